@@ -1,0 +1,2 @@
+//! Banyan.
+fn main() {}

@@ -1,0 +1,210 @@
+//! What the rest of the gateway reads: every value checked, every default filled in. Does not read files.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use banyan_model::Segment;
+
+use super::secret::SecretRef;
+
+/// One whole, valid configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Where the gate listens.
+    pub listen: SocketAddr,
+    /// `Host` (and `Origin` host) names accepted besides loopback ones.
+    pub allowed_hosts: Vec<String>,
+    /// Who may call. Empty: anybody who reaches a loopback listener.
+    pub tokens: Vec<Token>,
+    /// Bounds on what a caller may ask for.
+    pub limits: Limits,
+    /// The servers, by the segment they are mounted under.
+    pub mounts: BTreeMap<Segment, Arc<Mount>>,
+    /// What particular clients are shown. The first whose `clients` match applies.
+    pub profiles: Vec<Arc<Profile>>,
+    /// Where spans go.
+    pub telemetry: Telemetry,
+    /// Whether an unmatched client is shown dotted names.
+    pub names: NameStyle,
+}
+
+/// A bearer token, kept as a hash.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Token {
+    /// The principal it stands for.
+    pub name: Arc<str>,
+    /// SHA-256 of the token.
+    pub sha256: [u8; 32],
+    /// The profile this principal always gets.
+    pub profile: Option<Arc<str>>,
+}
+
+/// Bounds on what a caller may ask for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// Longest request body, in bytes.
+    pub request_bytes: usize,
+    /// Longest answer taken from an upstream, in bytes.
+    pub response_bytes: usize,
+    /// Calls in flight over all upstreams.
+    pub calls: usize,
+    /// Calls in flight to one upstream.
+    pub calls_per_mount: usize,
+    /// Initialize-era sessions kept.
+    pub sessions: usize,
+    /// How long an idle session is kept.
+    pub session_idle: Duration,
+    /// Tools taken from one upstream; the rest is reported and left out.
+    pub tools_per_mount: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            request_bytes: 16 << 20,
+            response_bytes: 256 << 20,
+            calls: 4096,
+            calls_per_mount: 512,
+            sessions: 100_000,
+            session_idle: Duration::from_secs(30 * 60),
+            tools_per_mount: 200_000,
+        }
+    }
+}
+
+/// One server put in the tree by configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mount {
+    /// The segment in front of its tools.
+    pub name: Segment,
+    /// How it is reached.
+    pub transport: Transport,
+    /// Which era to speak to it; `None` probes.
+    pub era: Option<banyan_model::Era>,
+    /// Whether clients share one session or process of it.
+    pub sharing: Sharing,
+    /// How long a call may stay silent (no progress) before it is cancelled.
+    pub timeout: Duration,
+    /// How long start and handshake may take.
+    pub start_timeout: Duration,
+    /// Tools it may show (globs over its own names; empty: all), and those it may not.
+    pub include: Vec<String>,
+    /// Tools it may not show (globs over its own names).
+    pub exclude: Vec<String>,
+    /// Its own tool name to the name shown instead.
+    pub rename: BTreeMap<String, String>,
+    /// Where this mount came from, for people: `banyan.toml`, or a client's file.
+    pub origin: String,
+}
+
+/// How a server is reached.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Transport {
+    /// Streamable HTTP.
+    Http(Remote),
+    /// The HTTP+SSE transport of revision 2024-11-05.
+    Sse(Remote),
+    /// A child process that speaks on its standard input and output.
+    Stdio(Process),
+}
+
+/// A server behind a URL.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Remote {
+    /// `http://` or `https://`, with path.
+    pub url: url::Url,
+    /// Sent with every request; values may come from secrets.
+    pub headers: BTreeMap<String, SecretRef>,
+    /// Whether to sign in by OAuth when the server answers 401.
+    pub oauth: Option<OAuth>,
+}
+
+/// How to sign in at an upstream that wants OAuth. Present by default for `https` remotes without an `Authorization` header.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct OAuth {
+    /// Pre-registered client id; otherwise CIMD, then dynamic registration.
+    pub client_id: Option<String>,
+    /// Its secret, where the authorization server wants one.
+    pub client_secret: Option<SecretRef>,
+    /// URL of our client id metadata document (CIMD).
+    pub client_metadata_url: Option<String>,
+    /// Scopes to ask for when the server names none.
+    pub scopes: Vec<String>,
+    /// Port of the loopback redirect; `None` takes any free one.
+    pub redirect_port: Option<u16>,
+}
+
+/// A server that is a child process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Process {
+    /// Program: a path, or a name looked up in `PATH`.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Set in its environment, on top of the allow-list.
+    pub env: BTreeMap<String, SecretRef>,
+    /// Names (globs) of our own variables it may see, besides the built-in ones (PATH, HOME, LANG …).
+    pub pass_env: Vec<String>,
+    /// Its working directory.
+    pub cwd: Option<PathBuf>,
+}
+
+/// Whether clients share one session or process of an upstream of the initialize era.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// One for all, until the server is seen to ask its client something; then one for each client that can answer.
+    Auto,
+    /// One for each client session.
+    Never,
+    /// One for all.
+    Always,
+}
+
+/// What particular clients are shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Globs over `clientInfo.name`.
+    pub clients: Vec<String>,
+    /// Globs over dotted names; empty: all.
+    pub include: Vec<String>,
+    /// Globs over dotted names.
+    pub exclude: Vec<String>,
+    /// Dotted name to the name shown.
+    pub rename: BTreeMap<String, String>,
+    /// Spelling of names.
+    pub names: Option<NameStyle>,
+    /// Whether tools are shown, or three tools that find them.
+    pub search: Search,
+}
+
+/// How a qualified name is spelled for a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameStyle {
+    /// `mount.tool`.
+    Dotted,
+    /// `[a-zA-Z0-9_-]{1,64}`: `mount__tool`.
+    Safe,
+}
+
+/// When a client is shown search, describe and call in place of the tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Search {
+    /// When it would see more tools than this.
+    Above(usize),
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Where spans go, and how much is logged.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Telemetry {
+    /// OTLP/HTTP endpoint, e.g. `http://localhost:4318`.
+    pub otlp: Option<url::Url>,
+}

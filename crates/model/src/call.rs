@@ -1,0 +1,65 @@
+//! A call and how it ended. Does not know JSON-RPC codes: `gateway/src/call/error.rs` maps faults to them.
+
+use bytes::Bytes;
+
+/// Which of MCP's two lives a peer speaks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Era {
+    /// Revisions up to 2025-11-25: a handshake, sessions, requests in both directions.
+    Initialize,
+    /// Revision 2026-07-28: every request stands alone, the server asks by `input_required`.
+    Stateless,
+}
+
+/// The methods that are routed to one upstream by something they name.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Method {
+    /// `completion/complete`, by `ref.name` or `ref.uri`.
+    Complete,
+    /// `prompts/get`, by `name`.
+    PromptGet,
+    /// `resources/read`, by `uri`.
+    ResourceRead,
+    /// `tasks/*`, by `taskId`.
+    Task,
+    /// `tools/call`, by `name`.
+    ToolCall,
+}
+
+/// One request that is to reach one upstream.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// What kind of request it is.
+    pub method: Method,
+    /// The raw `params` object as the caller wrote it.
+    pub params: Bytes,
+}
+
+/// How a call ended, as the owner said it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The raw bytes of `error`.
+    Error(Bytes),
+    /// The raw bytes of `result`.
+    Result(Bytes),
+}
+
+/// Whose fault a failed call is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum FaultSource {
+    /// The caller sent something that can't be carried out.
+    Downstream,
+    /// Banyan itself failed.
+    Internal,
+    /// The server behind failed.
+    Upstream,
+}
+
+/// What outside and inside are told about a failed call.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// Whose fault it is.
+    pub source: FaultSource,
+    /// Whether the same call may be tried again as it is.
+    pub retry: bool,
+}
