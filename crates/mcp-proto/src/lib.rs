@@ -1,1 +1,9 @@
-//! Placeholder.
+//! JSON-RPC 2.0 and MCP, both eras, as pure functions and state machines over bytes.
+//!
+//! There is no clock, socket, task, lock or `await` in this crate: time comes in as an argument, bytes go in and out.
+
+pub mod envelope;
+pub mod json;
+pub mod lines;
+pub mod splice;
+pub mod sse;

@@ -1,0 +1,201 @@
+//! JSON-RPC 2.0 messages as raw pieces: what kind it is, its id, its method, and the bytes of the rest.
+//!
+//! It does not look into `params`, `result` or `error`, and copies none of them.
+
+use bytes::Bytes;
+
+use crate::json::{self, Duplicates, JsonError, Members};
+
+/// One message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message {
+    /// Wants no answer.
+    Notification(Notification),
+    /// Wants an answer.
+    Request(Request),
+    /// Is an answer.
+    Response(Response),
+}
+
+/// A request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The raw id: a string or a number, spelled as it came.
+    pub id: Bytes,
+    /// The method.
+    pub method: String,
+    /// The raw `params` object; `{}` where there was none.
+    pub params: Bytes,
+}
+
+/// A notification.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notification {
+    /// The method.
+    pub method: String,
+    /// The raw `params` object; `{}` where there was none.
+    pub params: Bytes,
+    /// The whole message as it came, without space around it.
+    pub whole: Bytes,
+}
+
+/// A response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// The raw id; `null` where the peer could not tell.
+    pub id: Bytes,
+    /// What it says.
+    pub answer: Answer,
+}
+
+/// What a response says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// The raw `error` object.
+    Error(Bytes),
+    /// The raw `result`.
+    Result(Bytes),
+}
+
+/// Why a text is no message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EnvelopeError {
+    /// An array: JSON-RPC batches left MCP with revision 2025-06-18.
+    #[error("JSON-RPC batches are not supported: send one message at a time")]
+    Batch,
+    /// Sound JSON, but no JSON-RPC message. The id, where there is one, for the answer.
+    #[error("not a JSON-RPC 2.0 message: {why}")]
+    Invalid {
+        /// The raw id, if the text had a usable one.
+        id: Option<Bytes>,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// Not acceptable JSON.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+}
+
+impl Message {
+    /// Reads one message. `duplicates` says how deep duplicate keys are looked for.
+    pub fn parse(text: &Bytes, duplicates: Duplicates) -> Result<Self, EnvelopeError> {
+        if text.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'[') {
+            json::check(text, duplicates)?;
+            return Err(EnvelopeError::Batch);
+        }
+        let members = Members::parse(text, duplicates)?;
+        let piece = |raw: &[u8]| text.slice_ref(raw);
+        let id = members.get("id").filter(|raw| usable_id(raw)).map(piece);
+        let invalid = |why| EnvelopeError::Invalid { id: id.clone(), why };
+        if members.get("jsonrpc") != Some(b"\"2.0\"") {
+            return Err(invalid("`jsonrpc` must be \"2.0\""));
+        }
+        let Some(method) = members.get("method") else {
+            let answer = match (members.get("result"), members.get("error")) {
+                (Some(result), None) => Answer::Result(piece(result)),
+                (None, Some(error)) if error.starts_with(b"{") => Answer::Error(piece(error)),
+                (None, None) => return Err(invalid("there is no `method`, `result` or `error`")),
+                _ => return Err(invalid("a response has either `result` or an `error` object")),
+            };
+            return Ok(Self::Response(Response { id: id.unwrap_or(Bytes::from_static(b"null")), answer }));
+        };
+        let method = json::as_str(method).ok_or_else(|| invalid("`method` must be a string"))?.into_owned();
+        let params = match members.get("params") {
+            None | Some(b"null") => Bytes::from_static(b"{}"),
+            Some(raw) if raw.starts_with(b"{") => piece(raw),
+            Some(_) => return Err(invalid("`params` must be an object")),
+        };
+        match (members.has("id"), id) {
+            (false, _) => Ok(Self::Notification(Notification { method, params, whole: piece(text.trim_ascii()) })),
+            (true, Some(id)) => Ok(Self::Request(Request { id, method, params })),
+            (true, None) => Err(EnvelopeError::Invalid { id: None, why: "`id` must be a string or a number" }),
+        }
+    }
+}
+
+/// Writes a request.
+pub fn request(id: &[u8], method: &str, params: &[u8]) -> Bytes {
+    joined(&[b"{\"jsonrpc\":\"2.0\",\"id\":", id, b",\"method\":", json::quote(method).as_bytes(), b",\"params\":", params, b"}"])
+}
+
+/// Writes a notification.
+pub fn notification(method: &str, params: &[u8]) -> Bytes {
+    joined(&[b"{\"jsonrpc\":\"2.0\",\"method\":", json::quote(method).as_bytes(), b",\"params\":", params, b"}"])
+}
+
+/// Writes a response from its raw parts.
+pub fn response(id: &[u8], answer: &Answer) -> Bytes {
+    let (key, body): (&[u8], &Bytes) = match answer {
+        Answer::Error(raw) => (b",\"error\":", raw),
+        Answer::Result(raw) => (b",\"result\":", raw),
+    };
+    joined(&[b"{\"jsonrpc\":\"2.0\",\"id\":", id, key, body, b"}"])
+}
+
+/// Writes an `error` object. `data` is raw JSON.
+pub fn error_object(code: i64, message: &str, data: Option<&[u8]>) -> Bytes {
+    let head = format!("{{\"code\":{code},\"message\":{}", json::quote(message));
+    match data {
+        Some(data) => joined(&[head.as_bytes(), b",\"data\":", data, b"}"]),
+        None => joined(&[head.as_bytes(), b"}"]),
+    }
+}
+
+fn joined(pieces: &[&[u8]]) -> Bytes {
+    Bytes::from(pieces.concat())
+}
+
+fn usable_id(raw: &[u8]) -> bool {
+    matches!(raw.first(), Some(b'"' | b'-' | b'0'..=b'9'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Message, EnvelopeError> {
+        Message::parse(&Bytes::copy_from_slice(text.as_bytes()), Duplicates::RefuseDeep)
+    }
+
+    #[test]
+    fn the_three_kinds_are_told_apart() {
+        let Ok(Message::Request(r)) = parse(r#"{"jsonrpc":"2.0","id":1e0,"method":"tools/call","params":{ "a":1 }}"#) else { panic!() };
+        assert_eq!((&r.id[..], r.method.as_str(), &r.params[..]), (&b"1e0"[..], "tools/call", &b"{ \"a\":1 }"[..]));
+        let Ok(Message::Notification(n)) = parse(r#" {"jsonrpc":"2.0","method":"n"} "#) else { panic!() };
+        assert_eq!((&n.params[..], &n.whole[..]), (&b"{}"[..], &br#"{"jsonrpc":"2.0","method":"n"}"#[..]));
+        let Ok(Message::Response(r)) = parse(r#"{"jsonrpc":"2.0","id":"x","result":[1]}"#) else { panic!() };
+        assert_eq!(r.answer, Answer::Result(Bytes::from_static(b"[1]")));
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_with_its_id() {
+        assert_eq!(parse(r#"[{"jsonrpc":"2.0"}]"#), Err(EnvelopeError::Batch));
+        let Err(EnvelopeError::Invalid { id, .. }) = parse(r#"{"jsonrpc":"1.0","id":7,"method":"m"}"#) else { panic!() };
+        assert_eq!(id.as_deref(), Some(&b"7"[..]));
+        for bad in [
+            r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#,
+            r#"{"jsonrpc":"2.0","id":1}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[]}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":1,"error":{}}"#,
+            r#"{"jsonrpc":"2.0","id":{},"method":"m"}"#,
+            "{}",
+            "1",
+        ] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn duplicate_keys_are_refused_at_every_depth_of_a_request() {
+        assert!(matches!(parse(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}"#), Err(EnvelopeError::Json(JsonError::DuplicateKey(_)))));
+        assert!(parse(r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"arguments":{"x":1,"x":2}}}"#).is_err());
+    }
+
+    #[test]
+    fn a_written_response_keeps_the_result_byte_for_byte() {
+        let raw = Bytes::from_static(b"{ \"z\":1.0, \"a\":12345678901234567890123 }");
+        let whole = response(b"\"q\"", &Answer::Result(raw.clone()));
+        let Ok(Message::Response(back)) = Message::parse(&whole, Duplicates::RefuseTop) else { panic!() };
+        assert_eq!(back.answer, Answer::Result(raw));
+    }
+}

@@ -1,0 +1,120 @@
+//! Cuts a byte stream into lines, as MCP's stdio transport frames its messages. Does not look into them.
+
+use bytes::{Bytes, BytesMut};
+
+/// What came out of the stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Line {
+    /// A line without its end.
+    Whole(Bytes),
+    /// A line longer than allowed; its bytes are gone, this many of them so far known.
+    TooLong(usize),
+}
+
+/// An incremental line reader with an upper bound on memory.
+#[derive(Debug)]
+pub struct Lines {
+    buffer: BytesMut,
+    searched: usize,
+    skipped: usize,
+    limit: usize,
+    keep_empty: bool,
+}
+
+impl Lines {
+    /// Lines may be `limit` bytes long; empty ones are passed over.
+    pub fn new(limit: usize) -> Self {
+        Self { buffer: BytesMut::new(), searched: 0, skipped: 0, limit, keep_empty: false }
+    }
+
+    /// The same, but empty lines come out too.
+    pub fn keeping_empty(limit: usize) -> Self {
+        Self { keep_empty: true, ..Self::new(limit) }
+    }
+
+    /// Whether the line that is being read is already longer than allowed.
+    pub fn overflowed(&self) -> bool {
+        self.skipped > 0
+    }
+
+    /// Where the next bytes of the stream are to be appended.
+    pub fn buffer(&mut self) -> &mut BytesMut {
+        &mut self.buffer
+    }
+
+    /// Appends bytes of the stream.
+    pub fn handle_bytes(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next line that is complete.
+    pub fn poll_line(&mut self) -> Option<Line> {
+        loop {
+            let Some(at) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
+                self.searched = self.buffer.len();
+                if self.searched > self.limit {
+                    self.skipped += self.searched;
+                    self.buffer.clear();
+                    self.searched = 0;
+                }
+                return None;
+            };
+            let end = self.searched + at;
+            let mut line = self.buffer.split_to(end + 1).freeze();
+            self.searched = 0;
+            line.truncate(end);
+            if line.last() == Some(&b'\r') {
+                line.truncate(end - 1);
+            }
+            let length = std::mem::take(&mut self.skipped) + line.len();
+            if length > self.limit {
+                return Some(Line::TooLong(length));
+            }
+            if self.keep_empty || !line.trim_ascii().is_empty() {
+                return Some(Line::Whole(line));
+            }
+        }
+    }
+
+    /// What stands behind the last line end, when the stream has ended.
+    pub fn finish(&mut self) -> Option<Line> {
+        if self.buffer.is_empty() && self.skipped == 0 {
+            return None;
+        }
+        self.handle_bytes(b"\n");
+        self.poll_line()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_out_whole_however_the_bytes_came_in() {
+        let text = b"one\r\n\n  \ntwo\nthree";
+        for chunk in 1..text.len() {
+            let mut lines = Lines::new(100);
+            let mut out = Vec::new();
+            for part in text.chunks(chunk) {
+                lines.handle_bytes(part);
+                while let Some(line) = lines.poll_line() {
+                    out.push(line);
+                }
+            }
+            out.extend(lines.finish());
+            let whole = |s: &'static str| Line::Whole(Bytes::from_static(s.as_bytes()));
+            assert_eq!(out, [whole("one"), whole("two"), whole("three")]);
+        }
+    }
+
+    #[test]
+    fn a_line_past_the_limit_is_dropped_and_the_next_one_is_read() {
+        let mut lines = Lines::new(4);
+        lines.handle_bytes(b"123456");
+        assert_eq!(lines.poll_line(), None);
+        lines.handle_bytes(b"78\nok\n");
+        assert_eq!(lines.poll_line(), Some(Line::TooLong(8)));
+        assert_eq!(lines.poll_line(), Some(Line::Whole(Bytes::from_static(b"ok"))));
+    }
+}

@@ -1,0 +1,212 @@
+//! Server-sent events: an incremental decoder with a bound on memory, and an encoder.
+//!
+//! It does not reconnect and does not know what the data means.
+
+use bytes::Bytes;
+
+use crate::lines::Line;
+use crate::lines::Lines;
+
+/// One event.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Event {
+    /// The data lines, joined by line feeds.
+    pub data: Bytes,
+    /// The event's name, `message` where it had none.
+    pub name: Option<String>,
+    /// The last event id the stream has set so far.
+    pub id: Option<String>,
+    /// Milliseconds that the server asks a client to wait before it reconnects.
+    pub retry: Option<u64>,
+}
+
+/// Why a stream can't be read on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("an event of the stream is longer than {limit} bytes")]
+pub struct TooLong {
+    /// The bound that was passed.
+    pub limit: usize,
+}
+
+/// Reads a stream of events, however it is cut into chunks.
+#[derive(Debug)]
+pub struct Decoder {
+    lines: Lines,
+    limit: usize,
+    data: Vec<Bytes>,
+    size: usize,
+    name: Option<String>,
+    last_id: Option<String>,
+    retry: Option<u64>,
+    started: bool,
+    fresh: bool,
+    blank: Vec<u8>,
+}
+
+impl Decoder {
+    /// An event's data may be `limit` bytes long.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            lines: Lines::keeping_empty(limit.saturating_add(16)),
+            limit,
+            data: Vec::new(),
+            size: 0,
+            name: None,
+            last_id: None,
+            retry: None,
+            started: false,
+            fresh: false,
+            blank: Vec::new(),
+        }
+    }
+
+    /// Appends bytes of the stream.
+    pub fn handle_bytes(&mut self, bytes: &[u8]) {
+        let mut bytes = bytes;
+        if !self.started {
+            // A byte order mark may stand in front of the stream, and may come in pieces.
+            self.blank.extend_from_slice(bytes);
+            let mark = b"\xef\xbb\xbf";
+            if self.blank.len() < 3 && mark.starts_with(&self.blank) {
+                return;
+            }
+            self.started = true;
+            let held = std::mem::take(&mut self.blank);
+            self.lines.handle_bytes(held.strip_prefix(mark).unwrap_or(&held));
+            bytes = &[];
+        }
+        self.lines.handle_bytes(bytes);
+    }
+
+    /// The next event that is complete. An event without data comes out only when it carries an id or `retry`.
+    pub fn poll_event(&mut self) -> Result<Option<Event>, TooLong> {
+        while let Some(line) = self.lines.poll_line() {
+            let Line::Whole(line) = line else { return Err(TooLong { limit: self.limit }) };
+            if line.is_empty() {
+                if let Some(event) = self.dispatch() {
+                    return Ok(Some(event));
+                }
+                continue;
+            }
+            self.field(&line)?;
+        }
+        if self.lines.overflowed() { Err(TooLong { limit: self.limit }) } else { Ok(None) }
+    }
+
+    fn dispatch(&mut self) -> Option<Event> {
+        let had = !self.data.is_empty() || std::mem::take(&mut self.fresh);
+        self.fresh = false;
+        let data = std::mem::take(&mut self.data);
+        self.size = 0;
+        let (name, retry) = (self.name.take(), self.retry.take());
+        had.then(|| Event { data: join(data), name, id: self.last_id.clone(), retry })
+    }
+
+    fn field(&mut self, line: &Bytes) -> Result<(), TooLong> {
+        let colon = memchr::memchr(b':', line);
+        let name = &line[..colon.unwrap_or(line.len())];
+        let value = colon.map_or(Bytes::new(), |c| {
+            let skip = usize::from(line.get(c + 1) == Some(&b' '));
+            line.slice(c + 1 + skip..)
+        });
+        let text = || String::from_utf8_lossy(&value).into_owned();
+        match name {
+            b"data" => {
+                self.size += value.len() + 1;
+                if self.size > self.limit + 1 {
+                    return Err(TooLong { limit: self.limit });
+                }
+                self.data.push(value);
+            }
+            b"event" => self.name = Some(text()),
+            b"id" if !value.contains(&0) => {
+                self.last_id = Some(text());
+                self.fresh = true;
+            }
+            b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
+                self.retry = text().parse().ok();
+                self.fresh = true;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Writes one event with a single data line. `data` must not hold line ends, as no JSON message on one line does.
+pub fn encode(id: Option<&str>, data: &[u8], out: &mut Vec<u8>) {
+    if let Some(id) = id {
+        out.extend_from_slice(b"id: ");
+        out.extend_from_slice(id.as_bytes());
+        out.push(b'\n');
+    }
+    for line in data.split(|b| *b == b'\n') {
+        out.extend_from_slice(b"data: ");
+        out.extend_from_slice(line.strip_suffix(b"\r").unwrap_or(line));
+        out.push(b'\n');
+    }
+    out.push(b'\n');
+}
+
+/// Writes the event that opens a stream which can be resumed: an id, no data, and how soon to come back (SEP-1699).
+pub fn encode_priming(id: &str, retry_ms: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("id: {id}\nretry: {retry_ms}\ndata: \n\n").as_bytes());
+}
+
+fn join(mut data: Vec<Bytes>) -> Bytes {
+    if data.len() < 2 {
+        return data.pop().unwrap_or_default();
+    }
+    Bytes::from(data.join(&b'\n'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decode(text: &[u8], chunk: usize) -> Vec<Event> {
+        let mut decoder = Decoder::new(1000);
+        let mut out = Vec::new();
+        for part in text.chunks(chunk) {
+            decoder.handle_bytes(part);
+            while let Some(event) = decoder.poll_event().unwrap() {
+                out.push(event);
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn events_are_the_same_for_every_chunking() {
+        let text =
+            b"\xef\xbb\xbf: hello\n\nid: 1\nretry: 200\ndata: \n\nevent: message\r\ndata: {\"a\":1}\r\n\r\ndata:x\ndata: y\nid: 2\n\n\n";
+        let expected = decode(text, text.len());
+        assert_eq!(expected.len(), 3);
+        assert_eq!(expected[0], Event { id: Some("1".into()), retry: Some(200), ..Event::default() });
+        assert_eq!(expected[1].data, &b"{\"a\":1}"[..]);
+        assert_eq!((&expected[2].data[..], expected[2].id.as_deref()), (&b"x\ny"[..], Some("2")));
+        for chunk in 1..text.len() {
+            assert_eq!(decode(text, chunk), expected, "chunks of {chunk}");
+        }
+    }
+
+    #[test]
+    fn an_event_past_the_limit_ends_the_stream() {
+        let mut decoder = Decoder::new(8);
+        decoder.handle_bytes(b"data: 123456\ndata: 789\n\n");
+        assert!(decoder.poll_event().is_err());
+        let mut endless = Decoder::new(8);
+        endless.handle_bytes(&[b'x'; 100]);
+        assert!(endless.poll_event().is_err());
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        let mut out = Vec::new();
+        encode_priming("s:0", 500, &mut out);
+        encode(Some("s:1"), b"{\"a\":\n1}", &mut out);
+        let events = decode(&out, 7);
+        assert_eq!(events[0].retry, Some(500));
+        assert_eq!(&events[1].data[..], b"{\"a\":\n1}");
+    }
+}
