@@ -1,0 +1,115 @@
+//! Imports point to lower numbers only, and what decides never reaches what does. Does not look at modules within a crate.
+
+use crate::metadata::{Graph, Package};
+
+/// Every crate of the workspace, those to come included, and its layer.
+const LAYERS: &[(&str, u8)] = &[
+    ("banyan-model", 0),
+    ("policy", 1),
+    ("audit", 1),
+    ("mcp-proto", 2),
+    ("mesh-proto", 2),
+    ("room-proto", 2),
+    ("stub-proto", 2),
+    ("aepb-proto", 2),
+    ("axcp-proto", 2),
+    ("bridge", 3),
+    ("netdev", 3),
+    ("gateway", 4),
+    ("banyan", 5),
+];
+
+/// The highest layer that decides.
+const DECIDES: u8 = 3;
+
+/// Runtimes, sockets and what brings them in.
+const DOING: &[&str] = &[
+    "async-std",
+    "axum",
+    "h2",
+    "hyper",
+    "mio",
+    "quinn",
+    "reqwest",
+    "smol",
+    "socket2",
+    "tokio",
+    "tokio-util",
+    "tower",
+    "ureq",
+];
+
+/// Drives everything in tests, so that no layer applies to it; nothing but a test may need it.
+const DEV_ONLY: &str = "sim";
+
+fn layer(package: &Package) -> u8 {
+    let found = LAYERS.iter().find(|(name, _)| *name == package.name);
+    found
+        .unwrap_or_else(|| {
+            panic!(
+                "crate `{}` has no layer: give it one in the design and in LAYERS",
+                package.name
+            )
+        })
+        .1
+}
+
+fn layered(graph: &Graph) -> impl Iterator<Item = &Package> {
+    graph.members().filter(|p| p.name != DEV_ONLY)
+}
+
+#[test]
+fn imports_point_to_lower_layers() {
+    let graph = Graph::load();
+    for package in layered(&graph) {
+        let needed = package
+            .dependencies
+            .iter()
+            .chain(&package.dev_dependencies)
+            .map(|id| graph.package(id));
+        for other in needed.filter(|o| o.source.is_none()) {
+            if other.name == DEV_ONLY {
+                assert!(
+                    !package.dependencies.contains(&other.id),
+                    "`{}` needs `{DEV_ONLY}` outside its tests",
+                    package.name
+                );
+                continue;
+            }
+            let (above, below) = (layer(package), layer(other));
+            assert!(
+                below < above,
+                "`{}` (layer {above}) must not know `{}` (layer {below})",
+                package.name,
+                other.name
+            );
+        }
+    }
+}
+
+#[test]
+fn crates_that_decide_reach_no_runtime_and_no_socket() {
+    let graph = Graph::load();
+    let deciding: Vec<_> = layered(&graph).filter(|p| layer(p) <= DECIDES).collect();
+    assert!(deciding.len() >= 2, "model and mcp-proto decide");
+    for package in deciding {
+        for reached in graph.reach(package) {
+            assert!(
+                !DOING.contains(&reached.name.as_str()),
+                "`{}` reaches `{}`: only layers 4 and 5 do things",
+                package.name,
+                reached.name
+            );
+        }
+    }
+}
+
+#[test]
+fn the_check_can_see_a_runtime() {
+    let graph = Graph::load();
+    let gateway = graph
+        .members()
+        .find(|p| p.name == "gateway")
+        .expect("the gateway is a member");
+    assert!(graph.reach(gateway).iter().any(|p| p.name == "tokio"));
+}

@@ -1,0 +1,17 @@
+//! House rules that a compiler does not check, held as tests: layers, budgets, words, packages, documents.
+//! They read files and `cargo metadata`; they do not build or run anything.
+
+#![expect(
+    clippy::expect_used,
+    reason = "a check whose ground is missing fails loudly"
+)]
+
+mod budgets;
+mod conformance;
+mod documents;
+mod layers;
+mod licences;
+mod metadata;
+mod packages;
+mod tree;
+mod words;
