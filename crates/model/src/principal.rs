@@ -12,6 +12,8 @@ pub struct Principal {
 impl Principal {
     /// Whoever reaches a loopback listener that asks for no token.
     pub fn local() -> Self {
-        Self { name: "local".into() }
+        Self {
+            name: "local".into(),
+        }
     }
 }

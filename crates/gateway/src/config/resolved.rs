@@ -142,8 +142,8 @@ pub struct OAuth {
 pub struct Process {
     /// Program: a path, or a name looked up in `PATH`.
     pub command: String,
-    /// Its arguments.
-    pub args: Vec<String>,
+    /// Its arguments; clients' files put references in them (`--api-key ${input:key}`).
+    pub args: Vec<SecretRef>,
     /// Set in its environment, on top of the allow-list.
     pub env: BTreeMap<String, SecretRef>,
     /// Names (globs) of our own variables it may see, besides the built-in ones (PATH, HOME, LANG …).
