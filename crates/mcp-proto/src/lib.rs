@@ -5,5 +5,6 @@
 pub mod envelope;
 pub mod json;
 pub mod lines;
+pub mod projection;
 pub mod splice;
 pub mod sse;

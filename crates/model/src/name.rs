@@ -20,6 +20,14 @@ impl Segment {
         Ok(Self(text.into()))
     }
 
+    /// The legal segment that is nearest to `text`: illegal characters become `_`, what is too long is cut, nothing
+    /// becomes `_`. Legal text stays as it is. Two texts may share one nearest segment.
+    pub fn nearest(text: &str) -> Self {
+        let legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
+        let near: String = text.chars().take(Self::MAX).map(|c| if legal(c) { c } else { '_' }).collect();
+        Self(if near.is_empty() { "_".into() } else { near.into() })
+    }
+
     /// The segment's text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -100,6 +108,15 @@ mod tests {
         for bad in ["", "getUser", "a.b", "a/b", "ä", &"a".repeat(64)] {
             assert!(Segment::new(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn ax_10_the_nearest_segment_is_legal() {
+        for text in ["", "net-1_a", "getUser", "a.b/c", "größe", &"x".repeat(300)] {
+            let near = Segment::nearest(text);
+            assert_eq!(Segment::new(near.as_str()).as_ref(), Ok(&near), "{text:?}");
+        }
+        assert_eq!(Segment::nearest("net-1_a").as_str(), "net-1_a");
     }
 
     #[test]

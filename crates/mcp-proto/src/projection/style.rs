@@ -1,0 +1,65 @@
+//! The alphabets that clients accept in tool names. Does not make names unique.
+
+use banyan_model::Segment;
+
+/// How names are written for a client.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Style {
+    /// `[A-Za-z0-9_.-]{1,128}`, the set of the MCP specification since 2025-11-25: `mount.tool`.
+    Dotted,
+    /// `[a-zA-Z0-9_-]{1,64}`, what every known client takes: `mount__tool`.
+    Safe,
+}
+
+/// Clients seen to list and call dotted names. Everyone else gets [`Style::Safe`], because one name outside
+/// `^[a-zA-Z0-9_-]{1,64}$` makes claude.ai and Claude Desktop drop the whole server, the interface behind Codex
+/// refuses the request, and Copilot CLI refuses the tool, although the specification allows the dot.
+const TAKES_DOTS: [&str; 3] = ["inspector-cli", "mcp-inspector", "mcp-inspector-tui"];
+
+/// The style for a client, by the `name` it gives in `clientInfo`; safe unless it is known to take dots.
+pub fn style_for(client_name: &str) -> Style {
+    if TAKES_DOTS.contains(&client_name) { Style::Dotted } else { Style::Safe }
+}
+
+impl Style {
+    /// The most bytes a name may have.
+    pub fn limit(self) -> usize {
+        match self {
+            Self::Dotted => 128,
+            Self::Safe => 64,
+        }
+    }
+
+    /// Whether `name` may be shown as it is.
+    pub fn is_legal(self, name: &str) -> bool {
+        !name.is_empty() && name.len() <= self.limit() && name.chars().all(|c| self.allows(c))
+    }
+
+    fn allows(self, c: char) -> bool {
+        c.is_ascii_alphanumeric() || c == '_' || c == '-' || (c == '.' && self == Self::Dotted)
+    }
+
+    /// The name for a tool before its length and uniqueness are seen to, and whether the original is in it unchanged.
+    pub(super) fn compose(self, mount: Option<&Segment>, original: &str, local: &Segment) -> (String, bool) {
+        let (text, whole) = match self {
+            Self::Dotted if !original.chars().all(|c| self.allows(c)) => (local.as_str().to_owned(), false),
+            Self::Dotted | Self::Safe => self.legal_text(original, local.as_str()),
+        };
+        match (mount, self) {
+            (Some(mount), Self::Dotted) => (format!("{mount}.{text}"), whole),
+            (Some(mount), Self::Safe) => (format!("{mount}__{text}"), whole),
+            (None, _) => (text, whole),
+        }
+    }
+
+    /// `text` with `_` in place of every illegal character, and whether there was none; `instead` where nothing legible
+    /// would be left.
+    pub(super) fn legal_text(self, text: &str, instead: &str) -> (String, bool) {
+        if !text.is_empty() && text.chars().all(|c| self.allows(c)) {
+            return (text.to_owned(), true);
+        }
+        let legal: String = text.chars().map(|c| if self.allows(c) { c } else { '_' }).collect();
+        let legible = legal.bytes().any(|b| b.is_ascii_alphanumeric());
+        (if legible { legal } else { instead.to_owned() }, false)
+    }
+}
