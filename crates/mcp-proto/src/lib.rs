@@ -2,7 +2,10 @@
 //!
 //! There is no clock, socket, task, lock or `await` in this crate: time comes in as an argument, bytes go in and out.
 
+pub mod catalog;
+pub mod client;
 pub mod envelope;
+pub mod era;
 pub mod json;
 pub mod lines;
 pub mod projection;

@@ -1,0 +1,9 @@
+//! The side of MCP that calls a server: finding its era, and many calls over one pipe.
+//!
+//! Nothing here opens a connection or waits.
+
+mod handshake;
+mod pipe;
+
+pub use handshake::{Handshake, HandshakeError, Identity, Negotiated, Step, stateless_meta};
+pub use pipe::{AskKey, CallKey, Event, Pipe};

@@ -1,0 +1,243 @@
+//! Many calls over one pipe that carries whole messages both ways: stdio, and HTTP+SSE.
+//!
+//! It correlates ids, keeps progress tokens of different callers apart, and carries a server's own requests.
+//! It does not decide who is asked when a server asks, and it sets no time limit on a call.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+
+use super::handshake::{DISCOVER_ID, Handshake, HandshakeError, INITIALIZE_ID, Identity, Negotiated, Step};
+use crate::envelope::{self, Answer, EnvelopeError, Message, Notification, Request, Response};
+use crate::era::key;
+use crate::json::{Duplicates, Members};
+use crate::splice::{self, Change};
+use banyan_model::Era;
+
+/// A call's id on this pipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallKey(pub u64);
+
+/// The raw id under which a server asked something.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AskKey(pub Bytes);
+
+/// What the driver must know or decide.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A call has ended.
+    Answered(CallKey, Answer),
+    /// The server asks its client something.
+    Asked(AskKey, Request),
+    /// The server no longer wants the answer.
+    AskWithdrawn(AskKey),
+    /// The handshake failed; the pipe is of no use.
+    Failed(HandshakeError),
+    /// A line that is no message. The reason and the beginning of the line.
+    Noise(String),
+    /// A notification; the call it belongs to, where that can be told, with the caller's own token put back.
+    Notified(Option<CallKey>, Notification),
+    /// The handshake is done.
+    Ready(Negotiated),
+}
+
+#[derive(Debug)]
+struct InFlight {
+    token: Option<Bytes>,
+}
+
+/// One pipe to one server.
+#[derive(Debug)]
+pub struct Pipe {
+    handshake: Option<Handshake>,
+    awaited: u64,
+    next_id: u64,
+    calls: BTreeMap<u64, InFlight>,
+    transmits: VecDeque<Bytes>,
+    events: VecDeque<Event>,
+}
+
+impl Pipe {
+    /// Opens the pipe: the first message to send is ready at once.
+    pub fn new(choice: Option<Era>, identity: Identity) -> Self {
+        let mut handshake = Handshake::new(choice, identity);
+        let first = handshake.start();
+        let mut pipe = Self {
+            handshake: Some(handshake),
+            awaited: DISCOVER_ID,
+            next_id: INITIALIZE_ID + 1,
+            calls: BTreeMap::new(),
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+        };
+        pipe.step(first);
+        pipe
+    }
+
+    /// A whole message came from the server.
+    pub fn handle_message(&mut self, text: &Bytes) {
+        match Message::parse(text, Duplicates::RefuseTop) {
+            Ok(Message::Notification(n)) => self.notified(n),
+            Ok(Message::Request(r)) => self.asked(r),
+            Ok(Message::Response(r)) => self.answered(r),
+            Err(e) => self.unreadable(text, &e),
+        }
+    }
+
+    /// The probe was not answered in time.
+    pub fn handle_silence(&mut self) {
+        if let Some(handshake) = &mut self.handshake {
+            let step = handshake.handle_refusal(HandshakeError::Silent);
+            self.step(step);
+        }
+    }
+
+    /// Begins a call. A progress token in its `_meta` is replaced by one of this pipe's own.
+    pub fn handle_call(&mut self, method: &str, params: &Bytes) -> CallKey {
+        let id = self.next_id;
+        self.next_id += 1;
+        let (params, token) = own_token(params, id);
+        self.transmits.push_back(envelope::request(itoa::Buffer::new().format(id).as_bytes(), method, &params));
+        self.calls.insert(id, InFlight { token });
+        CallKey(id)
+    }
+
+    /// The caller no longer wants the answer. `false` when the call is already over.
+    pub fn handle_cancel(&mut self, call: CallKey, reason: &str) -> bool {
+        if self.calls.remove(&call.0).is_none() {
+            return false;
+        }
+        let params = format!("{{\"requestId\":{},\"reason\":{}}}", call.0, crate::json::quote(reason));
+        self.transmits.push_back(envelope::notification("notifications/cancelled", params.as_bytes()));
+        true
+    }
+
+    /// The answer to what the server asked.
+    pub fn handle_reply(&mut self, ask: &AskKey, answer: &Answer) {
+        self.transmits.push_back(envelope::response(&ask.0, answer));
+    }
+
+    /// Sends a whole message that wants no answer.
+    pub fn handle_notification(&mut self, message: Bytes) {
+        self.transmits.push_back(message);
+    }
+
+    /// The next whole message for the server.
+    pub fn poll_transmit(&mut self) -> Option<Bytes> {
+        self.transmits.pop_front()
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Whether the probe for the stateless era is unanswered: some servers end, or stay silent, on it.
+    pub fn is_probing(&self) -> bool {
+        self.handshake.as_ref().is_some_and(Handshake::is_probing)
+    }
+
+    /// Whether the handshake is over.
+    pub fn is_ready(&self) -> bool {
+        self.handshake.is_none()
+    }
+
+    /// The calls that are not answered yet.
+    pub fn in_flight(&self) -> impl Iterator<Item = CallKey> + '_ {
+        self.calls.keys().map(|id| CallKey(*id))
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Send { message, method, .. } => {
+                self.awaited = if method == "initialize" { INITIALIZE_ID } else { DISCOVER_ID };
+                self.transmits.push_back(message);
+            }
+            Step::Done(negotiated, last) => {
+                self.handshake = None;
+                self.transmits.extend(last);
+                self.events.push_back(Event::Ready(negotiated));
+            }
+            Step::Failed(why) => {
+                self.handshake = None;
+                self.events.push_back(Event::Failed(why));
+            }
+        }
+    }
+
+    fn answered(&mut self, response: Response) {
+        let Some(id) = number(&response.id) else { return };
+        if id <= INITIALIZE_ID {
+            // A late answer to a probe that was given up is not the one awaited.
+            if let Some(handshake) = self.handshake.as_mut().filter(|_| id == self.awaited) {
+                let step = handshake.handle_answer(&response.answer);
+                self.step(step);
+            }
+            return;
+        }
+        if self.calls.remove(&id).is_some() {
+            self.events.push_back(Event::Answered(CallKey(id), response.answer));
+        }
+    }
+
+    fn asked(&mut self, request: Request) {
+        if request.method == "ping" {
+            self.transmits.push_back(envelope::response(&request.id, &Answer::Result(Bytes::from_static(b"{}"))));
+            return;
+        }
+        self.events.push_back(Event::Asked(AskKey(request.id.clone()), request));
+    }
+
+    fn notified(&mut self, notification: Notification) {
+        match notification.method.as_str() {
+            "notifications/progress" => self.progressed(&notification),
+            "notifications/cancelled" => {
+                if let Some(id) = Members::again(&notification.params).get("requestId") {
+                    self.events.push_back(Event::AskWithdrawn(AskKey(Bytes::copy_from_slice(id))));
+                }
+            }
+            _ => {
+                let call = subscription_of(&notification.params).filter(|id| self.calls.contains_key(id)).map(CallKey);
+                self.events.push_back(Event::Notified(call, notification));
+            }
+        }
+    }
+
+    fn progressed(&mut self, notification: &Notification) {
+        let token = Members::again(&notification.params).get("progressToken").and_then(number);
+        let Some((id, token)) = token.and_then(|id| Some((id, self.calls.get(&id)?.token.clone()?))) else { return };
+        let params = Bytes::from(splice::edit(&notification.params, &[("progressToken", Change::Set(&token))]));
+        let whole = Bytes::from(splice::edit(&notification.whole, &[("params", Change::Set(&params))]));
+        let method = notification.method.clone();
+        self.events.push_back(Event::Notified(Some(CallKey(id)), Notification { method, params, whole }));
+    }
+
+    /// A broken answer still ends its call where its id can be read; anything else is noise.
+    fn unreadable(&mut self, text: &Bytes, error: &EnvelopeError) {
+        let head: String = String::from_utf8_lossy(&text[..text.len().min(120)]).into_owned();
+        self.events.push_back(Event::Noise(format!("{error}: {head}")));
+    }
+}
+
+/// Puts `id` in the place of a caller's progress token; gives back the token.
+fn own_token(params: &Bytes, id: u64) -> (Bytes, Option<Bytes>) {
+    let outer = Members::again(params);
+    let Some(meta_raw) = outer.get("_meta") else { return (params.clone(), None) };
+    let Some(token) = Members::again(meta_raw).get("progressToken").map(|raw| params.slice_ref(raw)) else {
+        return (params.clone(), None);
+    };
+    let meta = splice::edit(meta_raw, &[("progressToken", Change::Set(itoa::Buffer::new().format(id).as_bytes()))]);
+    (Bytes::from(splice::edit(params, &[("_meta", Change::Set(&meta))])), Some(token))
+}
+
+fn subscription_of(params: &Bytes) -> Option<u64> {
+    Members::again(params).object("_meta")?.get(key::SUBSCRIPTION_ID).and_then(number)
+}
+
+fn number(raw: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(raw).ok()?;
+    text.trim_matches('"').parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

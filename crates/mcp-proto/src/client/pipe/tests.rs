@@ -1,0 +1,112 @@
+//! Transcripts of one pipe: what the server says, what we send, what comes out.
+
+use super::*;
+
+fn line(text: &str) -> Bytes {
+    Bytes::copy_from_slice(text.as_bytes())
+}
+
+fn sent(pipe: &mut Pipe) -> Vec<String> {
+    std::iter::from_fn(|| pipe.poll_transmit()).map(|b| String::from_utf8(b.to_vec()).unwrap()).collect()
+}
+
+fn events(pipe: &mut Pipe) -> Vec<Event> {
+    std::iter::from_fn(|| pipe.poll_event()).collect()
+}
+
+fn new() -> Pipe {
+    Pipe::new(None, Identity { info: line("{\"name\":\"b\"}"), capabilities: line("{}") })
+}
+
+fn ready() -> Pipe {
+    let mut pipe = new();
+    pipe.handle_message(&line(r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"?"}}"#));
+    pipe.handle_message(&line(r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}"#));
+    assert!(pipe.is_ready());
+    sent(&mut pipe);
+    events(&mut pipe);
+    pipe
+}
+
+#[test]
+fn a_silent_probe_is_followed_by_initialize_and_its_late_answer_is_ignored() {
+    let mut pipe = new();
+    assert!(pipe.is_probing());
+    pipe.handle_silence();
+    pipe.handle_message(&line(r#"{"jsonrpc":"2.0","id":0,"result":{"supportedVersions":["2026-07-28"]}}"#));
+    assert!(!pipe.is_ready());
+    pipe.handle_message(&line(r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}"#));
+    let Some(Event::Ready(n)) = pipe.poll_event() else { panic!() };
+    assert_eq!(n.era, Era::Initialize);
+    let sent = sent(&mut pipe);
+    assert_eq!(sent.len(), 3, "{sent:?}");
+    assert!(sent[2].contains("notifications/initialized"));
+}
+
+#[test]
+fn progress_tokens_of_two_callers_are_kept_apart() {
+    let mut pipe = ready();
+    let params = line(r#"{"name":"t","_meta":{"progressToken":"mine","x":1}}"#);
+    let (a, b) = (pipe.handle_call("tools/call", &params), pipe.handle_call("tools/call", &params));
+    let out = sent(&mut pipe);
+    assert!(out[0].contains(&format!("\"progressToken\":{},\"x\":1", a.0)), "{out:?}");
+    pipe.handle_message(&line(&format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{},"progress":1.0,"v":2}}}}"#,
+        b.0
+    )));
+    let [Event::Notified(Some(call), n)] = &events(&mut pipe)[..] else { panic!() };
+    assert_eq!(*call, b);
+    assert_eq!(
+        &n.whole[..],
+        br#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"mine","progress":1.0,"v":2}}"#
+    );
+}
+
+#[test]
+fn a_cancelled_call_is_announced_once_and_its_late_answer_is_dropped() {
+    let mut pipe = ready();
+    let call = pipe.handle_call("tools/call", &line("{}"));
+    sent(&mut pipe);
+    assert!(pipe.handle_cancel(call, "gone"));
+    assert!(!pipe.handle_cancel(call, "gone"));
+    assert_eq!(
+        sent(&mut pipe),
+        [format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":"gone"}}}}"#, call.0)]
+    );
+    pipe.handle_message(&line(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, call.0)));
+    assert_eq!(events(&mut pipe), []);
+}
+
+#[test]
+fn what_the_server_asks_comes_out_and_the_reply_goes_back_under_its_id() {
+    let mut pipe = ready();
+    pipe.handle_message(&line(r#"{"jsonrpc":"2.0","id":"s1","method":"roots/list"}"#));
+    let [Event::Asked(key, request)] = &events(&mut pipe)[..] else { panic!() };
+    assert_eq!(request.method, "roots/list");
+    pipe.handle_reply(key, &Answer::Result(line(r#"{"roots":[]}"#)));
+    assert_eq!(sent(&mut pipe), [r#"{"jsonrpc":"2.0","id":"s1","result":{"roots":[]}}"#]);
+    pipe.handle_message(&line(r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#));
+    assert_eq!(sent(&mut pipe), [r#"{"jsonrpc":"2.0","id":9,"result":{}}"#]);
+}
+
+#[test]
+fn noise_between_messages_disturbs_no_call() {
+    let mut pipe = ready();
+    let call = pipe.handle_call("tools/list", &line("{}"));
+    pipe.handle_message(&line("Server listening on stdio"));
+    pipe.handle_message(&line(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"tools":[]}}}}"#, call.0)));
+    let [Event::Noise(_), Event::Answered(k, _)] = &events(&mut pipe)[..] else { panic!() };
+    assert_eq!(*k, call);
+}
+
+#[test]
+fn a_subscription_message_finds_its_listen_call() {
+    let mut pipe = ready();
+    let call = pipe.handle_call("subscriptions/listen", &line("{}"));
+    pipe.handle_message(&line(&format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{}}}}}}}"#,
+        call.0
+    )));
+    let [Event::Notified(Some(k), _)] = &events(&mut pipe)[..] else { panic!() };
+    assert_eq!(*k, call);
+}

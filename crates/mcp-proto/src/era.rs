@@ -1,0 +1,159 @@
+//! What tells MCP's two eras apart: revisions, the `_meta` keys of the stateless one, and reading them.
+//!
+//! It does not decide what a refusal looks like on the wire.
+
+use std::borrow::Cow;
+
+use banyan_model::Era;
+use bytes::Bytes;
+
+use crate::json::{self, Members};
+
+/// The stateless revision.
+pub const STATELESS: &str = "2026-07-28";
+
+/// The revisions with a handshake, newest first.
+pub const INITIALIZE: [&str; 5] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"];
+
+/// Keys under `_meta` that MCP itself has set aside (2026-07-28, "Lifecycle").
+pub mod key {
+    /// What the caller can do.
+    pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+    /// Who the caller is.
+    pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+    /// From which level on the caller wants log messages.
+    pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+    /// The revision of this request.
+    pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+    /// Who the server is.
+    pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+    /// Which listen request a notification belongs to.
+    pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+}
+
+/// What a request's `_meta` says about the request itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RequestMeta {
+    /// The raw `clientCapabilities` object.
+    pub capabilities: Option<Bytes>,
+    /// The raw `clientInfo` object.
+    pub client_info: Option<Bytes>,
+    /// The wanted log level.
+    pub log_level: Option<LogLevel>,
+    /// The raw progress token.
+    pub progress_token: Option<Bytes>,
+    /// The W3C trace parent.
+    pub traceparent: Option<String>,
+    /// The revision.
+    pub version: Option<String>,
+}
+
+impl RequestMeta {
+    /// Reads the `_meta` of a raw `params` object that is known to be sound.
+    pub fn of(params: &Bytes) -> Self {
+        let outer = Members::again(params);
+        let Some(meta) = outer.object("_meta") else { return Self::default() };
+        let object = |key| meta.get(key).filter(|raw| raw.starts_with(b"{")).map(|raw| params.slice_ref(raw));
+        Self {
+            capabilities: object(key::CLIENT_CAPABILITIES),
+            client_info: object(key::CLIENT_INFO),
+            log_level: meta.str(key::LOG_LEVEL).and_then(|l| LogLevel::parse(&l)),
+            progress_token: meta.get("progressToken").map(|raw| params.slice_ref(raw)),
+            traceparent: meta.str("traceparent").map(Cow::into_owned),
+            version: meta.str(key::PROTOCOL_VERSION).map(Cow::into_owned),
+        }
+    }
+
+    /// Whether the request claims to be of the stateless era.
+    pub fn is_stateless(&self) -> bool {
+        self.version.is_some()
+    }
+}
+
+/// Syslog's levels, as MCP logging names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LogLevel {
+    /// Everything.
+    Debug,
+    /// What goes on.
+    Info,
+    /// Normal but significant.
+    Notice,
+    /// Warnings.
+    Warning,
+    /// Errors.
+    Error,
+    /// A component fails.
+    Critical,
+    /// Somebody must act.
+    Alert,
+    /// Nothing works.
+    Emergency,
+}
+
+impl LogLevel {
+    const ALL: [(Self, &'static str); 8] = [
+        (Self::Debug, "debug"),
+        (Self::Info, "info"),
+        (Self::Notice, "notice"),
+        (Self::Warning, "warning"),
+        (Self::Error, "error"),
+        (Self::Critical, "critical"),
+        (Self::Alert, "alert"),
+        (Self::Emergency, "emergency"),
+    ];
+
+    /// Reads a level's name.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, name)| *name == text).map(|(level, _)| *level)
+    }
+
+    /// The level's name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(level, _)| *level == self).map_or("debug", |(_, name)| name)
+    }
+}
+
+/// Which era a revision belongs to; `None` for one we do not speak.
+pub fn era_of(version: &str) -> Option<Era> {
+    if version == STATELESS {
+        return Some(Era::Stateless);
+    }
+    INITIALIZE.contains(&version).then_some(Era::Initialize)
+}
+
+/// The revision to answer an `initialize` with: the one asked for if we speak it, else our newest with a handshake.
+pub fn answer_version(asked: &str) -> &'static str {
+    INITIALIZE.iter().find(|v| **v == asked).unwrap_or(&INITIALIZE[0])
+}
+
+/// Whether a raw capability object declares `name`.
+pub fn declares(capabilities: &[u8], name: &str) -> bool {
+    Members::parse(capabilities, json::Duplicates::RefuseTop).is_ok_and(|m| m.get(name).is_some_and(|raw| raw.starts_with(b"{")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_meta_of_a_stateless_request_is_read() {
+        let params = Bytes::from_static(
+            br#"{"name":"x","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"sampling":{}},"progressToken":7,"io.modelcontextprotocol/logLevel":"warning"}}"#,
+        );
+        let meta = RequestMeta::of(&params);
+        assert_eq!(meta.version.as_deref(), Some(STATELESS));
+        assert!(declares(meta.capabilities.as_deref().unwrap(), "sampling"));
+        assert!(!declares(meta.capabilities.as_deref().unwrap(), "roots"));
+        assert_eq!(meta.progress_token.as_deref(), Some(&b"7"[..]));
+        assert_eq!(meta.log_level, Some(LogLevel::Warning));
+        assert_eq!(RequestMeta::of(&Bytes::from_static(b"{}")), RequestMeta::default());
+    }
+
+    #[test]
+    fn an_unknown_revision_is_answered_with_our_newest() {
+        assert_eq!(answer_version("2025-03-26"), "2025-03-26");
+        assert_eq!(answer_version("1999-01-01"), "2025-11-25");
+        assert_eq!(era_of("2026-07-28"), Some(Era::Stateless));
+    }
+}
