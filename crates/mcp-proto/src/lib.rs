@@ -6,6 +6,7 @@ pub mod catalog;
 pub mod client;
 pub mod envelope;
 pub mod era;
+pub mod header;
 pub mod json;
 pub mod lines;
 pub mod projection;
