@@ -1,3 +1,4 @@
 //! Placeholder.
 
 pub mod config;
+pub mod tls;
