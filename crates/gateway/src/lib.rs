@@ -1,4 +1,5 @@
 //! Placeholder.
 
 pub mod config;
+pub mod telemetry;
 pub mod tls;
