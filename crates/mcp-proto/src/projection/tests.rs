@@ -1,3 +1,5 @@
+//! Names as the configuration and real servers make them. What holds for all names is in `tests/projection.rs` of the crate.
+
 use super::*;
 
 #[test]
