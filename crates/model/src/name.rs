@@ -52,11 +52,7 @@ pub struct BadSegment(pub String);
 
 impl fmt::Display for BadSegment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "`{}` is not a legal name: use 1 to 63 of a-z, 0-9, `_` and `-`",
-            self.0
-        )
+        write!(f, "`{}` is not a legal name: use 1 to 63 of a-z, 0-9, `_` and `-`", self.0)
     }
 }
 
@@ -76,12 +72,7 @@ impl QualifiedName {
 
     /// Writes a route with dots; `None` when that is longer than 255 bytes or the route is empty.
     pub fn of(route: &Route) -> Option<Self> {
-        let text = route
-            .0
-            .iter()
-            .map(Segment::as_str)
-            .collect::<Vec<_>>()
-            .join(".");
+        let text = route.0.iter().map(Segment::as_str).collect::<Vec<_>>().join(".");
         (!text.is_empty() && text.len() <= Self::MAX).then(|| Self(text.into()))
     }
 

@@ -12,8 +12,6 @@ pub struct Principal {
 impl Principal {
     /// Whoever reaches a loopback listener that asks for no token.
     pub fn local() -> Self {
-        Self {
-            name: "local".into(),
-        }
+        Self { name: "local".into() }
     }
 }

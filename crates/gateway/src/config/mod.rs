@@ -2,5 +2,42 @@
 //!
 //! This module does not act on a configuration: it starts no server and opens no listener.
 
+pub mod file;
+mod problem;
+mod resolve;
 pub mod resolved;
+mod schema;
 pub mod secret;
+mod shape;
+pub(crate) mod suggest;
+mod units;
+
+pub use problem::{ConfigError, Problem};
+pub use resolve::{check_listen, load, parse};
+pub use schema::schema;
+
+/// Whether a variable, header or key with this name usually holds a secret.
+pub fn looks_secret(name: &str) -> bool {
+    const PARTS: [&str; 9] = ["token", "secret", "passwd", "password", "passphrase", "credential", "authorization", "cookie", "bearer"];
+    const WORDS: [&str; 4] = ["pat", "pwd", "dsn", "auth"];
+    let name = name.trim().to_ascii_lowercase();
+    let plural_of_a_count = name.ends_with("tokens");
+    let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    (!plural_of_a_count && PARTS.iter().any(|part| name.contains(part))) || words.any(|word| word.ends_with("key") || WORDS.contains(&word))
+}
+
+/// Whether the value at this place of `banyan.toml` may hold a secret.
+fn is_secret_path<'a>(mut path: impl Iterator<Item = &'a str>) -> bool {
+    path.any(|key| matches!(key, "args" | "client_secret" | "env" | "headers" | "sha256"))
+}
+
+/// Replaces `${env:NAME}` in an address. Other references are refused: an address is shown, and they are not.
+pub(crate) fn address(text: &str, sources: &dyn secret::Sources) -> Result<String, String> {
+    use secret::Piece;
+    let reference = secret::SecretRef::parse(text).map_err(|error| error.to_string())?;
+    if reference.pieces().iter().any(|piece| matches!(piece, Piece::File(_) | Piece::Keyring(_))) {
+        return Err("an address takes ${env:NAME} only, not secrets from files or the keyring".into());
+    }
+    let address = reference.resolve(sources).map_err(|error| error.to_string())?;
+    Ok(address.expose().to_owned())
+}

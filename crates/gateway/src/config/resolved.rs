@@ -1,7 +1,7 @@
 //! What the rest of the gateway reads: every value checked, every default filled in. Does not read files.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +29,27 @@ pub struct Config {
     pub telemetry: Telemetry,
     /// Whether an unmatched client is shown dotted names.
     pub names: NameStyle,
+}
+
+impl Config {
+    /// Where the gate listens unless told otherwise.
+    pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7433);
+}
+
+/// No servers, nobody needs a token, loopback only.
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: Self::DEFAULT_LISTEN,
+            allowed_hosts: Vec::new(),
+            tokens: Vec::new(),
+            limits: Limits::default(),
+            mounts: BTreeMap::new(),
+            profiles: Vec::new(),
+            telemetry: Telemetry::default(),
+            names: NameStyle::Safe,
+        }
+    }
 }
 
 /// A bearer token, kept as a hash.
@@ -100,6 +121,24 @@ pub struct Mount {
     pub origin: String,
 }
 
+impl Mount {
+    /// A mount with every other setting at its default.
+    pub fn new(name: Segment, transport: Transport, origin: impl Into<String>) -> Self {
+        Self {
+            name,
+            transport,
+            era: None,
+            sharing: Sharing::Auto,
+            timeout: Duration::from_secs(300),
+            start_timeout: Duration::from_secs(60),
+            include: Vec::new(),
+            exclude: Vec::new(),
+            rename: BTreeMap::new(),
+            origin: origin.into(),
+        }
+    }
+}
+
 /// How a server is reached.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Transport {
@@ -120,6 +159,14 @@ pub struct Remote {
     pub headers: BTreeMap<String, SecretRef>,
     /// Whether to sign in by OAuth when the server answers 401.
     pub oauth: Option<OAuth>,
+}
+
+impl Remote {
+    /// Whether to sign in at `url` when nothing is said about it: over https, unless a header already does.
+    pub fn default_oauth(url: &url::Url, headers: &BTreeMap<String, SecretRef>) -> Option<OAuth> {
+        let has_credential = headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
+        (url.scheme() == "https" && !has_credential).then(OAuth::default)
+    }
 }
 
 /// How to sign in at an upstream that wants OAuth. Present by default for `https` remotes without an `Authorization` header.
@@ -200,6 +247,13 @@ pub enum Search {
     Always,
     /// Never.
     Never,
+}
+
+impl Default for Search {
+    /// Above 128 tools: the most that widespread clients take.
+    fn default() -> Self {
+        Self::Above(128)
+    }
 }
 
 /// Where spans go, and how much is logged.

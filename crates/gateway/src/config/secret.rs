@@ -46,32 +46,19 @@ pub enum Piece {
 impl SecretRef {
     /// Reads the form described at the type.
     pub fn parse(text: &str) -> Result<Self, BadSecretRef> {
-        Ok(Self {
-            pieces: parse::pieces(text)?,
-            used_by: None,
-        })
+        Ok(Self { pieces: parse::pieces(text)?, used_by: None })
     }
 
     /// Text without any reference, taken as it is: `${` in it has no meaning.
     pub fn plain(text: impl Into<String>) -> Self {
         let text = text.into();
-        let pieces = if text.is_empty() {
-            Vec::new()
-        } else {
-            vec![Piece::Plain(text)]
-        };
-        Self {
-            pieces,
-            used_by: None,
-        }
+        let pieces = if text.is_empty() { Vec::new() } else { vec![Piece::Plain(text)] };
+        Self { pieces, used_by: None }
     }
 
     /// Joins pieces made elsewhere; refuses names that could not be written back.
     pub fn of(pieces: Vec<Piece>) -> Result<Self, BadSecretRef> {
-        Ok(Self {
-            pieces: parse::checked(pieces)?,
-            used_by: None,
-        })
+        Ok(Self { pieces: parse::checked(pieces)?, used_by: None })
     }
 
     /// Remembers the place in the configuration that uses it, for errors: `mount.github.env.TOKEN`.
@@ -112,29 +99,15 @@ impl SecretRef {
                 .env(name)
                 .filter(|value| !value.is_empty())
                 .or_else(|| default.clone())
-                .ok_or_else(|| SecretError::Unset {
-                    name: name.clone(),
-                    used_by: used_by(),
-                }),
+                .ok_or_else(|| SecretError::Unset { name: name.clone(), used_by: used_by() }),
             Piece::File(path) => match sources.file(path) {
                 Ok(text) => Ok(without_line_end(text)),
-                Err(source) => Err(SecretError::File {
-                    path: path.clone(),
-                    used_by: used_by(),
-                    source,
-                }),
+                Err(source) => Err(SecretError::File { path: path.clone(), used_by: used_by(), source }),
             },
             Piece::Keyring(name) => match sources.keyring(name) {
                 Ok(Some(value)) => Ok(value),
-                Ok(None) => Err(SecretError::NotInKeyring {
-                    name: name.clone(),
-                    used_by: used_by(),
-                }),
-                Err(source) => Err(SecretError::NoKeyring {
-                    name: name.clone(),
-                    used_by: used_by(),
-                    source,
-                }),
+                Ok(None) => Err(SecretError::NotInKeyring { name: name.clone(), used_by: used_by() }),
+                Err(source) => Err(SecretError::NoKeyring { name: name.clone(), used_by: used_by(), source }),
             },
         }
     }
@@ -152,9 +125,7 @@ impl Eq for SecretRef {}
 impl fmt::Debug for SecretRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SecretRef(")?;
-        self.pieces
-            .iter()
-            .try_for_each(|piece| write!(f, "{piece:?}"))?;
+        self.pieces.iter().try_for_each(|piece| write!(f, "{piece:?}"))?;
         f.write_str(")")
     }
 }
@@ -163,10 +134,7 @@ impl fmt::Debug for Piece {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Plain(_) => f.write_str("[redacted]"),
-            Self::Env {
-                name,
-                default: Some(_),
-            } => write!(f, "${{env:{name}:-[redacted]}}"),
+            Self::Env { name, default: Some(_) } => write!(f, "${{env:{name}:-[redacted]}}"),
             Self::Env { .. } | Self::File(_) | Self::Keyring(_) => f.write_str(&parse::shown(self)),
         }
     }
@@ -249,20 +217,13 @@ impl Sources for SystemSources {
     fn file(&self, path: &Path) -> std::io::Result<String> {
         use std::io::{Error, ErrorKind, Read};
         let path = match path.strip_prefix("~") {
-            Ok(rest) => std::env::home_dir()
-                .ok_or_else(|| Error::other("no home directory is known"))?
-                .join(rest),
+            Ok(rest) => std::env::home_dir().ok_or_else(|| Error::other("no home directory is known"))?.join(rest),
             Err(_) => path.to_owned(),
         };
         let mut text = String::new();
-        std::fs::File::open(path)?
-            .take(Self::MAX_FILE + 1)
-            .read_to_string(&mut text)?;
+        std::fs::File::open(path)?.take(Self::MAX_FILE + 1).read_to_string(&mut text)?;
         if text.len() as u64 > Self::MAX_FILE {
-            return Err(Error::new(
-                ErrorKind::FileTooLarge,
-                "it is longer than 64 KiB, too long for a secret",
-            ));
+            return Err(Error::new(ErrorKind::FileTooLarge, "it is longer than 64 KiB, too long for a secret"));
         }
         Ok(text)
     }
@@ -298,9 +259,7 @@ pub enum SecretError {
         source: KeyringError,
     },
     /// The keyring answered, and has no such entry.
-    #[error(
-        "the secret `{name}`{used_by} is not in the keyring\n  store it with `banyan secret set {name}`"
-    )]
+    #[error("the secret `{name}`{used_by} is not in the keyring\n  store it with `banyan secret set {name}`")]
     NotInKeyring {
         /// The entry's name.
         name: String,

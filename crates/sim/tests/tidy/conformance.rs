@@ -23,27 +23,13 @@ fn rows() -> BTreeMap<String, String> {
     let mut rows = BTreeMap::new();
     for line in text.lines().filter(|l| l.starts_with("| ")) {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-        if cells[0]
-            .split_once('-')
-            .is_some_and(|(_, n)| n.bytes().all(|b| b.is_ascii_digit()))
-        {
+        if cells[0].split_once('-').is_some_and(|(_, n)| n.bytes().all(|b| b.is_ascii_digit())) {
             assert_eq!(cells.len(), 3, "three cells a row: {line}");
-            assert!(
-                !cells[1].is_empty() && !cells[2].is_empty(),
-                "an empty cell: {line}"
-            );
-            assert!(
-                rows.insert(cells[0].to_owned(), cells[2].to_owned())
-                    .is_none(),
-                "{} has two rows",
-                cells[0]
-            );
+            assert!(!cells[1].is_empty() && !cells[2].is_empty(), "an empty cell: {line}");
+            assert!(rows.insert(cells[0].to_owned(), cells[2].to_owned()).is_none(), "{} has two rows", cells[0]);
         }
     }
-    assert!(
-        rows.len() > 30,
-        "docs/conformance.md lists the requirements, one a row"
-    );
+    assert!(rows.len() > 30, "docs/conformance.md lists the requirements, one a row");
     rows
 }
 
@@ -52,20 +38,10 @@ fn a_row_names_tests_of_its_own_id_that_exist_or_is_open() {
     let tests = tests();
     for (id, cell) in rows() {
         let named = quoted(&cell);
-        assert!(
-            !named.is_empty() || cell.starts_with("open"),
-            "{id}: name a test, or say `open`"
-        );
+        assert!(!named.is_empty() || cell.starts_with("open"), "{id}: name a test, or say `open`");
         for test in named {
-            assert_eq!(
-                id_of(test).as_ref(),
-                Some(&id),
-                "{id} names `{test}`, whose name does not begin with the id"
-            );
-            assert!(
-                tests.contains(test),
-                "{id} names `{test}`, which does not exist"
-            );
+            assert_eq!(id_of(test).as_ref(), Some(&id), "{id} names `{test}`, whose name does not begin with the id");
+            assert!(tests.contains(test), "{id} names `{test}`, which does not exist");
         }
     }
 }
@@ -73,23 +49,9 @@ fn a_row_names_tests_of_its_own_id_that_exist_or_is_open() {
 #[test]
 fn every_test_that_carries_an_id_is_listed() {
     let rows = rows();
-    let listed: BTreeSet<String> = rows
-        .values()
-        .flat_map(|cell| {
-            quoted(cell)
-                .into_iter()
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        })
-        .collect();
-    let unlisted: Vec<String> = tests()
-        .into_iter()
-        .filter(|t| id_of(t).is_some() && !listed.contains(t))
-        .collect();
-    assert!(
-        unlisted.is_empty(),
-        "add to docs/conformance.md: {unlisted:?}"
-    );
+    let listed: BTreeSet<String> = rows.values().flat_map(|cell| quoted(cell).into_iter().map(str::to_owned).collect::<Vec<_>>()).collect();
+    let unlisted: Vec<String> = tests().into_iter().filter(|t| id_of(t).is_some() && !listed.contains(t)).collect();
+    assert!(unlisted.is_empty(), "add to docs/conformance.md: {unlisted:?}");
 }
 
 #[test]

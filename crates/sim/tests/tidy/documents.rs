@@ -13,10 +13,7 @@ pub(crate) fn tests() -> BTreeSet<String> {
     for file in sources(&[".rs"]) {
         let mut marked = false;
         for line in file.text.lines().map(str::trim) {
-            if let Some(rest) = line
-                .strip_prefix("async fn ")
-                .or_else(|| line.strip_prefix("fn "))
-            {
+            if let Some(rest) = line.strip_prefix("async fn ").or_else(|| line.strip_prefix("fn ")) {
                 if marked {
                     names.insert(identifier(rest));
                 }
@@ -27,20 +24,15 @@ pub(crate) fn tests() -> BTreeSet<String> {
         }
     }
     for file in sources(&[".py"]) {
-        let functions = file.text.lines().filter_map(|l| {
-            l.trim()
-                .strip_prefix("def test_")
-                .or_else(|| l.trim().strip_prefix("async def test_"))
-        });
+        let functions =
+            file.text.lines().filter_map(|l| l.trim().strip_prefix("def test_").or_else(|| l.trim().strip_prefix("async def test_")));
         names.extend(functions.map(identifier));
     }
     names
 }
 
 fn identifier(text: &str) -> String {
-    text.chars()
-        .take_while(|c| c.is_alphanumeric() || *c == '_')
-        .collect()
+    text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
 }
 
 /// What stands between backticks in `text`.
@@ -51,34 +43,23 @@ pub(crate) fn quoted(text: &str) -> Vec<&str> {
 #[test]
 fn the_architecture_fits_on_two_pages() {
     let lines = read("ARCHITECTURE.md").lines().count();
-    assert!(
-        lines <= ARCHITECTURE_LINES,
-        "ARCHITECTURE.md has {lines} lines, {ARCHITECTURE_LINES} are allowed"
-    );
+    assert!(lines <= ARCHITECTURE_LINES, "ARCHITECTURE.md has {lines} lines, {ARCHITECTURE_LINES} are allowed");
 }
 
 #[test]
 fn every_invariant_names_a_test_that_exists() {
     let tests = tests();
     let text = read("ARCHITECTURE.md");
-    let part = text
-        .split("## Invariants")
-        .nth(1)
-        .expect("ARCHITECTURE.md has a part `## Invariants`");
+    let part = text.split("## Invariants").nth(1).expect("ARCHITECTURE.md has a part `## Invariants`");
     let part = part.split("\n## ").next().unwrap_or(part);
     let mut count = 0;
     for item in items(part) {
         count += 1;
-        let (_, held) = item
-            .split_once("Held by")
-            .unwrap_or_else(|| panic!("this invariant names no test: {item}"));
+        let (_, held) = item.split_once("Held by").unwrap_or_else(|| panic!("this invariant names no test: {item}"));
         let named = quoted(held);
         assert!(!named.is_empty(), "this invariant names no test: {item}");
         for name in named {
-            assert!(
-                tests.contains(name),
-                "there is no test `{name}`, named by: {item}"
-            );
+            assert!(tests.contains(name), "there is no test `{name}`, named by: {item}");
         }
     }
     assert!(count > 0, "no numbered invariant found");
@@ -88,9 +69,7 @@ fn every_invariant_names_a_test_that_exists() {
 fn items(text: &str) -> Vec<String> {
     let mut items: Vec<String> = Vec::new();
     for line in text.lines() {
-        let number = line
-            .split_once(". ")
-            .is_some_and(|(n, _)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+        let number = line.split_once(". ").is_some_and(|(n, _)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
         match items.last_mut() {
             _ if number => items.push(line.to_owned()),
             Some(last) if line.starts_with(' ') => last.push_str(line),
@@ -111,18 +90,11 @@ fn links_in_documents_lead_somewhere() {
                 continue;
             }
             let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
-            let target = if path.is_empty() {
-                document.path.clone()
-            } else {
-                joined(directory, path)
-            };
+            let target = if path.is_empty() { document.path.clone() } else { joined(directory, path) };
             if !root().join(&target).exists() {
                 broken.push(format!("{}: {link}: there is no {target}", document.path));
             } else if !anchor.is_empty() && !has_anchor(&documents, &target, anchor) {
-                broken.push(format!(
-                    "{}: {link}: {target} has no such heading",
-                    document.path
-                ));
+                broken.push(format!("{}: {link}: {target} has no such heading", document.path));
             }
         }
     }
@@ -137,11 +109,7 @@ fn links(text: &str) -> Vec<&str> {
         if line.trim_start().starts_with("```") {
             code = !code;
         } else if !code {
-            links.extend(
-                line.split("](")
-                    .skip(1)
-                    .filter_map(|rest| rest.split(')').next()),
-            );
+            links.extend(line.split("](").skip(1).filter_map(|rest| rest.split(')').next()));
         }
     }
     links
@@ -161,28 +129,16 @@ fn joined(directory: &str, path: &str) -> String {
 
 fn has_anchor(documents: &[Source], path: &str, anchor: &str) -> bool {
     let slug = |heading: &str| -> String {
-        let kept = heading
-            .trim()
-            .to_lowercase()
-            .chars()
-            .filter(|c| c.is_alphanumeric() || " -_".contains(*c))
-            .collect::<String>();
+        let kept = heading.trim().to_lowercase().chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).collect::<String>();
         kept.replace(' ', "-")
     };
     let document = documents.iter().find(|d| d.path == path);
-    document.is_some_and(|d| {
-        d.text
-            .lines()
-            .any(|l| l.starts_with('#') && slug(l.trim_start_matches('#')) == anchor)
-    })
+    document.is_some_and(|d| d.text.lines().any(|l| l.starts_with('#') && slug(l.trim_start_matches('#')) == anchor))
 }
 
 #[test]
 fn a_link_is_resolved_from_its_document() {
     assert_eq!(joined("docs/a", "../b.md"), "docs/b.md");
     assert_eq!(joined("", "./README.md"), "README.md");
-    assert_eq!(
-        links("see [a](b.md#c) and [d](e)\n```\n[x](y)\n```"),
-        ["b.md#c", "e"]
-    );
+    assert_eq!(links("see [a](b.md#c) and [d](e)\n```\n[x](y)\n```"), ["b.md#c", "e"]);
 }

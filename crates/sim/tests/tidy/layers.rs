@@ -23,35 +23,15 @@ const LAYERS: &[(&str, u8)] = &[
 const DECIDES: u8 = 3;
 
 /// Runtimes, sockets and what brings them in.
-const DOING: &[&str] = &[
-    "async-std",
-    "axum",
-    "h2",
-    "hyper",
-    "mio",
-    "quinn",
-    "reqwest",
-    "smol",
-    "socket2",
-    "tokio",
-    "tokio-util",
-    "tower",
-    "ureq",
-];
+const DOING: &[&str] =
+    &["async-std", "axum", "h2", "hyper", "mio", "quinn", "reqwest", "smol", "socket2", "tokio", "tokio-util", "tower", "ureq"];
 
 /// Drives everything in tests, so that no layer applies to it; nothing but a test may need it.
 const DEV_ONLY: &str = "sim";
 
 fn layer(package: &Package) -> u8 {
     let found = LAYERS.iter().find(|(name, _)| *name == package.name);
-    found
-        .unwrap_or_else(|| {
-            panic!(
-                "crate `{}` has no layer: give it one in the design and in LAYERS",
-                package.name
-            )
-        })
-        .1
+    found.unwrap_or_else(|| panic!("crate `{}` has no layer: give it one in the design and in LAYERS", package.name)).1
 }
 
 fn layered(graph: &Graph) -> impl Iterator<Item = &Package> {
@@ -62,27 +42,14 @@ fn layered(graph: &Graph) -> impl Iterator<Item = &Package> {
 fn imports_point_to_lower_layers() {
     let graph = Graph::load();
     for package in layered(&graph) {
-        let needed = package
-            .dependencies
-            .iter()
-            .chain(&package.dev_dependencies)
-            .map(|id| graph.package(id));
+        let needed = package.dependencies.iter().chain(&package.dev_dependencies).map(|id| graph.package(id));
         for other in needed.filter(|o| o.source.is_none()) {
             if other.name == DEV_ONLY {
-                assert!(
-                    !package.dependencies.contains(&other.id),
-                    "`{}` needs `{DEV_ONLY}` outside its tests",
-                    package.name
-                );
+                assert!(!package.dependencies.contains(&other.id), "`{}` needs `{DEV_ONLY}` outside its tests", package.name);
                 continue;
             }
             let (above, below) = (layer(package), layer(other));
-            assert!(
-                below < above,
-                "`{}` (layer {above}) must not know `{}` (layer {below})",
-                package.name,
-                other.name
-            );
+            assert!(below < above, "`{}` (layer {above}) must not know `{}` (layer {below})", package.name, other.name);
         }
     }
 }
@@ -107,9 +74,6 @@ fn crates_that_decide_reach_no_runtime_and_no_socket() {
 #[test]
 fn the_check_can_see_a_runtime() {
     let graph = Graph::load();
-    let gateway = graph
-        .members()
-        .find(|p| p.name == "gateway")
-        .expect("the gateway is a member");
+    let gateway = graph.members().find(|p| p.name == "gateway").expect("the gateway is a member");
     assert!(graph.reach(gateway).iter().any(|p| p.name == "tokio"));
 }

@@ -1,10 +1,7 @@
 //! House rules that a compiler does not check, held as tests: layers, budgets, words, packages, documents.
 //! They read files and `cargo metadata`; they do not build or run anything.
 
-#![expect(
-    clippy::expect_used,
-    reason = "a check whose ground is missing fails loudly"
-)]
+#![expect(clippy::expect_used, reason = "a check whose ground is missing fails loudly")]
 
 mod budgets;
 mod conformance;

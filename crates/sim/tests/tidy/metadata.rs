@@ -31,32 +31,14 @@ impl Graph {
     pub(crate) fn load() -> Self {
         let cargo = cargo();
         let host = run(Command::new(&cargo).args(["-vV"]));
-        let host = host
-            .lines()
-            .find_map(|l| l.strip_prefix("host: "))
-            .expect("cargo -vV names the host");
-        let arguments = [
-            "metadata",
-            "--format-version",
-            "1",
-            "--locked",
-            "--filter-platform",
-            host,
-        ];
+        let host = host.lines().find_map(|l| l.strip_prefix("host: ")).expect("cargo -vV names the host");
+        let arguments = ["metadata", "--format-version", "1", "--locked", "--filter-platform", host];
         let text = run(Command::new(&cargo).args(arguments).current_dir(root()));
         let whole: Value = serde_json::from_str(&text).expect("cargo metadata prints JSON");
         let nodes = whole["resolve"]["nodes"].as_array().expect("nodes");
-        let about: BTreeMap<&str, &Value> = whole["packages"]
-            .as_array()
-            .expect("packages")
-            .iter()
-            .map(|p| (p["id"].as_str().unwrap_or_default(), p))
-            .collect();
-        let packages = nodes
-            .iter()
-            .map(|n| package(n, &about))
-            .map(|p| (p.id.clone(), p))
-            .collect();
+        let about: BTreeMap<&str, &Value> =
+            whole["packages"].as_array().expect("packages").iter().map(|p| (p["id"].as_str().unwrap_or_default(), p)).collect();
+        let packages = nodes.iter().map(|n| package(n, &about)).map(|p| (p.id.clone(), p)).collect();
         Self { packages }
     }
 
@@ -91,15 +73,7 @@ impl Graph {
 /// Who needs the package called `name`, as a tree; empty when nobody does. The lock file and `cargo metadata` also hold what
 /// optional features would bring in, `cargo tree` only what is built.
 pub(crate) fn users(name: &str) -> String {
-    let arguments = [
-        "tree",
-        "--locked",
-        "--workspace",
-        "--edges",
-        "normal,build",
-        "--invert",
-        name,
-    ];
+    let arguments = ["tree", "--locked", "--workspace", "--edges", "normal,build", "--invert", name];
     run(Command::new(cargo()).args(arguments).current_dir(root()))
 }
 
@@ -111,16 +85,9 @@ fn package(node: &Value, about: &BTreeMap<&str, &Value>) -> Package {
         let dependencies = node["deps"].as_array().into_iter().flatten();
         let wanted = move |d: &&Value| {
             let mut kinds = d["dep_kinds"].as_array().into_iter().flatten();
-            if dev {
-                kinds.all(|k| k["kind"] == "dev")
-            } else {
-                kinds.any(|k| k["kind"] != "dev")
-            }
+            if dev { kinds.all(|k| k["kind"] == "dev") } else { kinds.any(|k| k["kind"] != "dev") }
         };
-        dependencies
-            .filter(wanted)
-            .filter_map(|d| d["pkg"].as_str().map(str::to_owned))
-            .collect()
+        dependencies.filter(wanted).filter_map(|d| d["pkg"].as_str().map(str::to_owned)).collect()
     };
     Package {
         name: text(&about["name"]).expect("a package has a name"),
@@ -138,13 +105,7 @@ fn cargo() -> String {
 }
 
 fn run(command: &mut Command) -> String {
-    let output = command
-        .output()
-        .unwrap_or_else(|e| panic!("{command:?}: {e}"));
-    assert!(
-        output.status.success(),
-        "{command:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("cargo prints UTF-8")
 }

@@ -12,12 +12,7 @@ fn deny() -> toml::Table {
 }
 
 fn texts(value: &toml::Value) -> BTreeSet<&str> {
-    value
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|v| v.get("crate").unwrap_or(v).as_str())
-        .collect()
+    value.as_array().into_iter().flatten().filter_map(|v| v.get("crate").unwrap_or(v).as_str()).collect()
 }
 
 #[test]
@@ -26,12 +21,7 @@ fn every_licence_is_on_the_list() {
     let list = texts(&deny["licenses"]["allow"]);
     for package in Graph::load().packages() {
         let expression = package.license.as_deref().unwrap_or("none given");
-        assert!(
-            allowed(expression, &list),
-            "{} {}: licence `{expression}` is not on the list of deny.toml",
-            package.name,
-            package.version
-        );
+        assert!(allowed(expression, &list), "{} {}: licence `{expression}` is not on the list of deny.toml", package.name, package.version);
     }
 }
 
@@ -44,12 +34,7 @@ fn everything_comes_from_the_registry() {
             continue;
         };
         let from = source.strip_prefix("registry+").unwrap_or(source);
-        assert!(
-            registries.contains(from),
-            "{} {} comes from {source}",
-            package.name,
-            package.version
-        );
+        assert!(registries.contains(from), "{} {} comes from {source}", package.name, package.version);
     }
 }
 
@@ -60,28 +45,13 @@ fn two_versions_of_a_package_have_a_reason() {
     let graph = Graph::load();
     let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for package in graph.packages() {
-        versions
-            .entry(&package.name)
-            .or_default()
-            .push(&package.version);
+        versions.entry(&package.name).or_default().push(&package.version);
     }
     versions.retain(|_, v| v.len() > 1);
-    let unexplained: Vec<_> = versions
-        .iter()
-        .filter(|(name, _)| !skip.contains(*name))
-        .collect();
-    assert!(
-        unexplained.is_empty(),
-        "use the version that is there, or give the reason in deny.toml: {unexplained:?}"
-    );
-    let gone: Vec<_> = skip
-        .iter()
-        .filter(|name| !versions.contains_key(*name))
-        .collect();
-    assert!(
-        gone.is_empty(),
-        "deny.toml excuses what no longer happens: {gone:?}"
-    );
+    let unexplained: Vec<_> = versions.iter().filter(|(name, _)| !skip.contains(*name)).collect();
+    assert!(unexplained.is_empty(), "use the version that is there, or give the reason in deny.toml: {unexplained:?}");
+    let gone: Vec<_> = skip.iter().filter(|name| !versions.contains_key(*name)).collect();
+    assert!(gone.is_empty(), "deny.toml excuses what no longer happens: {gone:?}");
 }
 
 #[test]
@@ -91,10 +61,7 @@ fn banned_packages_are_absent() {
     for banned in texts(&deny["bans"]["deny"]) {
         if locked.contains(&format!("\nname = \"{banned}\"\n")) {
             let users = users(banned);
-            assert!(
-                users.is_empty(),
-                "{banned} is banned in deny.toml, and used:\n{users}"
-            );
+            assert!(users.is_empty(), "{banned} is banned in deny.toml, and used:\n{users}");
         }
     }
 }

@@ -20,23 +20,12 @@ impl Source {
     /// Whether the file exists for tests only.
     pub(crate) fn is_test(&self) -> bool {
         let dirs = ["tests/", "/tests/", "/benches/", "bench/", "/fuzz/"];
-        self.name() == "tests.rs"
-            || dirs.iter().any(|d| {
-                if d.starts_with('/') {
-                    self.path.contains(d)
-                } else {
-                    self.path.starts_with(d)
-                }
-            })
+        self.name() == "tests.rs" || dirs.iter().any(|d| if d.starts_with('/') { self.path.contains(d) } else { self.path.starts_with(d) })
     }
 
     /// The text above the first `#[cfg(test)]` module.
     pub(crate) fn production(&self) -> &str {
-        let end = self
-            .text
-            .match_indices("#[cfg(test)]\nmod ")
-            .map(|(i, _)| i)
-            .next();
+        let end = self.text.match_indices("#[cfg(test)]\nmod ").map(|(i, _)| i).next();
         &self.text[..end.unwrap_or(self.text.len())]
     }
 }
@@ -57,11 +46,7 @@ pub(crate) fn sources(extensions: &[&str]) -> Vec<Source> {
     collect(&root(), "", extensions, &mut found);
     found.sort_by(|a, b| a.path.cmp(&b.path));
     let rust = extensions.contains(&".rs");
-    assert!(
-        !(rust && found.is_empty()),
-        "no Rust file below {}",
-        root().display()
-    );
+    assert!(!(rust && found.is_empty()), "no Rust file below {}", root().display());
     found
 }
 
@@ -69,9 +54,7 @@ fn collect(dir: &Path, prefix: &str, extensions: &[&str], found: &mut Vec<Source
     let entries = fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if name.starts_with('.')
-            || ["target", "node_modules", "corpus", "generated"].contains(&name.as_str())
-        {
+        if name.starts_with('.') || ["target", "node_modules", "corpus", "generated"].contains(&name.as_str()) {
             continue;
         }
         let path = format!("{prefix}{name}");

@@ -18,15 +18,10 @@ fn forbidden() -> Vec<String> {
 }
 
 /// File names that say nothing about what the file is.
-const DRAWERS: &[&str] = &[
-    "common", "core", "helper", "helpers", "manager", "misc", "shared", "util", "utils",
-];
+const DRAWERS: &[&str] = &["common", "core", "helper", "helpers", "manager", "misc", "shared", "util", "utils"];
 
 /// One of these has to be in a head, so that it says where the module ends.
-const LIMITS: &[&str] = &[
-    "not", "no", "nor", "never", "nothing", "none", "neither", "only", "without", "cannot",
-    "nobody", "nowhere",
-];
+const LIMITS: &[&str] = &["not", "no", "nor", "never", "nothing", "none", "neither", "only", "without", "cannot", "nobody", "nowhere"];
 
 #[test]
 fn nothing_is_left_for_later() {
@@ -39,11 +34,7 @@ fn nothing_is_left_for_later() {
             }
         }
     }
-    assert!(
-        found.is_empty(),
-        "finish it or leave it out:\n{}",
-        found.join("\n")
-    );
+    assert!(found.is_empty(), "finish it or leave it out:\n{}", found.join("\n"));
 }
 
 /// Whether `mark` stands in `line` as a word of its own (marks that start with `#` anywhere).
@@ -52,8 +43,7 @@ fn holds(line: &str, mark: &str) -> bool {
     line.match_indices(mark).any(|(at, _)| {
         let before = line[..at].chars().next_back();
         let after = line[at + mark.len()..].chars().next();
-        mark.starts_with('#')
-            || !(word(before) || (mark.ends_with(char::is_alphabetic) && word(after)))
+        mark.starts_with('#') || !(word(before) || (mark.ends_with(char::is_alphabetic) && word(after)))
     })
 }
 
@@ -61,24 +51,12 @@ fn holds(line: &str, mark: &str) -> bool {
 fn every_module_has_a_head_that_says_what_it_is_not() {
     let mut bad = Vec::new();
     for file in sources(&[".rs"]) {
-        let head: String = file
-            .text
-            .lines()
-            .take_while(|l| l.starts_with("//!"))
-            .map(|l| format!("{l} "))
-            .collect();
-        let says = |w: &str| {
-            head.to_lowercase()
-                .split(|c: char| !c.is_alphanumeric())
-                .any(|x| x == w)
-        };
+        let head: String = file.text.lines().take_while(|l| l.starts_with("//!")).map(|l| format!("{l} ")).collect();
+        let says = |w: &str| head.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|x| x == w);
         if head.is_empty() {
             bad.push(format!("{}: does not begin with `//!`", file.path));
         } else if !file.is_test() && !LIMITS.iter().any(|w| says(w)) {
-            bad.push(format!(
-                "{}: its head does not say what it leaves to others",
-                file.path
-            ));
+            bad.push(format!("{}: its head does not say what it leaves to others", file.path));
         }
     }
     assert!(bad.is_empty(), "{}", bad.join("\n"));
@@ -87,15 +65,8 @@ fn every_module_has_a_head_that_says_what_it_is_not() {
 #[test]
 fn no_file_is_a_drawer() {
     for file in sources(&[".rs", ".ts", ".tsx", ".py"]) {
-        let mut parts = file
-            .path
-            .split('/')
-            .map(|p| p.split('.').next().unwrap_or(p));
-        assert!(
-            !parts.any(|p| DRAWERS.contains(&p)),
-            "{}: name it after what it is",
-            file.path
-        );
+        let mut parts = file.path.split('/').map(|p| p.split('.').next().unwrap_or(p));
+        assert!(!parts.any(|p| DRAWERS.contains(&p)), "{}: name it after what it is", file.path);
     }
 }
 

@@ -27,11 +27,7 @@ pub(super) fn get(name: &str) -> Result<Option<String>, KeyringError> {
 
 /// Makes or replaces an entry.
 pub(super) fn set(name: &str, value: &str) -> Result<(), KeyringError> {
-    apart(|| {
-        entry(name)?
-            .set_password(value)
-            .map_err(|error| explained(&error))
-    })
+    apart(|| entry(name)?.set_password(value).map_err(|error| explained(&error)))
 }
 
 /// Ends an entry; `false` when there was none.
@@ -52,13 +48,9 @@ fn entry(name: &str) -> Result<Entry, KeyringError> {
 
 fn explained(error: &Error) -> KeyringError {
     match error {
-        Error::PlatformFailure(_) | Error::NoDefaultStore => {
-            KeyringError::Unavailable(error.to_string())
-        }
+        Error::PlatformFailure(_) | Error::NoDefaultStore => KeyringError::Unavailable(error.to_string()),
         // These hold what was found: only their kind is told.
-        Error::BadEncoding(_) | Error::BadDataFormat(..) => {
-            KeyringError::Refused("the entry is not text".into())
-        }
+        Error::BadEncoding(_) | Error::BadDataFormat(..) => KeyringError::Refused("the entry is not text".into()),
         Error::Ambiguous(_) => KeyringError::Refused("several entries have this name".into()),
         Error::NoStorageAccess(_)
         | Error::NoEntry
@@ -72,9 +64,6 @@ fn explained(error: &Error) -> KeyringError {
 
 /// Runs on a thread of its own: the Secret Service client blocks on its own executor, which panics inside an async
 /// task.
-fn apart<T: Send>(
-    work: impl FnOnce() -> Result<T, KeyringError> + Send,
-) -> Result<T, KeyringError> {
-    std::thread::scope(|scope| scope.spawn(work).join())
-        .unwrap_or_else(|_| Err(KeyringError::Unavailable("its client failed".into())))
+fn apart<T: Send>(work: impl FnOnce() -> Result<T, KeyringError> + Send) -> Result<T, KeyringError> {
+    std::thread::scope(|scope| scope.spawn(work).join()).unwrap_or_else(|_| Err(KeyringError::Unavailable("its client failed".into())))
 }

@@ -8,9 +8,7 @@ use super::Piece;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadSecretRef {
     /// A default that can't be written down.
-    #[error(
-        "the default of `${{env:{0}:-…}}` holds `}}`, which would end the reference: leave it out"
-    )]
+    #[error("the default of `${{env:{0}:-…}}` holds `}}`, which would end the reference: leave it out")]
     Default(String),
     /// Something between `${` and `}` that is not a reference.
     #[error(
@@ -31,9 +29,7 @@ pub enum BadSecretRef {
     #[error("`${{` is not closed: end the reference with `}}`, or write `$${{` for a plain `${{`")]
     Open,
     /// A path that means something else in each directory.
-    #[error(
-        "`{0}` in ${{file:…}} is not an absolute path: start it at the root, or with `~/` for the home directory"
-    )]
+    #[error("`{0}` in ${{file:…}} is not an absolute path: start it at the root, or with `~/` for the home directory")]
     Relative(String),
 }
 
@@ -96,14 +92,8 @@ pub(super) fn written(pieces: &[Piece]) -> String {
 /// One reference as it is written; plain text, as itself.
 pub(super) fn shown(piece: &Piece) -> String {
     match piece {
-        Piece::Env {
-            name,
-            default: None,
-        } => format!("${{env:{name}}}"),
-        Piece::Env {
-            name,
-            default: Some(default),
-        } => format!("${{env:{name}:-{default}}}"),
+        Piece::Env { name, default: None } => format!("${{env:{name}}}"),
+        Piece::Env { name, default: Some(default) } => format!("${{env:{name}:-{default}}}"),
         Piece::File(path) => format!("${{file:{}}}", path.display()),
         Piece::Keyring(name) => format!("${{keyring:{name}}}"),
         Piece::Plain(text) => text.clone(),
@@ -130,14 +120,8 @@ fn escaped(plain: &str, before_reference: bool) -> String {
 fn reference(inside: &str) -> Result<Piece, BadSecretRef> {
     let piece = match inside.split_once(':') {
         Some(("env", rest)) => match rest.split_once(":-") {
-            Some((name, default)) => Piece::Env {
-                name: name.to_owned(),
-                default: Some(default.to_owned()),
-            },
-            None => Piece::Env {
-                name: rest.to_owned(),
-                default: None,
-            },
+            Some((name, default)) => Piece::Env { name: name.to_owned(), default: Some(default.to_owned()) },
+            None => Piece::Env { name: rest.to_owned(), default: None },
         },
         Some(("file", path)) => Piece::File(PathBuf::from(path)),
         Some(("keyring", name)) => Piece::Keyring(name.to_owned()),
@@ -152,11 +136,7 @@ fn legal(piece: Piece) -> Result<Piece, BadSecretRef> {
             let bad = |c: char| !(c.is_ascii_alphanumeric() || "_.()-".contains(c));
             if name.is_empty() || name.contains(bad) {
                 let rule = "use letters, digits and `_`";
-                return Err(BadSecretRef::Name {
-                    kind: "env",
-                    name: name.clone(),
-                    rule,
-                });
+                return Err(BadSecretRef::Name { kind: "env", name: name.clone(), rule });
             }
             if default.as_ref().is_some_and(|text| text.contains('}')) {
                 return Err(BadSecretRef::Default(name.clone()));
@@ -173,11 +153,7 @@ fn legal(piece: Piece) -> Result<Piece, BadSecretRef> {
             let bad = |c: char| c.is_control() || c == '}' || c == '{';
             if name.is_empty() || name.len() > 200 || name.contains(bad) {
                 let rule = "use 1 to 200 characters, no braces";
-                return Err(BadSecretRef::Name {
-                    kind: "keyring",
-                    name: name.clone(),
-                    rule,
-                });
+                return Err(BadSecretRef::Name { kind: "keyring", name: name.clone(), rule });
             }
         }
         Piece::Plain(_) => {}

@@ -29,18 +29,14 @@ pub enum StoreError {
         source: std::io::Error,
     },
     /// The keyring does not work.
-    #[error(
-        "{0}\n  keep the secret in a file (${{file:/path}}) or in the environment (${{env:NAME}}) instead"
-    )]
+    #[error("{0}\n  keep the secret in a file (${{file:/path}}) or in the environment (${{env:NAME}}) instead")]
     Keyring(#[from] KeyringError),
 }
 
 impl SecretStore {
     /// A store whose list of names is the file `secrets` in `state_dir`.
     pub fn in_dir(state_dir: &std::path::Path) -> Self {
-        Self {
-            index: state_dir.join("secrets"),
-        }
+        Self { index: state_dir.join("secrets") }
     }
 
     /// Makes or replaces the secret `name`, and answers the reference to it.
@@ -72,11 +68,7 @@ impl SecretStore {
 
     fn names(&self) -> Result<BTreeSet<String>, StoreError> {
         match std::fs::read_to_string(&self.index) {
-            Ok(text) => Ok(text
-                .lines()
-                .filter(|line| !line.is_empty())
-                .map(str::to_owned)
-                .collect()),
+            Ok(text) => Ok(text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeSet::new()),
             Err(source) => Err(self.failed(source)),
         }
@@ -85,16 +77,11 @@ impl SecretStore {
     fn write(&self, names: &BTreeSet<String>) -> Result<(), StoreError> {
         let text: String = names.iter().map(|name| format!("{name}\n")).collect();
         let dir = self.index.parent().unwrap_or(&self.index);
-        std::fs::create_dir_all(dir)
-            .and_then(|()| std::fs::write(&self.index, text))
-            .map_err(|source| self.failed(source))
+        std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&self.index, text)).map_err(|source| self.failed(source))
     }
 
     fn failed(&self, source: std::io::Error) -> StoreError {
-        StoreError::Index {
-            path: self.index.clone(),
-            source,
-        }
+        StoreError::Index { path: self.index.clone(), source }
     }
 }
 
@@ -107,18 +94,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = SecretStore::in_dir(&dir.path().join("state"));
         assert_eq!(store.list().unwrap(), Vec::<String>::new());
-        store
-            .write(&["b".to_owned(), "a".to_owned()].into())
-            .unwrap();
+        store.write(&["b".to_owned(), "a".to_owned()].into()).unwrap();
         assert_eq!(store.list().unwrap(), ["a", "b"]);
     }
 
     #[test]
     fn a_name_that_no_reference_can_hold_is_refused() {
         let store = SecretStore::in_dir(std::path::Path::new("unused"));
-        assert!(matches!(
-            store.set("a}b", &Secret::new("v")),
-            Err(StoreError::BadName(_))
-        ));
+        assert!(matches!(store.set("a}b", &Secret::new("v")), Err(StoreError::BadName(_))));
     }
 }

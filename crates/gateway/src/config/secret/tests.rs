@@ -17,38 +17,22 @@ impl Sources for Fake {
     }
 
     fn file(&self, path: &Path) -> std::io::Result<String> {
-        self.files
-            .get(path)
-            .cloned()
-            .ok_or_else(|| std::io::ErrorKind::NotFound.into())
+        self.files.get(path).cloned().ok_or_else(|| std::io::ErrorKind::NotFound.into())
     }
 
     fn keyring(&self, name: &str) -> Result<Option<String>, KeyringError> {
-        let kept = self
-            .keyring
-            .as_ref()
-            .ok_or_else(|| KeyringError::Unavailable("no bus".into()))?;
+        let kept = self.keyring.as_ref().ok_or_else(|| KeyringError::Unavailable("no bus".into()))?;
         Ok(kept.get(name).cloned())
     }
 }
 
 fn resolved(text: &str, sources: &Fake) -> String {
-    SecretRef::parse(text)
-        .unwrap()
-        .resolve(sources)
-        .unwrap()
-        .expose()
-        .to_owned()
+    SecretRef::parse(text).unwrap().resolve(sources).unwrap().expose().to_owned()
 }
 
 fn refused(text: &str, sources: &Fake) -> String {
     let place = "mount.github.env.TOKEN";
-    SecretRef::parse(text)
-        .unwrap()
-        .used_by(place)
-        .resolve(sources)
-        .unwrap_err()
-        .to_string()
+    SecretRef::parse(text).unwrap().used_by(place).resolve(sources).unwrap_err().to_string()
 }
 
 #[test]
@@ -93,10 +77,7 @@ fn what_is_no_reference_is_refused_with_the_forms_there_are() {
 
 #[test]
 fn a_missing_secret_is_named_with_its_place_and_the_remedy() {
-    let none = Fake {
-        keyring: Some(BTreeMap::new()),
-        ..Fake::default()
-    };
+    let none = Fake { keyring: Some(BTreeMap::new()), ..Fake::default() };
     assert_eq!(
         refused("${env:TOKEN}", &none),
         "the environment variable `TOKEN` (used by mount.github.env.TOKEN) is not set\n  \
@@ -108,9 +89,10 @@ fn a_missing_secret_is_named_with_its_place_and_the_remedy() {
         "the secret `github` (used by mount.github.env.TOKEN) is not in the keyring\n  \
          store it with `banyan secret set github`"
     );
-    assert!(refused("${file:/none}", &none).starts_with(
-        "the secret in file `/none` (used by mount.github.env.TOKEN) can't be read: entity not found"
-    ));
+    assert!(
+        refused("${file:/none}", &none)
+            .starts_with("the secret in file `/none` (used by mount.github.env.TOKEN) can't be read: entity not found")
+    );
 }
 
 #[test]
@@ -126,21 +108,10 @@ fn without_a_keyring_the_other_ways_are_named() {
 fn nothing_that_may_be_secret_is_printed() {
     let reference = SecretRef::parse("Bearer sk-1 ${env:T:-sk-2} ${keyring:k}").unwrap();
     let shown = format!("{reference:?}");
-    assert_eq!(
-        shown,
-        "SecretRef([redacted]${env:T:-[redacted]}[redacted]${keyring:k})"
-    );
+    assert_eq!(shown, "SecretRef([redacted]${env:T:-[redacted]}[redacted]${keyring:k})");
 
     let secret = Secret::new("sk-3");
-    assert_eq!(
-        format!(
-            "{secret} {secret:?} {}",
-            serde_json::to_string(&secret).unwrap()
-        )
-        .matches("[redacted]")
-        .count(),
-        3
-    );
+    assert_eq!(format!("{secret} {secret:?} {}", serde_json::to_string(&secret).unwrap()).matches("[redacted]").count(), 3);
     assert_eq!(secret.expose(), "sk-3");
     assert_eq!(secret, Secret::new("sk-3"));
     assert_ne!(secret, Secret::new("sk-4"));
@@ -154,24 +125,14 @@ fn a_secret_file_is_read_up_to_its_limit() {
     let reference = SecretRef::of(vec![Piece::File(path.clone())]).unwrap();
     assert_eq!(reference.resolve(&SystemSources).unwrap().expose(), "x");
     std::fs::write(&path, vec![b'x'; 70_000]).unwrap();
-    assert!(
-        reference
-            .resolve(&SystemSources)
-            .unwrap_err()
-            .to_string()
-            .contains("longer than 64 KiB")
-    );
+    assert!(reference.resolve(&SystemSources).unwrap_err().to_string().contains("longer than 64 KiB"));
 }
 
 fn piece() -> impl Strategy<Value = Piece> {
     prop_oneof![
         "[${}a:-]{0,8}".prop_map(Piece::Plain),
         any::<String>().prop_map(Piece::Plain),
-        (
-            "[A-Za-z_][A-Za-z0-9_]{0,8}",
-            proptest::option::of("[^}]{0,8}")
-        )
-            .prop_map(|(name, default)| Piece::Env { name, default }),
+        ("[A-Za-z_][A-Za-z0-9_]{0,8}", proptest::option::of("[^}]{0,8}")).prop_map(|(name, default)| Piece::Env { name, default }),
         "/[a-z $./-]{0,12}".prop_map(|path| Piece::File(path.into())),
         "[a-zA-Z0-9_. /-]{1,20}".prop_map(Piece::Keyring),
     ]

@@ -1,0 +1,356 @@
+//! The shape of `banyan.toml`, as people write it, one type a section. Does not check what the texts say:
+//! `resolve` does.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::{Deserialize, Deserializer};
+use toml::Spanned;
+
+/// The configuration of Banyan.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(title = "banyan.toml")]
+pub struct File {
+    /// Where this schema is published, for editors that read it from here.
+    #[serde(rename = "$schema")]
+    pub schema: Option<String>,
+    /// Address and port to listen on. Anything but loopback needs a `[[token]]`. Default: `127.0.0.1:7433`.
+    #[schemars(example = "127.0.0.1:7433")]
+    pub listen: Option<At<String>>,
+    /// Host names by which clients may reach the gate, besides the loopback ones: without scheme and port.
+    #[schemars(example = ["gate.example.com"])]
+    pub allowed_hosts: Vec<At<String>>,
+    /// How the names of tools are spelled for clients that no profile matches. Default: `safe`.
+    pub names: Option<Names>,
+    /// Who may call: one entry for each bearer token. `banyan token add NAME` makes one.
+    pub token: Vec<Token>,
+    /// Bounds on what callers and servers may use.
+    pub limits: Limits,
+    /// The servers behind the gate, by the name in front of their tools: 1 to 63 of a-z, 0-9, `_` and `-`.
+    pub mount: BTreeMap<At<String>, Mount>,
+    /// What particular clients are shown. The first profile in the file whose `clients` match applies.
+    pub profile: BTreeMap<At<String>, Profile>,
+    /// Where traces go.
+    pub telemetry: Telemetry,
+}
+
+/// A bearer token, kept as its hash.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Token {
+    /// The name under which its holder appears in logs and records.
+    #[schemars(example = &"ci")]
+    pub name: At<String>,
+    /// SHA-256 of the token, as 64 hexadecimal digits. The token itself is written nowhere.
+    pub sha256: At<String>,
+    /// The profile that its holder always gets.
+    pub profile: Option<At<String>>,
+}
+
+/// Bounds on what callers and servers may use.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Longest request body. Default: `16MiB`.
+    #[schemars(example = "16MiB")]
+    pub request_size: Option<At<String>>,
+    /// Longest answer taken from a server. Default: `256MiB`.
+    #[schemars(example = "256MiB")]
+    pub response_size: Option<At<String>>,
+    /// Calls in flight over all servers. Default: 4096.
+    #[schemars(range(min = 1))]
+    pub calls: Option<usize>,
+    /// Calls in flight to one server. Default: 512.
+    #[schemars(range(min = 1))]
+    pub calls_per_mount: Option<usize>,
+    /// Sessions kept for clients that speak a revision before 2026-07-28. Default: 100000.
+    #[schemars(range(min = 1))]
+    pub sessions: Option<usize>,
+    /// How long an idle session is kept. Default: `30m`.
+    #[schemars(example = "30m")]
+    pub session_idle: Option<At<String>>,
+    /// Tools taken from one server; the rest is reported and left out. Default: 200000.
+    #[schemars(range(min = 1))]
+    pub tools_per_mount: Option<usize>,
+}
+
+/// One server behind the gate: a `command` to start, or a `url` to reach.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Mount {
+    /// Program to start: a path, or a name that is looked up in `PATH`.
+    #[schemars(example = &"npx")]
+    pub command: Option<At<String>>,
+    /// Its arguments. They may hold references to secrets.
+    #[schemars(example = ["-y", "@modelcontextprotocol/server-filesystem", "/srv"])]
+    pub args: Option<At<Vec<At<String>>>>,
+    /// Variables set for it. Values may hold references: `${env:NAME}`, `${file:/path}`, `${keyring:NAME}`.
+    #[schemars(with = "Option<BTreeMap<String, String>>", example = BTreeMap::from([("GITHUB_TOKEN", "${keyring:github}")]))]
+    pub env: Option<At<BTreeMap<At<String>, At<String>>>>,
+    /// Names of Banyan's own variables that it may see as well; `*` stands for any text.
+    #[schemars(example = ["AWS_*"])]
+    pub pass_env: Option<At<Vec<At<String>>>>,
+    /// Directory to start it in: absolute, below the home directory (`~/`), or relative to this file.
+    #[schemars(example = "~/projects")]
+    pub cwd: Option<At<String>>,
+    /// Address of a server that is reached over HTTP. May hold `${env:NAME}`; secrets belong into `headers`.
+    #[schemars(example = "https://mcp.example.com/mcp")]
+    pub url: Option<At<String>>,
+    /// The transport behind `url`. Default: `http`.
+    pub transport: Option<At<Transport>>,
+    /// Headers sent with every request. Values may hold references to secrets.
+    #[schemars(with = "Option<BTreeMap<String, String>>", example = BTreeMap::from([("Authorization", "Bearer ${env:TOKEN}")]))]
+    pub headers: Option<At<BTreeMap<At<String>, At<String>>>>,
+    /// How to sign in at a `url` that wants OAuth. `false` never signs in. Default: as the server asks, for `https`
+    /// without an `Authorization` header.
+    pub oauth: Option<At<OAuthSetting>>,
+    /// The era of MCP to speak. Default: `auto`, which asks the server.
+    pub era: Era,
+    /// Whether clients share one session or process. Default: `auto`.
+    pub sharing: Sharing,
+    /// How long a call may stay without an answer or progress. Default: `5m`.
+    #[schemars(example = "5m")]
+    pub timeout: Option<At<String>>,
+    /// How long starting and the first handshake may take. Default: `60s`.
+    #[schemars(example = "60s")]
+    pub start_timeout: Option<At<String>>,
+    /// Only these of its tools are taken; `*` stands for any text. Default: all.
+    #[schemars(example = ["read_*", "list_*"])]
+    pub include: Vec<At<String>>,
+    /// These of its tools are left out.
+    #[schemars(example = ["delete_*"])]
+    pub exclude: Vec<At<String>>,
+    /// Other names for its tools: its own name to the new one.
+    #[schemars(with = "BTreeMap<String, String>", example = BTreeMap::from([("getUser", "user")]))]
+    pub rename: BTreeMap<At<String>, At<String>>,
+    /// `true` leaves the server out without forgetting it.
+    pub disabled: bool,
+}
+
+/// The transport behind a `url`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// Streamable HTTP.
+    Http,
+    /// HTTP+SSE of revision 2024-11-05.
+    Sse,
+}
+
+/// The era of MCP to speak to a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Era {
+    /// Ask the server.
+    #[default]
+    Auto,
+    /// Revisions up to 2025-11-25, which begin with `initialize`.
+    Initialize,
+    /// Revision 2026-07-28, where each request stands alone.
+    Stateless,
+}
+
+/// Whether clients share one session or process of a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Sharing {
+    /// One for all, unless the server asks its client things.
+    #[default]
+    Auto,
+    /// One for all.
+    Always,
+    /// One for each client.
+    Never,
+}
+
+/// How to sign in at a server, or `false` for never.
+#[derive(Debug)]
+pub enum OAuthSetting {
+    /// `true`: as the server asks.
+    Switch(bool),
+    /// With these particulars.
+    With(OAuth),
+}
+
+/// Particulars of signing in at a server by OAuth.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OAuth {
+    /// Client id that was registered beforehand.
+    pub client_id: Option<String>,
+    /// Its secret; may hold references.
+    #[schemars(example = "${keyring:example-client}")]
+    pub client_secret: Option<At<String>>,
+    /// URL of a client id metadata document, for servers that take one.
+    pub client_metadata_url: Option<At<String>>,
+    /// Scopes to ask for when the server names none.
+    pub scopes: Vec<String>,
+    /// Port of the local redirect address. Default: any free one.
+    #[schemars(range(min = 1))]
+    pub redirect_port: Option<u16>,
+}
+
+/// What particular clients are shown.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Profile {
+    /// Names by which clients introduce themselves (`clientInfo.name`); `*` stands for any text. Empty: only holders
+    /// of a token that names this profile.
+    #[schemars(example = ["claude-*"])]
+    pub clients: Vec<At<String>>,
+    /// Only these tools are shown, by dotted name; `*` stands for any text. Default: all.
+    #[schemars(example = ["github.*", "files.read_*"])]
+    pub include: Vec<At<String>>,
+    /// These tools are hidden.
+    #[schemars(example = ["*.delete_*"])]
+    pub exclude: Vec<At<String>>,
+    /// Other names for tools: dotted name to the one shown.
+    #[schemars(with = "BTreeMap<String, String>", example = BTreeMap::from([("github.create_issue", "new_issue")]))]
+    pub rename: BTreeMap<At<String>, At<String>>,
+    /// How names are spelled. Default: as at the top of the file.
+    pub names: Option<Names>,
+    /// Whether tools are shown, or three tools that find, describe and call them: `always`, `never`, or a number
+    /// of tools above which they are. Default: 128.
+    pub search: Option<Search>,
+}
+
+/// How the names of tools are spelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Names {
+    /// `mount.tool`.
+    Dotted,
+    /// `mount__tool`: letters, digits, `_` and `-`, at most 64, as most clients demand.
+    Safe,
+}
+
+/// When a client is shown three tools that find the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Search {
+    /// When it would see more tools than this.
+    Above(usize),
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Where traces go.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Telemetry {
+    /// Address of an OTLP/HTTP collector.
+    #[schemars(example = "http://localhost:4318")]
+    pub otlp: Option<At<String>>,
+}
+
+/// A value with its place in the file.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(transparent)]
+#[serde(bound = "T: Deserialize<'de>")]
+pub struct At<T>(Spanned<T>);
+
+impl<T> At<T> {
+    /// The byte range of the value in the file.
+    pub fn span(&self) -> std::ops::Range<usize> {
+        self.0.span()
+    }
+
+    /// The value.
+    pub fn get(&self) -> &T {
+        self.0.get_ref()
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for At<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn schema_id() -> std::borrow::Cow<'static, str> {
+        T::schema_id()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}
+
+impl<'de> Deserialize<'de> for OAuthSetting {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Setting;
+
+        impl<'de> Visitor<'de> for Setting {
+            type Value = OAuthSetting;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`false`, `true` or a table")
+            }
+
+            fn visit_bool<E>(self, on: bool) -> Result<OAuthSetting, E> {
+                Ok(OAuthSetting::Switch(on))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<OAuthSetting, A::Error> {
+                OAuth::deserialize(MapAccessDeserializer::new(map)).map(OAuthSetting::With)
+            }
+        }
+
+        deserializer.deserialize_any(Setting)
+    }
+}
+
+impl JsonSchema for OAuthSetting {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "OAuthSetting".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({ "anyOf": [{ "type": "boolean" }, generator.subschema_for::<OAuth>()] })
+    }
+}
+
+impl<'de> Deserialize<'de> for Search {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct When;
+
+        impl Visitor<'_> for When {
+            type Value = Search;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"always\", \"never\" or a number of tools")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Search, E> {
+                match text {
+                    "always" => Ok(Search::Always),
+                    "never" => Ok(Search::Never),
+                    other => Err(E::unknown_variant(other, &["always", "never"])),
+                }
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, tools: i64) -> Result<Search, E> {
+                usize::try_from(tools).map(Search::Above).map_err(|_| E::custom("a number of tools is not negative"))
+            }
+        }
+
+        deserializer.deserialize_any(When)
+    }
+}
+
+impl JsonSchema for Search {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Search".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({ "anyOf": [{ "type": "string", "enum": ["always", "never"] }, { "type": "integer", "minimum": 0 }] })
+    }
+}

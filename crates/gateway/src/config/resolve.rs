@@ -1,0 +1,302 @@
+//! From the text of `banyan.toml` to a [`Config`], one lowering function a section. All that is wrong is collected; a
+//! value that is wrong is replaced by its default so that the rest can still be looked at. Does not fetch secrets.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use toml::de::DeTable;
+
+use super::file::{self, At, File};
+use super::problem::{ConfigError, Flaw, invalid};
+use super::resolved::{Config, Limits, NameStyle, Profile, Search, Telemetry, Token};
+use super::secret::{SecretRef, Sources};
+use super::{shape, suggest, units};
+
+mod mount;
+
+/// Reads the configuration file at `path`. References in addresses are looked up in the environment of `sources`.
+pub fn load(path: &Path, sources: &dyn Sources) -> Result<Config, ConfigError> {
+    let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+    parse(&text, path, sources)
+}
+
+/// Reads a configuration from `text`; `path` stands in errors, and relative directories start beside it.
+pub fn parse(text: &str, path: &Path, sources: &dyn Sources) -> Result<Config, ConfigError> {
+    let refuse = |flaws| invalid(path, text, flaws);
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        return Err(refuse(errors.iter().map(|error| syntax(error, text)).collect()));
+    }
+    let flaws = shape::flaws(&table, &super::schema());
+    if !flaws.is_empty() {
+        return Err(refuse(flaws));
+    }
+    let file: File = toml::from_str(text).map_err(|error| refuse(vec![syntax(&error, text)]))?;
+    let mut lowering = Lowering { dir: path.parent().unwrap_or(Path::new("")), sources, flaws: Vec::new() };
+    let config = lowering.config(&file);
+    if lowering.flaws.is_empty() { Ok(config) } else { Err(refuse(lowering.flaws)) }
+}
+
+/// Refuses an address that other machines reach while nobody needs a token. The text says what to do.
+pub fn check_listen(listen: SocketAddr, tokens: &[Token]) -> Result<(), String> {
+    if listen.ip().is_loopback() || !tokens.is_empty() {
+        return Ok(());
+    }
+    Err(format!("{listen} can be reached from other machines, and no token is configured: anybody could call every tool"))
+}
+
+const OPEN_HELP: &str = "make a token with `banyan token add NAME`, or listen on 127.0.0.1";
+
+/// Everything that one pass over a file needs and collects.
+struct Lowering<'a> {
+    /// The directory of the file.
+    dir: &'a Path,
+    sources: &'a dyn Sources,
+    flaws: Vec<Flaw>,
+}
+
+impl Lowering<'_> {
+    fn config(&mut self, file: &File) -> Config {
+        let defaults = Config::default();
+        let tokens = self.tokens(&file.token, &file.profile);
+        Config {
+            listen: self.listen(file.listen.as_ref(), &tokens).unwrap_or(defaults.listen),
+            allowed_hosts: self.allowed_hosts(&file.allowed_hosts),
+            tokens,
+            limits: self.limits(&file.limits),
+            mounts: self.mounts(&file.mount),
+            profiles: self.profiles(&file.profile),
+            telemetry: self.telemetry(&file.telemetry),
+            names: file.names.map_or(defaults.names, name_style),
+        }
+    }
+
+    fn listen(&mut self, listen: Option<&At<String>>, tokens: &[Token]) -> Option<SocketAddr> {
+        let listen = listen?;
+        let text = listen.get().replacen("localhost:", "127.0.0.1:", 1);
+        let Ok(address) = text.parse() else {
+            let flaw = Flaw::new(listen.span(), format!("`listen` is \"{text}\", and must be an IP address with a port"));
+            self.flaws.push(flaw.help("for example \"127.0.0.1:7433\", or \"0.0.0.0:7433\" for all interfaces"));
+            return None;
+        };
+        if let Err(message) = check_listen(address, tokens) {
+            self.flaws.push(Flaw::new(listen.span(), message).help(OPEN_HELP));
+        }
+        Some(address)
+    }
+
+    fn allowed_hosts(&mut self, hosts: &[At<String>]) -> Vec<String> {
+        for host in hosts {
+            let text = host.get();
+            if text.is_empty() || text.contains(['/', '*', ' ']) || (text.contains(':') && !text.starts_with('[')) {
+                let flaw = Flaw::new(host.span(), format!("`{text}` is not the name of a host"));
+                self.flaws.push(flaw.help("write it without scheme, port and path, for example \"gate.example.com\""));
+            }
+        }
+        hosts.iter().map(|host| host.get().to_ascii_lowercase()).collect()
+    }
+
+    fn tokens(&mut self, tokens: &[file::Token], profiles: &BTreeMap<At<String>, file::Profile>) -> Vec<Token> {
+        let mut found: Vec<Token> = Vec::new();
+        for token in tokens {
+            let name = token.name.get();
+            if name.is_empty() || found.iter().any(|other| *other.name == **name) {
+                let message = if name.is_empty() { "a token needs a name".into() } else { format!("there are two tokens named `{name}`") };
+                self.flaws.push(Flaw::new(token.name.span(), message).help("names tell the holders apart in logs and records"));
+            }
+            let Some(sha256) = hex_digest(token.sha256.get()) else {
+                let flaw = Flaw::new(token.sha256.span(), "`sha256` is not a SHA-256 hash of 64 hexadecimal digits").secret(true);
+                self.flaws.push(flaw.help("`banyan token add NAME` makes a token and writes its hash here"));
+                continue;
+            };
+            if let Some(profile) = &token.profile {
+                self.known_profile(profile, profiles);
+            }
+            let profile = token.profile.as_ref().map(|profile| profile.get().as_str().into());
+            found.push(Token { name: name.as_str().into(), sha256, profile });
+        }
+        found
+    }
+
+    fn known_profile(&mut self, profile: &At<String>, profiles: &BTreeMap<At<String>, file::Profile>) {
+        let name = profile.get();
+        if profiles.keys().any(|known| known.get() == name) {
+            return;
+        }
+        let flaw = Flaw::new(profile.span(), format!("there is no profile `{name}`"));
+        self.flaws.push(match suggest::nearest(name, profiles.keys().map(|known| known.get().as_str())) {
+            Some(near) => flaw.help(format!("did you mean `{near}`?")),
+            None => flaw.help(format!("add a section [profile.{name}]")),
+        });
+    }
+
+    fn limits(&mut self, limits: &file::Limits) -> Limits {
+        let defaults = Limits::default();
+        Limits {
+            request_bytes: self.size(limits.request_size.as_ref()).unwrap_or(defaults.request_bytes),
+            response_bytes: self.size(limits.response_size.as_ref()).unwrap_or(defaults.response_bytes),
+            calls: limits.calls.unwrap_or(defaults.calls),
+            calls_per_mount: limits.calls_per_mount.unwrap_or(defaults.calls_per_mount),
+            sessions: limits.sessions.unwrap_or(defaults.sessions),
+            session_idle: self.duration(limits.session_idle.as_ref()).unwrap_or(defaults.session_idle),
+            tools_per_mount: limits.tools_per_mount.unwrap_or(defaults.tools_per_mount),
+        }
+    }
+
+    fn profiles(&mut self, profiles: &BTreeMap<At<String>, file::Profile>) -> Vec<Arc<Profile>> {
+        let mut in_order: Vec<_> = profiles.iter().collect();
+        in_order.sort_by_key(|(name, _)| name.span().start);
+        in_order.into_iter().map(|(name, profile)| Arc::new(self.profile(name.get(), profile))).collect()
+    }
+
+    fn profile(&mut self, name: &str, profile: &file::Profile) -> Profile {
+        for shown in profile.rename.values() {
+            let legal = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+            let text = shown.get();
+            if text.is_empty() || text.len() > 128 || !text.chars().all(legal) {
+                let flaw = Flaw::new(shown.span(), format!("`{text}` can't be the name of a tool"));
+                self.flaws.push(flaw.help("use 1 to 128 letters, digits, `_`, `-` and `.`"));
+            }
+        }
+        Profile {
+            name: name.into(),
+            clients: self.globs(&profile.clients),
+            include: self.globs(&profile.include),
+            exclude: self.globs(&profile.exclude),
+            rename: self.renames(&profile.rename),
+            names: profile.names.map(name_style),
+            search: match profile.search {
+                Some(file::Search::Above(tools)) => Search::Above(tools),
+                Some(file::Search::Always) => Search::Always,
+                Some(file::Search::Never) => Search::Never,
+                None => Search::default(),
+            },
+        }
+    }
+
+    fn telemetry(&mut self, telemetry: &file::Telemetry) -> Telemetry {
+        Telemetry { otlp: telemetry.otlp.as_ref().and_then(|otlp| self.address(otlp)) }
+    }
+
+    fn globs(&mut self, globs: &[At<String>]) -> Vec<String> {
+        for glob in globs.iter().filter(|glob| glob.get().trim().is_empty()) {
+            let flaw = Flaw::new(glob.span(), "an empty text matches nothing");
+            self.flaws.push(flaw.help("write a name, or `*` for all"));
+        }
+        globs.iter().map(|glob| glob.get().clone()).collect()
+    }
+
+    /// Two tools under one name are refused: one of them would be lost.
+    fn renames(&mut self, renames: &BTreeMap<At<String>, At<String>>) -> BTreeMap<String, String> {
+        let mut taken: BTreeMap<&str, &str> = BTreeMap::new();
+        for (tool, shown) in renames {
+            if let Some(other) = taken.insert(shown.get(), tool.get()) {
+                let message = format!("`{other}` and `{}` would both be named `{}`", tool.get(), shown.get());
+                self.flaws.push(Flaw::new(shown.span(), message).help("give each tool a name of its own"));
+            }
+        }
+        renames.iter().map(|(tool, shown)| (tool.get().clone(), shown.get().clone())).collect()
+    }
+
+    fn size(&mut self, text: Option<&At<String>>) -> Option<usize> {
+        let text = text?;
+        let size = units::size(text.get()).filter(|size| *size > 0);
+        if size.is_none() {
+            let flaw = Flaw::new(text.span(), format!("\"{}\" is not a size", text.get()));
+            self.flaws.push(flaw.help("write a whole number with B, kB, MB, GB, KiB, MiB or GiB, for example \"16MiB\""));
+        }
+        size
+    }
+
+    fn duration(&mut self, text: Option<&At<String>>) -> Option<Duration> {
+        let text = text?;
+        let duration = units::duration(text.get()).filter(|duration| !duration.is_zero());
+        if duration.is_none() {
+            let flaw = Flaw::new(text.span(), format!("\"{}\" is not a duration", text.get()));
+            self.flaws.push(flaw.help("write whole numbers with ms, s, m, h or d, for example \"30s\" or \"1h30m\""));
+        }
+        duration
+    }
+
+    /// An `http` or `https` address; environment references in it are replaced.
+    fn address(&mut self, text: &At<String>) -> Option<url::Url> {
+        let flaw = |message: String| Flaw::new(text.span(), message).secret(true);
+        let address = match super::address(text.get(), self.sources) {
+            Ok(address) => address,
+            Err(message) => {
+                self.flaws.push(flaw(message).help("secrets belong into `headers`; addresses are shown in lists and logs"));
+                return None;
+            }
+        };
+        match url::Url::parse(&address) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Some(url),
+            Ok(_) | Err(_) => {
+                let flaw = flaw("this is not an http:// or https:// address".into());
+                self.flaws.push(flaw.help("for example \"https://mcp.example.com/mcp\""));
+                None
+            }
+        }
+    }
+
+    fn secret(&mut self, text: &At<String>, place: &str) -> SecretRef {
+        SecretRef::parse(text.get()).map(|reference| reference.used_by(place)).unwrap_or_else(|error| {
+            self.flaws.push(Flaw::new(text.span(), error.to_string()).secret(true));
+            SecretRef::plain("")
+        })
+    }
+
+    /// A directory: absolute, below the home directory, or beside the file.
+    fn directory(&mut self, text: &At<String>) -> PathBuf {
+        let written = text.get();
+        match written.strip_prefix("~/").or_else(|| (written == "~").then_some("")) {
+            Some(rest) => match self.sources.env("HOME").map_or_else(std::env::home_dir, |home| Some(home.into())) {
+                Some(home) => home.join(rest),
+                None => {
+                    let flaw = Flaw::new(text.span(), "no home directory is known for `~`");
+                    self.flaws.push(flaw.help("write the whole path"));
+                    PathBuf::from(written)
+                }
+            },
+            None => self.dir.join(written),
+        }
+    }
+}
+
+fn name_style(names: file::Names) -> NameStyle {
+    match names {
+        file::Names::Dotted => NameStyle::Dotted,
+        file::Names::Safe => NameStyle::Safe,
+    }
+}
+
+fn hex_digest(text: &str) -> Option<[u8; 32]> {
+    if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return None;
+    }
+    let mut digest = [0; 32];
+    for (byte, at) in digest.iter_mut().zip((0..64).step_by(2)) {
+        *byte = u8::from_str_radix(&text[at..at + 2], 16).ok()?;
+    }
+    Some(digest)
+}
+
+fn syntax(error: &toml::de::Error, text: &str) -> Flaw {
+    let end = text.trim_end().len();
+    let span: Range<usize> = error.span().unwrap_or(end..end);
+    let message = error.message();
+    let flaw = Flaw::new(span, format!("this is not TOML: {message}")).secret(true);
+    if message.starts_with("string values must be quoted") {
+        flaw.help("put the text between quotes")
+    } else if message.starts_with("duplicate key") {
+        flaw.help("a section or key stands in the file once; give the second one another name")
+    } else {
+        flaw
+    }
+}
+
+#[cfg(test)]
+mod tests;
