@@ -1,2 +1,27 @@
-//! Banyan.
-fn main() {}
+//! The `banyan` binary: arguments in, text and an exit code out. What a gate is and does stands in the `gateway` crate, not here.
+
+mod arguments;
+mod command;
+mod failure;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::Arguments;
+use failure::Failure;
+use output::Output;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let output = Output::new(arguments.json);
+    match arguments.command.run(&arguments.place, &output) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::NobodyReads) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output.failure(&failure);
+            failure.exit_code()
+        }
+    }
+}
