@@ -1,5 +1,6 @@
 //! Placeholder.
 
+pub mod admin;
 pub mod config;
 pub mod telemetry;
 pub mod tls;

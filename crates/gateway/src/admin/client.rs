@@ -1,0 +1,149 @@
+//! The asking half of the admin API, over one short HTTP/1.1 connection a question. Does not look for the gate: see `presence`.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::net::TcpStream;
+
+use super::presence::Presence;
+use super::shapes::{ErrorBody, Refusal, RefusalKind};
+
+/// How long a connection to our own machine may take.
+const CONNECT: Duration = Duration::from_secs(3);
+
+/// Asks one gate.
+#[derive(Debug)]
+pub struct AdminClient {
+    gate: Presence,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AdminError {
+    /// The gate answered with something that is no answer.
+    #[error("the gate at {url} answered what this version does not understand ({what}): is it another version of Banyan?")]
+    Malformed {
+        /// The gate.
+        url: String,
+        /// What was wrong with it.
+        what: String,
+    },
+    /// The gate said no, and why.
+    #[error("{}", .0.message)]
+    Refused(Refusal),
+    /// The gate can't be reached.
+    #[error("the gate at {url} does not answer: {source}")]
+    Unreachable {
+        /// The gate.
+        url: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+impl AdminClient {
+    /// A client of `gate`.
+    pub fn new(gate: Presence) -> Self {
+        Self { gate }
+    }
+
+    /// `GET`, the answer read as `T`. `query` is written as a query string.
+    pub async fn get<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> Result<T, AdminError> {
+        let body = self.whole(Method::GET, &with_query(path, query), Bytes::new()).await?;
+        serde_json::from_slice(&body).map_err(|e| self.malformed(&e.to_string()))
+    }
+
+    /// `POST` of `body` as JSON; the answer's bytes as they came.
+    pub async fn post(&self, path: &str, body: &impl Serialize) -> Result<Bytes, AdminError> {
+        let body = serde_json::to_vec(body).map_err(|e| self.malformed(&e.to_string()))?;
+        self.whole(Method::POST, path, body.into()).await
+    }
+
+    /// `GET` of an answer that has no end: `each` is called with every line, until it answers `false` or the gate goes away.
+    pub async fn lines(&self, path: &str, query: &[(&str, &str)], mut each: impl FnMut(&[u8]) -> bool) -> Result<(), AdminError> {
+        let mut body = self.ask(Method::GET, &with_query(path, query), Bytes::new()).await?.into_body();
+        let mut rest = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|e| self.unreachable(std::io::Error::other(e)))?;
+            rest.extend_from_slice(&frame.into_data().unwrap_or_default());
+            while let Some(end) = memchr::memchr(b'\n', &rest) {
+                if !each(&rest[..end]) {
+                    return Ok(());
+                }
+                rest.drain(..=end);
+            }
+        }
+        Ok(())
+    }
+
+    async fn whole(&self, method: Method, path: &str, body: Bytes) -> Result<Bytes, AdminError> {
+        let answer = self.ask(method, path, body).await?;
+        let body = answer.into_body().collect().await;
+        Ok(body.map_err(|e| self.unreachable(std::io::Error::other(e)))?.to_bytes())
+    }
+
+    async fn ask(&self, method: Method, path: &str, body: Bytes) -> Result<Response<Incoming>, AdminError> {
+        let authority = self.gate.url.strip_prefix("http://").ok_or_else(|| self.malformed("its address is no http:// URL"))?;
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, authority)
+            .header(header::AUTHORIZATION, format!("Bearer {}", self.gate.token))
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(body))
+            .map_err(|e| self.malformed(&e.to_string()))?;
+        let stream = tokio::time::timeout(CONNECT, TcpStream::connect(authority)).await;
+        let stream = stream.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into())).map_err(|e| self.unreachable(e))?;
+        let failed = |e: hyper::Error| self.unreachable(std::io::Error::other(e));
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
+        tokio::spawn(connection);
+        let answer = sender.send_request(request).await.map_err(failed)?;
+        if answer.status().is_success() {
+            return Ok(answer);
+        }
+        Err(self.refused(answer).await)
+    }
+
+    async fn refused(&self, answer: Response<Incoming>) -> AdminError {
+        let status = answer.status();
+        let body = answer.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        if let Ok(ErrorBody { error }) = serde_json::from_slice(&body) {
+            return AdminError::Refused(error);
+        }
+        let kind = if status == StatusCode::UNAUTHORIZED { RefusalKind::Refused } else { RefusalKind::Failed };
+        AdminError::Refused(Refusal { kind, message: format!("the gate at {} answered {status}", self.gate.url) })
+    }
+
+    fn malformed(&self, what: &str) -> AdminError {
+        AdminError::Malformed { url: self.gate.url.clone(), what: what.to_owned() }
+    }
+
+    fn unreachable(&self, source: std::io::Error) -> AdminError {
+        AdminError::Unreachable { url: self.gate.url.clone(), source }
+    }
+}
+
+fn with_query(path: &str, query: &[(&str, &str)]) -> String {
+    if query.is_empty() {
+        return path.to_owned();
+    }
+    let query = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
+    format!("{path}?{query}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_is_escaped() {
+        assert_eq!(with_query("/-/tools", &[("client", "a b&c")]), "/-/tools?client=a+b%26c");
+        assert_eq!(with_query("/-/tools", &[]), "/-/tools");
+    }
+}

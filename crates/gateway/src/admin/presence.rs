@@ -1,0 +1,127 @@
+//! The file by which a running gate is found on its own machine: where it listens and the token of its admin API.
+//! Readable by its owner only. Does not talk to the gate.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// One running gate.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Presence {
+    /// `http://ADDRESS:PORT`, without a path; an address that can be connected to.
+    pub url: String,
+    /// Its process.
+    pub pid: u32,
+    /// The bearer token of its admin API.
+    pub token: String,
+    /// What it serves, for people: a configuration's path, or where the servers were found.
+    pub serves: String,
+}
+
+/// Does not show the token.
+impl std::fmt::Debug for Presence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Presence").field("url", &self.url).field("pid", &self.pid).finish_non_exhaustive()
+    }
+}
+
+/// A published [`Presence`]; dropping it takes the file away.
+#[derive(Debug)]
+pub struct Published {
+    path: PathBuf,
+}
+
+impl Drop for Published {
+    fn drop(&mut self) {
+        _ = fs::remove_file(&self.path);
+    }
+}
+
+impl Presence {
+    /// Writes the file into `dir` (made with mode 0700 when it is not there), with mode 0600.
+    pub fn publish(&self, dir: &Path) -> io::Result<Published> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        let path = dir.join(file_name(self.pid));
+        match fs::remove_file(&path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            Ok(()) | Err(_) => {}
+        }
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        file.write_all(&serde_json::to_vec(self)?)?;
+        Ok(Published { path })
+    }
+
+    /// The gates whose processes live, by process id. Takes away what dead ones left behind.
+    pub fn all(dir: &Path) -> io::Result<Vec<Self>> {
+        let entries = match fs::read_dir(dir) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let mut found = Vec::new();
+        for entry in entries.flatten() {
+            let Some(pid) = entry.file_name().to_str().and_then(pid_of) else { continue };
+            if !lives(pid) {
+                _ = fs::remove_file(entry.path());
+                continue;
+            }
+            let text = fs::read(entry.path()).unwrap_or_default();
+            found.extend(serde_json::from_slice::<Self>(&text).ok().filter(|p| p.pid == pid));
+        }
+        found.sort_by_key(|p| p.pid);
+        Ok(found)
+    }
+}
+
+fn file_name(pid: u32) -> String {
+    format!("gate-{pid}.json")
+}
+
+fn pid_of(name: &str) -> Option<u32> {
+    name.strip_prefix("gate-")?.strip_suffix(".json")?.parse().ok()
+}
+
+fn lives(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn presence(pid: u32) -> Presence {
+        Presence { url: "http://127.0.0.1:1".into(), pid, token: "s3cret".into(), serves: "banyan.toml".into() }
+    }
+
+    #[test]
+    fn a_gate_is_found_while_it_is_published_and_only_by_its_owner() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().join("banyan");
+        let ours = presence(std::process::id());
+        let published = ours.publish(&dir).unwrap();
+        assert_eq!(Presence::all(&dir).unwrap(), [ours]);
+        let mode = |p: &Path| fs::metadata(p).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&dir), mode(&published.path)), (0o700, 0o600));
+        drop(published);
+        assert_eq!(Presence::all(&dir).unwrap(), []);
+    }
+
+    #[test]
+    fn what_a_dead_gate_left_behind_is_taken_away() {
+        let dir = tempfile::tempdir().unwrap();
+        let dead = presence(0x3fff_fff0);
+        std::mem::forget(dead.publish(dir.path()).unwrap());
+        assert_eq!(Presence::all(dir.path()).unwrap(), []);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn the_token_is_not_shown() {
+        assert!(!format!("{:?}", presence(1)).contains("s3cret"));
+    }
+}
