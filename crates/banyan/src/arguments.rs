@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::command::{completions, man};
+use crate::command::{call, completions, logs, man, names, secret, status, token, tools, tree};
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -27,23 +27,50 @@ pub(crate) struct Place {
     /// Configuration to use [default: ./banyan.toml, then banyan/banyan.toml in the user's configuration directory]
     #[arg(long, global = true, value_name = "FILE", env = "BANYAN_CONFIG")]
     pub(crate) config: Option<PathBuf>,
+    /// The running gate that is meant, by its process id, when there are several
+    #[arg(long, global = true, value_name = "PID", env = "BANYAN_GATE")]
+    pub(crate) gate: Option<u32>,
 }
 
 /// What can be asked for.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Call a tool
+    Call(call::Call),
     /// Print a completion script for a shell
     Completions(completions::Completions),
+    /// Show what a server wrote on its standard error
+    Logs(logs::Logs),
     /// Write the manual pages into a directory
     Man(man::Man),
+    /// Show what tools are called for a client
+    Names(names::Names),
+    /// Store, list or remove secrets in the system's keyring
+    Secret(secret::Secret),
+    /// Show the servers of the running gate and how they are
+    Status(status::Status),
+    /// Say who may call: make, list or remove bearer tokens
+    Token(token::Token),
+    /// List tools, and what they cost a model
+    Tools(tools::Tools),
+    /// Draw the tree of servers and tools
+    Tree(tree::Tree),
 }
 
 impl Command {
     /// Does it.
-    pub(crate) fn run(self, _place: &Place, output: &Output) -> Result<(), Failure> {
+    pub(crate) fn run(self, place: &Place, output: &Output) -> Result<(), Failure> {
         match self {
+            Self::Call(command) => command.run(place, output),
             Self::Completions(command) => command.run(output),
+            Self::Logs(command) => command.run(place, output),
             Self::Man(command) => command.run(output),
+            Self::Names(command) => command.run(place, output),
+            Self::Secret(command) => command.run(output),
+            Self::Status(command) => command.run(place, output),
+            Self::Token(command) => command.run(place, output),
+            Self::Tools(command) => command.run(place, output),
+            Self::Tree(command) => command.run(place, output),
         }
     }
 }

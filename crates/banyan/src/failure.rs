@@ -18,17 +18,21 @@ pub(crate) enum Failure {
     /// The tool was called and reported a failure; its result has been printed.
     #[error("{0}")]
     ToolFailed(String),
+    /// The arguments make no sense together, or their text is not what it should be.
+    #[error("{0}")]
+    Usage(String),
     /// The reader of our output went away, which is no failure (`banyan tools | head`).
     #[error("nobody reads the output")]
     NobodyReads,
 }
 
 impl Failure {
-    /// The process's exit code. 2 is clap's, for arguments that can't be understood.
+    /// The process's exit code. clap ends with 2 by itself when it does not understand the arguments.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::NobodyReads => 0,
             Self::Failed(_) => 1,
+            Self::Usage(_) => 2,
             Self::NotFound(_) => 3,
             Self::Refused(_) => 4,
             Self::ToolFailed(_) => 5,
@@ -42,6 +46,7 @@ impl Failure {
             Self::NotFound(_) => "not_found",
             Self::Refused(_) => "refused",
             Self::ToolFailed(_) => "tool_failed",
+            Self::Usage(_) => "usage",
         }
     }
 }

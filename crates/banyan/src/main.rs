@@ -1,9 +1,17 @@
 //! The `banyan` binary: arguments in, text and an exit code out. What a gate is and does stands in the `gateway` crate, not here.
 
 mod arguments;
+mod asked;
+mod call_arguments;
 mod command;
 mod failure;
+mod gate;
 mod output;
+mod places;
+mod runtime;
+mod similar;
+mod table;
+mod terminal;
 
 use std::process::ExitCode;
 

@@ -9,21 +9,31 @@ pub(crate) enum Align {
     Right,
 }
 
-/// Lays out `rows` with two spaces between columns. Widths count characters; trailing spaces are cut. Missing cells are empty.
+/// Lays out `rows` with two spaces between columns. Widths count characters, colours left out; trailing spaces are cut.
+/// Missing cells are empty.
 pub(crate) fn lines(columns: &[Align], rows: &[Vec<String>]) -> Vec<String> {
-    let widths: Vec<usize> =
-        (0..columns.len()).map(|c| rows.iter().filter_map(|r| r.get(c)).map(|t| t.chars().count()).max().unwrap_or(0)).collect();
+    let cell = |row: &'_ Vec<String>, c: usize| row.get(c).cloned().unwrap_or_default();
+    let widths: Vec<usize> = (0..columns.len()).map(|c| rows.iter().map(|r| width(&cell(r, c))).max().unwrap_or(0)).collect();
     let line = |row: &Vec<String>| {
-        let cells = columns.iter().zip(&widths).enumerate().map(|(c, (align, width))| {
-            let text = row.get(c).map_or("", String::as_str);
-            match align {
-                Align::Left => format!("{text:<width$}"),
-                Align::Right => format!("{text:>width$}"),
-            }
+        let cells = columns.iter().zip(&widths).enumerate().map(|(c, (align, widest))| {
+            let text = cell(row, c);
+            let pad = " ".repeat(widest - width(&text));
+            if *align == Align::Left { text + &pad } else { pad + &text }
         });
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     rows.iter().map(line).collect()
+}
+
+/// Characters of `text` that take a place on the screen.
+fn width(text: &str) -> usize {
+    let mut escaped = false;
+    let visible = text.chars().filter(|c| {
+        let hidden = escaped || *c == '\x1b';
+        escaped = hidden && *c != 'm';
+        !hidden
+    });
+    visible.count()
 }
 
 /// A count of at most four characters or so: `950`, `1.2k`, `34k`, `1.2M`.
@@ -64,6 +74,7 @@ mod tests {
     fn columns_are_as_wide_as_their_widest_cell() {
         let rows = [["a", "1", "x"], ["long", "100", ""]].map(|r| r.map(str::to_owned).to_vec());
         assert_eq!(lines(&[Align::Left, Align::Right, Align::Left], &rows), ["a       1  x", "long  100"]);
+        assert_eq!(width("\x1b[31mbad\x1b[0m!"), 4);
     }
 
     #[test]

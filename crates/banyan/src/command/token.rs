@@ -1,0 +1,150 @@
+//! `banyan token`: who may call, as `[[token]]` entries of `banyan.toml`. The token is printed once and kept nowhere; the file gets its hash.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use sha2::{Digest, Sha256};
+use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
+
+use crate::arguments::Place;
+use crate::failure::Failure;
+use crate::output::{Look, Output};
+use crate::places;
+use crate::similar::did_you_mean;
+
+/// Says who may call: bearer tokens, kept as hashes.
+#[derive(Args)]
+pub(crate) struct Token {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Make a token and print it, once
+    Add {
+        /// The name under which its holder appears in logs and records
+        name: String,
+        /// The profile its holder always gets
+        #[arg(long)]
+        profile: Option<String>,
+    },
+    /// List the names of the tokens
+    List,
+    /// Remove a token: its holder is refused from the next request on
+    Rm {
+        /// Its name
+        name: String,
+    },
+}
+
+impl Token {
+    pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
+        let path = places::config_file(place.config.as_deref())?;
+        let none = || Failure::NotFound("there is no banyan.toml to keep tokens in\n  make one with `banyan import --write`".to_owned());
+        let mut file = File::read(path.ok_or_else(none)?)?;
+        match &self.action {
+            Action::Add { name, profile } => add(&mut file, name, profile.as_deref(), output),
+            Action::List => list(&file, output),
+            Action::Rm { name } => remove(&mut file, name, output),
+        }
+    }
+}
+
+fn add(file: &mut File, name: &str, profile: Option<&str>, output: &Output) -> Result<(), Failure> {
+    if file.names().any(|n| n == name) {
+        return Err(Failure::Refused(format!("there is a token `{name}` already\n  remove it first with `banyan token rm {name}`")));
+    }
+    let mut random = [0_u8; 32];
+    getrandom::fill(&mut random).map_err(|e| Failure::Failed(format!("the system gives no random numbers: {e}")))?;
+    let token = format!("banyan_{}", hex(&random));
+    let mut entry = Table::new();
+    entry["name"] = value(name);
+    entry["sha256"] = value(hex(&Sha256::digest(token.as_bytes())));
+    if let Some(profile) = profile {
+        entry["profile"] = value(profile);
+    }
+    file.tokens()?.push(entry);
+    file.write()?;
+    if output.wants_json() {
+        return output.json(&serde_json::json!({ "name": name, "token": token, "file": file.path }));
+    }
+    output.remark(&format!("added to {}; this is the only time the token is shown:", file.path.display()));
+    output.line(&token)?;
+    output.remark(&output.paint_remark(Look::Dim, "clients send it as  Authorization: Bearer TOKEN"));
+    Ok(())
+}
+
+fn list(file: &File, output: &Output) -> Result<(), Failure> {
+    let names: Vec<&str> = file.names().collect();
+    if output.wants_json() {
+        return output.json(&serde_json::json!({ "tokens": names }));
+    }
+    names.iter().try_for_each(|n| output.line(n))
+}
+
+fn remove(file: &mut File, name: &str, output: &Output) -> Result<(), Failure> {
+    if !file.names().any(|n| n == name) {
+        let hint = did_you_mean(name, file.names());
+        return Err(Failure::NotFound(format!("there is no token `{name}`{hint}")));
+    }
+    file.tokens()?.retain(|t| t.get("name").and_then(Item::as_str) != Some(name));
+    file.write()?;
+    if output.wants_json() {
+        return output.json(&serde_json::json!({ "removed": name }));
+    }
+    output.line("removed")
+}
+
+/// `banyan.toml` with its comments and order.
+struct File {
+    path: PathBuf,
+    document: DocumentMut,
+}
+
+impl File {
+    fn read(path: PathBuf) -> Result<Self, Failure> {
+        let text = std::fs::read_to_string(&path).map_err(|e| failed(&path, "read", &e))?;
+        let document =
+            text.parse().map_err(|e| Failure::Failed(format!("{} is no TOML: {e}\n  `banyan check` says more", path.display())))?;
+        Ok(Self { path, document })
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let tokens = self.document.get("token").and_then(Item::as_array_of_tables);
+        tokens.into_iter().flat_map(ArrayOfTables::iter).filter_map(|t| t.get("name").and_then(Item::as_str))
+    }
+
+    fn tokens(&mut self) -> Result<&mut ArrayOfTables, Failure> {
+        let tokens = self.document.entry("token").or_insert(Item::ArrayOfTables(ArrayOfTables::new()));
+        tokens
+            .as_array_of_tables_mut()
+            .ok_or_else(|| Failure::Failed(format!("`token` in {} is not written as [[token]]", self.path.display())))
+    }
+
+    /// Replaces the file whole, so that a gate that watches it never reads half of it.
+    fn write(&self) -> Result<(), Failure> {
+        let new = self.path.with_extension("toml.new");
+        let mode = std::fs::metadata(&self.path).map(|m| m.permissions());
+        let written = std::fs::write(&new, self.document.to_string())
+            .and_then(|()| mode)
+            .and_then(|mode| std::fs::set_permissions(&new, mode))
+            .and_then(|()| std::fs::rename(&new, &self.path));
+        written.map_err(|e| failed(&self.path, "written", &e))
+    }
+}
+
+fn failed(path: &Path, what: &str, error: &std::io::Error) -> Failure {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => Failure::NotFound(format!("there is no {}", path.display())),
+        _ => Failure::Failed(format!("{} can't be {what}: {error}", path.display())),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, b| {
+        _ = write!(text, "{b:02x}");
+        text
+    })
+}

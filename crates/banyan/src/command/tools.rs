@@ -1,0 +1,146 @@
+//! `banyan tools`: what a client is shown, and what that costs a model. Does not change what is shown: profiles do.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use gateway::admin::shapes::{ToolRow, Tools as ToolsShape};
+use serde::Serialize;
+
+use crate::arguments::Place;
+use crate::asked::Asked;
+use crate::failure::Failure;
+use crate::output::{Look, Output};
+use crate::runtime;
+use crate::similar::did_you_mean;
+use crate::table::{self, Align};
+
+/// Lists tools with about how many tokens each costs a model that is shown it.
+#[derive(Args)]
+pub(crate) struct Tools {
+    /// Only the tools of these servers
+    servers: Vec<String>,
+    /// As this client sees them (the name it gives itself, like `claude-code`)
+    #[arg(long, value_name = "NAME")]
+    client: Option<String>,
+    /// Only the sums
+    #[arg(short, long)]
+    summary: bool,
+}
+
+/// `banyan tools --json`.
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    shown: &'a ToolsShape,
+    mounts: Vec<Sum<'a>>,
+    total: Sum<'a>,
+    warnings: Vec<String>,
+}
+
+/// How much some tools cost together.
+#[derive(Serialize, Default)]
+struct Sum<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    name: &'a str,
+    tools: usize,
+    bytes: usize,
+    tokens: usize,
+}
+
+impl Tools {
+    pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
+        let mut shown = runtime::wait(async { Asked::find(place).await?.tools(self.client.as_deref()).await })??;
+        self.narrow(&mut shown)?;
+        let report = report(&shown);
+        if output.wants_json() {
+            return output.json(&report);
+        }
+        if !self.summary {
+            for mount in &report.mounts {
+                for line in listed(mount.name, &shown.tools, output) {
+                    output.line(&line)?;
+                }
+            }
+        }
+        for line in sums(&report, self.client.as_deref()) {
+            output.line(&line)?;
+        }
+        for warning in &report.warnings {
+            output.remark(&format!("{} {warning}", output.paint_remark(Look::Warn, "warning:")));
+        }
+        Ok(())
+    }
+
+    fn narrow(&self, shown: &mut ToolsShape) -> Result<(), Failure> {
+        if self.servers.is_empty() {
+            return Ok(());
+        }
+        for server in &self.servers {
+            if !shown.tools.iter().any(|t| t.mount == *server) {
+                let hint = did_you_mean(server, shown.tools.iter().map(|t| t.mount.as_str()));
+                return Err(Failure::NotFound(format!("no server `{server}` shows a tool{hint}\n  `banyan status` says how servers are")));
+            }
+        }
+        shown.tools.retain(|t| self.servers.contains(&t.mount));
+        Ok(())
+    }
+}
+
+fn report(shown: &ToolsShape) -> Report<'_> {
+    let mut mounts: BTreeMap<&str, Sum<'_>> = BTreeMap::new();
+    let mut total = Sum::default();
+    for tool in &shown.tools {
+        let sum = mounts.entry(&tool.mount).or_insert_with(|| Sum { name: &tool.mount, ..Sum::default() });
+        for sum in [sum, &mut total] {
+            sum.tools += 1;
+            sum.bytes += tool.bytes;
+            sum.tokens += tool.tokens;
+        }
+    }
+    let warnings = warnings(total.tools);
+    Report { shown, mounts: mounts.into_values().collect(), total, warnings }
+}
+
+/// What clients are known to do with so many tools.
+fn warnings(tools: usize) -> Vec<String> {
+    let limits = [
+        (128, "VS Code and models of OpenAI refuse more than 128 tools in a request"),
+        (80, "Cursor shows a model 80 tools at most"),
+        (40, "models choose worse among so many, and some clients stop at 40"),
+    ];
+    let passed = limits.into_iter().find(|(limit, _)| tools > *limit);
+    let remedy = "narrow it with include/exclude in a profile, or set search = \"always\" there";
+    passed.map(|(_, why)| format!("{tools} tools: {why}\n  {remedy}")).into_iter().collect()
+}
+
+fn listed(mount: &str, tools: &[ToolRow], output: &Output) -> Vec<String> {
+    let rows = tools.iter().filter(|t| t.mount == mount).map(|t| {
+        let about = output.paint(Look::Dim, &table::first_line(&t.description, 70));
+        vec![format!("  {}", t.shown), table::short(t.tokens), about]
+    });
+    let lines = table::lines(&[Align::Left, Align::Right, Align::Left], &rows.collect::<Vec<_>>());
+    std::iter::once(output.paint(Look::Strong, mount)).chain(lines).chain([String::new()]).collect()
+}
+
+fn sums(report: &Report<'_>, client: Option<&str>) -> Vec<String> {
+    let row = |name: &str, s: &Sum<'_>, more: String| vec![name.to_owned(), s.tools.to_string(), table::short(s.tokens), more];
+    let head = ["SERVER", "TOOLS", "TOKENS"].map(str::to_owned).to_vec();
+    let mounts = report.mounts.iter().map(|m| row(m.name, m, String::new()));
+    let seen = client.map(|c| format!("as `{c}` sees them")).unwrap_or_default();
+    let rows: Vec<_> = std::iter::once(head).chain(mounts).chain([row("total", &report.total, seen)]).collect();
+    table::lines(&[Align::Left, Align::Right, Align::Right, Align::Left], &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_limit_that_is_passed_is_named() {
+        let named = |n| warnings(n).first().map(|w| w.lines().next().unwrap_or_default().to_owned());
+        assert_eq!(named(40), None);
+        assert!(named(41).unwrap().contains("stop at 40"));
+        assert!(named(81).unwrap().contains("Cursor"));
+        assert!(named(129).unwrap().contains("128"));
+    }
+}

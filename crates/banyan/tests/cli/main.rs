@@ -1,0 +1,7 @@
+//! The real binary, run as a person or a script runs it: exit codes, standard output, standard error. Nothing here knows the code.
+
+#![expect(clippy::expect_used, reason = "a test whose ground is missing fails loudly")]
+
+mod home;
+mod offline;
+mod token;
