@@ -1,10 +1,10 @@
-//! The command line as clap sees it. What a command does stands in its own file below `command/`.
+//! The command line as clap sees it. Does nothing by itself: what a command does stands in its own file below `command/`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::command::{call, completions, logs, man, names, secret, status, token, tools, tree};
+use crate::command::{call, check, completions, logs, man, names, schema, secret, status, token, tools, tree};
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -37,6 +37,8 @@ pub(crate) struct Place {
 pub(crate) enum Command {
     /// Call a tool
     Call(call::Call),
+    /// Check a configuration without starting anything
+    Check(check::Check),
     /// Print a completion script for a shell
     Completions(completions::Completions),
     /// Show what a server wrote on its standard error
@@ -45,6 +47,8 @@ pub(crate) enum Command {
     Man(man::Man),
     /// Show what tools are called for a client
     Names(names::Names),
+    /// Print the JSON Schema of banyan.toml
+    Schema(schema::Schema),
     /// Store, list or remove secrets in the system's keyring
     Secret(secret::Secret),
     /// Show the servers of the running gate and how they are
@@ -62,10 +66,12 @@ impl Command {
     pub(crate) fn run(self, place: &Place, output: &Output) -> Result<(), Failure> {
         match self {
             Self::Call(command) => command.run(place, output),
+            Self::Check(command) => command.run(place, output),
             Self::Completions(command) => command.run(output),
             Self::Logs(command) => command.run(place, output),
             Self::Man(command) => command.run(output),
             Self::Names(command) => command.run(place, output),
+            Self::Schema(command) => command.run(output),
             Self::Secret(command) => command.run(output),
             Self::Status(command) => command.run(place, output),
             Self::Token(command) => command.run(place, output),

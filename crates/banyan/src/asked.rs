@@ -16,7 +16,7 @@ pub(crate) enum Asked {
 
 impl Asked {
     /// The running gate.
-    pub(crate) async fn find(place: &Place) -> Result<Self, Failure> {
+    pub(crate) fn find(place: &Place) -> Result<Self, Failure> {
         Ok(Self::Running(gate::needed(place)?))
     }
 

@@ -1,10 +1,12 @@
 //! One file a command: its arguments, what it does, what it prints. What several commands share is a noun of its own elsewhere, not here.
 
 pub(crate) mod call;
+pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod names;
+pub(crate) mod schema;
 pub(crate) mod secret;
 pub(crate) mod status;
 pub(crate) mod token;

@@ -45,7 +45,7 @@ impl Call {
     }
 
     async fn ask(&self, place: &Place, request: &CallRequest) -> Result<Bytes, Failure> {
-        let asked = Asked::find(place).await?;
+        let asked = Asked::find(place)?;
         let answer = asked.call(request).await;
         let Err(Failure::NotFound(text)) = answer else { return answer };
         let tools = asked.tools(None).await?.tools;

@@ -46,7 +46,7 @@ impl<'a> Name<'a> {
 impl Names {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let client = self.client.as_deref();
-        let shown = runtime::wait(async { Asked::find(place).await?.tools(client).await })??;
+        let shown = runtime::wait(async { Asked::find(place)?.tools(client).await })??;
         let names: Vec<Name<'_>> = shown.tools.iter().map(Name::of).collect();
         if output.wants_json() {
             return output.json(&Report { client, names });

@@ -128,7 +128,7 @@ impl File {
         let new = self.path.with_extension("toml.new");
         let mode = std::fs::metadata(&self.path).map(|m| m.permissions());
         let written = std::fs::write(&new, self.document.to_string())
-            .and_then(|()| mode)
+            .and(mode)
             .and_then(|mode| std::fs::set_permissions(&new, mode))
             .and_then(|()| std::fs::rename(&new, &self.path));
         written.map_err(|e| failed(&self.path, "written", &e))
@@ -136,10 +136,10 @@ impl File {
 }
 
 fn failed(path: &Path, what: &str, error: &std::io::Error) -> Failure {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => Failure::NotFound(format!("there is no {}", path.display())),
-        _ => Failure::Failed(format!("{} can't be {what}: {error}", path.display())),
+    if error.kind() == std::io::ErrorKind::NotFound {
+        return Failure::NotFound(format!("there is no {}", path.display()));
     }
+    Failure::Failed(format!("{} can't be {what}: {error}", path.display()))
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -49,7 +49,7 @@ struct Sum<'a> {
 
 impl Tools {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
-        let mut shown = runtime::wait(async { Asked::find(place).await?.tools(self.client.as_deref()).await })??;
+        let mut shown = runtime::wait(async { Asked::find(place)?.tools(self.client.as_deref()).await })??;
         self.narrow(&mut shown)?;
         let report = report(&shown);
         if output.wants_json() {

@@ -55,7 +55,7 @@ impl Tree {
     }
 
     async fn fetch(&self, place: &Place) -> Result<(Status, Vec<ToolRow>), Failure> {
-        let asked = Asked::find(place).await?;
+        let asked = Asked::find(place)?;
         let tools = if self.servers { Vec::new() } else { asked.tools(self.client.as_deref()).await?.tools };
         Ok((asked.status().await?, tools))
     }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test whose ground is missing fails loudly")]
 
+mod check;
 mod home;
 mod offline;
 mod token;

@@ -1,0 +1,77 @@
+//! `banyan check`: whether a configuration can be used, and where it can't. Starts nothing and fetches no secret.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use gateway::config::resolved::{Config, Transport};
+use gateway::config::secret::SystemSources;
+use gateway::config::{ConfigError, Problem};
+use serde::Serialize;
+
+use crate::arguments::Place;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::places;
+
+/// Checks a configuration without starting anything.
+#[derive(Args)]
+pub(crate) struct Check {
+    /// The file [default: the configuration that `banyan up` would use]
+    file: Option<PathBuf>,
+}
+
+/// `banyan check --json`.
+#[derive(Serialize)]
+struct Report<'a> {
+    file: &'a Path,
+    ok: bool,
+    problems: &'a [Problem],
+    mounts: Vec<String>,
+}
+
+impl Check {
+    pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
+        let file = places::config_file(self.file.as_deref().or(place.config.as_deref()))?;
+        let none = || {
+            Failure::NotFound("there is no banyan.toml here, nor in the user's configuration directory\n  make one with `banyan import --write`, or start without one: `banyan up`".to_owned())
+        };
+        let file = file.ok_or_else(none)?;
+        match gateway::config::load(&file, &SystemSources) {
+            Ok(config) => fine(&file, &config, output),
+            Err(ConfigError::Invalid { problems, .. }) if output.wants_json() => {
+                output.json(&Report { file: &file, ok: false, problems: &problems, mounts: Vec::new() })?;
+                Err(Failure::Failed(counted(&file, problems.len())))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn fine(file: &Path, config: &Config, output: &Output) -> Result<(), Failure> {
+    let mounts: Vec<String> = config.mounts.keys().map(ToString::to_string).collect();
+    if output.wants_json() {
+        return output.json(&Report { file, ok: true, problems: &[], mounts });
+    }
+    let of = |remote: bool| config.mounts.values().filter(|m| matches!(m.transport, Transport::Stdio(_)) != remote).count();
+    let (started, reached) = (of(false), of(true));
+    output.line(&format!(
+        "{} is fine: {started} servers to start, {reached} to reach over HTTP, listens on {}",
+        file.display(),
+        config.listen
+    ))
+}
+
+fn counted(file: &Path, problems: usize) -> String {
+    let s = if problems == 1 { "" } else { "s" };
+    format!("{problems} problem{s} in {}", file.display())
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        match &error {
+            ConfigError::Invalid { path, problems } => Self::Failed(format!("{}\n\n{error}", counted(path, problems.len()))),
+            ConfigError::Read { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Self::NotFound(error.to_string()),
+            ConfigError::Read { .. } => Self::Failed(error.to_string()),
+        }
+    }
+}

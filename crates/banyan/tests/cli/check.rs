@@ -1,0 +1,44 @@
+//! `banyan check` and `banyan schema`. What exactly is refused is the gateway's business and tested there.
+
+use crate::home::Home;
+
+#[test]
+fn a_bad_file_is_shown_with_a_caret_and_a_suggestion() {
+    let home = Home::new();
+    home.write("banyan.toml", "[mount.files]\ncomand = \"npx\"\n");
+    let ran = home.run(&["check"]).exits(1);
+    assert_eq!(ran.out, "");
+    for part in ["1 problem in", "banyan.toml:2:1", "\n  | ^^^^^^\n", "did you mean `command`?"] {
+        assert!(ran.err.contains(part), "{part}: {}", ran.err);
+    }
+}
+
+#[test]
+fn problems_are_listed_as_json_with_their_places() {
+    let home = Home::new();
+    let file = home.write("other.toml", "[mount.files]\ncomand = \"npx\"\n");
+    let ran = home.run(&["check", "other.toml", "--json"]).exits(1);
+    let report = ran.json();
+    assert_eq!((&report["ok"], &report["file"]), (&false.into(), &"other.toml".into()));
+    assert_eq!((&report["problems"][0]["line"], &report["problems"][0]["column"]), (&2.into(), &1.into()));
+    assert_eq!(report["problems"][0]["help"], "did you mean `command`?");
+    assert!(file.exists());
+}
+
+#[test]
+fn a_good_file_is_fine_and_a_missing_one_is_not_found() {
+    let home = Home::new();
+    assert!(home.run(&["check"]).exits(3).err.contains("banyan import --write"));
+    home.write(".config/banyan/banyan.toml", "[mount.files]\ncommand = \"npx\"\n");
+    assert!(home.run(&["check"]).exits(0).out.contains("1 servers to start"));
+    let report = home.run(&["check", "--json"]).exits(0).json();
+    assert_eq!((&report["ok"], &report["mounts"]), (&true.into(), &serde_json::json!(["files"])));
+    home.run(&["check", "nowhere.toml"]).exits(3);
+}
+
+#[test]
+fn the_schema_is_printed_for_editors() {
+    let schema = Home::new().run(&["schema"]).exits(0).json();
+    assert_eq!(schema["title"], "banyan.toml");
+    assert!(schema["properties"]["mount"].is_object());
+}
