@@ -1,0 +1,8 @@
+"""The official conformance suite through Banyan, on both legs."""
+from conformance import client_scenarios, server_scenarios
+
+
+def run(report):
+    """Server scenarios first: they are the bar."""
+    server_scenarios.run(report)
+    client_scenarios.run(report)

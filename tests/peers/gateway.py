@@ -1,0 +1,167 @@
+"""Starts and stops the Banyan binary under test, in a home directory of its own.
+
+Black box: only the command line and the HTTP endpoints. Does not build the binary.
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+LOGS = ROOT / ".peers" / "logs"
+STARTED_WITHIN = 30
+ENDED_WITHIN = 10
+
+
+def binary():
+    """The binary under test: `$BANYAN_BIN`, else the debug build of this checkout."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    return os.environ.get("BANYAN_BIN", str(target / "debug" / "banyan"))
+
+
+def free_port():
+    """A loopback port that was free a moment ago."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Home:
+    """A temporary home directory with one `mcpServers` file, and the environment that points there."""
+
+    def __init__(self, name, servers, env=None):
+        self.dir = tempfile.mkdtemp(prefix="banyan-peer-")
+        self.file = os.path.join(self.dir, "servers.json")
+        with open(self.file, "w") as f:
+            json.dump({"mcpServers": servers}, f, indent=1)
+        LOGS.mkdir(parents=True, exist_ok=True)
+        self.log = LOGS / (re.sub(r"[^\w.-]+", "-", name) + ".log")
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "BANYAN_"))}
+        self.env = {**inherited, "HOME": self.dir, "RUST_BACKTRACE": "1", **(env or {})}
+
+    def remove(self):
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class Gateway:
+    """`banyan up` in front of some servers, as a context manager."""
+
+    def __init__(self, name, servers, env=None, arguments=(), wait=True):
+        self.home = Home(name, servers, env)
+        self.port = free_port()
+        self._log = open(self.home.log, "wb")
+        listen = f"127.0.0.1:{self.port}"
+        command = [binary(), "up", "--from", self.home.file, "--listen", listen, "--yes", *arguments]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT,
+            env=self.home.env, cwd=self.home.dir, start_new_session=True)
+        try:
+            self.wait_for("/readyz" if wait else "/healthz")
+        except BaseException:
+            self.stop()
+            raise
+
+    def url(self, mount=None):
+        """The endpoint of all servers, or of one without prefix."""
+        return f"http://localhost:{self.port}/mcp" + (f"/{mount}" if mount else "")
+
+    def get(self, path):
+        """Status and body of a GET."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def wait_for(self, path, within=STARTED_WITHIN):
+        """Waits until `path` answers 200."""
+        end, seen = time.monotonic() + within, "no answer"
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"banyan ended with {self.process.returncode}:\n{self.tail()}")
+            try:
+                seen = self.get(path)
+                if seen[0] == 200:
+                    return
+            except OSError as error:
+                seen = error
+            time.sleep(0.02)
+        raise RuntimeError(f"{path} was not 200 within {within} s, last {seen}:\n{self.tail()}")
+
+    def tail(self, size=3000):
+        """The last of what the gateway printed."""
+        self._log.flush()
+        return self.home.log.read_text(errors="replace")[-size:]
+
+    def memory(self):
+        """Resident bytes of the gateway process (Linux)."""
+        return resident(self.process.pid)
+
+    def stop(self):
+        """SIGTERM, and SIGKILL if that is not enough. Returns the exit status, None if it had to be killed."""
+        status = self.process.poll()
+        if status is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                status = self.process.wait(ENDED_WITHIN)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self._log.close()
+        self.home.remove()
+        return status
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+def resident(pid):
+    """Resident bytes of a process (Linux)."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+class Process:
+    """A server process of the tests, as a context manager; ends with its whole group."""
+
+    def __init__(self, command, env=None, url=None, port=None):
+        self.url, self.port = url, port
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, **(env or {})}, start_new_session=True)
+        if port:
+            self._wait_for_port()
+
+    def _wait_for_port(self):
+        end = time.monotonic() + STARTED_WITHIN
+        while time.monotonic() < end and self._process.poll() is None:
+            with socket.socket() as s:
+                if s.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            time.sleep(0.02)
+        raise RuntimeError(f"nothing listens on port {self.port}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGTERM)
+            try:
+                self._process.wait(5)
+            except subprocess.TimeoutExpired:
+                os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait()
