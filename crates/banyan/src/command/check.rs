@@ -71,7 +71,7 @@ impl From<ConfigError> for Failure {
         match &error {
             ConfigError::Invalid { path, problems } => Self::Failed(format!("{}\n\n{error}", counted(path, problems.len()))),
             ConfigError::Read { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Self::NotFound(error.to_string()),
-            ConfigError::Read { .. } => Self::Failed(error.to_string()),
+            ConfigError::Empty { .. } | ConfigError::Read { .. } => Self::Failed(error.to_string()),
         }
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! This module does not act on a configuration: it starts no server and opens no listener.
 
+pub mod diff;
 pub mod file;
 mod problem;
+pub mod reload;
 mod resolve;
 pub mod resolved;
 mod schema;
@@ -11,6 +13,7 @@ pub mod secret;
 mod shape;
 pub(crate) mod suggest;
 mod units;
+pub mod watch;
 
 pub use problem::{ConfigError, Problem};
 pub use resolve::{check_listen, load, parse};

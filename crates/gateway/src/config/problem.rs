@@ -10,6 +10,12 @@ use serde::Serialize;
 /// Why a configuration can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
+    /// A running gate's file became empty, as an editor leaves it for a moment.
+    #[error("`{}` is empty: nothing is changed\n  to run without any server, leave a comment in the file", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file says things that can't be.
     #[error("{}", Report { path, problems })]
     Invalid {

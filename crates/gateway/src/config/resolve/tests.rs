@@ -36,7 +36,7 @@ fn refused(text: &str) -> String {
 fn problems(text: &str) -> Vec<Problem> {
     match parse(text, Path::new("banyan.toml"), &Fixed).unwrap_err() {
         ConfigError::Invalid { problems, .. } => problems,
-        error @ ConfigError::Read { .. } => panic!("{error}"),
+        error @ (ConfigError::Empty { .. } | ConfigError::Read { .. }) => panic!("{error}"),
     }
 }
 

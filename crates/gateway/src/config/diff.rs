@@ -1,0 +1,321 @@
+//! What differs between two configurations, for people and for the code that applies it. Does not apply anything, and
+//! never shows a value: names of keys only.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use banyan_model::Segment;
+
+use super::resolved::{Config, Limits, Mount, Profile, Remote, Token, Transport};
+
+/// One difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// What is different.
+    pub subject: Subject,
+    /// In which way.
+    pub kind: Kind,
+}
+
+/// What a difference is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The host names that are accepted.
+    AllowedHosts,
+    /// The bounds.
+    Limits,
+    /// The address to listen on.
+    Listen,
+    /// A server.
+    Mount(Segment),
+    /// The spelling of tool names.
+    Names,
+    /// A profile.
+    Profile(Arc<str>),
+    /// The order in which profiles are tried.
+    ProfileOrder,
+    /// Where traces go.
+    Telemetry,
+    /// A bearer token, by its holder.
+    Token(Arc<str>),
+}
+
+/// In which way something differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It is new.
+    Added,
+    /// These keys of it have other values; empty when it is a single value.
+    Changed(Vec<&'static str>),
+    /// It is gone.
+    Removed,
+}
+
+/// Everything that differs, in a stable order: the gate itself, then mounts, profiles and tokens by name.
+pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
+    let single = |subject, differs: bool| differs.then_some(Change { subject, kind: Kind::Changed(Vec::new()) });
+    let Config { listen, allowed_hosts, tokens, limits, mounts, profiles, telemetry, names } = old;
+    let mut changes: Vec<Change> = [
+        single(Subject::Listen, *listen != new.listen),
+        single(Subject::AllowedHosts, *allowed_hosts != new.allowed_hosts),
+        single(Subject::Names, *names != new.names),
+        single(Subject::Telemetry, *telemetry != new.telemetry),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    changes.extend(changed(Subject::Limits, limit_fields(limits, &new.limits)));
+    compare(&mut changes, &by(mounts.values(), mount_name), &by(new.mounts.values(), mount_name), Subject::Mount, mount_fields);
+    compare(&mut changes, &by(profiles, profile_name), &by(&new.profiles, profile_name), Subject::Profile, profile_fields);
+    changes.extend(single(Subject::ProfileOrder, reordered(profiles, &new.profiles)));
+    compare(&mut changes, &by(tokens, token_name), &by(&new.tokens, token_name), Subject::Token, token_fields);
+    changes
+}
+
+impl Change {
+    /// Whether it takes effect only when Banyan is started again.
+    pub fn needs_restart(&self) -> bool {
+        matches!(self.subject, Subject::Listen | Subject::Telemetry)
+    }
+}
+
+/// `+ mount x`, `~ mount y: args`, `- mount z`.
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let subject = &self.subject;
+        match &self.kind {
+            Kind::Added => write!(f, "+ {subject}")?,
+            Kind::Changed(keys) if keys.is_empty() => write!(f, "~ {subject}")?,
+            Kind::Changed(keys) => write!(f, "~ {subject}: {}", keys.join(", "))?,
+            Kind::Removed => write!(f, "- {subject}")?,
+        }
+        if self.needs_restart() { f.write_str(" (needs a restart)") } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AllowedHosts => f.write_str("allowed_hosts"),
+            Self::Limits => f.write_str("limits"),
+            Self::Listen => f.write_str("listen"),
+            Self::Mount(name) => write!(f, "mount {name}"),
+            Self::Names => f.write_str("names"),
+            Self::Profile(name) => write!(f, "profile {name}"),
+            Self::ProfileOrder => f.write_str("profiles: order"),
+            Self::Telemetry => f.write_str("telemetry"),
+            Self::Token(name) => write!(f, "token {name}"),
+        }
+    }
+}
+
+fn compare<K: Ord + Clone, V>(
+    changes: &mut Vec<Change>,
+    old: &BTreeMap<K, &V>,
+    new: &BTreeMap<K, &V>,
+    subject: fn(K) -> Subject,
+    fields: fn(&V, &V) -> Vec<&'static str>,
+) {
+    let mut names: Vec<&K> = old.keys().chain(new.keys()).collect();
+    names.sort();
+    names.dedup();
+    for name in names {
+        let subject = subject(name.clone());
+        match (old.get(name), new.get(name)) {
+            (Some(old), Some(new)) => changes.extend(changed(subject, fields(old, new))),
+            (Some(_), None) => changes.push(Change { subject, kind: Kind::Removed }),
+            (None, _) => changes.push(Change { subject, kind: Kind::Added }),
+        }
+    }
+}
+
+fn changed(subject: Subject, keys: Vec<&'static str>) -> Option<Change> {
+    (!keys.is_empty()).then_some(Change { subject, kind: Kind::Changed(keys) })
+}
+
+fn by<'a, K: Ord, V: 'a + AsRef<T>, T: 'a>(all: impl IntoIterator<Item = &'a V>, name: fn(&T) -> K) -> BTreeMap<K, &'a T> {
+    all.into_iter().map(|one| (name(one.as_ref()), one.as_ref())).collect()
+}
+
+fn mount_name(mount: &Mount) -> Segment {
+    mount.name.clone()
+}
+
+fn profile_name(profile: &Profile) -> Arc<str> {
+    profile.name.clone()
+}
+
+fn token_name(token: &Token) -> Arc<str> {
+    token.name.clone()
+}
+
+impl AsRef<Self> for Token {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+fn reordered(old: &[Arc<Profile>], new: &[Arc<Profile>]) -> bool {
+    let shared = |these: &[Arc<Profile>], those: &[Arc<Profile>]| -> Vec<Arc<str>> {
+        let kept = |profile: &&Arc<Profile>| those.iter().any(|other| other.name == profile.name);
+        these.iter().filter(kept).map(|profile| profile.name.clone()).collect()
+    };
+    shared(old, new) != shared(new, old)
+}
+
+/// Where a mount comes from is no difference: it runs the same.
+fn mount_fields(old: &Mount, new: &Mount) -> Vec<&'static str> {
+    let Mount { name: _, transport, era, sharing, timeout, start_timeout, include, exclude, rename, origin: _ } = old;
+    let mut keys = transport_fields(transport, &new.transport);
+    keys.extend(differing([
+        ("era", *era != new.era),
+        ("sharing", *sharing != new.sharing),
+        ("timeout", *timeout != new.timeout),
+        ("start_timeout", *start_timeout != new.start_timeout),
+        ("include", *include != new.include),
+        ("exclude", *exclude != new.exclude),
+        ("rename", *rename != new.rename),
+    ]));
+    keys
+}
+
+fn transport_fields(old: &Transport, new: &Transport) -> Vec<&'static str> {
+    match (old, new) {
+        (Transport::Stdio(old), Transport::Stdio(new)) => differing([
+            ("command", old.command != new.command),
+            ("args", old.args != new.args),
+            ("env", old.env != new.env),
+            ("pass_env", old.pass_env != new.pass_env),
+            ("cwd", old.cwd != new.cwd),
+        ]),
+        (Transport::Http(old), Transport::Http(new)) | (Transport::Sse(old), Transport::Sse(new)) => remote_fields(old, new),
+        (Transport::Http(old), Transport::Sse(new)) | (Transport::Sse(old), Transport::Http(new)) => {
+            let mut keys = vec!["transport"];
+            keys.extend(remote_fields(old, new));
+            keys
+        }
+        (Transport::Stdio(_), Transport::Http(_) | Transport::Sse(_)) | (Transport::Http(_) | Transport::Sse(_), Transport::Stdio(_)) => {
+            vec!["command", "url"]
+        }
+    }
+}
+
+fn remote_fields(old: &Remote, new: &Remote) -> Vec<&'static str> {
+    let Remote { url, headers, oauth } = old;
+    differing([("url", *url != new.url), ("headers", *headers != new.headers), ("oauth", *oauth != new.oauth)])
+}
+
+fn profile_fields(old: &Profile, new: &Profile) -> Vec<&'static str> {
+    let Profile { name: _, clients, include, exclude, rename, names, search } = old;
+    differing([
+        ("clients", *clients != new.clients),
+        ("include", *include != new.include),
+        ("exclude", *exclude != new.exclude),
+        ("rename", *rename != new.rename),
+        ("names", *names != new.names),
+        ("search", *search != new.search),
+    ])
+}
+
+fn token_fields(old: &Token, new: &Token) -> Vec<&'static str> {
+    let Token { name: _, sha256, profile } = old;
+    differing([("sha256", *sha256 != new.sha256), ("profile", *profile != new.profile)])
+}
+
+fn limit_fields(old: &Limits, new: &Limits) -> Vec<&'static str> {
+    let Limits { request_bytes, response_bytes, calls, calls_per_mount, sessions, session_idle, tools_per_mount } = old;
+    differing([
+        ("request_size", *request_bytes != new.request_bytes),
+        ("response_size", *response_bytes != new.response_bytes),
+        ("calls", *calls != new.calls),
+        ("calls_per_mount", *calls_per_mount != new.calls_per_mount),
+        ("sessions", *sessions != new.sessions),
+        ("session_idle", *session_idle != new.session_idle),
+        ("tools_per_mount", *tools_per_mount != new.tools_per_mount),
+    ])
+}
+
+fn differing<const N: usize>(keys: [(&'static str, bool); N]) -> Vec<&'static str> {
+    keys.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::parse;
+    use crate::config::secret::SystemSources;
+
+    const OLD: &str = r#"
+        listen = "127.0.0.1:1"
+        [mount.a]
+        command = "x"
+        args = ["--key", "hunter2"]
+        [mount.b]
+        url = "http://x/"
+        [mount.same]
+        command = "x"
+        [profile.p]
+        search = 1
+        [profile.q]
+    "#;
+    const NEW: &str = r#"
+        listen = "127.0.0.1:2"
+        limits = { calls = 1, request_size = "1B" }
+        [mount.a]
+        command = "x"
+        args = ["--key", "hunter3"]
+        timeout = "1s"
+        [mount.c]
+        command = "x"
+        [mount.same]
+        command = "x"
+        [profile.q]
+        [profile.p]
+        search = 2
+    "#;
+
+    fn printed(old: &str, new: &str) -> Vec<String> {
+        let read = |text| parse(text, Path::new("banyan.toml"), &SystemSources).unwrap();
+        diff(&read(old), &read(new)).iter().map(Change::to_string).collect()
+    }
+
+    #[test]
+    fn each_difference_is_one_line_without_values() {
+        let expected = [
+            "~ listen (needs a restart)",
+            "~ limits: request_size, calls",
+            "~ mount a: args, timeout",
+            "- mount b",
+            "+ mount c",
+            "~ profile p: search",
+            "~ profiles: order",
+        ];
+        assert_eq!(printed(OLD, NEW), expected);
+        assert_eq!(printed(OLD, OLD), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_server_that_is_reached_in_another_way_names_the_keys() {
+        let mount = |keys: &str| format!("[mount.a]\n{keys}");
+        for (old, new, line) in [
+            ("command = \"x\"", "url = \"http://x\"", "~ mount a: command, url"),
+            ("url = \"http://x\"", "url = \"http://x\"\ntransport = \"sse\"", "~ mount a: transport"),
+            ("url = \"http://x\"", "url = \"http://y\"\nheaders = { A = \"hunter2\" }", "~ mount a: url, headers"),
+            ("command = \"x\"\nenv = { A = \"1\" }", "command = \"x\"\nenv = { A = \"2\" }", "~ mount a: env"),
+            ("command = \"x\"", "command = \"x\"\ndisabled = true", "- mount a"),
+        ] {
+            assert_eq!(printed(&mount(old), &mount(new)), [line]);
+        }
+    }
+
+    #[test]
+    fn tokens_differ_by_name() {
+        let token = |name: &str, digit: &str| format!("[[token]]\nname = \"{name}\"\nsha256 = \"{}\"\n", digit.repeat(64));
+        let old = format!("{}{}", token("a", "0"), token("b", "0"));
+        let new = format!("{}{}", token("c", "0"), token("b", "1"));
+        assert_eq!(printed(&old, &new), ["- token a", "~ token b: sha256", "+ token c"]);
+    }
+}
