@@ -1,6 +1,6 @@
 //! Cuts a byte stream into lines, as MCP's stdio transport frames its messages. Does not look into them.
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 
 /// What came out of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,12 +51,13 @@ impl Lines {
     pub fn poll_line(&mut self) -> Option<Line> {
         loop {
             let Some(at) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
-                self.searched = self.buffer.len();
-                if self.searched > self.limit {
-                    self.skipped += self.searched;
-                    self.buffer.clear();
-                    self.searched = 0;
+                // A carriage return at the end may be half a line end: it counts when something else follows.
+                let known = self.buffer.strip_suffix(b"\r").unwrap_or(&self.buffer).len();
+                if known > self.limit {
+                    self.skipped += known;
+                    self.buffer.advance(known);
                 }
+                self.searched = self.buffer.len();
                 return None;
             };
             let end = self.searched + at;
@@ -116,5 +117,17 @@ mod tests {
         lines.handle_bytes(b"78\nok\n");
         assert_eq!(lines.poll_line(), Some(Line::TooLong(8)));
         assert_eq!(lines.poll_line(), Some(Line::Whole(Bytes::from_static(b"ok"))));
+    }
+
+    #[test]
+    fn a_line_end_that_comes_in_two_pieces_does_not_count() {
+        let mut lines = Lines::new(4);
+        lines.handle_bytes(b"1234\r");
+        assert_eq!(lines.poll_line(), None);
+        lines.handle_bytes(b"\n12345\r");
+        assert_eq!(lines.poll_line(), Some(Line::Whole(Bytes::from_static(b"1234"))));
+        assert_eq!(lines.poll_line(), None);
+        lines.handle_bytes(b"\n");
+        assert_eq!(lines.poll_line(), Some(Line::TooLong(5)));
     }
 }

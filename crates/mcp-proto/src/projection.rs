@@ -184,8 +184,9 @@ impl Candidate for Claim<'_> {
         (1 + Segment::MAX - mount) as u32 * 2 + u32::from(!fits)
     }
 
-    fn identity(&self) -> [&str; 3] {
-        [self.entry.mount.as_ref().map_or("", Segment::as_str), &self.entry.original, self.entry.rename.as_deref().unwrap_or("")]
+    fn identity(&self) -> [&str; 4] {
+        let (renamed, rename) = self.entry.rename.as_deref().map_or(("", ""), |rename| ("renamed", rename));
+        [self.entry.mount.as_ref().map_or("", Segment::as_str), &self.entry.original, renamed, rename]
     }
 }
 

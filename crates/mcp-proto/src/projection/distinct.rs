@@ -14,7 +14,7 @@ pub(super) trait Candidate {
     /// How strong the claim is: the lowest wins, equals all lose.
     fn rank(&self) -> u32;
     /// Who claims. Claimants with one identity share one name.
-    fn identity(&self) -> [&str; 3];
+    fn identity(&self) -> [&str; 4];
 }
 
 /// A name that nobody else has.
@@ -75,7 +75,7 @@ fn round<C: Candidate>(claims: &[C], pending: &[usize], taken: &HashSet<Arc<str>
 #[derive(Clone)]
 struct Best<'a> {
     rank: u32,
-    identity: [&'a str; 3],
+    identity: [&'a str; 4],
     contested: bool,
 }
 
@@ -110,7 +110,7 @@ fn with_tail(stem: &str, limit: usize, tail: &str) -> String {
 }
 
 /// 8, 16 or 25 characters of the hash of who claims. Later levels salt it, so that nobody can occupy them all.
-fn tail(identity: &[&str; 3], level: u32) -> String {
+fn tail(identity: &[&str; 4], level: u32) -> String {
     let mut hash = Sha256::new();
     for part in identity {
         hash.update((part.len() as u64).to_be_bytes());

@@ -41,8 +41,8 @@ impl Candidate for Wanted<'_> {
         u32::from(!self.legal)
     }
 
-    fn identity(&self) -> [&str; 3] {
-        ["", self.original, ""]
+    fn identity(&self) -> [&str; 4] {
+        ["", self.original, "", ""]
     }
 }
 

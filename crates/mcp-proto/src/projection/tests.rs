@@ -118,6 +118,14 @@ fn a_hundred_thousand_tools_are_named_apart() {
 }
 
 #[test]
+fn an_empty_rename_is_not_the_same_as_none() {
+    let mut renamed = entry(Some("m"), "a");
+    renamed.rename = Some("".into());
+    let table = Projection::build(Style::Safe, vec![entry(Some("m"), "a"), renamed]);
+    assert_eq!(table.rows().map(|row| row.shown).collect::<Vec<_>>(), ["m__a", "tool"]);
+}
+
+#[test]
 fn only_clients_known_to_take_dots_get_them() {
     assert_eq!(style_for("inspector-cli"), Style::Dotted);
     for other in ["claude-ai", "claude-code", "codex-mcp-client", "Visual Studio Code", "", "mcp"] {

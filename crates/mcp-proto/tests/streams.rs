@@ -1,0 +1,130 @@
+//! The decoders of byte streams say the same, however the bytes were cut.
+
+use mcp_proto::lines::{Line, Lines};
+use mcp_proto::sse::{Decoder, Event, TooLong, encode};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// Texts of which lines and events are likely to be made.
+fn stream(pieces: Vec<&'static [u8]>) -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![9 => select(pieces).prop_map(<[u8]>::to_vec), 1 => vec(any::<u8>(), 0..4)];
+    vec(piece, 0..30).prop_map(|list| list.concat())
+}
+
+fn lines() -> impl Strategy<Value = Vec<u8>> {
+    stream(vec![b"\n", b"\r\n", b"\r", b" ", b"{}", b"a", b"123456789", b"\n\n"])
+}
+
+fn events() -> impl Strategy<Value = Vec<u8>> {
+    stream(vec![
+        b"\n",
+        b"\r\n",
+        b"\r",
+        b"\n\n",
+        b"\xef\xbb\xbf",
+        b"\xef",
+        b"data:",
+        b"data: ",
+        b"data",
+        b"id: ",
+        b"id\n",
+        b"retry: 10",
+        b"event: m",
+        b": keep-alive\n\n",
+        b"{\"a\":1}",
+        b"x",
+        b"\0",
+        b"123456789",
+    ])
+}
+
+/// Cuts `bytes` into pieces of the given lengths, over and over.
+fn cut<'a>(mut bytes: &'a [u8], lengths: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {
+    let mut lengths = lengths.iter().cycle();
+    std::iter::from_fn(move || {
+        let length = lengths.next().copied().unwrap_or(1).clamp(1, bytes.len().max(1)).min(bytes.len());
+        let (piece, rest) = bytes.split_at_checked(length).filter(|(piece, _)| !piece.is_empty())?;
+        bytes = rest;
+        Some(piece)
+    })
+}
+
+fn all_lines(reader: &mut Lines, bytes: &[u8], lengths: &[usize]) -> Vec<Line> {
+    let mut out = Vec::new();
+    for piece in cut(bytes, lengths) {
+        reader.handle_bytes(piece);
+        out.extend(std::iter::from_fn(|| reader.poll_line()));
+    }
+    out.extend(reader.finish());
+    out
+}
+
+fn all_events(limit: usize, bytes: &[u8], lengths: &[usize]) -> (Vec<Event>, Option<TooLong>) {
+    let (mut decoder, mut out) = (Decoder::new(limit), Vec::new());
+    for piece in cut(bytes, lengths) {
+        decoder.handle_bytes(piece);
+        loop {
+            match decoder.poll_event() {
+                Ok(Some(event)) => out.push(event),
+                Ok(None) => break,
+                Err(error) => return (out, Some(error)),
+            }
+        }
+    }
+    (out, None)
+}
+
+proptest! {
+    #[test]
+    fn lines_are_the_same_for_every_cut(bytes in lines(), lengths in vec(1usize..6, 1..6), limit in 1usize..12) {
+        let whole = all_lines(&mut Lines::new(limit), &bytes, &[usize::MAX]);
+        prop_assert_eq!(&all_lines(&mut Lines::new(limit), &bytes, &lengths), &whole);
+        let kept = all_lines(&mut Lines::keeping_empty(limit), &bytes, &lengths);
+        prop_assert_eq!(&all_lines(&mut Lines::keeping_empty(limit), &bytes, &[usize::MAX]), &kept);
+        prop_assert!(kept.len() >= whole.len());
+    }
+
+    /// A reference that sees the whole text at once.
+    #[test]
+    fn lines_are_what_stands_between_line_ends(bytes in lines(), limit in 1usize..12) {
+        let mut expected: Vec<&[u8]> = bytes.split(|b| *b == b'\n').collect();
+        if expected.last().is_some_and(|last| last.is_empty()) {
+            expected.pop();
+        }
+        let expected: Vec<_> = expected.into_iter().map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();
+        let got = all_lines(&mut Lines::keeping_empty(limit), &bytes, &[3]);
+        prop_assert_eq!(got.len(), expected.len());
+        for (got, expected) in got.iter().zip(expected) {
+            match got {
+                Line::Whole(line) => prop_assert!(line == expected && line.len() <= limit),
+                Line::TooLong(length) => prop_assert!(*length == expected.len() && *length > limit),
+            }
+        }
+    }
+
+    #[test]
+    fn events_are_the_same_for_every_cut(bytes in events(), lengths in vec(1usize..8, 1..6), limit in 1usize..40) {
+        prop_assert_eq!(all_events(limit, &bytes, &lengths), all_events(limit, &bytes, &[usize::MAX]));
+    }
+
+    #[test]
+    fn an_encoded_event_is_decoded(data in "[^\r]{0,20}", id in proptest::option::of("[a-z0-9:]{1,8}"), length in 1usize..9) {
+        let mut bytes = Vec::new();
+        encode(id.as_deref(), data.as_bytes(), &mut bytes);
+        let (events, error) = all_events(1000, &bytes, &[length]);
+        prop_assert_eq!((events.len(), error), (1, None));
+        prop_assert_eq!(&events[0].data, data.as_bytes());
+        prop_assert_eq!(&events[0].id, &id);
+    }
+
+    #[test]
+    fn memory_stays_bounded_while_no_line_ends(pieces in vec(1usize..5000, 1..50)) {
+        let mut reader = Lines::new(1000);
+        for piece in pieces {
+            reader.handle_bytes(&vec![b'x'; piece]);
+            prop_assert_eq!(reader.poll_line(), None);
+            prop_assert!(reader.buffer().len() <= 1000);
+        }
+    }
+}
