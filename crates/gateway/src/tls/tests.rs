@@ -1,3 +1,5 @@
+//! Connections to real listeners on loopback. Nothing here needs the network.
+
 use std::io::Write;
 
 use rustls::ServerConfig;

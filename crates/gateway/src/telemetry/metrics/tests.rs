@@ -1,3 +1,5 @@
+//! The counters, read back from the text of a scrape. Not measured here: how fast they are.
+
 use std::time::Duration;
 
 use super::*;
