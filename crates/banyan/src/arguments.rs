@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::command::{call, check, completions, logs, man, names, schema, secret, status, token, tools, tree};
+use crate::command::{call, check, completions, doctor, logs, man, names, schema, secret, status, token, tools, tree};
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Check(check::Check),
     /// Print a completion script for a shell
     Completions(completions::Completions),
+    /// Say what is broken and what mends it
+    Doctor(doctor::Doctor),
     /// Show what a server wrote on its standard error
     Logs(logs::Logs),
     /// Write the manual pages into a directory
@@ -68,6 +70,7 @@ impl Command {
             Self::Call(command) => command.run(place, output),
             Self::Check(command) => command.run(place, output),
             Self::Completions(command) => command.run(output),
+            Self::Doctor(command) => command.run(place, output),
             Self::Logs(command) => command.run(place, output),
             Self::Man(command) => command.run(output),
             Self::Names(command) => command.run(place, output),

@@ -3,6 +3,7 @@
 pub(crate) mod call;
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod doctor;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod names;

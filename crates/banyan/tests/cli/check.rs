@@ -5,10 +5,10 @@ use crate::home::Home;
 #[test]
 fn a_bad_file_is_shown_with_a_caret_and_a_suggestion() {
     let home = Home::new();
-    home.write("banyan.toml", "[mount.files]\ncomand = \"npx\"\n");
+    home.write("banyan.toml", "[mount.files]\nagrs = []\n");
     let ran = home.run(&["check"]).exits(1);
     assert_eq!(ran.out, "");
-    for part in ["1 problem in", "banyan.toml:2:1", "\n  | ^^^^^^\n", "did you mean `command`?"] {
+    for part in ["1 problem in", "banyan.toml:2:1", "\n  | ^^^^\n", "did you mean `args`?"] {
         assert!(ran.err.contains(part), "{part}: {}", ran.err);
     }
 }
@@ -16,12 +16,12 @@ fn a_bad_file_is_shown_with_a_caret_and_a_suggestion() {
 #[test]
 fn problems_are_listed_as_json_with_their_places() {
     let home = Home::new();
-    let file = home.write("other.toml", "[mount.files]\ncomand = \"npx\"\n");
+    let file = home.write("other.toml", "[mount.files]\nagrs = []\n");
     let ran = home.run(&["check", "other.toml", "--json"]).exits(1);
     let report = ran.json();
     assert_eq!((&report["ok"], &report["file"]), (&false.into(), &"other.toml".into()));
     assert_eq!((&report["problems"][0]["line"], &report["problems"][0]["column"]), (&2.into(), &1.into()));
-    assert_eq!(report["problems"][0]["help"], "did you mean `command`?");
+    assert_eq!(report["problems"][0]["help"], "did you mean `args`?");
     assert!(file.exists());
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test whose ground is missing fails loudly")]
 
 mod check;
+mod doctor;
 mod home;
 mod offline;
 mod token;

@@ -1,0 +1,186 @@
+//! What `banyan doctor` looks at without starting anything: programs, directories, secrets, the address. Each finding says
+//! what is broken and what mends it. Does not talk to a server.
+
+use std::ffi::OsString;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+
+use gateway::config::resolved::{Config, Mount, Process, Remote, Transport};
+use gateway::config::secret::{SecretRef, SystemSources};
+use serde::Serialize;
+
+use crate::port;
+use crate::program::{self, Missing};
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Level {
+    /// As it should be.
+    Ok,
+    /// Works, with a catch.
+    Warning,
+    /// Does not work.
+    Problem,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Finding {
+    pub(crate) level: Level,
+    /// What was looked at: `server NAME`, `listen`, ...
+    pub(crate) subject: String,
+    /// What was found.
+    pub(crate) message: String,
+    /// What to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) fix: Option<String>,
+}
+
+impl Finding {
+    pub(crate) fn ok(subject: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { level: Level::Ok, subject: subject.into(), message: message.into(), fix: None }
+    }
+
+    pub(crate) fn problem(subject: impl Into<String>, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { level: Level::Problem, subject: subject.into(), message: message.into(), fix: Some(fix.into()) }
+    }
+}
+
+/// Looks at everything in a configuration.
+pub(crate) fn configuration(config: &Config) -> Vec<Finding> {
+    let mut findings = vec![address(config.listen)];
+    findings.extend(config.mounts.values().flat_map(|m| mount(m)));
+    findings
+}
+
+/// Whether the address can be listened on.
+fn address(listen: SocketAddr) -> Finding {
+    match TcpListener::bind(listen) {
+        Ok(_) => Finding::ok("listen", format!("{listen} is free")),
+        Err(e) if e.kind() == std::io::ErrorKind::AddrInUse => match port::holder(listen) {
+            Some(holder) if holder.program == "`banyan`" => {
+                Finding::ok("listen", format!("a gate runs at {listen} already (process {})", holder.pid))
+            }
+            Some(_) | None => {
+                let text = port::taken(listen);
+                let (message, fix) = text.split_once("\n  ").unwrap_or((&text, ""));
+                Finding::problem("listen", message, fix)
+            }
+        },
+        Err(e) => Finding::problem("listen", format!("{listen} can't be used: {e}"), "choose an address of this machine with `listen`"),
+    }
+}
+
+/// Looks at one server; nothing wrong is one finding.
+pub(crate) fn mount(mount: &Mount) -> Vec<Finding> {
+    let subject = format!("server {}", mount.name);
+    let (mut findings, good) = match &mount.transport {
+        Transport::Stdio(process) => child(&subject, process),
+        Transport::Http(remote) | Transport::Sse(remote) => {
+            (secrets(&subject, remote_secrets(remote)), format!("reached at {}", remote.url))
+        }
+    };
+    if findings.is_empty() {
+        findings.push(Finding::ok(subject, good));
+    }
+    findings
+}
+
+fn remote_secrets(remote: &Remote) -> impl Iterator<Item = &SecretRef> {
+    remote.headers.values().chain(remote.oauth.iter().filter_map(|o| o.client_secret.as_ref()))
+}
+
+fn child(subject: &str, process: &Process) -> (Vec<Finding>, String) {
+    let mut findings = secrets(subject, process.env.values());
+    let here = PathBuf::from(".");
+    let directory = process.cwd.as_deref().unwrap_or(&here);
+    if !directory.is_dir() {
+        let message = format!("its working directory {} does not exist", directory.display());
+        findings.push(Finding::problem(subject, message, "make it, or correct `cwd`"));
+    }
+    match found(process, directory) {
+        Ok(at) => (findings, format!("starts {}", at.display())),
+        Err(missing) => {
+            findings.push(absent(subject, &process.command, &missing));
+            (findings, String::new())
+        }
+    }
+}
+
+fn found(process: &Process, directory: &Path) -> Result<PathBuf, Missing> {
+    let own = process.env.get("PATH").and_then(|p| p.resolve(&SystemSources).ok()).map(|p| OsString::from(p.expose()));
+    let path = own.or_else(|| std::env::var_os("PATH")).unwrap_or_default();
+    program::find(&process.command, &path, &std::env::home_dir().unwrap_or_default(), directory)
+}
+
+fn absent(subject: &str, command: &str, missing: &Missing) -> Finding {
+    match missing {
+        Missing::Interpreter(name) => {
+            let message = format!("`{command}` is a script for `{name}`, which is not to be found");
+            Finding::problem(subject, message, format!("install `{name}`, or add its directory to PATH in `env`"))
+        }
+        Missing::NotExecutable(at) => {
+            Finding::problem(subject, format!("{} may not be executed", at.display()), format!("chmod +x {}", at.display()))
+        }
+        Missing::NotFound => {
+            let fix = match command {
+                "npx" | "node" | "npm" => "install Node.js (https://nodejs.org)",
+                "uvx" | "uv" => "install uv (https://docs.astral.sh/uv)",
+                "docker" => "install Docker, or start the server in another way",
+                "python" => "write `python3`, or install Python",
+                _ => "install it, or correct `command`",
+            };
+            Finding::problem(subject, format!("`{command}` is not installed"), fix)
+        }
+        Missing::OutsidePath(at) => {
+            let message = format!("`{command}` is not in PATH, but it is at {}", at.display());
+            let directory = at.parent().unwrap_or(at).display().to_string();
+            let fix = format!(
+                "write command = \"{}\", and if it needs its neighbours: env = {{ PATH = \"{directory}:${{env:PATH}}\" }}",
+                at.display()
+            );
+            Finding::problem(subject, message, fix)
+        }
+    }
+}
+
+fn secrets<'a>(subject: &str, secrets: impl Iterator<Item = &'a SecretRef>) -> Vec<Finding> {
+    let bad = secrets.filter_map(|s| s.resolve(&SystemSources).err()).map(|e| {
+        let text = e.to_string();
+        let (message, fix) = text.split_once("\n  ").unwrap_or((&text, "correct the reference"));
+        Finding::problem(subject, message, fix)
+    });
+    bad.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use gateway::config::parse;
+
+    use super::*;
+
+    fn problems(text: &str) -> Vec<String> {
+        let config = parse(text, Path::new("banyan.toml"), &SystemSources).unwrap();
+        let findings = config.mounts.values().flat_map(|m| mount(m));
+        findings
+            .filter(|f| f.level == Level::Problem)
+            .map(|f| format!("{}: {} -> {}", f.subject, f.message, f.fix.unwrap_or_default()))
+            .collect()
+    }
+
+    #[test]
+    fn the_broken_thing_and_its_fix_are_named() {
+        let all =
+            problems("[mount.a]\ncommand = 'no-such-program'\ncwd = '/no/such/directory'\nenv = { KEY = '${env:NO_SUCH_VARIABLE}' }\n");
+        let [secret, directory, program] = &all[..] else { panic!("{all:?}") };
+        assert!(secret.contains("server a: ") && secret.contains("NO_SUCH_VARIABLE"), "{secret}");
+        assert!(directory.contains("/no/such/directory does not exist"), "{directory}");
+        assert!(program.contains("`no-such-program` is not installed -> install it"), "{program}");
+    }
+
+    #[test]
+    fn what_works_is_no_problem() {
+        assert_eq!(problems("[mount.a]\ncommand = 'sh'\n[mount.b]\nurl = 'http://127.0.0.1:1/mcp'\n"), [""; 0]);
+    }
+}

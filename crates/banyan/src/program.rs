@@ -1,0 +1,150 @@
+//! Whether a program can be started, and where it hides when it is not in `PATH`. Starts nothing.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// What is wrong with a program.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// It is there, and starts with the name of an interpreter that is not.
+    Interpreter(String),
+    /// It is there, and nobody may execute it.
+    NotExecutable(PathBuf),
+    /// It is nowhere.
+    NotFound,
+    /// It is not in `PATH`, but here.
+    OutsidePath(PathBuf),
+}
+
+/// Where version managers and installers put programs that only an interactive shell finds, below the home directory.
+const HIDING_PLACES: &[&str] = &[
+    ".local/bin",
+    ".cargo/bin",
+    ".bun/bin",
+    ".deno/bin",
+    ".volta/bin",
+    ".asdf/shims",
+    ".local/share/mise/shims",
+    ".pyenv/shims",
+    ".npm-global/bin",
+    ".yarn/bin",
+    "go/bin",
+    "n/bin",
+];
+
+/// The same, for every user.
+const SYSTEM_PLACES: &[&str] = &["/usr/local/bin", "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin", "/snap/bin"];
+
+/// Looks for `program` as the system would: a path as it is (relative ones from `directory`), a name in `path`.
+pub(crate) fn find(program: &str, path: &OsStr, home: &Path, directory: &Path) -> Result<PathBuf, Missing> {
+    if program.contains('/') {
+        let at = directory.join(program);
+        return if !at.is_file() {
+            Err(Missing::NotFound)
+        } else if !executable(&at) {
+            Err(Missing::NotExecutable(at))
+        } else {
+            interpreted(at, path)
+        };
+    }
+    if let Some(at) = within(program, std::env::split_paths(path)) {
+        return interpreted(at, path);
+    }
+    let hidden = HIDING_PLACES.iter().map(|p| home.join(p)).chain(SYSTEM_PLACES.iter().map(PathBuf::from)).chain(nvm(home));
+    Err(within(program, hidden).map_or(Missing::NotFound, Missing::OutsidePath))
+}
+
+fn within(program: &str, directories: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
+    directories.map(|d| d.join(program)).find(|p| p.is_file() && executable(p))
+}
+
+fn executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|m| m.permissions().mode() & 0o111 != 0)
+}
+
+/// The directories of all Node versions that nvm or fnm installed, newest first.
+fn nvm(home: &Path) -> Vec<PathBuf> {
+    let places = [(".nvm/versions/node", "bin"), (".local/share/fnm/node-versions", "installation/bin")];
+    let mut found: Vec<PathBuf> = places
+        .iter()
+        .flat_map(|(dir, bin)| std::fs::read_dir(home.join(dir)).into_iter().flatten().flatten().map(move |v| v.path().join(bin)))
+        .collect();
+    found.sort_by_key(|p| std::cmp::Reverse(version(p)));
+    found
+}
+
+/// The numbers in a path, so that v22 comes after v8.
+fn version(path: &Path) -> Vec<u64> {
+    path.to_string_lossy().split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect()
+}
+
+/// A script with `#!/usr/bin/env NAME` needs NAME in `path`; one with `#!/PATH` needs that file.
+fn interpreted(at: PathBuf, path: &OsStr) -> Result<PathBuf, Missing> {
+    let Some(line) = first_line(&at) else { return Ok(at) };
+    let mut words = line.split_whitespace().map(str::to_owned);
+    let Some(program) = words.next() else { return Ok(at) };
+    let (wanted, there) = if program.ends_with("/env") {
+        let name = words.find(|w| !w.starts_with('-')).unwrap_or_default();
+        let there = within(&name, std::env::split_paths(path)).is_some();
+        (name, there)
+    } else {
+        let there = Path::new(&program).is_file();
+        (program, there)
+    };
+    if there { Ok(at) } else { Err(Missing::Interpreter(wanted)) }
+}
+
+fn first_line(path: &Path) -> Option<String> {
+    use std::io::Read;
+    let mut start = [0; 256];
+    let count = std::fs::File::open(path).ok()?.read(&mut start).ok()?;
+    let text = start.get(..count)?.strip_prefix(b"#!")?;
+    let line = text.split(|b| *b == b'\n').next()?;
+    Some(String::from_utf8_lossy(line).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn program(dir: &Path, name: &str, text: &str, mode: u32) -> PathBuf {
+        let path = dir.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_program_is_found_in_the_path_or_where_it_hides() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        let bin = home.join("bin");
+        let there = program(home, "bin/there", "", 0o755);
+        program(home, ".nvm/versions/node/v8.1.0/bin/npx-x", "", 0o755);
+        let newest = program(home, ".nvm/versions/node/v22.0.0/bin/npx-x", "", 0o755);
+        let find = |name| find(name, bin.as_os_str(), home, home);
+        assert_eq!(find("there"), Ok(there.clone()));
+        assert_eq!(find("bin/there"), Ok(there));
+        assert_eq!(find("npx-x"), Err(Missing::OutsidePath(newest)));
+        assert_eq!(find("nowhere-at-all"), Err(Missing::NotFound));
+        assert_eq!(find("bin/nowhere"), Err(Missing::NotFound));
+    }
+
+    #[test]
+    fn a_script_needs_its_interpreter() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        let bin = home.join("bin");
+        program(home, "bin/script", "#!/usr/bin/env -S no-such-node --x\n", 0o755);
+        program(home, "bin/other", "#!/no/such/python -u\n", 0o755);
+        let plain = program(home, "bin/plain", "no script", 0o644);
+        let find = |name| find(name, bin.as_os_str(), home, home);
+        assert_eq!(find("script"), Err(Missing::Interpreter("no-such-node".into())));
+        assert_eq!(find("other"), Err(Missing::Interpreter("/no/such/python".into())));
+        assert_eq!(find("bin/plain"), Err(Missing::NotExecutable(plain)));
+    }
+}
