@@ -1,1 +1,3 @@
-//! Reference models and fault schedules for tests. No shipped crate may depend on it (`tests/tidy/layers.rs`).
+//! Reference models, fault schedules and decoder checks for tests. No shipped crate may depend on it (`tests/tidy/layers.rs`).
+
+pub mod decoders;

@@ -1,0 +1,36 @@
+//! One check for each decoder: any bytes go in, nothing panics, and what comes out holds together.
+//!
+//! The fuzz targets below `fuzz/` look for bytes that break a check, and `tests/corpus.rs` replays what they kept. Nothing
+//! here makes up input.
+
+mod messages;
+mod names;
+mod streams;
+
+/// A check: it panics when a decoder breaks its word on these bytes.
+pub type Check = fn(&[u8]);
+
+/// Every check under the name of its fuzz target and of its corpus.
+pub const ALL: [(&str, Check); 9] = [
+    ("envelope", messages::envelope),
+    ("header", names::header),
+    ("json", messages::json),
+    ("lines", streams::lines),
+    ("page", messages::page),
+    ("pipe", messages::pipe),
+    ("projection", names::projection),
+    ("resources", names::resources),
+    ("sse", streams::sse),
+];
+
+/// Runs the check of this name.
+///
+/// # Panics
+/// When there is no such check, and when the decoder breaks its word.
+pub fn run(name: &str, data: &[u8]) {
+    let found = ALL.iter().find(|(known, _)| *known == name);
+    assert!(found.is_some(), "there is no decoder `{name}`");
+    if let Some((_, check)) = found {
+        check(data);
+    }
+}

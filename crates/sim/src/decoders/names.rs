@@ -1,0 +1,79 @@
+//! Checks for what reads names, header values and URIs that peers choose. Nothing about whole messages.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use banyan_model::Segment;
+use mcp_proto::header::{check_name, check_params, decode, encode, expected_params, param_headers};
+use mcp_proto::projection::{Entry, Projection, Style, local_names};
+use mcp_proto::resource_index::{Listed, ResourceIndex};
+
+/// A value, a schema and params, with a line end between them: all three may be anything.
+pub(super) fn header(data: &[u8]) {
+    let mut parts = data.splitn(3, |b| *b == b'\n');
+    let (value, schema, params) = (parts.next(), parts.next(), parts.next());
+    if let Some(text) = value.and_then(|raw| decode(raw).ok()) {
+        assert_eq!(check_name(value, &text), Ok(()));
+        assert!(decode(encode(&text).as_bytes()).is_ok_and(|again| again == text));
+    }
+    let text = String::from_utf8_lossy(data);
+    assert_eq!(check_name(Some(encode(&text).as_bytes()), &text), Ok(()));
+    let (Some(Ok(headers)), Some(params)) = (schema.map(param_headers), params) else { return };
+    let sent = expected_params(params, &headers);
+    let lookup = |name: &str| sent.iter().find(|(sent, _)| sent == name).map(|(_, value)| value.as_bytes());
+    assert_eq!(check_params(params, &headers, lookup), Ok(()));
+}
+
+/// Each line is a tool; its first character chooses the mount.
+pub(super) fn projection(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let mut by_mount: BTreeMap<Option<Segment>, Vec<&str>> = BTreeMap::new();
+    for line in text.split('\n') {
+        let mount = line.chars().next().filter(|c| *c != '-').map(|c| Segment::nearest(&c.to_string()));
+        by_mount.entry(mount).or_default().push(line.char_indices().nth(1).map_or("", |(at, _)| &line[at..]));
+    }
+    let mut entries = Vec::new();
+    for (mount, names) in by_mount {
+        let locals = local_names(&names);
+        let named = names.iter().zip(locals);
+        entries.extend(named.map(|(name, local)| Entry { mount: mount.clone(), original: Arc::from(*name), local, rename: None }));
+    }
+    for (style, limit) in [(Style::Dotted, 128), (Style::Safe, 64)] {
+        let table = Projection::build(style, entries.clone());
+        for (index, entry) in entries.iter().enumerate() {
+            let shown = table.shown(index).cloned().unwrap_or_default();
+            assert_eq!(table.entry(&shown), Some(entry));
+            assert!(style.is_legal(&shown) && (1..=limit).contains(&shown.len()), "{shown}");
+        }
+    }
+}
+
+/// Each line is a URI or, where it holds a brace, a template; its first character chooses the mount.
+pub(super) fn resources(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let mut listed: Vec<Listed> = Vec::new();
+    for line in text.split('\n') {
+        let Some((first, uri)) = line.chars().next().map(|c| line.split_at(c.len_utf8())) else { continue };
+        let mount = Segment::nearest(first);
+        let at = listed.iter().position(|list| list.mount == mount).unwrap_or_else(|| {
+            listed.push(Listed { mount, uris: Vec::new(), templates: Vec::new() });
+            listed.len() - 1
+        });
+        let list = if uri.contains('{') { &mut listed[at].templates } else { &mut listed[at].uris };
+        list.push(uri.into());
+    }
+    let index = ResourceIndex::build(&listed);
+    for list in &listed {
+        for uri in &list.uris {
+            let shown = index.shown(&list.mount, uri).unwrap_or_default();
+            let owner = index.owner(&shown, |_| None).map(|owner| (owner.mount, owner.uri));
+            assert_eq!(owner, Some((&list.mount, &**uri)));
+        }
+        for template in &list.templates {
+            assert!(index.shown_template(&list.mount, template).is_some_and(|shown| shown.ends_with(&**template)));
+        }
+    }
+    for line in text.split('\n') {
+        index.owner(line, |_| None);
+    }
+}

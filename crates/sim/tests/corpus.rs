@@ -1,0 +1,42 @@
+//! Every input that the fuzzers kept, and every one that once broke a decoder, through the same checks on every build.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sim::decoders;
+
+#[test]
+fn every_corpus_file_holds() {
+    for (name, check) in decoders::ALL {
+        let files = files(&corpora().join(name));
+        assert!(!files.is_empty(), "fuzz/corpus/{name} holds no seeds");
+        for file in files {
+            let data = fs::read(&file).unwrap();
+            let outcome = std::panic::catch_unwind(|| check(&data));
+            assert!(outcome.is_ok(), "{} breaks the decoder: {}", file.display(), String::from_utf8_lossy(&data));
+        }
+    }
+}
+
+#[test]
+fn every_decoder_has_a_fuzz_target_and_every_corpus_a_decoder() {
+    let names = decoders::ALL.map(|(name, _)| name.to_owned()).to_vec();
+    let manifest = fs::read_to_string(corpora().join("../Cargo.toml")).unwrap();
+    let stems = |dir: &Path| files(dir).iter().map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect::<Vec<_>>();
+    assert_eq!(stems(&corpora()), names);
+    assert_eq!(stems(&corpora().join("../fuzz_targets")), names);
+    for name in &names {
+        assert!(manifest.contains(&format!("name = \"{name}\"\n")), "fuzz/Cargo.toml has no target `{name}`");
+    }
+}
+
+fn corpora() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus")
+}
+
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    files
+}
