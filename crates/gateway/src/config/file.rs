@@ -17,8 +17,8 @@ pub struct File {
     /// Where this schema is published, for editors that read it from here.
     #[serde(rename = "$schema")]
     pub schema: Option<String>,
-    /// Address and port to listen on. Anything but loopback needs a `[[token]]`. Default: `127.0.0.1:7433`.
-    #[schemars(example = "127.0.0.1:7433")]
+    /// Address and port to listen on. Anything but loopback needs a `[[token]]`. Default: `127.0.0.1:7411`.
+    #[schemars(example = "127.0.0.1:7411")]
     pub listen: Option<At<String>>,
     /// Host names by which clients may reach the gate, besides the loopback ones: without scheme and port.
     #[schemars(example = ["gate.example.com"])]

@@ -80,7 +80,7 @@ impl Lowering<'_> {
         let text = listen.get().replacen("localhost:", "127.0.0.1:", 1);
         let Ok(address) = text.parse() else {
             let flaw = Flaw::new(listen.span(), format!("`listen` is \"{text}\", and must be an IP address with a port"));
-            self.flaws.push(flaw.help("for example \"127.0.0.1:7433\", or \"0.0.0.0:7433\" for all interfaces"));
+            self.flaws.push(flaw.help("for example \"127.0.0.1:7411\", or \"0.0.0.0:7411\" for all interfaces"));
             return None;
         };
         if let Err(message) = check_listen(address, tokens) {

@@ -33,7 +33,7 @@ pub struct Config {
 
 impl Config {
     /// Where the gate listens unless told otherwise.
-    pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7433);
+    pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7411);
 }
 
 /// No servers, nobody needs a token, loopback only.

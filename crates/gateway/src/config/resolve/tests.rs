@@ -237,20 +237,20 @@ mount `b` has both `command` and `url`
 
 #[test]
 fn an_open_address_without_a_token_is_refused() {
-    let open = "listen = \"0.0.0.0:7433\"\n";
+    let open = "listen = \"0.0.0.0:7411\"\n";
     assert_eq!(
         refused(open),
         "\
-0.0.0.0:7433 can be reached from other machines, and no token is configured: anybody could call every tool
+0.0.0.0:7411 can be reached from other machines, and no token is configured: anybody could call every tool
  --> banyan.toml:1:10
   |
-1 | listen = \"0.0.0.0:7433\"
+1 | listen = \"0.0.0.0:7411\"
   |          ^^^^^^^^^^^^^^
   = make a token with `banyan token add NAME`, or listen on 127.0.0.1"
     );
     let token = format!("[[token]]\nname = \"ci\"\nsha256 = \"{}\"\n", "Ab".repeat(32));
     let config = read(&format!("{open}{token}"));
-    assert_eq!((config.listen.port(), config.tokens[0].sha256), (7433, [0xab; 32]));
+    assert_eq!((config.listen.port(), config.tokens[0].sha256), (7411, [0xab; 32]));
     for loopback in ["127.0.0.1:0", "[::1]:80", "localhost:80", "127.8.8.8:1"] {
         assert!(read(&format!("listen = \"{loopback}\"")).listen.ip().is_loopback());
     }
@@ -277,7 +277,7 @@ fn each_mistake_has_its_own_advice() {
         ("[mcpServers.x]\ncommand = \"a\"", "unknown key `mcpServers`", "`banyan import --from FILE.json` turns"),
         ("[mount.a]\ncommand = \"x\"\ntype = \"http\"", "unknown key `type`", "did you mean `transport`?"),
         ("colour = 1", "unknown key `colour`", "known here: $schema, listen"),
-        ("listen = \"7433\"", "must be an IP address with a port", "\"0.0.0.0:7433\" for all interfaces"),
+        ("listen = \"7411\"", "must be an IP address with a port", "\"0.0.0.0:7411\" for all interfaces"),
         ("allowed_hosts = [\"https://x/\"]", "is not the name of a host", "without scheme, port and path"),
         ("[[token]]\nname = \"a\"", "`token` needs `sha256`", ""),
         ("[[token]]\nname = \"a\"\nsha256 = \"sk-plain\"", "is not a SHA-256 hash", "`banyan token add NAME`"),
