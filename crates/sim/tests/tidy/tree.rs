@@ -19,7 +19,7 @@ impl Source {
 
     /// Whether the file exists for tests only.
     pub(crate) fn is_test(&self) -> bool {
-        let dirs = ["tests/", "/tests/", "/benches/", "bench/", "/fuzz/"];
+        let dirs = ["tests/", "/tests/", "/benches/", "bench/", "fuzz/"];
         self.name() == "tests.rs" || dirs.iter().any(|d| if d.starts_with('/') { self.path.contains(d) } else { self.path.starts_with(d) })
     }
 
