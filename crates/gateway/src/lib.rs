@@ -1,6 +1,22 @@
-//! Placeholder.
+//! The doing half of Banyan: sockets, processes, time, and the one way of a call through them.
+//!
+//! What is decided without I/O is decided in `mcp-proto` and its siblings.
 
 pub mod admin;
+mod call;
+mod catalog;
 pub mod config;
+mod downstream;
+mod gateway;
+mod hub;
+mod random;
+pub mod search;
 pub mod telemetry;
 pub mod tls;
+mod tree;
+mod upstream;
+mod view;
+
+pub(crate) use gateway::Inner;
+pub use gateway::{Gateway, MountStatus, ToolRow};
+pub use upstream::mount::{Phase, State};

@@ -3,5 +3,8 @@
 //! This module does not print and does not decide what a gate does; the binary's commands are its only client.
 
 pub mod client;
+mod door;
 pub mod presence;
 pub mod shapes;
+
+pub(crate) use door::handle;

@@ -6,4 +6,4 @@ mod handshake;
 mod pipe;
 
 pub use handshake::{Handshake, HandshakeError, Identity, Negotiated, Step, stateless_meta};
-pub use pipe::{AskKey, CallKey, Event, Pipe};
+pub use pipe::{AskKey, CallKey, Event, Pipe, own_token, restore_token};

@@ -31,6 +31,8 @@ pub enum Event {
     Asked(AskKey, Request),
     /// The server no longer wants the answer.
     AskWithdrawn(AskKey),
+    /// What seems to be a call's answer can't be read: the reason, and the beginning of the line.
+    Garbled(CallKey, String),
     /// The handshake failed; the pipe is of no use.
     Failed(HandshakeError),
     /// A line that is no message. The reason and the beginning of the line.
@@ -206,21 +208,33 @@ impl Pipe {
     fn progressed(&mut self, notification: &Notification) {
         let token = Members::again(&notification.params).get("progressToken").and_then(number);
         let Some((id, token)) = token.and_then(|id| Some((id, self.calls.get(&id)?.token.clone()?))) else { return };
-        let params = Bytes::from(splice::edit(&notification.params, &[("progressToken", Change::Set(&token))]));
-        let whole = Bytes::from(splice::edit(&notification.whole, &[("params", Change::Set(&params))]));
-        let method = notification.method.clone();
-        self.events.push_back(Event::Notified(Some(CallKey(id)), Notification { method, params, whole }));
+        self.events.push_back(Event::Notified(Some(CallKey(id)), restore_token(notification, &token)));
     }
 
     /// A broken answer still ends its call where its id can be read; anything else is noise.
     fn unreadable(&mut self, text: &Bytes, error: &EnvelopeError) {
         let head: String = String::from_utf8_lossy(&text[..text.len().min(120)]).into_owned();
-        self.events.push_back(Event::Noise(format!("{error}: {head}")));
+        let what = format!("{error}: {head}");
+        let meant = text.starts_with(b"{").then(|| self.meant_by(text)).flatten();
+        match meant {
+            Some(id) if self.calls.remove(&id).is_some() => self.events.push_back(Event::Garbled(CallKey(id), what)),
+            _ => self.events.push_back(Event::Noise(what)),
+        }
+    }
+
+    /// The call whose id stands in a broken answer, or the only one there is.
+    fn meant_by(&self, text: &[u8]) -> Option<u64> {
+        let at = memchr::memmem::find(text, b"\"id\"")?;
+        let rest = text[at + 4..].trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
+        let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+        let named = number(&rest[..digits]).filter(|id| self.calls.contains_key(id));
+        let only = if self.calls.len() == 1 { self.calls.keys().next().copied() } else { None };
+        named.or(only)
     }
 }
 
-/// Puts `id` in the place of a caller's progress token; gives back the token.
-fn own_token(params: &Bytes, id: u64) -> (Bytes, Option<Bytes>) {
+/// Puts `id` in the place of the progress token in a request's `_meta`; gives back the token.
+pub fn own_token(params: &Bytes, id: u64) -> (Bytes, Option<Bytes>) {
     let outer = Members::again(params);
     let Some(meta_raw) = outer.get("_meta") else { return (params.clone(), None) };
     let Some(token) = Members::again(meta_raw).get("progressToken").map(|raw| params.slice_ref(raw)) else {
@@ -228,6 +242,13 @@ fn own_token(params: &Bytes, id: u64) -> (Bytes, Option<Bytes>) {
     };
     let meta = splice::edit(meta_raw, &[("progressToken", Change::Set(itoa::Buffer::new().format(id).as_bytes()))]);
     (Bytes::from(splice::edit(params, &[("_meta", Change::Set(&meta))])), Some(token))
+}
+
+/// A progress notification with the caller's own token.
+pub fn restore_token(notification: &Notification, token: &[u8]) -> Notification {
+    let params = Bytes::from(splice::edit(&notification.params, &[("progressToken", Change::Set(token))]));
+    let whole = Bytes::from(splice::edit(&notification.whole, &[("params", Change::Set(&params))]));
+    Notification { method: notification.method.clone(), params, whole }
 }
 
 fn subscription_of(params: &Bytes) -> Option<u64> {

@@ -1,0 +1,176 @@
+//! Between the eras: what a request must carry and must not, and what an answer lacks.
+//!
+//! Within one era nothing is changed. Between them only the members named here are; all other bytes stay.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use banyan_model::{Era, Method};
+use bytes::Bytes;
+use mcp_proto::envelope::Answer;
+use mcp_proto::era::{STATELESS, key};
+use mcp_proto::json::{self, Members};
+use mcp_proto::splice::{self, Change};
+
+use super::back::Back;
+use super::caller::Caller;
+use super::resolve::Resolved;
+
+/// How long a client may keep what a server of the initialize era has said nothing about, in milliseconds.
+const TTL_MS: &[u8] = b"0";
+
+/// The params of `caller` as a server of `era` expects them.
+pub(crate) fn params(params: &Bytes, caller: &Caller, era: Era) -> Bytes {
+    match (caller.era, era) {
+        (Era::Initialize, Era::Initialize) | (Era::Stateless, Era::Stateless) => params.clone(),
+        (Era::Initialize, Era::Stateless) => with_meta(params, caller),
+        (Era::Stateless, Era::Initialize) => without_meta(params),
+    }
+}
+
+fn with_meta(params: &Bytes, caller: &Caller) -> Bytes {
+    let members = Members::again(params);
+    let meta = members.get("_meta").unwrap_or(b"{}");
+    let version = json::quote(STATELESS);
+    let mut changes = vec![
+        (key::PROTOCOL_VERSION, Change::Set(version.as_bytes())),
+        (key::CLIENT_CAPABILITIES, Change::Set(&caller.capabilities)),
+        (key::CLIENT_INFO, Change::Set(&caller.info)),
+    ];
+    let level = caller.session.as_ref().map(|s| json::quote(s.log_level().name()));
+    if let Some(level) = &level {
+        changes.push((key::LOG_LEVEL, Change::Set(level.as_bytes())));
+    }
+    let meta = splice::edit(meta, &changes);
+    Bytes::from(splice::edit(params, &[("_meta", Change::Set(&meta))]))
+}
+
+fn without_meta(params: &Bytes) -> Bytes {
+    let members = Members::again(params);
+    let mut changes: Vec<(&str, Change<'_>)> = Vec::new();
+    for gone in ["inputResponses", "requestState"] {
+        if members.has(gone) {
+            changes.push((gone, Change::Remove));
+        }
+    }
+    let meta = members.get("_meta").map(|meta| {
+        let gone = [key::PROTOCOL_VERSION, key::CLIENT_CAPABILITIES, key::CLIENT_INFO, key::LOG_LEVEL];
+        splice::edit(meta, &gone.map(|k| (k, Change::Remove)))
+    });
+    match &meta {
+        // Nothing but the other era's keys stood there.
+        Some(meta) if Members::again(meta).is_empty() => changes.push(("_meta", Change::Remove)),
+        Some(meta) => changes.push(("_meta", Change::Set(meta))),
+        None => {}
+    }
+    if changes.is_empty() { params.clone() } else { Bytes::from(splice::edit(params, &changes)) }
+}
+
+/// The answer of a server of `era` as the caller expects it.
+pub(crate) fn answer(answer: Answer, resolved: &Resolved, era: Era) -> Answer {
+    if resolved.caller.era == Era::Initialize || era == Era::Stateless {
+        return answer;
+    }
+    match answer {
+        Answer::Result(result) => Answer::Result(completed(&result, resolved.method == Method::ResourceRead)),
+        // In the initialize era a missing resource had a code of its own.
+        Answer::Error(error) if resolved.method == Method::ResourceRead && Members::again(&error).get("code") == Some(b"-32002") => {
+            Answer::Error(Bytes::from(splice::edit(&error, &[("code", Change::Set(b"-32602"))])))
+        }
+        error @ Answer::Error(_) => error,
+    }
+}
+
+/// A result with the members that the stateless era wants in every one.
+pub(crate) fn completed(result: &Bytes, cacheable: bool) -> Bytes {
+    let members = Members::again(result);
+    let mut changes: Vec<(&str, Change<'_>)> = Vec::new();
+    if !members.has("resultType") {
+        changes.push(("resultType", Change::Set(b"\"complete\"")));
+    }
+    if cacheable {
+        for (name, value) in [("ttlMs", TTL_MS), ("cacheScope", b"\"private\"")] {
+            if !members.has(name) {
+                changes.push((name, Change::Set(value)));
+            }
+        }
+    }
+    if changes.is_empty() { result.clone() } else { Bytes::from(splice::edit(result, &changes)) }
+}
+
+/// What a stateless server wants to know before it goes on.
+pub(crate) struct Wanted {
+    questions: Vec<(String, Bytes)>,
+    state: Option<Bytes>,
+}
+
+/// The questions in an answer that is none yet.
+pub(crate) fn input_required(answer: &Answer) -> Option<Wanted> {
+    let Answer::Result(result) = answer else { return None };
+    let members = Members::again(result);
+    if members.str("resultType")? != "input_required" {
+        return None;
+    }
+    let questions = members.object("inputRequests").map(|m| m.iter().map(|(k, raw)| (k.into_owned(), result.slice_ref(raw))).collect());
+    Some(Wanted { questions: questions.unwrap_or_default(), state: members.get("requestState").map(|raw| result.slice_ref(raw)) })
+}
+
+impl Wanted {
+    /// Asks the caller everything at once; gives the params of the next round.
+    pub(crate) async fn answered(self, params: &Bytes, back: &Arc<Back>) -> Bytes {
+        let asked = self.questions.iter().map(|(key, raw)| async move {
+            let question = Members::again(raw);
+            let method = question.str("method").unwrap_or_default().into_owned();
+            let params = question.get("params").map_or(Bytes::from_static(b"{}"), |p| raw.slice_ref(p));
+            (key.clone(), back.ask(&method, &params).await)
+        });
+        let answers: BTreeMap<String, Answer> = futures_util::future::join_all(asked).await.into_iter().collect();
+        let mut object = Vec::from(*b"{");
+        for (key, answer) in &answers {
+            // A question the client refused stays unanswered; the server decides what that means.
+            if let Answer::Result(result) = answer {
+                if object.len() > 1 {
+                    object.push(b',');
+                }
+                object.extend_from_slice(json::quote(key).as_bytes());
+                object.push(b':');
+                object.extend_from_slice(result);
+            }
+        }
+        object.push(b'}');
+        let state = self.state.as_deref().map_or(Change::Remove, Change::Set);
+        Bytes::from(splice::edit(params, &[("inputResponses", Change::Set(&object)), ("requestState", state)]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_gets_only_what_it_lacks() {
+        let raw = Bytes::from_static(br#"{ "content":[],"n":1.0 }"#);
+        assert_eq!(&completed(&raw, false)[..], br#"{ "content":[],"n":1.0,"resultType":"complete" }"#);
+        let full = Bytes::from_static(br#"{"resultType":"task","ttlMs":1,"cacheScope":"public"}"#);
+        assert_eq!(completed(&full, true), full);
+    }
+
+    #[test]
+    fn the_other_eras_keys_leave_and_the_rest_stays() {
+        let raw = Bytes::from_static(
+            br#"{"name":"x","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":1},"requestState":"s"}"#,
+        );
+        assert_eq!(&without_meta(&raw)[..], br#"{"name":"x","_meta":{"progressToken":1}}"#);
+        let only = Bytes::from_static(br#"{"name":"x","_meta":{"io.modelcontextprotocol/clientInfo":{}}}"#);
+        assert_eq!(&without_meta(&only)[..], br#"{"name":"x"}"#);
+    }
+
+    #[test]
+    fn questions_are_found_in_an_unfinished_result() {
+        let raw =
+            Bytes::from_static(br#"{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}},"requestState":"s"}"#);
+        let wanted = input_required(&Answer::Result(raw)).unwrap();
+        assert_eq!((wanted.questions.len(), wanted.state.as_deref()), (1, Some(&b"\"s\""[..])));
+        assert!(input_required(&Answer::Result(Bytes::from_static(b"{}"))).is_none());
+    }
+}

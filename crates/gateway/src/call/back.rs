@@ -1,0 +1,190 @@
+//! The way back to whoever made a call: what its owner sends and asks before the answer is there.
+//!
+//! It does not encode anything for a transport, and it does not decide who is asked.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use banyan_model::Era;
+use bytes::Bytes;
+use mcp_proto::envelope::{self, Answer};
+use mcp_proto::era::{self, LogLevel};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::caller::Caller;
+use crate::downstream::lane::{Lane, Weight};
+
+/// Where messages to the caller go.
+#[derive(Debug, Clone)]
+pub(crate) enum Sink {
+    /// The event stream of its request.
+    Lane(Arc<Lane>),
+    /// Nowhere: the call is Banyan's own.
+    None,
+}
+
+/// The way back of one call.
+#[derive(Debug)]
+pub(crate) struct Back {
+    pub(crate) caller: Arc<Caller>,
+    /// Fires when the caller no longer wants the answer.
+    pub(crate) cancel: CancellationToken,
+    /// The level from which on this call's log lines are wanted; `None`: not at all (stateless era).
+    pub(crate) log_level: Option<LogLevel>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    sink: Sink,
+    /// Questions nobody has picked up yet (stateless era).
+    fresh: VecDeque<Question>,
+    /// Questions that are out, by their key.
+    out: BTreeMap<String, oneshot::Sender<Answer>>,
+    asked: u64,
+    waker: Option<Waker>,
+    stirred: Instant,
+}
+
+/// Something an owner wants to know from its caller.
+#[derive(Debug, Clone)]
+pub(crate) struct Question {
+    /// Its key among the questions of this call.
+    pub(crate) key: String,
+    /// `sampling/createMessage`, `elicitation/create` or `roots/list`.
+    pub(crate) method: String,
+    /// The raw params.
+    pub(crate) params: Bytes,
+}
+
+impl Back {
+    /// A way back over `sink`.
+    pub(crate) fn new(caller: Arc<Caller>, sink: Sink, log_level: Option<LogLevel>, cancel: CancellationToken) -> Arc<Self> {
+        let state = State { sink, fresh: VecDeque::new(), out: BTreeMap::new(), asked: 0, waker: None, stirred: Instant::now() };
+        Arc::new(Self { caller, cancel, log_level, state: Mutex::new(state) })
+    }
+
+    /// Passes a notification of the owner on: a whole message.
+    pub(crate) fn notify(&self, method: &str, whole: &Bytes, level: Option<LogLevel>) {
+        let mut state = self.lock();
+        state.stirred = Instant::now();
+        if method == "notifications/message" && !self.wants(level) {
+            return;
+        }
+        let weight = match method {
+            "notifications/progress" | "notifications/message" => Weight::Droppable,
+            _ => Weight::Kept,
+        };
+        if let Sink::Lane(lane) = &state.sink {
+            lane.push(whole.clone(), weight);
+        }
+    }
+
+    /// Sends a whole message of ours to the caller.
+    pub(crate) fn send(&self, message: Bytes) {
+        if let Sink::Lane(lane) = &self.lock().sink {
+            lane.push(message, Weight::Kept);
+        }
+    }
+
+    /// Asks the caller and waits for what it says.
+    pub(crate) async fn ask(&self, method: &str, params: &Bytes) -> Answer {
+        if let Some(capability) = capability_for(method)
+            && !era::declares(&self.caller.capabilities, capability)
+        {
+            let text = format!("the client behind this call does not support {capability}");
+            return Answer::Error(envelope::error_object(-32601, &text, None));
+        }
+        let answer = match (&self.caller.session, self.caller.era) {
+            (Some(session), Era::Initialize) => {
+                let (message, answer) = session.ask(method, params);
+                self.send(message);
+                answer
+            }
+            _ => self.question(method, params),
+        };
+        let answer = tokio::select! {
+            answer = answer => answer.ok(),
+            () = self.cancel.cancelled() => None,
+        };
+        self.lock().stirred = Instant::now();
+        answer.unwrap_or_else(|| Answer::Error(envelope::error_object(-32000, "the client went away before it answered", None)))
+    }
+
+    /// The questions nobody has picked up yet; ready when there is one.
+    pub(crate) fn poll_questions(&self, cx: &mut Context<'_>) -> Poll<Vec<Question>> {
+        let mut state = self.lock();
+        if state.fresh.is_empty() {
+            state.waker = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(state.fresh.drain(..).collect())
+    }
+
+    /// Hands an answer to whoever asked under `key`.
+    pub(crate) fn reply(&self, key: &str, answer: Answer) {
+        if let Some(waiting) = self.lock().out.remove(key) {
+            // Whoever asked may have given up meanwhile; then nobody wants the answer.
+            drop(waiting.send(answer));
+        }
+    }
+
+    /// The keys of the questions that are still open.
+    pub(crate) fn open(&self) -> Vec<String> {
+        self.lock().out.keys().cloned().collect()
+    }
+
+    /// From here on messages go to `sink`.
+    pub(crate) fn redirect(&self, sink: Sink) {
+        self.lock().sink = sink;
+    }
+
+    /// When the owner, or the caller, last gave a sign of life.
+    pub(crate) fn stirred(&self) -> Instant {
+        self.lock().stirred
+    }
+
+    /// Whether a person or model is being asked at present: then the owner is not the one who is slow.
+    pub(crate) fn is_asking(&self) -> bool {
+        let waiting = !self.lock().out.is_empty();
+        waiting || self.caller.session.as_ref().is_some_and(|s| s.is_asking())
+    }
+
+    fn wants(&self, level: Option<LogLevel>) -> bool {
+        let wanted = match &self.caller.session {
+            Some(session) => Some(session.log_level()),
+            None => self.log_level,
+        };
+        wanted.is_some_and(|from| level.is_none_or(|l| l >= from))
+    }
+
+    fn question(&self, method: &str, params: &Bytes) -> oneshot::Receiver<Answer> {
+        let (tx, rx) = oneshot::channel();
+        let mut state = self.lock();
+        state.asked += 1;
+        let key = format!("ask-{}", state.asked);
+        state.out.insert(key.clone(), tx);
+        state.fresh.push_back(Question { key, method: method.to_owned(), params: params.clone() });
+        if let Some(waker) = state.waker.take() {
+            waker.wake();
+        }
+        rx
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The client capability that a question needs.
+pub(crate) fn capability_for(method: &str) -> Option<&'static str> {
+    match method {
+        "elicitation/create" => Some("elicitation"),
+        "roots/list" => Some("roots"),
+        "sampling/createMessage" => Some("sampling"),
+        _ => None,
+    }
+}

@@ -1,0 +1,45 @@
+//! Who makes a call, in which era, and what it is shown. Made by the downstream side once the caller is known.
+
+use std::sync::Arc;
+
+use banyan_model::{Era, Principal, Segment};
+use bytes::Bytes;
+
+use crate::downstream::session::Session;
+
+/// A caller.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    /// Who it is.
+    pub(crate) principal: Principal,
+    /// The era it speaks.
+    pub(crate) era: Era,
+    /// The revision it speaks.
+    pub(crate) version: &'static str,
+    /// Its raw capabilities.
+    pub(crate) capabilities: Bytes,
+    /// Its raw `clientInfo`.
+    pub(crate) info: Bytes,
+    /// What it is shown.
+    pub(crate) scope: ViewKey,
+    /// Its session, in the initialize era.
+    pub(crate) session: Option<Arc<Session>>,
+}
+
+/// Which part of the tree is shown, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct ViewKey {
+    /// One mount without prefix, or the whole tree.
+    pub(crate) mount: Option<Segment>,
+    /// The profile's name; empty where none applies.
+    pub(crate) profile: Arc<str>,
+    /// Whether names are dotted.
+    pub(crate) dotted: bool,
+}
+
+impl Caller {
+    /// Whether it can be asked anything at all.
+    pub(crate) fn can_answer(&self) -> bool {
+        ["elicitation", "roots", "sampling"].iter().any(|c| mcp_proto::era::declares(&self.capabilities, c))
+    }
+}

@@ -1,0 +1,229 @@
+//! Why a request was not carried out, and what its caller is told: the one place that knows JSON-RPC codes and HTTP statuses.
+//!
+//! Codes -32000 to -32019 are ours and always come with `data.reason`; -32020 and below belong to MCP (2026-07-28, "Error codes").
+
+use std::time::{Duration, SystemTime};
+
+use banyan_model::{Era, Fault, FaultSource};
+use bytes::Bytes;
+use http::StatusCode;
+use mcp_proto::envelope::{EnvelopeError, error_object};
+use mcp_proto::era::STATELESS;
+use mcp_proto::header::Mismatch;
+use mcp_proto::json::quote;
+
+use crate::upstream::UpstreamError;
+
+/// Why a request was not carried out. One variant, one reaction.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum CallError {
+    /// The cursor is not one of ours.
+    #[error("the cursor is not one this list gave; list again from the start")]
+    BadCursor,
+    /// Not a message.
+    #[error("{0}")]
+    BadMessage(EnvelopeError),
+    /// Params that the method does not allow.
+    #[error("{0}")]
+    BadParams(String),
+    /// The caller withdrew.
+    #[error("the call was cancelled")]
+    Cancelled,
+    /// A header does not match the body.
+    #[error("header mismatch: {0}")]
+    HeaderMismatch(Mismatch),
+    /// `_meta` lacks what every stateless request must carry.
+    #[error("`params._meta` must hold `{0}`")]
+    MetaMissing(&'static str),
+    /// Nobody serves this method.
+    #[error("method `{0}` is not served here")]
+    MethodNotFound(String),
+    /// Too many calls at once.
+    #[error("{what}: {most} are in flight, which is the limit; try again shortly")]
+    Overloaded {
+        /// What is full.
+        what: &'static str,
+        /// The limit.
+        most: usize,
+    },
+    /// A continued call that is not waiting: answered, expired, or never made.
+    #[error("`requestState` names no call that waits for input: it may have been answered, or have expired; make the call anew")]
+    StateUnknown,
+    /// No prompt of that name.
+    #[error("unknown prompt: {0}")]
+    UnknownPrompt(String),
+    /// No resource of that URI.
+    #[error("resource not found: {0}")]
+    UnknownResource(String),
+    /// No task of that id.
+    #[error("unknown task: {0}")]
+    UnknownTask(String),
+    /// No tool of that name, or one that is not allowed: outside they look alike.
+    #[error("unknown tool: {0}")]
+    UnknownTool(String),
+    /// A revision we do not speak.
+    #[error("unsupported protocol version {0}")]
+    UnsupportedVersion(String),
+    /// The mount has no connection at present; the call was not made.
+    #[error("server `{mount}` is not available: {why}")]
+    Unavailable {
+        /// Which one.
+        mount: String,
+        /// What is wrong with it.
+        why: String,
+        /// Since when.
+        since: SystemTime,
+        /// When it is tried next.
+        next_try: Option<SystemTime>,
+    },
+    /// The server failed under the call.
+    #[error("server `{mount}`: {error}")]
+    Upstream {
+        /// Which one.
+        mount: String,
+        /// How.
+        error: UpstreamError,
+        /// The last lines of its standard error.
+        stderr: Vec<String>,
+    },
+}
+
+/// What a caller is told.
+#[derive(Debug, Clone)]
+pub(crate) struct Told {
+    pub(crate) code: i64,
+    pub(crate) status: StatusCode,
+    pub(crate) message: String,
+    /// Raw JSON.
+    pub(crate) data: Option<String>,
+    pub(crate) fault: Fault,
+}
+
+impl Told {
+    /// The raw `error` object.
+    pub(crate) fn object(&self) -> Bytes {
+        error_object(self.code, &self.message, self.data.as_deref().map(str::as_bytes))
+    }
+}
+
+impl CallError {
+    /// What a caller of `era` is told.
+    pub(crate) fn tell(&self, era: Era) -> Told {
+        let text = self.to_string();
+        let down = |code, status, data| told(code, status, text.clone(), data, FaultSource::Downstream, false);
+        match self {
+            Self::BadCursor => down(-32602, 200, Some(reason("bad_cursor", ""))),
+            Self::BadMessage(EnvelopeError::Json(_)) => down(-32700, 400, None),
+            Self::BadMessage(EnvelopeError::Batch | EnvelopeError::Invalid { .. }) => down(-32600, 400, None),
+            Self::BadParams(_) => down(-32602, 200, None),
+            Self::Cancelled => down(-32000, 200, Some(reason("cancelled", ""))),
+            Self::HeaderMismatch(_) => down(-32020, 400, None),
+            Self::MetaMissing(_) => down(-32602, 400, None),
+            Self::MethodNotFound(_) => down(-32601, if era == Era::Stateless { 404 } else { 200 }, None),
+            Self::Overloaded { .. } => {
+                let data = reason("overloaded", ",\"retry_after_ms\":1000");
+                told(-32009, 503, text.clone(), Some(data), FaultSource::Internal, true)
+            }
+            Self::StateUnknown => down(-32602, 200, Some(reason("state_unknown", ""))),
+            Self::UnknownPrompt(_) => down(-32602, 200, Some(reason("unknown_prompt", ""))),
+            Self::UnknownResource(uri) => {
+                let code = if era == Era::Stateless { -32602 } else { -32002 };
+                down(code, 200, Some(reason("resource_not_found", &format!(",\"uri\":{}", quote(uri)))))
+            }
+            Self::UnknownTask(_) => down(-32602, 200, Some(reason("unknown_task", ""))),
+            Self::UnknownTool(_) => {
+                let hint = ",\"hint\":\"tools/list says what there is; `banyan names` says how names are spelled for a client\"";
+                down(-32602, 200, Some(reason("unknown_tool", hint)))
+            }
+            Self::UnsupportedVersion(asked) => {
+                let data = format!("{{\"supported\":[\"{STATELESS}\"],\"requested\":{}}}", quote(asked));
+                down(-32022, 400, Some(data))
+            }
+            Self::Unavailable { mount, since, next_try, .. } => unavailable(text.clone(), mount, *since, *next_try),
+            Self::Upstream { mount, error, stderr } => upstream(text.clone(), mount, error, stderr),
+        }
+    }
+}
+
+fn unavailable(text: String, mount: &str, since: SystemTime, next_try: Option<SystemTime>) -> Told {
+    let wait = next_try.and_then(|t| t.duration_since(SystemTime::now()).ok()).unwrap_or(Duration::from_secs(1));
+    let for_secs = since.elapsed().unwrap_or_default().as_secs();
+    let more = format!(
+        ",\"server\":{},\"since_seconds\":{for_secs},\"retry_after_ms\":{},\"hint\":{}",
+        quote(mount),
+        wait.as_millis(),
+        quote(&format!("`banyan logs {mount}` and `banyan doctor` say more"))
+    );
+    told(-32002, 200, text, Some(reason("tool_degraded", &more)), FaultSource::Upstream, true)
+}
+
+fn upstream(text: String, mount: &str, error: &UpstreamError, stderr: &[String]) -> Told {
+    let (code, name, retry, hint) = match error {
+        UpstreamError::Cancelled => (-32000, "cancelled", false, "nothing: you cancelled it"),
+        UpstreamError::Lost(_) => (-32004, "upstream_lost", false, "whether it took effect is not known: look before you repeat it"),
+        UpstreamError::Malformed(_) => (-32006, "upstream_malformed", false, "the server is at fault; its log may tell"),
+        UpstreamError::Refused { .. } => (-32007, "upstream_refused", false, "check its URL and credentials in the configuration"),
+        UpstreamError::SessionLost => (-32004, "upstream_lost", true, "call again"),
+        UpstreamError::SignIn(_) => (-32010, "sign_in_required", true, "sign in with `banyan auth SERVER`, then call again"),
+        UpstreamError::Silent(_) => {
+            (-32005, "upstream_timeout", false, "whether it took effect is not known; `timeout` of the mount can be raised")
+        }
+        UpstreamError::TooLarge(_) => (-32008, "result_too_large", false, "ask for less, or raise limits.response_bytes"),
+        UpstreamError::Unreachable(_) => (-32002, "tool_degraded", true, "the call was not made; `banyan doctor` says more"),
+    };
+    let lines: Vec<String> = stderr.iter().map(|l| quote(l)).collect();
+    let more = format!(",\"server\":{},\"hint\":{},\"stderr\":[{}]", quote(mount), quote(&hint.replace("SERVER", mount)), lines.join(","));
+    told(code, 200, text, Some(reason(name, &more)), FaultSource::Upstream, retry)
+}
+
+fn told(code: i64, status: u16, message: String, data: Option<String>, source: FaultSource, retry: bool) -> Told {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    Told { code, status, message, data, fault: Fault { source, retry } }
+}
+
+fn reason(name: &str, more: &str) -> String {
+    format!("{{\"reason\":\"{name}\"{more}}}")
+}
+
+/// The HTTP status that goes with an error of an owner, in the stateless era (2026-07-28, "Streamable HTTP").
+pub(crate) fn status_of_code(error: &[u8]) -> StatusCode {
+    match mcp_proto::json::Members::again(error).get("code") {
+        Some(b"-32601") => StatusCode::NOT_FOUND,
+        Some(b"-32020" | b"-32021" | b"-32022") => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ours_are_in_our_range_and_give_a_reason() {
+        let lost = |error| CallError::Upstream { mount: "m".into(), error, stderr: vec!["a \"quoted\" line".into()] };
+        let all = [
+            CallError::Cancelled,
+            CallError::Overloaded { what: "calls", most: 1 },
+            CallError::Unavailable { mount: "m".into(), why: "x".into(), since: SystemTime::now(), next_try: None },
+            lost(UpstreamError::Lost("x".into())),
+            lost(UpstreamError::SessionLost),
+            lost(UpstreamError::Silent(Duration::from_secs(1))),
+            lost(UpstreamError::TooLarge(1)),
+        ];
+        for error in all {
+            let told = error.tell(Era::Stateless);
+            assert!((-32019..=-32000).contains(&told.code), "{error:?}");
+            let data = told.data.unwrap();
+            let members = mcp_proto::json::Members::parse(data.as_bytes(), mcp_proto::json::Duplicates::RefuseDeep).unwrap();
+            assert!(members.str("reason").is_some(), "{data}");
+        }
+    }
+
+    #[test]
+    fn a_missing_resource_is_told_as_each_era_expects() {
+        let error = CallError::UnknownResource("x://y".into());
+        assert_eq!(error.tell(Era::Stateless).code, -32602);
+        assert_eq!(error.tell(Era::Initialize).code, -32002);
+        assert!(error.tell(Era::Stateless).data.unwrap().contains("\"uri\":\"x://y\""));
+    }
+}

@@ -1,0 +1,116 @@
+//! The call itself: into the owner's era, over its connection, and the answer back into the caller's.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use banyan_model::{Era, Method};
+use mcp_proto::envelope::Answer;
+use mcp_proto::header::expected_params;
+
+use super::adapt;
+use super::back::Back;
+use super::error::CallError;
+use super::gate::Cleared;
+use super::resolve::Resolved;
+use crate::upstream::mount::{Lease, Phase};
+use crate::upstream::{Outgoing, UpstreamError};
+
+/// A server that asks more often than this for one call will not end.
+const MOST_ROUNDS: usize = 32;
+
+/// Makes the call.
+pub(crate) async fn forward(cleared: Cleared, back: &Arc<Back>, traceparent: Option<String>) -> Result<Answer, CallError> {
+    let resolved = &cleared.resolved;
+    let mount = &resolved.branch.mount;
+    mount.in_flight.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let outcome = rounds(resolved, back, traceparent).await;
+    mount.in_flight.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+    outcome
+}
+
+/// A stateless server may want input first; a caller of the initialize era is asked here, any other answers it itself.
+async fn rounds(resolved: &Resolved, back: &Arc<Back>, traceparent: Option<String>) -> Result<Answer, CallError> {
+    let mut params = resolved.params.clone();
+    for _ in 0..MOST_ROUNDS {
+        let lease = lease(resolved).await?;
+        let era = lease.instance.era();
+        let out = Outgoing {
+            method: resolved.wire_method.clone(),
+            params: adapt::params(&params, &resolved.caller, era),
+            name: (resolved.method != Method::Complete).then(|| resolved.name.clone()),
+            param_headers: expected_params(&params, &resolved.headers),
+            traceparent: traceparent.clone(),
+        };
+        let answer = attempt(resolved, lease, out, back).await?;
+        if resolved.caller.era == Era::Initialize
+            && era == Era::Stateless
+            && let Some(wanted) = adapt::input_required(&answer)
+        {
+            params = wanted.answered(&params, back).await;
+            continue;
+        }
+        return Ok(adapt::answer(answer, resolved, era));
+    }
+    Err(failed(resolved, UpstreamError::Malformed(format!("it asked for input {MOST_ROUNDS} times without an answer"))))
+}
+
+/// One request. A session that the server has forgotten is opened anew, once: the request has not been carried out.
+async fn attempt(resolved: &Resolved, lease: Lease, out: Outgoing, back: &Arc<Back>) -> Result<Answer, CallError> {
+    let first = timed(resolved, &lease, out.clone(), back).await;
+    if first != Err(UpstreamError::SessionLost) {
+        return first.map_err(|e| failed(resolved, e));
+    }
+    let mount = &resolved.branch.mount;
+    mount.forget(&lease.instance);
+    drop(lease);
+    mount.settle(Duration::from_secs(10)).await;
+    let lease = self::lease(resolved).await?;
+    timed(resolved, &lease, out, back).await.map_err(|e| failed(resolved, e))
+}
+
+/// One request within the time the mount allows; a sign of life begins the time anew.
+async fn timed(resolved: &Resolved, lease: &Lease, out: Outgoing, back: &Arc<Back>) -> Result<Answer, UpstreamError> {
+    let allowed = resolved.branch.mount.config.timeout;
+    let began = Instant::now();
+    let request = lease.instance.request(out, Some(back));
+    tokio::pin!(request);
+    loop {
+        let quiet = back.stirred().max(began).elapsed();
+        tokio::select! {
+            answer = &mut request => return answer,
+            () = tokio::time::sleep(allowed.saturating_sub(quiet).max(Duration::from_millis(5))) => {}
+        }
+        if back.is_asking() || back.stirred().max(began).elapsed() < allowed {
+            continue;
+        }
+        back.cancel.cancel();
+        // The connection tells the server that nobody waits any more.
+        drop(tokio::time::timeout(Duration::from_secs(1), &mut request).await);
+        return Err(UpstreamError::Silent(allowed));
+    }
+}
+
+async fn lease(resolved: &Resolved) -> Result<Lease, CallError> {
+    let mount = &resolved.branch.mount;
+    if mount.shared.load().is_none() && mount.state.load().phase == Phase::Starting {
+        mount.settle(mount.config.start_timeout).await;
+    }
+    if mount.shared.load().is_none() {
+        let state = mount.state.load();
+        return Err(CallError::Unavailable {
+            mount: mount.config.name.to_string(),
+            why: mount.trouble(),
+            since: state.since,
+            next_try: state.next_try,
+        });
+    }
+    mount.lease(&resolved.caller).await.map_err(|e| failed(resolved, e))
+}
+
+fn failed(resolved: &Resolved, error: UpstreamError) -> CallError {
+    if error == UpstreamError::Cancelled {
+        return CallError::Cancelled;
+    }
+    let mount = &resolved.branch.mount;
+    CallError::Upstream { mount: mount.config.name.to_string(), error, stderr: mount.stderr.lines() }
+}

@@ -1,0 +1,153 @@
+//! Lists and what a server says about itself, answered from the tree without asking anybody.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use banyan_model::Era;
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use mcp_proto::catalog::Kind;
+use mcp_proto::envelope::{Answer, Request};
+use mcp_proto::era::STATELESS;
+use mcp_proto::json::{self, Members};
+
+use super::caller::Caller;
+use super::error::CallError;
+use crate::Inner;
+use crate::tree::{Branch, Tree};
+
+/// How long a stateless client may keep a list, in milliseconds. It hears of changes at once if it listens.
+const TTL_MS: u64 = 5_000;
+
+/// Who we are, as a raw `serverInfo` object.
+pub(crate) const SERVER_INFO: &str = concat!(r#"{"name":"banyan","title":"Banyan","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#);
+
+/// One page of a list.
+pub(crate) async fn list(gateway: &Arc<Inner>, tree: &Tree, kind: Kind, request: &Request, caller: &Caller) -> Result<Answer, CallError> {
+    let fresh;
+    let tree = if gateway.is_settled() {
+        tree
+    } else {
+        // Clients that ask but once must not miss what is starting just now.
+        gateway.settled(gateway.startup_wait()).await;
+        fresh = gateway.tree.load_full();
+        &fresh
+    };
+    let members = Members::again(&request.params);
+    let page = match members.get("cursor") {
+        None | Some(b"null") => 0,
+        Some(raw) => json::as_str(raw).and_then(|c| page_of(&c, kind)).ok_or(CallError::BadCursor)?,
+    };
+    let view = tree.view(&caller.scope);
+    let (array, more) = view.page(kind, page).ok_or(CallError::BadCursor)?;
+    let mut out = Vec::with_capacity(array.len() + 160);
+    out.extend_from_slice(b"{\"");
+    out.extend_from_slice(kind.member().as_bytes());
+    out.extend_from_slice(b"\":");
+    out.extend_from_slice(array);
+    if more {
+        out.extend_from_slice(format!(",\"nextCursor\":\"{}\"", cursor(kind, page + 1)).as_bytes());
+    }
+    if caller.era == Era::Stateless {
+        out.extend_from_slice(format!(",\"resultType\":\"complete\",\"ttlMs\":{TTL_MS},\"cacheScope\":\"private\"").as_bytes());
+    }
+    out.push(b'}');
+    Ok(Answer::Result(Bytes::from(out)))
+}
+
+/// The answer to `server/discover`.
+pub(crate) fn discovered(tree: &Tree, caller: &Caller) -> Bytes {
+    let (capabilities, instructions) = capabilities(tree, caller);
+    let instructions = instructions.map(|i| format!(",\"instructions\":{}", json::quote(&i))).unwrap_or_default();
+    Bytes::from(format!(
+        "{{\"resultType\":\"complete\",\"supportedVersions\":[\"{STATELESS}\"],\"capabilities\":{capabilities}{instructions},\"ttlMs\":{TTL_MS},\"cacheScope\":\"private\",\"_meta\":{{\"{}\":{SERVER_INFO}}}}}",
+        mcp_proto::era::key::SERVER_INFO
+    ))
+}
+
+/// What is served to this caller, as a raw `capabilities` object, and how it wants to be used.
+///
+/// Tools are always named, for a server that is down at present may come; everything else only where somebody serves it.
+pub(crate) fn capabilities(tree: &Tree, caller: &Caller) -> (String, Option<String>) {
+    let branches: Vec<&Branch> = tree.within(caller.scope.mount.as_ref()).map(|(_, b)| b).collect();
+    let mut parts: Vec<String> = vec!["\"tools\":{\"listChanged\":true}".into()];
+    let any = |name: &str| branches.iter().any(|b| b.negotiated.as_ref().is_some_and(|n| mcp_proto::era::declares(&n.capabilities, name)));
+    let pending = branches.iter().any(|b| b.negotiated.is_none());
+    for (name, value) in [
+        ("prompts", "{\"listChanged\":true}"),
+        ("resources", "{\"subscribe\":true,\"listChanged\":true}"),
+        ("completions", "{}"),
+        ("logging", "{}"),
+    ] {
+        if pending || any(name) {
+            parts.push(format!("\"{name}\":{value}"));
+        }
+    }
+    for group in ["experimental", "extensions"] {
+        let merged = merged(&branches, group);
+        if !merged.is_empty() {
+            parts.push(format!("\"{group}\":{{{}}}", merged.join(",")));
+        }
+    }
+    if caller.era == Era::Initialize
+        && let Some(tasks) = branches.iter().find_map(|b| raw(b, "tasks"))
+    {
+        parts.push(format!("\"tasks\":{}", String::from_utf8_lossy(&tasks)));
+    }
+    (format!("{{{}}}", parts.join(",")), instructions(&branches))
+}
+
+/// The members of a capability group of all servers; of one that several name, the first.
+fn merged(branches: &[&Branch], group: &str) -> Vec<String> {
+    let mut all: BTreeMap<String, String> = BTreeMap::new();
+    for branch in branches {
+        let Some(object) = raw(branch, group) else { continue };
+        for (key, value) in Members::again(&object).iter() {
+            all.entry(key.into_owned()).or_insert_with(|| String::from_utf8_lossy(value).into_owned());
+        }
+    }
+    all.into_iter().map(|(k, v)| format!("{}:{v}", json::quote(&k))).collect()
+}
+
+fn raw(branch: &Branch, name: &str) -> Option<Bytes> {
+    let capabilities = &branch.negotiated.as_ref()?.capabilities;
+    Members::again(capabilities).get(name).filter(|r| r.starts_with(b"{")).map(|r| capabilities.slice_ref(r))
+}
+
+/// What the servers say about their use: of one server alone as it is, of several under their names.
+fn instructions(branches: &[&Branch]) -> Option<String> {
+    let mut parts = Vec::new();
+    for branch in branches {
+        if let Some(text) = branch.negotiated.as_ref().and_then(|n| n.instructions.as_deref()).filter(|t| !t.trim().is_empty()) {
+            parts.push((&branch.mount.config.name, text));
+        }
+    }
+    match (&parts[..], branches.len()) {
+        ([], _) => None,
+        ([(_, only)], 1) => Some((*only).to_owned()),
+        (parts, _) => Some(parts.iter().map(|(name, text)| format!("## {name}\n{text}")).collect::<Vec<_>>().join("\n\n")),
+    }
+}
+
+fn cursor(kind: Kind, page: usize) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(format!("{}:{page}", kind.member()))
+}
+
+fn page_of(cursor: &str, kind: Kind) -> Option<usize> {
+    let text = String::from_utf8(BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
+    let (member, page) = text.split_once(':')?;
+    (member == kind.member()).then(|| page.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_leads_back_to_its_page_and_to_no_other_list() {
+        assert_eq!(page_of(&cursor(Kind::Tools, 7), Kind::Tools), Some(7));
+        assert_eq!(page_of(&cursor(Kind::Tools, 7), Kind::Prompts), None);
+        assert_eq!(page_of("garbage!", Kind::Tools), None);
+    }
+}

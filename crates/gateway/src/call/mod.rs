@@ -1,0 +1,126 @@
+//! One request, whatever door it came through: read [`call`] from top to bottom and you know what happens to a call.
+//!
+//! Nothing here knows HTTP, stdio or a session's streams.
+
+pub(crate) mod adapt;
+mod authorize;
+pub(crate) mod back;
+pub(crate) mod caller;
+pub(crate) mod error;
+mod forward;
+mod gate;
+mod list;
+mod passing;
+mod record;
+pub(crate) mod remember;
+mod reserve;
+mod resolve;
+mod search;
+mod subscribe;
+
+use std::sync::Arc;
+
+use banyan_model::{Call, Era, Method};
+use bytes::Bytes;
+use mcp_proto::catalog::Kind;
+use mcp_proto::envelope::{Answer, Request};
+
+pub(crate) use list::{SERVER_INFO, capabilities};
+pub(crate) use subscribe::{follow, forget, listener};
+
+use crate::Inner;
+use crate::tree::Tree;
+use back::Back;
+use caller::Caller;
+use error::CallError;
+
+/// Answers one request of a caller that is known.
+pub(crate) async fn serve(gateway: &Arc<Inner>, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
+    let caller = &back.caller;
+    let tree = gateway.tree.load_full();
+    let empty = || Ok(Answer::Result(Bytes::from_static(b"{}")));
+    match (request.method.as_str(), caller.era) {
+        ("tools/call", _) => tool(gateway, &tree, request, back).await,
+        ("prompts/get", _) => call(gateway, &tree, request, Method::PromptGet, back).await,
+        ("resources/read", _) => call(gateway, &tree, request, Method::ResourceRead, back).await,
+        ("completion/complete", _) => call(gateway, &tree, request, Method::Complete, back).await,
+        ("server/discover", Era::Stateless) => Ok(Answer::Result(list::discovered(&tree, caller))),
+        ("ping", Era::Initialize) => empty(),
+        ("logging/setLevel", Era::Initialize) => subscribe::set_level(gateway, &tree, request, caller).await,
+        ("resources/subscribe", Era::Initialize) => subscribe::subscribe(gateway, &tree, request, caller).await,
+        ("resources/unsubscribe", Era::Initialize) => subscribe::unsubscribe(gateway, &tree, request, caller).await,
+        ("tasks/list", Era::Initialize) => passing::tasks_list(gateway, &tree, request, back).await,
+        (method, _) if method.starts_with("tasks/") => call(gateway, &tree, request, Method::Task, back).await,
+        (method, _) => match Kind::of_method(method) {
+            Some(kind) => list::list(gateway, &tree, kind, request, caller).await,
+            None => passing::unknown(gateway, &tree, request, back).await,
+        },
+    }
+}
+
+/// A tool call: one of the tools that find tools, or an owner's.
+async fn tool(gateway: &Arc<Inner>, tree: &Tree, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
+    let view = tree.view(&back.caller.scope);
+    if view.searched
+        && let Some(meant) = search::meant(tree, &view, request)?
+    {
+        return match meant {
+            search::Meant::Answer(result) => Ok(Answer::Result(adapted(result, back.caller.era))),
+            search::Meant::Call(request) => call(gateway, tree, &request, Method::ToolCall, back).await,
+        };
+    }
+    call(gateway, tree, request, Method::ToolCall, back).await
+}
+
+/// Carries one call from its caller to its owner and back.
+pub(crate) async fn call(
+    gateway: &Arc<Inner>,
+    tree: &Tree,
+    request: &Request,
+    method: Method,
+    back: &Arc<Back>,
+) -> Result<Answer, CallError> {
+    let mut record = record::Record::begin(gateway, &back.caller, &request.method);
+    let outcome = stages(gateway, tree, request, method, back, &mut record).await;
+    record.finish(&outcome);
+    outcome
+}
+
+/// The way of a call. Each stage takes the proof of the one before, so that none can be left out.
+async fn stages(
+    gateway: &Arc<Inner>,
+    tree: &Tree,
+    request: &Request,
+    method: Method,
+    back: &Arc<Back>,
+    record: &mut record::Record,
+) -> Result<Answer, CallError> {
+    let call = Call { method, params: request.params.clone() };
+    let resolved = resolve::resolve(gateway, tree, &back.caller, &request.method, call)?;
+    let permit = authorize::authorize(resolved)?;
+    let reservation = reserve::reserve(gateway, permit)?;
+    let cleared = gate::gate(reservation)?;
+    record.intend(&cleared);
+    let owner = cleared.resolved.branch.clone();
+    let answer = forward::forward(cleared, back, None).await?;
+    remember::remember(gateway, &owner, &back.caller, &answer);
+    Ok(answer)
+}
+
+/// A result of our own as the caller's era wants it.
+fn adapted(result: Bytes, era: Era) -> Bytes {
+    if era == Era::Stateless { adapt::completed(&result, false) } else { result }
+}
+
+/// Makes a caller of `scope` for Banyan's own use.
+pub(crate) fn own_caller(scope: caller::ViewKey) -> Arc<Caller> {
+    Arc::new(Caller {
+        principal: banyan_model::Principal::local(),
+        era: Era::Stateless,
+        version: mcp_proto::era::STATELESS,
+        capabilities: Bytes::from_static(b"{}"),
+        info: Bytes::from_static(b"{\"name\":\"banyan\"}"),
+        scope,
+        session: None,
+    })
+}

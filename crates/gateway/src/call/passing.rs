@@ -1,0 +1,104 @@
+//! Methods Banyan does not know: forwarded, where it is clear to whom.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use banyan_model::Era;
+use bytes::Bytes;
+use mcp_proto::envelope::{Answer, Request};
+use mcp_proto::json::{self, Members};
+
+use super::adapt;
+use super::back::Back;
+use super::error::CallError;
+use crate::Inner;
+use crate::tree::{Branch, Tree};
+use crate::upstream::{Outgoing, UpstreamError};
+
+/// An unknown method goes to the only server there is, or to the only one that names its extension.
+pub(crate) async fn unknown(_gateway: &Arc<Inner>, tree: &Tree, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
+    let unserved = || CallError::MethodNotFound(request.method.clone());
+    if is_removed(&request.method) {
+        return Err(unserved());
+    }
+    let branches: Vec<&Branch> = tree.within(back.caller.scope.mount.as_ref()).map(|(_, b)| b).collect();
+    let meant = match &branches[..] {
+        [only] => *only,
+        many => {
+            let mut named = many.iter().filter(|b| names(b, &request.method));
+            let first = named.next().ok_or_else(unserved)?;
+            if named.next().is_some() {
+                return Err(unserved());
+            }
+            *first
+        }
+    };
+    ask(meant, request, back).await
+}
+
+/// `tasks/list` of 2025-11-25: the tasks of every server that has any, in one list.
+pub(crate) async fn tasks_list(_gateway: &Arc<Inner>, tree: &Tree, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
+    let with: Vec<&Branch> = tree
+        .within(back.caller.scope.mount.as_ref())
+        .map(|(_, b)| b)
+        .filter(|b| b.negotiated.as_ref().is_some_and(|n| mcp_proto::era::declares(&n.capabilities, "tasks")))
+        .collect();
+    match &with[..] {
+        [] => return Err(CallError::MethodNotFound(request.method.clone())),
+        [only] => return ask(only, request, back).await,
+        _ => {}
+    }
+    let mut tasks: Vec<Bytes> = Vec::new();
+    for branch in with {
+        if let Ok(Answer::Result(result)) = ask(branch, request, back).await
+            && let Some(list) = Members::again(&result).get("tasks").and_then(json::elements)
+        {
+            tasks.extend(list.into_iter().map(|raw| result.slice_ref(raw)));
+        }
+    }
+    Ok(Answer::Result(Bytes::from([&b"{\"tasks\":["[..], &tasks.join(&b','), b"]}"].concat())))
+}
+
+async fn ask(branch: &Branch, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
+    let mount = &branch.mount;
+    let failed = |error| CallError::Upstream { mount: mount.config.name.to_string(), error, stderr: mount.stderr.lines() };
+    let lease = mount.lease(&back.caller).await.map_err(failed)?;
+    let era = lease.instance.era();
+    let params = adapt::params(&request.params, &back.caller, era);
+    let request = lease.instance.request(Outgoing::plain(&request.method, params), Some(back));
+    let answer =
+        tokio::time::timeout(mount.config.timeout, request).await.map_err(|_| failed(UpstreamError::Silent(mount.config.timeout)))?;
+    match answer.map_err(failed)? {
+        Answer::Result(result) if back.caller.era == Era::Stateless && era == Era::Initialize => {
+            Ok(Answer::Result(adapt::completed(&result, false)))
+        }
+        answer => Ok(answer),
+    }
+}
+
+/// Methods of one era that the other has no more (2026-07-28, "Changes"); they are answered here, never passed on.
+fn is_removed(method: &str) -> bool {
+    matches!(
+        method,
+        "initialize"
+            | "ping"
+            | "logging/setLevel"
+            | "resources/subscribe"
+            | "resources/unsubscribe"
+            | "server/discover"
+            | "subscriptions/listen"
+    )
+}
+
+/// Whether a server names the extension a method belongs to: `vendor/thing` belongs to an id that has `vendor` in it.
+fn names(branch: &Branch, method: &str) -> bool {
+    let Some(negotiated) = &branch.negotiated else { return false };
+    let prefix = method.rsplit_once('/').map_or(method, |(p, _)| p);
+    let members = Members::again(&negotiated.capabilities);
+    let groups: BTreeSet<String> = ["extensions", "experimental"]
+        .iter()
+        .filter_map(|g| members.object(g))
+        .flat_map(|m| m.iter().map(|(k, _)| k.into_owned()).collect::<Vec<_>>())
+        .collect();
+    groups.iter().any(|id| id == prefix || id.rsplit(['/', '.']).next() == Some(prefix))
+}

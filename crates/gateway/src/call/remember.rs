@@ -1,0 +1,128 @@
+//! What answers mention and later requests will name: tasks and resources, and whose they are. Bounded.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+
+use banyan_model::{Principal, Segment};
+use mcp_proto::envelope::Answer;
+use mcp_proto::era;
+use mcp_proto::json::{self, Members};
+use mcp_proto::resource_index::Seen;
+
+use super::caller::Caller;
+use crate::Inner;
+use crate::tree::Branch;
+
+/// Results longer than this are not searched for URIs.
+const SEARCHED: usize = 256 << 10;
+const SEEN_BYTES: usize = 1 << 20;
+const MOST_TASKS: usize = 100_000;
+
+/// URIs seen in results.
+#[derive(Debug)]
+pub(crate) struct SeenUris(Mutex<Seen>);
+
+impl SeenUris {
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new(Seen::new(SEEN_BYTES)))
+    }
+
+    /// Whose result mentioned `uri`.
+    pub(crate) fn find(&self, uri: &str) -> Option<Segment> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).owner(uri)
+    }
+
+    fn note(&self, mount: &Segment, uris: &[String]) {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        uris.iter().for_each(|uri| seen.note(mount, uri));
+    }
+}
+
+/// Whose a task is. A task belongs to the principal that began it.
+#[derive(Debug, Default)]
+pub(crate) struct Tasks(Mutex<(HashMap<(Principal, String), Segment>, VecDeque<(Principal, String)>)>);
+
+impl Tasks {
+    /// The mount that runs task `id` of `principal`.
+    pub(crate) fn find(&self, principal: &Principal, id: &str) -> Option<Segment> {
+        let key = (principal.clone(), id.to_owned());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.get(&key).cloned()
+    }
+
+    fn note(&self, principal: &Principal, id: &str, mount: &Segment) {
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (owners, order) = &mut *guard;
+        let key = (principal.clone(), id.to_owned());
+        if owners.insert(key.clone(), mount.clone()).is_none() {
+            order.push_back(key);
+        }
+        while order.len() > MOST_TASKS {
+            if let Some(old) = order.pop_front() {
+                owners.remove(&old);
+            }
+        }
+    }
+}
+
+/// Notes the tasks and URIs of an answer.
+pub(crate) fn remember(gateway: &Inner, owner: &Branch, caller: &Caller, answer: &Answer) {
+    let Answer::Result(result) = answer else { return };
+    let mount = &owner.mount.config.name;
+    if memchr::memmem::find(&result[..result.len().min(SEARCHED)], b"\"taskId\"").is_some()
+        && let Some(id) = task_id(result)
+    {
+        gateway.tasks.note(&caller.principal, &id, mount);
+    }
+    let has_resources = owner.negotiated.as_ref().is_some_and(|n| era::declares(&n.capabilities, "resources"));
+    if has_resources && result.len() <= SEARCHED {
+        let uris = uris(result);
+        if !uris.is_empty() {
+            gateway.seen.note(mount, &uris);
+        }
+    }
+}
+
+/// The id of the task a result begins: at the top (2026-07-28), or in `task` (2025-11-25).
+fn task_id(result: &[u8]) -> Option<String> {
+    let members = Members::again(result);
+    members.str("taskId").or_else(|| members.object("task")?.str("taskId")).map(|id| id.into_owned())
+}
+
+/// The text of every member named `uri`, wherever it stands.
+fn uris(result: &[u8]) -> Vec<String> {
+    let mut out = Vec::new();
+    for at in memchr::memmem::find_iter(result, b"\"uri\"") {
+        let rest = result[at + 5..].trim_ascii_start();
+        let Some(rest) = rest.strip_prefix(b":").map(<[u8]>::trim_ascii_start) else { continue };
+        let Some(end) = string_end(rest) else { continue };
+        out.extend(json::as_str(&rest[..end]).map(|s| s.into_owned()));
+    }
+    out
+}
+
+/// Where the JSON string at the start of `text` ends.
+fn string_end(text: &[u8]) -> Option<usize> {
+    let mut escaped = false;
+    let inner = text.strip_prefix(b"\"")?;
+    inner
+        .iter()
+        .position(|b| {
+            let ends = *b == b'"' && !escaped;
+            escaped = *b == b'\\' && !escaped;
+            ends
+        })
+        .map(|at| at + 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uris_and_task_ids_are_found_in_results() {
+        let raw = br#"{"content":[{"type":"resource_link","uri" : "a://\"b"},{"uri":5},{"x":{"uri":"c://d"}}]}"#;
+        assert_eq!(uris(raw), ["a://\"b", "c://d"]);
+        assert_eq!(task_id(br#"{"resultType":"task","taskId":"t1"}"#).as_deref(), Some("t1"));
+        assert_eq!(task_id(br#"{"task":{"taskId":"t2"}}"#).as_deref(), Some("t2"));
+    }
+}

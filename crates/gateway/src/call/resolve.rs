@@ -1,0 +1,178 @@
+//! Whose a request is: from what the caller names to the mount that owns it, and what the owner calls it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use banyan_model::{Call, Era, Method, Segment};
+use bytes::Bytes;
+use mcp_proto::header::ParamHeader;
+use mcp_proto::json::{self, Members};
+use mcp_proto::splice::{self, Change};
+
+use super::caller::Caller;
+use super::error::CallError;
+use crate::Inner;
+use crate::tree::{Branch, Tree};
+use crate::view::View;
+
+/// Proof that the name means something: the owner, and the request in the owner's own words.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    pub(crate) caller: Arc<Caller>,
+    pub(crate) branch: Branch,
+    /// The method as it goes out.
+    pub(crate) wire_method: String,
+    pub(crate) method: Method,
+    /// The raw params, naming things as the owner does.
+    pub(crate) params: Bytes,
+    /// What the owner calls what is meant: a tool's or prompt's name, a URI, a task id.
+    pub(crate) name: String,
+    pub(crate) headers: Vec<ParamHeader>,
+}
+
+/// Finds the owner of a request.
+pub(crate) fn resolve(gateway: &Inner, tree: &Tree, caller: &Arc<Caller>, wire_method: &str, call: Call) -> Result<Resolved, CallError> {
+    let view = tree.view(&caller.scope);
+    let members = Members::again(&call.params);
+    let found = match call.method {
+        Method::Complete => complete(gateway, tree, &view, &members)?,
+        Method::PromptGet => {
+            let shown = named(&members, "name")?;
+            let (b, i) = view.prompts.find(&shown).ok_or_else(|| CallError::UnknownPrompt(shown.clone().into_owned()))?;
+            let (branch, offer) =
+                offer(tree, b, |c| c.prompts.get(i)).ok_or_else(|| CallError::UnknownPrompt(shown.clone().into_owned()))?;
+            Found::renamed(branch, "name", &shown, offer.entry.key.clone())
+        }
+        Method::ResourceRead => {
+            let shown = named(&members, "uri")?;
+            let (branch, uri) = resource(gateway, tree, &view, &shown)?;
+            Found::renamed(branch, "uri", &shown, uri)
+        }
+        Method::Task => task(gateway, tree, caller, &members)?,
+        Method::ToolCall => {
+            let shown = named(&members, "name")?;
+            let unknown = || CallError::UnknownTool(shown.clone().into_owned());
+            let (b, i) = view.tools.find(&shown).ok_or_else(unknown)?;
+            let (branch, offer) = offer(tree, b, |c| c.tools.get(i)).ok_or_else(unknown)?;
+            Found { headers: offer.headers.clone(), ..Found::renamed(branch, "name", &shown, offer.entry.key.clone()) }
+        }
+    };
+    let params = match &found.edit {
+        Some((key, raw)) => Bytes::from(splice::edit(&call.params, &[(key, Change::Set(raw))])),
+        None => call.params.clone(),
+    };
+    let wire_method = wire_method.to_owned();
+    Ok(Resolved {
+        caller: Arc::clone(caller),
+        branch: found.branch,
+        wire_method,
+        method: call.method,
+        params,
+        name: found.name,
+        headers: found.headers,
+    })
+}
+
+/// The mount a resource URI belongs to, and the URI as it knows it.
+pub(crate) fn resource(gateway: &Inner, tree: &Tree, view: &View, shown: &str) -> Result<(Branch, String), CallError> {
+    let unknown = || CallError::UnknownResource(shown.to_owned());
+    let owner = view.resources.owner(shown, |uri| gateway.seen.find(uri));
+    let (mount, uri) = match &owner {
+        Some(owner) => (owner.mount.clone(), owner.uri.to_owned()),
+        None => (only_server_of_resources(tree, view).ok_or_else(unknown)?, shown.to_owned()),
+    };
+    let branch = tree.branch(&mount).ok_or_else(unknown)?;
+    Ok((branch.clone(), uri))
+}
+
+/// A URI nobody lists can only be the business of the one mount that has resources at all.
+fn only_server_of_resources(tree: &Tree, view: &View) -> Option<Segment> {
+    let mut with = view
+        .mounts
+        .iter()
+        .filter_map(|b| tree.branches.get(*b))
+        .filter(|b| b.negotiated.as_ref().is_some_and(|n| mcp_proto::era::declares(&n.capabilities, "resources")));
+    let first = with.next()?;
+    with.next().is_none().then(|| first.mount.config.name.clone())
+}
+
+struct Found {
+    branch: Branch,
+    edit: Option<(&'static str, Vec<u8>)>,
+    name: String,
+    headers: Vec<ParamHeader>,
+}
+
+impl Found {
+    fn renamed(branch: Branch, key: &'static str, shown: &str, name: String) -> Self {
+        let edit = (shown != name).then(|| (key, json::quote(&name).into_bytes()));
+        Self { branch, edit, name, headers: Vec::new() }
+    }
+}
+
+fn complete(gateway: &Inner, tree: &Tree, view: &View, members: &Members<'_>) -> Result<Found, CallError> {
+    let raw = members.get("ref").ok_or_else(|| CallError::BadParams("`params.ref` is missing".into()))?;
+    let reference = Members::again(raw);
+    let (key, branch, shown, name) = if let Some(shown) = reference.str("name") {
+        let unknown = || CallError::UnknownPrompt(shown.clone().into_owned());
+        let (b, i) = view.prompts.find(&shown).ok_or_else(unknown)?;
+        let (branch, offer) = offer(tree, b, |c| c.prompts.get(i)).ok_or_else(unknown)?;
+        ("name", branch, shown, offer.entry.key.clone())
+    } else if let Some(shown) = reference.str("uri") {
+        // A reference names the template itself, which no template matches.
+        let (branch, uri) = match template(tree, view, &shown) {
+            Some(found) => found,
+            None => resource(gateway, tree, view, &shown)?,
+        };
+        ("uri", branch, shown, uri)
+    } else {
+        return Err(CallError::BadParams("`params.ref` must have a `name` or a `uri`".into()));
+    };
+    let edit = (shown != name).then(|| ("ref", splice::edit(raw, &[(key, Change::Set(json::quote(&name).as_bytes()))])));
+    Ok(Found { branch, edit, name, headers: Vec::new() })
+}
+
+fn template(tree: &Tree, view: &View, shown: &str) -> Option<(Branch, String)> {
+    view.mounts.iter().filter_map(|b| tree.branches.get(*b)).find_map(|branch| {
+        let mount = &branch.mount.config.name;
+        let entry = branch.catalog.templates.iter().find(|e| view.resources.shown_template(mount, &e.key).as_deref() == Some(shown))?;
+        Some((branch.clone(), entry.key.clone()))
+    })
+}
+
+fn task(gateway: &Inner, tree: &Tree, caller: &Caller, members: &Members<'_>) -> Result<Found, CallError> {
+    let id = named(members, "taskId")?;
+    let unknown = || CallError::UnknownTask(id.clone().into_owned());
+    let owner = gateway.tasks.find(&caller.principal, &id).or_else(|| only_server_of_tasks(tree, caller)).ok_or_else(unknown)?;
+    let branch = tree.branch(&owner).ok_or_else(unknown)?.clone();
+    if caller.scope.mount.as_ref().is_some_and(|m| *m != owner) {
+        return Err(unknown());
+    }
+    Ok(Found { branch, edit: None, name: id.into_owned(), headers: Vec::new() })
+}
+
+fn only_server_of_tasks(tree: &Tree, caller: &Caller) -> Option<Segment> {
+    let mut with = tree.within(caller.scope.mount.as_ref()).filter(|(_, b)| b.negotiated.as_ref().is_some_and(|n| has_tasks(n)));
+    let (_, first) = with.next()?;
+    with.next().is_none().then(|| first.mount.config.name.clone())
+}
+
+/// Whether a server offers tasks, as either era says it.
+fn has_tasks(negotiated: &mcp_proto::client::Negotiated) -> bool {
+    match negotiated.era {
+        Era::Initialize => mcp_proto::era::declares(&negotiated.capabilities, "tasks"),
+        Era::Stateless => {
+            let members = Members::again(&negotiated.capabilities);
+            members.object("extensions").is_some_and(|e| e.has("io.modelcontextprotocol/tasks"))
+        }
+    }
+}
+
+fn named<'a>(members: &Members<'a>, key: &str) -> Result<Cow<'a, str>, CallError> {
+    members.str(key).ok_or_else(|| CallError::BadParams(format!("`params.{key}` must be a string")))
+}
+
+fn offer<'a, T>(tree: &'a Tree, branch: usize, of: impl Fn(&'a crate::catalog::Catalog) -> Option<&'a T>) -> Option<(Branch, &'a T)> {
+    let branch = tree.branches.get(branch)?;
+    Some((branch.clone(), of(&branch.catalog)?))
+}

@@ -1,0 +1,123 @@
+//! Who may come in: `Host` and `Origin` (against DNS rebinding), bearer tokens, and what the caller is then shown.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use banyan_model::{Principal, Segment};
+use http::header::{AUTHORIZATION, HOST, ORIGIN};
+use http::{HeaderMap, StatusCode};
+use mcp_proto::glob::Glob;
+use mcp_proto::json::Members;
+use mcp_proto::projection::{Style, style_for};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::call::caller::ViewKey;
+use crate::config::resolved::{Config, NameStyle};
+
+/// Proof that somebody may come in.
+#[derive(Debug, Clone)]
+pub(crate) struct Entered {
+    pub(crate) principal: Principal,
+    /// The profile that goes with the token.
+    profile: Option<Arc<str>>,
+}
+
+/// Why somebody may not: the status, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) status: StatusCode,
+    pub(crate) why: String,
+}
+
+/// Lets a request in, or not.
+pub(crate) fn enter(config: &Config, headers: &HeaderMap) -> Result<Entered, Refused> {
+    let forbidden = |why: String| Refused { status: StatusCode::FORBIDDEN, why };
+    let text = |name| headers.get(name).map(|v| v.to_str().unwrap_or("?"));
+    if let Some(origin) = text(ORIGIN)
+        && !origin_allowed(config, origin)
+    {
+        return Err(forbidden(format!("Origin {origin} is not allowed: add its host to `allowed_hosts` if it should be")));
+    }
+    if config.tokens.is_empty() {
+        let host = text(HOST).unwrap_or_default();
+        if !host_allowed(config, host) {
+            return Err(forbidden(format!("Host {host} is not allowed: use a loopback name, or add it to `allowed_hosts`")));
+        }
+        return Ok(Entered { principal: Principal::local(), profile: None });
+    }
+    let unauthorized = |why: &str| Refused { status: StatusCode::UNAUTHORIZED, why: why.into() };
+    let sent = text(AUTHORIZATION).ok_or_else(|| unauthorized("a bearer token is needed: make one with `banyan token add NAME`"))?;
+    let sent = sent.strip_prefix("Bearer ").or_else(|| sent.strip_prefix("bearer "));
+    let sent = sent.ok_or_else(|| unauthorized("only bearer tokens are taken"))?;
+    let digest: [u8; 32] = Sha256::digest(sent.trim().as_bytes()).into();
+    // Every token is compared, so that the time taken tells nothing.
+    let mut found = None;
+    for token in &config.tokens {
+        if bool::from(token.sha256.ct_eq(&digest)) {
+            found = Some(token);
+        }
+    }
+    let token = found.ok_or_else(|| unauthorized("the bearer token is not known: `banyan token list` shows whose there are"))?;
+    Ok(Entered { principal: Principal { name: Arc::clone(&token.name) }, profile: token.profile.clone() })
+}
+
+impl Entered {
+    /// Somebody on our own standard input.
+    pub(crate) fn local() -> Self {
+        Self { principal: Principal::local(), profile: None }
+    }
+
+    /// What a client that calls itself `info` is shown.
+    pub(crate) fn scope(&self, config: &Config, mount: Option<Segment>, info: &[u8], asked: Option<Style>) -> ViewKey {
+        let members = Members::again(info);
+        let name = members.str("name").unwrap_or_default();
+        let profile = match &self.profile {
+            Some(own) => config.profiles.iter().find(|p| p.name == *own),
+            None => config.profiles.iter().find(|p| p.clients.iter().any(|c| Glob::new(c).matches(&name))),
+        };
+        let style = asked.unwrap_or_else(|| match (profile.and_then(|p| p.names), config.names) {
+            (Some(NameStyle::Dotted), _) | (None, NameStyle::Dotted) => Style::Dotted,
+            (Some(NameStyle::Safe), _) => Style::Safe,
+            (None, NameStyle::Safe) => style_for(&name),
+        });
+        ViewKey { mount, profile: profile.map_or_else(|| "".into(), |p| Arc::clone(&p.name)), dotted: style == Style::Dotted }
+    }
+}
+
+fn origin_allowed(config: &Config, origin: &str) -> bool {
+    let Some((scheme, host)) = origin.split_once("://") else { return false };
+    matches!(scheme, "http" | "https") && host_allowed(config, host)
+}
+
+fn host_allowed(config: &Config, host: &str) -> bool {
+    let name = without_port(host);
+    is_loopback(name) || config.allowed_hosts.iter().any(|a| a.eq_ignore_ascii_case(name) || a.eq_ignore_ascii_case(host))
+}
+
+fn without_port(host: &str) -> &str {
+    if let Some(end) = host.strip_prefix('[').and_then(|rest| rest.find(']')) {
+        return &host[..end + 2];
+    }
+    host.rsplit_once(':').map_or(host, |(name, _)| name)
+}
+
+fn is_loopback(name: &str) -> bool {
+    let bare = name.trim_matches(['[', ']']);
+    bare.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_loopback_names_are_hosts_by_default() {
+        for good in ["localhost", "localhost:80", "127.0.0.1:9", "127.9.9.9", "[::1]:80", "LOCALHOST"] {
+            assert!(is_loopback(without_port(good)), "{good}");
+        }
+        for bad in ["evil.example", "localhost.evil.example", "10.0.0.1:80", "[2001:db8::1]:80", "", "127.0.0.1.evil.example:80"] {
+            assert!(!is_loopback(without_port(bad)), "{bad}");
+        }
+    }
+}

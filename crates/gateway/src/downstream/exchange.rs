@@ -1,0 +1,88 @@
+//! One request under way, seen from the downstream side: it ends, it has something to say first, or it asks.
+//!
+//! A request is never just dropped. Whoever lets go of an exchange leaves it running to its end, told to stop where that is what a lost
+//! connection means.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use mcp_proto::envelope::{Answer, Request};
+
+use super::lane::Lane;
+use crate::Inner;
+use crate::call::back::{Back, Question};
+use crate::call::error::CallError;
+
+/// How a request ended.
+pub(crate) type Ended = Result<Answer, CallError>;
+
+/// A request under way.
+pub(crate) struct Exchange {
+    run: Option<Pin<Box<dyn Future<Output = Ended> + Send>>>,
+    pub(crate) back: Arc<Back>,
+    stop_when_lost: bool,
+}
+
+/// What happened.
+pub(crate) enum Turn {
+    /// It is over.
+    Ended(Ended),
+    /// There is something in the lane.
+    Message,
+    /// The owner wants to know something (stateless era).
+    Questions(Vec<Question>),
+}
+
+impl Exchange {
+    /// Begins to answer `request`. `stop_when_lost`: a caller that goes away cancels it.
+    pub(crate) fn begin(gateway: &Arc<Inner>, request: Request, back: &Arc<Back>, stop_when_lost: bool) -> Self {
+        let (gateway, to) = (Arc::clone(gateway), Arc::clone(back));
+        let run = async move { crate::call::serve(&gateway, &request, &to).await };
+        Self { run: Some(Box::pin(run)), back: Arc::clone(back), stop_when_lost }
+    }
+
+    /// Waits for what happens next. `lane`: where messages would show; `None` when they are sent on as they come.
+    pub(crate) async fn turn(&mut self, lane: Option<&Lane>) -> Turn {
+        std::future::poll_fn(|cx| self.poll_turn(lane, cx)).await
+    }
+
+    fn poll_turn(&mut self, lane: Option<&Lane>, cx: &mut Context<'_>) -> Poll<Turn> {
+        if let Some(run) = &mut self.run
+            && let Poll::Ready(ended) = run.as_mut().poll(cx)
+        {
+            self.run = None;
+            return Poll::Ready(Turn::Ended(ended));
+        }
+        if lane.is_some_and(|l| l.poll_any(cx).is_ready()) {
+            return Poll::Ready(Turn::Message);
+        }
+        self.back.poll_questions(cx).map(Turn::Questions)
+    }
+
+    /// Lets it run by itself from here on, until somebody takes it up again.
+    pub(crate) fn keep(&mut self) {
+        self.stop_when_lost = false;
+        if let Some(run) = self.run.take() {
+            let task = tokio::spawn(run);
+            self.run = Some(Box::pin(async move {
+                task.await.unwrap_or_else(|e| {
+                    tracing::error!(error = %e, "a call ended in a panic");
+                    Err(CallError::Cancelled)
+                })
+            }));
+        }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        let Some(run) = self.run.take() else { return };
+        if self.stop_when_lost {
+            self.back.cancel.cancel();
+        }
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(run);
+        }
+    }
+}

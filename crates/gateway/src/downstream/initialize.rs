@@ -1,0 +1,240 @@
+//! The door for revisions with a handshake: sessions, streams that can be taken up again, requests in both directions.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use banyan_model::{Era, Segment};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use mcp_proto::envelope::{self, Answer, Message, Notification, Request};
+use mcp_proto::era::{INITIALIZE, answer_version};
+use mcp_proto::json::{self, Members};
+use mcp_proto::projection::Style;
+use tokio_util::sync::CancellationToken;
+
+use super::door::Entered;
+use super::exchange::{Ended, Exchange, Turn};
+use super::lane::{Events, Lane, Weight};
+use super::reply::{self, Payload};
+use super::session::{Opening, Session};
+use super::stateless::Place;
+use crate::Inner;
+use crate::call::back::{Back, Sink};
+use crate::call::caller::Caller;
+use crate::random;
+
+/// How long an answer may take before a stream is opened for it, where the client can come back for it.
+const STREAM_AFTER: Duration = Duration::from_millis(50);
+/// How soon a client should come back to a stream that broke, in milliseconds.
+const RETRY_MS: u64 = 500;
+/// How many events of a request's stream are kept for whoever comes back.
+const KEPT_EVENTS: usize = 1000;
+
+/// Answers one POST.
+pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, message: Message) -> Response<Payload> {
+    if let Message::Request(request) = &message
+        && request.method == "initialize"
+    {
+        return open(gateway, entered, place, request).await;
+    }
+    let session = match session(gateway, entered, place.headers, place.mount) {
+        Ok(session) => session,
+        Err((status, why)) => {
+            let id = if let Message::Request(r) = &message { Some(&r.id[..]) } else { None };
+            return reply::refuse(status, id, -32000, &why);
+        }
+    };
+    match message {
+        Message::Notification(notification) => {
+            notified(gateway, &session, &notification).await;
+            reply::empty(StatusCode::ACCEPTED)
+        }
+        Message::Request(request) => answer(gateway, &session, place.streams, request).await,
+        Message::Response(response) => {
+            session.answered(&response.id, response.answer);
+            reply::empty(StatusCode::ACCEPTED)
+        }
+    }
+}
+
+/// Opens the stream of a session, or takes one up again.
+pub(crate) fn get(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>) -> Response<Payload> {
+    let session = match session(gateway, entered, place.headers, place.mount) {
+        Ok(session) => session,
+        Err((status, why)) => return reply::refuse(status, None, -32000, &why),
+    };
+    session.touch();
+    let last = place.headers.get("last-event-id").and_then(|v| v.to_str().ok());
+    let (stream, lane, after) = match last {
+        None => ("s".to_owned(), session.standing(), 0),
+        Some(id) => match session.resume(id) {
+            Some(found) => found,
+            None => return reply::refuse(StatusCode::BAD_REQUEST, None, -32000, "this Last-Event-ID belongs to no stream of the session"),
+        },
+    };
+    reply::events(Events::new(lane.read(after), Some(stream), None))
+}
+
+/// Ends a session.
+pub(crate) async fn delete(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>) -> Response<Payload> {
+    match session(gateway, entered, place.headers, place.mount) {
+        Ok(session) => {
+            gateway.hub.close(&session.id);
+            session.end();
+            crate::call::forget(gateway, &session).await;
+            reply::empty(StatusCode::NO_CONTENT)
+        }
+        Err((status, why)) => reply::refuse(status, None, -32000, &why),
+    }
+}
+
+async fn open(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: &Request) -> Response<Payload> {
+    let session = begin(gateway, entered, place.mount, place.style, request, random::token().into());
+    let most = gateway.limits().sessions;
+    if gateway.hub.open(Arc::clone(&session), most).is_err() {
+        let why = format!("there are {most} sessions, which is the limit; end one, or raise limits.sessions");
+        return reply::refuse(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), -32009, &why);
+    }
+    let result = initialized(gateway, &session).await;
+    let mut response = reply::rpc(StatusCode::OK, &request.id, &Answer::Result(result));
+    if let Ok(id) = HeaderValue::from_str(&session.id) {
+        response.headers_mut().insert(HeaderName::from_static("mcp-session-id"), id);
+    }
+    response
+}
+
+/// Makes a session from an `initialize` request.
+pub(crate) fn begin(
+    gateway: &Inner,
+    entered: &Entered,
+    mount: &Option<Segment>,
+    style: Option<Style>,
+    request: &Request,
+    id: Arc<str>,
+) -> Arc<Session> {
+    let members = Members::again(&request.params);
+    let object = |key| members.get(key).filter(|r| r.starts_with(b"{")).map_or(Bytes::from_static(b"{}"), Bytes::copy_from_slice);
+    let info = object("clientInfo");
+    let opening = Opening {
+        principal: entered.principal.clone(),
+        version: answer_version(&members.str("protocolVersion").unwrap_or_default()),
+        capabilities: object("capabilities"),
+        scope: entered.scope(&gateway.config.load(), mount.clone(), &info, style),
+        info,
+    };
+    Session::new(id, opening)
+}
+
+/// The result of `initialize`.
+pub(crate) async fn initialized(gateway: &Arc<Inner>, session: &Arc<Session>) -> Bytes {
+    gateway.settled(gateway.startup_wait()).await;
+    let tree = gateway.tree.load_full();
+    let (capabilities, instructions) = crate::call::capabilities(&tree, &caller(session));
+    let instructions = instructions.map(|i| format!(",\"instructions\":{}", json::quote(&i))).unwrap_or_default();
+    let info = crate::call::SERVER_INFO;
+    let version = session.opening.version;
+    Bytes::from(format!("{{\"protocolVersion\":\"{version}\",\"capabilities\":{capabilities},\"serverInfo\":{info}{instructions}}}"))
+}
+
+/// The caller of a session's requests.
+pub(crate) fn caller(session: &Arc<Session>) -> Arc<Caller> {
+    let opening = &session.opening;
+    Arc::new(Caller {
+        principal: opening.principal.clone(),
+        era: Era::Initialize,
+        version: opening.version,
+        capabilities: opening.capabilities.clone(),
+        info: opening.info.clone(),
+        scope: opening.scope.clone(),
+        session: Some(Arc::clone(session)),
+    })
+}
+
+/// Takes a notification of the client.
+pub(crate) async fn notified(gateway: &Arc<Inner>, session: &Arc<Session>, notification: &Notification) {
+    match notification.method.as_str() {
+        "notifications/cancelled" => {
+            if let Some(id) = Members::again(&notification.params).get("requestId") {
+                session.cancel(id);
+            }
+        }
+        "notifications/initialized" => session.touch(),
+        _ => gateway.to_own_connections(session, notification).await,
+    }
+}
+
+fn session(gateway: &Inner, entered: &Entered, headers: &HeaderMap, mount: &Option<Segment>) -> Result<Arc<Session>, (StatusCode, String)> {
+    let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok()).map(str::trim);
+    if let Some(version) = text("mcp-protocol-version")
+        && !INITIALIZE.contains(&version)
+    {
+        return Err((
+            StatusCode::BAD_REQUEST,
+            format!("Bad Request: unsupported MCP-Protocol-Version {version}; supported: {}", INITIALIZE.join(", ")),
+        ));
+    }
+    let id = text("mcp-session-id")
+        .ok_or_else(|| (StatusCode::BAD_REQUEST, "Bad Request: Mcp-Session-Id is missing; send `initialize` first".to_owned()))?;
+    let unknown = || (StatusCode::NOT_FOUND, "Session not found: it has ended or expired; send `initialize` again".to_owned());
+    let session = gateway.hub.session(id).ok_or_else(unknown)?;
+    // An id is no credential: it is good for its own principal and endpoint only.
+    if session.opening.principal != entered.principal || session.opening.scope.mount != *mount {
+        return Err(unknown());
+    }
+    Ok(session)
+}
+
+async fn answer(gateway: &Arc<Inner>, session: &Arc<Session>, streams: bool, request: Request) -> Response<Payload> {
+    let lane = Lane::keeping(KEPT_EVENTS);
+    let cancel = CancellationToken::new();
+    let back = Back::new(caller(session), Sink::Lane(Arc::clone(&lane)), None, cancel.clone());
+    if !session.begin(&request.id, &cancel) {
+        return reply::refuse(StatusCode::BAD_REQUEST, Some(&request.id), -32600, "a request with this id is in flight already");
+    }
+    let id = request.id.clone();
+    let finish = Finish { session: Arc::clone(session), id: id.clone() };
+    let mut exchange = Exchange::begin(gateway, request, &back, false);
+    let resumable = session.opening.version == INITIALIZE[0];
+    let patience = async { if streams && resumable { tokio::time::sleep(STREAM_AFTER).await } else { std::future::pending().await } };
+    tokio::select! {
+        turn = exchange.turn(streams.then_some(&*lane)) => {
+            if let Turn::Ended(ended) = turn {
+                return reply::rpc(StatusCode::OK, &id, &told(&ended));
+            }
+        }
+        () = patience => {}
+    }
+    let number = session.open_stream(Arc::clone(&lane));
+    let body = Events::new(lane.read(0), Some(number.to_string()), None);
+    tokio::spawn(async move {
+        let _finish = finish;
+        loop {
+            if let Turn::Ended(ended) = exchange.turn(None).await {
+                lane.push(envelope::response(&id, &told(&ended)), Weight::Kept);
+                lane.end();
+                return;
+            }
+        }
+    });
+    reply::events(if resumable { body.primed(RETRY_MS) } else { body })
+}
+
+/// Frees a request's id when it is answered, or its handler is gone.
+struct Finish {
+    session: Arc<Session>,
+    id: Bytes,
+}
+
+impl Drop for Finish {
+    fn drop(&mut self) {
+        self.session.finish(&self.id);
+    }
+}
+
+/// The answer that an end comes to.
+pub(crate) fn told(ended: &Ended) -> Answer {
+    match ended {
+        Ok(answer) => answer.clone(),
+        Err(error) => Answer::Error(error.tell(Era::Initialize).object()),
+    }
+}

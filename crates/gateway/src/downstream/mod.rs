@@ -1,0 +1,16 @@
+//! Who calls us: streamable HTTP of both eras on one endpoint, and stdio.
+//!
+//! What a request means is not known here; `call` does that.
+
+pub(crate) mod door;
+pub(crate) mod exchange;
+pub(crate) mod http;
+mod initialize;
+pub(crate) mod lane;
+mod parked;
+pub(crate) mod reply;
+pub(crate) mod session;
+mod stateless;
+pub(crate) mod stdio;
+
+pub(crate) use parked::Parked;

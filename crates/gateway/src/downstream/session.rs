@@ -1,0 +1,229 @@
+//! One session of the initialize era: what the client said at its start, what it waits for, and its streams.
+//!
+//! A session is entered by whoever holds one of its messages, for microseconds and never across an `await`; a task and a channel for
+//! each of ten thousand idle sessions would cost more than they protect.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use banyan_model::Principal;
+use bytes::Bytes;
+use mcp_proto::envelope::{self, Answer};
+use mcp_proto::era::LogLevel;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::lane::{Lane, Weight};
+use crate::call::caller::ViewKey;
+
+/// How many finished streams are kept for whoever comes back for the answer.
+const KEPT_STREAMS: usize = 32;
+
+/// What a session begins with.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    pub(crate) principal: Principal,
+    pub(crate) version: &'static str,
+    pub(crate) capabilities: Bytes,
+    pub(crate) info: Bytes,
+    pub(crate) scope: ViewKey,
+}
+
+/// A session.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) id: Arc<str>,
+    pub(crate) opening: Opening,
+    /// Fires when the session ends.
+    pub(crate) over: CancellationToken,
+    log_level: AtomicU8,
+    next_id: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    used: Instant,
+    /// Notifications that belong to no request.
+    standing: Option<Arc<Lane>>,
+    streams: BTreeMap<u64, Arc<Lane>>,
+    asks: HashMap<u64, oneshot::Sender<Answer>>,
+    in_flight: HashMap<Bytes, CancellationToken>,
+    subscriptions: BTreeSet<String>,
+}
+
+impl Session {
+    /// A new session under `id`.
+    pub(crate) fn new(id: Arc<str>, opening: Opening) -> Arc<Self> {
+        let state = State {
+            used: Instant::now(),
+            standing: None,
+            streams: BTreeMap::new(),
+            asks: HashMap::new(),
+            in_flight: HashMap::new(),
+            subscriptions: BTreeSet::new(),
+        };
+        Arc::new(Self {
+            id,
+            opening,
+            over: CancellationToken::new(),
+            log_level: AtomicU8::new(LogLevel::Debug as u8),
+            next_id: AtomicU64::new(1),
+            state: Mutex::new(state),
+        })
+    }
+
+    /// Makes a request of ours to the client: the whole message, and where its answer will come.
+    pub(crate) fn ask(&self, method: &str, params: &Bytes) -> (Bytes, oneshot::Receiver<Answer>) {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let (tx, rx) = oneshot::channel();
+        let mut state = self.lock();
+        state.asks.retain(|_, waiting| !waiting.is_closed());
+        state.asks.insert(id, tx);
+        (envelope::request(itoa::Buffer::new().format(id).as_bytes(), method, params), rx)
+    }
+
+    /// The client answered a request of ours. `false` when nobody waits for it.
+    pub(crate) fn answered(&self, id: &[u8], answer: Answer) -> bool {
+        let id = std::str::from_utf8(id).ok().and_then(|t| t.trim_matches('"').parse().ok());
+        let Some(waiting) = id.and_then(|id: u64| self.lock().asks.remove(&id)) else { return false };
+        waiting.send(answer).is_ok()
+    }
+
+    /// Whether the client owes us an answer.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.lock().asks.values().any(|waiting| !waiting.is_closed())
+    }
+
+    /// Remembers how to cancel request `id`. `false` when that id is in use.
+    pub(crate) fn begin(&self, id: &Bytes, cancel: &CancellationToken) -> bool {
+        let mut state = self.lock();
+        state.used = Instant::now();
+        state.in_flight.insert(id.clone(), cancel.clone()).is_none()
+    }
+
+    /// Request `id` is answered.
+    pub(crate) fn finish(&self, id: &Bytes) {
+        self.lock().in_flight.remove(id);
+    }
+
+    /// The client cancelled request `id`.
+    pub(crate) fn cancel(&self, id: &[u8]) {
+        if let Some(cancel) = self.lock().in_flight.remove(id) {
+            cancel.cancel();
+        }
+    }
+
+    /// Opens a stream for one request: its number and its lane.
+    pub(crate) fn open_stream(&self, lane: Arc<Lane>) -> u64 {
+        let number = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.lock();
+        while state.streams.len() >= KEPT_STREAMS {
+            let Some(oldest) = state.streams.iter().find(|(_, l)| l.is_ended()).map(|(n, _)| *n) else { break };
+            state.streams.remove(&oldest);
+        }
+        state.streams.insert(number, lane);
+        number
+    }
+
+    /// The stream an event id (`STREAM:NUMBER`) belongs to, and the number behind which to go on.
+    pub(crate) fn resume(&self, last_event_id: &str) -> Option<(String, Arc<Lane>, u64)> {
+        let (stream, after) = last_event_id.rsplit_once(':')?;
+        let after = after.parse().ok()?;
+        let lane = match stream {
+            "s" => self.standing(),
+            number => self.lock().streams.get(&number.parse().ok()?).cloned()?,
+        };
+        Some((stream.to_owned(), lane, after))
+    }
+
+    /// The lane of notifications that belong to no request.
+    pub(crate) fn standing(&self) -> Arc<Lane> {
+        let mut state = self.lock();
+        state.used = Instant::now();
+        Arc::clone(state.standing.get_or_insert_with(|| Lane::keeping(64)))
+    }
+
+    /// Makes `lane` the one for notifications that belong to no request.
+    pub(crate) fn stand_on(&self, lane: &Arc<Lane>) {
+        self.lock().standing = Some(Arc::clone(lane));
+    }
+
+    /// Sends a whole notification that belongs to no request.
+    pub(crate) fn notify(&self, whole: Bytes, weight: Weight) {
+        let lane = self.standing();
+        // Nobody has come for the stream so far: keep promises, but not a log.
+        if weight == Weight::Kept || lane.was_read() {
+            lane.push(whole, weight);
+        }
+    }
+
+    /// From which level on log lines are wanted.
+    pub(crate) fn log_level(&self) -> LogLevel {
+        const LEVELS: [LogLevel; 8] = [
+            LogLevel::Debug,
+            LogLevel::Info,
+            LogLevel::Notice,
+            LogLevel::Warning,
+            LogLevel::Error,
+            LogLevel::Critical,
+            LogLevel::Alert,
+            LogLevel::Emergency,
+        ];
+        LEVELS.get(usize::from(self.log_level.load(Ordering::Relaxed))).copied().unwrap_or(LogLevel::Debug)
+    }
+
+    /// Sets the level from which on log lines are wanted.
+    pub(crate) fn set_log_level(&self, level: LogLevel) {
+        self.log_level.store(level as u8, Ordering::Relaxed);
+    }
+
+    /// Adds a subscription; `false` when it is there already.
+    pub(crate) fn subscribe(&self, uri: &str) -> bool {
+        self.lock().subscriptions.insert(uri.to_owned())
+    }
+
+    /// Ends a subscription; `false` when there was none.
+    pub(crate) fn unsubscribe(&self, uri: &str) -> bool {
+        self.lock().subscriptions.remove(uri)
+    }
+
+    /// Whether updates of `uri` are wanted. Servers may name a part of what was subscribed to.
+    pub(crate) fn subscribes(&self, uri: &str) -> bool {
+        let state = self.lock();
+        state.subscriptions.contains(uri)
+            || state.subscriptions.iter().any(|s| uri.starts_with(s.as_str()) && uri.as_bytes().get(s.len()) == Some(&b'/'))
+    }
+
+    /// Every subscription, taken away.
+    pub(crate) fn take_subscriptions(&self) -> BTreeSet<String> {
+        std::mem::take(&mut self.lock().subscriptions)
+    }
+
+    /// Notes that the client gave a sign of life.
+    pub(crate) fn touch(&self) {
+        self.lock().used = Instant::now();
+    }
+
+    /// When it last did, unless something is under way.
+    pub(crate) fn idle_since(&self) -> Option<Instant> {
+        let state = self.lock();
+        state.in_flight.is_empty().then_some(state.used)
+    }
+
+    /// Ends the session: calls in flight are cancelled, streams end.
+    pub(crate) fn end(&self) {
+        self.over.cancel();
+        let mut state = self.lock();
+        state.in_flight.drain().for_each(|(_, cancel)| cancel.cancel());
+        state.asks.clear();
+        state.standing.iter().for_each(|lane| lane.end());
+        state.streams.values().for_each(|lane| lane.end());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,226 @@
+//! The door for revision 2026-07-28: every request stands alone.
+
+use std::sync::Arc;
+
+use banyan_model::{Era, Segment};
+use bytes::Bytes;
+use http::{HeaderMap, Response, StatusCode};
+use mcp_proto::envelope::{self, Answer, Request};
+use mcp_proto::era::{RequestMeta, STATELESS, key};
+use mcp_proto::header::{self, Mismatch};
+use mcp_proto::json::Members;
+use mcp_proto::projection::Style;
+use tokio_util::sync::CancellationToken;
+
+use super::door::Entered;
+use super::exchange::{Ended, Exchange, Turn};
+use super::lane::{Events, Lane, Weight};
+use super::parked::Parked;
+use super::reply::{self, Payload};
+use crate::Inner;
+use crate::call::back::{Back, Sink};
+use crate::call::caller::Caller;
+use crate::call::error::{CallError, status_of_code};
+
+/// Answers one POST.
+pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: Request) -> Response<Payload> {
+    let meta = RequestMeta::of(&request.params);
+    if let Err(refused) = check_meta(&meta).and_then(|()| check_headers(place.headers, &request, &meta)).and_then(|()| check_version(&meta))
+    {
+        return refusal(&request.id, &refused);
+    }
+    let caller = caller(gateway, entered, place.mount, place.style, &meta);
+    if let Err(mismatch) = check_params(gateway, &caller, place.headers, &request) {
+        return refusal(&request.id, &CallError::HeaderMismatch(mismatch));
+    }
+    if request.method == "subscriptions/listen" {
+        return listen(gateway, &caller, &request).await;
+    }
+    let lane = Lane::new();
+    let (mut exchange, open) = match begin(gateway, &caller, &meta, &request, &lane) {
+        Ok(begun) => begun,
+        Err(refused) => return refusal(&request.id, &refused),
+    };
+    if !open.is_empty() {
+        return reply::rpc(StatusCode::OK, &request.id, &Answer::Result(gateway.parked.park(exchange, open, &request)));
+    }
+    match exchange.turn(place.streams.then_some(&*lane)).await {
+        Turn::Ended(ended) => whole(&request.id, &ended),
+        Turn::Questions(questions) => {
+            reply::rpc(StatusCode::OK, &request.id, &Answer::Result(gateway.parked.park(exchange, questions, &request)))
+        }
+        Turn::Message => {
+            let gone = CancellationToken::new();
+            let body = Events::new(lane.read(0), None, Some(gone.clone().drop_guard()));
+            tokio::spawn(stream(Arc::clone(gateway), exchange, lane, request, gone));
+            reply::events(body)
+        }
+    }
+}
+
+/// Where a request came in.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) headers: &'a HeaderMap,
+    /// The mount of `/mcp/NAME`.
+    pub(crate) mount: &'a Option<Segment>,
+    /// The spelling of names that the URL asks for.
+    pub(crate) style: Option<Style>,
+    /// Whether the client takes event streams.
+    pub(crate) streams: bool,
+}
+
+/// Makes the caller of a stateless request.
+pub(crate) fn caller(gateway: &Inner, entered: &Entered, mount: &Option<Segment>, style: Option<Style>, meta: &RequestMeta) -> Arc<Caller> {
+    let info = meta.client_info.clone().unwrap_or(Bytes::from_static(b"{}"));
+    Arc::new(Caller {
+        principal: entered.principal.clone(),
+        era: Era::Stateless,
+        version: STATELESS,
+        capabilities: meta.capabilities.clone().unwrap_or(Bytes::from_static(b"{}")),
+        scope: entered.scope(&gateway.config.load(), mount.clone(), &info, style),
+        info,
+        session: None,
+    })
+}
+
+/// Begins a request, or takes up the parked call that it comes back to; with the questions that are still open.
+pub(crate) fn begin(
+    gateway: &Arc<Inner>,
+    caller: &Arc<Caller>,
+    meta: &RequestMeta,
+    request: &Request,
+    lane: &Arc<Lane>,
+) -> Result<(Exchange, Vec<crate::call::back::Question>), CallError> {
+    if Parked::is_return(request) {
+        let resumed = gateway.parked.resume(request, caller)?;
+        resumed.exchange.back.redirect(Sink::Lane(Arc::clone(lane)));
+        return Ok((resumed.exchange, resumed.open));
+    }
+    let back = Back::new(Arc::clone(caller), Sink::Lane(Arc::clone(lane)), meta.log_level, CancellationToken::new());
+    Ok((Exchange::begin(gateway, request.clone(), &back, true), Vec::new()))
+}
+
+/// Carries an exchange to its end on an open stream.
+async fn stream(gateway: Arc<Inner>, mut exchange: Exchange, lane: Arc<Lane>, request: Request, gone: CancellationToken) {
+    let answer = loop {
+        let turn = tokio::select! {
+            turn = exchange.turn(None) => turn,
+            () = gone.cancelled() => {
+                // Closing the stream is how this era cancels.
+                exchange.back.cancel.cancel();
+                return;
+            }
+        };
+        match turn {
+            Turn::Ended(ended) => break told(&ended).1,
+            Turn::Questions(questions) => break Answer::Result(gateway.parked.park(exchange, questions, &request)),
+            Turn::Message => {}
+        }
+    };
+    lane.push(envelope::response(&request.id, &answer), Weight::Kept);
+    lane.end();
+}
+
+/// A stream that stands open until the client closes it.
+async fn listen(gateway: &Arc<Inner>, caller: &Arc<Caller>, request: &Request) -> Response<Payload> {
+    let lane = Lane::new();
+    let gone = open_listener(gateway, caller, request, &lane).await;
+    reply::events(Events::new(lane.read(0), None, Some(gone.drop_guard())))
+}
+
+/// Opens a listener on `lane`; it ends when the token fires.
+pub(crate) async fn open_listener(gateway: &Arc<Inner>, caller: &Caller, request: &Request, lane: &Arc<Lane>) -> CancellationToken {
+    let (listener, honoured) = crate::call::listener(gateway, request, caller, lane);
+    let params = format!("{{\"notifications\":{honoured}}}");
+    let params = crate::hub::tagged(params.as_bytes(), &request.id);
+    lane.push(envelope::notification("notifications/subscriptions/acknowledged", &params), Weight::Kept);
+    gateway.hub.listen(&listener);
+    crate::call::follow(gateway, &listener, true).await;
+    let gone = CancellationToken::new();
+    let (gateway, ended) = (Arc::clone(gateway), gone.clone());
+    tokio::spawn(async move {
+        ended.cancelled().await;
+        crate::call::follow(&gateway, &listener, false).await;
+    });
+    gone
+}
+
+fn whole(id: &[u8], ended: &Ended) -> Response<Payload> {
+    let (status, answer) = told(ended);
+    reply::rpc(status, id, &answer)
+}
+
+/// The status and the answer that an end comes to.
+pub(crate) fn told(ended: &Ended) -> (StatusCode, Answer) {
+    match ended {
+        Ok(answer @ Answer::Result(_)) => (StatusCode::OK, answer.clone()),
+        Ok(answer @ Answer::Error(error)) => (status_of_code(error), answer.clone()),
+        Err(error) => {
+            let told = error.tell(Era::Stateless);
+            (told.status, Answer::Error(told.object()))
+        }
+    }
+}
+
+fn refusal(id: &[u8], refused: &CallError) -> Response<Payload> {
+    let told = refused.tell(Era::Stateless);
+    reply::rpc(told.status, id, &Answer::Error(told.object()))
+}
+
+/// What every stateless request must carry (2026-07-28, "Request metadata").
+pub(crate) fn check_meta(meta: &RequestMeta) -> Result<(), CallError> {
+    match (&meta.version, &meta.capabilities) {
+        (None, _) => Err(CallError::MetaMissing(key::PROTOCOL_VERSION)),
+        (_, None) => Err(CallError::MetaMissing(key::CLIENT_CAPABILITIES)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the revision is ours.
+pub(crate) fn check_version(meta: &RequestMeta) -> Result<(), CallError> {
+    match &meta.version {
+        Some(version) if version != STATELESS => Err(CallError::UnsupportedVersion(version.clone())),
+        _ => Ok(()),
+    }
+}
+
+fn check_headers(headers: &HeaderMap, request: &Request, meta: &RequestMeta) -> Result<(), CallError> {
+    let raw = |name: &str| headers.get(name).map(|v| v.as_bytes());
+    let version = meta.version.as_deref().unwrap_or_default();
+    let sent = raw("mcp-protocol-version").map(<[u8]>::trim_ascii);
+    let header = || "MCP-Protocol-Version".to_owned();
+    match sent {
+        Some(sent) if sent == version.as_bytes() => {}
+        Some(sent) => {
+            let sent = String::from_utf8_lossy(sent).into_owned();
+            return Err(CallError::HeaderMismatch(Mismatch::Differs { header: header(), sent, body: version.into() }));
+        }
+        None => return Err(CallError::HeaderMismatch(Mismatch::Missing { header: header(), body: version.into() })),
+    }
+    header::check_method(raw("mcp-method"), &request.method).map_err(CallError::HeaderMismatch)?;
+    let key = match request.method.as_str() {
+        "tools/call" | "prompts/get" => "name",
+        "resources/read" => "uri",
+        _ => return Ok(()),
+    };
+    let Some(name) = Members::again(&request.params).str(key).map(|n| n.into_owned()) else { return Ok(()) };
+    header::check_name(raw("mcp-name"), &name).map_err(CallError::HeaderMismatch)
+}
+
+/// Parameters that a tool wants mirrored in headers must be there, and must agree.
+fn check_params(gateway: &Inner, caller: &Caller, headers: &HeaderMap, request: &Request) -> Result<(), Mismatch> {
+    if request.method != "tools/call" {
+        return Ok(());
+    }
+    let tree = gateway.tree.load();
+    let view = tree.view(&caller.scope);
+    let Some(name) = Members::again(&request.params).str("name").map(|n| n.into_owned()) else { return Ok(()) };
+    let offer = view.tools.find(&name).and_then(|(b, i)| tree.branches.get(b)?.catalog.tools.get(i));
+    match offer {
+        Some(offer) if !offer.headers.is_empty() => {
+            header::check_params(&request.params, &offer.headers, |name| headers.get(name).map(|v| v.as_bytes()))
+        }
+        _ => Ok(()),
+    }
+}

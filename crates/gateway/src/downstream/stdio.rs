@@ -1,0 +1,230 @@
+//! A client on our standard input and output, in either era: one line, one message.
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use mcp_proto::envelope::{self, Answer, EnvelopeError, Message, Notification, Request};
+use mcp_proto::era::RequestMeta;
+use mcp_proto::json::{Duplicates, Members};
+use mcp_proto::lines::{Line, Lines};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::door::Entered;
+use super::exchange::{Exchange, Turn};
+use super::initialize;
+use super::lane::{Lane, Weight};
+use super::session::Session;
+use super::stateless;
+use crate::Inner;
+use crate::call::back::{Back, Sink};
+use crate::call::error::CallError;
+
+/// Serves one client until its input ends or `stop` fires.
+pub(crate) async fn serve(
+    gateway: Arc<Inner>,
+    mut input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+    stop: CancellationToken,
+) {
+    let door =
+        Arc::new(Door { gateway, out: Lane::new(), session: Mutex::default(), in_flight: Mutex::default(), tasks: TaskTracker::new() });
+    let writing = tokio::spawn(write(Arc::clone(&door.out), output));
+    let mut lines = Lines::new(door.gateway.limits().request_bytes);
+    loop {
+        lines.buffer().reserve(16 << 10);
+        let read = tokio::select! {
+            read = input.read_buf(lines.buffer()) => read,
+            () = stop.cancelled() => break,
+        };
+        while let Some(line) = lines.poll_line() {
+            door.line(line).await;
+        }
+        if !matches!(read, Ok(n) if n > 0) {
+            break;
+        }
+    }
+    door.tasks.close();
+    // Answers under way still go out; a client that has closed its input may well be reading.
+    drop(tokio::time::timeout(std::time::Duration::from_secs(5), door.tasks.wait()).await);
+    door.end().await;
+    drop(writing.await);
+}
+
+struct Door {
+    gateway: Arc<Inner>,
+    out: Arc<Lane>,
+    session: Mutex<Option<Arc<Session>>>,
+    in_flight: Mutex<HashMap<Bytes, CancellationToken>>,
+    tasks: TaskTracker,
+}
+
+impl Door {
+    async fn line(self: &Arc<Self>, line: Line) {
+        let text = match line {
+            Line::Whole(text) => text,
+            Line::TooLong(size) => {
+                let why = format!("a message of {size} bytes is longer than allowed (limits.request_bytes)");
+                return self.send_error(b"null", -32600, &why);
+            }
+        };
+        match Message::parse(&text, Duplicates::RefuseDeep) {
+            Ok(Message::Request(request)) => self.request(request).await,
+            Ok(Message::Notification(notification)) => self.notified(&notification).await,
+            Ok(Message::Response(response)) => {
+                if let Some(session) = self.session() {
+                    session.answered(&response.id, response.answer);
+                }
+            }
+            Err(error) => {
+                let id = if let EnvelopeError::Invalid { id: Some(id), .. } = &error { id.clone() } else { Bytes::from_static(b"null") };
+                let told = CallError::BadMessage(error).tell(banyan_model::Era::Initialize);
+                self.send_error(&id, told.code, &told.message);
+            }
+        }
+    }
+
+    async fn request(self: &Arc<Self>, request: Request) {
+        if request.method == "initialize" {
+            return self.initialize(&request).await;
+        }
+        let meta = RequestMeta::of(&request.params);
+        let cancel = CancellationToken::new();
+        self.lock().insert(request.id.clone(), cancel.clone());
+        if meta.is_stateless() || request.method == "server/discover" {
+            return self.stateless(request, &meta, cancel).await;
+        }
+        let Some(session) = self.session() else {
+            return self.send_error(&request.id, -32600, "send `initialize` first, or the `_meta` of revision 2026-07-28");
+        };
+        let back = Back::new(initialize::caller(&session), Sink::Lane(Arc::clone(&self.out)), None, cancel);
+        let id = request.id.clone();
+        let mut exchange = Exchange::begin(&self.gateway, request, &back, false);
+        let door = Arc::clone(self);
+        self.tasks.spawn(async move {
+            loop {
+                if let Turn::Ended(ended) = exchange.turn(None).await {
+                    door.send(&id, &initialize::told(&ended));
+                    return;
+                }
+            }
+        });
+    }
+
+    async fn stateless(self: &Arc<Self>, request: Request, meta: &RequestMeta, cancel: CancellationToken) {
+        if let Err(refused) = stateless::check_meta(meta).and_then(|()| stateless::check_version(meta)) {
+            return self.send(&request.id, &Answer::Error(refused.tell(banyan_model::Era::Stateless).object()));
+        }
+        let caller = stateless::caller(&self.gateway, &Entered::local(), &None, None, meta);
+        if request.method == "subscriptions/listen" {
+            let gone = stateless::open_listener(&self.gateway, &caller, &request, &self.out).await;
+            tokio::spawn(async move {
+                cancel.cancelled().await;
+                gone.cancel();
+            });
+            return;
+        }
+        let begun = stateless::begin(&self.gateway, &caller, meta, &request, &self.out);
+        let (mut exchange, open) = match begun {
+            Ok(begun) => begun,
+            Err(refused) => return self.send(&request.id, &Answer::Error(refused.tell(banyan_model::Era::Stateless).object())),
+        };
+        let door = Arc::clone(self);
+        self.tasks.spawn(async move {
+            if !open.is_empty() {
+                let result = door.gateway.parked.park(exchange, open, &request);
+                return door.send(&request.id, &Answer::Result(result));
+            }
+            loop {
+                let turn = tokio::select! {
+                    turn = exchange.turn(None) => turn,
+                    () = cancel.cancelled() => {
+                        exchange.back.cancel.cancel();
+                        return;
+                    }
+                };
+                match turn {
+                    Turn::Ended(ended) => return door.send(&request.id, &stateless::told(&ended).1),
+                    Turn::Questions(questions) => {
+                        let result = door.gateway.parked.park(exchange, questions, &request);
+                        return door.send(&request.id, &Answer::Result(result));
+                    }
+                    Turn::Message => {}
+                }
+            }
+        });
+    }
+
+    async fn initialize(self: &Arc<Self>, request: &Request) {
+        let id = crate::random::token().into();
+        let session = initialize::begin(&self.gateway, &Entered::local(), &None, None, request, id);
+        session.stand_on(&self.out);
+        if self.gateway.hub.open(Arc::clone(&session), usize::MAX).is_err() {
+            return self.send_error(&request.id, -32009, "there are too many sessions");
+        }
+        let old = self.session.lock().unwrap_or_else(PoisonError::into_inner).replace(Arc::clone(&session));
+        if let Some(old) = old {
+            self.gateway.hub.close(&old.id);
+        }
+        let result = initialize::initialized(&self.gateway, &session).await;
+        self.send(&request.id, &Answer::Result(result));
+    }
+
+    async fn notified(&self, notification: &Notification) {
+        if notification.method == "notifications/cancelled"
+            && let Some(id) = Members::again(&notification.params).get("requestId")
+            && let Some(cancel) = self.lock().remove(id)
+        {
+            cancel.cancel();
+            return;
+        }
+        if let Some(session) = self.session() {
+            initialize::notified(&self.gateway, &session, notification).await;
+        }
+    }
+
+    fn send(&self, id: &Bytes, answer: &Answer) {
+        self.lock().remove(id);
+        self.out.push(envelope::response(id, answer), Weight::Kept);
+    }
+
+    fn send_error(&self, id: &[u8], code: i64, message: &str) {
+        let error = Answer::Error(envelope::error_object(code, message, None));
+        self.out.push(envelope::response(id, &error), Weight::Kept);
+    }
+
+    fn session(&self) -> Option<Arc<Session>> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Bytes, CancellationToken>> {
+        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn end(&self) {
+        let cancels: Vec<_> = self.lock().drain().map(|(_, c)| c).collect();
+        cancels.iter().for_each(CancellationToken::cancel);
+        if let Some(session) = self.session() {
+            self.gateway.hub.close(&session.id);
+            session.end();
+            crate::call::forget(&self.gateway, &session).await;
+        }
+        self.out.end();
+    }
+}
+
+/// Writes what the lane holds, several messages at once where they are there.
+async fn write(lane: Arc<Lane>, mut output: impl AsyncWrite + Unpin) {
+    let mut reader = lane.read(0);
+    while let Some((_, message)) = poll_fn(|cx| reader.poll_next(cx)).await {
+        let mut line = message.to_vec();
+        line.iter_mut().filter(|b| matches!(**b, b'\n' | b'\r')).for_each(|b| *b = b' ');
+        line.push(b'\n');
+        if output.write_all(&line).await.is_err() || output.flush().await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! The gate as a whole: what it is made of, how it starts, changes and ends, and what it says about itself.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use arc_swap::ArcSwap;
+use banyan_model::{Era, Segment};
+use bytes::Bytes;
+use mcp_proto::catalog::Kind;
+use mcp_proto::envelope::{Answer, Notification, Request};
+use mcp_proto::json::{self, Members};
+use mcp_proto::projection::style_for;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use crate::call::back::{Back, Sink};
+use crate::call::caller::ViewKey;
+use crate::call::remember::{SeenUris, Tasks};
+use crate::config::diff::{Change, diff};
+use crate::config::resolved::{Config, Limits, Transport};
+use crate::config::secret::{Sources, SystemSources};
+use crate::downstream::session::Session;
+use crate::downstream::{Parked, http, stdio};
+use crate::hub::Hub;
+use crate::telemetry::metrics::Metrics;
+use crate::tls::Connector;
+use crate::tree::{Branch, Tree};
+use crate::upstream::mount::{Mount, Phase};
+use crate::upstream::oauth::OAuthClient;
+use crate::upstream::supervise::supervise;
+
+/// How long the first lists wait for servers that are starting.
+const STARTUP_WAIT: Duration = Duration::from_secs(15);
+const SWEEP: Duration = Duration::from_secs(30);
+
+/// Everything a call can need.
+pub(crate) struct Inner {
+    pub(crate) config: ArcSwap<Config>,
+    pub(crate) tree: ArcSwap<Tree>,
+    pub(crate) mounts: ArcSwap<Vec<Arc<Mount>>>,
+    pub(crate) hub: Hub,
+    pub(crate) parked: Parked,
+    pub(crate) seen: SeenUris,
+    pub(crate) tasks: Tasks,
+    pub(crate) permits: Arc<Semaphore>,
+    pub(crate) metrics: Metrics,
+    pub(crate) connector: Arc<Connector>,
+    pub(crate) sources: Box<dyn Sources>,
+    pub(crate) state_dir: PathBuf,
+    /// Wakes whoever waits for mounts to settle.
+    pub(crate) changed: Notify,
+    pub(crate) stop: CancellationToken,
+    publishing: Mutex<()>,
+}
+
+/// A running gate. Clones are the same gate.
+#[derive(Clone)]
+pub struct Gateway(pub(crate) Arc<Inner>);
+
+/// What there is to say about one mount.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct MountStatus {
+    /// Its segment.
+    pub name: String,
+    /// Where it was configured.
+    pub origin: String,
+    /// `starting`, `ready`, `degraded` or `failed`.
+    pub state: &'static str,
+    /// Since when, in seconds since 1970.
+    pub since: u64,
+    /// When it is tried next, in seconds since 1970.
+    pub next_try: Option<u64>,
+    /// What is wrong.
+    pub error: Option<String>,
+    /// `initialize` or `stateless`.
+    pub era: Option<&'static str>,
+    /// The revision spoken.
+    pub version: Option<String>,
+    /// `stdio`, `http` or `sse`.
+    pub transport: &'static str,
+    /// How many tools it offers.
+    pub tools: usize,
+    /// How many prompts.
+    pub prompts: usize,
+    /// How many resources and templates.
+    pub resources: usize,
+    /// How often it was started again.
+    pub restarts: u64,
+    /// Calls in flight.
+    pub in_flight: usize,
+    /// What people should know about its lists.
+    pub notes: Vec<String>,
+}
+
+/// One tool as some client sees it.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct ToolRow {
+    /// Its name in the tree.
+    pub dotted: String,
+    /// The name the client sees.
+    pub shown: String,
+    /// The name its server knows.
+    pub original: String,
+    /// Its mount.
+    pub mount: String,
+    /// What it says about itself.
+    pub description: String,
+    /// The size of its definition.
+    pub bytes: usize,
+    /// About how many tokens that is for a model.
+    pub tokens: usize,
+    /// Why the shown name looks as it does.
+    pub reason: String,
+}
+
+impl Gateway {
+    /// Starts every mount of `config` in the background. Needs a tokio runtime. `state_dir` keeps tokens of upstreams.
+    pub fn start(config: Config, state_dir: PathBuf) -> Self {
+        crate::tls::install_crypto();
+        let config = Arc::new(config);
+        let inner = Arc::new(Inner {
+            tree: ArcSwap::from_pointee(Tree::new(Arc::clone(&config), Vec::new())),
+            permits: Arc::new(Semaphore::new(config.limits.calls)),
+            config: ArcSwap::new(Arc::clone(&config)),
+            mounts: ArcSwap::default(),
+            hub: Hub::default(),
+            parked: Parked::default(),
+            seen: SeenUris::new(),
+            tasks: Tasks::default(),
+            metrics: Metrics::new(),
+            connector: Arc::new(Connector::new()),
+            sources: Box::new(SystemSources),
+            state_dir,
+            changed: Notify::new(),
+            stop: CancellationToken::new(),
+            publishing: Mutex::new(()),
+        });
+        inner.mount(&config);
+        tokio::spawn(sweep(Arc::clone(&inner)));
+        Self(inner)
+    }
+
+    /// Serves HTTP until `stop` fires; calls in flight may finish.
+    pub async fn serve_http(&self, listener: TcpListener, stop: CancellationToken) {
+        http::serve(Arc::clone(&self.0), listener, stop).await;
+    }
+
+    /// Serves one client over a pair of streams until `input` ends or `stop` fires.
+    pub async fn serve_stdio(
+        &self,
+        input: impl AsyncRead + Unpin,
+        output: impl AsyncWrite + Unpin + Send + 'static,
+        stop: CancellationToken,
+    ) {
+        stdio::serve(Arc::clone(&self.0), input, output, stop).await;
+    }
+
+    /// Takes a new configuration: only what differs is touched, calls in flight finish on what they began with.
+    pub async fn apply(&self, config: Config) -> Vec<Change> {
+        let old = self.0.config.load_full();
+        let changes = diff(&old, &config);
+        if changes.is_empty() {
+            return changes;
+        }
+        let config = Arc::new(config);
+        self.0.config.store(Arc::clone(&config));
+        self.0.mount(&config);
+        changes
+    }
+
+    /// Ends every connection and child process.
+    pub async fn shutdown(&self) {
+        self.0.stop.cancel();
+        let mounts = self.0.mounts.load_full();
+        futures_util::future::join_all(mounts.iter().map(|m| m.close())).await;
+    }
+
+    /// Waits until no mount is in its first start, or `longest` has passed. `true`: none is.
+    pub async fn settled(&self, longest: Duration) -> bool {
+        self.0.settled(longest).await;
+        self.0.is_settled()
+    }
+
+    /// What there is to say about every mount.
+    pub fn status(&self) -> Vec<MountStatus> {
+        self.0.mounts.load().iter().map(|m| status(m)).collect()
+    }
+
+    /// The last lines a mount's process wrote to its standard error; `None` where there is no such mount.
+    pub fn stderr(&self, name: &str) -> Option<Vec<String>> {
+        self.0.find(name).map(|m| m.stderr.lines())
+    }
+
+    /// The lines from now on.
+    pub fn follow_stderr(&self, name: &str) -> Option<tokio::sync::broadcast::Receiver<String>> {
+        self.0.find(name).map(|m| m.stderr.follow())
+    }
+
+    /// The tools as a client of that name sees them; without a name, as an unknown client does.
+    pub fn tools(&self, client: Option<&str>) -> Vec<ToolRow> {
+        let tree = self.0.tree.load_full();
+        let view = tree.view(&self.0.scope_of(client.unwrap_or_default()));
+        let reasons: Vec<String> = view.tools.projection.rows().map(|r| format!("{:?}", r.reason).to_lowercase()).collect();
+        let rows = view.tools.iter().zip(reasons);
+        rows.filter_map(|((shown, (b, i)), reason)| row(&tree, shown, b, i, reason)).collect()
+    }
+
+    /// Calls a tool by its shown or dotted name; the raw result, or the raw error.
+    pub async fn call(&self, tool: &str, arguments: &str) -> Result<Bytes, Bytes> {
+        let scope = self.0.scope_of("");
+        let tree = self.0.tree.load_full();
+        let dotted = ViewKey { dotted: true, ..scope.clone() };
+        let scope =
+            if tree.view(&scope).tools.find(tool).is_none() && tree.view(&dotted).tools.find(tool).is_some() { dotted } else { scope };
+        let shown = self.tools(None).into_iter().find(|r| r.dotted == tool).map(|r| r.shown);
+        let name = if scope.dotted { tool.to_owned() } else { shown.unwrap_or_else(|| tool.to_owned()) };
+        let params = format!("{{\"name\":{},\"arguments\":{arguments}}}", json::quote(&name));
+        let request = Request { id: Bytes::from_static(b"0"), method: "tools/call".into(), params: Bytes::from(params) };
+        let back = Back::new(crate::call::own_caller(scope), Sink::None, None, CancellationToken::new());
+        match crate::call::serve(&self.0, &request, &back).await {
+            Ok(Answer::Result(result)) => Ok(result),
+            Ok(Answer::Error(error)) => Err(error),
+            Err(error) => Err(error.tell(Era::Stateless).object()),
+        }
+    }
+
+    /// The configuration in force.
+    pub fn config(&self) -> Arc<Config> {
+        self.0.config.load_full()
+    }
+
+    /// The counters, as `/metrics` shows them.
+    pub fn metrics(&self) -> String {
+        self.0.metrics.encode()
+    }
+}
+
+impl Inner {
+    /// Makes the running mounts those of `config`.
+    fn mount(self: &Arc<Self>, config: &Arc<Config>) {
+        let old = self.mounts.load_full();
+        let mut mounts = Vec::with_capacity(config.mounts.len());
+        for wanted in config.mounts.values() {
+            let same = old.iter().find(|m| m.config == *wanted || (m.config.name == wanted.name && *m.config == **wanted));
+            mounts.push(match same {
+                Some(same) => Arc::clone(same),
+                None => self.begin(wanted),
+            });
+        }
+        for gone in old.iter().filter(|m| !mounts.iter().any(|n| Arc::ptr_eq(n, m))).cloned().collect::<Vec<_>>() {
+            // Out of the tree at once; closed when its calls are over.
+            tokio::spawn(async move {
+                gone.drain(Duration::from_secs(30)).await;
+                gone.close().await;
+            });
+        }
+        self.mounts.store(Arc::new(mounts));
+        self.metrics.retain_mounts(|name| config.mounts.keys().any(|k| k.as_str() == name));
+        self.rebuild();
+    }
+
+    fn begin(self: &Arc<Self>, config: &Arc<crate::config::resolved::Mount>) -> Arc<Mount> {
+        let oauth = match &config.transport {
+            Transport::Http(remote) | Transport::Sse(remote) => remote
+                .oauth
+                .clone()
+                .map(|oauth| Arc::new(OAuthClient::new(config.name.as_str(), remote.url.clone(), oauth, &self.state_dir))),
+            Transport::Stdio(_) => None,
+        };
+        let mount = Mount::new(Arc::clone(config), Arc::clone(self), oauth);
+        tokio::spawn(supervise(Arc::clone(&mount)));
+        mount
+    }
+
+    /// A mount's lists changed: the tree is made anew, and whoever wants to know is told.
+    pub(crate) fn publish(&self, mount: &Segment, kinds: &[Kind]) {
+        self.rebuild();
+        self.hub.lists_changed(mount, kinds);
+        self.changed.notify_waiters();
+    }
+
+    fn rebuild(&self) {
+        let _one = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mounts = self.mounts.load_full();
+        let branches = mounts.iter().map(|mount| Branch {
+            mount: Arc::clone(mount),
+            catalog: mount.catalog.load_full(),
+            negotiated: mount.negotiated(),
+        });
+        let tree = Tree::new(self.config.load_full(), branches.collect());
+        self.tree.store(Arc::new(tree));
+    }
+
+    /// The bounds in force.
+    pub(crate) fn limits(&self) -> Limits {
+        self.config.load().limits.clone()
+    }
+
+    /// Whether no mount is in its first start.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.mounts.load().iter().all(|m| m.state.load().phase != Phase::Starting)
+    }
+
+    /// Waits until no mount is in its first start, or `longest` has passed.
+    pub(crate) async fn settled(&self, longest: Duration) {
+        let waiting = async {
+            loop {
+                let changed = self.changed.notified();
+                tokio::pin!(changed);
+                changed.as_mut().enable();
+                if self.is_settled() {
+                    return;
+                }
+                changed.await;
+            }
+        };
+        drop(tokio::time::timeout(longest, waiting).await);
+    }
+
+    /// How long the first lists wait.
+    pub(crate) fn startup_wait(&self) -> Duration {
+        STARTUP_WAIT
+    }
+
+    /// What a client that calls itself `name` is shown.
+    pub(crate) fn scope_of(&self, name: &str) -> ViewKey {
+        let config = self.config.load();
+        let info = format!("{{\"name\":{}}}", json::quote(name));
+        let asked = (name.is_empty()).then(|| style_for(""));
+        crate::downstream::door::Entered::local().scope(&config, None, info.as_bytes(), asked)
+    }
+
+    /// Passes a client's notification on to the connections that are its own.
+    pub(crate) async fn to_own_connections(&self, session: &Arc<Session>, notification: &Notification) {
+        for mount in self.mounts.load_full().iter() {
+            if let Some(instance) = mount.own_of(session) {
+                instance.notify(&notification.method, notification.whole.clone()).await;
+            }
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<Mount>> {
+        self.mounts.load().iter().find(|m| m.config.name.as_str() == name).cloned()
+    }
+}
+
+/// Ends what nobody has used for long.
+async fn sweep(gateway: Arc<Inner>) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(SWEEP) => {}
+            () = gateway.stop.cancelled() => return,
+        }
+        gateway.parked.sweep();
+        for session in gateway.hub.sweep(gateway.limits().session_idle) {
+            session.end();
+            crate::call::forget(&gateway, &session).await;
+        }
+    }
+}
+
+fn status(mount: &Arc<Mount>) -> MountStatus {
+    let state = mount.state.load();
+    let seconds = |t: SystemTime| t.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let negotiated = mount.negotiated();
+    let catalog = mount.catalog.load();
+    MountStatus {
+        name: mount.config.name.to_string(),
+        origin: mount.config.origin.clone(),
+        state: match state.phase {
+            Phase::Degraded => "degraded",
+            Phase::Failed => "failed",
+            Phase::Ready => "ready",
+            Phase::Starting => "starting",
+        },
+        since: seconds(state.since),
+        next_try: state.next_try.map(seconds),
+        error: state.error.clone(),
+        era: negotiated.as_ref().map(|n| if n.era == Era::Stateless { "stateless" } else { "initialize" }),
+        version: negotiated.map(|n| n.version.clone()),
+        transport: match &mount.config.transport {
+            Transport::Http(_) => "http",
+            Transport::Sse(_) => "sse",
+            Transport::Stdio(_) => "stdio",
+        },
+        tools: catalog.tools.len(),
+        prompts: catalog.prompts.len(),
+        resources: catalog.resources.len() + catalog.templates.len(),
+        restarts: mount.restarts.load(std::sync::atomic::Ordering::Relaxed),
+        in_flight: mount.in_flight.load(std::sync::atomic::Ordering::Relaxed),
+        notes: catalog.notes.clone(),
+    }
+}
+
+fn row(tree: &Tree, shown: &str, branch: usize, place: usize, reason: String) -> Option<ToolRow> {
+    let branch = tree.branches.get(branch)?;
+    let offer = branch.catalog.tools.get(place)?;
+    let raw = &offer.entry.raw;
+    Some(ToolRow {
+        dotted: format!("{}.{}", branch.mount.config.name, offer.local),
+        shown: shown.to_owned(),
+        original: offer.entry.key.clone(),
+        mount: branch.mount.config.name.to_string(),
+        description: Members::again(raw).str("description").unwrap_or_default().into_owned(),
+        bytes: raw.len(),
+        // Four bytes a token is what common tokenizers come to on JSON and English.
+        tokens: raw.len().div_ceil(4),
+        reason,
+    })
+}

@@ -1,0 +1,209 @@
+//! Who wants to hear what happens outside of calls, and telling them: sessions of the initialize era, listeners of the other.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::time::{Duration, Instant};
+
+use banyan_model::Segment;
+use bytes::Bytes;
+use mcp_proto::catalog::Kind;
+use mcp_proto::envelope::{self, Notification};
+use mcp_proto::era::{LogLevel, key};
+use mcp_proto::splice::{self, Change};
+
+use crate::call::back::Back;
+use crate::call::caller::ViewKey;
+use crate::downstream::lane::{Lane, Weight};
+use crate::downstream::session::Session;
+use crate::upstream::asks;
+
+/// The registry.
+#[derive(Debug, Default)]
+pub(crate) struct Hub {
+    sessions: RwLock<HashMap<Arc<str>, Arc<Session>>>,
+    listeners: RwLock<Vec<Weak<Listener>>>,
+}
+
+/// A `subscriptions/listen` request that stands open.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    pub(crate) lane: Arc<Lane>,
+    /// Its raw JSON-RPC id, with which every message is tagged.
+    pub(crate) id: Bytes,
+    pub(crate) scope: ViewKey,
+    /// Which lists it wants to hear about.
+    pub(crate) kinds: Vec<Kind>,
+    /// Which resources it wants to hear about, as their owners know them.
+    pub(crate) uris: Vec<(Segment, String)>,
+}
+
+impl Listener {
+    /// Sends a notification with this listener's tag.
+    pub(crate) fn send(&self, notification: &Notification, weight: Weight) {
+        let params = tagged(&notification.params, &self.id);
+        self.lane.push(envelope::notification(&notification.method, &params), weight);
+    }
+}
+
+impl Hub {
+    /// Adds a session. `Err` when there are `most` of them.
+    pub(crate) fn open(&self, session: Arc<Session>, most: usize) -> Result<(), ()> {
+        let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
+        if sessions.len() >= most {
+            return Err(());
+        }
+        sessions.insert(Arc::clone(&session.id), session);
+        Ok(())
+    }
+
+    /// The session of that id.
+    pub(crate) fn session(&self, id: &str) -> Option<Arc<Session>> {
+        self.sessions.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+
+    /// Takes a session away.
+    pub(crate) fn close(&self, id: &str) -> Option<Arc<Session>> {
+        self.sessions.write().unwrap_or_else(PoisonError::into_inner).remove(id)
+    }
+
+    /// How many sessions there are.
+    pub(crate) fn sessions(&self) -> usize {
+        self.sessions.read().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// The most talkative log level any session wants.
+    pub(crate) fn lowest_level(&self) -> Option<LogLevel> {
+        self.all_sessions().iter().map(|s| s.log_level()).min()
+    }
+
+    /// Takes away the sessions nobody has used for `idle`.
+    pub(crate) fn sweep(&self, idle: Duration) -> Vec<Arc<Session>> {
+        let now = Instant::now();
+        let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
+        let old: Vec<_> = sessions.values().filter(|s| s.idle_since().is_some_and(|t| now.duration_since(t) > idle)).cloned().collect();
+        for session in &old {
+            sessions.remove(&session.id);
+        }
+        old
+    }
+
+    /// Adds a listener, for as long as somebody holds it.
+    pub(crate) fn listen(&self, listener: &Arc<Listener>) {
+        let mut listeners = self.listeners.write().unwrap_or_else(PoisonError::into_inner);
+        listeners.retain(|l| l.strong_count() > 0);
+        listeners.push(Arc::downgrade(listener));
+    }
+
+    /// Lists of `mount` changed.
+    pub(crate) fn lists_changed(&self, mount: &Segment, kinds: &[Kind]) {
+        let mut methods: Vec<&str> = kinds.iter().map(|k| k.list_changed()).collect();
+        methods.sort_unstable();
+        methods.dedup();
+        for session in self.all_sessions() {
+            if covers(&session.opening.scope, mount) {
+                methods.iter().for_each(|m| session.notify(bare(m), Weight::Kept));
+            }
+        }
+        for listener in self.all_listeners() {
+            if !covers(&listener.scope, mount) {
+                continue;
+            }
+            let mut wanted: Vec<&str> = kinds.iter().filter(|k| listener.kinds.contains(k)).map(|k| k.list_changed()).collect();
+            wanted.sort_unstable();
+            wanted.dedup();
+            for method in wanted {
+                let params = Bytes::from_static(b"{}");
+                listener.send(&Notification { method: method.to_owned(), params: params.clone(), whole: params }, Weight::Kept);
+            }
+        }
+    }
+
+    /// A resource of `mount` changed.
+    pub(crate) fn updated(&self, mount: &Segment, uri: &str, notification: &Notification) {
+        for session in self.all_sessions() {
+            if covers(&session.opening.scope, mount) && session.subscribes(uri) {
+                session.notify(notification.whole.clone(), Weight::Kept);
+            }
+        }
+        for listener in self.all_listeners() {
+            if listener.uris.iter().any(|(m, u)| m == mount && (u == uri || uri.starts_with(&format!("{u}/")))) {
+                listener.send(&untagged(notification), Weight::Kept);
+            }
+        }
+    }
+
+    /// Something that concerns one session.
+    pub(crate) fn to_session(&self, session: &Session, notification: &Notification) {
+        if notification.method == "notifications/message" {
+            if asks::level_of(notification).is_none_or(|l| l >= session.log_level()) {
+                session.notify(notification.whole.clone(), Weight::Droppable);
+            }
+            return;
+        }
+        session.notify(notification.whole.clone(), Weight::Kept);
+    }
+
+    /// Something a shared server said to nobody in particular. Where it may concern one of several principals, none is told.
+    pub(crate) fn broadcast(&self, mount: &Segment, notification: &Notification, near: &[Arc<Back>]) {
+        let sessions: Vec<_> = self.all_sessions().into_iter().filter(|s| covers(&s.opening.scope, mount)).collect();
+        let mut principals = sessions.iter().map(|s| &s.opening.principal).chain(near.iter().map(|b| &b.caller.principal));
+        let first = principals.next();
+        if principals.any(|p| Some(p) != first) {
+            return;
+        }
+        for session in &sessions {
+            match near.iter().find(|b| b.caller.session.as_ref().is_some_and(|s| Arc::ptr_eq(s, session))) {
+                Some(back) => asks::pass_on(back, notification),
+                None => self.to_session(session, notification),
+            }
+        }
+        for back in near.iter().filter(|b| b.caller.session.is_none()) {
+            asks::pass_on(back, notification);
+        }
+    }
+
+    /// Ends every session and every listener's stream.
+    pub(crate) fn end(&self) {
+        let sessions: Vec<_> = self.sessions.write().unwrap_or_else(PoisonError::into_inner).drain().map(|(_, s)| s).collect();
+        sessions.iter().for_each(|s| s.end());
+        for listener in self.all_listeners() {
+            // A graceful end is an answer to the listen request (2026-07-28, "Subscriptions").
+            let result = envelope::Answer::Result(Bytes::from_static(b"{\"resultType\":\"complete\"}"));
+            listener.lane.push(envelope::response(&listener.id, &result), Weight::Kept);
+            listener.lane.end();
+        }
+    }
+
+    fn all_sessions(&self) -> Vec<Arc<Session>> {
+        self.sessions.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    fn all_listeners(&self) -> Vec<Arc<Listener>> {
+        self.listeners.read().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect()
+    }
+}
+
+fn covers(scope: &ViewKey, mount: &Segment) -> bool {
+    scope.mount.as_ref().is_none_or(|m| m == mount)
+}
+
+fn bare(method: &str) -> Bytes {
+    Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\"}}"))
+}
+
+/// The params with the tag of a listener in `_meta`.
+pub(crate) fn tagged(params: &[u8], id: &[u8]) -> Vec<u8> {
+    let meta = mcp_proto::json::Members::again(params).get("_meta").unwrap_or(b"{}").to_vec();
+    let meta = splice::edit(&meta, &[(key::SUBSCRIPTION_ID, Change::Set(id))]);
+    splice::edit(params, &[("_meta", Change::Set(&meta))])
+}
+
+/// Without the tag of the subscription on the other side.
+fn untagged(notification: &Notification) -> Notification {
+    let Some(meta) = mcp_proto::json::Members::again(&notification.params).get("_meta").map(<[u8]>::to_vec) else {
+        return notification.clone();
+    };
+    let meta = splice::edit(&meta, &[(key::SUBSCRIPTION_ID, Change::Remove)]);
+    let params = Bytes::from(splice::edit(&notification.params, &[("_meta", Change::Set(&meta))]));
+    Notification { params, ..notification.clone() }
+}

@@ -1,0 +1,67 @@
+//! The tree as it is at one moment: every mount with what it offers, and the views made from it. Never changed, only replaced.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use banyan_model::Segment;
+use mcp_proto::client::Negotiated;
+
+use crate::call::caller::ViewKey;
+use crate::catalog::Catalog;
+use crate::config::resolved::{Config, Profile};
+use crate::upstream::mount::Mount;
+use crate::view::View;
+
+/// More views than this are made anew each time; profiles times endpoints stay far below it.
+const KEPT_VIEWS: usize = 4096;
+
+/// A snapshot.
+pub(crate) struct Tree {
+    pub(crate) config: Arc<Config>,
+    pub(crate) branches: Vec<Branch>,
+    views: RwLock<HashMap<ViewKey, Arc<View>>>,
+}
+
+/// One mount in a snapshot.
+#[derive(Debug, Clone)]
+pub(crate) struct Branch {
+    pub(crate) mount: Arc<Mount>,
+    pub(crate) catalog: Arc<Catalog>,
+    /// What the server said about itself; `None` before it first answered.
+    pub(crate) negotiated: Option<Arc<Negotiated>>,
+}
+
+impl Tree {
+    pub(crate) fn new(config: Arc<Config>, branches: Vec<Branch>) -> Self {
+        Self { config, branches, views: RwLock::default() }
+    }
+
+    /// What `key` shows; made at its first use.
+    pub(crate) fn view(&self, key: &ViewKey) -> Arc<View> {
+        if let Some(view) = self.views.read().unwrap_or_else(PoisonError::into_inner).get(key) {
+            return Arc::clone(view);
+        }
+        let view = Arc::new(View::build(self, key));
+        let mut views = self.views.write().unwrap_or_else(PoisonError::into_inner);
+        if views.len() >= KEPT_VIEWS {
+            views.clear();
+        }
+        views.insert(key.clone(), Arc::clone(&view));
+        view
+    }
+
+    /// The branches that `scope` covers, with their places.
+    pub(crate) fn within<'a>(&'a self, scope: Option<&'a Segment>) -> impl Iterator<Item = (usize, &'a Branch)> {
+        self.branches.iter().enumerate().filter(move |(_, b)| scope.is_none_or(|s| *s == b.mount.config.name))
+    }
+
+    /// The branch of a mount.
+    pub(crate) fn branch(&self, name: &Segment) -> Option<&Branch> {
+        self.branches.iter().find(|b| b.mount.config.name == *name)
+    }
+
+    /// The profile of that name.
+    pub(crate) fn profile(&self, name: &str) -> Option<&Arc<Profile>> {
+        self.config.profiles.iter().find(|p| &*p.name == name)
+    }
+}

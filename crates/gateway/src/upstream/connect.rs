@@ -1,0 +1,188 @@
+//! Opens one connection to a server: starts what must be started and finds the era.
+//!
+//! It does not retry; `supervise.rs` does.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
+
+use banyan_model::Era;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use mcp_proto::client::{Handshake, HandshakeError, Identity, Negotiated, Pipe, Step};
+use mcp_proto::envelope::{Answer, Message};
+use mcp_proto::json::Duplicates;
+use tokio_util::sync::CancellationToken;
+
+use super::http::{Body, HttpWire, excerpt};
+use super::mount::Mount;
+use super::pipe::{self, OpenError};
+use super::pool::Pool;
+use super::{Inbox, Instance, Outgoing, Owner, UpstreamError, Wire, process, sse, standing};
+use crate::config::resolved::{Process, Remote, Transport};
+
+/// What a connection that everybody shares says Banyan's clients can do: whatever any of them might.
+pub(crate) const SHARED_CAPABILITIES: &str = r#"{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{}}"#;
+
+/// How long the probe for the stateless era may stay unanswered on a child process.
+const PROBE: Duration = Duration::from_secs(3);
+
+/// What we say about ourselves.
+pub(crate) fn identity(capabilities: &str) -> Identity {
+    let info = concat!(r#"{"name":"banyan","title":"Banyan","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#);
+    Identity { info: Bytes::from_static(info.as_bytes()), capabilities: Bytes::copy_from_slice(capabilities.as_bytes()) }
+}
+
+/// Opens a connection for `owner`, which says `identity` about itself.
+pub(crate) async fn connect(mount: &Arc<Mount>, owner: Owner, identity: Identity) -> Result<Arc<Instance>, UpstreamError> {
+    let inbox = Inbox { mount: Arc::downgrade(mount), owner };
+    let opening = async {
+        match &mount.config.transport {
+            Transport::Stdio(process) => open_process(mount, process, inbox, identity).await,
+            Transport::Http(remote) => open_http(mount, remote, inbox, identity).await,
+            Transport::Sse(remote) => open_sse(mount, remote, inbox, identity).await,
+        }
+    };
+    match tokio::time::timeout(mount.config.start_timeout, opening).await {
+        Ok(instance) => instance.map(Arc::new),
+        Err(_) => Err(UpstreamError::Silent(mount.config.start_timeout)),
+    }
+}
+
+async fn open_process(mount: &Arc<Mount>, child: &Process, inbox: Inbox, identity: Identity) -> Result<Instance, UpstreamError> {
+    let mut era = mount.config.era;
+    loop {
+        let limit = mount.gateway.limits().response_bytes;
+        let carrier = process::start(child, &*mount.gateway.sources, &mount.stderr, limit, PROBE).map_err(UpstreamError::Unreachable)?;
+        let (close, ended) = (carrier.close.clone(), carrier.ended.clone());
+        let _closes_on_drop = close.clone().drop_guard();
+        match pipe::open(Pipe::new(era, identity.clone()), carrier, inbox.clone()).await {
+            Ok((handle, negotiated)) => {
+                _closes_on_drop.disarm();
+                return Ok(Instance { wire: Wire::Pipe(handle), negotiated });
+            }
+            // Some servers end when anything comes before `initialize`; the next one is not probed.
+            Err(OpenError::Ended { probing: true, why }) if era.is_none() => {
+                tracing::debug!(mount = %mount.config.name, why, "it ended on the probe for the stateless era; trying again without");
+                close.cancel();
+                ended.cancelled().await;
+                era = Some(Era::Initialize);
+            }
+            Err(OpenError::Ended { why, .. }) => return Err(UpstreamError::Unreachable(why)),
+            Err(OpenError::Handshake(e)) => {
+                close.cancel();
+                ended.cancelled().await;
+                return Err(UpstreamError::Unreachable(e.to_string()));
+            }
+        }
+    }
+}
+
+async fn open_http(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: Identity) -> Result<Instance, UpstreamError> {
+    let wire = Arc::new(wire(mount, remote, inbox.clone())?);
+    match shake(&wire, Handshake::new(mount.config.era, identity.clone())).await {
+        Ok(negotiated) => {
+            if negotiated.era == Era::Initialize {
+                tokio::spawn(standing::keep_get(Arc::clone(&wire)));
+            }
+            Ok(Instance { wire: Wire::Http(wire), negotiated })
+        }
+        // A server that takes no POST may be one of revision 2024-11-05 (2025-11-25 "Backwards compatibility").
+        Err(UpstreamError::Refused { status: status @ (400 | 404 | 405), body }) => {
+            open_sse(mount, remote, inbox, identity).await.map_err(|_| UpstreamError::Refused { status, body })
+        }
+        Err(e) => Err(e),
+    }
+}
+
+async fn open_sse(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: Identity) -> Result<Instance, UpstreamError> {
+    let carrier = sse::start(wire(mount, remote, inbox.clone())?.of_initialize_era()).await?;
+    // Servers of that revision know nothing of the other era.
+    match pipe::open(Pipe::new(Some(Era::Initialize), identity), carrier, inbox).await {
+        Ok((handle, negotiated)) => Ok(Instance { wire: Wire::Pipe(handle), negotiated }),
+        Err(OpenError::Ended { why, .. }) => Err(UpstreamError::Unreachable(why)),
+        Err(OpenError::Handshake(e)) => Err(UpstreamError::Unreachable(e.to_string())),
+    }
+}
+
+fn wire(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox) -> Result<HttpWire, UpstreamError> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &remote.headers {
+        let secret = value.resolve(&*mount.gateway.sources).map_err(|e| UpstreamError::Unreachable(e.to_string()))?;
+        let bad = || UpstreamError::Unreachable(format!("its configured header `{name}` is not a legal HTTP header"));
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+        let mut value = HeaderValue::from_str(secret.expose()).map_err(|_| bad())?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    Ok(HttpWire {
+        pool: Pool::new(&remote.url, Arc::clone(&mount.gateway.connector)),
+        url: remote.url.clone(),
+        headers,
+        oauth: mount.oauth.clone(),
+        stateless: AtomicBool::new(true),
+        version: None.into(),
+        session: None.into(),
+        inbox,
+        limit: mount.gateway.limits().response_bytes,
+        next_id: AtomicU64::new(2),
+        closed: CancellationToken::new(),
+    })
+}
+
+async fn shake(wire: &Arc<HttpWire>, mut handshake: Handshake) -> Result<Negotiated, UpstreamError> {
+    let mut step = handshake.start();
+    loop {
+        match step {
+            Step::Send { message, method, version } => {
+                wire.speak(version.is_some(), version);
+                step = match exchange(wire, message, method).await? {
+                    Ok(answer) => handshake.handle_answer(&answer),
+                    Err(refused) if handshake.is_probing() => handshake.handle_refusal(refused),
+                    Err(HandshakeError::Refused(why)) => return Err(status_of(&why)),
+                    Err(other) => return Err(UpstreamError::Malformed(other.to_string())),
+                };
+            }
+            Step::Done(negotiated, last) => {
+                wire.speak(negotiated.era == Era::Stateless, Some(&negotiated.version));
+                if let Some(message) = last {
+                    wire.notify("notifications/initialized", message).await;
+                }
+                return Ok(negotiated);
+            }
+            Step::Failed(why) => return Err(UpstreamError::Unreachable(why.to_string())),
+        }
+    }
+}
+
+/// One request of the handshake. The inner error is what the server's HTTP said in place of an answer.
+async fn exchange(wire: &Arc<HttpWire>, message: Bytes, method: &str) -> Result<Result<Answer, HandshakeError>, UpstreamError> {
+    let (status, body) = match wire.post(message, &Outgoing::plain(method, Bytes::new())).await? {
+        Body::Whole(status, body) => (status, body),
+        Body::Events(response) => (StatusCode::OK, wire.first_response(response).await?),
+    };
+    Ok(match Message::parse(&body, Duplicates::RefuseTop) {
+        Ok(Message::Response(r)) if status.is_success() || (method != "initialize" && matches!(r.answer, Answer::Error(_))) => Ok(r.answer),
+        _ if status.is_server_error() => return Err(UpstreamError::Refused { status: status.as_u16(), body: excerpt(&body) }),
+        _ => Err(HandshakeError::Refused(format!("{} {}", status.as_u16(), excerpt(&body)))),
+    })
+}
+
+fn status_of(why: &str) -> UpstreamError {
+    let (status, body) = why.split_once(' ').unwrap_or(("0", why));
+    UpstreamError::Refused { status: status.parse().unwrap_or(0), body: body.to_owned() }
+}
+
+impl HttpWire {
+    /// Settles the era, and the revision that requests name.
+    fn speak(&self, stateless: bool, version: Option<&str>) {
+        self.stateless.store(stateless, std::sync::atomic::Ordering::Relaxed);
+        self.version.store(version.map(|v| Arc::new(v.to_owned())));
+    }
+
+    /// Speaks the initialize era before any handshake, as the HTTP+SSE transport does.
+    fn of_initialize_era(self) -> Self {
+        self.speak(false, None);
+        self
+    }
+}

@@ -1,0 +1,169 @@
+//! Whom we call: one live connection to one server, whatever carries it.
+//!
+//! Policy, names and the pipeline are not known here; a call comes in ready to send.
+
+pub(crate) mod asks;
+pub(crate) mod connect;
+pub(crate) mod http;
+pub(crate) mod mount;
+pub mod oauth;
+pub(crate) mod pipe;
+pub(crate) mod pool;
+pub(crate) mod process;
+pub(crate) mod sse;
+pub(crate) mod standing;
+pub(crate) mod stderr;
+pub(crate) mod supervise;
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use banyan_model::Era;
+use bytes::Bytes;
+use mcp_proto::client::Negotiated;
+use mcp_proto::envelope::{Answer, Notification};
+
+use crate::call::back::Back;
+use crate::downstream::session::Session;
+use mount::Mount;
+
+/// A request on its way to a server.
+#[derive(Debug, Clone)]
+pub(crate) struct Outgoing {
+    /// The method.
+    pub(crate) method: String,
+    /// The raw params, names and `_meta` already those of this server.
+    pub(crate) params: Bytes,
+    /// What goes into `Mcp-Name` (stateless era over HTTP).
+    pub(crate) name: Option<String>,
+    /// `Mcp-Param-*` headers (stateless era over HTTP).
+    pub(crate) param_headers: Vec<(String, String)>,
+    /// W3C trace context for the next hop.
+    pub(crate) traceparent: Option<String>,
+}
+
+impl Outgoing {
+    /// A request that needs neither headers nor tracing.
+    pub(crate) fn plain(method: &str, params: Bytes) -> Self {
+        Self { method: method.to_owned(), params, name: None, param_headers: Vec::new(), traceparent: None }
+    }
+}
+
+/// Why a server gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum UpstreamError {
+    /// The caller withdrew, so nobody waits.
+    #[error("the call was cancelled")]
+    Cancelled,
+    /// The connection or process ended; whether the call took effect is not known.
+    #[error("{0}")]
+    Lost(String),
+    /// It answered what is no MCP.
+    #[error("{0}")]
+    Malformed(String),
+    /// It refused at the level of HTTP.
+    #[error("it answered HTTP {status}: {body}")]
+    Refused {
+        /// The status.
+        status: u16,
+        /// The beginning of the body.
+        body: String,
+    },
+    /// It has forgotten our session; the call did not take effect.
+    #[error("it has forgotten our session")]
+    SessionLost,
+    /// Somebody must sign in first.
+    #[error("it needs a sign-in: {0}")]
+    SignIn(String),
+    /// Nothing came for as long as the mount allows.
+    #[error("it gave no sign of life for {0:?}")]
+    Silent(Duration),
+    /// The answer is larger than allowed.
+    #[error("its answer is larger than {0} bytes")]
+    TooLarge(usize),
+    /// It can't be reached; the call did not take effect.
+    #[error("{0}")]
+    Unreachable(String),
+}
+
+/// What carries messages to a server.
+#[derive(Debug)]
+pub(crate) enum Wire {
+    /// A pipe of whole messages: stdio or HTTP+SSE.
+    Pipe(pipe::PipeHandle),
+    /// Streamable HTTP.
+    Http(Arc<http::HttpWire>),
+}
+
+/// One live connection to a server.
+#[derive(Debug)]
+pub(crate) struct Instance {
+    /// What carries it.
+    pub(crate) wire: Wire,
+    /// What it said about itself.
+    pub(crate) negotiated: Negotiated,
+}
+
+impl Instance {
+    /// Sends one request and waits for its answer; what comes before goes to `back`.
+    pub(crate) async fn request(&self, out: Outgoing, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
+        match &self.wire {
+            Wire::Http(wire) => wire.request(out, back).await,
+            Wire::Pipe(pipe) => pipe.request(out, back).await,
+        }
+    }
+
+    /// Sends a whole notification.
+    pub(crate) async fn notify(&self, method: &str, whole: Bytes) {
+        match &self.wire {
+            Wire::Http(wire) => wire.notify(method, whole).await,
+            Wire::Pipe(pipe) => pipe.notify(whole).await,
+        }
+    }
+
+    /// The era it speaks.
+    pub(crate) fn era(&self) -> Era {
+        self.negotiated.era
+    }
+
+    /// Waits until the connection is gone by itself. One over HTTP is never seen to go.
+    pub(crate) async fn lost(&self) {
+        match &self.wire {
+            Wire::Http(wire) => wire.closed.cancelled().await,
+            Wire::Pipe(pipe) => pipe.gone.cancelled().await,
+        }
+    }
+
+    /// Ends it: a process is asked to stop, a session is deleted.
+    pub(crate) async fn close(&self) {
+        match &self.wire {
+            Wire::Http(wire) => wire.close().await,
+            Wire::Pipe(pipe) => pipe.close().await,
+        }
+    }
+}
+
+/// Whose connection it is.
+#[derive(Debug, Clone)]
+pub(crate) enum Owner {
+    /// One client session's own.
+    Session(Weak<Session>),
+    /// Everybody's.
+    Shared,
+}
+
+/// Where a connection hands what no call of its own explains.
+#[derive(Debug, Clone)]
+pub(crate) struct Inbox {
+    pub(crate) mount: Weak<Mount>,
+    pub(crate) owner: Owner,
+}
+
+impl Inbox {
+    /// A notification that belongs to none of the calls in flight (`near`: those there are).
+    pub(crate) fn notified(&self, notification: &Notification, near: &[Arc<Back>]) {
+        if let Some(mount) = self.mount.upgrade() {
+            mount.notified(&self.owner, notification, near);
+        }
+    }
+}

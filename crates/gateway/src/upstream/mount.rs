@@ -1,0 +1,389 @@
+//! A mount at run time: its state for people to see, the connections it has, and what its server says outside of calls.
+//!
+//! Starting and restarting is in `supervise.rs`.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use banyan_model::Era;
+use bytes::Bytes;
+use mcp_proto::catalog::Kind;
+use mcp_proto::client::{Identity, Negotiated};
+use mcp_proto::envelope::{self, Notification};
+use mcp_proto::json::{self, Members};
+use tokio::sync::{Notify, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use super::oauth::OAuthClient;
+use super::stderr::Stderr;
+use super::{Instance, Outgoing, Owner, UpstreamError, asks, connect};
+use crate::Inner;
+use crate::call::back::Back;
+use crate::call::caller::Caller;
+use crate::catalog::Catalog;
+use crate::config::resolved::{self, Sharing};
+use crate::downstream::session::Session;
+use crate::telemetry::metrics::{MountMetrics, MountState};
+
+/// How many connections are kept for stateless callers that can be asked, where the server can't tell them apart.
+const MOST_LEASES: usize = 16;
+
+/// Where a mount stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// It was ready and is not now; its tools stay listed for a while.
+    Degraded,
+    /// It can't be reached; it is tried again.
+    Failed,
+    /// It answers.
+    Ready,
+    /// It is being started for the first time.
+    Starting,
+}
+
+/// A mount's state as people see it.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// Where it stands.
+    pub phase: Phase,
+    /// Since when.
+    pub since: SystemTime,
+    /// When it is tried next.
+    pub next_try: Option<SystemTime>,
+    /// What is wrong.
+    pub error: Option<String>,
+}
+
+/// A mount.
+pub(crate) struct Mount {
+    pub(crate) config: Arc<resolved::Mount>,
+    pub(crate) gateway: Arc<Inner>,
+    pub(crate) stderr: Arc<Stderr>,
+    pub(crate) oauth: Option<Arc<OAuthClient>>,
+    pub(crate) shared: ArcSwapOption<Instance>,
+    /// What the server said about itself, at its last connection.
+    pub(crate) known: ArcSwapOption<Negotiated>,
+    pub(crate) catalog: ArcSwap<Catalog>,
+    pub(crate) state: ArcSwap<State>,
+    /// Fires when the mount is taken out of the tree.
+    pub(crate) gone: CancellationToken,
+    pub(crate) metrics: Arc<MountMetrics>,
+    /// Wakes the supervisor: something is to be fetched or tried.
+    pub(crate) wake: Notify,
+    pub(crate) permits: Arc<Semaphore>,
+    pub(crate) restarts: AtomicU64,
+    pub(crate) in_flight: AtomicUsize,
+    seen_to_ask: AtomicBool,
+    inner: Mutex<Changing>,
+}
+
+#[derive(Default)]
+struct Changing {
+    dirty: BTreeSet<Kind>,
+    /// URIs somebody subscribes to, and how many do.
+    subscriptions: BTreeMap<String, usize>,
+    subscriptions_changed: bool,
+    reconnect: bool,
+    /// Connections of single sessions, by session id.
+    own: HashMap<Arc<str>, Arc<Instance>>,
+    /// Connections that no call uses at present.
+    leases: Vec<Arc<Instance>>,
+}
+
+impl std::fmt::Debug for Mount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Mount({})", self.config.name)
+    }
+}
+
+/// A connection for one call.
+pub(crate) struct Lease {
+    pub(crate) instance: Arc<Instance>,
+    give_back: Option<Arc<Mount>>,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(mount) = self.give_back.take() {
+            mount.lock().leases.push(Arc::clone(&self.instance));
+        }
+    }
+}
+
+impl Mount {
+    pub(crate) fn new(config: Arc<resolved::Mount>, gateway: Arc<Inner>, oauth: Option<Arc<OAuthClient>>) -> Arc<Self> {
+        let permits = gateway.limits().calls_per_mount;
+        let metrics = gateway.metrics.mount(config.name.as_str());
+        Arc::new(Self {
+            config,
+            gateway,
+            stderr: Arc::new(Stderr::new()),
+            oauth,
+            shared: ArcSwapOption::empty(),
+            known: ArcSwapOption::empty(),
+            catalog: ArcSwap::default(),
+            state: ArcSwap::from_pointee(State { phase: Phase::Starting, since: SystemTime::now(), next_try: None, error: None }),
+            gone: CancellationToken::new(),
+            metrics,
+            wake: Notify::new(),
+            permits: Arc::new(Semaphore::new(permits)),
+            restarts: AtomicU64::new(0),
+            in_flight: AtomicUsize::new(0),
+            seen_to_ask: AtomicBool::new(false),
+            inner: Mutex::default(),
+        })
+    }
+
+    /// The connection a call of `caller` goes over.
+    pub(crate) async fn lease(self: &Arc<Self>, caller: &Caller) -> Result<Lease, UpstreamError> {
+        let shared = self.shared.load_full().ok_or_else(|| UpstreamError::Unreachable(self.trouble()))?;
+        if shared.era() == Era::Stateless || !self.wants_own(caller) {
+            return Ok(Lease { instance: shared, give_back: None });
+        }
+        if let Some(session) = &caller.session {
+            return Ok(Lease { instance: self.own(session).await?, give_back: None });
+        }
+        let idle = self.lock().leases.pop();
+        let instance = match idle {
+            Some(instance) => instance,
+            None => connect::connect(self, Owner::Shared, connect::identity(connect::SHARED_CAPABILITIES)).await?,
+        };
+        let keep = self.lock().leases.len() < MOST_LEASES;
+        Ok(Lease { instance, give_back: keep.then(|| Arc::clone(self)) })
+    }
+
+    /// The connection of one session alone, opened when it is first needed.
+    async fn own(self: &Arc<Self>, session: &Arc<Session>) -> Result<Arc<Instance>, UpstreamError> {
+        if let Some(instance) = self.lock().own.get(&session.id) {
+            return Ok(Arc::clone(instance));
+        }
+        let identity = Identity { info: session.opening.info.clone(), capabilities: session.opening.capabilities.clone() };
+        let instance = connect::connect(self, Owner::Session(Arc::downgrade(session)), identity).await?;
+        let kept = Arc::clone(self.lock().own.entry(Arc::clone(&session.id)).or_insert_with(|| Arc::clone(&instance)));
+        if Arc::ptr_eq(&kept, &instance) {
+            let (mount, session, instance) = (Arc::clone(self), Arc::clone(session), Arc::clone(&instance));
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = session.over.cancelled() => {}
+                    () = mount.gone.cancelled() => {}
+                    () = instance.lost() => {}
+                }
+                mount.lock().own.remove(&session.id);
+                instance.close().await;
+            });
+        } else {
+            instance.close().await;
+        }
+        Ok(kept)
+    }
+
+    /// The server has forgotten a connection's session: it is not used again.
+    pub(crate) fn forget(&self, instance: &Arc<Instance>) {
+        let mut inner = self.lock();
+        inner.own.retain(|_, i| !Arc::ptr_eq(i, instance));
+        inner.leases.retain(|i| !Arc::ptr_eq(i, instance));
+        if self.shared.load().as_ref().is_some_and(|s| Arc::ptr_eq(s, instance)) {
+            inner.reconnect = true;
+            self.wake.notify_one();
+        }
+    }
+
+    /// Whether the shared connection is to be replaced; asked once.
+    pub(crate) fn take_reconnect(&self) -> bool {
+        std::mem::take(&mut self.lock().reconnect)
+    }
+
+    /// How the process ended, if it is one.
+    pub(crate) fn last_words(&self) -> String {
+        match self.shared.load().as_deref() {
+            Some(Instance { wire: super::Wire::Pipe(pipe), .. }) => pipe.why(),
+            _ => "the connection was closed".into(),
+        }
+    }
+
+    /// The server asked something outside the stream of any call.
+    pub(crate) fn saw_question(&self) {
+        if !self.seen_to_ask.swap(true, Ordering::Relaxed) {
+            tracing::info!(mount = %self.config.name, "the server asks its clients; clients that can answer get a connection of their own");
+        }
+    }
+
+    fn wants_own(&self, caller: &Caller) -> bool {
+        match self.config.sharing {
+            Sharing::Always => false,
+            Sharing::Auto => self.seen_to_ask.load(Ordering::Relaxed) && caller.can_answer(),
+            Sharing::Never => true,
+        }
+    }
+
+    /// Takes what the server said outside of calls.
+    pub(crate) fn notified(&self, owner: &Owner, notification: &Notification, near: &[Arc<Back>]) {
+        match notification.method.as_str() {
+            "notifications/tools/list_changed" => self.dirty(&[Kind::Tools]),
+            "notifications/prompts/list_changed" => self.dirty(&[Kind::Prompts]),
+            "notifications/resources/list_changed" => self.dirty(&[Kind::Resources, Kind::Templates]),
+            "notifications/resources/updated" => {
+                if let Some(uri) = Members::again(&notification.params).str("uri") {
+                    self.gateway.hub.updated(&self.config.name, &uri, notification);
+                }
+            }
+            "notifications/subscriptions/acknowledged" | "notifications/progress" => {}
+            method => match (owner, near) {
+                (_, [only]) => asks::pass_on(only, notification),
+                (Owner::Session(session), _) => {
+                    if let Some(session) = session.upgrade() {
+                        self.gateway.hub.to_session(&session, notification);
+                    }
+                }
+                (Owner::Shared, _) => {
+                    tracing::trace!(mount = %self.config.name, method, "broadcast");
+                    self.gateway.hub.broadcast(&self.config.name, notification, near);
+                }
+            },
+        }
+    }
+
+    /// Notes that lists must be fetched anew.
+    pub(crate) fn dirty(&self, kinds: &[Kind]) {
+        self.lock().dirty.extend(kinds);
+        self.wake.notify_one();
+    }
+
+    /// The lists to fetch anew, taken away.
+    pub(crate) fn take_dirty(&self) -> BTreeSet<Kind> {
+        std::mem::take(&mut self.lock().dirty)
+    }
+
+    /// Something came that is no message.
+    pub(crate) fn noise(&self, what: &str) {
+        self.stderr.push(&format!("[stdout, not MCP] {what}"));
+    }
+
+    /// Adds a subscriber to `uri`.
+    pub(crate) async fn subscribe(&self, uri: &str) -> Result<(), UpstreamError> {
+        let first = {
+            let mut inner = self.lock();
+            let count = inner.subscriptions.entry(uri.to_owned()).or_insert(0);
+            *count += 1;
+            *count == 1
+        };
+        if first { self.subscription(uri, "resources/subscribe").await } else { Ok(()) }
+    }
+
+    /// Takes a subscriber from `uri`.
+    pub(crate) async fn unsubscribe(&self, uri: &str) -> Result<(), UpstreamError> {
+        let last = {
+            let mut inner = self.lock();
+            let Some(count) = inner.subscriptions.get_mut(uri) else { return Ok(()) };
+            *count -= 1;
+            let last = *count == 0;
+            if last {
+                inner.subscriptions.remove(uri);
+            }
+            last
+        };
+        if last { self.subscription(uri, "resources/unsubscribe").await } else { Ok(()) }
+    }
+
+    /// Every URI somebody subscribes to.
+    pub(crate) fn subscriptions(&self) -> Vec<String> {
+        self.lock().subscriptions.keys().cloned().collect()
+    }
+
+    /// Whether the set of subscriptions changed since this was last asked.
+    pub(crate) fn take_subscriptions_changed(&self) -> bool {
+        std::mem::take(&mut self.lock().subscriptions_changed)
+    }
+
+    async fn subscription(&self, uri: &str, method: &str) -> Result<(), UpstreamError> {
+        let Some(instance) = self.shared.load_full() else { return Ok(()) };
+        if instance.era() == Era::Stateless {
+            self.lock().subscriptions_changed = true;
+            self.wake.notify_one();
+            return Ok(());
+        }
+        let params = Bytes::from(format!("{{\"uri\":{}}}", json::quote(uri)));
+        match instance.request(Outgoing::plain(method, params), None).await? {
+            envelope::Answer::Result(_) => Ok(()),
+            envelope::Answer::Error(error) => Err(UpstreamError::Malformed(String::from_utf8_lossy(&error).into_owned())),
+        }
+    }
+
+    /// Sets the state people see.
+    pub(crate) fn enter(&self, phase: Phase, error: Option<String>, next_try: Option<SystemTime>) {
+        let old = self.state.load();
+        let since = if old.phase == phase { old.since } else { SystemTime::now() };
+        self.state.store(Arc::new(State { phase, since, next_try, error }));
+        self.metrics.set_state(match phase {
+            Phase::Degraded => MountState::Degraded,
+            Phase::Failed => MountState::Failed,
+            Phase::Ready => MountState::Ready,
+            Phase::Starting => MountState::Starting,
+        });
+        self.gateway.changed.notify_waiters();
+    }
+
+    /// What is wrong, in a sentence, with the last words of the process.
+    pub(crate) fn trouble(&self) -> String {
+        let state = self.state.load();
+        match (&state.error, state.phase) {
+            (Some(error), _) => error.clone(),
+            (None, Phase::Starting) => "it is still starting".into(),
+            (None, _) => "it is not connected".into(),
+        }
+    }
+
+    /// Waits until it is neither starting nor without the connection it had, or `longest` has passed.
+    pub(crate) async fn settle(&self, longest: Duration) {
+        let settled = async {
+            loop {
+                let changed = self.gateway.changed.notified();
+                tokio::pin!(changed);
+                changed.as_mut().enable();
+                let reconnecting = self.lock().reconnect;
+                if !reconnecting && (self.shared.load().is_some() || !matches!(self.state.load().phase, Phase::Starting | Phase::Degraded))
+                {
+                    return;
+                }
+                changed.await;
+            }
+        };
+        drop(tokio::time::timeout(longest, settled).await);
+    }
+
+    /// Waits until no call is in flight, or `longest` has passed.
+    pub(crate) async fn drain(&self, longest: Duration) {
+        let until = tokio::time::Instant::now() + longest;
+        while self.in_flight.load(Ordering::Relaxed) > 0 && tokio::time::Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// What the server said about itself, at its last connection.
+    pub(crate) fn negotiated(&self) -> Option<Arc<Negotiated>> {
+        self.known.load_full()
+    }
+
+    /// The connection of one session alone, if it has one.
+    pub(crate) fn own_of(&self, session: &Session) -> Option<Arc<Instance>> {
+        self.lock().own.get(&session.id).cloned()
+    }
+
+    /// Ends every connection.
+    pub(crate) async fn close(&self) {
+        self.gone.cancel();
+        let instances: Vec<_> = {
+            let mut inner = self.lock();
+            let own: Vec<_> = inner.own.drain().map(|(_, i)| i).collect();
+            own.into_iter().chain(inner.leases.drain(..)).chain(self.shared.swap(None)).collect()
+        };
+        futures_util::future::join_all(instances.iter().map(|i| i.close())).await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Changing> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

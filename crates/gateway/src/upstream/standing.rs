@@ -1,0 +1,80 @@
+//! The stream that stands open for what a server says outside of calls: GET in the initialize era, `subscriptions/listen` in the other.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use mcp_proto::envelope::Message;
+use mcp_proto::json::{self, Duplicates};
+use mcp_proto::sse::Decoder;
+
+use super::http::HttpWire;
+use super::pool::Reply;
+use super::{Instance, Outgoing, UpstreamError};
+
+/// Keeps the GET stream of an initialize-era session open for as long as the wire is. Servers need not offer one.
+pub(crate) async fn keep_get(wire: Arc<HttpWire>) {
+    let mut last_id: Option<String> = None;
+    let mut failures = 0u32;
+    loop {
+        let mut retry = Duration::from_secs(1);
+        match wire.get(last_id.as_deref()).await {
+            Ok(response) => {
+                failures = 0;
+                read(&wire, response.into_body(), &mut last_id, &mut retry).await;
+            }
+            Err(UpstreamError::Refused { status: 400..=499, .. } | UpstreamError::SignIn(_)) => return,
+            Err(_) => failures += 1,
+        }
+        let wait = retry.max(Duration::from_millis(200 << failures.min(7)));
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = wire.closed.cancelled() => return,
+        }
+    }
+}
+
+async fn read(wire: &Arc<HttpWire>, mut body: Reply, last_id: &mut Option<String>, retry: &mut Duration) {
+    let mut decoder = Decoder::new(wire.limit);
+    loop {
+        let frame = tokio::select! {
+            frame = body.frame() => frame,
+            () = wire.closed.cancelled() => return,
+        };
+        let Some(Ok(frame)) = frame else { return };
+        let Ok(data) = frame.into_data() else { continue };
+        decoder.handle_bytes(&data);
+        while let Ok(Some(event)) = decoder.poll_event() {
+            if event.id.is_some() {
+                *last_id = event.id;
+            }
+            if let Some(ms) = event.retry {
+                *retry = Duration::from_millis(ms.min(60_000));
+            }
+            match Message::parse(&event.data, Duplicates::RefuseTop) {
+                Ok(Message::Notification(n)) => wire.inbox.notified(&n, &[]),
+                Ok(Message::Request(r)) => wire.answer_question(r, None),
+                Ok(Message::Response(_)) | Err(_) => {}
+            }
+        }
+    }
+}
+
+/// Listens for list changes and for updates of `uris` until the stream ends. Messages go to the instance's inbox.
+pub(crate) async fn listen(instance: &Instance, uris: &[String]) -> Result<(), UpstreamError> {
+    let capability = |name: &str| mcp_proto::era::declares(&instance.negotiated.capabilities, name);
+    let mut wanted: Vec<String> = Vec::new();
+    for (name, flag) in [("tools", "toolsListChanged"), ("prompts", "promptsListChanged"), ("resources", "resourcesListChanged")] {
+        if capability(name) {
+            wanted.push(format!("\"{flag}\":true"));
+        }
+    }
+    if !uris.is_empty() {
+        let quoted: Vec<String> = uris.iter().map(|u| json::quote(u)).collect();
+        wanted.push(format!("\"resourceSubscriptions\":[{}]", quoted.join(",")));
+    }
+    let meta = mcp_proto::client::stateless_meta(&super::connect::identity(super::connect::SHARED_CAPABILITIES));
+    let params = format!("{{\"notifications\":{{{}}},\"_meta\":{meta}}}", wanted.join(","));
+    instance.request(Outgoing::plain("subscriptions/listen", Bytes::from(params)), None).await.map(drop)
+}

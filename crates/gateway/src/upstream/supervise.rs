@@ -1,0 +1,246 @@
+//! Keeps one mount alive: connects, fetches what it lists, follows its changes, and begins again when it breaks.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use banyan_model::Era;
+use bytes::Bytes;
+use mcp_proto::catalog::{Kind, Page, list_params};
+use mcp_proto::client::stateless_meta;
+use mcp_proto::envelope::Answer;
+use mcp_proto::era;
+use mcp_proto::splice::{self, Change};
+use tokio::task::JoinHandle;
+
+use super::connect::{self, SHARED_CAPABILITIES};
+use super::mount::{Mount, Phase};
+use super::{Instance, Outgoing, Owner, UpstreamError, standing};
+use crate::catalog::Catalog;
+
+/// Waits between tries, doubled each time.
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// A connection that held this long was a good one.
+const HELD: Duration = Duration::from_secs(10);
+/// How long tools of a broken mount stay listed.
+const LISTED_FOR: Duration = Duration::from_secs(300);
+/// More pages than this are no list.
+const MOST_PAGES: usize = 10_000;
+
+/// Runs until the mount is taken out of the tree.
+pub(crate) async fn supervise(mount: Arc<Mount>) {
+    let mut failures = 0u32;
+    let mut last_ready: Option<Instant> = None;
+    loop {
+        let outcome = tokio::select! {
+            outcome = live(&mount, &mut last_ready) => outcome,
+            () = mount.gone.cancelled() => return,
+        };
+        let held = last_ready.is_some_and(|since| since.elapsed() > HELD && mount.state.load().phase == Phase::Ready);
+        failures = if held { 0 } else { failures + 1 };
+        if let Some(old) = mount.shared.swap(None) {
+            old.close().await;
+        }
+        let wait = backoff(failures, &mount);
+        fall(&mount, &outcome, wait, last_ready);
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = mount.gone.cancelled() => return,
+        }
+        mount.restarts.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        mount.metrics.restarted();
+    }
+}
+
+/// One life of a connection; says why it ended.
+async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamError {
+    let instance = match connect::connect(mount, Owner::Shared, connect::identity(SHARED_CAPABILITIES)).await {
+        Ok(instance) => instance,
+        Err(e) => return e,
+    };
+    mount.take_dirty();
+    let catalog = match fetch(mount, &instance, &Catalog::default(), &Kind::ALL).await {
+        Ok(catalog) => catalog,
+        Err(e) => {
+            instance.close().await;
+            return e;
+        }
+    };
+    mount.known.store(Some(Arc::new(instance.negotiated.clone())));
+    mount.shared.store(Some(Arc::clone(&instance)));
+    mount.metrics.set_tools(catalog.tools.len());
+    mount.catalog.store(Arc::new(catalog));
+    *last_ready = Some(Instant::now());
+    mount.enter(Phase::Ready, None, None);
+    mount.gateway.publish(&mount.config.name, &Kind::ALL);
+    subscribe_again(mount, &instance).await;
+    let mut listening = listen(mount, &instance);
+    let why = follow(mount, &instance, &mut listening).await;
+    if let Some(task) = listening {
+        task.abort();
+    }
+    why
+}
+
+/// Follows changes of the lists until the connection is gone.
+async fn follow(mount: &Arc<Mount>, instance: &Arc<Instance>, listening: &mut Option<JoinHandle<()>>) -> UpstreamError {
+    loop {
+        tokio::select! {
+            () = instance.lost() => return UpstreamError::Lost(mount.last_words()),
+            () = mount.wake.notified() => {}
+        }
+        if mount.take_subscriptions_changed() {
+            if let Some(task) = listening.take() {
+                task.abort();
+            }
+            *listening = listen(mount, instance);
+        }
+        if mount.take_reconnect() {
+            return UpstreamError::Lost("its session was lost".into());
+        }
+        let kinds: Vec<Kind> = mount.take_dirty().into_iter().collect();
+        if kinds.is_empty() {
+            continue;
+        }
+        let old = mount.catalog.load_full();
+        match fetch(mount, instance, &old, &kinds).await {
+            Ok(new) if new != *old => {
+                mount.catalog.store(Arc::new(new));
+                mount.gateway.publish(&mount.config.name, &kinds);
+            }
+            Ok(_) => {}
+            Err(e) => return e,
+        }
+    }
+}
+
+/// Fetches `kinds` anew; the other lists are those of `old`.
+async fn fetch(mount: &Mount, instance: &Instance, old: &Catalog, kinds: &[Kind]) -> Result<Catalog, UpstreamError> {
+    let mut catalog = old.clone();
+    catalog.notes.clear();
+    for kind in kinds {
+        if !era::declares(&instance.negotiated.capabilities, kind.capability()) {
+            catalog.set(*kind, Vec::new(), &mount.config, instance);
+            continue;
+        }
+        match tokio::time::timeout(mount.config.start_timeout, list(mount, instance, *kind)).await {
+            Ok(Ok((entries, notes))) => {
+                catalog.notes.extend(notes);
+                catalog.set(*kind, entries, &mount.config, instance);
+            }
+            Ok(Err(Listing::Refused(why))) => catalog.notes.push(format!("{} failed: {why}", kind.method())),
+            Ok(Err(Listing::Broken(e))) => return Err(e),
+            Err(_) => return Err(UpstreamError::Silent(mount.config.start_timeout)),
+        }
+    }
+    Ok(catalog)
+}
+
+enum Listing {
+    Broken(UpstreamError),
+    Refused(String),
+}
+
+async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<(Vec<mcp_proto::catalog::Entry>, Vec<String>), Listing> {
+    let most = mount.gateway.limits().tools_per_mount;
+    let (mut entries, mut notes, mut cursors) = (Vec::new(), Vec::new(), BTreeSet::new());
+    let mut cursor: Option<String> = None;
+    for _ in 0..MOST_PAGES {
+        let mut params = list_params(cursor.as_deref());
+        if instance.era() == Era::Stateless {
+            let meta = stateless_meta(&connect::identity(SHARED_CAPABILITIES));
+            params = Bytes::from(splice::edit(&params, &[("_meta", Change::Set(meta.as_bytes()))]));
+        }
+        let answer = instance.request(Outgoing::plain(kind.method(), params), None).await.map_err(Listing::Broken)?;
+        let result = match answer {
+            Answer::Result(result) => result,
+            Answer::Error(error) => return Err(Listing::Refused(String::from_utf8_lossy(&error).chars().take(300).collect())),
+        };
+        let page = Page::parse(kind, &result).ok_or_else(|| Listing::Refused("its result is no list".into()))?;
+        if page.unreadable > 0 {
+            notes.push(format!("{} entries of {} can't be read and are left out", page.unreadable, kind.method()));
+        }
+        entries.extend(page.entries);
+        if entries.len() > most {
+            notes.push(format!("{} lists more than {most} entries; the rest is left out (limits.tools_per_mount)", kind.method()));
+            entries.truncate(most);
+            break;
+        }
+        match page.next {
+            Some(next) if cursors.insert(next.clone()) => cursor = Some(next),
+            Some(_) => {
+                notes.push(format!("{} gives the same cursor twice; the rest is left out", kind.method()));
+                break;
+            }
+            None => break,
+        }
+    }
+    Ok((entries, notes))
+}
+
+/// A new connection knows nothing of what was subscribed on the one before.
+async fn subscribe_again(mount: &Arc<Mount>, instance: &Arc<Instance>) {
+    if instance.era() == Era::Stateless {
+        return;
+    }
+    for uri in mount.subscriptions() {
+        let params = Bytes::from(format!("{{\"uri\":{}}}", mcp_proto::json::quote(&uri)));
+        if let Err(e) = instance.request(Outgoing::plain("resources/subscribe", params), None).await {
+            tracing::warn!(mount = %mount.config.name, uri, error = %e, "a subscription could not be made again");
+        }
+    }
+}
+
+/// Stateless servers tell of changes only on a stream that is asked for.
+fn listen(mount: &Arc<Mount>, instance: &Arc<Instance>) -> Option<JoinHandle<()>> {
+    if instance.era() == Era::Initialize {
+        return None;
+    }
+    let (mount, instance) = (Arc::clone(mount), Arc::clone(instance));
+    Some(tokio::spawn(async move {
+        let mut wait = FIRST_WAIT;
+        loop {
+            let began = Instant::now();
+            let uris = mount.subscriptions();
+            match standing::listen(&instance, &uris).await {
+                Err(UpstreamError::Refused { .. } | UpstreamError::SignIn(_)) => return,
+                Ok(()) | Err(_) => {}
+            }
+            wait = if began.elapsed() > HELD { FIRST_WAIT } else { (wait * 2).min(LONGEST_WAIT) };
+            tokio::time::sleep(wait).await;
+            // What changed while nobody listened is found by looking.
+            mount.dirty(&Kind::ALL);
+        }
+    }))
+}
+
+fn fall(mount: &Arc<Mount>, why: &UpstreamError, wait: Duration, last_ready: Option<Instant>) {
+    let next = SystemTime::now() + wait;
+    let listed = last_ready.is_some_and(|since| since.elapsed() < LISTED_FOR || mount.state.load().phase == Phase::Ready);
+    let phase = if listed { Phase::Degraded } else { Phase::Failed };
+    let text = explain(mount, why);
+    tracing::warn!(mount = %mount.config.name, error = %text, retry_in = ?wait, "the server is not available");
+    mount.enter(phase, Some(text), Some(next));
+    if phase == Phase::Failed && !mount.catalog.load().is_empty() {
+        mount.catalog.store(Arc::default());
+        mount.gateway.publish(&mount.config.name, &Kind::ALL);
+    }
+}
+
+/// The reason, with what the process said last.
+fn explain(mount: &Mount, why: &UpstreamError) -> String {
+    let lines = mount.stderr.lines();
+    let last: Vec<&str> = lines.iter().rev().take(3).rev().map(String::as_str).collect();
+    if last.is_empty() { why.to_string() } else { format!("{why}; its last words: {}", last.join(" | ")) }
+}
+
+/// Doubles, with a spread by name so that many mounts of one broken host do not come back together.
+fn backoff(failures: u32, mount: &Mount) -> Duration {
+    if failures == 0 {
+        return FIRST_WAIT;
+    }
+    let base = FIRST_WAIT.saturating_mul(1 << failures.min(9)).min(LONGEST_WAIT);
+    let spread = mount.config.name.as_str().bytes().fold(0u32, |a, b| a.wrapping_mul(31).wrapping_add(u32::from(b))) % 25;
+    base + base * spread / 100
+}

@@ -1,0 +1,144 @@
+//! What one kind of client is shown: names as it takes them, lists ready to send, and the way back from a name to its owner.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use banyan_model::Segment;
+use bytes::Bytes;
+use mcp_proto::catalog::{Entry, Kind};
+use mcp_proto::projection::{self, Projection, Style};
+use mcp_proto::resource_index::{Listed, ResourceIndex};
+
+use crate::call::caller::ViewKey;
+use crate::catalog::{Catalog, Offer, allowed};
+use crate::config::resolved::{Profile, Search};
+use crate::tree::{Branch, Tree};
+
+/// Lists longer than this are cut into pages. Clients that look at the first page only are common.
+pub(crate) const PAGE: usize = 20_000;
+
+/// A view.
+pub(crate) struct View {
+    pub(crate) tools: Names,
+    pub(crate) prompts: Names,
+    pub(crate) resources: ResourceIndex,
+    /// The places of the mounts it covers.
+    pub(crate) mounts: Vec<usize>,
+    lists: HashMap<Kind, Vec<Bytes>>,
+    /// Whether search, describe and call stand in for the tools.
+    pub(crate) searched: bool,
+    pub(crate) index: OnceLock<crate::search::Index>,
+}
+
+/// Shown names of one kind, and whose they are.
+pub(crate) struct Names {
+    pub(crate) projection: Projection,
+    /// For each entry of the projection: the branch, and the place in its catalog.
+    owners: Vec<(usize, usize)>,
+}
+
+impl Names {
+    /// The branch and the place in its catalog of what is shown as `name`.
+    pub(crate) fn find(&self, name: &str) -> Option<(usize, usize)> {
+        self.projection.find(name).and_then(|i| self.owners.get(i)).copied()
+    }
+
+    /// Every shown name with its branch and place.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Arc<str>, (usize, usize))> {
+        self.owners.iter().enumerate().filter_map(|(i, owner)| Some((self.projection.shown(i)?, *owner)))
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.owners.len()
+    }
+}
+
+impl View {
+    /// Makes what `key` shows of `tree`.
+    pub(crate) fn build(tree: &Tree, key: &ViewKey) -> Self {
+        let profile = tree.profile(&key.profile).map(|p| &**p);
+        let style = if key.dotted { Style::Dotted } else { Style::Safe };
+        let branches: Vec<(usize, &Branch)> = tree.within(key.mount.as_ref()).collect();
+        let prefixed = key.mount.is_none();
+        let tools = names(&branches, profile, style, prefixed, |c| &c.tools);
+        let prompts = names(&branches, None, style, prefixed, |c| &c.prompts);
+        let resources = ResourceIndex::build(&branches.iter().map(|(_, b)| listed(b)).collect::<Vec<_>>());
+        let searched = match profile.map_or(Search::Above(SEARCH_ABOVE), |p| p.search) {
+            Search::Above(most) => tools.len() > most,
+            Search::Always => true,
+            Search::Never => false,
+        };
+        let mut lists = HashMap::new();
+        let offers = |names: &Names, kind, of: fn(&Catalog) -> &Vec<Offer>| -> Vec<Bytes> {
+            names
+                .iter()
+                .filter_map(|(shown, (b, i))| Some(of(&tree.branches.get(b)?.catalog).get(i)?.entry.shown_as(kind, shown)))
+                .collect()
+        };
+        let tool_list = if searched { crate::search::definitions() } else { offers(&tools, Kind::Tools, |c| &c.tools) };
+        lists.insert(Kind::Tools, pages(tool_list));
+        lists.insert(Kind::Prompts, pages(offers(&prompts, Kind::Prompts, |c| &c.prompts)));
+        lists.insert(Kind::Resources, pages(shown(&branches, Kind::Resources, &resources)));
+        lists.insert(Kind::Templates, pages(shown(&branches, Kind::Templates, &resources)));
+        let mounts = branches.iter().map(|(b, _)| *b).collect();
+        Self { tools, prompts, resources, mounts, lists, searched, index: OnceLock::new() }
+    }
+
+    /// One page of a list: the raw array, and whether another page follows. Pages are counted from 0.
+    pub(crate) fn page(&self, kind: Kind, page: usize) -> Option<(&Bytes, bool)> {
+        let pages = self.lists.get(&kind)?;
+        pages.get(page).map(|raw| (raw, page + 1 < pages.len()))
+    }
+}
+
+/// Without a profile, this many tools and more are searched rather than shown: no client is known to use so many well.
+pub(crate) const SEARCH_ABOVE: usize = 100_000;
+
+fn names(branches: &[(usize, &Branch)], profile: Option<&Profile>, style: Style, prefixed: bool, of: fn(&Catalog) -> &Vec<Offer>) -> Names {
+    let (mut entries, mut owners) = (Vec::new(), Vec::new());
+    for (b, branch) in branches {
+        let mount = &branch.mount.config.name;
+        for (i, offer) in of(&branch.catalog).iter().enumerate() {
+            let dotted = format!("{mount}.{}", offer.local);
+            if profile.is_some_and(|p| !allowed(&dotted, &p.include, &p.exclude)) {
+                continue;
+            }
+            let rename = profile.and_then(|p| p.rename.get(&dotted)).map(|n| Arc::from(n.as_str()));
+            entries.push(projection::Entry {
+                mount: prefixed.then(|| mount.clone()),
+                original: Arc::clone(&offer.name),
+                local: offer.local.clone(),
+                rename,
+            });
+            owners.push((*b, i));
+        }
+    }
+    Names { projection: Projection::build(style, entries), owners }
+}
+
+fn listed(branch: &Branch) -> Listed {
+    let keys = |entries: &[Entry]| entries.iter().map(|e| Arc::from(e.key.as_str())).collect();
+    Listed { mount: branch.mount.config.name.clone(), uris: keys(&branch.catalog.resources), templates: keys(&branch.catalog.templates) }
+}
+
+fn shown(branches: &[(usize, &Branch)], kind: Kind, index: &ResourceIndex) -> Vec<Bytes> {
+    let mut out = Vec::new();
+    for (_, branch) in branches {
+        let mount: &Segment = &branch.mount.config.name;
+        let entries = if kind == Kind::Resources { &branch.catalog.resources } else { &branch.catalog.templates };
+        for entry in entries {
+            let key = if kind == Kind::Resources { index.shown(mount, &entry.key) } else { index.shown_template(mount, &entry.key) };
+            out.extend(key.map(|k| entry.shown_as(kind, &k)));
+        }
+    }
+    out
+}
+
+/// Joins entries to raw arrays of at most [`PAGE`] entries; there is always a first page.
+fn pages(entries: Vec<Bytes>) -> Vec<Bytes> {
+    if entries.is_empty() {
+        return vec![Bytes::from_static(b"[]")];
+    }
+    entries.chunks(PAGE).map(|chunk| Bytes::from([&b"["[..], &chunk.join(&b','), b"]"].concat())).collect()
+}
