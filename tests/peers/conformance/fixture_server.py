@@ -331,6 +331,30 @@ class Server:
               execution={"taskSupport": "forbidden"}, **{"x-vendor": {"keep": True}})
         async def _(p, a): return Raw(FIDELITY % (',"resultType":"complete"' if p.modern else ""))
 
+        @tool("fx_touch", "Says that a resource was updated, to those who subscribed to it", obj({"uri": {"type": "string"}}, ["uri"]))
+        async def _(p, a):
+            await self.broadcast("notifications/resources/updated", {"uri": a["uri"]}, "resourceSubscriptions")
+            return text("touched")
+
+        @tool("fx_elicit_url", "Asks the client's user to visit a URL")
+        async def _(p, a):
+            if not p.modern and "url" not in (p.caps.get("elicitation") or {}):
+                raise Rpc(-32600, "client does not support elicitation by URL")
+            r = await p.client({"method": "elicitation/create", "params": {
+                "mode": "url", "message": "Please sign in", "url": "https://example.com/sign-in",
+                **({} if p.modern else {"elicitationId": "fx-1"})}}, "elicitation")
+            return text("url elicitation: " + str(r.get("action")))
+
+        @tool("fx_url_required", "Fails until a URL was visited (2025-11-25)")
+        async def _(p, a):
+            raise Rpc(-32042, "sign in first", {"elicitations": [{
+                "mode": "url", "elicitationId": "fx-2", "url": "https://example.com/sign-in", "message": "Please sign in"}]})
+
+        @tool("fx_roots", "Asks the client for its roots")
+        async def _(p, a):
+            r = await p.client(ROOTS, "roots")
+            return text("roots: " + ", ".join(x.get("uri", "") for x in r.get("roots", [])))
+
         @tool("fx_caps", "Returns what this upstream was told about its client")
         async def _(p, a):
             return {**text("caps"), "structuredContent": {"capabilities": p.caps, "clientInfo": p.info, "meta": p.meta, "era": "modern" if p.modern else "legacy"}}
@@ -466,7 +490,11 @@ class Server:
                     raise Rpc(-32602, "bad level")
                 p.set_level(params["level"])
                 return {}
-            if method in ("resources/subscribe", "resources/unsubscribe"):
+            if method == "resources/subscribe":
+                p.s.subs.add(params.get("uri"))
+                return {}
+            if method == "resources/unsubscribe":
+                p.s.subs.discard(params.get("uri"))
                 return {}
         raise Rpc(-32601, f"Method not found: {method}", status=404 if p.modern else 200)
 
@@ -536,9 +564,15 @@ class NeedInput(Exception):
 
 class Session:
     def __init__(self):
-        self.id, self.caps, self.info, self.level = uuid.uuid4().hex, {}, None, "debug"
+        self.id, self.caps, self.info, self.level, self.subs = uuid.uuid4().hex, {}, None, "debug", set()
         self.pending, self.tasks, self.streams, self.get = {}, {}, {}, None
         self.version = None
+
+
+def wanted(want, kind, params):
+    """Whether a `subscriptions/listen` filter asks for a notification."""
+    v = want.get(kind)
+    return params.get("uri") in v if isinstance(v, list) else bool(v)
 
 
 def envelope(mid, r):
@@ -597,10 +631,10 @@ async def run_stdio(srv):
             sys.stdout.flush()
 
     async def listener(method, params, kind):
-        if s.version:
+        if s.version and (kind != "resourceSubscriptions" or params["uri"] in s.subs):
             await put({"jsonrpc": "2.0", "method": method, "params": params})
         for sid, want in list(subs.items()):
-            if want.get(kind):
+            if wanted(want, kind, params):
                 await put({"jsonrpc": "2.0", "method": method, "params": {**params, "_meta": {NS + "subscriptionId": sid}}})
     srv.listeners.add(listener)
 
@@ -751,7 +785,7 @@ def make_app(srv):
             tag = {NS + "subscriptionId": mid}
 
             async def listener(m, p, kind):
-                if want.get(kind):
+                if wanted(want, kind, p):
                     await st({"jsonrpc": "2.0", "method": m, "params": {**p, "_meta": tag}})
             srv.listeners.add(listener)
             await st({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": {"_meta": tag, "notifications": want}})
@@ -817,7 +851,7 @@ def make_app(srv):
             srv.sessions[s.id] = s
 
             async def listener(m, p, kind):
-                if s.get:
+                if s.get and (kind != "resourceSubscriptions" or p["uri"] in s.subs):
                     await s.get({"jsonrpc": "2.0", "method": m, "params": p})
             s.listener = listener
             srv.listeners.add(listener)
