@@ -29,13 +29,16 @@ const DOING: &[&str] =
 /// Drives everything in tests, so that no layer applies to it; nothing but a test may need it.
 const DEV_ONLY: &str = "sim";
 
+/// Programs that measure or test the binary from outside: they know no crate of ours.
+const OUTSIDE: &[&str] = &["bench"];
+
 fn layer(package: &Package) -> u8 {
     let found = LAYERS.iter().find(|(name, _)| *name == package.name);
     found.unwrap_or_else(|| panic!("crate `{}` has no layer: give it one in the design and in LAYERS", package.name)).1
 }
 
 fn layered(graph: &Graph) -> impl Iterator<Item = &Package> {
-    graph.members().filter(|p| p.name != DEV_ONLY)
+    graph.members().filter(|p| p.name != DEV_ONLY && !OUTSIDE.contains(&p.name.as_str()))
 }
 
 #[test]
@@ -68,6 +71,15 @@ fn crates_that_decide_reach_no_runtime_and_no_socket() {
                 reached.name
             );
         }
+    }
+}
+
+#[test]
+fn programs_outside_know_no_crate_of_ours() {
+    let graph = Graph::load();
+    for package in graph.members().filter(|p| OUTSIDE.contains(&p.name.as_str())) {
+        let ours: Vec<_> = package.dependencies.iter().map(|id| graph.package(id)).filter(|p| p.source.is_none()).collect();
+        assert!(ours.is_empty(), "`{}` looks from outside, and must not need `{}`", package.name, ours[0].name);
     }
 }
 
