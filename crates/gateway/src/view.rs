@@ -76,7 +76,12 @@ impl View {
                 .filter_map(|(shown, (b, i))| Some(of(&tree.branches.get(b)?.catalog).get(i)?.entry.shown_as(kind, shown)))
                 .collect()
         };
-        let tool_list = if searched { crate::search::definitions() } else { offers(&tools, Kind::Tools, |c| &c.tools) };
+        let servers: Vec<&str> = branches.iter().map(|(_, b)| b.mount.config.name.as_str()).collect();
+        let tool_list = if searched {
+            crate::search::tools::definitions(&servers).into()
+        } else {
+            offers(&tools, Kind::Tools, |c| &c.tools)
+        };
         lists.insert(Kind::Tools, pages(tool_list));
         lists.insert(Kind::Prompts, pages(offers(&prompts, Kind::Prompts, |c| &c.prompts)));
         lists.insert(Kind::Resources, pages(shown(&branches, Kind::Resources, &resources)));
