@@ -9,6 +9,7 @@ pub mod config;
 mod downstream;
 mod gateway;
 mod hub;
+pub mod import;
 mod random;
 pub mod search;
 pub mod telemetry;

@@ -44,3 +44,21 @@ pub(crate) fn address(text: &str, sources: &dyn secret::Sources) -> Result<Strin
     let address = reference.resolve(sources).map_err(|error| error.to_string())?;
     Ok(address.expose().to_owned())
 }
+
+/// Whether Banyan writes this header itself on every request to a server.
+pub(crate) fn is_own_header(name: &str) -> bool {
+    const OWN: [&str; 11] = [
+        "accept",
+        "connection",
+        "content-length",
+        "content-type",
+        "last-event-id",
+        "mcp-method",
+        "mcp-name",
+        "mcp-protocol-version",
+        "mcp-session-id",
+        "te",
+        "transfer-encoding",
+    ];
+    OWN.contains(&name.to_ascii_lowercase().as_str())
+}

@@ -13,21 +13,6 @@ use crate::config::resolved::{Mount, OAuth, Process, Remote, Sharing, Transport}
 use crate::config::secret::SecretRef;
 use crate::config::suggest;
 
-/// Headers that Banyan writes itself, in lower case.
-const OWN_HEADERS: [&str; 11] = [
-    "accept",
-    "connection",
-    "content-length",
-    "content-type",
-    "last-event-id",
-    "mcp-method",
-    "mcp-name",
-    "mcp-protocol-version",
-    "mcp-session-id",
-    "te",
-    "transfer-encoding",
-];
-
 impl Lowering<'_> {
     pub(super) fn mounts(&mut self, mounts: &BTreeMap<At<String>, file::Mount>) -> BTreeMap<Segment, Arc<Mount>> {
         let mut found = BTreeMap::new();
@@ -154,7 +139,7 @@ impl Lowering<'_> {
             let lower = name.get().to_ascii_lowercase();
             if http::HeaderName::from_bytes(lower.as_bytes()).is_err() {
                 self.flaws.push(Flaw::new(name.span(), format!("`{}` can't be the name of a header", name.get())));
-            } else if OWN_HEADERS.contains(&lower.as_str()) {
+            } else if crate::config::is_own_header(&lower) {
                 let flaw = Flaw::new(name.span(), format!("the header `{}` is written by Banyan itself", name.get()));
                 self.flaws.push(flaw.help("leave it out"));
             } else if found.keys().any(|other: &String| other.eq_ignore_ascii_case(&lower)) {

@@ -1,0 +1,11 @@
+//! Cursor's `mcp.json`, a person's own and a project's: `mcpServers`, with `${env:NAME}` in texts.
+
+use super::entry::Dialect;
+use super::reading::Reading;
+
+pub(super) fn read(reading: &mut Reading<'_>, text: &str) -> Result<(), String> {
+    let mut members = reading.json(text)?;
+    reading.servers("mcpServers", members.shift_remove("mcpServers"), Dialect::BRACES);
+    reading.rest("", &members);
+    Ok(())
+}

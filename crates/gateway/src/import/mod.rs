@@ -1,0 +1,101 @@
+//! The servers that people already have: what other clients' files say, as mounts; and those files pointed at Banyan.
+//!
+//! Every key that is not understood is reported. This module starts no server, asks no question and trusts nothing
+//! because a client did: what a file allows without asking is reported as a suggestion.
+
+use std::path::{Path, PathBuf};
+
+mod claude_code;
+mod claude_desktop;
+mod client;
+mod cline;
+mod codex;
+mod cursor;
+mod entry;
+mod found;
+mod gemini;
+mod generic;
+mod json;
+mod note;
+mod oauth;
+mod own;
+mod places;
+mod plain;
+mod reading;
+mod text;
+mod toml;
+mod vscode;
+mod windsurf;
+mod zed;
+
+pub use client::Client;
+pub use found::{Found, Origin, Server, SourceFile};
+pub use note::{Note, NoteKind};
+pub use places::{Places, Platform};
+pub use plain::{PlainSecret, SecretPlace};
+pub use text::Question;
+pub use toml::to_toml;
+
+use reading::Reading;
+
+/// The longest file that is read, in bytes. Claude Code's own grows with every project.
+const MAX_FILE: u64 = 64 << 20;
+
+/// Reads the files of all clients that are there. A file that can't be read is reported and left out.
+pub fn discover(places: &Places) -> Found {
+    let mut found = Found::default();
+    for client in Client::ALL {
+        for location in client.files(places) {
+            let Some(text) = read(&location.path).transpose() else { continue };
+            let mut reading = Reading::new(places, Some(client), &location);
+            match text.and_then(|text| (client.reader())(&mut reading, &text)) {
+                Ok(()) => found.take(reading),
+                Err(problem) => found.take_unreadable(reading, problem),
+            }
+        }
+    }
+    found
+}
+
+/// Reads one file: JSON with `mcpServers` (or the like), or Codex's TOML.
+pub fn from_file(path: &Path, places: &Places) -> Result<Found, ImportError> {
+    let failed = |problem| ImportError::Unreadable { path: path.to_owned(), problem };
+    let text = read(path).map_err(failed)?.ok_or_else(|| failed("there is no such file".into()))?;
+    let location = client::Location { path: path.to_owned(), project: None };
+    let mut reading = Reading::new(places, None, &location);
+    let is_toml = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
+    let reader = if is_toml { codex::read } else { generic::read };
+    reader(&mut reading, &text).map_err(failed)?;
+    let mut found = Found::default();
+    found.take(reading);
+    Ok(found)
+}
+
+/// Why a file that was named can't be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// It is missing, not text, not JSON, or holds no servers.
+    #[error("can't take servers from `{}`: {problem}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+/// The text of a file; `None` when it is not there.
+fn read(path: &Path) -> Result<Option<String>, String> {
+    match std::fs::metadata(path) {
+        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => return Ok(None),
+        Err(error) => return Err(error.to_string()),
+        Ok(file) if !file.is_file() => return Err("it is not a file".into()),
+        Ok(file) if file.len() > MAX_FILE => return Err("it is longer than 64 MiB".into()),
+        Ok(_) => {}
+    }
+    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    String::from_utf8(bytes).map(Some).map_err(|_| "it is not UTF-8 text".into())
+}
+
+#[cfg(test)]
+mod tests;
