@@ -27,6 +27,11 @@ def binary():
     return os.environ.get("BANYAN_BIN", str(target / "debug" / "banyan"))
 
 
+def beside(name):
+    """Another program of the workspace, built beside the binary under test."""
+    return str(Path(binary()).with_name(name))
+
+
 def free_port():
     """A loopback port that was free a moment ago."""
     with socket.socket() as s:

@@ -77,11 +77,8 @@ impl View {
                 .collect()
         };
         let servers: Vec<&str> = branches.iter().map(|(_, b)| b.mount.config.name.as_str()).collect();
-        let tool_list = if searched {
-            crate::search::tools::definitions(&servers).into()
-        } else {
-            offers(&tools, Kind::Tools, |c| &c.tools)
-        };
+        let tool_list =
+            if searched { crate::search::tools::definitions(&servers).into() } else { offers(&tools, Kind::Tools, |c| &c.tools) };
         lists.insert(Kind::Tools, pages(tool_list));
         lists.insert(Kind::Prompts, pages(offers(&prompts, Kind::Prompts, |c| &c.prompts)));
         lists.insert(Kind::Resources, pages(shown(&branches, Kind::Resources, &resources)));

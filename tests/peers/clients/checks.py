@@ -10,14 +10,14 @@ from pathlib import Path
 import install
 from clients import fidelity, inspector
 from conformance.server_scenarios import MOUNT, fixture
-from gateway import ROOT, Gateway, Home, binary
+from gateway import ROOT, Gateway, Home, beside, binary
 
 HERE = Path(__file__).resolve().parent
 AT_ONCE = 3
 LIMIT = 240
 CLIENTS = (("python 2.3", "auto"), ("python 2.3", "legacy"), ("python 2.3", "2026-07-28"), ("python 1.30", "legacy"),
            ("typescript 1.32", "legacy"), ("typescript 2.4", "auto"), ("typescript 2.4", "legacy"),
-           ("typescript 2.4", "2026-07-28"), ("rmcp 3.9", "auto"), ("rmcp 3.9", "legacy"))
+           ("typescript 2.4", "2026-07-28"), ("rmcp 3.9", "auto"), ("rmcp 3.9", "legacy"), ("rmcp 3.9", "2026-07-28"))
 # What the client talks to: an upstream of each era, one of each transport.
 UPSTREAMS = (("legacy", "stdio"), ("modern", "http"))
 CHECKS_IN_A_TOUR = 18
@@ -26,7 +26,7 @@ CHECKS_IN_A_TOUR = 18
 def command(client, mode):
     """How to start a client; the arguments `http URL` or `stdio PREFIX COMMAND...` follow."""
     if client == "rmcp 3.9":
-        return [str(Path(binary()).with_name("rmcp-peer")), mode]
+        return [beside("rmcp-peer"), mode]
     script, program = {
         "python 2.3": ("python_v2.py", install.venv_bin("modern")),
         "python 1.30": ("python_v1.py", install.venv_bin("legacy")),

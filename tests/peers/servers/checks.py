@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import install
-from gateway import Gateway, Process, free_port
+from gateway import Gateway, Process, beside, free_port
 from wire import Legacy, Modern
 
 PAGE = b"<html><body><article><h1>Banyan</h1><p>A fig whose branches take root.</p></article></body></html>"
@@ -66,9 +66,11 @@ def mounts(work, stack):
     commit = ["git", "-c", "user.name=peer", "-c", "user.email=peer@example.com", "commit", "-q", "--allow-empty", "-m", "Plant it"]
     subprocess.run(["git", "init", "-q", repository], check=True)
     subprocess.run(commit, cwd=repository, check=True)
-    everything, port, sse_port = node_server("everything"), free_port(), free_port()
+    everything, port, sse_port, rmcp_port = node_server("everything"), free_port(), free_port(), free_port()
     for kind, at in (("streamableHttp", port), ("sse", sse_port)):
         stack.enter_context(Process([node, everything, kind], env={"PORT": str(at)}, port=at))
+    rmcp = beside("rmcp-peer")
+    stack.enter_context(Process([rmcp, "serve", "http", str(rmcp_port)], port=rmcp_port))
     site = stack.enter_context(Site())
     servers = {
         "everything": {"command": node, "args": [everything, "stdio"]},
@@ -81,6 +83,8 @@ def mounts(work, stack):
         "git": {"command": modern("mcp-server-git"), "args": ["--repository", repository]},
         "fetch": {"command": modern("mcp-server-fetch"), "args": ["--allow-private-ips"]},
         "sqlite": {"command": install.venv_bin("legacy", "mcp-server-sqlite"), "args": ["--db-path", os.path.join(work, "a.db")]},
+        "rmcp": {"command": rmcp, "args": ["serve", "stdio"]},
+        "rmcp-http": {"type": "http", "url": f"http://localhost:{rmcp_port}/mcp"},
         # Not made for this release of its SDK: it dies at start with a traceback.
         "crash": {"command": modern("mcp-server-sqlite"), "args": ["--db-path", os.path.join(work, "b.db")]},
     }
@@ -88,6 +92,7 @@ def mounts(work, stack):
     tree = {"entities": [{"name": "Banyan", "entityType": "tree", "observations": ["grows"]}]}
     tokyo = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
     cases = [(mount, "get-sum", {"a": 2, "b": 3}, "The sum of 2 and 3 is 5.") for mount in servers if mount.startswith("everything")]
+    cases += [(mount, "add", {"a": 2, "b": 40}, "42") for mount in servers if mount.startswith("rmcp")]
     cases += [
         ("filesystem", "read_text_file", {"path": note}, "roots in the air"),
         ("memory", "create_entities", tree, ""),
