@@ -10,6 +10,7 @@ mod claude_desktop;
 mod client;
 mod cline;
 mod codex;
+pub mod connect;
 mod cursor;
 mod entry;
 mod found;
