@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::command::{call, check, completions, doctor, logs, man, names, schema, secret, status, token, tools, tree};
+use crate::command::{call, check, completions, doctor, logs, man, names, schema, secret, status, token, tools, tree, up};
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Tools(tools::Tools),
     /// Draw the tree of servers and tools
     Tree(tree::Tree),
+    /// Serve the gate over HTTP
+    Up(up::Up),
 }
 
 impl Command {
@@ -80,6 +82,7 @@ impl Command {
             Self::Token(command) => command.run(place, output),
             Self::Tools(command) => command.run(place, output),
             Self::Tree(command) => command.run(place, output),
+            Self::Up(command) => command.run(place, output),
         }
     }
 }

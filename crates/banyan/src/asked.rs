@@ -1,44 +1,93 @@
-//! Whom `tools`, `call`, `names` and `tree` ask: the running gate. Does not print.
+//! Whom `tools`, `call`, `names` and `tree` ask: the gate that runs, or one that is started for this question only.
+//! Does not print results.
+
+use std::time::Duration;
 
 use bytes::Bytes;
-use gateway::admin::client::AdminClient;
-use gateway::admin::shapes::{CallRequest, Status, Tools};
+use gateway::Gateway;
+use gateway::admin::client::{AdminClient, AdminError};
+use gateway::admin::shapes::{CallRequest, MountStatus, Tools};
+use gateway::config::secret::SystemSources;
 
 use crate::arguments::Place;
 use crate::failure::Failure;
-use crate::gate;
+use crate::output::{Look, Output};
+use crate::table::counted;
+use crate::{gate, places};
+
+/// How long servers of a gate of our own may take to start.
+const START: Duration = Duration::from_secs(60);
 
 /// Something that knows the tree.
 pub(crate) enum Asked {
+    /// A gate started for this question.
+    Own(Gateway),
     /// A gate that was running already.
     Running(AdminClient),
 }
 
+/// The tools as `client` is shown them, from whoever can be asked.
+pub(crate) async fn tools(place: &Place, client: Option<&str>, output: &Output) -> Result<Tools, Failure> {
+    let asked = Asked::find(place, output).await?;
+    let tools = asked.tools(client).await;
+    asked.end(output).await;
+    tools
+}
+
 impl Asked {
-    /// The running gate.
-    pub(crate) fn find(place: &Place) -> Result<Self, Failure> {
-        Ok(Self::Running(gate::needed(place)?))
+    /// The running gate; where there is none, the configuration is started.
+    pub(crate) async fn find(place: &Place, output: &Output) -> Result<Self, Failure> {
+        if let Some(gate) = gate::running(place)? {
+            return Ok(Self::Running(gate));
+        }
+        let nothing =
+            || Failure::NotFound("no gate is running, and there is no banyan.toml to start\n  start one with `banyan up`".to_owned());
+        let path = places::config_file(place.config.as_deref())?.ok_or_else(nothing)?;
+        let config = gateway::config::load(&path, &SystemSources)?;
+        let text =
+            format!("no gate is running: starting {} of {} for this question", counted(config.mounts.len(), "server"), path.display());
+        output.remark(&output.paint_remark(Look::Dim, &text));
+        let gate = Gateway::start(config, places::state_dir()?);
+        gate.settled(START).await;
+        Ok(Self::Own(gate))
     }
 
     /// The tools as `client` is shown them.
     pub(crate) async fn tools(&self, client: Option<&str>) -> Result<Tools, Failure> {
         let query: Vec<(&str, &str)> = client.iter().map(|c| ("client", *c)).collect();
         match self {
+            Self::Own(gate) => Ok(Tools { client: client.map(str::to_owned), tools: gate.tools(client) }),
             Self::Running(gate) => Ok(gate.get("/-/tools", &query).await?),
         }
     }
 
-    /// The servers.
-    pub(crate) async fn status(&self) -> Result<Status, Failure> {
+    /// The servers, and where the gate is; nowhere for one of our own.
+    pub(crate) async fn mounts(&self) -> Result<(Option<String>, Vec<MountStatus>), Failure> {
         match self {
-            Self::Running(gate) => Ok(gate.get("/-/status", &[]).await?),
+            Self::Own(gate) => Ok((None, gate.status())),
+            Self::Running(gate) => {
+                let status: gateway::admin::shapes::Status = gate.get("/-/status", &[]).await?;
+                Ok((Some(status.url), status.mounts))
+            }
         }
     }
 
     /// Calls a tool; its `result` as the server wrote it.
     pub(crate) async fn call(&self, request: &CallRequest) -> Result<Bytes, Failure> {
         match self {
+            Self::Own(gate) => Ok(gate.call_tool(request).await.map_err(AdminError::Refused)?.0),
             Self::Running(gate) => Ok(gate.post("/-/call", request).await?),
         }
+    }
+
+    /// Says which servers of a gate of our own did not start, and ends them all.
+    pub(crate) async fn end(self, output: &Output) {
+        let Self::Own(gate) = self else { return };
+        for mount in gate.status().iter().filter(|m| m.state != "ready") {
+            let why = mount.error.as_deref().unwrap_or("it is still starting");
+            let first = crate::table::first_line(why, 200);
+            output.remark(&format!("{} {} is {}: {first}", output.paint_remark(Look::Warn, "warning:"), mount.name, mount.state));
+        }
+        gate.shutdown().await;
     }
 }

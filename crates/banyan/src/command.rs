@@ -13,3 +13,4 @@ pub(crate) mod status;
 pub(crate) mod token;
 pub(crate) mod tools;
 pub(crate) mod tree;
+pub(crate) mod up;

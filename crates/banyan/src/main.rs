@@ -4,17 +4,25 @@ mod arguments;
 mod asked;
 mod call_arguments;
 mod command;
+mod consent;
 mod examine;
 mod failure;
 mod gate;
+mod listing;
+mod log;
+mod news;
 mod output;
 mod places;
+mod plan;
 mod port;
+mod printable;
 mod program;
 mod runtime;
+mod serve;
 mod similar;
 mod table;
 mod terminal;
+mod time;
 
 use std::process::ExitCode;
 

@@ -11,6 +11,11 @@ pub(crate) fn wait<F: Future>(work: F) -> Result<F::Output, Failure> {
     Ok(built(Builder::new_current_thread())?.block_on(work))
 }
 
+/// A runtime of as many threads as there are cores: for commands that serve.
+pub(crate) fn serving() -> Result<Runtime, Failure> {
+    built(Builder::new_multi_thread())
+}
+
 fn built(mut builder: Builder) -> Result<Runtime, Failure> {
     builder.enable_all().build().map_err(|e| Failure::Failed(format!("the asynchronous runtime can't be started: {e}")))
 }

@@ -46,6 +46,11 @@ pub(crate) fn short(count: usize) -> String {
     if tenths < 100 { format!("{}.{}{letter}", tenths / 10, tenths % 10) } else { format!("{}{letter}", tenths / 10) }
 }
 
+/// `1 server`, `2 servers`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// The first line of `text`, cut to `width` characters.
 pub(crate) fn first_line(text: &str, width: usize) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
@@ -81,6 +86,7 @@ mod tests {
     fn counts_and_times_are_short() {
         assert_eq!([0, 999, 1_000, 1_249, 34_567, 1_250_000].map(short), ["0", "999", "1.0k", "1.2k", "34k", "1.2M"]);
         assert_eq!([8, 200, 3600, 18_120, 273_600].map(duration), ["8s", "3m 20s", "1h", "5h 2m", "3d 4h"]);
+        assert_eq!((counted(1, "tool"), counted(0, "tool")), ("1 tool".into(), "0 tools".into()));
         assert_eq!(first_line("abc def\nghi", 5), "abc …");
     }
 }

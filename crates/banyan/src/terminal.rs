@@ -1,10 +1,26 @@
 //! Asks somebody at the terminal. Does not know what for.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, IsTerminal, Write};
 
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 use crate::failure::Failure;
+
+/// Whether somebody can be asked: both ends are a terminal.
+pub(crate) fn somebody_is_there() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks a question with yes as the answer to an empty line.
+pub(crate) fn agrees(question: &str) -> Result<bool, Failure> {
+    let answer = asked(&format!("{question} [Y/n] "))?;
+    Ok(answer.is_some_and(|a| matches!(a.trim().to_lowercase().as_str(), "" | "y" | "yes")))
+}
+
+/// Asks for a line.
+pub(crate) fn line(prompt: &str) -> Result<String, Failure> {
+    Ok(asked(prompt)?.unwrap_or_default())
+}
 
 /// Asks for a line that does not appear on the screen.
 pub(crate) fn hidden_line(prompt: &str) -> Result<String, Failure> {

@@ -16,6 +16,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use crate::admin::Access;
 use crate::call::back::{Back, Sink};
 use crate::call::caller::ViewKey;
 use crate::call::remember::{SeenUris, Tasks};
@@ -53,6 +54,7 @@ pub(crate) struct Inner {
     /// Wakes whoever waits for mounts to settle.
     pub(crate) changed: Notify,
     pub(crate) stop: CancellationToken,
+    pub(crate) admin: Access,
     publishing: Mutex<()>,
 }
 
@@ -61,14 +63,14 @@ pub(crate) struct Inner {
 pub struct Gateway(pub(crate) Arc<Inner>);
 
 /// What there is to say about one mount.
-#[derive(Debug, Clone, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct MountStatus {
     /// Its segment.
     pub name: String,
     /// Where it was configured.
     pub origin: String,
     /// `starting`, `ready`, `degraded` or `failed`.
-    pub state: &'static str,
+    pub state: String,
     /// Since when, in seconds since 1970.
     pub since: u64,
     /// When it is tried next, in seconds since 1970.
@@ -76,11 +78,11 @@ pub struct MountStatus {
     /// What is wrong.
     pub error: Option<String>,
     /// `initialize` or `stateless`.
-    pub era: Option<&'static str>,
+    pub era: Option<String>,
     /// The revision spoken.
     pub version: Option<String>,
     /// `stdio`, `http` or `sse`.
-    pub transport: &'static str,
+    pub transport: String,
     /// How many tools it offers.
     pub tools: usize,
     /// How many prompts.
@@ -96,7 +98,7 @@ pub struct MountStatus {
 }
 
 /// One tool as some client sees it.
-#[derive(Debug, Clone, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ToolRow {
     /// Its name in the tree.
     pub dotted: String,
@@ -136,6 +138,7 @@ impl Gateway {
             state_dir,
             changed: Notify::new(),
             stop: CancellationToken::new(),
+            admin: Access::default(),
             publishing: Mutex::new(()),
         });
         inner.mount(&config);
@@ -182,6 +185,11 @@ impl Gateway {
     pub async fn settled(&self, longest: Duration) -> bool {
         self.0.settled(longest).await;
         self.0.is_settled()
+    }
+
+    /// Waits until some mount's state or lists change. Changes between two calls are not seen.
+    pub async fn changed(&self) {
+        self.0.changed.notified().await;
     }
 
     /// What there is to say about every mount.
@@ -375,17 +383,19 @@ fn status(mount: &Arc<Mount>) -> MountStatus {
             Phase::Failed => "failed",
             Phase::Ready => "ready",
             Phase::Starting => "starting",
-        },
+        }
+        .to_owned(),
         since: seconds(state.since),
         next_try: state.next_try.map(seconds),
         error: state.error.clone(),
-        era: negotiated.as_ref().map(|n| if n.era == Era::Stateless { "stateless" } else { "initialize" }),
+        era: negotiated.as_ref().map(|n| if n.era == Era::Stateless { "stateless" } else { "initialize" }.to_owned()),
         version: negotiated.map(|n| n.version.clone()),
         transport: match &mount.config.transport {
             Transport::Http(_) => "http",
             Transport::Sse(_) => "sse",
             Transport::Stdio(_) => "stdio",
-        },
+        }
+        .to_owned(),
         tools: catalog.tools.len(),
         prompts: catalog.prompts.len(),
         resources: catalog.resources.len() + catalog.templates.len(),

@@ -9,6 +9,7 @@ use crate::arguments::Place;
 use crate::asked::Asked;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
+use crate::printable::{printable, printable_lines};
 use crate::similar::did_you_mean;
 use crate::{call_arguments, runtime};
 
@@ -29,7 +30,7 @@ impl Call {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let arguments = call_arguments::object(&self.arguments)?;
         let request = CallRequest { tool: self.tool.clone(), arguments };
-        let result = runtime::wait(self.ask(place, &request))??;
+        let result = runtime::wait(self.ask(place, &request, output))??;
         let value: Value = serde_json::from_slice(&result).map_err(|e| Failure::Failed(format!("the result is no JSON: {e}")))?;
         if output.wants_json() {
             output.raw(&[&result[..], b"\n"].concat())?;
@@ -44,14 +45,16 @@ impl Call {
         Ok(())
     }
 
-    async fn ask(&self, place: &Place, request: &CallRequest) -> Result<Bytes, Failure> {
-        let asked = Asked::find(place)?;
-        let answer = asked.call(request).await;
-        let Err(Failure::NotFound(text)) = answer else { return answer };
-        let tools = asked.tools(None).await?.tools;
-        let names = tools.iter().flat_map(|t| [t.dotted.as_str(), t.shown.as_str()]);
-        let hint = did_you_mean(&self.tool, names);
-        Err(Failure::NotFound(format!("{text}{hint}\n  `banyan tools` lists them")))
+    async fn ask(&self, place: &Place, request: &CallRequest, output: &Output) -> Result<Bytes, Failure> {
+        let asked = Asked::find(place, output).await?;
+        let mut answer = asked.call(request).await;
+        if let Err(Failure::NotFound(text)) = &answer {
+            let tools = asked.tools(None).await?.tools;
+            let hint = did_you_mean(&self.tool, tools.iter().flat_map(|t| [t.dotted.as_str(), t.shown.as_str()]));
+            answer = Err(Failure::NotFound(format!("{text}{hint}\n  `banyan tools` lists them")));
+        }
+        asked.end(output).await;
+        answer
     }
 }
 
@@ -69,17 +72,17 @@ fn shown(result: &Value, output: &Output) -> Vec<String> {
 fn piece(content: &Value, output: &Output) -> String {
     let text = |key: &str| content[key].as_str().unwrap_or_default();
     match text("type") {
-        "text" => text("text").to_owned(),
+        "text" => printable_lines(text("text")),
         "audio" | "image" => {
             let bytes = text("data").len() / 4 * 3;
-            output.paint(Look::Dim, &format!("[{}: {}, about {bytes} bytes; --json shows it]", text("type"), text("mimeType")))
+            output.paint(Look::Dim, &format!("[{}: {}, about {bytes} bytes; --json shows it]", text("type"), printable(text("mimeType"))))
         }
-        "resource_link" => output.paint(Look::Dim, &format!("[link: {}]", text("uri"))),
+        "resource_link" => output.paint(Look::Dim, &format!("[link: {}]", printable(text("uri")))),
         "resource" => {
             let resource = &content["resource"];
             let uri = resource["uri"].as_str().unwrap_or_default();
-            let head = output.paint(Look::Dim, &format!("[resource: {uri}]"));
-            resource["text"].as_str().map_or_else(|| head.clone(), |t| format!("{head}\n{t}"))
+            let head = output.paint(Look::Dim, &format!("[resource: {}]", printable(uri)));
+            resource["text"].as_str().map_or_else(|| head.clone(), |t| format!("{head}\n{}", printable_lines(t)))
         }
         _ => content.to_string(),
     }

@@ -12,6 +12,7 @@ use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::places;
+use crate::table::counted;
 
 /// Checks a configuration without starting anything.
 #[derive(Args)]
@@ -40,7 +41,7 @@ impl Check {
             Ok(config) => fine(&file, &config, output),
             Err(ConfigError::Invalid { problems, .. }) if output.wants_json() => {
                 output.json(&Report { file: &file, ok: false, problems: &problems, mounts: Vec::new() })?;
-                Err(Failure::Failed(counted(&file, problems.len())))
+                Err(Failure::Failed(summary(&file, problems.len())))
             }
             Err(error) => Err(error.into()),
         }
@@ -55,21 +56,21 @@ fn fine(file: &Path, config: &Config, output: &Output) -> Result<(), Failure> {
     let of = |remote: bool| config.mounts.values().filter(|m| matches!(m.transport, Transport::Stdio(_)) != remote).count();
     let (started, reached) = (of(false), of(true));
     output.line(&format!(
-        "{} is fine: {started} servers to start, {reached} to reach over HTTP, listens on {}",
+        "{} is fine: {} to start, {reached} to reach over HTTP, listens on {}",
         file.display(),
+        counted(started, "server"),
         config.listen
     ))
 }
 
-fn counted(file: &Path, problems: usize) -> String {
-    let s = if problems == 1 { "" } else { "s" };
-    format!("{problems} problem{s} in {}", file.display())
+fn summary(file: &Path, problems: usize) -> String {
+    format!("{} in {}", counted(problems, "problem"), file.display())
 }
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
         match &error {
-            ConfigError::Invalid { path, problems } => Self::Failed(format!("{}\n\n{error}", counted(path, problems.len()))),
+            ConfigError::Invalid { path, problems } => Self::Failed(format!("{}\n\n{error}", summary(path, problems.len()))),
             ConfigError::Read { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Self::NotFound(error.to_string()),
             ConfigError::Empty { .. } | ConfigError::Read { .. } => Self::Failed(error.to_string()),
         }

@@ -7,6 +7,7 @@ use gateway::admin::shapes::{LogLine, Status};
 use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::printable::printable;
 use crate::similar::did_you_mean;
 use crate::{gate, runtime};
 
@@ -48,6 +49,6 @@ impl Logs {
         }
         let line: LogLine =
             serde_json::from_slice(line).map_err(|e| Failure::Failed(format!("the gate sent a line that is no JSON: {e}")))?;
-        output.line(&line.line)
+        output.line(&printable(&line.line))
     }
 }

@@ -5,9 +5,10 @@ use gateway::admin::shapes::ToolRow;
 use serde::Serialize;
 
 use crate::arguments::Place;
-use crate::asked::Asked;
+use crate::asked;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
+use crate::printable::printable;
 use crate::runtime;
 use crate::table::{self, Align};
 
@@ -32,50 +33,29 @@ struct Name<'a> {
     dotted: &'a str,
     original: &'a str,
     mount: &'a str,
-    /// Whether the server's own name had to be changed beyond putting the mount in front.
-    mapped: bool,
+    /// Why the shown name looks as it does.
+    reason: &'a str,
 }
 
 impl<'a> Name<'a> {
     fn of(tool: &'a ToolRow) -> Self {
-        let ToolRow { shown, dotted, original, mount, .. } = tool;
-        Self { shown, dotted, original, mount, mapped: !plain(shown, mount, original) }
+        let ToolRow { shown, dotted, original, mount, reason, .. } = tool;
+        Self { shown, dotted, original, mount, reason }
     }
 }
 
 impl Names {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let client = self.client.as_deref();
-        let shown = runtime::wait(async { Asked::find(place)?.tools(client).await })??;
+        let shown = runtime::wait(asked::tools(place, client, output))??;
         let names: Vec<Name<'_>> = shown.tools.iter().map(Name::of).collect();
         if output.wants_json() {
             return output.json(&Report { client, names });
         }
-        let head = ["SHOWN", "IN THE TREE", "BY ITS SERVER", ""].map(str::to_owned).to_vec();
-        let rows = names.iter().map(|n| {
-            let mapped = if n.mapped { output.paint(Look::Warn, "mapped") } else { String::new() };
-            vec![n.shown.to_owned(), n.dotted.to_owned(), n.original.to_owned(), mapped]
-        });
+        let head = ["SHOWN", "IN THE TREE", "BY ITS SERVER", "BECAUSE"].map(str::to_owned).to_vec();
+        let rows =
+            names.iter().map(|n| vec![printable(n.shown), printable(n.dotted), printable(n.original), output.paint(Look::Dim, n.reason)]);
         let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
         table::lines(&[Align::Left; 4], &rows).iter().try_for_each(|l| output.line(l))
-    }
-}
-
-/// Whether `shown` is the mount and the server's own name with nothing but a separator between.
-fn plain(shown: &str, mount: &str, original: &str) -> bool {
-    let rest = shown.strip_prefix(mount).and_then(|r| r.strip_suffix(original));
-    rest.is_some_and(|separator| separator == "." || separator == "__")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::plain;
-
-    #[test]
-    fn a_changed_name_is_told_from_a_prefixed_one() {
-        assert!(plain("files__read", "files", "read"));
-        assert!(plain("files.read", "files", "read"));
-        assert!(!plain("files__get_user", "files", "getUser"));
-        assert!(!plain("read", "files", "read"));
     }
 }

@@ -1,13 +1,14 @@
 //! `banyan status`: which servers there are and how they are. Asks a running gate; never starts a server.
 
 use clap::Args;
-use gateway::admin::shapes::{MountRow, Status as StatusShape};
+use gateway::admin::shapes::{MountStatus, Status as StatusShape};
 
 use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
+use crate::printable::printable;
 use crate::table::{self, Align};
-use crate::{gate, runtime};
+use crate::{gate, runtime, time};
 
 /// Shows every server of the running gate.
 #[derive(Args)]
@@ -29,25 +30,27 @@ impl Status {
     }
 }
 
-/// One line a server, and below it why it is not ready.
-fn mounts(mounts: &[MountRow], output: &Output) -> Vec<String> {
+/// One line a server, and below it why it is not ready and what is to be known of its lists.
+fn mounts(mounts: &[MountStatus], output: &Output) -> Vec<String> {
     let rows: Vec<Vec<String>> = mounts.iter().map(|m| row(m, output)).collect();
     let columns = [Align::Left, Align::Left, Align::Right, Align::Left, Align::Left];
     let mut lines = Vec::new();
     for (mount, line) in mounts.iter().zip(table::lines(&columns, &rows)) {
         lines.push(line);
-        lines.extend(mount.error.iter().flat_map(|e| e.lines()).map(|l| format!("    {l}")));
+        let more = mount.error.iter().flat_map(|e| e.lines()).map(str::to_owned).chain(mount.notes.iter().cloned());
+        lines.extend(more.map(|l| format!("    {}", printable(&l))));
     }
     lines
 }
 
-fn row(mount: &MountRow, output: &Output) -> Vec<String> {
-    let since = table::duration(mount.for_seconds);
-    let next = mount.next_try_in_seconds.map(|s| format!(", next try in {}", table::duration(s))).unwrap_or_default();
-    let restarts = if mount.restarts == 0 { String::new() } else { format!(", restarted {}x", mount.restarts) };
+fn row(mount: &MountStatus, output: &Output) -> Vec<String> {
+    let now = time::now();
+    let since = table::duration(now.saturating_sub(mount.since));
+    let next = mount.next_try.map(|t| format!(", next try in {}", table::duration(t.saturating_sub(now)))).unwrap_or_default();
+    let restarts = if mount.restarts == 0 { String::new() } else { format!(", tried again {}x", mount.restarts) };
     let state = format!("{} {since}{next}{restarts}", output.paint(look(&mount.state), &mount.state));
-    let origin = output.paint(Look::Dim, &mount.origin);
-    vec![mount.name.clone(), state, format!("{} tools", mount.tools), mount.transport.clone(), origin]
+    let origin = output.paint(Look::Dim, &printable(&mount.origin));
+    vec![mount.name.clone(), state, table::counted(mount.tools, "tool"), mount.transport.clone(), origin]
 }
 
 /// How a state stands out.

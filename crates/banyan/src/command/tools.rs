@@ -7,9 +7,10 @@ use gateway::admin::shapes::{ToolRow, Tools as ToolsShape};
 use serde::Serialize;
 
 use crate::arguments::Place;
-use crate::asked::Asked;
+use crate::asked;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
+use crate::printable::printable;
 use crate::runtime;
 use crate::similar::did_you_mean;
 use crate::table::{self, Align};
@@ -49,7 +50,7 @@ struct Sum<'a> {
 
 impl Tools {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
-        let mut shown = runtime::wait(async { Asked::find(place)?.tools(self.client.as_deref()).await })??;
+        let mut shown = runtime::wait(asked::tools(place, self.client.as_deref(), output))??;
         self.narrow(&mut shown)?;
         let report = report(&shown);
         if output.wants_json() {
@@ -115,8 +116,8 @@ fn warnings(tools: usize) -> Vec<String> {
 
 fn listed(mount: &str, tools: &[ToolRow], output: &Output) -> Vec<String> {
     let rows = tools.iter().filter(|t| t.mount == mount).map(|t| {
-        let about = output.paint(Look::Dim, &table::first_line(&t.description, 70));
-        vec![format!("  {}", t.shown), table::short(t.tokens), about]
+        let about = output.paint(Look::Dim, &printable(&table::first_line(&t.description, 70)));
+        vec![format!("  {}", printable(&t.shown)), table::short(t.tokens), about]
     });
     let lines = table::lines(&[Align::Left, Align::Right, Align::Left], &rows.collect::<Vec<_>>());
     std::iter::once(output.paint(Look::Strong, mount)).chain(lines).chain([String::new()]).collect()

@@ -1,7 +1,7 @@
 //! `banyan tree`: the tree of servers and tools as text. Does not follow servers into their own trees.
 
 use clap::Args;
-use gateway::admin::shapes::{MountRow, Status, ToolRow};
+use gateway::admin::shapes::{MountStatus, ToolRow};
 use serde::Serialize;
 
 use crate::arguments::Place;
@@ -9,7 +9,9 @@ use crate::asked::Asked;
 use crate::command::status::look;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
+use crate::printable::printable;
 use crate::runtime;
+use crate::table::counted;
 
 /// Draws the tree.
 #[derive(Args)]
@@ -25,26 +27,27 @@ pub(crate) struct Tree {
 /// `banyan tree --json`.
 #[derive(Serialize)]
 struct Report<'a> {
-    url: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<&'a str>,
     mounts: Vec<Branch<'a>>,
 }
 
 #[derive(Serialize)]
 struct Branch<'a> {
     #[serde(flatten)]
-    mount: &'a MountRow,
+    mount: &'a MountStatus,
     names: Vec<&'a str>,
 }
 
 impl Tree {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
-        let (status, tools) = runtime::wait(self.fetch(place))??;
-        let mounts = status.mounts.iter().map(|m| branch(m, &tools)).collect();
-        let report = Report { url: &status.url, mounts };
+        let (url, mounts, tools) = runtime::wait(self.fetch(place, output))??;
+        let mounts = mounts.iter().map(|m| branch(m, &tools)).collect();
+        let report = Report { url: url.as_deref(), mounts };
         if output.wants_json() {
             return output.json(&report);
         }
-        output.line(&output.paint(Look::Strong, report.url))?;
+        output.line(&output.paint(Look::Strong, report.url.unwrap_or("banyan")))?;
         let last = report.mounts.len().saturating_sub(1);
         for (i, branch) in report.mounts.iter().enumerate() {
             for line in drawn(branch, i == last, output) {
@@ -54,14 +57,16 @@ impl Tree {
         Ok(())
     }
 
-    async fn fetch(&self, place: &Place) -> Result<(Status, Vec<ToolRow>), Failure> {
-        let asked = Asked::find(place)?;
+    async fn fetch(&self, place: &Place, output: &Output) -> Result<(Option<String>, Vec<MountStatus>, Vec<ToolRow>), Failure> {
+        let asked = Asked::find(place, output).await?;
         let tools = if self.servers { Vec::new() } else { asked.tools(self.client.as_deref()).await?.tools };
-        Ok((asked.status().await?, tools))
+        let (url, mounts) = asked.mounts().await?;
+        asked.end(output).await;
+        Ok((url, mounts, tools))
     }
 }
 
-fn branch<'a>(mount: &'a MountRow, tools: &'a [ToolRow]) -> Branch<'a> {
+fn branch<'a>(mount: &'a MountStatus, tools: &'a [ToolRow]) -> Branch<'a> {
     Branch { mount, names: tools.iter().filter(|t| t.mount == mount.name).map(|t| t.shown.as_str()).collect() }
 }
 
@@ -70,9 +75,9 @@ fn drawn(branch: &Branch<'_>, last: bool, output: &Output) -> Vec<String> {
     let (fork, stem) = if last { ("└── ", "    ") } else { ("├── ", "│   ") };
     let state = output.paint(look(&mount.state), &mount.state);
     let name = output.paint(Look::Strong, &mount.name);
-    let mut lines = vec![format!("{fork}{name}  {state}, {} tools, {}", mount.tools, mount.transport)];
-    lines.extend(mount.error.iter().flat_map(|e| e.lines()).map(|l| format!("{stem}  {l}")));
+    let mut lines = vec![format!("{fork}{name}  {state}, {}, {}", counted(mount.tools, "tool"), mount.transport)];
+    lines.extend(mount.error.iter().flat_map(|e| e.lines()).map(|l| format!("{stem}  {}", printable(l))));
     let end = branch.names.len().saturating_sub(1);
-    lines.extend(branch.names.iter().enumerate().map(|(i, n)| format!("{stem}{}{n}", if i == end { "└── " } else { "├── " })));
+    lines.extend(branch.names.iter().enumerate().map(|(i, n)| format!("{stem}{}{}", if i == end { "└── " } else { "├── " }, printable(n))));
     lines
 }

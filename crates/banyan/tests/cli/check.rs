@@ -30,7 +30,7 @@ fn a_good_file_is_fine_and_a_missing_one_is_not_found() {
     let home = Home::new();
     assert!(home.run(&["check"]).exits(3).err.contains("banyan import --write"));
     home.write(".config/banyan/banyan.toml", "[mount.files]\ncommand = \"npx\"\n");
-    assert!(home.run(&["check"]).exits(0).out.contains("1 servers to start"));
+    assert!(home.run(&["check"]).exits(0).out.contains("1 server to start"));
     let report = home.run(&["check", "--json"]).exits(0).json();
     assert_eq!((&report["ok"], &report["mounts"]), (&true.into(), &serde_json::json!(["files"])));
     home.run(&["check", "nowhere.toml"]).exits(3);

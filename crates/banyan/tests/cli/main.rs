@@ -6,4 +6,5 @@ mod check;
 mod doctor;
 mod home;
 mod offline;
+mod serving;
 mod token;

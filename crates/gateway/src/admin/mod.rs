@@ -2,9 +2,12 @@
 //!
 //! This module does not print and does not decide what a gate does; the binary's commands are its only client.
 
+mod access;
 pub mod client;
-mod door;
 pub mod presence;
+mod routes;
 pub mod shapes;
 
-pub(crate) use door::handle;
+pub(crate) use access::Access;
+pub use access::Command;
+pub(crate) use routes::handle;

@@ -1,6 +1,9 @@
 //! What the admin API and `--json` print. These shapes are documented in `docs/cli.md` and only ever grow. They hold no logic beyond sums.
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+
+pub use crate::gateway::{MountStatus, ToolRow};
 
 /// `GET /-/status`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -9,47 +12,16 @@ pub struct Status {
     pub version: String,
     /// The gate's process.
     pub pid: u32,
-    /// Where MCP clients connect, with `/mcp`.
+    /// Where MCP clients connect, with `/mcp`; empty for a gate that does not listen.
     pub url: String,
+    /// What it serves: a configuration's path, or where the servers were found.
+    pub serves: String,
     /// How long the gate has been running.
     pub uptime_seconds: u64,
+    /// Sessions of the initialize era that stand open.
+    pub sessions: usize,
     /// Every server, by name.
-    pub mounts: Vec<MountRow>,
-}
-
-/// One server of the tree.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MountRow {
-    /// The segment in front of its tools.
-    pub name: String,
-    /// Where it was configured.
-    pub origin: String,
-    /// `stdio`, `http` or `sse`.
-    pub transport: String,
-    /// `starting`, `ready`, `degraded` or `failed`.
-    pub state: String,
-    /// How long it has been in that state.
-    pub for_seconds: u64,
-    /// When it is tried again; absent when nothing is planned.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_try_in_seconds: Option<u64>,
-    /// Why it is not ready.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// `initialize` or `stateless`; absent until known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub era: Option<String>,
-    /// The server's name and version as it gives them; absent until known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-    /// How many tools it has.
-    pub tools: usize,
-    /// How many prompts it has.
-    pub prompts: usize,
-    /// How many resources it lists.
-    pub resources: usize,
-    /// How often it was started again.
-    pub restarts: u64,
+    pub mounts: Vec<MountStatus>,
 }
 
 /// `GET /-/tools`.
@@ -60,25 +32,6 @@ pub struct Tools {
     pub client: Option<String>,
     /// Every tool, by dotted name.
     pub tools: Vec<ToolRow>,
-}
-
-/// One tool as a client sees it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ToolRow {
-    /// Its qualified name.
-    pub dotted: String,
-    /// The name this client is shown.
-    pub shown: String,
-    /// The name its server gave it.
-    pub original: String,
-    /// The server.
-    pub mount: String,
-    /// What it does, in the server's words.
-    pub description: String,
-    /// Length of its definition.
-    pub bytes: usize,
-    /// About how many tokens its definition costs a model.
-    pub tokens: usize,
 }
 
 /// One line of `GET /-/logs/NAME`.
@@ -97,6 +50,17 @@ pub struct CallRequest {
     pub tool: String,
     /// Its arguments, a JSON object.
     pub arguments: Box<serde_json::value::RawValue>,
+}
+
+/// The raw `result` of a call, as its owner wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Called(pub Bytes);
+
+/// `POST /-/reload`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reloaded {
+    /// One line a difference; empty when nothing differs.
+    pub changes: Vec<String>,
 }
 
 /// Why the admin API did not do it.

@@ -4,7 +4,7 @@
 
 pub mod diff;
 pub mod file;
-pub(crate) mod problem;
+mod problem;
 pub mod reload;
 mod resolve;
 pub mod resolved;

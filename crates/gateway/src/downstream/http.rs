@@ -50,6 +50,7 @@ pub(crate) async fn serve(gateway: Arc<Inner>, listener: TcpListener, stop: Canc
     }
     drop(listener);
     gateway.hub.end();
+    gateway.admin.closing.cancel();
     open.close();
     drop(tokio::time::timeout(DRAIN, open.wait()).await);
 }

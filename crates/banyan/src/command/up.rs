@@ -1,0 +1,45 @@
+//! `banyan up`: serves the gate over HTTP until it is told to stop. What is served stands in `plan`, how in `serve`, nothing of it here.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::arguments::Place;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::plan::Wish;
+use crate::{plan, runtime, serve};
+
+/// Serves the gate over HTTP.
+#[derive(Args)]
+#[command(
+    after_help = "Without a configuration, the servers that other clients' files name are found and listed, and you are asked once.\n\
+    Where there are none, small demonstration servers show the gate at work."
+)]
+pub(crate) struct Up {
+    /// Serve exactly the servers of this file: JSON with `mcpServers` as clients write it, or Codex's TOML
+    #[arg(long, value_name = "FILE", conflicts_with = "config")]
+    from: Option<PathBuf>,
+    /// Address and port to listen on; port 0 takes any free one [default: as configured, else 127.0.0.1:7411]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    listen: Option<SocketAddr>,
+    /// Start what was found without asking
+    #[arg(short, long)]
+    yes: bool,
+}
+
+impl Up {
+    pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
+        let wish = Wish { from: self.from.as_deref(), listen: self.listen, yes: self.yes };
+        let plan = plan::plan(&wish, place, output)?;
+        let runtime = runtime::serving()?;
+        runtime.block_on(serve::serve(plan, self.listen, output))
+    }
+}
+
+/// An address with a port; `localhost` stands for 127.0.0.1.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let numeric = text.replacen("localhost:", "127.0.0.1:", 1);
+    numeric.parse().map_err(|_| "write an IP address and a port, like 127.0.0.1:7411 or 127.0.0.1:0".to_owned())
+}

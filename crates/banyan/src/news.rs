@@ -1,0 +1,176 @@
+//! What `banyan up` tells while it runs, as text for people or one JSON object a line. Does not find out what happened.
+
+use std::collections::BTreeMap;
+
+use gateway::MountStatus;
+use serde::Serialize;
+
+use crate::command::status::look;
+use crate::failure::Failure;
+use crate::output::{Look, Output};
+use crate::printable::printable;
+use crate::table::{self, counted};
+
+/// Something that happened.
+#[derive(Debug, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub(crate) enum News {
+    /// The configuration changed and is bad; the old one stays in force.
+    Kept { error: String },
+    /// The gate listens.
+    Listening { url: String, pid: u32, serves: String, servers: usize },
+    /// A changed configuration is in force.
+    Reloaded { changes: Vec<String> },
+    /// A server's state is another one.
+    Server {
+        name: String,
+        state: String,
+        tools: usize,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// No server is in its first start any more.
+    Settled { ready: usize, servers: usize, tools: usize },
+    /// The gate is ending.
+    Stopping,
+}
+
+/// Remembers what was told, so that nothing is told twice.
+#[derive(Default)]
+pub(crate) struct Teller {
+    told: BTreeMap<String, (String, Option<String>)>,
+    settled: bool,
+}
+
+impl Teller {
+    /// What is new about the servers.
+    pub(crate) fn news(&mut self, mounts: &[MountStatus]) -> Vec<News> {
+        self.told.retain(|name, _| mounts.iter().any(|m| m.name == *name));
+        let mut news = Vec::new();
+        for mount in mounts.iter().filter(|m| m.state != "starting") {
+            let now = (mount.state.clone(), mount.error.clone());
+            if self.told.get(&mount.name) != Some(&now) {
+                self.told.insert(mount.name.clone(), now);
+                let MountStatus { name, state, tools, error, .. } = mount.clone();
+                news.push(News::Server { name, state, tools, error });
+            }
+        }
+        let settled = mounts.iter().all(|m| m.state != "starting");
+        if settled && !self.settled && !mounts.is_empty() {
+            let ready = mounts.iter().filter(|m| m.state == "ready").count();
+            news.push(News::Settled { ready, servers: mounts.len(), tools: mounts.iter().map(|m| m.tools).sum() });
+        }
+        self.settled = settled;
+        news
+    }
+}
+
+/// Prints one piece of news.
+pub(crate) fn tell(news: &News, output: &Output) -> Result<(), Failure> {
+    if output.wants_json() {
+        let text = serde_json::to_string(news).map_err(|e| Failure::Failed(format!("news can't be written as JSON: {e}")))?;
+        return output.line(&text);
+    }
+    text(news, output).iter().try_for_each(|line| output.line(line))
+}
+
+fn text(news: &News, output: &Output) -> Vec<String> {
+    match news {
+        News::Kept { error } => {
+            let head = output.paint(Look::Bad, "the changed configuration can't be used; the old one stays in force");
+            std::iter::once(head).chain(error.lines().map(|l| format!("  {}", printable(l)))).collect()
+        }
+        News::Listening { url, serves, servers, .. } => listening(url, serves, *servers, output),
+        News::Reloaded { changes } => {
+            let head = output.paint(Look::Strong, "the changed configuration is in force");
+            std::iter::once(head).chain(changes.iter().map(|c| format!("  {c}"))).collect()
+        }
+        News::Server { name, state, tools, error } => server(name, state, *tools, error.as_deref(), output),
+        News::Settled { ready, servers, tools } => {
+            let word = if ready == servers { output.paint(Look::Good, "ready") } else { output.paint(Look::Warn, "ready") };
+            vec![format!("{word}: {ready} of {}, {}", counted(*servers, "server"), counted(*tools, "tool"))]
+        }
+        News::Stopping => vec!["stopping: calls in flight may finish".to_owned()],
+    }
+}
+
+fn listening(url: &str, serves: &str, servers: usize, output: &Output) -> Vec<String> {
+    let client = serde_json::json!({ "mcpServers": { "banyan": { "type": "http", "url": url } } });
+    vec![
+        format!(
+            "{}  {}",
+            output.paint(Look::Strong, url),
+            output.paint(Look::Dim, &format!("{} from {}", counted(servers, "server"), printable(serves)))
+        ),
+        String::new(),
+        "Clients connect with".to_owned(),
+        format!("  {client}"),
+        "or `banyan connect CLIENT` writes that into a client's own file.".to_owned(),
+        String::new(),
+    ]
+}
+
+fn server(name: &str, state: &str, tools: usize, error: Option<&str>, output: &Output) -> Vec<String> {
+    let state = format!("{}{}", output.paint(look(state), state), " ".repeat(9_usize.saturating_sub(state.len())));
+    let Some(error) = error else { return vec![format!("{state} {name}  {}", counted(tools, "tool"))] };
+    let mut lines = error.lines().map(printable);
+    let first = lines.next().unwrap_or_default();
+    let last = lines.next_back().map(|l| format!(" | {}", table::first_line(&l, 160))).unwrap_or_default();
+    vec![format!("{state} {name}  {first}{last}")]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mount(name: &str, state: &str, error: Option<&str>) -> MountStatus {
+        MountStatus {
+            name: name.into(),
+            origin: "banyan.toml".into(),
+            state: state.into(),
+            since: 0,
+            next_try: None,
+            error: error.map(str::to_owned),
+            era: None,
+            version: None,
+            transport: "stdio".into(),
+            tools: 3,
+            prompts: 0,
+            resources: 0,
+            restarts: 0,
+            in_flight: 0,
+            notes: Vec::new(),
+        }
+    }
+
+    fn names(news: &[News]) -> Vec<&str> {
+        news.iter().map(name).collect()
+    }
+
+    fn name(news: &News) -> &str {
+        match news {
+            News::Server { state, .. } => state,
+            News::Settled { .. } => "settled",
+            News::Kept { .. } | News::Listening { .. } | News::Reloaded { .. } | News::Stopping => "other",
+        }
+    }
+
+    #[test]
+    fn each_change_is_told_once() {
+        let mut teller = Teller::default();
+        let starting = [mount("a", "starting", None), mount("b", "ready", None)];
+        assert_eq!(names(&teller.news(&starting)), ["ready"]);
+        assert_eq!(names(&teller.news(&starting)), [""; 0]);
+        let failed = [mount("a", "failed", Some("why")), mount("b", "ready", None)];
+        assert_eq!(names(&teller.news(&failed)), ["failed", "settled"]);
+        assert_eq!(names(&teller.news(&failed)), [""; 0]);
+        let ready = [mount("a", "ready", None), mount("b", "ready", None)];
+        assert_eq!(names(&teller.news(&ready)), ["ready"]);
+    }
+
+    #[test]
+    fn a_failure_is_one_line_with_its_reason_and_the_last_words() {
+        let lines = server("git", "failed", 0, Some("it ended with 1\nTraceback\nImportError: no mcp"), &Output::new(false));
+        assert_eq!(lines, ["failed    git  it ended with 1 | ImportError: no mcp"]);
+    }
+}

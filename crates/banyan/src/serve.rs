@@ -1,0 +1,144 @@
+//! Runs a gate from its first byte to its last: listens, says so, follows changes of the configuration, ends on a signal.
+//! What is served is decided elsewhere.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use gateway::Gateway;
+use gateway::admin::Command;
+use gateway::config::reload::{Reload, reload};
+use gateway::config::secret::SystemSources;
+use gateway::config::watch::Watch;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::failure::Failure;
+use crate::news::{News, Teller, tell};
+use crate::output::Output;
+use crate::plan::Plan;
+use crate::{log, places, port};
+
+/// News that no event announced is found this late.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Serves `plan` until a signal or the admin API says to stop. `listen` overrides what a changed configuration says.
+pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, output: &Output) -> Result<(), Failure> {
+    log::start()?;
+    gateway::config::check_listen(plan.config.listen, &plan.config.tokens)
+        .map_err(|why| Failure::Refused(format!("{why}\n  make a token with `banyan token add NAME`, or listen on 127.0.0.1")))?;
+    let listener = bind(plan.config.listen).await?;
+    let address = listener.local_addr().map_err(|e| Failure::Failed(format!("the listener has no address: {e}")))?;
+    let mut signals = Signals::new()?;
+    let servers = plan.config.mounts.len();
+    let gate = Gateway::start(plan.config, places::state_dir()?);
+    let runtime_dir = places::runtime_dir()?;
+    let published = gate.publish(&runtime_dir, address, plan.serves.clone());
+    let (presence, commands) = published.map_err(|e| Failure::Failed(format!("{} can't be written: {e}", runtime_dir.display())))?;
+    let stop = CancellationToken::new();
+    let serving = tokio::spawn({
+        let (gate, stop) = (gate.clone(), stop.clone());
+        async move { gate.serve_http(listener, stop).await }
+    });
+    let url = format!("http://{address}/mcp");
+    tell(&News::Listening { url, pid: std::process::id(), serves: plan.serves, servers }, output)?;
+    let mut running = Running { gate: gate.clone(), watched: plan.watched, listen, teller: Teller::default() };
+    let outcome = running.until_stopped(&mut signals, commands, output).await;
+    _ = tell(&News::Stopping, output);
+    stop.cancel();
+    tokio::select! {
+        ended = serving => drop(ended),
+        // A second signal means now.
+        () = signals.stop() => {}
+    }
+    gate.shutdown().await;
+    drop(presence);
+    outcome
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).await.map_err(|e| {
+        let taken = e.kind() == std::io::ErrorKind::AddrInUse;
+        Failure::Failed(if taken { port::taken(address) } else { format!("can't listen on {address}: {e}") })
+    })
+}
+
+struct Running {
+    gate: Gateway,
+    watched: Option<PathBuf>,
+    listen: Option<SocketAddr>,
+    teller: Teller,
+}
+
+impl Running {
+    async fn until_stopped(
+        &mut self,
+        signals: &mut Signals,
+        mut commands: mpsc::Receiver<Command>,
+        output: &Output,
+    ) -> Result<(), Failure> {
+        let mut watch = self.watched.clone().map(|path| Watch::start(vec![path]));
+        loop {
+            for news in self.teller.news(&self.gate.status()) {
+                tell(&news, output)?;
+            }
+            tokio::select! {
+                () = signals.stop() => return Ok(()),
+                () = changed(&mut watch) => drop(self.reload(output).await?),
+                command = commands.recv() => match command {
+                    Some(Command::Reload(reply)) => drop(reply.send(self.reload(output).await?)),
+                    Some(Command::Stop) | None => return Ok(()),
+                },
+                () = self.gate.changed() => {}
+                () = tokio::time::sleep(LOOK_AGAIN) => {}
+            }
+        }
+    }
+
+    /// Reads the configuration again; what differs, or why the old one stays.
+    async fn reload(&mut self, output: &Output) -> Result<Result<Vec<String>, String>, Failure> {
+        let Some(path) = &self.watched else { return Ok(Err("this gate reads no configuration file".to_owned())) };
+        let (news, answer) = match reload(&self.gate.config(), path, &SystemSources) {
+            Reload::Unchanged => return Ok(Ok(Vec::new())),
+            Reload::Bad { error } => (News::Kept { error: error.to_string() }, Err(error.to_string())),
+            Reload::Applied { mut config, .. } => {
+                config.listen = self.listen.unwrap_or(config.listen);
+                let changes: Vec<String> = self.gate.apply(*config).await.iter().map(ToString::to_string).collect();
+                if changes.is_empty() {
+                    return Ok(Ok(changes));
+                }
+                (News::Reloaded { changes: changes.clone() }, Ok(changes))
+            }
+        };
+        tell(&news, output)?;
+        Ok(answer)
+    }
+}
+
+async fn changed(watch: &mut Option<Watch>) {
+    match watch {
+        Some(watch) => drop(watch.changed().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// The signals that end a gate: Ctrl-C, a supervisor's word, a terminal that closes.
+struct Signals([Signal; 3]);
+
+impl Signals {
+    fn new() -> Result<Self, Failure> {
+        let on = |kind| signal(kind).map_err(|e| Failure::Failed(format!("signals can't be received: {e}")));
+        Ok(Self([on(SignalKind::hangup())?, on(SignalKind::interrupt())?, on(SignalKind::terminate())?]))
+    }
+
+    async fn stop(&mut self) {
+        let [hang_up, interrupt, terminate] = &mut self.0;
+        tokio::select! {
+            _ = hang_up.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! A running `banyan up` and the commands that ask it. What crosses the gate is not tried here.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, Ran};
+
+/// A server in a few lines of shell: two tools, one of which fails, and a word on standard error.
+const SERVER: &str = r#"#!/bin/sh
+echo "hello from the server" >&2
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id": *\([0-9a-z"-]*\).*/\1/p')
+  case "$line" in
+    *'"server/discover"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id" ;;
+    *'"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"shell","version":"1"}}}\n' "$id" ;;
+    *'"tools/list"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"sayHello","description":"Says hello.","inputSchema":{"type":"object"}},{"name":"fail","inputSchema":{"type":"object"}}]}}\n' "$id" ;;
+    *'"sayHello"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"hello"}],"x":1e2}}\n' "$id" ;;
+    *'"fail"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"out of order"}],"isError":true}}\n' "$id" ;;
+    *'"id"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id" ;;
+  esac
+done
+"#;
+
+/// A running gate; ended with SIGTERM.
+pub(crate) struct Gate {
+    child: Child,
+    news: BufReader<ChildStdout>,
+    pub(crate) first: Value,
+}
+
+impl Gate {
+    /// Starts `banyan up --json` with these arguments besides, and waits for its first line.
+    pub(crate) fn up(home: &Home, arguments: &[&str]) -> Self {
+        let all = [&["up", "--json"], arguments].concat();
+        let mut child = home.command(&all).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary runs");
+        let mut news = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        news.read_line(&mut line).expect("a line");
+        if line.is_empty() {
+            panic!("the gate ended at once: {:?}", Ran::of(child.wait_with_output().expect("it has ended")));
+        }
+        let first = serde_json::from_str(&line).expect("the first line is JSON");
+        Self { child, news, first }
+    }
+
+    /// Waits for news of this kind.
+    pub(crate) fn until(&mut self, event: &str) -> Value {
+        loop {
+            let mut line = String::new();
+            assert!(self.news.read_line(&mut line).expect("a line") > 0, "the gate ended before it told of `{event}`");
+            let news: Value = serde_json::from_str(&line).expect("news are JSON");
+            if news["event"] == event {
+                return news;
+            }
+        }
+    }
+
+    /// Ends it and answers what it left.
+    pub(crate) fn end(self) -> Ran {
+        let pid = self.child.id().to_string();
+        let status = std::process::Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs");
+        assert!(status.success());
+        Ran::of(self.child.wait_with_output().expect("the gate ends"))
+    }
+}
+
+/// A home with one server, mounted as `shell`.
+pub(crate) fn home_with_server() -> Home {
+    let home = Home::new();
+    let server = home.write("server.sh", SERVER);
+    home.write("banyan.toml", &format!("listen = '127.0.0.1:0'\n[mount.shell]\ncommand = 'sh'\nargs = ['{}']\n", server.display()));
+    home
+}
+
+#[test]
+fn the_first_line_is_the_address_and_the_end_is_clean() {
+    let home = home_with_server();
+    let mut gate = Gate::up(&home, &[]);
+    assert_eq!((&gate.first["event"], &gate.first["servers"]), (&"listening".into(), &1.into()));
+    assert!(gate.first["url"].as_str().is_some_and(|u| u.starts_with("http://127.0.0.1:") && u.ends_with("/mcp")));
+    assert_eq!(gate.until("server"), json!({ "event": "server", "name": "shell", "state": "ready", "tools": 2 }));
+    assert_eq!(gate.until("settled")["ready"], 1);
+    let ran = gate.end().exits(0);
+    assert_eq!(ran.err, "");
+    home.run(&["status"]).exits(3);
+}
+
+#[test]
+fn a_running_gate_answers_every_command() {
+    let home = home_with_server();
+    let mut gate = Gate::up(&home, &[]);
+    gate.until("settled");
+
+    let status = home.run(&["status", "--json"]).exits(0).json();
+    assert_eq!((&status["url"], &status["mounts"][0]["state"]), (&gate.first["url"], &"ready".into()));
+    assert_eq!(status["mounts"][0]["era"], "initialize");
+
+    let tools = home.run(&["tools", "--json"]).exits(0).json();
+    assert_eq!((&tools["total"]["tools"], &tools["tools"][0]["dotted"]), (&2.into(), &"shell.say_hello".into()));
+    assert_eq!((&tools["tools"][0]["original"], &tools["warnings"]), (&"sayHello".into(), &json!([])));
+
+    let names = home.run(&["names", "--client", "x", "--json"]).exits(0).json();
+    assert_eq!((&names["client"], &names["names"][1]["shown"]), (&"x".into(), &"shell__fail".into()));
+
+    let tree = home.run(&["tree"]).exits(0).out;
+    assert!(tree.contains("└── shell  ready, 2 tools, stdio\n    ├── shell__"), "{tree}");
+
+    assert_eq!(home.run(&["logs", "shell"]).exits(0).out, "hello from the server\n");
+    assert!(home.run(&["logs", "shel"]).exits(3).err.contains("did you mean `shell`?"));
+    gate.end().exits(0);
+}
+
+#[test]
+fn a_call_prints_the_result_and_a_failing_tool_is_told_apart() {
+    let home = home_with_server();
+    let mut gate = Gate::up(&home, &[]);
+    gate.until("settled");
+    assert_eq!(home.run(&["call", "shell.say_hello"]).exits(0).out, "hello\n");
+    assert_eq!(home.run(&["call", "shell__sayHello"]).exits(0).out, "hello\n");
+    let raw = home.run(&["call", "shell.say_hello", "--json"]).exits(0).out;
+    assert!(raw.contains("\"x\":1e2"), "byte for byte: {raw}");
+
+    let failed = home.run(&["call", "shell.fail"]).exits(5);
+    assert_eq!((failed.out.as_str(), failed.err.contains("`shell.fail` reports that it failed")), ("out of order\n", true));
+    assert!(home.run(&["call", "shell.say_helo"]).exits(3).err.contains("did you mean"));
+    gate.end().exits(0);
+}
+
+#[test]
+fn without_a_gate_the_configuration_is_started_for_one_question() {
+    let home = home_with_server();
+    let ran = home.run(&["call", "shell.say_hello"]).exits(0);
+    assert_eq!(ran.out, "hello\n");
+    assert!(ran.err.contains("starting 1 server of banyan.toml for this question"), "{}", ran.err);
+    assert!(home.run(&["tools"]).exits(0).out.contains("shell__sayHello"));
+}
+
+#[test]
+fn a_changed_configuration_is_told_and_a_bad_one_changes_nothing() {
+    let home = home_with_server();
+    let mut gate = Gate::up(&home, &[]);
+    gate.until("settled");
+    let good = home.read("banyan.toml");
+    home.write("banyan.toml", &format!("{good}\n[mount.b]\nagrs = []\n"));
+    assert!(gate.until("kept")["error"].as_str().is_some_and(|e| e.contains("did you mean `args`?")));
+    home.write("banyan.toml", &good.replace("mount.shell", "mount.other"));
+    assert_eq!(gate.until("reloaded")["changes"], json!(["+ mount other", "- mount shell"]));
+    assert_eq!(gate.until("server")["name"], "other");
+    gate.end().exits(0);
+}
+
+#[test]
+fn servers_of_another_program_are_started_only_when_somebody_agrees() {
+    let home = home_with_server();
+    std::fs::remove_file(home.path().join("banyan.toml")).expect("the file");
+    let server = home.path().join("server.sh");
+    let file = json!({ "mcpServers": { "My Shell": { "command": "sh", "args": [server], "surprise": 1 } } });
+    home.write("servers.json", &file.to_string());
+
+    let refused = home.run(&["up", "--from", "servers.json", "--listen", "127.0.0.1:0"]).exits(4);
+    assert_eq!(refused.out, "");
+    for part in ["my-shell  sh ", "surprise: this key is not understood", "`--yes` starts them"] {
+        assert!(refused.err.contains(part), "{part}: {}", refused.err);
+    }
+
+    let mut gate = Gate::up(&home, &["--from", "servers.json", "--listen", "127.0.0.1:0", "--yes"]);
+    assert_eq!(gate.until("server")["name"], "my-shell");
+    gate.end().exits(0);
+}
+
+#[test]
+fn a_taken_port_is_an_error_that_names_the_holder() {
+    let home = home_with_server();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let ran = home.run(&["up", "--listen", &address]).exits(1);
+    assert!(ran.err.contains(&format!("{address} is taken")) && ran.err.contains("--listen 127.0.0.1:0"), "{}", ran.err);
+}
+
+#[test]
+fn other_machines_are_let_in_only_with_a_token() {
+    let ran = home_with_server().run(&["up", "--listen", "0.0.0.0:0"]).exits(4);
+    assert!(ran.err.contains("banyan token add"), "{}", ran.err);
+}

@@ -1,0 +1,125 @@
+//! Who may use the admin API, and the way from it to whoever runs the gate. Does not answer requests.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use subtle::ConstantTimeEq;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::presence::{Presence, Published};
+use crate::Gateway;
+
+/// What the admin API asks of whoever runs the gate.
+#[derive(Debug)]
+pub enum Command {
+    /// Read the configuration again; the answer is one line a difference, or why nothing was changed.
+    Reload(oneshot::Sender<Result<Vec<String>, String>>),
+    /// Let calls in flight finish and end.
+    Stop,
+}
+
+/// The gate's own half of the admin API.
+#[derive(Debug)]
+pub(crate) struct Access {
+    presence: OnceLock<Presence>,
+    commands: OnceLock<mpsc::Sender<Command>>,
+    pub(crate) started: Instant,
+    /// Fires when the listener closes, so that nobody follows a log for ever.
+    pub(crate) closing: CancellationToken,
+}
+
+impl Default for Access {
+    fn default() -> Self {
+        Self { presence: OnceLock::new(), commands: OnceLock::new(), started: Instant::now(), closing: CancellationToken::new() }
+    }
+}
+
+impl Access {
+    /// Whether the request carries the token of the presence file.
+    pub(crate) fn is_owner(&self, headers: &HeaderMap) -> bool {
+        let sent = headers.get(AUTHORIZATION).and_then(|v| v.as_bytes().strip_prefix(b"Bearer "));
+        let token = self.presence.get().map(|p| p.token.as_bytes());
+        matches!((sent, token), (Some(sent), Some(token)) if sent.ct_eq(token).into())
+    }
+
+    /// What was published, if anything was.
+    pub(crate) fn presence(&self) -> Option<&Presence> {
+        self.presence.get()
+    }
+
+    /// Passes a command to whoever runs the gate; `false` when nobody listens.
+    pub(crate) async fn command(&self, command: Command) -> bool {
+        match self.commands.get() {
+            Some(commands) => commands.send(command).await.is_ok(),
+            None => false,
+        }
+    }
+}
+
+impl Gateway {
+    /// Makes this gate known in `dir` as listening on `address`, and takes commands from its owner from now on.
+    /// `serves` says for people what it serves. The file goes away with [`Published`].
+    ///
+    /// A second call has no effect on the first one's commands and answers an error.
+    pub fn publish(&self, dir: &Path, address: SocketAddr, serves: String) -> io::Result<(Published, mpsc::Receiver<Command>)> {
+        let mut token = [0; 32];
+        getrandom::fill(&mut token).map_err(|e| io::Error::other(e.to_string()))?;
+        let token = token.iter().map(|b| format!("{b:02x}")).collect();
+        let presence = Presence { url: format!("http://{}", reachable(address)), pid: std::process::id(), token, serves };
+        let published = presence.publish(dir)?;
+        let (sender, receiver) = mpsc::channel(4);
+        let access = &self.0.admin;
+        if access.presence.set(presence).is_err() || access.commands.set(sender).is_err() {
+            return Err(io::Error::other("this gate is published already"));
+        }
+        Ok((published, receiver))
+    }
+}
+
+/// An address to connect to: who listens on every address is reached by loopback.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn bearer(token: &str) -> HeaderMap {
+        HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).unwrap())])
+    }
+
+    #[test]
+    fn only_the_token_of_the_file_makes_an_owner() {
+        let access = Access::default();
+        assert!(!access.is_owner(&bearer("")), "nothing is published");
+        let presence = Presence { url: String::new(), pid: 1, token: "right".into(), serves: String::new() };
+        access.presence.set(presence).unwrap();
+        assert!(access.is_owner(&bearer("right")));
+        for wrong in ["", "righ", "right2", "Right"] {
+            assert!(!access.is_owner(&bearer(wrong)), "{wrong}");
+        }
+        assert!(!access.is_owner(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn a_gate_on_every_address_is_reached_by_loopback() {
+        let reached = |a: &str| reachable(a.parse().unwrap()).to_string();
+        assert_eq!(reached("0.0.0.0:80"), "127.0.0.1:80");
+        assert_eq!(reached("[::]:80"), "[::1]:80");
+        assert_eq!(reached("10.0.0.1:80"), "10.0.0.1:80");
+    }
+}

@@ -1,0 +1,214 @@
+//! Everything the listener answers besides MCP: health, metrics, and the admin API below `/-/`. Knows no MCP.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::{self, Stream};
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode};
+use http_body::Frame;
+use http_body_util::{BodyExt, Limited, StreamBody};
+use hyper::body::Incoming;
+use serde::Serialize;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::oneshot;
+
+use super::access::Command;
+use super::shapes::{CallRequest, Called, ErrorBody, LogLine, Refusal, RefusalKind, Reloaded, Status, Tools};
+use crate::downstream::door;
+use crate::downstream::reply::{self, Payload};
+use crate::telemetry::metrics::CONTENT_TYPE;
+use crate::{Gateway, Inner};
+
+/// Answers a request that is not for `/mcp`.
+pub(crate) async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>) -> Response<Payload> {
+    let (parts, body) = request.into_parts();
+    let gateway = Gateway(Arc::clone(gateway));
+    let answer = match (&parts.method, parts.uri.path()) {
+        (&Method::GET, "/healthz") => return plain(StatusCode::OK, "text/plain", "ok\n".into()),
+        (&Method::GET, "/readyz") => return ready(&gateway),
+        (&Method::GET, "/metrics") => guest(&gateway, &parts).map(|()| plain(StatusCode::OK, CONTENT_TYPE, gateway.metrics().into())),
+        (&Method::GET, "/-/status") => guest(&gateway, &parts).map(|()| json(&status(&gateway))),
+        (&Method::GET, "/-/tools") => guest(&gateway, &parts).map(|()| json(&tools(&gateway, &parts))),
+        (&Method::GET, path) if path.starts_with("/-/logs/") => owner(&gateway, &parts).and_then(|()| logs(&gateway, &parts)),
+        (&Method::POST, "/-/call") => match owner(&gateway, &parts) {
+            Ok(()) => call(&gateway, body).await,
+            Err(refusal) => Err(refusal),
+        },
+        (&Method::POST, "/-/reload") => match owner(&gateway, &parts) {
+            Ok(()) => reload(&gateway).await,
+            Err(refusal) => Err(refusal),
+        },
+        (&Method::POST, "/-/stop") => match owner(&gateway, &parts) {
+            Ok(()) => stop(&gateway).await,
+            Err(refusal) => Err(refusal),
+        },
+        (_, path) => Err(Refusal::not_found(format!("there is no {} {path} here: MCP clients connect to /mcp", parts.method))),
+    };
+    answer.unwrap_or_else(|refusal| refused(&gateway, refusal))
+}
+
+/// Longest body of `POST /-/call`.
+const CALL_BYTES: usize = 16 << 20;
+
+impl Refusal {
+    fn failed(message: impl Into<String>) -> Self {
+        Self { kind: RefusalKind::Failed, message: message.into() }
+    }
+
+    fn not_found(message: impl Into<String>) -> Self {
+        Self { kind: RefusalKind::NotFound, message: message.into() }
+    }
+
+    fn refused(message: impl Into<String>) -> Self {
+        Self { kind: RefusalKind::Refused, message: message.into() }
+    }
+}
+
+/// Whoever may call tools may also read; so may the gate's owner.
+fn guest(gateway: &Gateway, parts: &Parts) -> Result<(), Refusal> {
+    if gateway.0.admin.is_owner(&parts.headers) {
+        return Ok(());
+    }
+    door::enter(&gateway.0.config.load(), &parts.headers).map(drop).map_err(|r| Refusal::refused(r.why))
+}
+
+/// Only whoever can read the presence file.
+fn owner(gateway: &Gateway, parts: &Parts) -> Result<(), Refusal> {
+    if gateway.0.admin.is_owner(&parts.headers) {
+        return Ok(());
+    }
+    Err(Refusal::refused("this takes the admin token, which the `banyan` command of the user who runs the gate has"))
+}
+
+/// 200 once no server is in its first start.
+fn ready(gateway: &Gateway) -> Response<Payload> {
+    if gateway.0.is_settled() {
+        return plain(StatusCode::OK, "text/plain", "ready\n".into());
+    }
+    let starting: Vec<String> = gateway.status().into_iter().filter(|m| m.state == "starting").map(|m| m.name).collect();
+    plain(StatusCode::SERVICE_UNAVAILABLE, "text/plain", format!("starting: {}\n", starting.join(", ")).into())
+}
+
+fn status(gateway: &Gateway) -> Status {
+    let presence = gateway.0.admin.presence();
+    Status {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        pid: std::process::id(),
+        url: presence.map_or_else(String::new, |p| format!("{}/mcp", p.url)),
+        serves: presence.map_or_else(String::new, |p| p.serves.clone()),
+        uptime_seconds: gateway.0.admin.started.elapsed().as_secs(),
+        sessions: gateway.0.hub.sessions(),
+        mounts: gateway.status(),
+    }
+}
+
+fn tools(gateway: &Gateway, parts: &Parts) -> Tools {
+    let client = query(parts, "client");
+    Tools { tools: gateway.tools(client.as_deref()), client }
+}
+
+fn logs(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> {
+    let name = parts.uri.path().trim_start_matches("/-/logs/");
+    let missing = || Refusal::not_found(format!("there is no server `{name}`"));
+    // Subscribed before the kept lines are read: a line may come twice, none is lost.
+    let live = gateway.follow_stderr(name).ok_or_else(missing)?;
+    let kept: Vec<Bytes> = gateway.stderr(name).ok_or_else(missing)?.into_iter().map(|line| log_line(name, line)).collect();
+    if query(parts, "follow").is_none() {
+        return Ok(plain(StatusCode::OK, LINES, kept.concat().into()));
+    }
+    let closing = gateway.0.admin.closing.clone().cancelled_owned();
+    let lines = stream::iter(kept).chain(from_now_on(name.to_owned(), live)).take_until(closing);
+    let frames = lines.map(|line| Ok::<_, Infallible>(Frame::data(line)));
+    let mut response = plain(StatusCode::OK, LINES, Bytes::new());
+    *response.body_mut() = Payload::Events(Box::new(StreamBody::new(Box::pin(frames))));
+    Ok(response)
+}
+
+const LINES: &str = "application/x-ndjson";
+
+fn from_now_on(server: String, live: Receiver<String>) -> impl Stream<Item = Bytes> {
+    stream::unfold((server, live), |(server, mut live)| async move {
+        let line = match live.recv().await {
+            Ok(line) => line,
+            Err(RecvError::Lagged(count)) => format!("({count} lines left out: they came faster than they were read)"),
+            Err(RecvError::Closed) => return None,
+        };
+        Some((log_line(&server, line), (server, live)))
+    })
+}
+
+fn log_line(server: &str, line: String) -> Bytes {
+    let mut text = serde_json::to_vec(&LogLine { server: server.to_owned(), line }).unwrap_or_default();
+    text.push(b'\n');
+    text.into()
+}
+
+async fn call(gateway: &Gateway, body: Incoming) -> Result<Response<Payload>, Refusal> {
+    let body = Limited::new(body, CALL_BYTES).collect().await.map_err(|e| Refusal::failed(format!("the request can't be read: {e}")))?;
+    let request: CallRequest =
+        serde_json::from_slice(&body.to_bytes()).map_err(|e| Refusal::failed(format!("the request is not {{tool, arguments}}: {e}")))?;
+    let called = gateway.call_tool(&request).await?;
+    Ok(plain(StatusCode::OK, "application/json", called.0))
+}
+
+async fn reload(gateway: &Gateway) -> Result<Response<Payload>, Refusal> {
+    let (sender, receiver) = oneshot::channel();
+    let sent = gateway.0.admin.command(Command::Reload(sender)).await;
+    let answer = if sent { receiver.await.ok() } else { None };
+    let changes = answer.unwrap_or_else(|| Err("this gate reads no configuration file".to_owned())).map_err(Refusal::failed)?;
+    Ok(json(&Reloaded { changes }))
+}
+
+async fn stop(gateway: &Gateway) -> Result<Response<Payload>, Refusal> {
+    if gateway.0.admin.command(Command::Stop).await {
+        return Ok(json(&serde_json::json!({ "stopping": true })));
+    }
+    Err(Refusal::failed("this gate can't be stopped from here"))
+}
+
+impl Gateway {
+    /// Calls a tool for the command line: an unknown tool is told from a failed call.
+    pub async fn call_tool(&self, request: &CallRequest) -> Result<Called, Refusal> {
+        let known = self.tools(None).iter().any(|t| t.dotted == request.tool || t.shown == request.tool);
+        if !known {
+            return Err(Refusal::not_found(format!("there is no tool `{}`", request.tool)));
+        }
+        let answer = self.call(&request.tool, request.arguments.get()).await;
+        answer.map(Called).map_err(|error| Refusal::failed(message_of(&error)))
+    }
+}
+
+/// The text of a raw JSON-RPC error, and its code.
+fn message_of(error: &[u8]) -> String {
+    let value: serde_json::Value = serde_json::from_slice(error).unwrap_or_default();
+    let text = value["message"].as_str().map_or_else(|| String::from_utf8_lossy(error).into_owned(), str::to_owned);
+    format!("{text} ({})", value["code"])
+}
+
+fn query(parts: &Parts, name: &str) -> Option<String> {
+    let pairs = url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
+    pairs.into_iter().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+}
+
+fn refused(gateway: &Gateway, refusal: Refusal) -> Response<Payload> {
+    let status = match refusal.kind {
+        RefusalKind::Failed => StatusCode::BAD_GATEWAY,
+        RefusalKind::NotFound => StatusCode::NOT_FOUND,
+        RefusalKind::Refused if gateway.0.config.load().tokens.is_empty() => StatusCode::FORBIDDEN,
+        RefusalKind::Refused => StatusCode::UNAUTHORIZED,
+    };
+    let body = serde_json::to_vec(&ErrorBody { error: refusal }).unwrap_or_default();
+    plain(status, "application/json", body.into())
+}
+
+fn json(value: &impl Serialize) -> Response<Payload> {
+    plain(StatusCode::OK, "application/json", serde_json::to_vec(value).unwrap_or_default().into())
+}
+
+fn plain(status: StatusCode, kind: &'static str, body: Bytes) -> Response<Payload> {
+    reply::typed(status, kind, body)
+}
