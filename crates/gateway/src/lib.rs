@@ -6,6 +6,7 @@ pub mod admin;
 mod call;
 mod catalog;
 pub mod config;
+pub mod demo;
 mod downstream;
 mod gateway;
 mod hub;

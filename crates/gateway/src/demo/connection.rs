@@ -1,0 +1,357 @@
+//! One client on standard input and output: reads lines, runs each request as a task of its own, writes lines.
+//!
+//! Serves both eras on the same pipe: a request that names its revision is stateless, everything else needs a handshake.
+//! Does not know what the tools do.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
+
+use super::protocol::{self, RESERVED, STATELESS};
+use super::request::{Asked, Era, LEVELS, reserved};
+use super::server::{Refusal, Server};
+
+/// How many messages may wait to be written before their senders wait too.
+const WAITING: usize = 256;
+/// How long requests under way may go on after the end of the input.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The longest message that is read, in bytes.
+const LINE_LIMIT: u64 = 4 << 20;
+
+/// What the writer is given: a message, or the end.
+type Line = Option<String>;
+
+/// The way to the client, shared by all requests.
+#[derive(Clone)]
+pub(super) struct Connection {
+    lines: mpsc::Sender<Line>,
+    state: Arc<Mutex<State>>,
+}
+
+/// What the client has told of itself, and what is under way.
+#[derive(Default)]
+struct State {
+    session: Option<Session>,
+    /// Requests that run, by their id as text.
+    running: HashMap<String, AbortHandle>,
+    /// Our own requests that wait for an answer.
+    pending: HashMap<u64, oneshot::Sender<Result<Value, Refusal>>>,
+    asked: u64,
+    /// Listen requests (stateless era): id and filter.
+    listening: HashMap<String, (Value, Map<String, Value>)>,
+}
+
+/// A session of the initialize era.
+struct Session {
+    capabilities: Value,
+    level: Option<String>,
+    subscriptions: Vec<String>,
+}
+
+/// Something that listeners may want to hear of.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Change<'a> {
+    /// The list of prompts.
+    Prompts,
+    /// The content of one resource.
+    Resource(&'a str),
+    /// The list of resources.
+    Resources,
+}
+
+/// Serves one client until its input ends.
+pub(super) async fn run<S, R, W>(server: Arc<S>, input: R, output: W) -> std::io::Result<()>
+where
+    S: Server,
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let (lines, waiting) = mpsc::channel(WAITING);
+    let connection = Connection { lines, state: Arc::default() };
+    let writer = tokio::spawn(write(waiting, output));
+    server.connected(&connection);
+    let read = connection.read(&server, input).await;
+    connection.finish().await;
+    // The writer ends at the end of its lines, or when the client stops reading.
+    let _written = tokio::time::timeout(PATIENCE, writer).await;
+    read
+}
+
+async fn write<W: AsyncWrite + Unpin>(mut waiting: mpsc::Receiver<Line>, mut output: W) {
+    while let Some(Some(mut line)) = waiting.recv().await {
+        line.push('\n');
+        if output.write_all(line.as_bytes()).await.is_err() || output.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+impl Connection {
+    /// Sends a notification.
+    pub(super) async fn notify(&self, method: &str, params: Value) {
+        self.send(json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
+    }
+
+    /// Sends a request of our own and waits for the answer (initialize era).
+    pub(super) async fn request(&self, method: &str, params: Value) -> Result<Value, Refusal> {
+        let (reply, answer) = oneshot::channel();
+        let id = {
+            let mut state = self.state();
+            state.asked += 1;
+            let id = state.asked;
+            state.pending.insert(id, reply);
+            id
+        };
+        self.send(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).await;
+        let gone = || Refusal::Rpc { code: -32603, message: "the client is gone".into(), data: None };
+        answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    /// Tells everybody who listens of a change, each in its era's way.
+    pub(super) async fn changed(&self, change: Change<'_>) {
+        for message in self.news(change) {
+            self.send(message).await;
+        }
+    }
+
+    fn news(&self, change: Change<'_>) -> Vec<Value> {
+        let (method, params, member) = match change {
+            Change::Prompts => ("notifications/prompts/list_changed", json!({}), "promptsListChanged"),
+            Change::Resource(uri) => ("notifications/resources/updated", json!({ "uri": uri }), "resourceSubscriptions"),
+            Change::Resources => ("notifications/resources/list_changed", json!({}), "resourcesListChanged"),
+        };
+        let message = |params: &Value| json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        let state = self.state();
+        let mut news = Vec::new();
+        let in_session = |session: &Session| match change {
+            Change::Resource(uri) => session.subscriptions.iter().any(|subscribed| subscribed == uri),
+            Change::Prompts | Change::Resources => true,
+        };
+        if state.session.as_ref().is_some_and(in_session) {
+            news.push(message(&params));
+        }
+        for (id, filter) in state.listening.values() {
+            let wanted = match (filter.get(member), change) {
+                (Some(Value::Bool(wanted)), _) => *wanted,
+                (Some(Value::Array(uris)), Change::Resource(uri)) => uris.iter().any(|wanted| wanted == uri),
+                _ => false,
+            };
+            if wanted {
+                let mut params = params.clone();
+                params["_meta"] = json!({ format!("{RESERVED}subscriptionId"): id });
+                news.push(message(&params));
+            }
+        }
+        news
+    }
+
+    async fn send(&self, message: Value) {
+        // Fails only when the client is gone, which the reader notices.
+        let _gone = self.lines.send(Some(message.to_string())).await;
+    }
+
+    /// Lets short work end, stops the rest, and ends the writer.
+    async fn finish(&self) {
+        let end = Instant::now() + PATIENCE;
+        while !self.state().running.is_empty() && Instant::now() < end {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        for (_, task) in self.state().running.drain() {
+            task.abort();
+        }
+        let _gone = self.lines.send(None).await;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn read<S: Server, R: AsyncRead + Unpin>(&self, server: &Arc<S>, input: R) -> std::io::Result<()> {
+        let mut input = BufReader::new(input);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            if (&mut input).take(LINE_LIMIT).read_until(b'\n', &mut line).await? == 0 {
+                return Ok(());
+            }
+            match serde_json::from_slice::<Value>(&line) {
+                Ok(Value::Object(message)) => self.handle(server, message).await,
+                Ok(_) => {
+                    self.refuse(Value::Null, Refusal::Rpc { code: -32600, message: "a message is one object".into(), data: None }).await
+                }
+                Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
+                Err(error) => self.refuse(Value::Null, Refusal::Rpc { code: -32700, message: error.to_string(), data: None }).await,
+            }
+        }
+    }
+
+    async fn handle<S: Server>(&self, server: &Arc<S>, mut message: Map<String, Value>) {
+        let params = match message.remove("params") {
+            Some(Value::Object(params)) => params,
+            _ => Map::new(),
+        };
+        let method = message.get("method").and_then(Value::as_str).map(ToOwned::to_owned);
+        match (method, message.remove("id")) {
+            (Some(method), Some(id)) => self.start(server, id, method, params).await,
+            (Some(method), None) => self.noticed(&method, &params),
+            (None, Some(id)) => self.answered(&id, &mut message),
+            (None, None) => {}
+        }
+    }
+
+    fn noticed(&self, method: &str, params: &Map<String, Value>) {
+        let (true, Some(id)) = (method == "notifications/cancelled", params.get("requestId")) else { return };
+        let mut state = self.state();
+        state.listening.remove(&id.to_string());
+        if let Some(task) = state.running.remove(&id.to_string()) {
+            task.abort();
+        }
+    }
+
+    fn answered(&self, id: &Value, message: &mut Map<String, Value>) {
+        let waiting = id.as_u64().and_then(|id| self.state().pending.remove(&id));
+        let Some(waiting) = waiting else { return };
+        let answer = message.remove("result").ok_or_else(|| {
+            let why = message.get("error").and_then(|error| error.get("message")).and_then(Value::as_str).unwrap_or("no reason given");
+            Refusal::Rpc { code: -32603, message: format!("the client refused: {why}"), data: None }
+        });
+        // Fails only when the asking tool was cancelled meanwhile.
+        let _cancelled = waiting.send(answer);
+    }
+
+    async fn start<S: Server>(&self, server: &Arc<S>, id: Value, method: String, params: Map<String, Value>) {
+        let asked = match self.asked(&method, &params) {
+            Ok(asked) => asked,
+            Err(refusal) => return self.refuse(id, refusal).await,
+        };
+        if asked.era == Era::Stateless && method == "subscriptions/listen" {
+            return self.listen(id, &params).await;
+        }
+        if let Some(done) = self.of_session(&**server, asked.era, &method, &params) {
+            return match done {
+                Ok(result) => self.reply(id, result).await,
+                Err(refusal) => self.refuse(id, refusal).await,
+            };
+        }
+        let (connection, server, key) = (self.clone(), server.clone(), id.to_string());
+        let (started, begin) = oneshot::channel::<()>();
+        let task = tokio::spawn(async move {
+            // Waits until it is known as running, so that it can't end before.
+            let _known = begin.await;
+            let done = protocol::answer(&*server, &asked, &method, &params).await;
+            connection.state().running.remove(&id.to_string());
+            match done {
+                Ok(result) | Err(Refusal::InputRequired(result)) => {
+                    connection.reply(id, protocol::finish(&*server, asked.era, &method, result)).await;
+                }
+                Err(refusal) => connection.refuse(id, refusal).await,
+            }
+        });
+        self.state().running.insert(key, task.abort_handle());
+        let _running = started.send(());
+    }
+
+    /// What changes the session is done in order, before the next message is read; `None` for everything else.
+    fn of_session<S: Server>(&self, server: &S, era: Era, method: &str, params: &Map<String, Value>) -> Option<Result<Value, Refusal>> {
+        let text = |member: &str| params.get(member).and_then(Value::as_str);
+        match (method, era) {
+            ("initialize", Era::Initialize) => {
+                let capabilities = params.get("capabilities").cloned().unwrap_or_default();
+                self.state().session = Some(Session { capabilities, level: None, subscriptions: Vec::new() });
+                Some(Ok(protocol::initialize(server, params)))
+            }
+            ("logging/setLevel", Era::Initialize) => Some(self.in_session(|session| {
+                let level = text("level").filter(|level| LEVELS.contains(level));
+                session.level = Some(level.ok_or_else(|| Refusal::invalid(format!("`level` is one of {}", LEVELS.join(", "))))?.into());
+                Ok(())
+            })),
+            ("resources/subscribe" | "resources/unsubscribe", Era::Initialize) => Some(self.in_session(|session| {
+                let uri = text("uri").ok_or_else(|| Refusal::invalid("`uri` is missing"))?;
+                session.subscriptions.retain(|subscribed| subscribed != uri);
+                if method == "resources/subscribe" {
+                    session.subscriptions.push(uri.into());
+                }
+                Ok(())
+            })),
+            _ => None,
+        }
+    }
+
+    fn in_session(&self, change: impl FnOnce(&mut Session) -> Result<(), Refusal>) -> Result<Value, Refusal> {
+        let mut state = self.state();
+        let session = state.session.as_mut().ok_or_else(|| Refusal::invalid("`initialize` has to come first"))?;
+        change(session).map(|()| json!({}))
+    }
+
+    /// A listen request has no answer: it goes on until it is cancelled or the client is gone.
+    async fn listen(&self, id: Value, params: &Map<String, Value>) {
+        let wanted = params.get("notifications").and_then(Value::as_object).cloned().unwrap_or_default();
+        let known = ["promptsListChanged", "resourcesListChanged", "resourceSubscriptions"];
+        let honoured: Map<String, Value> = wanted.into_iter().filter(|(kind, _)| known.contains(&kind.as_str())).collect();
+        let tag = json!({ format!("{RESERVED}subscriptionId"): id });
+        let params = json!({ "_meta": tag, "notifications": honoured });
+        self.state().listening.insert(id.to_string(), (id, honoured));
+        self.notify("notifications/subscriptions/acknowledged", params).await;
+    }
+
+    /// Which era a request belongs to, and what it tells of the client.
+    fn asked(&self, method: &str, params: &Map<String, Value>) -> Result<Asked, Refusal> {
+        let meta = params.get("_meta").and_then(Value::as_object).cloned().unwrap_or_default();
+        let asked = |era, capabilities, level, params: &Map<String, Value>, meta| Asked {
+            connection: self.clone(),
+            era,
+            capabilities,
+            level,
+            meta,
+            inputs: params.get("inputResponses").and_then(Value::as_object).cloned().unwrap_or_default(),
+            state: params.get("requestState").and_then(Value::as_str).map(Into::into),
+        };
+        if reserved(&meta, "protocolVersion").is_some() || method == "server/discover" {
+            let (capabilities, level) = stateless(&meta)?;
+            return Ok(asked(Era::Stateless, capabilities, level, params, meta));
+        }
+        let state = self.state();
+        let (capabilities, level) = match &state.session {
+            Some(session) => (session.capabilities.clone(), session.level.clone()),
+            None if matches!(method, "initialize" | "ping") => (Value::Null, None),
+            None => return Err(Refusal::invalid("begin with `initialize`, or name the revision in `_meta` of every request")),
+        };
+        drop(state);
+        Ok(asked(Era::Initialize, capabilities, level, params, meta))
+    }
+
+    async fn reply(&self, id: Value, result: Value) {
+        self.send(json!({ "jsonrpc": "2.0", "id": id, "result": result })).await;
+    }
+
+    async fn refuse(&self, id: Value, refusal: Refusal) {
+        let error = match refusal {
+            Refusal::InputRequired(_) => json!({ "code": -32603, "message": "an answer is needed where none can be given" }),
+            Refusal::Rpc { code, message, data: None } => json!({ "code": code, "message": message }),
+            Refusal::Rpc { code, message, data: Some(data) } => json!({ "code": code, "message": message, "data": data }),
+        };
+        self.send(json!({ "jsonrpc": "2.0", "id": id, "error": error })).await;
+    }
+}
+
+/// Checks what every request of the stateless era has to carry; gives capabilities and log level.
+fn stateless(meta: &Map<String, Value>) -> Result<(Value, Option<String>), Refusal> {
+    let version = reserved(meta, "protocolVersion").and_then(Value::as_str);
+    let capabilities = reserved(meta, "clientCapabilities").filter(|capabilities| capabilities.is_object());
+    let (Some(version), Some(capabilities)) = (version, capabilities) else {
+        return Err(Refusal::invalid(format!("`_meta` has to hold {RESERVED}protocolVersion and {RESERVED}clientCapabilities")));
+    };
+    if version != STATELESS {
+        return Err(Refusal::Rpc {
+            code: -32022,
+            message: format!("revision {version} is not supported"),
+            data: Some(json!({ "supported": [STATELESS], "requested": version })),
+        });
+    }
+    Ok((capabilities.clone(), reserved(meta, "logLevel").and_then(Value::as_str).map(Into::into)))
+}

@@ -1,0 +1,139 @@
+//! The methods of MCP over a [`Server`], and what either era adds to a result. Does no I/O.
+
+use serde_json::{Map, Value, json};
+
+use super::request::{Asked, Era};
+use super::server::{Arguments, Refusal, Server};
+
+/// The revisions with a handshake, newest first.
+const INITIALIZE: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// The stateless revision.
+pub(super) const STATELESS: &str = "2026-07-28";
+/// What begins the keys of `_meta` that MCP keeps for itself.
+pub(super) const RESERVED: &str = "io.modelcontextprotocol/";
+
+/// How long a client may keep what the stateless era says may be kept, in milliseconds. Lists change when notes do.
+const KEEP_MS: u64 = 1000;
+
+/// The result of `method`, without what the era adds.
+pub(super) async fn answer<S: Server>(server: &S, asked: &Asked, method: &str, params: &Map<String, Value>) -> Result<Value, Refusal> {
+    match method {
+        "completion/complete" => complete(server, params),
+        "prompts/get" => prompt(server, params),
+        "prompts/list" => list("prompts", server.prompts(), params),
+        "resources/list" => list("resources", server.resources(), params),
+        "resources/read" => read(server, asked.era, params),
+        "resources/templates/list" => list("resourceTemplates", server.templates(), params),
+        "tools/call" => call(server, asked, params).await,
+        "tools/list" => list("tools", server.tools(), params),
+        "server/discover" if asked.era == Era::Stateless => Ok(discover(server)),
+        "ping" if asked.era == Era::Initialize => Ok(json!({})),
+        _ => Err(Refusal::Rpc { code: -32601, message: format!("there is no method `{method}`"), data: None }),
+    }
+}
+
+/// Adds what the stateless era wants in every result of `method`.
+pub(super) fn finish<S: Server>(server: &S, era: Era, method: &str, mut result: Value) -> Value {
+    let Some(members) = result.as_object_mut().filter(|_| era == Era::Stateless) else { return result };
+    let complete = !members.contains_key("resultType");
+    members.entry("resultType").or_insert_with(|| "complete".into());
+    if complete && (method.ends_with("/list") || method == "resources/read" || method == "server/discover") {
+        members.insert("ttlMs".into(), KEEP_MS.into());
+        members.insert("cacheScope".into(), "public".into());
+    }
+    let meta = members.entry("_meta").or_insert_with(|| json!({}));
+    if let Some(meta) = meta.as_object_mut() {
+        meta.insert(format!("{RESERVED}serverInfo"), info(server));
+    }
+    result
+}
+
+/// The result of `initialize`.
+pub(super) fn initialize<S: Server>(server: &S, params: &Map<String, Value>) -> Value {
+    let wanted = params.get("protocolVersion").and_then(Value::as_str);
+    let version = INITIALIZE.into_iter().find(|known| wanted == Some(known)).unwrap_or(INITIALIZE[0]);
+    json!({
+        "protocolVersion": version,
+        "capabilities": capabilities(server),
+        "serverInfo": info(server),
+        "instructions": server.about().instructions,
+    })
+}
+
+fn discover<S: Server>(server: &S) -> Value {
+    json!({
+        "supportedVersions": [STATELESS],
+        "capabilities": capabilities(server),
+        "instructions": server.about().instructions,
+    })
+}
+
+fn capabilities<S: Server>(server: &S) -> Value {
+    let mut all = json!({ "tools": {}, "logging": {} });
+    if let (Some(all), Value::Object(more)) = (all.as_object_mut(), server.capabilities()) {
+        all.extend(more);
+    }
+    all
+}
+
+fn info<S: Server>(server: &S) -> Value {
+    let about = server.about();
+    json!({ "name": about.name, "title": about.title, "version": env!("CARGO_PKG_VERSION") })
+}
+
+fn list(member: &str, entries: Vec<Value>, params: &Map<String, Value>) -> Result<Value, Refusal> {
+    if params.contains_key("cursor") {
+        return Err(Refusal::invalid("there is only one page: leave `cursor` out"));
+    }
+    Ok(Value::Object(Map::from_iter([(member.to_owned(), Value::Array(entries))])))
+}
+
+async fn call<S: Server>(server: &S, asked: &Asked, params: &Map<String, Value>) -> Result<Value, Refusal> {
+    let name = named(params, "name")?;
+    if !has(&server.tools(), "name", name) {
+        return Err(Refusal::invalid(format!("there is no tool `{name}`")));
+    }
+    server.call(asked, name, &arguments(params)).await
+}
+
+fn prompt<S: Server>(server: &S, params: &Map<String, Value>) -> Result<Value, Refusal> {
+    let name = named(params, "name")?;
+    if !has(&server.prompts(), "name", name) {
+        return Err(Refusal::invalid(format!("there is no prompt `{name}`")));
+    }
+    server.prompt(name, &arguments(params))
+}
+
+fn read<S: Server>(server: &S, era: Era, params: &Map<String, Value>) -> Result<Value, Refusal> {
+    let uri = named(params, "uri")?;
+    let contents = server.read(uri).map(|contents| json!({ "contents": [contents] }));
+    // The code of the initialize era for this one case; the stateless era has none of its own.
+    let code = if era == Era::Initialize { -32002 } else { -32602 };
+    contents.ok_or_else(|| Refusal::Rpc { code, message: format!("there is no resource `{uri}`"), data: Some(json!({ "uri": uri })) })
+}
+
+fn complete<S: Server>(server: &S, params: &Map<String, Value>) -> Result<Value, Refusal> {
+    let reference = params.get("ref").and_then(|r| r.get("name").or_else(|| r.get("uri"))).and_then(Value::as_str);
+    let argument = params.get("argument").and_then(|a| a.get("name")).and_then(Value::as_str);
+    let (Some(reference), Some(argument)) = (reference, argument) else {
+        return Err(Refusal::invalid("completion needs `ref` with a name or a URI, and `argument` with a name"));
+    };
+    let begun = params.get("argument").and_then(|a| a.get("value")).and_then(Value::as_str).unwrap_or_default().to_lowercase();
+    let mut values = server.completions(reference, argument);
+    values.retain(|value| value.to_lowercase().starts_with(&begun));
+    let total = values.len();
+    values.truncate(100);
+    Ok(json!({ "completion": { "values": values, "total": total, "hasMore": total > 100 } }))
+}
+
+fn named<'a>(params: &'a Map<String, Value>, member: &str) -> Result<&'a str, Refusal> {
+    params.get(member).and_then(Value::as_str).ok_or_else(|| Refusal::invalid(format!("`{member}` is missing")))
+}
+
+fn arguments(params: &Map<String, Value>) -> Arguments {
+    params.get("arguments").and_then(Value::as_object).cloned().unwrap_or_default()
+}
+
+fn has(entries: &[Value], member: &str, value: &str) -> bool {
+    entries.iter().any(|entry| entry.get(member).and_then(Value::as_str) == Some(value))
+}

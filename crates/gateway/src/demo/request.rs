@@ -1,0 +1,117 @@
+//! What a tool sees of the request that called it: progress, log, and questions to the client, in the era's own way.
+//!
+//! Does not read the wire; the connection does.
+
+use serde_json::{Map, Value, json};
+
+use super::connection::Connection;
+use super::protocol::RESERVED;
+use super::server::Refusal;
+
+/// Which of MCP's two lives a request belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Era {
+    /// Revisions up to 2025-11-25.
+    Initialize,
+    /// Revision 2026-07-28.
+    Stateless,
+}
+
+/// Log levels, from the least to the most urgent.
+pub(super) const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/// One request, for the time it runs.
+pub(super) struct Asked {
+    pub(super) connection: Connection,
+    pub(super) era: Era,
+    /// The capabilities that the client declared, for this request or for its session.
+    pub(super) capabilities: Value,
+    /// The log level from which on the client wants to hear, if it does.
+    pub(super) level: Option<String>,
+    pub(super) meta: Map<String, Value>,
+    /// Answers to earlier questions, and the state that went with them (stateless era).
+    pub(super) inputs: Map<String, Value>,
+    pub(super) state: Option<String>,
+}
+
+/// A question to the person behind the client.
+pub(super) struct Question {
+    /// Names the question among others.
+    pub(super) key: &'static str,
+    /// What is asked.
+    pub(super) message: String,
+    /// The form: a JSON Schema.
+    pub(super) schema: Value,
+    /// What the server needs to hear again beside the answer; the client can change it.
+    pub(super) state: String,
+}
+
+/// What the person answered.
+pub(super) struct Reply {
+    /// `accept`, `decline` or `cancel`.
+    pub(super) action: String,
+    /// The form's content.
+    pub(super) content: Map<String, Value>,
+}
+
+impl Asked {
+    /// Tells how far the work is, when the client wants to know.
+    pub(super) async fn progress(&self, done: f64, total: f64, message: &str) {
+        if let Some(token) = self.meta.get("progressToken") {
+            let params = json!({ "progressToken": token, "progress": done, "total": total, "message": message });
+            self.connection.notify("notifications/progress", params).await;
+        }
+    }
+
+    /// Logs to the client, when it wants to hear that level.
+    pub(super) async fn log(&self, level: &str, data: &str) {
+        let urgency = |level: &str| LEVELS.iter().position(|known| *known == level);
+        let wanted = self.level.as_deref().and_then(urgency);
+        if wanted.is_some_and(|wanted| urgency(level) >= Some(wanted)) {
+            let params = json!({ "level": level, "logger": "demo", "data": data });
+            self.connection.notify("notifications/message", params).await;
+        }
+    }
+
+    /// Whether the client can put a question to a person.
+    pub(super) fn can_ask(&self) -> bool {
+        self.capabilities.get("elicitation").is_some_and(Value::is_object)
+    }
+
+    /// Asks the person behind the client: by a request of our own, or by refusing until the answer comes along.
+    pub(super) async fn ask(&self, question: Question) -> Result<Reply, Refusal> {
+        let params = json!({ "mode": "form", "message": question.message, "requestedSchema": question.schema });
+        let answer = match self.era {
+            Era::Initialize => self.connection.request("elicitation/create", params).await?,
+            Era::Stateless => match self.inputs.get(question.key) {
+                Some(answer) => answer.clone(),
+                None => return Err(input_required(&question, &params)),
+            },
+        };
+        let action = answer.get("action").and_then(Value::as_str).unwrap_or("cancel").to_owned();
+        let content = answer.get("content").and_then(Value::as_object).cloned().unwrap_or_default();
+        Ok(Reply { action, content })
+    }
+
+    /// The refusal for a client that can't ask anybody (stateless era).
+    pub(super) fn cannot_ask(&self) -> Refusal {
+        Refusal::Rpc {
+            code: -32021,
+            message: "this needs a person's confirmation, and the client can't ask for it".into(),
+            data: Some(json!({ "requiredCapabilities": { "elicitation": {} } })),
+        }
+    }
+}
+
+fn input_required(question: &Question, params: &Value) -> Refusal {
+    Refusal::InputRequired(json!({
+        "resultType": "input_required",
+        "inputRequests": { question.key: { "method": "elicitation/create", "params": params } },
+        "requestState": question.state,
+    }))
+}
+
+/// The member `name` of `_meta` that MCP keeps for itself.
+pub(super) fn reserved<'a>(meta: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    meta.get(&format!("{RESERVED}{name}"))
+}
