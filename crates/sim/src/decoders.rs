@@ -3,6 +3,7 @@
 //! The fuzz targets below `fuzz/` look for bytes that break a check, and `tests/corpus.rs` replays what they kept. Nothing
 //! here makes up input.
 
+mod files;
 mod messages;
 mod names;
 mod streams;
@@ -11,15 +12,18 @@ mod streams;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its fuzz target and of its corpus.
-pub const ALL: [(&str, Check); 9] = [
+pub const ALL: [(&str, Check); 12] = [
+    ("config", files::config),
     ("envelope", messages::envelope),
     ("header", names::header),
+    ("import", files::import),
     ("json", messages::json),
     ("lines", streams::lines),
     ("page", messages::page),
     ("pipe", messages::pipe),
     ("projection", names::projection),
     ("resources", names::resources),
+    ("secret", files::secret),
     ("sse", streams::sse),
 ];
 

@@ -4,7 +4,7 @@
 
 pub mod diff;
 pub mod file;
-mod problem;
+pub(crate) mod problem;
 pub mod reload;
 mod resolve;
 pub mod resolved;

@@ -146,8 +146,8 @@ fn hidden_ranges(text: &str) -> Vec<Range<usize>> {
     hidden
 }
 
-/// The inside of the string that begins at `at`, and where to go on behind it.
-fn string(text: &str, at: usize, quote: char) -> (Range<usize>, usize) {
+/// The inside of the TOML string that begins at `at` with `quote`, and where to go on behind it.
+pub(crate) fn string(text: &str, at: usize, quote: char) -> (Range<usize>, usize) {
     let long: String = [quote; 3].iter().collect();
     let (open, close) = if text[at..].starts_with(&long) { (3, long.as_str()) } else { (1, &long[..1]) };
     let begin = at + open;

@@ -49,6 +49,9 @@ pub fn check_listen(listen: SocketAddr, tokens: &[Token]) -> Result<(), String> 
     Err(format!("{listen} can be reached from other machines, and no token is configured: anybody could call every tool"))
 }
 
+/// Longer ones overflow when they are added to the time.
+const MAX_DURATION: Duration = Duration::from_secs(365 * 86_400);
+
 const OPEN_HELP: &str = "make a token with `banyan token add NAME`, or listen on 127.0.0.1";
 
 /// Everything that one pass over a file needs and collects.
@@ -214,9 +217,9 @@ impl Lowering<'_> {
 
     fn duration(&mut self, text: Option<&At<String>>) -> Option<Duration> {
         let text = text?;
-        let duration = units::duration(text.get()).filter(|duration| !duration.is_zero());
+        let duration = units::duration(text.get()).filter(|duration| (Duration::from_millis(1)..=MAX_DURATION).contains(duration));
         if duration.is_none() {
-            let flaw = Flaw::new(text.span(), format!("\"{}\" is not a duration", text.get()));
+            let flaw = Flaw::new(text.span(), format!("\"{}\" is not a duration of 1ms to 365d", text.get()));
             self.flaws.push(flaw.help("write whole numbers with ms, s, m, h or d, for example \"30s\" or \"1h30m\""));
         }
         duration

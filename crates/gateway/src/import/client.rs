@@ -121,8 +121,8 @@ impl Client {
         own.chain(of_project).collect()
     }
 
-    /// A person's own files, the one to write first.
-    pub(super) fn own_files(self, places: &Places) -> Vec<PathBuf> {
+    /// A person's own files, the one that is written first.
+    pub fn own_files(self, places: &Places) -> Vec<PathBuf> {
         let (home, settings) = (&places.home, places.settings());
         let below_home = |parts: &[&str]| parts.iter().fold(home.clone(), |path, part| path.join(part));
         let vs_code = settings.join("Code").join("User");

@@ -18,6 +18,9 @@ use super::reading::Reading;
 use super::text::{self, Texts};
 use super::{json, oauth, own};
 
+/// A year, the longest that `banyan.toml` takes.
+const MAX_MILLIS: f64 = 365.0 * 86_400_000.0;
+
 /// How a client differs from the others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dialect {
@@ -192,7 +195,11 @@ impl Entry<'_, '_> {
     fn passed_names(&mut self) -> Vec<String> {
         let names = self.take(&["env_vars"]).map(|(_, value)| value);
         let names = names.as_ref().and_then(Value::as_array).into_iter().flatten();
-        names.filter_map(|name| name.as_str().or_else(|| name.get("name")?.as_str())).map(str::to_owned).collect()
+        names
+            .filter_map(|name| name.as_str().or_else(|| name.get("name")?.as_str()))
+            .filter(|name| !name.trim().is_empty())
+            .map(str::to_owned)
+            .collect()
     }
 
     fn remote(&mut self, is_sse: Option<bool>) -> Result<Transport, String> {
@@ -244,15 +251,14 @@ impl Entry<'_, '_> {
         let mut found = None;
         for (key, unit) in keys {
             let Some((key, value)) = self.take(&[key]) else { continue };
-            let seconds = value.as_f64().map(|number| match unit {
-                Unit::Guess if number < 1000.0 => number,
-                Unit::Guess | Unit::Milliseconds => number / 1000.0,
-                Unit::Seconds => number,
+            let millis = value.as_f64().map(|number| match unit {
+                Unit::Guess if number < 1000.0 => number * 1000.0,
+                Unit::Guess | Unit::Milliseconds => number,
+                Unit::Seconds => number * 1000.0,
             });
-            let rounded = seconds.and_then(|seconds| Duration::try_from_secs_f64((seconds * 1000.0).round() / 1000.0).ok());
-            match rounded.filter(|timeout| timeout.as_millis() > 0) {
-                Some(timeout) => found = found.or(Some(timeout)),
-                None => self.note(NoteKind::NotTaken, &key, "it is not a number of seconds or milliseconds above zero"),
+            match millis.map(f64::round).filter(|millis| (1.0..=MAX_MILLIS).contains(millis)) {
+                Some(millis) => found = found.or(Some(Duration::from_secs_f64(millis / 1000.0))),
+                None => self.note(NoteKind::NotTaken, &key, "it is not a number of seconds or milliseconds between 1 ms and a year"),
             }
         }
         found

@@ -10,6 +10,7 @@ mod claude_desktop;
 mod client;
 mod cline;
 mod codex;
+pub mod connect;
 mod cursor;
 mod entry;
 mod found;
@@ -61,11 +62,16 @@ pub fn discover(places: &Places) -> Found {
 pub fn from_file(path: &Path, places: &Places) -> Result<Found, ImportError> {
     let failed = |problem| ImportError::Unreadable { path: path.to_owned(), problem };
     let text = read(path).map_err(failed)?.ok_or_else(|| failed("there is no such file".into()))?;
+    from_text(&text, None, path, places)
+}
+
+/// Reads the text of a file as that of `client`; of no particular one, by the ending of `path`.
+pub fn from_text(text: &str, client: Option<Client>, path: &Path, places: &Places) -> Result<Found, ImportError> {
     let location = client::Location { path: path.to_owned(), project: None };
-    let mut reading = Reading::new(places, None, &location);
+    let mut reading = Reading::new(places, client, &location);
     let is_toml = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
-    let reader = if is_toml { codex::read } else { generic::read };
-    reader(&mut reading, &text).map_err(failed)?;
+    let reader = client.map_or(if is_toml { codex::read } else { generic::read }, Client::reader);
+    reader(&mut reading, text).map_err(|problem| ImportError::Unreadable { path: path.to_owned(), problem })?;
     let mut found = Found::default();
     found.take(reading);
     Ok(found)

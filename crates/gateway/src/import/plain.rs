@@ -81,6 +81,11 @@ impl Found {
     }
 }
 
+/// The numbers of the arguments that hold a secret.
+pub(super) fn args_with_secrets(texts: &[SecretRef]) -> Vec<usize> {
+    args(texts).into_iter().map(|(i, ..)| i).collect()
+}
+
 fn of_mount(mount: &Segment, transport: &Transport) -> Vec<PlainSecret> {
     let secret = |place: SecretPlace, key: &str, before: &str, value: &str| PlainSecret {
         mount: mount.clone(),

@@ -453,16 +453,20 @@ fn any_entry() -> impl Strategy<Value = Value> {
     })
 }
 
+fn nowhere() -> Places {
+    Places {
+        home: "/home/ada".into(),
+        cwd: "/home/ada/work".into(),
+        platform: Platform::Linux,
+        env: [("A".to_owned(), "a".to_owned())].into(),
+        listen: config::resolved::Config::DEFAULT_LISTEN,
+    }
+}
+
 proptest! {
     #[test]
     fn whatever_is_taken_can_be_written_and_read_back(entries in proptest::collection::btree_map(".{0,8}", any_entry(), 0..5), client in proptest::sample::select(Client::ALL.to_vec())) {
-        let places = Places {
-            home: "/home/ada".into(),
-            cwd: "/home/ada/work".into(),
-            platform: Platform::Linux,
-            env: [("A".to_owned(), "a".to_owned())].into(),
-            listen: config::resolved::Config::DEFAULT_LISTEN,
-        };
+        let places = nowhere();
         let location = client::Location { path: "/home/ada/work/servers.json".into(), project: Some("/home/ada/work".into()) };
         for key in ["mcpServers", "servers", "context_servers"] {
             let mut reading = Reading::new(&places, Some(client), &location);
@@ -476,7 +480,7 @@ proptest! {
 
     #[test]
     fn no_text_breaks_a_reader(text in "[\\[\\]{}\",:/*a-c0-9= \n]{0,60}", client in proptest::sample::select(Client::ALL.to_vec())) {
-        let places = Home::new().places;
+        let places = nowhere();
         let location = client::Location { path: "x".into(), project: None };
         let mut reading = Reading::new(&places, Some(client), &location);
         let told = (client.reader())(&mut reading, &text);

@@ -219,7 +219,7 @@ url = \"http://x\"
   |        ^^^^^^^^^^^
   = for example [mount.my-server]
 
-\"30\" is not a duration
+\"30\" is not a duration of 1ms to 365d
  --> banyan.toml:3:11
   |
 3 | timeout = \"30\"
@@ -301,7 +301,8 @@ fn each_mistake_has_its_own_advice() {
         ("mount.a = { url = \"http://x\", oauth = 3 }", "must be true or false or a table", ""),
         ("mount.a = { url = \"http://x\", oauth = { redirect_port = 70000 } }", "must be at most 65535", ""),
         ("[limits]\nrequest_size = \"5M\"", "\"5M\" is not a size", "\"16MiB\""),
-        ("[limits]\nsession_idle = \"0s\"", "\"0s\" is not a duration", "\"1h30m\""),
+        ("[limits]\nsession_idle = \"366d\"", "is not a duration of 1ms to 365d", "\"1h30m\""),
+        ("[limits]\nsession_idle = \"0s\"", "\"0s\" is not a duration of 1ms to 365d", "\"1h30m\""),
         ("[profile.a]\nsearch = \"alwys\"", "must be one of `always`, `never`", "did you mean `always`?"),
         ("[profile.a]\nsearch = 1.5", "is a fraction, and must be a string or a whole number", ""),
         ("[profile.a]\nrename = { \"a.b\" = \"a b\" }", "can't be the name of a tool", "1 to 128 letters"),

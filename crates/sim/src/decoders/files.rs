@@ -1,0 +1,83 @@
+//! Checks for the files that people write: none may end the program, and each mistake is shown. Nothing is read from disk.
+
+use std::io::{Error, ErrorKind};
+use std::path::Path;
+use std::sync::Arc;
+
+use gateway::config::resolved::{Config, Mount};
+use gateway::config::secret::{KeyringError, SecretRef, Sources};
+use gateway::config::{ConfigError, parse};
+use gateway::import::{Client, Places, Platform, from_text, to_toml};
+
+/// A world without secrets.
+struct Nothing;
+
+impl Sources for Nothing {
+    fn env(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn file(&self, _path: &Path) -> std::io::Result<String> {
+        Err(Error::from(ErrorKind::NotFound))
+    }
+
+    fn keyring(&self, _name: &str) -> Result<Option<String>, KeyringError> {
+        Ok(None)
+    }
+}
+
+/// A `banyan.toml` is taken, or each thing that is wrong has a place in the text.
+pub(super) fn config(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let lines = text.split('\n').count();
+    match parse(&text, Path::new("banyan.toml"), &Nothing) {
+        Ok(_) => {}
+        Err(ConfigError::Invalid { problems, .. }) => {
+            assert!(!problems.is_empty());
+            assert!(problems.iter().all(|problem| (1..=lines).contains(&problem.line) && problem.column > 0), "{problems:?}");
+        }
+        Err(other) => assert!(!other.to_string().is_empty()),
+    }
+}
+
+/// A reference to a secret is read or refused; what was read is written and read again as the same, and prints no plain text.
+pub(super) fn secret(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    match SecretRef::parse(&text) {
+        Ok(reference) => {
+            assert_eq!(SecretRef::parse(&reference.to_string()).as_ref(), Ok(&reference));
+            let plain = reference.as_plain().map(str::to_owned);
+            assert!(plain.as_ref().is_none_or(|plain| plain.is_empty() || format!("{reference:?}") == "SecretRef([redacted])"));
+            let resolved = reference.resolve(&Nothing);
+            assert!(plain.is_none_or(|plain| resolved.is_ok_and(|secret| secret.expose() == plain)));
+        }
+        Err(refused) => assert!(!refused.to_string().is_empty()),
+    }
+}
+
+/// Another client's file is taken or refused, and what is taken can be written as a `banyan.toml` that says the same. The
+/// first byte chooses whose file it is.
+pub(super) fn import(data: &[u8]) {
+    let Some((choice, text)) = data.split_first() else { return };
+    let text = String::from_utf8_lossy(text);
+    let client = Client::ALL.get(usize::from(*choice)).copied();
+    let path = Path::new(if usize::from(*choice) == Client::ALL.len() { "/nowhere/file.toml" } else { "/nowhere/file.json" });
+    let nowhere = Path::new("/nowhere").to_owned();
+    let places = Places {
+        home: nowhere.clone(),
+        cwd: nowhere.join("work"),
+        platform: Platform::Linux,
+        env: [("HOME".to_owned(), "/nowhere".to_owned())].into(),
+        listen: Config::DEFAULT_LISTEN,
+    };
+    let found = match from_text(&text, client, path, &places) {
+        Ok(found) => found,
+        Err(refused) => return assert!(!refused.to_string().is_empty()),
+    };
+    let written = to_toml(&found);
+    let read = parse(&written, &places.cwd.join("banyan.toml"), &places);
+    assert!(read.is_ok(), "{written}\n{read:?}");
+    let same = |mount: &Arc<Mount>| Mount { origin: String::new().into(), ..Mount::clone(mount) };
+    let expected: Vec<Mount> = found.mounts().values().map(same).collect();
+    assert_eq!(read.map_or(Vec::new(), |config| config.mounts.values().map(same).collect()), expected, "{written}");
+}
