@@ -4,6 +4,7 @@
 
 pub mod catalog;
 pub mod client;
+pub mod cursor;
 pub mod envelope;
 pub mod era;
 pub mod glob;

@@ -12,8 +12,9 @@ mod streams;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its fuzz target and of its corpus.
-pub const ALL: [(&str, Check); 12] = [
+pub const ALL: [(&str, Check); 13] = [
     ("config", files::config),
+    ("cursor", names::cursor),
     ("envelope", messages::envelope),
     ("header", names::header),
     ("import", files::import),

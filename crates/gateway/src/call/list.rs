@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use banyan_model::Era;
-use base64::Engine;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use mcp_proto::catalog::Kind;
+use mcp_proto::cursor;
 use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::era::STATELESS;
 use mcp_proto::json::{self, Members};
@@ -37,7 +36,7 @@ pub(crate) async fn list(gateway: &Arc<Inner>, tree: &Tree, kind: Kind, request:
     let members = Members::again(&request.params);
     let page = match members.get("cursor") {
         None | Some(b"null") => 0,
-        Some(raw) => json::as_str(raw).and_then(|c| page_of(&c, kind)).ok_or(CallError::BadCursor)?,
+        Some(raw) => json::as_str(raw).and_then(|c| cursor::decode(kind, &c)).ok_or(CallError::BadCursor)?,
     };
     let view = tree.view(&caller.scope);
     let (array, more) = view.page(kind, page).ok_or(CallError::BadCursor)?;
@@ -47,7 +46,7 @@ pub(crate) async fn list(gateway: &Arc<Inner>, tree: &Tree, kind: Kind, request:
     out.extend_from_slice(b"\":");
     out.extend_from_slice(array);
     if more {
-        out.extend_from_slice(format!(",\"nextCursor\":\"{}\"", cursor(kind, page + 1)).as_bytes());
+        out.extend_from_slice(format!(",\"nextCursor\":\"{}\"", cursor::encode(kind, page + 1)).as_bytes());
     }
     if caller.era == Era::Stateless {
         out.extend_from_slice(format!(",\"resultType\":\"complete\",\"ttlMs\":{TTL_MS},\"cacheScope\":\"private\"").as_bytes());
@@ -127,27 +126,5 @@ fn instructions(branches: &[&Branch]) -> Option<String> {
         ([], _) => None,
         ([(_, only)], 1) => Some((*only).to_owned()),
         (parts, _) => Some(parts.iter().map(|(name, text)| format!("## {name}\n{text}")).collect::<Vec<_>>().join("\n\n")),
-    }
-}
-
-fn cursor(kind: Kind, page: usize) -> String {
-    BASE64_URL_SAFE_NO_PAD.encode(format!("{}:{page}", kind.member()))
-}
-
-fn page_of(cursor: &str, kind: Kind) -> Option<usize> {
-    let text = String::from_utf8(BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
-    let (member, page) = text.split_once(':')?;
-    (member == kind.member()).then(|| page.parse().ok())?
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cursor_leads_back_to_its_page_and_to_no_other_list() {
-        assert_eq!(page_of(&cursor(Kind::Tools, 7), Kind::Tools), Some(7));
-        assert_eq!(page_of(&cursor(Kind::Tools, 7), Kind::Prompts), None);
-        assert_eq!(page_of("garbage!", Kind::Tools), None);
     }
 }

@@ -4,9 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use banyan_model::Segment;
+use mcp_proto::catalog::Kind;
+use mcp_proto::cursor;
 use mcp_proto::header::{check_name, check_params, decode, encode, expected_params, param_headers};
 use mcp_proto::projection::{Entry, Projection, Style, local_names};
 use mcp_proto::resource_index::{Listed, ResourceIndex};
+
+/// A cursor leads to a page of one list at most, and is what is written for that page.
+pub(super) fn cursor(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let pages = Kind::ALL.map(|kind| cursor::decode(kind, &text).inspect(|page| assert_eq!(cursor::encode(kind, *page), text)));
+    assert!(pages.iter().flatten().count() <= 1);
+}
 
 /// A value, a schema and params, with a line end between them: all three may be anything.
 pub(super) fn header(data: &[u8]) {
