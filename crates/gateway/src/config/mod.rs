@@ -4,19 +4,20 @@
 
 pub mod diff;
 pub mod file;
-pub(crate) mod problem;
+mod problem;
 pub mod reload;
 mod resolve;
 pub mod resolved;
 mod schema;
 pub mod secret;
 mod shape;
+pub(crate) mod snippet;
 pub(crate) mod suggest;
 mod units;
 pub mod watch;
 
 pub use problem::{ConfigError, Problem};
-pub use resolve::{check_listen, load, parse};
+pub use resolve::{OpenListen, check_listen, load, parse};
 pub use schema::schema;
 
 /// Whether a variable, header or key with this name usually holds a secret.

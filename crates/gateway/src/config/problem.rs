@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::snippet::{self, Shown};
+
 /// Why a configuration can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -55,13 +57,13 @@ pub(super) struct Flaw {
     pub(super) span: Range<usize>,
     pub(super) message: String,
     pub(super) help: Option<String>,
-    /// Whether the text at `span` may be a secret and is hidden as well.
-    pub(super) secret: bool,
+    /// What may be shown of its line.
+    pub(super) shown: Shown,
 }
 
 impl Flaw {
     pub(super) fn new(span: Range<usize>, message: impl Into<String>) -> Self {
-        Self { span, message: message.into(), help: None, secret: false }
+        Self { span, message: message.into(), help: None, shown: Shown::Flaw }
     }
 
     pub(super) fn help(mut self, help: impl Into<String>) -> Self {
@@ -69,8 +71,9 @@ impl Flaw {
         self
     }
 
-    pub(super) fn secret(mut self, secret: bool) -> Self {
-        self.secret = secret;
+    /// Hides the text at `span`, which may be a secret.
+    pub(super) fn secret(mut self) -> Self {
+        self.shown = Shown::NotTheFlaw;
         self
     }
 }
@@ -79,12 +82,11 @@ impl Flaw {
 pub(super) fn invalid(path: &Path, text: &str, mut flaws: Vec<Flaw>) -> ConfigError {
     flaws.sort_by_key(|flaw| (flaw.span.start, flaw.span.end));
     flaws.dedup();
-    let hidden = hidden_ranges(text);
-    let problems = flaws.into_iter().map(|flaw| problem(text, &hidden, flaw)).collect();
+    let problems = flaws.into_iter().map(|flaw| problem(text, flaw)).collect();
     ConfigError::Invalid { path: path.to_owned(), problems }
 }
 
-fn problem(text: &str, hidden: &[Range<usize>], flaw: Flaw) -> Problem {
+fn problem(text: &str, flaw: Flaw) -> Problem {
     let start = floor(text, flaw.span.start);
     let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
     let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
@@ -92,12 +94,7 @@ fn problem(text: &str, hidden: &[Range<usize>], flaw: Flaw) -> Problem {
     let end = floor(text, flaw.span.end).clamp(start, line_end);
     let width = text[start..end].chars().count().max(1);
 
-    let open = if flaw.secret { 0..0 } else { start..end };
-    let is_hidden = |at: usize| !open.contains(&at) && hidden.iter().any(|range| range.contains(&at));
-    let shown: String = text[line_start..line_end]
-        .char_indices()
-        .map(|(i, c)| if is_hidden(line_start + i) && !c.is_whitespace() { '*' } else { c })
-        .collect();
+    let shown = snippet::line(text, line_start..line_end, start..end, flaw.shown);
     let pad: String = text[line_start..start].chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
 
     let number = line.to_string();
@@ -109,74 +106,6 @@ fn problem(text: &str, hidden: &[Range<usize>], flaw: Flaw) -> Problem {
 
 fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
-}
-
-/// The insides of strings, the comments, and bare words in the place of a value whose key says that it is secret.
-/// Works on text that is not TOML, too.
-fn hidden_ranges(text: &str) -> Vec<Range<usize>> {
-    let mut hidden = Vec::new();
-    let mut at = 0;
-    let mut line_start = 0;
-    while let Some(c) = text[at..].chars().next() {
-        match c {
-            '"' | '\'' => {
-                let (inside, next) = string(text, at, c);
-                hidden.push(inside);
-                at = next;
-            }
-            '#' => {
-                let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
-                hidden.push(at..end);
-                at = end;
-            }
-            '=' => {
-                let bare = bare_value(text, at + 1);
-                if super::looks_secret(&text[line_start..at]) || in_secret_table(&text[..line_start]) {
-                    hidden.push(bare);
-                }
-                at += 1;
-            }
-            '\n' => {
-                at += 1;
-                line_start = at;
-            }
-            _ => at += c.len_utf8(),
-        }
-    }
-    hidden
-}
-
-/// The inside of the TOML string that begins at `at` with `quote`, and where to go on behind it.
-pub(crate) fn string(text: &str, at: usize, quote: char) -> (Range<usize>, usize) {
-    let long: String = [quote; 3].iter().collect();
-    let (open, close) = if text[at..].starts_with(&long) { (3, long.as_str()) } else { (1, &long[..1]) };
-    let begin = at + open;
-    let mut end = begin;
-    while let Some(c) = text[end..].chars().next() {
-        if text[end..].starts_with(close) {
-            return (begin..end, end + close.len());
-        }
-        if c == '\n' && open == 1 {
-            return (begin..end, end);
-        }
-        let escape = c == '\\' && quote == '"';
-        end += c.len_utf8();
-        if escape {
-            end += text[end..].chars().next().filter(|&c| c != '\n').map_or(0, char::len_utf8);
-        }
-    }
-    (begin..end, end)
-}
-
-fn bare_value(text: &str, from: usize) -> Range<usize> {
-    let end = text[from..].find(['\n', '"', '\'', '#', ',', '[', '{']).map_or(text.len(), |end| from + end);
-    from..end
-}
-
-fn in_secret_table(before: &str) -> bool {
-    let header = before.lines().rev().find(|line| line.trim_start().starts_with('['));
-    let last = header.and_then(|line| line.trim().trim_matches(['[', ']']).rsplit('.').next());
-    matches!(last, Some("env" | "headers" | "token"))
 }
 
 struct Report<'a> {

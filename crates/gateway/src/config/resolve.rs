@@ -14,6 +14,7 @@ use super::file::{self, At, File};
 use super::problem::{ConfigError, Flaw, invalid};
 use super::resolved::{Config, Limits, NameStyle, Profile, Search, Telemetry, Token};
 use super::secret::{SecretRef, Sources};
+use super::snippet::Shown;
 use super::{shape, suggest, units};
 
 mod mount;
@@ -41,18 +42,26 @@ pub fn parse(text: &str, path: &Path, sources: &dyn Sources) -> Result<Config, C
     if lowering.flaws.is_empty() { Ok(config) } else { Err(refuse(lowering.flaws)) }
 }
 
-/// Refuses an address that other machines reach while nobody needs a token. The text says what to do.
-pub fn check_listen(listen: SocketAddr, tokens: &[Token]) -> Result<(), String> {
-    if listen.ip().is_loopback() || !tokens.is_empty() {
-        return Ok(());
+/// An address that other machines reach while nobody needs a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}\n  {}", self.message(), Self::HELP)]
+pub struct OpenListen(pub SocketAddr);
+
+impl OpenListen {
+    const HELP: &str = "make a token with `banyan token add NAME`, or listen on 127.0.0.1";
+
+    fn message(self) -> String {
+        format!("{} can be reached from other machines, and no token is configured: anybody could call every tool", self.0)
     }
-    Err(format!("{listen} can be reached from other machines, and no token is configured: anybody could call every tool"))
+}
+
+/// Refuses an address that other machines reach while nobody needs a token.
+pub fn check_listen(listen: SocketAddr, tokens: &[Token]) -> Result<(), OpenListen> {
+    if listen.ip().is_loopback() || !tokens.is_empty() { Ok(()) } else { Err(OpenListen(listen)) }
 }
 
 /// Longer ones overflow when they are added to the time.
 const MAX_DURATION: Duration = Duration::from_secs(365 * 86_400);
-
-const OPEN_HELP: &str = "make a token with `banyan token add NAME`, or listen on 127.0.0.1";
 
 /// Everything that one pass over a file needs and collects.
 struct Lowering<'a> {
@@ -86,8 +95,8 @@ impl Lowering<'_> {
             self.flaws.push(flaw.help("for example \"127.0.0.1:7411\", or \"0.0.0.0:7411\" for all interfaces"));
             return None;
         };
-        if let Err(message) = check_listen(address, tokens) {
-            self.flaws.push(Flaw::new(listen.span(), message).help(OPEN_HELP));
+        if let Err(open) = check_listen(address, tokens) {
+            self.flaws.push(Flaw::new(listen.span(), open.message()).help(OpenListen::HELP));
         }
         Some(address)
     }
@@ -112,7 +121,7 @@ impl Lowering<'_> {
                 self.flaws.push(Flaw::new(token.name.span(), message).help("names tell the holders apart in logs and records"));
             }
             let Some(sha256) = hex_digest(token.sha256.get()) else {
-                let flaw = Flaw::new(token.sha256.span(), "`sha256` is not a SHA-256 hash of 64 hexadecimal digits").secret(true);
+                let flaw = Flaw::new(token.sha256.span(), "`sha256` is not a SHA-256 hash of 64 hexadecimal digits").secret();
                 self.flaws.push(flaw.help("`banyan token add NAME` makes a token and writes its hash here"));
                 continue;
             };
@@ -227,7 +236,7 @@ impl Lowering<'_> {
 
     /// An `http` or `https` address; environment references in it are replaced.
     fn address(&mut self, text: &At<String>) -> Option<url::Url> {
-        let flaw = |message: String| Flaw::new(text.span(), message).secret(true);
+        let flaw = |message: String| Flaw::new(text.span(), message).secret();
         let address = match super::address(text.get(), self.sources) {
             Ok(address) => address,
             Err(message) => {
@@ -247,7 +256,7 @@ impl Lowering<'_> {
 
     fn secret(&mut self, text: &At<String>, place: &str) -> SecretRef {
         SecretRef::parse(text.get()).map(|reference| reference.used_by(place)).unwrap_or_else(|error| {
-            self.flaws.push(Flaw::new(text.span(), error.to_string()).secret(true));
+            self.flaws.push(Flaw::new(text.span(), error.to_string()).secret());
             SecretRef::plain("")
         })
     }
@@ -291,7 +300,7 @@ fn syntax(error: &toml::de::Error, text: &str) -> Flaw {
     let end = text.trim_end().len();
     let span: Range<usize> = error.span().unwrap_or(end..end);
     let message = error.message();
-    let flaw = Flaw::new(span, format!("this is not TOML: {message}")).secret(true);
+    let flaw = Flaw { shown: Shown::Keys, ..Flaw::new(span, format!("this is not TOML: {message}")) };
     if message.starts_with("string values must be quoted") {
         flaw.help("put the text between quotes")
     } else if message.starts_with("duplicate key") {

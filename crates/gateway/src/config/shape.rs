@@ -90,8 +90,8 @@ impl<'a> Walk<'a> {
             let wanted = alternatives.into_iter().filter_map(kind).filter_map(kind_named).collect::<Vec<_>>().join(" or ");
             let flaw = Flaw::new(value.span(), format!("{} is {}, and must be {wanted}", self.place(), kind_of(found)));
             let holds_more = matches!(found, DeValue::Array(_) | DeValue::Table(_));
-            let flaw = with_example(flaw, Some(schema)).secret(holds_more || self.is_secret());
-            self.flaws.push(flaw);
+            let flaw = with_example(flaw, Some(schema));
+            self.flaws.push(if holds_more || self.is_secret() { flaw.secret() } else { flaw });
             return;
         }
         match found {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use serde::{Serialize, Serializer};
+
 use super::places::{Places, Platform};
 use super::reading::Reading;
 use super::{claude_code, claude_desktop, cline, codex, cursor, gemini, vscode, windsurf, zed};
@@ -159,6 +161,13 @@ impl Client {
             Self::Zed => Some(&[".zed", "settings.json"]),
             Self::ClaudeDesktop | Self::Cline | Self::Windsurf => None,
         }
+    }
+}
+
+/// As its name on the command line.
+impl Serialize for Client {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
     }
 }
 

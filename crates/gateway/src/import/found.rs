@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use banyan_model::Segment;
+use serde::Serialize;
 
 use crate::config::resolved::{Mount, Process, Remote, Transport};
 use crate::config::secret::{Piece, SecretRef};
@@ -30,7 +31,7 @@ pub struct Found {
 }
 
 /// A file that is there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SourceFile {
     /// Whose it is; `None` when it was named.
     pub client: Option<Client>,
@@ -58,7 +59,7 @@ pub struct Server {
 }
 
 /// A place where a server stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Origin {
     /// Whose file it is; `None` when it was named.
     pub client: Option<Client>,

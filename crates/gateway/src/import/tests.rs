@@ -188,6 +188,26 @@ fn files_are_where_each_platform_has_them() {
 }
 
 #[test]
+fn the_documentation_names_every_client_and_its_files() {
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md")).unwrap();
+    let places = nowhere();
+    for client in Client::ALL {
+        let row = text.lines().find(|line| line.starts_with(&format!("| `{}` |", client.id()))).unwrap_or_else(|| panic!("{client}"));
+        for location in client.files(&places) {
+            let path = match &location.project {
+                Some(project) => location.path.strip_prefix(project).unwrap().display().to_string(),
+                None => match location.path.strip_prefix("/home/ada/.config") {
+                    Ok(below) => below.display().to_string(),
+                    Err(_) => format!("~/{}", location.path.strip_prefix("/home/ada").unwrap().display()),
+                },
+            };
+            assert!(row.contains(&format!("`{path}`")), "{client}: {path}");
+        }
+        assert_eq!(row.contains("addresses"), client.takes_address(), "{client}");
+    }
+}
+
+#[test]
 fn a_project_s_files_are_taken_up_to_the_root_of_its_repository() {
     let mut home = Home::new();
     let file = |name: &str| format!(r#"{{"mcpServers":{{"{name}":{{"command":"{name}"}}}}}}"#);

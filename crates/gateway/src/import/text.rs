@@ -1,6 +1,7 @@
 //! References as clients write them (`${VAR}`, `${env:VAR}`, `${input:id}`, `$VAR`), turned into Banyan's. Does not look
 //! any of them up.
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::config::secret::{Piece, SecretRef};
@@ -20,7 +21,7 @@ pub(super) enum Texts {
 }
 
 /// Something that a client asks its user for, and that Banyan keeps in the keyring.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Question {
     /// The name in the keyring: `banyan secret set NAME` answers the question, too.
     pub name: String,

@@ -39,7 +39,7 @@ impl Lowering<'_> {
             (Some(command), None) => Some(Transport::Stdio(self.process(name.get(), command, mount))),
             (None, Some(url)) => self.remote(name.get(), url, mount),
             (Some(_), Some(url)) => {
-                let flaw = Flaw::new(url.span(), format!("mount `{}` has both `command` and `url`", name.get())).secret(true);
+                let flaw = Flaw::new(url.span(), format!("mount `{}` has both `command` and `url`", name.get())).secret();
                 self.flaws.push(flaw.help("keep `command` for a program to start, or `url` for a server that runs elsewhere"));
                 None
             }
@@ -147,7 +147,7 @@ impl Lowering<'_> {
             }
             let secret = self.secret(value, &format!("mount.{mount}.headers.{}", name.get()));
             if value.get().chars().any(char::is_control) {
-                self.flaws.push(Flaw::new(value.span(), "a header's value is one line of text").secret(true));
+                self.flaws.push(Flaw::new(value.span(), "a header's value is one line of text").secret());
             }
             found.insert(name.get().clone(), secret);
         }
@@ -176,7 +176,7 @@ impl Lowering<'_> {
     fn misplaced(&mut self, mount: &str, key: &str, beside: &str, span: Option<Range<usize>>) {
         let Some(span) = span else { return };
         let wants = if beside == "command" { "url" } else { "command" };
-        let flaw = Flaw::new(span, format!("`{key}` of mount `{mount}` has no meaning beside `{beside}`")).secret(true);
+        let flaw = Flaw::new(span, format!("`{key}` of mount `{mount}` has no meaning beside `{beside}`")).secret();
         self.flaws.push(flaw.help(format!("it belongs to a mount with `{wants}`: leave it out")));
     }
 }

@@ -1,5 +1,7 @@
 use std::io;
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::config::Problem;
 use crate::config::resolved::{Mount, OAuth, Process, Remote, Sharing, Transport};
@@ -174,7 +176,7 @@ unknown key `comand` in `mount.files`
 `mount.files.args` is a number, and must be a string
  --> banyan.toml:5:9
   |
-5 | args = [1]
+5 | args = [*]
   |         ^
 
 `mount.files.transport` is \"htp\", and must be one of `http`, `sse`
@@ -358,3 +360,47 @@ fn carets_stand_under_the_right_characters() {
     assert_eq!((problem.line, problem.column), (2, 21));
     assert_eq!(problem.snippet, "2 | \tenv = { \"*\" = \"*\", \"=\" = '*' }\n  | \t                   ^^^");
 }
+
+proptest! {
+    #[test]
+    fn no_text_breaks_the_reader(text in "[\\[\\]{}\"'\\\\=.,#a-cmount0-9äö€ \t\r\n$:-]{0,80}") {
+        if let Err(error) = parse(&text, Path::new("banyan.toml"), &Fixed) {
+            prop_assert!(!error.to_string().is_empty());
+        }
+    }
+
+    /// A slip of the finger anywhere in a good file shows none of its secrets.
+    #[test]
+    fn no_slip_shows_a_secret(slips in proptest::collection::vec((any::<proptest::sample::Index>(), "[\"'=\\[\\]{}#\n, x]?"), 1..4)) {
+        let mut text: Vec<char> = SECRETS.chars().collect();
+        for (at, with) in slips {
+            let at = at.index(text.len());
+            text.splice(at..=at, with.chars());
+        }
+        let text: String = text.into_iter().collect();
+        if let Err(error) = parse(&text, Path::new("banyan.toml"), &Fixed) {
+            let shown = error.to_string();
+            prop_assert!(!shown.contains("hunter"), "{}\n{}", text, shown);
+        }
+    }
+}
+
+const SECRETS: &str = r#"
+[mount.a]
+command = "x"
+args = ["--key", "hunter2", '--token=hunter2']
+env = { A = "hunter2", B = """
+hunter2
+""" }
+[mount.b]
+url = "https://x/hunter2"
+headers = { Authorization = "Bearer hunter2", X = 'hunter2' }
+oauth = { client_secret = "hunter2" }
+[mount.c]
+command = "x"
+[mount.c.env]
+C = "hunter2" # hunter2
+[[token]]
+name = "ci"
+sha256 = "hunter2"
+"#;

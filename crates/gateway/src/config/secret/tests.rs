@@ -128,6 +128,15 @@ fn a_secret_file_is_read_up_to_its_limit() {
     assert!(reference.resolve(&SystemSources).unwrap_err().to_string().contains("longer than 64 KiB"));
 }
 
+/// Whether there is a keyring depends on the machine; an answer there must be, within an async task too.
+#[tokio::test]
+async fn the_keyring_answers_or_says_why_not_even_inside_a_task() {
+    match SystemSources.keyring("banyan-test/there-is-no-such-entry") {
+        Ok(value) => assert_eq!(value, None),
+        Err(error) => assert!(error.to_string().contains("keyring"), "{error}"),
+    }
+}
+
 fn piece() -> impl Strategy<Value = Piece> {
     prop_oneof![
         "[${}a:-]{0,8}".prop_map(Piece::Plain),

@@ -9,8 +9,8 @@ use jsonc_parser::ast::{Array, Object, Value as Ast};
 use jsonc_parser::common::Ranged;
 
 use crate::config::looks_secret;
-use crate::config::problem::string;
 use crate::config::secret::SecretRef;
+use crate::config::snippet::string;
 use crate::import::json::with_object;
 use crate::import::plain::args_with_secrets;
 
