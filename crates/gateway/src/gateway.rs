@@ -162,7 +162,7 @@ impl Gateway {
     }
 
     /// Takes a new configuration: only what differs is touched, calls in flight finish on what they began with.
-    pub async fn apply(&self, config: Config) -> Vec<Change> {
+    pub fn apply(&self, config: Config) -> Vec<Change> {
         let old = self.0.config.load_full();
         let changes = diff(&old, &config);
         if changes.is_empty() {
@@ -194,7 +194,7 @@ impl Gateway {
 
     /// What there is to say about every mount.
     pub fn status(&self) -> Vec<MountStatus> {
-        self.0.mounts.load().iter().map(|m| status(m)).collect()
+        self.0.mounts.load().iter().map(status).collect()
     }
 
     /// The last lines a mount's process wrote to its standard error; `None` where there is no such mount.

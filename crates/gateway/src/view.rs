@@ -79,10 +79,10 @@ impl View {
         let servers: Vec<&str> = branches.iter().map(|(_, b)| b.mount.config.name.as_str()).collect();
         let tool_list =
             if searched { crate::search::tools::definitions(&servers).into() } else { offers(&tools, Kind::Tools, |c| &c.tools) };
-        lists.insert(Kind::Tools, pages(tool_list));
-        lists.insert(Kind::Prompts, pages(offers(&prompts, Kind::Prompts, |c| &c.prompts)));
-        lists.insert(Kind::Resources, pages(shown(&branches, Kind::Resources, &resources)));
-        lists.insert(Kind::Templates, pages(shown(&branches, Kind::Templates, &resources)));
+        lists.insert(Kind::Tools, pages(&tool_list));
+        lists.insert(Kind::Prompts, pages(&offers(&prompts, Kind::Prompts, |c| &c.prompts)));
+        lists.insert(Kind::Resources, pages(&shown(&branches, Kind::Resources, &resources)));
+        lists.insert(Kind::Templates, pages(&shown(&branches, Kind::Templates, &resources)));
         let mounts = branches.iter().map(|(b, _)| *b).collect();
         Self { tools, prompts, resources, mounts, lists, searched, index: OnceLock::new() }
     }
@@ -138,7 +138,7 @@ fn shown(branches: &[(usize, &Branch)], kind: Kind, index: &ResourceIndex) -> Ve
 }
 
 /// Joins entries to raw arrays of at most [`PAGE`] entries; there is always a first page.
-fn pages(entries: Vec<Bytes>) -> Vec<Bytes> {
+fn pages(entries: &[Bytes]) -> Vec<Bytes> {
     if entries.is_empty() {
         return vec![Bytes::from_static(b"[]")];
     }

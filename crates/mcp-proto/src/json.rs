@@ -199,11 +199,12 @@ fn push_unicode(inner: &[u8], i: usize, out: &mut Vec<u8>) -> usize {
     let Some(first) = hex(i) else { return 0 };
     let mut taken = 4;
     let mut code = first;
-    if (0xD800..0xDC00).contains(&first) && inner.get(i + 4..i + 6) == Some(b"\\u") {
-        if let Some(second) = hex(i + 6).filter(|s| (0xDC00..0xE000).contains(s)) {
-            code = 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
-            taken = 10;
-        }
+    if (0xD800..0xDC00).contains(&first)
+        && inner.get(i + 4..i + 6) == Some(b"\\u")
+        && let Some(second) = hex(i + 6).filter(|s| (0xDC00..0xE000).contains(s))
+    {
+        code = 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
+        taken = 10;
     }
     let c = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
     out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());

@@ -59,10 +59,10 @@ pub(crate) async fn serve(gateway: &Arc<Inner>, request: &Request, back: &Arc<Ba
 }
 
 /// A tool call: one of the tools that find tools, or an owner's.
-async fn tool(gateway: &Arc<Inner>, tree: &Tree, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
+async fn tool(gateway: &Arc<Inner>, tree: &Arc<Tree>, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
     let view = tree.view(&back.caller.scope);
     if view.searched
-        && let Some(meant) = search::meant(tree, &view, request)?
+        && let Some(meant) = search::meant(tree, &view, request).await
     {
         return match meant {
             search::Meant::Answer(result) => Ok(Answer::Result(adapted(result, back.caller.era))),
@@ -96,7 +96,7 @@ async fn stages(
     record: &mut record::Record,
 ) -> Result<Answer, CallError> {
     let call = Call { method, params: request.params.clone() };
-    let resolved = resolve::resolve(gateway, tree, &back.caller, &request.method, call)?;
+    let resolved = resolve::resolve(gateway, tree, &back.caller, &request.method, &call)?;
     let permit = authorize::authorize(resolved)?;
     let reservation = reserve::reserve(gateway, permit)?;
     let cleared = gate::gate(reservation)?;

@@ -68,12 +68,11 @@ async fn ask(branch: &Branch, request: &Request, back: &Arc<Back>) -> Result<Ans
     let request = lease.instance.request(Outgoing::plain(&request.method, params), Some(back));
     let answer =
         tokio::time::timeout(mount.config.timeout, request).await.map_err(|_| failed(UpstreamError::Silent(mount.config.timeout)))?;
-    match answer.map_err(failed)? {
-        Answer::Result(result) if back.caller.era == Era::Stateless && era == Era::Initialize => {
-            Ok(Answer::Result(adapt::completed(&result, false)))
-        }
-        answer => Ok(answer),
-    }
+    let bridged = back.caller.era == Era::Stateless && era == Era::Initialize;
+    Ok(match answer.map_err(failed)? {
+        Answer::Result(result) if bridged => Answer::Result(adapt::completed(&result, false)),
+        answer @ (Answer::Result(_) | Answer::Error(_)) => answer,
+    })
 }
 
 /// Methods of one era that the other has no more (2026-07-28, "Changes"); they are answered here, never passed on.

@@ -10,7 +10,7 @@ use super::caller::Caller;
 use super::error::CallError;
 use super::gate::Cleared;
 use crate::Inner;
-use crate::telemetry::metrics::{Ending, MethodName, Operation, ProtocolVersion, Running, Side, ToolLabel, Transport};
+use crate::telemetry::metrics::{Ending, MethodName, Operation, ProtocolVersion, Running, Side, ToolLabel, ToolSlot, Transport};
 
 /// A call that has begun.
 pub(crate) struct Record {
@@ -32,10 +32,8 @@ impl Record {
     pub(crate) fn intend(&mut self, cleared: &Cleared) {
         let resolved = &cleared.resolved;
         let metrics = &resolved.branch.mount.metrics;
-        let tool = match resolved.method {
-            banyan_model::Method::ToolCall => metrics.tool(&crate::telemetry::metrics::ToolSlot::default(), &resolved.name),
-            _ => ToolLabel::NONE,
-        };
+        let is_tool = resolved.method == banyan_model::Method::ToolCall;
+        let tool = if is_tool { metrics.tool(&ToolSlot::default(), &resolved.name) } else { ToolLabel::NONE };
         let operation = Operation { side: Side::Client, method: self.method, transport: Transport::Tcp, version: self.version, tool };
         metrics.sent(resolved.params.len());
         self.client = Some(metrics.start(operation));
@@ -51,6 +49,10 @@ impl Record {
     /// It has ended.
     pub(crate) fn finish(self, outcome: &Result<Answer, CallError>) {
         let ending = ending(outcome);
+        if let Err(error) = outcome {
+            let fault = error.tell(Era::Stateless).fault;
+            tracing::warn!(source = ?fault.source, retry = fault.retry, %error, "a call failed");
+        }
         if let Some(client) = self.client {
             client.finish(ending);
         }

@@ -40,25 +40,31 @@ impl SeenUris {
 
 /// Whose a task is. A task belongs to the principal that began it.
 #[derive(Debug, Default)]
-pub(crate) struct Tasks(Mutex<(HashMap<(Principal, String), Segment>, VecDeque<(Principal, String)>)>);
+pub(crate) struct Tasks(Mutex<Owners>);
+
+#[derive(Debug, Default)]
+struct Owners {
+    of: HashMap<(Principal, String), Segment>,
+    /// Oldest first.
+    order: VecDeque<(Principal, String)>,
+}
 
 impl Tasks {
     /// The mount that runs task `id` of `principal`.
     pub(crate) fn find(&self, principal: &Principal, id: &str) -> Option<Segment> {
         let key = (principal.clone(), id.to_owned());
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.get(&key).cloned()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).of.get(&key).cloned()
     }
 
     fn note(&self, principal: &Principal, id: &str, mount: &Segment) {
-        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (owners, order) = &mut *guard;
+        let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (principal.clone(), id.to_owned());
-        if owners.insert(key.clone(), mount.clone()).is_none() {
-            order.push_back(key);
+        if owners.of.insert(key.clone(), mount.clone()).is_none() {
+            owners.order.push_back(key);
         }
-        while order.len() > MOST_TASKS {
-            if let Some(old) = order.pop_front() {
-                owners.remove(&old);
+        while owners.order.len() > MOST_TASKS {
+            if let Some(old) = owners.order.pop_front() {
+                owners.of.remove(&old);
             }
         }
     }

@@ -31,7 +31,7 @@ pub(crate) struct Resolved {
 }
 
 /// Finds the owner of a request.
-pub(crate) fn resolve(gateway: &Inner, tree: &Tree, caller: &Arc<Caller>, wire_method: &str, call: Call) -> Result<Resolved, CallError> {
+pub(crate) fn resolve(gateway: &Inner, tree: &Tree, caller: &Arc<Caller>, wire_method: &str, call: &Call) -> Result<Resolved, CallError> {
     let view = tree.view(&caller.scope);
     let members = Members::again(&call.params);
     let found = match call.method {

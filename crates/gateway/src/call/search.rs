@@ -1,9 +1,17 @@
 //! The three tools that stand in for thousands: search, describe, call. Which of them is meant, and what it answers.
+//!
+//! How tools are found, and the words of the answers, are in `crate::search`.
+
+use std::sync::Arc;
 
 use bytes::Bytes;
+use mcp_proto::catalog::Kind;
 use mcp_proto::envelope::Request;
+use mcp_proto::json::Members;
+use mcp_proto::splice::{self, Change};
 
-use super::error::CallError;
+use crate::search::tools::{Found, bad_arguments, describe_result, search_arguments, search_result, unknown_tool};
+use crate::search::{Doc, Index, parameter_text};
 use crate::tree::Tree;
 use crate::view::View;
 
@@ -16,6 +24,95 @@ pub(crate) enum Meant {
 }
 
 /// Reads a call in a searched view; `None`: it names an owner's tool directly, which stays allowed.
-pub(crate) fn meant(_tree: &Tree, _view: &View, _request: &Request) -> Result<Option<Meant>, CallError> {
-    Ok(None)
+pub(crate) async fn meant(tree: &Arc<Tree>, view: &Arc<View>, request: &Request) -> Option<Meant> {
+    let members = Members::again(&request.params);
+    let name = members.str("name")?;
+    let arguments = members.get("arguments").unwrap_or(b"{}");
+    match &*name {
+        "search_tools" => Some(Meant::Answer(search(tree, view, arguments).await)),
+        "describe_tool" => Some(Meant::Answer(describe(tree, view, arguments))),
+        "call_tool" => Some(call(view, request, arguments)),
+        _ => None,
+    }
+}
+
+async fn search(tree: &Arc<Tree>, view: &Arc<View>, arguments: &[u8]) -> Bytes {
+    let Some(asked) = search_arguments(arguments) else { return bad_arguments("search_tools") };
+    if view.index.get().is_none() {
+        // Reading a hundred thousand definitions takes seconds, and other calls go on meanwhile.
+        let (tree, view) = (Arc::clone(tree), Arc::clone(view));
+        let built = tokio::task::spawn_blocking(move || {
+            view.index.get_or_init(|| index(&tree, &view));
+        });
+        if let Err(error) = built.await {
+            tracing::error!(%error, "the tools could not be indexed");
+        }
+    }
+    let Some(index) = view.index.get() else { return bad_arguments("search_tools") };
+    let rows: Vec<_> = view.tools.iter().collect();
+    let mount_of = |i: usize| rows.get(i).and_then(|(_, (b, _))| tree.branches.get(*b)).map(|b| b.mount.config.name.as_str());
+    let hits = index.search(&asked.query, asked.limit, |i| asked.server.as_deref().is_none_or(|s| mount_of(i) == Some(s)));
+    let definitions: Vec<(&str, &Bytes)> = hits
+        .iter()
+        .filter_map(|hit| {
+            let (shown, (b, i)) = rows.get(hit.index)?;
+            let offer = tree.branches.get(*b)?.catalog.tools.get(*i)?;
+            Some((&***shown, &offer.entry.raw))
+        })
+        .collect();
+    let found: Vec<Found<'_>> = definitions.iter().map(|(name, definition)| Found { name, definition }).collect();
+    search_result(&asked.query, &found, view.tools.len())
+}
+
+fn index(tree: &Tree, view: &View) -> Index {
+    struct Text {
+        dotted: String,
+        title: String,
+        description: String,
+        parameters: String,
+    }
+    let texts: Vec<Text> = view
+        .tools
+        .iter()
+        .map(|(shown, (b, i))| {
+            let branch = tree.branches.get(b);
+            let raw = branch.and_then(|b| b.catalog.tools.get(i)).map_or(&b"{}"[..], |o| &o.entry.raw);
+            let members = Members::again(raw);
+            Text {
+                dotted: branch.map_or_else(|| shown.to_string(), |b| format!("{}.{shown}", b.mount.config.name)),
+                title: members.str("title").unwrap_or_default().into_owned(),
+                description: members.str("description").unwrap_or_default().into_owned(),
+                parameters: members.get("inputSchema").map(parameter_text).unwrap_or_default(),
+            }
+        })
+        .collect();
+    Index::build(texts.iter().map(|t| Doc { dotted: &t.dotted, title: &t.title, description: &t.description, parameters: &t.parameters }))
+}
+
+fn describe(tree: &Tree, view: &View, arguments: &[u8]) -> Bytes {
+    let Some(name) = Members::again(arguments).str("name").map(|n| n.into_owned()) else { return bad_arguments("describe_tool") };
+    let offer = view.tools.find(&name).and_then(|(b, i)| tree.branches.get(b)?.catalog.tools.get(i));
+    match offer {
+        Some(offer) => describe_result(&offer.entry.shown_as(Kind::Tools, &name)),
+        None => unknown(view, &name),
+    }
+}
+
+/// The request that `call_tool` stands for: the same, with the other tool's name and arguments.
+fn call(view: &View, request: &Request, arguments: &[u8]) -> Meant {
+    let members = Members::again(arguments);
+    let (Some(raw), Some(name)) = (members.get("name"), members.str("name")) else { return Meant::Answer(bad_arguments("call_tool")) };
+    if view.tools.find(&name).is_none() {
+        return Meant::Answer(unknown(view, &name));
+    }
+    let inner = members.get("arguments").unwrap_or(b"{}");
+    let params = splice::edit(&request.params, &[("name", Change::Set(raw)), ("arguments", Change::Set(inner))]);
+    Meant::Call(Request { id: request.id.clone(), method: request.method.clone(), params: Bytes::from(params) })
+}
+
+fn unknown(view: &View, name: &str) -> Bytes {
+    let mut near: Vec<(f64, &str)> = view.tools.iter().map(|(shown, _)| (strsim::jaro_winkler(shown, name), &**shown)).collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let similar: Vec<&str> = near.iter().take(3).filter(|(score, _)| *score > 0.75).map(|(_, shown)| *shown).collect();
+    unknown_tool(name, &similar)
 }

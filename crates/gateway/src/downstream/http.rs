@@ -23,7 +23,7 @@ use tokio_util::task::TaskTracker;
 use super::door::{self, Entered};
 use super::initialize;
 use super::reply::{self, Payload};
-use super::stateless::{self, Place};
+use super::stateless::{self, Place, Streams};
 use crate::Inner;
 
 /// How long open requests have when the gate shuts.
@@ -101,7 +101,7 @@ async fn mcp(gateway: &Arc<Inner>, request: Request<Incoming>) -> Response<Paylo
         Ok(mount) => mount,
         Err(why) => return reply::refuse(StatusCode::NOT_FOUND, None, -32000, &why),
     };
-    let place = Place { headers: &parts.headers, mount: &mount, style: style(&parts.uri), streams: takes_streams(&parts.headers) };
+    let place = Place { headers: &parts.headers, mount: &mount, style: style(&parts.uri), streams: streams(&parts.headers) };
     match parts.method {
         Method::POST => match read(gateway, body).await {
             Ok(body) => post(gateway, &entered, place, &body).await,
@@ -111,6 +111,7 @@ async fn mcp(gateway: &Arc<Inner>, request: Request<Incoming>) -> Response<Paylo
         Method::GET | Method::DELETE if speaks_stateless(&parts.headers) => not_allowed(),
         Method::GET => initialize::get(gateway, &entered, place),
         Method::DELETE => initialize::delete(gateway, &entered, place).await,
+        // Any other method of HTTP, known or not, means nothing here.
         _ => not_allowed(),
     }
 }
@@ -126,7 +127,9 @@ async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, body: &
         }
         // The stateless era defines no notification from a client over HTTP; one is taken and means nothing.
         Message::Notification(_) if speaks_stateless(place.headers) => reply::empty(StatusCode::ACCEPTED),
-        message => initialize::post(gateway, entered, place, message).await,
+        message @ (Message::Notification(_) | Message::Request(_) | Message::Response(_)) => {
+            initialize::post(gateway, entered, place, message).await
+        }
     }
 }
 
@@ -189,9 +192,15 @@ fn style(uri: &Uri) -> Option<Style> {
     })
 }
 
-fn takes_streams(headers: &HeaderMap) -> bool {
-    let accept = headers.get(http::header::ACCEPT).and_then(|v| v.to_str().ok());
-    accept.is_some_and(|a| a.contains("text/event-stream") || a.contains("*/*"))
+fn streams(headers: &HeaderMap) -> Streams {
+    let accept = headers.get(http::header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    match (accept.find("text/event-stream"), accept.find("application/json")) {
+        (Some(events), Some(json)) if events < json => Streams::Preferred,
+        (Some(_), None) => Streams::Preferred,
+        (Some(_), Some(_)) => Streams::Taken,
+        (None, _) if accept.contains("*/*") => Streams::Taken,
+        (None, _) => Streams::Refused,
+    }
 }
 
 fn not_allowed() -> Response<Payload> {

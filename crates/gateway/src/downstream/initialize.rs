@@ -17,7 +17,7 @@ use super::exchange::{Ended, Exchange, Turn};
 use super::lane::{Events, Lane, Weight};
 use super::reply::{self, Payload};
 use super::session::{Opening, Session};
-use super::stateless::Place;
+use super::stateless::{Place, Streams};
 use crate::Inner;
 use crate::call::back::{Back, Sink};
 use crate::call::caller::Caller;
@@ -184,7 +184,7 @@ fn session(gateway: &Inner, entered: &Entered, headers: &HeaderMap, mount: &Opti
     Ok(session)
 }
 
-async fn answer(gateway: &Arc<Inner>, session: &Arc<Session>, streams: bool, request: Request) -> Response<Payload> {
+async fn answer(gateway: &Arc<Inner>, session: &Arc<Session>, streams: Streams, request: Request) -> Response<Payload> {
     let lane = Lane::keeping(KEPT_EVENTS);
     let cancel = CancellationToken::new();
     let back = Back::new(caller(session), Sink::Lane(Arc::clone(&lane)), None, cancel.clone());
@@ -195,9 +195,13 @@ async fn answer(gateway: &Arc<Inner>, session: &Arc<Session>, streams: bool, req
     let finish = Finish { session: Arc::clone(session), id: id.clone() };
     let mut exchange = Exchange::begin(gateway, request, &back, false);
     let resumable = session.opening.version == INITIALIZE[0];
-    let patience = async { if streams && resumable { tokio::time::sleep(STREAM_AFTER).await } else { std::future::pending().await } };
+    let patience = async {
+        if streams == Streams::Taken && resumable { tokio::time::sleep(STREAM_AFTER).await } else { std::future::pending().await }
+    };
     tokio::select! {
-        turn = exchange.turn(streams.then_some(&*lane)) => {
+        biased;
+        () = std::future::ready(()), if streams == Streams::Preferred => {}
+        turn = exchange.turn((streams != Streams::Refused).then_some(&*lane)) => {
             if let Turn::Ended(ended) = turn {
                 return reply::rpc(StatusCode::OK, &id, &told(&ended));
             }

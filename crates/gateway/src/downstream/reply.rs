@@ -14,7 +14,7 @@ use mcp_proto::envelope::{self, Answer};
 use super::lane::Events;
 
 /// A response body.
-pub enum Payload {
+pub(crate) enum Payload {
     /// A stream of events.
     Events(Box<dyn Body<Data = Bytes, Error = Infallible> + Send + Unpin>),
     /// In one piece.

@@ -44,7 +44,7 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
     if !open.is_empty() {
         return reply::rpc(StatusCode::OK, &request.id, &Answer::Result(gateway.parked.park(exchange, open, &request)));
     }
-    match exchange.turn(place.streams.then_some(&*lane)).await {
+    match exchange.turn((place.streams != Streams::Refused).then_some(&*lane)).await {
         Turn::Ended(ended) => whole(&request.id, &ended),
         Turn::Questions(questions) => {
             reply::rpc(StatusCode::OK, &request.id, &Answer::Result(gateway.parked.park(exchange, questions, &request)))
@@ -66,8 +66,18 @@ pub(crate) struct Place<'a> {
     pub(crate) mount: &'a Option<Segment>,
     /// The spelling of names that the URL asks for.
     pub(crate) style: Option<Style>,
-    /// Whether the client takes event streams.
-    pub(crate) streams: bool,
+    pub(crate) streams: Streams,
+}
+
+/// Whether a client takes event streams, by its `Accept`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Streams {
+    /// It names them first.
+    Preferred,
+    /// It does not.
+    Refused,
+    /// It takes both.
+    Taken,
 }
 
 /// Makes the caller of a stateless request.

@@ -104,7 +104,8 @@ fn command(process: &Process, sources: &dyn Sources) -> Result<Command, String> 
 
 fn cannot_start(process: &Process, error: &std::io::Error) -> String {
     let program = &process.command;
-    match error.kind() {
+    let kind = error.kind();
+    match kind {
         ErrorKind::NotFound if process.cwd.as_ref().is_some_and(|d| !d.is_dir()) => {
             format!("its working directory {} does not exist", process.cwd.as_deref().unwrap_or_else(|| std::path::Path::new("")).display())
         }
@@ -112,8 +113,8 @@ fn cannot_start(process: &Process, error: &std::io::Error) -> String {
         ErrorKind::NotFound => format!(
             "`{program}` was not found in PATH: install it, or give its full path as `command` (`which {program}` in your own shell tells; programs under nvm or pyenv are often only there)"
         ),
-        ErrorKind::PermissionDenied => format!("{program} may not be executed: check its permissions"),
-        _ => format!("{program} could not be started: {error}"),
+        other if other == ErrorKind::PermissionDenied => format!("{program} may not be executed: check its permissions"),
+        other => format!("{program} could not be started ({other}): {error}"),
     }
 }
 
@@ -238,7 +239,8 @@ fn signal(group: Option<u32>, kill: bool) {
     let pid = group.and_then(|g| i32::try_from(g).ok()).and_then(Pid::from_raw);
     if let Some(pid) = pid {
         // An empty group is what we want.
-        drop(kill_process_group(pid, if kill { Signal::KILL } else { Signal::TERM }));
+        let sent = kill_process_group(pid, if kill { Signal::KILL } else { Signal::TERM });
+        tracing::trace!(?sent, "a process group was signalled");
     }
 }
 

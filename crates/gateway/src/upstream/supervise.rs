@@ -203,9 +203,8 @@ fn listen(mount: &Arc<Mount>, instance: &Arc<Instance>) -> Option<JoinHandle<()>
         loop {
             let began = Instant::now();
             let uris = mount.subscriptions();
-            match standing::listen(&instance, &uris).await {
-                Err(UpstreamError::Refused { .. } | UpstreamError::SignIn(_)) => return,
-                Ok(()) | Err(_) => {}
+            if let Err(UpstreamError::Refused { .. } | UpstreamError::SignIn(_)) = standing::listen(&instance, &uris).await {
+                return;
             }
             wait = if began.elapsed() > HELD { FIRST_WAIT } else { (wait * 2).min(LONGEST_WAIT) };
             tokio::time::sleep(wait).await;

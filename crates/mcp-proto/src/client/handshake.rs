@@ -81,6 +81,7 @@ pub struct Handshake {
     identity: Identity,
     choice: Option<Era>,
     state: State,
+    insisted: bool,
 }
 
 /// The JSON-RPC id of the probe; ids of calls start above both.
@@ -91,7 +92,7 @@ pub(crate) const INITIALIZE_ID: u64 = 1;
 impl Handshake {
     /// `choice` settles the era beforehand; `None` probes for the stateless one first.
     pub fn new(choice: Option<Era>, identity: Identity) -> Self {
-        Self { identity, choice, state: State::Over }
+        Self { identity, choice, state: State::Over, insisted: false }
     }
 
     /// The first step.
@@ -147,6 +148,11 @@ impl Handshake {
     fn discovered(&mut self, answer: &Answer) -> Step {
         let result = match answer {
             Answer::Result(result) => result,
+            // It refuses the revision and then names the very same one: it is asked once more (SEP-2575).
+            Answer::Error(error) if !self.insisted && supports_ours(error) => {
+                self.insisted = true;
+                return self.discover();
+            }
             Answer::Error(error) => return self.handle_refusal(HandshakeError::Refused(said(error))),
         };
         let Ok(members) = Members::parse(result, json::Duplicates::RefuseTop) else {
@@ -210,6 +216,13 @@ fn negotiated(result: &Bytes, members: &Members<'_>, era: Era, version: &str) ->
     }
 }
 
+/// Whether an "unsupported version" error lists the revision we speak.
+fn supports_ours(error: &[u8]) -> bool {
+    let members = Members::again(error);
+    let listed = members.object("data").and_then(|d| d.get("supported")).and_then(json::elements).unwrap_or_default();
+    members.get("code") == Some(b"-32022") && listed.iter().any(|v| json::as_str(v).as_deref() == Some(era::STATELESS))
+}
+
 /// The readable part of a raw `error` object.
 fn said(error: &[u8]) -> String {
     let members = Members::again(error);
@@ -258,6 +271,15 @@ mod tests {
             let Step::Done(n, Some(_)) = initialized(&mut handshake) else { panic!() };
             assert_eq!((n.era, n.version.as_str()), (Era::Initialize, "2025-06-18"));
         }
+    }
+
+    #[test]
+    fn a_server_that_refuses_a_revision_it_supports_is_asked_once_more() {
+        let refusal = Answer::Error(Bytes::from_static(br#"{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}"#));
+        let mut handshake = begun(None);
+        let again = |step| if let Step::Send { method, .. } = step { method } else { "" };
+        assert_eq!(again(handshake.handle_answer(&refusal)), "server/discover");
+        assert_eq!(again(handshake.handle_answer(&refusal)), "initialize");
     }
 
     #[test]
