@@ -66,6 +66,11 @@ impl Hub {
         self.sessions.write().unwrap_or_else(PoisonError::into_inner).remove(id)
     }
 
+    /// How many sessions there are.
+    pub(crate) fn sessions(&self) -> usize {
+        self.sessions.read().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// The most talkative log level any session wants.
     pub(crate) fn lowest_level(&self) -> Option<LogLevel> {
         self.all_sessions().iter().map(|s| s.log_level()).min()
