@@ -105,7 +105,7 @@ impl Running {
             Reload::Bad { error } => (News::Kept { error: error.to_string() }, Err(error.to_string())),
             Reload::Applied { mut config, .. } => {
                 config.listen = self.listen.unwrap_or(config.listen);
-                let changes: Vec<String> = self.gate.apply(*config).await.iter().map(ToString::to_string).collect();
+                let changes: Vec<String> = self.gate.apply(*config).iter().map(ToString::to_string).collect();
                 if changes.is_empty() {
                     return Ok(Ok(changes));
                 }

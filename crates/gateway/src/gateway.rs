@@ -27,6 +27,7 @@ use crate::downstream::session::Session;
 use crate::downstream::{Parked, http, stdio};
 use crate::hub::Hub;
 use crate::telemetry::metrics::Metrics;
+use crate::telemetry::otlp::Otlp;
 use crate::tls::Connector;
 use crate::tree::{Branch, Tree};
 use crate::upstream::mount::{Mount, Phase};
@@ -48,6 +49,7 @@ pub(crate) struct Inner {
     pub(crate) tasks: Tasks,
     pub(crate) permits: Arc<Semaphore>,
     pub(crate) metrics: Metrics,
+    pub(crate) otlp: Otlp,
     pub(crate) connector: Arc<Connector>,
     pub(crate) sources: Box<dyn Sources>,
     pub(crate) state_dir: PathBuf,
@@ -123,6 +125,7 @@ impl Gateway {
     pub fn start(config: Config, state_dir: PathBuf) -> Self {
         crate::tls::install_crypto();
         let config = Arc::new(config);
+        let connector = Arc::new(Connector::new());
         let inner = Arc::new(Inner {
             tree: ArcSwap::from_pointee(Tree::new(Arc::clone(&config), Vec::new())),
             permits: Arc::new(Semaphore::new(config.limits.calls)),
@@ -133,7 +136,11 @@ impl Gateway {
             seen: SeenUris::new(),
             tasks: Tasks::default(),
             metrics: Metrics::new(),
-            connector: Arc::new(Connector::new()),
+            otlp: Otlp::start(config.telemetry.otlp.as_ref(), Arc::clone(&connector)).unwrap_or_else(|error| {
+                tracing::warn!(%error, "spans are not exported");
+                Otlp::off()
+            }),
+            connector,
             sources: Box::new(SystemSources),
             state_dir,
             changed: Notify::new(),
@@ -179,6 +186,7 @@ impl Gateway {
         self.0.stop.cancel();
         let mounts = self.0.mounts.load_full();
         futures_util::future::join_all(mounts.iter().map(|m| m.close())).await;
+        self.0.otlp.stop(Duration::from_secs(3)).await;
     }
 
     /// Waits until no mount is in its first start, or `longest` has passed. `true`: none is.

@@ -15,6 +15,7 @@ use mcp_proto::splice::{self, Change};
 use super::back::Back;
 use super::caller::Caller;
 use super::resolve::Resolved;
+use crate::telemetry::trace_context::TraceContext;
 
 /// How long a client may keep what a server of the initialize era has said nothing about, in milliseconds.
 const TTL_MS: &[u8] = b"0";
@@ -64,6 +65,20 @@ fn without_meta(params: &Bytes) -> Bytes {
         None => {}
     }
     if changes.is_empty() { params.clone() } else { Bytes::from(splice::edit(params, &changes)) }
+}
+
+/// The params with the trace context of this hop in `_meta`; unchanged where it stands there already.
+pub(crate) fn traced(params: Bytes, trace: Option<&TraceContext>) -> Bytes {
+    let Some(trace) = trace else { return params };
+    let members = Members::again(&params);
+    let raw = members.get("_meta").unwrap_or(b"{}");
+    if Members::again(raw).str("traceparent").as_deref() == Some(trace.traceparent()) {
+        return params;
+    }
+    let (parent, state) = (json::quote(trace.traceparent()), trace.tracestate().map(json::quote));
+    let state = state.as_deref().map_or(Change::Remove, |s| Change::Set(s.as_bytes()));
+    let meta = splice::edit(raw, &[("traceparent", Change::Set(parent.as_bytes())), ("tracestate", state)]);
+    Bytes::from(splice::edit(&params, &[("_meta", Change::Set(&meta))]))
 }
 
 /// The answer of a server of `era` as the caller expects it.

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
 use crate::downstream::lane::{Lane, Weight};
+use crate::telemetry::trace_context::TraceContext;
 
 /// Where messages to the caller go.
 #[derive(Debug, Clone)]
@@ -34,6 +35,8 @@ pub(crate) struct Back {
     pub(crate) cancel: CancellationToken,
     /// The level from which on this call's log lines are wanted; `None`: not at all (stateless era).
     pub(crate) log_level: Option<LogLevel>,
+    /// The trace context of the HTTP headers.
+    pub(crate) trace: Option<TraceContext>,
     state: Mutex<State>,
 }
 
@@ -64,7 +67,16 @@ impl Back {
     /// A way back over `sink`.
     pub(crate) fn new(caller: Arc<Caller>, sink: Sink, log_level: Option<LogLevel>, cancel: CancellationToken) -> Arc<Self> {
         let state = State { sink, fresh: VecDeque::new(), out: BTreeMap::new(), asked: 0, waker: None, stirred: Instant::now() };
-        Arc::new(Self { caller, cancel, log_level, state: Mutex::new(state) })
+        Arc::new(Self { caller, cancel, log_level, trace: None, state: Mutex::new(state) })
+    }
+
+    /// The same with the trace context of the HTTP headers.
+    pub(crate) fn traced(caller: Arc<Caller>, sink: Sink, log_level: Option<LogLevel>, trace: Option<TraceContext>) -> Arc<Self> {
+        let mut back = Self::new(caller, sink, log_level, CancellationToken::new());
+        if let Some(own) = Arc::get_mut(&mut back) {
+            own.trace = trace;
+        }
+        back
     }
 
     /// Passes a notification of the owner on: a whole message.

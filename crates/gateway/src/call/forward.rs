@@ -12,6 +12,7 @@ use super::back::Back;
 use super::error::CallError;
 use super::gate::Cleared;
 use super::resolve::Resolved;
+use crate::telemetry::trace_context::TraceContext;
 use crate::upstream::mount::{Lease, Phase};
 use crate::upstream::{Outgoing, UpstreamError};
 
@@ -19,27 +20,27 @@ use crate::upstream::{Outgoing, UpstreamError};
 const MOST_ROUNDS: usize = 32;
 
 /// Makes the call.
-pub(crate) async fn forward(cleared: Cleared, back: &Arc<Back>, traceparent: Option<String>) -> Result<Answer, CallError> {
+pub(crate) async fn forward(cleared: Cleared, back: &Arc<Back>, trace: Option<TraceContext>) -> Result<Answer, CallError> {
     let resolved = &cleared.resolved;
     let mount = &resolved.branch.mount;
     mount.in_flight.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let outcome = rounds(resolved, back, traceparent).await;
+    let outcome = rounds(resolved, back, trace).await;
     mount.in_flight.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
     outcome
 }
 
 /// A stateless server may want input first; a caller of the initialize era is asked here, any other answers it itself.
-async fn rounds(resolved: &Resolved, back: &Arc<Back>, traceparent: Option<String>) -> Result<Answer, CallError> {
+async fn rounds(resolved: &Resolved, back: &Arc<Back>, trace: Option<TraceContext>) -> Result<Answer, CallError> {
     let mut params = resolved.params.clone();
     for _ in 0..MOST_ROUNDS {
         let lease = lease(resolved).await?;
         let era = lease.instance.era();
         let out = Outgoing {
             method: resolved.wire_method.clone(),
-            params: adapt::params(&params, &resolved.caller, era),
+            params: adapt::traced(adapt::params(&params, &resolved.caller, era), trace.as_ref()),
             name: (resolved.method != Method::Complete).then(|| resolved.name.clone()),
             param_headers: expected_params(&params, &resolved.headers),
-            traceparent: traceparent.clone(),
+            trace: trace.clone(),
         };
         let answer = attempt(resolved, lease, out, back).await?;
         if resolved.caller.era == Era::Initialize

@@ -80,7 +80,7 @@ pub(crate) async fn call(
     method: Method,
     back: &Arc<Back>,
 ) -> Result<Answer, CallError> {
-    let mut record = record::Record::begin(gateway, &back.caller, &request.method);
+    let mut record = record::Record::begin(gateway, back, request);
     let outcome = stages(gateway, tree, request, method, back, &mut record).await;
     record.finish(&outcome);
     outcome
@@ -102,7 +102,7 @@ async fn stages(
     let cleared = gate::gate(reservation)?;
     record.intend(&cleared);
     let owner = cleared.resolved.branch.clone();
-    let answer = forward::forward(cleared, back, None).await?;
+    let answer = forward::forward(cleared, back, record.trace()).await?;
     remember::remember(gateway, &owner, &back.caller, &answer);
     Ok(answer)
 }

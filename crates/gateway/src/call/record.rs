@@ -2,15 +2,17 @@
 //!
 //! Written explicitly, never in `Drop`. So far it feeds metrics and the log; the chained record takes the same two places.
 
-use banyan_model::Era;
-use mcp_proto::envelope::Answer;
+use banyan_model::{Era, Method};
+use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::json::Members;
 
-use super::caller::Caller;
+use super::back::Back;
 use super::error::CallError;
 use super::gate::Cleared;
 use crate::Inner;
 use crate::telemetry::metrics::{Ending, MethodName, Operation, ProtocolVersion, Running, Side, ToolLabel, ToolSlot, Transport};
+use crate::telemetry::span::{About, CallSpan, Incoming};
+use crate::telemetry::trace_context::TraceContext;
 
 /// A call that has begun.
 pub(crate) struct Record {
@@ -18,25 +20,45 @@ pub(crate) struct Record {
     version: ProtocolVersion,
     server: Running,
     client: Option<Running>,
+    span: CallSpan,
 }
 
 impl Record {
     /// A request has come.
-    pub(crate) fn begin(gateway: &Inner, caller: &Caller, method: &str) -> Self {
-        let (method, version) = (MethodName::of(method), ProtocolVersion::of(caller.version));
+    pub(crate) fn begin(gateway: &Inner, back: &Back, request: &Request) -> Self {
+        let caller = &back.caller;
+        let (method, version) = (MethodName::of(&request.method), ProtocolVersion::of(caller.version));
+        let meta = Members::again(&request.params).object("_meta").and_then(|m| TraceContext::of_meta(&m));
+        let span = gateway.otlp.tracer().start(&Incoming {
+            method: &request.method,
+            request_id: &String::from_utf8_lossy(&request.id),
+            principal: &caller.principal.name,
+            version: Some(caller.version),
+            transport: Transport::Tcp,
+            meta: meta.as_ref(),
+            headers: back.trace.as_ref(),
+        });
         let operation = Operation { side: Side::Server, method, transport: Transport::Tcp, version, tool: ToolLabel::NONE };
-        Self { method, version, server: gateway.metrics.whole().start(operation), client: None }
+        Self { method, version, server: gateway.metrics.whole().start(operation), client: None, span }
     }
 
     /// It is about to leave for its owner.
     pub(crate) fn intend(&mut self, cleared: &Cleared) {
         let resolved = &cleared.resolved;
         let metrics = &resolved.branch.mount.metrics;
-        let is_tool = resolved.method == banyan_model::Method::ToolCall;
+        let is_tool = resolved.method == Method::ToolCall;
         let tool = if is_tool { metrics.tool(&ToolSlot::default(), &resolved.name) } else { ToolLabel::NONE };
         let operation = Operation { side: Side::Client, method: self.method, transport: Transport::Tcp, version: self.version, tool };
         metrics.sent(resolved.params.len());
         self.client = Some(metrics.start(operation));
+        let name = resolved.name.as_str();
+        let about = match resolved.method {
+            Method::ToolCall => Some(About::Tool(name)),
+            Method::PromptGet => Some(About::Prompt(name)),
+            Method::ResourceRead => Some(About::Resource(name)),
+            Method::Complete | Method::Task => None,
+        };
+        self.span.resolved(resolved.branch.mount.config.name.as_str(), about);
         tracing::debug!(
             principal = %resolved.caller.principal.name,
             mount = %resolved.branch.mount.config.name,
@@ -57,6 +79,13 @@ impl Record {
             client.finish(ending);
         }
         self.server.finish(ending);
+        let message = outcome.as_ref().err().map(ToString::to_string);
+        self.span.finish(ending, message.as_deref());
+    }
+
+    /// The trace context for the next hop.
+    pub(crate) fn trace(&self) -> Option<TraceContext> {
+        self.span.passed_on().cloned()
     }
 }
 

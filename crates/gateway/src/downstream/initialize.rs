@@ -10,7 +10,6 @@ use mcp_proto::envelope::{self, Answer, Message, Notification, Request};
 use mcp_proto::era::{INITIALIZE, answer_version};
 use mcp_proto::json::{self, Members};
 use mcp_proto::projection::Style;
-use tokio_util::sync::CancellationToken;
 
 use super::door::Entered;
 use super::exchange::{Ended, Exchange, Turn};
@@ -22,6 +21,7 @@ use crate::Inner;
 use crate::call::back::{Back, Sink};
 use crate::call::caller::Caller;
 use crate::random;
+use crate::telemetry::trace_context::TraceContext;
 
 /// How long an answer may take before a stream is opened for it, where the client can come back for it.
 const STREAM_AFTER: Duration = Duration::from_millis(50);
@@ -49,7 +49,7 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
             notified(gateway, &session, &notification).await;
             reply::empty(StatusCode::ACCEPTED)
         }
-        Message::Request(request) => answer(gateway, &session, place.streams, request).await,
+        Message::Request(request) => answer(gateway, &session, place.streams, request, TraceContext::of_headers(place.headers)).await,
         Message::Response(response) => {
             session.answered(&response.id, response.answer);
             reply::empty(StatusCode::ACCEPTED)
@@ -184,11 +184,16 @@ fn session(gateway: &Inner, entered: &Entered, headers: &HeaderMap, mount: &Opti
     Ok(session)
 }
 
-async fn answer(gateway: &Arc<Inner>, session: &Arc<Session>, streams: Streams, request: Request) -> Response<Payload> {
+async fn answer(
+    gateway: &Arc<Inner>,
+    session: &Arc<Session>,
+    streams: Streams,
+    request: Request,
+    trace: Option<TraceContext>,
+) -> Response<Payload> {
     let lane = Lane::keeping(KEPT_EVENTS);
-    let cancel = CancellationToken::new();
-    let back = Back::new(caller(session), Sink::Lane(Arc::clone(&lane)), None, cancel.clone());
-    if !session.begin(&request.id, &cancel) {
+    let back = Back::traced(caller(session), Sink::Lane(Arc::clone(&lane)), None, trace);
+    if !session.begin(&request.id, &back.cancel) {
         return reply::refuse(StatusCode::BAD_REQUEST, Some(&request.id), -32600, "a request with this id is in flight already");
     }
     let id = request.id.clone();

@@ -21,6 +21,7 @@ use crate::Inner;
 use crate::call::back::{Back, Sink};
 use crate::call::caller::Caller;
 use crate::call::error::{CallError, status_of_code};
+use crate::telemetry::trace_context::TraceContext;
 
 /// Answers one POST.
 pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: Request) -> Response<Payload> {
@@ -37,7 +38,7 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
         return listen(gateway, &caller, &request).await;
     }
     let lane = Lane::new();
-    let (mut exchange, open) = match begin(gateway, &caller, &meta, &request, &lane) {
+    let (mut exchange, open) = match begin(gateway, &caller, &meta, &request, &lane, TraceContext::of_headers(place.headers)) {
         Ok(begun) => begun,
         Err(refused) => return refusal(&request.id, &refused),
     };
@@ -101,13 +102,14 @@ pub(crate) fn begin(
     meta: &RequestMeta,
     request: &Request,
     lane: &Arc<Lane>,
+    trace: Option<TraceContext>,
 ) -> Result<(Exchange, Vec<crate::call::back::Question>), CallError> {
     if Parked::is_return(request) {
         let resumed = gateway.parked.resume(request, caller)?;
         resumed.exchange.back.redirect(Sink::Lane(Arc::clone(lane)));
         return Ok((resumed.exchange, resumed.open));
     }
-    let back = Back::new(Arc::clone(caller), Sink::Lane(Arc::clone(lane)), meta.log_level, CancellationToken::new());
+    let back = Back::traced(Arc::clone(caller), Sink::Lane(Arc::clone(lane)), meta.log_level, trace);
     Ok((Exchange::begin(gateway, request.clone(), &back, true), Vec::new()))
 }
 

@@ -127,7 +127,7 @@ impl Door {
             });
             return;
         }
-        let begun = stateless::begin(&self.gateway, &caller, meta, &request, &self.out);
+        let begun = stateless::begin(&self.gateway, &caller, meta, &request, &self.out, None);
         let (mut exchange, open) = match begun {
             Ok(begun) => begun,
             Err(refused) => return self.send(&request.id, &Answer::Error(refused.tell(banyan_model::Era::Stateless).object())),

@@ -85,8 +85,8 @@ impl Otlp {
     }
 
     /// Delivers what is still waiting, within `limit`. The runtime has to be alive.
-    pub async fn stop(self, limit: Duration) {
-        let Some(provider) = self.provider else { return };
+    pub async fn stop(&self, limit: Duration) {
+        let Some(provider) = self.provider.clone() else { return };
         // Blocks until the exporting thread is through; that thread needs this runtime's other workers.
         let stopped = tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(limit)).await;
         if let Ok(Err(error)) = stopped {

@@ -225,8 +225,11 @@ impl HttpWire {
 
     /// The headers that repeat parts of a stateless request's body.
     fn mirror(&self, headers: &mut HeaderMap, out: &Outgoing) {
-        if let Some(trace) = &out.traceparent {
-            put(headers, HeaderName::from_static("traceparent"), trace);
+        if let Some(trace) = &out.trace {
+            put(headers, HeaderName::from_static("traceparent"), trace.traceparent());
+            if let Some(state) = trace.tracestate() {
+                put(headers, HeaderName::from_static("tracestate"), state);
+            }
         }
         if self.era() == Era::Initialize || out.method.is_empty() {
             return;

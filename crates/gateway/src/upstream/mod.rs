@@ -25,6 +25,7 @@ use mcp_proto::envelope::{Answer, Notification};
 
 use crate::call::back::Back;
 use crate::downstream::session::Session;
+use crate::telemetry::trace_context::TraceContext;
 use mount::Mount;
 
 /// A request on its way to a server.
@@ -39,13 +40,13 @@ pub(crate) struct Outgoing {
     /// `Mcp-Param-*` headers (stateless era over HTTP).
     pub(crate) param_headers: Vec<(String, String)>,
     /// W3C trace context for the next hop.
-    pub(crate) traceparent: Option<String>,
+    pub(crate) trace: Option<TraceContext>,
 }
 
 impl Outgoing {
     /// A request that needs neither headers nor tracing.
     pub(crate) fn plain(method: &str, params: Bytes) -> Self {
-        Self { method: method.to_owned(), params, name: None, param_headers: Vec::new(), traceparent: None }
+        Self { method: method.to_owned(), params, name: None, param_headers: Vec::new(), trace: None }
     }
 }
 

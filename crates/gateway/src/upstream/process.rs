@@ -104,18 +104,22 @@ fn command(process: &Process, sources: &dyn Sources) -> Result<Command, String> 
 
 fn cannot_start(process: &Process, error: &std::io::Error) -> String {
     let program = &process.command;
-    let kind = error.kind();
-    match kind {
-        ErrorKind::NotFound if process.cwd.as_ref().is_some_and(|d| !d.is_dir()) => {
-            format!("its working directory {} does not exist", process.cwd.as_deref().unwrap_or_else(|| std::path::Path::new("")).display())
-        }
-        ErrorKind::NotFound if program.contains('/') => format!("there is no program {program}: check `command`"),
-        ErrorKind::NotFound => format!(
-            "`{program}` was not found in PATH: install it, or give its full path as `command` (`which {program}` in your own shell tells; programs under nvm or pyenv are often only there)"
-        ),
-        other if other == ErrorKind::PermissionDenied => format!("{program} may not be executed: check its permissions"),
-        other => format!("{program} could not be started ({other}): {error}"),
+    let missing = error.kind() == ErrorKind::NotFound;
+    if let Some(cwd) = process.cwd.as_ref().filter(|dir| missing && !dir.is_dir()) {
+        return format!("its working directory {} does not exist", cwd.display());
     }
+    if missing && program.contains('/') {
+        return format!("there is no program {program}: check `command`");
+    }
+    if missing {
+        return format!(
+            "`{program}` was not found in PATH: install it, or give its full path as `command` (`which {program}` in your own shell tells; programs under nvm or pyenv are often only there)"
+        );
+    }
+    if error.kind() == ErrorKind::PermissionDenied {
+        return format!("{program} may not be executed: check its permissions");
+    }
+    format!("{program} could not be started: {error}")
 }
 
 async fn write_lines(mut stdin: ChildStdin, mut messages: mpsc::Receiver<Bytes>, close: CancellationToken) {
