@@ -1,5 +1,5 @@
 //! Claude Code: `.mcp.json` of a project, and `~/.claude.json` with a person's own servers and those of each project.
-//! The many other keys of the latter are left alone.
+//! The many other keys of the latter are left alone. Does not approve a project's servers: who calls asks.
 
 use std::path::Path;
 

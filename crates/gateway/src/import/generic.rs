@@ -1,4 +1,5 @@
-//! A file that is named: `mcpServers`, or what the clients call it, in any of their shapes.
+//! A file that is named: `mcpServers`, or what the clients call it, in any of their shapes. Does not
+//! look for files.
 
 use serde_json::Value;
 

@@ -1,4 +1,5 @@
 //! Recognises entries of clients that are connected to Banyan already: mounting them would make a circle.
+//! Does not ask the address who it is.
 
 use std::path::Path;
 

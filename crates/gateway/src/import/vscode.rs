@@ -1,4 +1,5 @@
 //! VS Code: `servers` and `inputs` in `mcp.json`, or below `mcp` in `settings.json`, as older releases had it.
+//! Does not ask what `inputs` want to know.
 
 use serde_json::{Map, Value};
 
