@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::command::{call, check, completions, doctor, logs, man, names, schema, secret, status, token, tools, tree, up};
+use crate::command::{
+    call, check, completions, connect, demo, doctor, import, logs, man, names, schema, secret, status, stdio, token, tools, tree, up,
+};
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -41,8 +43,17 @@ pub(crate) enum Command {
     Check(check::Check),
     /// Print a completion script for a shell
     Completions(completions::Completions),
+    /// Make a client use the gate in place of its own servers
+    Connect(connect::Connect),
+    /// Serve a demonstration server
+    #[command(hide = true)]
+    Demo(demo::Demo),
+    /// Give a client its own servers back
+    Disconnect(connect::Disconnect),
     /// Say what is broken and what mends it
     Doctor(doctor::Doctor),
+    /// Show the servers that other clients' files name, or write them into a configuration
+    Import(import::Import),
     /// Show what a server wrote on its standard error
     Logs(logs::Logs),
     /// Write the manual pages into a directory
@@ -55,6 +66,8 @@ pub(crate) enum Command {
     Secret(secret::Secret),
     /// Show the servers of the running gate and how they are
     Status(status::Status),
+    /// Serve the gate to one client on standard input and output
+    Stdio(stdio::Stdio),
     /// Say who may call: make, list or remove bearer tokens
     Token(token::Token),
     /// List tools, and what they cost a model
@@ -72,13 +85,18 @@ impl Command {
             Self::Call(command) => command.run(place, output),
             Self::Check(command) => command.run(place, output),
             Self::Completions(command) => command.run(output),
+            Self::Connect(command) => command.run(place, output),
+            Self::Demo(command) => command.run(),
+            Self::Disconnect(command) => command.run(output),
             Self::Doctor(command) => command.run(place, output),
+            Self::Import(command) => command.run(place, output),
             Self::Logs(command) => command.run(place, output),
             Self::Man(command) => command.run(output),
             Self::Names(command) => command.run(place, output),
             Self::Schema(command) => command.run(output),
             Self::Secret(command) => command.run(output),
             Self::Status(command) => command.run(place, output),
+            Self::Stdio(command) => command.run(place, output),
             Self::Token(command) => command.run(place, output),
             Self::Tools(command) => command.run(place, output),
             Self::Tree(command) => command.run(place, output),

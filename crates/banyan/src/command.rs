@@ -3,13 +3,17 @@
 pub(crate) mod call;
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod connect;
+pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod import;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod names;
 pub(crate) mod schema;
 pub(crate) mod secret;
 pub(crate) mod status;
+pub(crate) mod stdio;
 pub(crate) mod token;
 pub(crate) mod tools;
 pub(crate) mod tree;

@@ -1,5 +1,7 @@
 //! Finds the running gate that a command is about. Does not start one.
 
+use std::net::SocketAddr;
+
 use gateway::admin::client::{AdminClient, AdminError};
 use gateway::admin::presence::Presence;
 use gateway::admin::shapes::RefusalKind;
@@ -10,9 +12,19 @@ use crate::places;
 
 /// The gate that `place` means; `None` when none is running (for that configuration, where one was named).
 pub(crate) fn running(place: &Place) -> Result<Option<AdminClient>, Failure> {
+    Ok(found(place)?.map(AdminClient::new))
+}
+
+fn found(place: &Place) -> Result<Option<Presence>, Failure> {
     let dir = places::runtime_dir()?;
     let all = Presence::all(&dir).map_err(|e| Failure::Failed(format!("{} can't be read: {e}", dir.display())))?;
-    Ok(chosen(all, place)?.map(AdminClient::new))
+    chosen(all, place)
+}
+
+/// Where the running gate listens, if one runs.
+pub(crate) fn address(place: &Place) -> Result<Option<SocketAddr>, Failure> {
+    let gate = found(place)?;
+    Ok(gate.and_then(|p| p.url.strip_prefix("http://")?.parse().ok()))
 }
 
 /// As [`running`], for commands that are of no use without a gate.

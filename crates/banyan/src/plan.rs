@@ -1,11 +1,14 @@
 //! What a gate is to serve: a configuration, the servers of one file, those that other clients' files name, or the demonstration.
 //! Starts nothing.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use gateway::config::resolved::Config;
-use gateway::config::secret::SystemSources;
+use banyan_model::Segment;
+use gateway::config::resolved::{Config, Mount, Process, Transport};
+use gateway::config::secret::{SecretRef, SystemSources};
 use gateway::import::{self, Found, ImportError, Places};
 
 use crate::arguments::Place;
@@ -53,7 +56,41 @@ fn sought(wish: &Wish<'_>, place: &Place, output: &Output) -> Result<Plan, Failu
         return agreed(found, "the files of your clients".to_owned(), wish, output);
     }
     listing::notes(&found, false).iter().for_each(|n| output.remark(&format!("{} {n}", output.paint_remark(Look::Dim, "note:"))));
-    Err(Failure::NotFound("there is no banyan.toml, and no client's file names a server".to_owned()))
+    demonstration()
+}
+
+/// What a program that was started by a client may serve: what it was told to, or the user's own configuration. A file
+/// that happens to lie in the working directory is not enough: nobody looks at what a client starts in a strange place.
+pub(crate) fn for_client(from: Option<&Path>, place: &Place, output: &Output) -> Result<Plan, Failure> {
+    if from.is_some() {
+        return sought(&Wish { from, listen: None, yes: true }, place, output);
+    }
+    let own = places::config_dir()?.join(places::CONFIG_NAME);
+    let path = place.config.clone().unwrap_or_else(|| own.clone());
+    if !path.exists() {
+        let advice = format!("name one with --config FILE or --from FILE, or make {}", own.display());
+        return Err(Failure::NotFound(format!("there is no {}\n  {advice}", path.display())));
+    }
+    configured(&path)
+}
+
+/// The servers that ship in this binary, each a process of its own.
+fn demonstration() -> Result<Plan, Failure> {
+    let program = std::env::current_exe().map_err(|e| Failure::Failed(format!("this program's own path is not known: {e}")))?;
+    let mut config = Config::default();
+    for name in gateway::demo::NAMES {
+        let segment = Segment::new(name).map_err(|e| Failure::Failed(e.to_string()))?;
+        let process = Process {
+            command: program.display().to_string(),
+            args: ["demo", name].map(SecretRef::plain).into(),
+            env: BTreeMap::new(),
+            pass_env: Vec::new(),
+            cwd: None,
+        };
+        let mount = Mount::new(segment.clone(), Transport::Stdio(process), "the demonstration");
+        config.mounts.insert(segment, Arc::new(mount));
+    }
+    Ok(Plan { config, serves: "the demonstration: no configuration and no client's file was found".to_owned(), watched: None })
 }
 
 fn configured(path: &Path) -> Result<Plan, Failure> {

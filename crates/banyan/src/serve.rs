@@ -11,7 +11,6 @@ use gateway::config::reload::{Reload, reload};
 use gateway::config::secret::SystemSources;
 use gateway::config::watch::Watch;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -19,6 +18,7 @@ use crate::failure::Failure;
 use crate::news::{News, Teller, tell};
 use crate::output::Output;
 use crate::plan::Plan;
+use crate::signals::Signals;
 use crate::{log, places, port};
 
 /// News that no event announced is found this late.
@@ -121,24 +121,5 @@ async fn changed(watch: &mut Option<Watch>) {
     match watch {
         Some(watch) => drop(watch.changed().await),
         None => std::future::pending().await,
-    }
-}
-
-/// The signals that end a gate: Ctrl-C, a supervisor's word, a terminal that closes.
-struct Signals([Signal; 3]);
-
-impl Signals {
-    fn new() -> Result<Self, Failure> {
-        let on = |kind| signal(kind).map_err(|e| Failure::Failed(format!("signals can't be received: {e}")));
-        Ok(Self([on(SignalKind::hangup())?, on(SignalKind::interrupt())?, on(SignalKind::terminate())?]))
-    }
-
-    async fn stop(&mut self) {
-        let [hang_up, interrupt, terminate] = &mut self.0;
-        tokio::select! {
-            _ = hang_up.recv() => {}
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
     }
 }

@@ -10,8 +10,8 @@ use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
 use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
-use crate::places;
 use crate::similar::did_you_mean;
+use crate::{places, private};
 
 /// Says who may call: bearer tokens, kept as hashes.
 #[derive(Args)]
@@ -123,15 +123,8 @@ impl File {
             .ok_or_else(|| Failure::Failed(format!("`token` in {} is not written as [[token]]", self.path.display())))
     }
 
-    /// Replaces the file whole, so that a gate that watches it never reads half of it.
     fn write(&self) -> Result<(), Failure> {
-        let new = self.path.with_extension("toml.new");
-        let mode = std::fs::metadata(&self.path).map(|m| m.permissions());
-        let written = std::fs::write(&new, self.document.to_string())
-            .and(mode)
-            .and_then(|mode| std::fs::set_permissions(&new, mode))
-            .and_then(|()| std::fs::rename(&new, &self.path));
-        written.map_err(|e| failed(&self.path, "written", &e))
+        private::replace(&self.path, &self.document.to_string()).map_err(|e| failed(&self.path, "written", &e))
     }
 }
 

@@ -2,7 +2,9 @@
 
 #![expect(clippy::expect_used, reason = "a test whose ground is missing fails loudly")]
 
+mod alone;
 mod check;
+mod clients;
 mod doctor;
 mod home;
 mod offline;

@@ -1,0 +1,213 @@
+//! `banyan connect` and `banyan disconnect`: makes a client use the gate in place of its own servers, and back.
+//! How a client's file is changed is the gateway's business, not known here.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use clap::Args;
+use gateway::config::resolved::Config;
+use gateway::config::secret::SystemSources;
+use gateway::import::connect::{self, ConnectError, Endpoint, Plan, Request};
+use gateway::import::{Client, Places};
+use serde::Serialize;
+
+use crate::arguments::Place;
+use crate::failure::Failure;
+use crate::moved::Moved;
+use crate::output::{Look, Output};
+use crate::plan::{self, Wish};
+use crate::printable::printable_lines;
+use crate::similar::did_you_mean;
+use crate::{gate, places, terminal};
+
+/// The variable in a client's environment that holds its token.
+const TOKEN_VARIABLE: &str = "BANYAN_TOKEN";
+
+/// Makes a client use the gate in place of its own servers.
+#[derive(Args)]
+#[command(after_help = "The client's servers move into banyan.toml, and its file gets one entry that points here. A backup stays beside\n\
+    the file; `banyan disconnect CLIENT` puts it back.")]
+pub(crate) struct Connect {
+    /// The client
+    #[arg(value_parser = client, value_name = "CLIENT", help = clients())]
+    client: Client,
+    /// Let the client start `banyan stdio` in place of an address
+    #[arg(long)]
+    stdio: bool,
+    /// Leave this server in the client's file; may be given several times
+    #[arg(long, value_name = "SERVER")]
+    keep: Vec<String>,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Move servers without asking
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// Gives a client its own servers back.
+#[derive(Args)]
+pub(crate) struct Disconnect {
+    /// The client
+    #[arg(value_parser = client, value_name = "CLIENT", help = clients())]
+    client: Client,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// `--json` of both.
+#[derive(Serialize)]
+struct Report<'a> {
+    client: &'a str,
+    file: &'a std::path::Path,
+    changed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backup: Option<&'a std::path::Path>,
+    kept: &'a [String],
+    moved: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    config: Option<&'a std::path::Path>,
+}
+
+impl Connect {
+    pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
+        let machine = self.machine(place)?;
+        let keep: BTreeSet<String> = self.keep.iter().cloned().collect();
+        let request =
+            Request { client: self.client, places: &machine.places, endpoint: self.endpoint(&machine)?, keep, now: SystemTime::now() };
+        let plan = connect::connect(&request)?;
+        let moved = Moved::plan(&plan.removed, &machine.file)?;
+        show(&plan, output);
+        if !moved.names().is_empty() {
+            output.remark(&format!("these servers move into {}: {}", machine.file.display(), moved.names().join(", ")));
+        }
+        if !self.dry_run {
+            self.agree(&moved)?;
+            moved.write()?;
+            plan.apply()?;
+        }
+        self.tell(&plan, &moved, &machine, output)
+    }
+
+    /// The servers of a client's file stop being started by it, so that somebody must want that.
+    fn agree(&self, moved: &Moved) -> Result<(), Failure> {
+        if moved.names().is_empty() || self.yes {
+            return Ok(());
+        }
+        let remedy = "`--yes` moves them; `--keep SERVER` leaves one where it is; `--dry-run` shows the change";
+        if !terminal::somebody_is_there() {
+            return Err(Failure::Refused(format!("nobody is there to agree to servers being moved\n  {remedy}")));
+        }
+        if terminal::agrees("Move them?")? { Ok(()) } else { Err(Failure::Refused(format!("nothing is changed\n  {remedy}"))) }
+    }
+
+    fn tell(&self, plan: &Plan, moved: &Moved, machine: &Machine, output: &Output) -> Result<(), Failure> {
+        let done = !self.dry_run && !plan.is_nothing();
+        if output.wants_json() {
+            let config = (!moved.names().is_empty()).then_some(machine.file.as_path());
+            return output.json(&report(plan, done, moved.names(), config));
+        }
+        if self.dry_run {
+            return output.line("nothing is changed");
+        }
+        if plan.is_nothing() {
+            return output.line(&format!("{} is connected already", plan.client));
+        }
+        output.line(&format!("{} is connected; start it again to make it look", plan.client))?;
+        if machine.needs_token && !self.stdio {
+            output.remark(&format!(
+                "it sends the token that it finds in {TOKEN_VARIABLE}: make one with `banyan token add {}`",
+                plan.client.id()
+            ));
+        }
+        output.remark(&output.paint_remark(Look::Dim, &format!("`banyan disconnect {}` undoes it", plan.client.id())));
+        Ok(())
+    }
+
+    fn machine(&self, place: &Place) -> Result<Machine, Failure> {
+        let file = match places::config_file(place.config.as_deref())? {
+            Some(file) => file,
+            None => places::config_dir()?.join(places::CONFIG_NAME),
+        };
+        let file = std::path::absolute(&file).unwrap_or(file);
+        let config = if file.exists() { gateway::config::load(&file, &SystemSources)? } else { Config::default() };
+        let address = gate::address(place)?.unwrap_or(config.listen);
+        let places = plan::clients(&Wish { from: None, listen: Some(address), yes: false })?;
+        Ok(Machine { places, file, address, needs_token: !config.tokens.is_empty() })
+    }
+
+    fn endpoint(&self, machine: &Machine) -> Result<Endpoint, Failure> {
+        if self.stdio || !self.client.takes_address() {
+            let program = std::env::current_exe().map_err(|e| Failure::Failed(format!("this program's own path is not known: {e}")))?;
+            let args = ["stdio".to_owned(), "--config".to_owned(), machine.file.display().to_string()];
+            return Ok(Endpoint::Stdio { command: program.display().to_string(), args: args.into() });
+        }
+        let bearer_env = machine.needs_token.then(|| TOKEN_VARIABLE.to_owned());
+        let url = format!("http://{}/mcp", machine.address).parse();
+        url.map(|url| Endpoint::Http { url, bearer_env }).map_err(|e| Failure::Failed(format!("{} makes no address: {e}", machine.address)))
+    }
+}
+
+impl Disconnect {
+    pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        let places = plan::clients(&Wish { from: None, listen: None, yes: false })?;
+        let plan = connect::disconnect(self.client, &places)?;
+        show(&plan, output);
+        if !self.dry_run {
+            plan.apply()?;
+        }
+        if output.wants_json() {
+            return output.json(&report(&plan, !self.dry_run, &[], None));
+        }
+        if self.dry_run {
+            return output.line("nothing is changed");
+        }
+        output.line(&format!("{} has its own servers back; start it again to make it look", plan.client))
+    }
+}
+
+/// Where things are for a connection.
+struct Machine {
+    places: Places,
+    /// The configuration that takes the servers; need not be there yet.
+    file: PathBuf,
+    address: SocketAddr,
+    needs_token: bool,
+}
+
+fn show(plan: &Plan, output: &Output) {
+    if !output.wants_json() && !plan.is_nothing() {
+        output.remark(&printable_lines(plan.diff().trim_end()));
+    }
+}
+
+fn report<'a>(plan: &'a Plan, changed: bool, moved: &[String], config: Option<&'a std::path::Path>) -> Report<'a> {
+    let backup = if changed { plan.backup.as_deref() } else { None };
+    Report { client: plan.client.id(), file: &plan.file, changed, backup, kept: &plan.kept, moved: moved.to_vec(), config }
+}
+
+fn client(text: &str) -> Result<Client, String> {
+    Client::from_id(text).ok_or_else(|| {
+        let hint = did_you_mean(text, Client::ALL.iter().map(|c| c.id()));
+        format!("no such client is known{hint}\n  {}", clients())
+    })
+}
+
+fn clients() -> String {
+    let ids: Vec<&str> = Client::ALL.iter().map(|c| c.id()).collect();
+    format!("One of {}", ids.join(", "))
+}
+
+impl From<ConnectError> for Failure {
+    fn from(error: ConnectError) -> Self {
+        let text = error.to_string();
+        match error {
+            ConnectError::NotConnected { .. } | ConnectError::NotInstalled { .. } => Self::NotFound(text),
+            ConnectError::NoBearer { .. } | ConnectError::ProgramsOnly { .. } => Self::Usage(text),
+            ConnectError::Changed { .. } | ConnectError::Unreadable { .. } | ConnectError::Write { .. } => Self::Failed(text),
+        }
+    }
+}

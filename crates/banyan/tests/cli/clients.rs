@@ -1,0 +1,90 @@
+//! `banyan import`, `connect` and `disconnect` on files as clients write them. Each client's format is tested beside the code, not here.
+
+use serde_json::json;
+
+use crate::home::Home;
+
+const CURSOR: &str = "{\n  // mine\n  \"mcpServers\": {\n    \"My Files\": {\"command\": \"sh\", \"args\": [\"-c\", \"cat\"], \"env\": {\"API_TOKEN\": \"hunter2\"}},\n    \"web\": {\"url\": \"https://h.example/mcp\", \"surprise\": 1}\n  }\n}\n";
+
+fn home() -> Home {
+    let home = Home::new();
+    home.write(".cursor/mcp.json", CURSOR);
+    home
+}
+
+#[test]
+fn import_shows_what_there_is_and_hides_secrets() {
+    let home = home();
+    let ran = home.run(&["import"]).exits(0);
+    assert!(ran.out.contains("Cursor  ~/.cursor/mcp.json\n  my-files  sh -c cat (sets API_TOKEN)"), "{}", ran.out);
+    assert!(ran.err.contains("surprise: this key is not understood"), "{}", ran.err);
+    let report = home.run(&["import", "--json"]).exits(0);
+    assert!(!(report.out.clone() + &ran.out + &ran.err).contains("hunter2"));
+    let server = &report.json()["servers"][0];
+    assert_eq!((&server["name"], &server["enabled"]), (&"my-files".into(), &true.into()));
+    assert_eq!(server["plain_secrets"], json!(["my-files: env API_TOKEN"]));
+    assert!(!home.path().join("banyan.toml").exists());
+}
+
+#[test]
+fn import_writes_a_configuration_once() {
+    let home = home();
+    assert!(home.run(&["import", "--write"]).exits(0).out.contains("2 servers written to banyan.toml"));
+    assert!(home.run(&["check"]).exits(0).out.contains("1 server to start, 1 to reach"));
+    assert!(home.run(&["import", "--write"]).exits(4).err.contains("is there already"));
+    home.run(&["import", "--write", "--config", "deep/other.toml"]).exits(0);
+    assert_eq!(home.read("banyan.toml"), home.read("deep/other.toml"));
+}
+
+#[test]
+fn nothing_to_import_is_not_found() {
+    assert!(Home::new().run(&["import"]).exits(3).err.contains("no client's file names a server"));
+}
+
+#[test]
+fn a_client_is_connected_and_gets_its_file_back_to_the_byte() {
+    let home = home();
+    let refused = home.run(&["connect", "cursor"]).exits(4);
+    assert!(refused.err.contains("`--yes` moves them") && !refused.err.contains("hunter2"), "{}", refused.err);
+    assert_eq!(home.read(".cursor/mcp.json"), CURSOR);
+
+    let report = home.run(&["connect", "cursor", "--yes", "--json"]).exits(0).json();
+    assert_eq!((&report["changed"], &report["moved"]), (&true.into(), &json!(["my-files", "web"])));
+    assert!(home.read(".cursor/mcp.json").contains("\"banyan\": {\n      \"url\": \"http://127.0.0.1:7411/mcp\""));
+    assert!(home.read(".config/banyan/banyan.toml").contains("[mount.my-files]"));
+    assert!(home.run(&["connect", "cursor"]).exits(0).out.contains("is connected already"));
+
+    home.run(&["disconnect", "cursor"]).exits(0);
+    assert_eq!(home.read(".cursor/mcp.json"), CURSOR);
+    assert_eq!(std::fs::read_dir(home.path().join(".cursor")).expect("the directory").count(), 1, "no backup is left");
+    assert!(home.run(&["disconnect", "cursor"]).exits(3).err.contains("is not connected"));
+}
+
+#[test]
+fn a_dry_run_changes_nothing_and_a_kept_server_stays() {
+    let home = home();
+    assert!(home.run(&["connect", "cursor", "--dry-run"]).exits(0).err.contains("+    \"banyan\""));
+    assert_eq!(home.read(".cursor/mcp.json"), CURSOR);
+    assert!(!home.path().join(".config").exists());
+
+    home.run(&["connect", "cursor", "--yes", "--keep", "web"]).exits(0);
+    let text = home.read(".cursor/mcp.json");
+    assert!(text.contains("\"web\"") && text.contains("\"banyan\"") && !text.contains("My Files"), "{text}");
+}
+
+#[test]
+fn a_client_that_is_not_there_or_not_known_is_said_so() {
+    let home = home();
+    assert!(home.run(&["connect", "zed"]).exits(3).err.contains("does not seem to be installed"));
+    assert!(home.run(&["connect", "crusor"]).exits(2).err.contains("did you mean `cursor`?"));
+}
+
+#[test]
+fn a_client_of_a_gate_with_tokens_sends_its_own() {
+    let home = home();
+    home.write("banyan.toml", "");
+    home.run(&["token", "add", "cursor"]).exits(0);
+    let ran = home.run(&["connect", "cursor", "--yes"]).exits(0);
+    assert!(ran.err.contains("BANYAN_TOKEN"), "{}", ran.err);
+    assert!(home.read(".cursor/mcp.json").contains("Bearer ${env:BANYAN_TOKEN}"));
+}
