@@ -1,4 +1,4 @@
-//! Starts the log of commands that serve. What is logged, and how, is the gateway's business.
+//! Starts the log of commands that serve. What is logged, and how, is the gateway's business. Chooses no format of its own.
 
 use gateway::telemetry::log::{self, LogFormat, VARIABLE};
 

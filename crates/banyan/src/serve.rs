@@ -1,5 +1,5 @@
 //! Runs a gate from its first byte to its last: listens, says so, follows changes of the configuration, ends on a signal.
-//! What is served is decided elsewhere.
+//! What is served is not decided here.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The gate as a whole: what it is made of, how it starts, changes and ends, and what it says about itself.
+//! The gate as a whole: what it is made of, how it starts, changes and ends, and what it says about itself. No call passes through here.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};

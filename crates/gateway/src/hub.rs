@@ -1,4 +1,5 @@
 //! Who wants to hear what happens outside of calls, and telling them: sessions of the initialize era, listeners of the other.
+//! What a notification says is not changed beyond its tag.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, Weak};

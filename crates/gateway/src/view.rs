@@ -1,4 +1,5 @@
 //! What one kind of client is shown: names as it takes them, lists ready to send, and the way back from a name to its owner.
+//! Which client gets which view is not decided here.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};

@@ -1,4 +1,5 @@
 //! May this caller do this. Until policies exist every caller may call whatever its view shows; the stage and its proof are real.
+//! It knows no names and no connections.
 
 use super::error::CallError;
 use super::resolve::Resolved;

@@ -1,4 +1,4 @@
-//! Who makes a call, in which era, and what it is shown. Made by the downstream side once the caller is known.
+//! Who makes a call, in which era, and what it is shown. Made by the downstream side once the caller is known. Holds no credential.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
 //! The call itself: into the owner's era, over its connection, and the answer back into the caller's.
+//! Whether the call may be made is not asked here.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

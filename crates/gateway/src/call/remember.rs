@@ -1,4 +1,5 @@
 //! What answers mention and later requests will name: tasks and resources, and whose they are. Bounded.
+//! Nothing of an answer is kept but these names.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,5 @@
 //! Room for the call: in the whole gate, and at its owner. Given back when the reservation is dropped.
+//! Nobody waits for room: there is some or there is none.
 
 use std::sync::Arc;
 

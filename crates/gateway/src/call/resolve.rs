@@ -1,4 +1,5 @@
 //! Whose a request is: from what the caller names to the mount that owns it, and what the owner calls it.
+//! Only looks up: nothing is sent and nobody is asked.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The three tools that stand in for thousands: search, describe, call. Which of them is meant, and what it answers.
 //!
-//! How tools are found, and the words of the answers, are in `crate::search`.
+//! How tools are found, and the words of the answers, are in `crate::search`. How tools are ranked is not known here.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a caller wants to hear: resource updates, list changes, log levels.
+//! What a caller wants to hear: resource updates, list changes, log levels. Telling them is not done here but in `hub`.
 
 use std::sync::Arc;
 

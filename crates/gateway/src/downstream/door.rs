@@ -1,4 +1,5 @@
 //! Who may come in: `Host` and `Origin` (against DNS rebinding), bearer tokens, and what the caller is then shown.
+//! What they may call is not decided here.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The HTTP listener: accepts connections, finds the endpoint and the era, and hands over.
+//! The HTTP listener: accepts connections, finds the endpoint and the era, and hands over. What a request means is not known here.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
 //! The door for revisions with a handshake: sessions, streams that can be taken up again, requests in both directions.
+//! What a request means is not known here.
 
 use std::sync::Arc;
 use std::time::Duration;

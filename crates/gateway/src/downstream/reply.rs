@@ -1,4 +1,4 @@
-//! HTTP responses as the doors give them.
+//! HTTP responses as the doors give them. Which answer is due is not decided here.
 
 use std::convert::Infallible;
 use std::pin::Pin;

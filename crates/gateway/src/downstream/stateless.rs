@@ -1,4 +1,4 @@
-//! The door for revision 2026-07-28: every request stands alone.
+//! The door for revision 2026-07-28: every request stands alone. What a request means is not known here.
 
 use std::sync::Arc;
 

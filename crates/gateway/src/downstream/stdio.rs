@@ -1,4 +1,4 @@
-//! A client on our standard input and output, in either era: one line, one message.
+//! A client on our standard input and output, in either era: one line, one message. What a message means is not known here.
 
 use std::collections::HashMap;
 use std::future::poll_fn;

@@ -1,6 +1,7 @@
 //! A server behind streamable HTTP, in either era. One request is one POST; its answer is JSON or a stream of events.
 //!
 //! The stream that stands open for notifications is in `standing.rs`; finding the era is in `connect.rs`.
+//! Messages are not looked into beyond what the transport needs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,6 +1,6 @@
 //! A mount at run time: its state for people to see, the connections it has, and what its server says outside of calls.
 //!
-//! Starting and restarting is in `supervise.rs`.
+//! Starting and restarting is in `supervise.rs`. Calls are not decided on here.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

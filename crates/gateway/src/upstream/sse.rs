@@ -1,4 +1,5 @@
 //! The HTTP+SSE transport of revision 2024-11-05 as a pipe: one stream of events in, one POST for each message out.
+//! Messages are not looked into.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
 //! The stream that stands open for what a server says outside of calls: GET in the initialize era, `subscriptions/listen` in the other.
+//! What it says is not handled here.
 
 use std::sync::Arc;
 use std::time::Duration;

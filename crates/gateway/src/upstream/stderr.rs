@@ -1,4 +1,4 @@
-//! The last lines a child process wrote to its standard error. Bounded, whatever the child writes.
+//! The last lines a child process wrote to its standard error. Bounded, whatever the child writes. Nothing is parsed.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};

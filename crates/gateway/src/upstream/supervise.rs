@@ -1,4 +1,5 @@
 //! Keeps one mount alive: connects, fetches what it lists, follows its changes, and begins again when it breaks.
+//! How a connection is made is not known here.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
