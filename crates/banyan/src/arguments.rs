@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::command::{
-    call, check, completions, connect, demo, doctor, import, logs, man, names, schema, secret, status, stdio, token, tools, tree, up,
+    call, check, completions, connect, demo, doctor, import, logs, man, names, reload, schema, secret, status, stdio, token, tools, tree,
+    up,
 };
 use crate::failure::Failure;
 use crate::output::Output;
@@ -60,6 +61,8 @@ pub(crate) enum Command {
     Man(man::Man),
     /// Show what tools are called for a client
     Names(names::Names),
+    /// Make the running gate read its configuration now
+    Reload(reload::Reload),
     /// Print the JSON Schema of banyan.toml
     Schema(schema::Schema),
     /// Store, list or remove secrets in the system's keyring
@@ -68,6 +71,8 @@ pub(crate) enum Command {
     Status(status::Status),
     /// Serve the gate to one client on standard input and output
     Stdio(stdio::Stdio),
+    /// End the running gate
+    Stop(reload::Stop),
     /// Say who may call: make, list or remove bearer tokens
     Token(token::Token),
     /// List tools, and what they cost a model
@@ -93,10 +98,12 @@ impl Command {
             Self::Logs(command) => command.run(place, output),
             Self::Man(command) => command.run(output),
             Self::Names(command) => command.run(place, output),
+            Self::Reload(command) => command.run(place, output),
             Self::Schema(command) => command.run(output),
             Self::Secret(command) => command.run(output),
             Self::Status(command) => command.run(place, output),
             Self::Stdio(command) => command.run(place, output),
+            Self::Stop(command) => command.run(place, output),
             Self::Token(command) => command.run(place, output),
             Self::Tools(command) => command.run(place, output),
             Self::Tree(command) => command.run(place, output),

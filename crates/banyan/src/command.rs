@@ -10,6 +10,7 @@ pub(crate) mod import;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod names;
+pub(crate) mod reload;
 pub(crate) mod schema;
 pub(crate) mod secret;
 pub(crate) mod status;

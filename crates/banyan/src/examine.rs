@@ -45,6 +45,10 @@ impl Finding {
     pub(crate) fn problem(subject: impl Into<String>, message: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { level: Level::Problem, subject: subject.into(), message: message.into(), fix: Some(fix.into()) }
     }
+
+    pub(crate) fn warning(subject: impl Into<String>, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { level: Level::Warning, subject: subject.into(), message: message.into(), fix: Some(fix.into()) }
+    }
 }
 
 /// Looks at everything in a configuration.

@@ -1,5 +1,6 @@
-//! Starts the log of commands that serve. What is logged, and how, is the gateway's business. Chooses no format of its own.
+//! The log of commands that serve, as the command line sets it. What is logged is the gateway's business, not known here.
 
+use clap::{Args, ValueEnum};
 use gateway::telemetry::log::{self, LogFormat, VARIABLE};
 
 use crate::failure::Failure;
@@ -7,8 +8,31 @@ use crate::failure::Failure;
 /// States of servers are told as news, so that the log need not repeat them.
 const FILTER: &str = "warn,gateway::upstream::supervise=error";
 
-/// Starts the log on standard error, filtered by `BANYAN_LOG`.
-pub(crate) fn start() -> Result<(), Failure> {
-    let filter = std::env::var(VARIABLE).ok();
-    log::start(LogFormat::Text, filter.as_deref().or(Some(FILTER))).map_err(|e| Failure::Usage(e.to_string()))
+/// How the log on standard error is written; `BANYAN_LOG` says what is in it.
+#[derive(Args)]
+pub(crate) struct Log {
+    /// How the log on standard error is written; BANYAN_LOG says what is in it, such as `info` or `warn,gateway=debug`
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    log_format: Format,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Format {
+    /// One object a line
+    Json,
+    /// For people
+    #[default]
+    Text,
+}
+
+impl Log {
+    /// Starts the log.
+    pub(crate) fn start(&self) -> Result<(), Failure> {
+        let format = match self.log_format {
+            Format::Json => LogFormat::Json,
+            Format::Text => LogFormat::Text,
+        };
+        let filter = std::env::var(VARIABLE).ok();
+        log::start(format, filter.as_deref().or(Some(FILTER))).map_err(|e| Failure::Usage(e.to_string()))
+    }
 }

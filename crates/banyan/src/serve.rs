@@ -19,14 +19,13 @@ use crate::news::{News, Teller, tell};
 use crate::output::Output;
 use crate::plan::Plan;
 use crate::signals::Signals;
-use crate::{log, places, port};
+use crate::{places, port};
 
 /// News that no event announced is found this late.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Serves `plan` until a signal or the admin API says to stop. `listen` overrides what a changed configuration says.
 pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, output: &Output) -> Result<(), Failure> {
-    log::start()?;
     gateway::config::check_listen(plan.config.listen, &plan.config.tokens)
         .map_err(|why| Failure::Refused(format!("{why}\n  make a token with `banyan token add NAME`, or listen on 127.0.0.1")))?;
     let listener = bind(plan.config.listen).await?;
@@ -86,9 +85,9 @@ impl Running {
             }
             tokio::select! {
                 () = signals.stop() => return Ok(()),
-                () = changed(&mut watch) => drop(self.reload(output).await?),
+                () = changed(&mut watch) => drop(self.reload(output)?),
                 command = commands.recv() => match command {
-                    Some(Command::Reload(reply)) => drop(reply.send(self.reload(output).await?)),
+                    Some(Command::Reload(reply)) => drop(reply.send(self.reload(output)?)),
                     Some(Command::Stop) | None => return Ok(()),
                 },
                 () = self.gate.changed() => {}
@@ -98,7 +97,7 @@ impl Running {
     }
 
     /// Reads the configuration again; what differs, or why the old one stays.
-    async fn reload(&mut self, output: &Output) -> Result<Result<Vec<String>, String>, Failure> {
+    fn reload(&mut self, output: &Output) -> Result<Result<Vec<String>, String>, Failure> {
         let Some(path) = &self.watched else { return Ok(Err("this gate reads no configuration file".to_owned())) };
         let (news, answer) = match reload(&self.gate.config(), path, &SystemSources) {
             Reload::Unchanged => return Ok(Ok(Vec::new())),

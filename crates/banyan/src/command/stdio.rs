@@ -6,9 +6,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Place;
 use crate::failure::Failure;
+use crate::log::Log;
 use crate::output::Output;
 use crate::signals::Signals;
-use crate::{log, places, plan, runtime};
+use crate::{places, plan, runtime};
 
 /// Serves the gate on standard input and output, for clients that start a process.
 #[derive(Args)]
@@ -16,11 +17,13 @@ pub(crate) struct Stdio {
     /// Serve exactly the servers of this file: JSON with `mcpServers` as clients write it, or Codex's TOML
     #[arg(long, value_name = "FILE", conflicts_with = "config")]
     from: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    log: Log,
 }
 
 impl Stdio {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
-        log::start()?;
+        self.log.start()?;
         let plan = plan::for_client(self.from.as_deref(), place, output)?;
         let runtime = runtime::serving()?;
         let outcome = runtime.block_on(async {

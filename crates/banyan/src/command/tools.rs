@@ -102,16 +102,19 @@ fn report(shown: &ToolsShape) -> Report<'_> {
     Report { shown, mounts: mounts.into_values().collect(), total, warnings }
 }
 
-/// What clients are known to do with so many tools.
 fn warnings(tools: usize) -> Vec<String> {
+    too_many(tools).map(|(why, remedy)| format!("{why}\n  {remedy}")).into_iter().collect()
+}
+
+/// What clients are known to do with so many tools, and what helps; `None` for few.
+pub(crate) fn too_many(tools: usize) -> Option<(String, &'static str)> {
     let limits = [
         (128, "VS Code and models of OpenAI refuse more than 128 tools in a request"),
         (80, "Cursor shows a model 80 tools at most"),
         (40, "models choose worse among so many, and some clients stop at 40"),
     ];
-    let passed = limits.into_iter().find(|(limit, _)| tools > *limit);
-    let remedy = "narrow it with include/exclude in a profile, or set search = \"always\" there";
-    passed.map(|(_, why)| format!("{tools} tools: {why}\n  {remedy}")).into_iter().collect()
+    let (_, why) = limits.into_iter().find(|(limit, _)| tools > *limit)?;
+    Some((format!("{tools} tools: {why}"), "narrow it with include/exclude in a profile, or set search = \"always\" there"))
 }
 
 fn listed(mount: &str, tools: &[ToolRow], output: &Output) -> Vec<String> {

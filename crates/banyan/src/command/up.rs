@@ -7,6 +7,7 @@ use clap::Args;
 
 use crate::arguments::Place;
 use crate::failure::Failure;
+use crate::log::Log;
 use crate::output::Output;
 use crate::plan::Wish;
 use crate::{plan, runtime, serve};
@@ -27,10 +28,13 @@ pub(crate) struct Up {
     /// Start what was found without asking
     #[arg(short, long)]
     yes: bool,
+    #[command(flatten)]
+    log: Log,
 }
 
 impl Up {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
+        self.log.start()?;
         let wish = Wish { from: self.from.as_deref(), listen: self.listen, yes: self.yes };
         let plan = plan::plan(&wish, place, output)?;
         let runtime = runtime::serving()?;

@@ -62,6 +62,11 @@ impl Gate {
         let pid = self.child.id().to_string();
         let status = std::process::Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs");
         assert!(status.success());
+        self.wait()
+    }
+
+    /// Waits for it to end by itself.
+    pub(crate) fn wait(self) -> Ran {
         Ran::of(self.child.wait_with_output().expect("the gate ends"))
     }
 }
@@ -183,4 +188,44 @@ fn a_taken_port_is_an_error_that_names_the_holder() {
 fn other_machines_are_let_in_only_with_a_token() {
     let ran = home_with_server().run(&["up", "--listen", "0.0.0.0:0"]).exits(4);
     assert!(ran.err.contains("banyan token add"), "{}", ran.err);
+}
+
+#[test]
+fn a_supervisor_reloads_and_stops_by_command() {
+    let home = home_with_server();
+    let mut gate = Gate::up(&home, &[]);
+    gate.until("settled");
+    assert_eq!(home.run(&["reload"]).exits(0).out, "nothing is different\n");
+    home.write("banyan.toml", "[mount.files]\nagrs = []\n");
+    assert!(home.run(&["reload"]).exits(1).err.contains("did you mean `args`?"));
+    home.run(&["stop"]).exits(0);
+    gate.until("stopping");
+    gate.wait().exits(0);
+}
+
+#[test]
+fn what_only_the_owner_may_do_takes_the_token_of_the_file() {
+    let home = home_with_server();
+    let mut gate = Gate::up(&home, &[]);
+    gate.until("settled");
+    let url = gate.first["url"].as_str().expect("a URL").trim_end_matches("/mcp").to_owned();
+    let ask = |method: &str, path: &str, header: &str| {
+        let address = url.trim_start_matches("http://");
+        let mut stream = std::net::TcpStream::connect(address).expect("the gate listens");
+        let head = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 2\r\nConnection: close\r\n{header}\r\n{{}}");
+        std::io::Write::write_all(&mut stream, head.as_bytes()).expect("the gate reads");
+        let mut answer = String::new();
+        std::io::Read::read_to_string(&mut stream, &mut answer).expect("the gate answers");
+        answer.split(' ').nth(1).expect("a status").to_owned()
+    };
+    for path in ["/healthz", "/readyz", "/metrics", "/-/status", "/-/tools?client=x"] {
+        assert_eq!(ask("GET", path, ""), "200", "{path}");
+    }
+    for (method, path) in [("GET", "/-/logs/shell"), ("POST", "/-/call"), ("POST", "/-/reload"), ("POST", "/-/stop")] {
+        assert_eq!(ask(method, path, ""), "403", "{path}");
+        assert_eq!(ask(method, path, "Authorization: Bearer wrong\r\n"), "403", "{path}");
+    }
+    assert_eq!(ask("GET", "/-/status", "Origin: http://evil.example\r\n"), "403");
+    assert_eq!(ask("GET", "/nowhere", ""), "404");
+    gate.end().exits(0);
 }
