@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
 use banyan_model::{Era, Segment};
@@ -35,7 +35,7 @@ use crate::upstream::oauth::OAuthClient;
 use crate::upstream::supervise::supervise;
 
 /// How long the first lists wait for servers that are starting.
-const STARTUP_WAIT: Duration = Duration::from_secs(15);
+const STARTUP_WAIT: Duration = Duration::from_secs(10);
 const SWEEP: Duration = Duration::from_secs(30);
 
 /// Everything a call can need.
@@ -58,6 +58,7 @@ pub(crate) struct Inner {
     pub(crate) stop: CancellationToken,
     pub(crate) admin: Access,
     publishing: Mutex<()>,
+    started: Instant,
 }
 
 /// A running gate. Clones are the same gate.
@@ -147,6 +148,7 @@ impl Gateway {
             stop: CancellationToken::new(),
             admin: Access::default(),
             publishing: Mutex::new(()),
+            started: Instant::now(),
         });
         inner.mount(&config);
         tokio::spawn(sweep(Arc::clone(&inner)));
@@ -336,9 +338,9 @@ impl Inner {
         drop(tokio::time::timeout(longest, waiting).await);
     }
 
-    /// How long the first lists wait.
+    /// How long a list may still wait: what is not there some time after the start comes as a change.
     pub(crate) fn startup_wait(&self) -> Duration {
-        STARTUP_WAIT
+        STARTUP_WAIT.saturating_sub(self.started.elapsed())
     }
 
     /// What a client that calls itself `name` is shown.

@@ -65,7 +65,8 @@ impl View {
         let tools = names(&branches, profile, style, prefixed, |c| &c.tools);
         let prompts = names(&branches, None, style, prefixed, |c| &c.prompts);
         let resources = ResourceIndex::build(&branches.iter().map(|(_, b)| listed(b)).collect::<Vec<_>>());
-        let searched = match profile.map_or(Search::Above(SEARCH_ABOVE), |p| p.search) {
+        // Who has said nothing about it gets what there is; `banyan tools` says when that is too much.
+        let searched = match profile.map_or(Search::Never, |p| p.search) {
             Search::Above(most) => tools.len() > most,
             Search::Always => true,
             Search::Never => false,
@@ -94,9 +95,6 @@ impl View {
         pages.get(page).map(|raw| (raw, page + 1 < pages.len()))
     }
 }
-
-/// Without a profile, this many tools and more are searched rather than shown: no client is known to use so many well.
-pub(crate) const SEARCH_ABOVE: usize = 100_000;
 
 fn names(branches: &[(usize, &Branch)], profile: Option<&Profile>, style: Style, prefixed: bool, of: fn(&Catalog) -> &Vec<Offer>) -> Names {
     let (mut entries, mut owners) = (Vec::new(), Vec::new());

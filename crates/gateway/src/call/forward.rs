@@ -98,13 +98,7 @@ async fn lease(resolved: &Resolved) -> Result<Lease, CallError> {
         mount.settle(mount.config.start_timeout).await;
     }
     if mount.shared.load().is_none() {
-        let state = mount.state.load();
-        return Err(CallError::Unavailable {
-            mount: mount.config.name.to_string(),
-            why: mount.trouble(),
-            since: state.since,
-            next_try: state.next_try,
-        });
+        return Err(mount.unavailable());
     }
     mount.lease(&resolved.caller).await.map_err(|e| failed(resolved, e))
 }

@@ -14,6 +14,7 @@ use super::caller::Caller;
 use super::error::CallError;
 use crate::Inner;
 use crate::tree::{Branch, Tree};
+use crate::upstream::mount::Phase;
 use crate::view::View;
 
 /// Proof that the name means something: the owner, and the request in the owner's own words.
@@ -39,9 +40,9 @@ pub(crate) fn resolve(gateway: &Inner, tree: &Tree, caller: &Arc<Caller>, wire_m
         Method::Complete => complete(gateway, tree, &view, &members)?,
         Method::PromptGet => {
             let shown = named(&members, "name")?;
-            let (b, i) = view.prompts.find(&shown).ok_or_else(|| CallError::UnknownPrompt(shown.clone().into_owned()))?;
-            let (branch, offer) =
-                offer(tree, b, |c| c.prompts.get(i)).ok_or_else(|| CallError::UnknownPrompt(shown.clone().into_owned()))?;
+            let unknown = || down(tree, caller, &shown).unwrap_or_else(|| CallError::UnknownPrompt(shown.clone().into_owned()));
+            let (b, i) = view.prompts.find(&shown).ok_or_else(unknown)?;
+            let (branch, offer) = offer(tree, b, |c| c.prompts.get(i)).ok_or_else(unknown)?;
             Found::renamed(branch, "name", &shown, offer.entry.key.clone())
         }
         Method::ResourceRead => {
@@ -52,7 +53,7 @@ pub(crate) fn resolve(gateway: &Inner, tree: &Tree, caller: &Arc<Caller>, wire_m
         Method::Task => task(gateway, tree, caller, &members)?,
         Method::ToolCall => {
             let shown = named(&members, "name")?;
-            let unknown = || CallError::UnknownTool(shown.clone().into_owned());
+            let unknown = || down(tree, caller, &shown).unwrap_or_else(|| CallError::UnknownTool(shown.clone().into_owned()));
             let (b, i) = view.tools.find(&shown).ok_or_else(unknown)?;
             let (branch, offer) = offer(tree, b, |c| c.tools.get(i)).ok_or_else(unknown)?;
             Found { headers: offer.headers.clone(), ..Found::renamed(branch, "name", &shown, offer.entry.key.clone()) }
@@ -71,6 +72,16 @@ pub(crate) fn resolve(gateway: &Inner, tree: &Tree, caller: &Arc<Caller>, wire_m
         params,
         name: found.name,
         headers: found.headers,
+    })
+}
+
+/// A name nobody lists may be that of a mount which is down: then that is what its caller should hear.
+fn down(tree: &Tree, caller: &Caller, shown: &str) -> Option<CallError> {
+    let meant = |name: &str| shown.strip_prefix(name).is_some_and(|rest| rest.starts_with("__") || rest.starts_with('.'));
+    tree.within(caller.scope.mount.as_ref()).find_map(|(_, branch)| {
+        let mount = &branch.mount;
+        let named = caller.scope.mount.is_some() || meant(mount.config.name.as_str());
+        (named && mount.state.load().phase != Phase::Ready).then(|| mount.unavailable())
     })
 }
 

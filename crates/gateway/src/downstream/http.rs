@@ -135,7 +135,7 @@ async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, body: &
 
 /// Which era a request is of: its own `_meta` says so, or its method or header does.
 fn is_stateless(method: &str, params: &Bytes, headers: &HeaderMap) -> bool {
-    if method == "initialize" {
+    if method == "initialize" && !speaks_stateless(headers) {
         return false;
     }
     // Most requests of the initialize era do not hold the word at all.

@@ -2,8 +2,8 @@
 //!
 //! It does not retry; `supervise.rs` does.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use banyan_model::Era;
@@ -126,6 +126,7 @@ fn wire(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox) -> Result<HttpWire, U
         inbox,
         limit: mount.gateway.limits().response_bytes,
         next_id: AtomicU64::new(2),
+        calls: Mutex::default(),
         closed: CancellationToken::new(),
     })
 }

@@ -3,8 +3,9 @@
 //! The stream that stands open for notifications is in `standing.rs`; finding the era is in `connect.rs`.
 //! Messages are not looked into beyond what the transport needs.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -47,6 +48,8 @@ pub(crate) struct HttpWire {
     /// Longest answer, in bytes.
     pub(crate) limit: usize,
     pub(crate) next_id: AtomicU64,
+    /// The calls under way, by their ids.
+    pub(crate) calls: Mutex<HashMap<u64, Arc<Back>>>,
     /// Fires when the wire is closed.
     pub(crate) closed: CancellationToken,
 }
@@ -68,6 +71,7 @@ impl HttpWire {
         let message = envelope::request(raw_id, &out.method, &params);
         let exchange = Exchange { wire: self, id, token, back, resumes: 0, last_id: None, retry: Duration::from_secs(1) };
         let cancel = back.map(|b| b.cancel.clone()).unwrap_or_default();
+        let _under_way = back.map(|b| UnderWay::note(self, id, b));
         tokio::select! {
             answer = exchange.run(message, &out) => answer,
             () = cancel.cancelled() => {
@@ -113,7 +117,7 @@ impl HttpWire {
             let Ok(data) = frame.into_data() else { continue };
             decoder.handle_bytes(&data);
             while let Some(event) = decoder.poll_event().map_err(|e| UpstreamError::TooLarge(e.limit))? {
-                if matches!(Message::parse(&event.data, Duplicates::RefuseTop), Ok(Message::Response(_))) {
+                if matches!(Message::parse(&event.data, Duplicates::RefuseDeep), Ok(Message::Response(_))) {
                     return Ok(event.data);
                 }
             }
@@ -251,7 +255,11 @@ impl HttpWire {
         self.notify("notifications/cancelled", envelope::notification("notifications/cancelled", params.as_bytes())).await;
     }
 
-    /// Answers what the server asked on the stream of a call.
+    fn near(&self) -> Vec<Arc<Back>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// Answers what the server asked, on the stream of a call or outside of any.
     pub(crate) fn answer_question(self: &Arc<Self>, request: envelope::Request, back: Option<&Arc<Back>>) {
         let wire = Arc::clone(self);
         let asked = asks::Asked {
@@ -272,6 +280,25 @@ impl HttpWire {
                 tracing::debug!(error = %e, "an answer to a server's question did not reach it");
             }
         });
+    }
+}
+
+/// Notes a call for as long as it is under way.
+struct UnderWay<'a> {
+    wire: &'a HttpWire,
+    id: u64,
+}
+
+impl<'a> UnderWay<'a> {
+    fn note(wire: &'a HttpWire, id: u64, back: &Arc<Back>) -> Self {
+        wire.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::clone(back));
+        Self { wire, id }
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.wire.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
     }
 }
 
@@ -301,7 +328,7 @@ impl Exchange<'_> {
     }
 
     fn whole(&self, status: StatusCode, body: &Bytes) -> Result<Answer, UpstreamError> {
-        match Message::parse(body, Duplicates::RefuseTop) {
+        match Message::parse(body, Duplicates::RefuseDeep) {
             Ok(Message::Response(r)) if status.is_success() || matches!(r.answer, Answer::Error(_)) => Ok(r.answer),
             _ if !status.is_success() => Err(UpstreamError::Refused { status: status.as_u16(), body: excerpt(body) }),
             Ok(_) => Err(UpstreamError::Malformed("it answered with something that is no response".into())),
@@ -335,7 +362,7 @@ impl Exchange<'_> {
         if event.data.trim_ascii().is_empty() {
             return Ok(None);
         }
-        match Message::parse(&event.data, Duplicates::RefuseTop) {
+        match Message::parse(&event.data, Duplicates::RefuseDeep) {
             Ok(Message::Response(r)) => return Ok((r.id == self.id.to_string().as_bytes()).then_some(r.answer)),
             Ok(Message::Request(r)) => self.wire.answer_question(r, self.back),
             Ok(Message::Notification(n)) => self.notified(&n),

@@ -23,6 +23,7 @@ use super::{Instance, Outgoing, Owner, UpstreamError, asks, connect};
 use crate::Inner;
 use crate::call::back::Back;
 use crate::call::caller::Caller;
+use crate::call::error::CallError;
 use crate::catalog::Catalog;
 use crate::config::resolved::{self, Sharing};
 use crate::downstream::session::Session;
@@ -370,6 +371,12 @@ impl Mount {
     /// The connection of one session alone, if it has one.
     pub(crate) fn own_of(&self, session: &Session) -> Option<Arc<Instance>> {
         self.lock().own.get(&session.id).cloned()
+    }
+
+    /// The error for a call that can't be made at present.
+    pub(crate) fn unavailable(&self) -> CallError {
+        let state = self.state.load();
+        CallError::Unavailable { mount: self.config.name.to_string(), why: self.trouble(), since: state.since, next_try: state.next_try }
     }
 
     /// Ends every connection.

@@ -112,6 +112,21 @@ impl Handshake {
         }
     }
 
+    /// The probe was answered after it had been given up. A server that says it is stateless is believed; it may refuse
+    /// `initialize` from then on. `None`: the answer changes nothing.
+    pub fn handle_late_discovery(&mut self, answer: &Answer) -> Option<Step> {
+        if self.state != State::Initializing || self.choice.is_some() {
+            return None;
+        }
+        match self.discovered(answer) {
+            done @ Step::Done(..) => Some(done),
+            Step::Failed(_) | Step::Send { .. } => {
+                self.state = State::Initializing;
+                None
+            }
+        }
+    }
+
     /// The server said nothing in time, or its transport refused the probe: any such refusal of a probe means the older era.
     pub fn handle_refusal(&mut self, why: HandshakeError) -> Step {
         if self.state == State::Discovering && self.choice.is_none() {
@@ -149,7 +164,7 @@ impl Handshake {
         let result = match answer {
             Answer::Result(result) => result,
             // It refuses the revision and then names the very same one: it is asked once more (SEP-2575).
-            Answer::Error(error) if !self.insisted && supports_ours(error) => {
+            Answer::Error(error) if self.state == State::Discovering && !self.insisted && supports_ours(error) => {
                 self.insisted = true;
                 return self.discover();
             }
@@ -176,6 +191,11 @@ impl Handshake {
         self.state = State::Over;
         let result = match answer {
             Answer::Result(result) => result,
+            // It was slow to answer the probe, and by now takes nothing but the other era.
+            Answer::Error(error) if self.choice.is_none() && !self.insisted && supports_ours(error) => {
+                self.insisted = true;
+                return self.discover();
+            }
             Answer::Error(error) => return Step::Failed(HandshakeError::Refused(said(error))),
         };
         let Ok(members) = Members::parse(result, json::Duplicates::RefuseTop) else {
@@ -280,6 +300,20 @@ mod tests {
         let again = |step| if let Step::Send { method, .. } = step { method } else { "" };
         assert_eq!(again(handshake.handle_answer(&refusal)), "server/discover");
         assert_eq!(again(handshake.handle_answer(&refusal)), "initialize");
+    }
+
+    #[test]
+    fn a_slow_server_of_the_stateless_era_is_recognised_by_its_late_answer_or_its_refusal() {
+        let late = result(r#"{"supportedVersions":["2026-07-28"],"capabilities":{}}"#);
+        let mut handshake = begun(None);
+        handshake.handle_refusal(HandshakeError::Silent);
+        let Some(Step::Done(n, None)) = handshake.handle_late_discovery(&late) else { panic!() };
+        assert_eq!(n.era, Era::Stateless);
+        let mut handshake = begun(None);
+        handshake.handle_refusal(HandshakeError::Silent);
+        let refusal = Answer::Error(Bytes::from_static(br#"{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}"#));
+        let Step::Send { method, .. } = handshake.handle_answer(&refusal) else { panic!() };
+        assert_eq!(method, "server/discover");
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl Pipe {
 
     /// A whole message came from the server.
     pub fn handle_message(&mut self, text: &Bytes) {
-        match Message::parse(text, Duplicates::RefuseTop) {
+        match Message::parse(text, Duplicates::RefuseDeep) {
             Ok(Message::Notification(n)) => self.notified(n),
             Ok(Message::Request(r)) => self.asked(r),
             Ok(Message::Response(r)) => self.answered(r),
@@ -170,9 +170,11 @@ impl Pipe {
     fn answered(&mut self, response: Response) {
         let Some(id) = number(&response.id) else { return };
         if id <= INITIALIZE_ID {
-            // A late answer to a probe that was given up is not the one awaited.
-            if let Some(handshake) = self.handshake.as_mut().filter(|_| id == self.awaited) {
+            let Some(handshake) = self.handshake.as_mut() else { return };
+            if id == self.awaited {
                 let step = handshake.handle_answer(&response.answer);
+                self.step(step);
+            } else if let Some(step) = handshake.handle_late_discovery(&response.answer) {
                 self.step(step);
             }
             return;

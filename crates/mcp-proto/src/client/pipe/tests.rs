@@ -29,11 +29,11 @@ fn ready() -> Pipe {
 }
 
 #[test]
-fn a_silent_probe_is_followed_by_initialize_and_its_late_answer_is_ignored() {
+fn a_silent_probe_is_followed_by_initialize_and_its_late_refusal_is_ignored() {
     let mut pipe = new();
     assert!(pipe.is_probing());
     pipe.handle_silence();
-    pipe.handle_message(&line(r#"{"jsonrpc":"2.0","id":0,"result":{"supportedVersions":["2026-07-28"]}}"#));
+    pipe.handle_message(&line(r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"no"}}"#));
     assert!(!pipe.is_ready());
     pipe.handle_message(&line(r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}"#));
     let Some(Event::Ready(n)) = pipe.poll_event() else { panic!() };
