@@ -77,7 +77,7 @@ pub(super) fn import(data: &[u8]) {
     let written = to_toml(&found);
     let read = parse(&written, &places.cwd.join("banyan.toml"), &places);
     assert!(read.is_ok(), "{written}\n{read:?}");
-    let same = |mount: &Arc<Mount>| Mount { origin: String::new().into(), ..Mount::clone(mount) };
+    let same = |mount: &Arc<Mount>| Mount { origin: String::new(), ..Mount::clone(mount) };
     let expected: Vec<Mount> = found.mounts().values().map(same).collect();
     assert_eq!(read.map_or(Vec::new(), |config| config.mounts.values().map(same).collect()), expected, "{written}");
 }
