@@ -22,3 +22,4 @@ mod view;
 pub(crate) use gateway::Inner;
 pub use gateway::{Gateway, MountStatus, ToolRow};
 pub use upstream::mount::{Phase, State};
+pub use upstream::oauth::{AuthError, OAuthClient};

@@ -191,6 +191,19 @@ pub struct OAuth {
     /// Port of the local redirect address. Default: any free one.
     #[schemars(range(min = 1))]
     pub redirect_port: Option<u16>,
+    /// Who the token is for: a person who signs in, or Banyan itself by `client_id` and `client_secret`.
+    pub grant: Option<At<Grant>>,
+}
+
+/// Who a token is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Grant {
+    /// A person, who signs in with a browser.
+    #[default]
+    AuthorizationCode,
+    /// Banyan itself.
+    ClientCredentials,
 }
 
 /// What particular clients are shown.

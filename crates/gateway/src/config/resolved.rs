@@ -182,6 +182,18 @@ pub struct OAuth {
     pub scopes: Vec<String>,
     /// Port of the loopback redirect; `None` takes any free one.
     pub redirect_port: Option<u16>,
+    /// Who the token is for.
+    pub grant: Grant,
+}
+
+/// Who a token is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Grant {
+    /// A person, who signs in with a browser.
+    #[default]
+    AuthorizationCode,
+    /// Banyan itself, by its client id and secret.
+    ClientCredentials,
 }
 
 /// A server that is a child process.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use subtle::ConstantTimeEq;
 
-mod keyring;
+pub(crate) mod keyring;
 mod parse;
 mod store;
 

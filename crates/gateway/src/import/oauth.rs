@@ -43,6 +43,7 @@ fn particulars(entry: &mut Entry<'_, '_>, key: &str, mut members: Map<String, Va
         client_metadata_url: None,
         scopes,
         redirect_port: port.and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0),
+        ..OAuth::default()
     }))
 }
 

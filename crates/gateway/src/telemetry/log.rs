@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{Directive, LevelFilter};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -54,12 +55,18 @@ where
     let filter = filter.filter(|filter| !filter.trim().is_empty()).unwrap_or(DEFAULT_FILTER);
     let directives =
         EnvFilter::builder().parse(filter).map_err(|error| LogError::Filter { filter: filter.into(), why: error.to_string() })?;
+    let directives = directives.add_directive(quiet());
     let lines = tracing_subscriber::fmt::layer().with_writer(writer).with_ansi(colour);
     let registry = tracing_subscriber::registry().with(directives);
     Ok(match format {
         LogFormat::Json => Box::new(registry.with(lines.json().flatten_event(true))),
         LogFormat::Text => Box::new(registry.with(lines)),
     })
+}
+
+/// Below INFO the OAuth library logs the codes of sign-ins, which are secrets for as long as they last.
+fn quiet() -> Directive {
+    "rmcp::transport::auth=info".parse().unwrap_or_else(|_| LevelFilter::INFO.into())
 }
 
 #[cfg(test)]
@@ -86,6 +93,14 @@ mod tests {
         assert!(text.contains("trouble") && !text.contains("chatter") && !text.contains("detail"), "{text}");
         let text = logged(LogFormat::Text, Some("debug"), speak);
         assert!(text.contains("chatter") && text.contains("detail"), "{text}");
+    }
+
+    #[test]
+    fn secrets_of_a_sign_in_stay_out_of_the_log_at_every_level() {
+        let speak = || tracing::debug!(target: "rmcp::transport::auth", "the code");
+        for filter in ["debug", "trace", "trace,rmcp=trace"] {
+            assert_eq!(logged(LogFormat::Text, Some(filter), speak), "", "{filter}");
+        }
     }
 
     #[test]

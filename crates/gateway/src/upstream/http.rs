@@ -129,12 +129,14 @@ impl HttpWire {
     pub(crate) async fn post(&self, message: Bytes, out: &Outgoing) -> Result<Body, UpstreamError> {
         for round in 0..3 {
             let request = self.build(Method::POST, message.clone(), out).await?;
+            let sent = request.headers().get(AUTHORIZATION).cloned();
             let response = self.pool.send(request).await?;
             let status = response.status();
             if let (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, Some(oauth), true) = (status, &self.oauth, round < 2) {
                 let challenge = response.headers().get("www-authenticate").and_then(|v| v.to_str().ok());
                 if status == StatusCode::UNAUTHORIZED || challenge.is_some() {
-                    oauth.challenged(status.as_u16(), challenge).await.map_err(|e| UpstreamError::SignIn(e.to_string()))?;
+                    let sent = sent.as_ref().and_then(|v| v.to_str().ok());
+                    oauth.challenged(status.as_u16(), challenge, sent).await.map_err(|e| UpstreamError::SignIn(e.to_string()))?;
                     continue;
                 }
             }

@@ -6,7 +6,7 @@ pub(crate) mod asks;
 pub(crate) mod connect;
 pub(crate) mod http;
 pub(crate) mod mount;
-pub mod oauth;
+pub(crate) mod oauth;
 pub(crate) mod pipe;
 pub(crate) mod pool;
 pub(crate) mod process;

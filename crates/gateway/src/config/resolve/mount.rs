@@ -9,7 +9,7 @@ use banyan_model::Segment;
 use super::Lowering;
 use crate::config::file::{self, At, OAuthSetting};
 use crate::config::problem::Flaw;
-use crate::config::resolved::{Mount, OAuth, Process, Remote, Sharing, Transport};
+use crate::config::resolved::{Grant, Mount, OAuth, Process, Remote, Sharing, Transport};
 use crate::config::secret::SecretRef;
 use crate::config::suggest;
 
@@ -164,12 +164,22 @@ impl Lowering<'_> {
             let flaw = Flaw::new(document.span(), "a client id metadata document has an https:// address");
             self.flaws.push(flaw.help("leave it out to be registered by the server itself"));
         }
+        let grant = oauth.grant.as_ref();
+        let complete = oauth.client_id.is_some() && oauth.client_secret.is_some();
+        if let Some(grant) = grant.filter(|grant| *grant.get() == file::Grant::ClientCredentials && !complete) {
+            let flaw = Flaw::new(grant.span(), "the client credentials grant needs `client_id` and `client_secret`");
+            self.flaws.push(flaw.help("give both, or leave `grant` out to sign in with a browser"));
+        }
         Some(OAuth {
             client_id: oauth.client_id.clone(),
             client_secret: oauth.client_secret.as_ref().map(|secret| self.secret(secret, &place)),
             client_metadata_url: document.map(|url| url.get().clone()),
             scopes: oauth.scopes.clone(),
             redirect_port: oauth.redirect_port,
+            grant: match grant.map(At::get) {
+                None | Some(file::Grant::AuthorizationCode) => Grant::AuthorizationCode,
+                Some(file::Grant::ClientCredentials) => Grant::ClientCredentials,
+            },
         })
     }
 

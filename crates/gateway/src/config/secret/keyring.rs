@@ -17,7 +17,7 @@ pub enum KeyringError {
 }
 
 /// The value of an entry; `None` when there is no such entry.
-pub(super) fn get(name: &str) -> Result<Option<String>, KeyringError> {
+pub(crate) fn get(name: &str) -> Result<Option<String>, KeyringError> {
     apart(|| match entry(name)?.get_password() {
         Ok(value) => Ok(Some(value)),
         Err(Error::NoEntry) => Ok(None),
@@ -26,12 +26,12 @@ pub(super) fn get(name: &str) -> Result<Option<String>, KeyringError> {
 }
 
 /// Makes or replaces an entry.
-pub(super) fn set(name: &str, value: &str) -> Result<(), KeyringError> {
+pub(crate) fn set(name: &str, value: &str) -> Result<(), KeyringError> {
     apart(|| entry(name)?.set_password(value).map_err(|error| explained(&error)))
 }
 
 /// Ends an entry; `false` when there was none.
-pub(super) fn remove(name: &str) -> Result<bool, KeyringError> {
+pub(crate) fn remove(name: &str) -> Result<bool, KeyringError> {
     apart(|| match entry(name)?.delete_credential() {
         Ok(()) => Ok(true),
         Err(Error::NoEntry) => Ok(false),
