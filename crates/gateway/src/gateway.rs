@@ -8,6 +8,7 @@ use arc_swap::ArcSwap;
 use banyan_model::{Era, Segment};
 use bytes::Bytes;
 use mcp_proto::catalog::Kind;
+use mcp_proto::client::stateless_meta;
 use mcp_proto::envelope::{Answer, Notification, Request};
 use mcp_proto::json::{self, Members};
 use mcp_proto::projection::style_for;
@@ -30,6 +31,7 @@ use crate::telemetry::metrics::Metrics;
 use crate::telemetry::otlp::Otlp;
 use crate::tls::Connector;
 use crate::tree::{Branch, Tree};
+use crate::upstream::connect;
 use crate::upstream::mount::{Mount, Phase};
 use crate::upstream::oauth::OAuthClient;
 use crate::upstream::supervise::supervise;
@@ -235,7 +237,8 @@ impl Gateway {
             if tree.view(&scope).tools.find(tool).is_none() && tree.view(&dotted).tools.find(tool).is_some() { dotted } else { scope };
         let shown = self.tools(None).into_iter().find(|r| r.dotted == tool).map(|r| r.shown);
         let name = if scope.dotted { tool.to_owned() } else { shown.unwrap_or_else(|| tool.to_owned()) };
-        let params = format!("{{\"name\":{},\"arguments\":{arguments}}}", json::quote(&name));
+        let meta = stateless_meta(&connect::identity("{}"));
+        let params = format!("{{\"name\":{},\"arguments\":{arguments},\"_meta\":{meta}}}", json::quote(&name));
         let request = Request { id: Bytes::from_static(b"0"), method: "tools/call".into(), params: Bytes::from(params) };
         let back = Back::new(crate::call::own_caller(scope), Sink::None, None, CancellationToken::new());
         match crate::call::serve(&self.0, &request, &back).await {

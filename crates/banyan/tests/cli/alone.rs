@@ -21,6 +21,9 @@ fn the_first_command_on_an_empty_machine_shows_something_alive() {
     let tree = home.run(&["tree", "--json"]).exits(0).json();
     let names: Vec<&str> = tree["mounts"].as_array().expect("mounts").iter().filter_map(|m| m["name"].as_str()).collect();
     assert_eq!(names, ["clock", "notes", "system"]);
+    // These servers speak the stateless era, in which every call says who calls.
+    let ran = home.run(&["call", "clock.now", "zone=UTC", "--json"]).exits(0);
+    assert!(ran.json()["content"][0]["text"].as_str().is_some_and(|t| t.contains("UTC")), "{ran:?}");
     gate.end().exits(0);
 }
 

@@ -9,4 +9,5 @@ mod doctor;
 mod home;
 mod offline;
 mod serving;
+mod shapes;
 mod token;

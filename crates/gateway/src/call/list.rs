@@ -1,7 +1,6 @@
 //! Lists and what a server says about itself, answered from the tree without asking anybody.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use banyan_model::Era;
 use bytes::Bytes;
@@ -23,16 +22,12 @@ const TTL_MS: u64 = 5_000;
 pub(crate) const SERVER_INFO: &str = concat!(r#"{"name":"banyan","title":"Banyan","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#);
 
 /// One page of a list.
-pub(crate) async fn list(gateway: &Arc<Inner>, tree: &Tree, kind: Kind, request: &Request, caller: &Caller) -> Result<Answer, CallError> {
-    let fresh;
-    let tree = if gateway.is_settled() {
-        tree
-    } else {
-        // Clients that ask but once must not miss what is starting just now.
+pub(crate) async fn list(gateway: &Inner, kind: Kind, request: &Request, caller: &Caller) -> Result<Answer, CallError> {
+    // Clients that ask but once must not miss what is starting just now.
+    if !gateway.is_settled() {
         gateway.settled(gateway.startup_wait()).await;
-        fresh = gateway.tree.load_full();
-        &fresh
-    };
+    }
+    let tree = gateway.tree.load_full();
     let members = Members::again(&request.params);
     let page = match members.get("cursor") {
         None | Some(b"null") => 0,

@@ -52,7 +52,7 @@ pub(crate) async fn serve(gateway: &Arc<Inner>, request: &Request, back: &Arc<Ba
         ("tasks/list", Era::Initialize) => passing::tasks_list(gateway, &tree, request, back).await,
         (method, _) if method.starts_with("tasks/") => call(gateway, &tree, request, Method::Task, back).await,
         (method, _) => match Kind::of_method(method) {
-            Some(kind) => list::list(gateway, &tree, kind, request, caller).await,
+            Some(kind) => list::list(gateway, kind, request, caller).await,
             None => passing::unknown(gateway, &tree, request, back).await,
         },
     }

@@ -73,8 +73,9 @@ async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamE
     mount.metrics.set_tools(catalog.tools.len());
     mount.catalog.store(Arc::new(catalog));
     *last_ready = Some(Instant::now());
-    mount.enter(Phase::Ready, None, None);
+    // In the tree before it is ready: whoever waits for that looks there next.
     mount.gateway.publish(&mount.config.name, &Kind::ALL);
+    mount.enter(Phase::Ready, None, None);
     subscribe_again(mount, &instance).await;
     let mut listening = listen(mount, &instance);
     let why = follow(mount, &instance, &mut listening).await;
