@@ -267,7 +267,7 @@ impl HttpWire {
         let asked = asks::Asked {
             method: request.method,
             params: request.params,
-            near: back.into_iter().cloned().collect(),
+            near: back.map_or_else(|| self.near(), |b| vec![Arc::clone(b)]),
             inbox: self.inbox.clone(),
         };
         let direct = back.cloned();
