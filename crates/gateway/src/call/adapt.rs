@@ -131,31 +131,43 @@ pub(crate) fn input_required(answer: &Answer) -> Option<Wanted> {
 }
 
 impl Wanted {
-    /// Asks the caller everything at once; gives the params of the next round.
-    pub(crate) async fn answered(self, params: &Bytes, back: &Arc<Back>) -> Bytes {
+    /// Asks the caller everything at once; gives the params of the next round, or the error the client answered with.
+    pub(crate) async fn answered(self, params: &Bytes, back: &Arc<Back>) -> Result<Bytes, Bytes> {
         let asked = self.questions.iter().map(|(key, raw)| async move {
             let question = Members::again(raw);
             let method = question.str("method").unwrap_or_default().into_owned();
-            let params = question.get("params").map_or(Bytes::from_static(b"{}"), |p| raw.slice_ref(p));
+            let params = question.get("params").map_or(Bytes::from_static(b"{}"), |p| with_elicitation_id(&raw.slice_ref(p)));
             (key.clone(), back.ask(&method, &params).await)
         });
         let answers: BTreeMap<String, Answer> = futures_util::future::join_all(asked).await.into_iter().collect();
         let mut object = Vec::from(*b"{");
         for (key, answer) in &answers {
-            // A question the client refused stays unanswered; the server decides what that means.
-            if let Answer::Result(result) = answer {
-                if object.len() > 1 {
-                    object.push(b',');
-                }
-                object.extend_from_slice(json::quote(key).as_bytes());
-                object.push(b':');
-                object.extend_from_slice(result);
+            // A client that can't answer would only be asked again.
+            let result = match answer {
+                Answer::Result(result) => result,
+                Answer::Error(error) => return Err(error.clone()),
+            };
+            if object.len() > 1 {
+                object.push(b',');
             }
+            object.extend_from_slice(json::quote(key).as_bytes());
+            object.push(b':');
+            object.extend_from_slice(result);
         }
         object.push(b'}');
         let state = self.state.as_deref().map_or(Change::Remove, Change::Set);
-        Bytes::from(splice::edit(params, &[("inputResponses", Change::Set(&object)), ("requestState", state)]))
+        Ok(Bytes::from(splice::edit(params, &[("inputResponses", Change::Set(&object)), ("requestState", state)])))
     }
+}
+
+/// Revision 2025-11-25 wants an id with every elicitation by URL; the stateless era has none.
+fn with_elicitation_id(params: &Bytes) -> Bytes {
+    let members = Members::again(params);
+    if members.get("mode") != Some(b"\"url\"") || members.has("elicitationId") {
+        return params.clone();
+    }
+    let id = json::quote(&crate::random::token());
+    Bytes::from(splice::edit(params, &[("elicitationId", Change::Set(id.as_bytes()))]))
 }
 
 #[cfg(test)]

@@ -48,7 +48,10 @@ async fn rounds(resolved: &Resolved, back: &Arc<Back>, trace: Option<TraceContex
             && era == Era::Stateless
             && let Some(wanted) = adapt::input_required(&answer)
         {
-            params = wanted.answered(&params, back).await;
+            match wanted.answered(&params, back).await {
+                Ok(next) => params = next,
+                Err(error) => return Ok(Answer::Error(error)),
+            }
             continue;
         }
         return Ok(adapt::answer(answer, resolved, era));

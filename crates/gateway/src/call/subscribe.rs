@@ -56,6 +56,7 @@ pub(crate) async fn subscribe(gateway: &Arc<Inner>, tree: &Tree, request: &Reque
         let mount = branch.mount.config.name.to_string();
         return Err(CallError::Upstream { mount, error: e, stderr: branch.mount.stderr.lines() });
     }
+    branch.mount.subscription_of(session(caller)?, &uri, "resources/subscribe").await;
     empty()
 }
 
@@ -67,6 +68,7 @@ pub(crate) async fn unsubscribe(gateway: &Arc<Inner>, tree: &Tree, request: &Req
     {
         tracing::debug!(error = %e, uri, "a subscription could not be ended at the server");
     }
+    branch.mount.subscription_of(session(caller)?, &uri, "resources/unsubscribe").await;
     empty()
 }
 

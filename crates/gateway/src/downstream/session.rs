@@ -197,6 +197,11 @@ impl Session {
             || state.subscriptions.iter().any(|s| uri.starts_with(s.as_str()) && uri.as_bytes().get(s.len()) == Some(&b'/'))
     }
 
+    /// Every subscription.
+    pub(crate) fn subscriptions(&self) -> Vec<String> {
+        self.lock().subscriptions.iter().cloned().collect()
+    }
+
     /// Every subscription, taken away.
     pub(crate) fn take_subscriptions(&self) -> BTreeSet<String> {
         std::mem::take(&mut self.lock().subscriptions)

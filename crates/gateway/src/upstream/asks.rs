@@ -48,7 +48,7 @@ impl Asked {
             };
         }
         if let Some(mount) = self.inbox.mount.upgrade() {
-            mount.saw_question();
+            mount.saw_question(&self.method, self.near.is_empty());
         }
         let capability = capability_for(&self.method);
         let able: Vec<_> = self.near.iter().filter(|b| capability.is_none_or(|c| era::declares(&b.caller.capabilities, c))).collect();

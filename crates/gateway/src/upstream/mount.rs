@@ -77,7 +77,12 @@ pub(crate) struct Mount {
     pub(crate) permits: Arc<Semaphore>,
     pub(crate) restarts: AtomicU64,
     pub(crate) in_flight: AtomicUsize,
-    seen_to_ask: AtomicBool,
+    /// The server was seen to ask during a call.
+    asks: AtomicBool,
+    /// The server was seen to ask for roots outside of calls.
+    asks_roots: AtomicBool,
+    /// How many calls on the shared connection are of callers that can be asked.
+    asking: AtomicUsize,
     inner: Mutex<Changing>,
 }
 
@@ -103,13 +108,29 @@ impl std::fmt::Debug for Mount {
 /// A connection for one call.
 pub(crate) struct Lease {
     pub(crate) instance: Arc<Instance>,
-    give_back: Option<Arc<Mount>>,
+    mount: Arc<Mount>,
+    held: Held,
+}
+
+/// What a lease holds besides the connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Held {
+    /// The place of the one caller on the shared connection that can be asked.
+    Asking,
+    /// Nothing.
+    Nothing,
+    /// A connection that goes back to the others.
+    Spare,
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        if let Some(mount) = self.give_back.take() {
-            mount.lock().leases.push(Arc::clone(&self.instance));
+        match self.held {
+            Held::Asking => {
+                self.mount.asking.fetch_sub(1, Ordering::Relaxed);
+            }
+            Held::Nothing => {}
+            Held::Spare => self.mount.lock().leases.push(Arc::clone(&self.instance)),
         }
     }
 }
@@ -133,19 +154,37 @@ impl Mount {
             permits: Arc::new(Semaphore::new(permits)),
             restarts: AtomicU64::new(0),
             in_flight: AtomicUsize::new(0),
-            seen_to_ask: AtomicBool::new(false),
+            asks: AtomicBool::new(false),
+            asks_roots: AtomicBool::new(false),
+            asking: AtomicUsize::new(0),
             inner: Mutex::default(),
         })
     }
 
     /// The connection a call of `caller` goes over.
+    ///
+    /// A pipe does not say for which call its server asks. So at most one caller that can answer is on the shared connection of a server
+    /// that asks; others go over connections of their own meanwhile. A server that asks for roots at its start needs one for each session.
     pub(crate) async fn lease(self: &Arc<Self>, caller: &Caller) -> Result<Lease, UpstreamError> {
         let shared = self.shared.load_full().ok_or_else(|| UpstreamError::Unreachable(self.trouble()))?;
-        if shared.era() == Era::Stateless || !self.wants_own(caller) {
-            return Ok(Lease { instance: shared, give_back: None });
+        let lease = |instance, held| Lease { instance, mount: Arc::clone(self), held };
+        if shared.era() == Era::Stateless || self.config.sharing == Sharing::Always {
+            return Ok(lease(shared, Held::Nothing));
         }
+        let roots = self.asks_roots.load(Ordering::Relaxed) && mcp_proto::era::declares(&caller.capabilities, "roots");
+        let own = self.config.sharing == Sharing::Never || roots;
+        match &caller.session {
+            Some(session) if own => return Ok(lease(self.own(session).await?, Held::Nothing)),
+            _ if !caller.can_answer() => return Ok(lease(shared, Held::Nothing)),
+            _ => {}
+        }
+        let alone = self.asking.fetch_add(1, Ordering::Relaxed) == 0;
+        if alone || !self.asks.load(Ordering::Relaxed) {
+            return Ok(lease(shared, Held::Asking));
+        }
+        self.asking.fetch_sub(1, Ordering::Relaxed);
         if let Some(session) = &caller.session {
-            return Ok(Lease { instance: self.own(session).await?, give_back: None });
+            return Ok(lease(self.own(session).await?, Held::Nothing));
         }
         let idle = self.lock().leases.pop();
         let instance = match idle {
@@ -153,7 +192,7 @@ impl Mount {
             None => connect::connect(self, Owner::Shared, connect::identity(connect::SHARED_CAPABILITIES)).await?,
         };
         let keep = self.lock().leases.len() < MOST_LEASES;
-        Ok(Lease { instance, give_back: keep.then(|| Arc::clone(self)) })
+        Ok(lease(instance, if keep { Held::Spare } else { Held::Nothing }))
     }
 
     /// The connection of one session alone, opened when it is first needed.
@@ -165,6 +204,11 @@ impl Mount {
         let instance = connect::connect(self, Owner::Session(Arc::downgrade(session)), identity).await?;
         let kept = Arc::clone(self.lock().own.entry(Arc::clone(&session.id)).or_insert_with(|| Arc::clone(&instance)));
         if Arc::ptr_eq(&kept, &instance) {
+            for uri in session.subscriptions() {
+                if let Err(error) = subscribe_on(&instance, "resources/subscribe", &uri).await {
+                    tracing::debug!(%error, uri, "a subscription could not be made on a session's own connection");
+                }
+            }
             let (mount, session, instance) = (Arc::clone(self), Arc::clone(session), Arc::clone(&instance));
             tokio::spawn(async move {
                 tokio::select! {
@@ -205,27 +249,19 @@ impl Mount {
         }
     }
 
-    /// The server asked something outside the stream of any call.
-    pub(crate) fn saw_question(&self) {
-        if !self.seen_to_ask.swap(true, Ordering::Relaxed) {
-            tracing::info!(mount = %self.config.name, "the server asks its clients; clients that can answer get a connection of their own");
-        }
-    }
-
-    fn wants_own(&self, caller: &Caller) -> bool {
-        match self.config.sharing {
-            Sharing::Always => false,
-            Sharing::Auto => self.seen_to_ask.load(Ordering::Relaxed) && caller.can_answer(),
-            Sharing::Never => true,
+    /// The server asked something outside the stream of any call; `idle`: no call was under way.
+    pub(crate) fn saw_question(&self, method: &str, idle: bool) {
+        if idle && method == "roots/list" {
+            self.asks_roots.store(true, Ordering::Relaxed);
+        } else if !self.asks.swap(true, Ordering::Relaxed) {
+            tracing::info!(mount = %self.config.name, "the server asks its clients; those that can answer share a connection one at a time");
         }
     }
 
     /// Takes what the server said outside of calls.
     pub(crate) fn notified(&self, owner: &Owner, notification: &Notification, near: &[Arc<Back>]) {
         match notification.method.as_str() {
-            "notifications/tools/list_changed" => self.dirty(&[Kind::Tools]),
-            "notifications/prompts/list_changed" => self.dirty(&[Kind::Prompts]),
-            "notifications/resources/list_changed" => self.dirty(&[Kind::Resources, Kind::Templates]),
+            method if method.ends_with("/list_changed") && !method.contains("roots") => self.list_changed(owner, notification),
             "notifications/resources/updated" => {
                 if let Some(uri) = Members::again(&notification.params).str("uri") {
                     self.gateway.hub.updated(&self.config.name, &uri, notification);
@@ -245,6 +281,17 @@ impl Mount {
                 }
             },
         }
+    }
+
+    /// The lists are those of the shared connection; a session with its own is told all the same.
+    fn list_changed(&self, owner: &Owner, notification: &Notification) {
+        if let Owner::Session(session) = owner
+            && let Some(session) = session.upgrade()
+        {
+            self.gateway.hub.to_session(&session, notification);
+        }
+        let of = |k: &Kind| k.list_changed() == notification.method;
+        self.dirty(&Kind::ALL.into_iter().filter(of).collect::<Vec<_>>());
     }
 
     /// Notes that lists must be fetched anew.
@@ -306,10 +353,15 @@ impl Mount {
             self.wake.notify_one();
             return Ok(());
         }
-        let params = Bytes::from(format!("{{\"uri\":{}}}", json::quote(uri)));
-        match instance.request(Outgoing::plain(method, params), None).await? {
-            envelope::Answer::Result(_) => Ok(()),
-            envelope::Answer::Error(error) => Err(UpstreamError::Malformed(String::from_utf8_lossy(&error).into_owned())),
+        subscribe_on(&instance, method, uri).await
+    }
+
+    /// The same on the connection of one session alone, where it has one.
+    pub(crate) async fn subscription_of(&self, session: &Session, uri: &str, method: &str) {
+        if let Some(instance) = self.own_of(session)
+            && let Err(error) = subscribe_on(&instance, method, uri).await
+        {
+            tracing::debug!(%error, uri, "a subscription could not be changed on a session's own connection");
         }
     }
 
@@ -392,5 +444,13 @@ impl Mount {
 
     fn lock(&self) -> MutexGuard<'_, Changing> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn subscribe_on(instance: &Instance, method: &str, uri: &str) -> Result<(), UpstreamError> {
+    let params = Bytes::from(format!("{{\"uri\":{}}}", json::quote(uri)));
+    match instance.request(Outgoing::plain(method, params), None).await? {
+        envelope::Answer::Result(_) => Ok(()),
+        envelope::Answer::Error(error) => Err(UpstreamError::Malformed(String::from_utf8_lossy(&error).into_owned())),
     }
 }
