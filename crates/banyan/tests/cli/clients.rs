@@ -76,7 +76,7 @@ fn a_dry_run_changes_nothing_and_a_kept_server_stays() {
 fn a_client_that_is_not_there_or_not_known_is_said_so() {
     let home = home();
     assert!(home.run(&["connect", "zed"]).exits(3).err.contains("does not seem to be installed"));
-    assert!(home.run(&["connect", "crusor"]).exits(2).err.contains("did you mean `cursor`?"));
+    assert!(home.run(&["connect", "curs0r"]).exits(2).err.contains("did you mean `cursor`?"));
 }
 
 #[test]
