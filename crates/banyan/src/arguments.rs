@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::command::{
-    call, check, completions, connect, demo, doctor, import, logs, man, names, reload, schema, secret, status, stdio, token, tools, tree,
-    up,
+    auth, call, check, completions, connect, demo, doctor, import, logs, man, names, reload, schema, secret, status, stdio, token, tools,
+    tree, up,
 };
 use crate::failure::Failure;
 use crate::output::Output;
@@ -38,6 +38,8 @@ pub(crate) struct Place {
 /// What can be asked for.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Sign in at a server that wants OAuth
+    Auth(auth::Auth),
     /// Call a tool
     Call(call::Call),
     /// Check a configuration without starting anything
@@ -87,6 +89,7 @@ impl Command {
     /// Does it.
     pub(crate) fn run(self, place: &Place, output: &Output) -> Result<(), Failure> {
         match self {
+            Self::Auth(command) => command.run(place, output),
             Self::Call(command) => command.run(place, output),
             Self::Check(command) => command.run(place, output),
             Self::Completions(command) => command.run(output),

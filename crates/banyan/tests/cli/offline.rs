@@ -5,7 +5,9 @@ use crate::home::Home;
 #[test]
 fn help_names_every_command_and_goes_to_standard_output() {
     let help = Home::new().run(&["--help"]).exits(0);
-    for command in ["call", "completions", "logs", "man", "names", "secret", "status", "token", "tools", "tree"] {
+    let all = "auth call check completions connect disconnect doctor import logs man names reload schema secret status stdio stop \
+               token tools tree up";
+    for command in all.split_whitespace() {
         assert!(help.out.contains(&format!("\n  {command} ")), "{command}: {}", help.out);
     }
     assert_eq!(help.err, "");
@@ -59,4 +61,16 @@ fn manual_pages_are_written_for_every_command() {
 fn no_colour_reaches_a_pipe() {
     let ran = Home::new().run(&["status"]);
     assert!(!ran.err.contains('\x1b') && !ran.out.contains('\x1b'), "{ran:?}");
+}
+
+#[test]
+fn signing_in_is_for_servers_that_want_it() {
+    let home = Home::new();
+    home.write("banyan.toml", "[mount.program]\ncommand = 'sh'\n[mount.plain]\nurl = 'http://127.0.0.1:1/mcp'\n");
+    assert!(home.run(&["auth", "program"]).exits(2).err.contains("its environment"));
+    assert!(home.run(&["auth", "plain"]).exits(2).err.contains("`oauth = {}` makes it"));
+    assert!(home.run(&["auth", "plan"]).exits(3).err.contains("did you mean `plain`?"));
+    home.write("banyan.toml", "[mount.plain]\nurl = 'http://127.0.0.1:1/mcp'\noauth = {}\n");
+    assert!(home.run(&["auth", "plain"]).exits(1).err.contains("plain"));
+    assert_eq!(home.run(&["auth", "plain", "--out", "--json"]).exits(0).json()["signed_in"], false);
 }

@@ -1,0 +1,73 @@
+//! `banyan auth SERVER`: signs in at a server that wants OAuth. The gateway knows the protocol; nothing of it is here.
+
+use std::sync::Arc;
+
+use clap::Args;
+use gateway::OAuthClient;
+use gateway::config::resolved::{Mount, Transport};
+use gateway::config::secret::SystemSources;
+use gateway::import;
+
+use crate::arguments::Place;
+use crate::failure::Failure;
+use crate::output::{Look, Output};
+use crate::plan::{self, Wish};
+use crate::similar::did_you_mean;
+use crate::{places, runtime};
+
+/// Signs in at a server that wants OAuth, in a browser.
+#[derive(Args)]
+pub(crate) struct Auth {
+    /// The server
+    server: String,
+    /// Forget the token and the registration
+    #[arg(long)]
+    out: bool,
+}
+
+impl Auth {
+    pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
+        let mount = self.mount(place)?;
+        let client = self.client(&mount)?;
+        if self.out {
+            runtime::wait(client.sign_out())?.map_err(|e| Failure::Failed(e.to_string()))?;
+        } else {
+            let announce = |url: &str| {
+                output.remark("sign in with the browser that opens, or open this address on this machine:");
+                output.remark(&format!("  {}", output.paint_remark(Look::Strong, url)));
+            };
+            runtime::wait(client.sign_in(announce))?.map_err(|e| Failure::Failed(e.to_string()))?;
+        }
+        if output.wants_json() {
+            return output.json(&serde_json::json!({ "server": self.server, "signed_in": !self.out }));
+        }
+        let done =
+            if self.out { "signed out; the token is forgotten here" } else { "signed in; a running gate uses the token with its next try" };
+        output.line(done)
+    }
+
+    fn client(&self, mount: &Mount) -> Result<OAuthClient, Failure> {
+        let (Transport::Http(remote) | Transport::Sse(remote)) = &mount.transport else {
+            let text = format!("`{}` is a program on this machine: it takes its credentials from its environment (`env`)", self.server);
+            return Err(Failure::Usage(text));
+        };
+        let Some(oauth) = remote.oauth.clone() else {
+            let why = "it has an `Authorization` header, is reached without https, or says `oauth = false`";
+            return Err(Failure::Usage(format!("`{}` does not sign in: {why}\n  `oauth = {{}}` makes it", self.server)));
+        };
+        Ok(OAuthClient::new(&self.server, remote.url.clone(), oauth, &places::state_dir()?))
+    }
+
+    /// The server in the configuration, or in clients' files where there is none.
+    fn mount(&self, place: &Place) -> Result<Arc<Mount>, Failure> {
+        let mounts = match places::config_file(place.config.as_deref())? {
+            Some(path) => gateway::config::load(&path, &SystemSources)?.mounts,
+            None => import::discover(&plan::clients(&Wish { from: None, listen: None, yes: false })?).mounts(),
+        };
+        let found = mounts.values().find(|m| m.name.as_str() == self.server).cloned();
+        found.ok_or_else(|| {
+            let hint = did_you_mean(&self.server, mounts.keys().map(banyan_model::Segment::as_str));
+            Failure::NotFound(format!("there is no server `{}`{hint}", self.server))
+        })
+    }
+}
