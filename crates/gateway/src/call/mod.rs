@@ -50,7 +50,10 @@ pub(crate) async fn serve(gateway: &Arc<Inner>, request: &Request, back: &Arc<Ba
         ("resources/subscribe", Era::Initialize) => subscribe::subscribe(gateway, &tree, request, caller).await,
         ("resources/unsubscribe", Era::Initialize) => subscribe::unsubscribe(gateway, &tree, request, caller).await,
         ("tasks/list", Era::Initialize) => passing::tasks_list(gateway, &tree, request, back).await,
-        (method, _) if method.starts_with("tasks/") => call(gateway, &tree, request, Method::Task, back).await,
+        ("tasks/get" | "tasks/cancel", _) | ("tasks/result", Era::Initialize) | ("tasks/update", Era::Stateless) => {
+            call(gateway, &tree, request, Method::Task, back).await
+        }
+        (method, _) if method.starts_with("tasks/") => Err(CallError::MethodNotFound(request.method.clone())),
         (method, _) => match Kind::of_method(method) {
             Some(kind) => list::list(gateway, kind, request, caller).await,
             None => passing::unknown(gateway, &tree, request, back).await,

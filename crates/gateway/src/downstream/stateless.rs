@@ -198,6 +198,10 @@ pub(crate) fn check_version(meta: &RequestMeta) -> Result<(), CallError> {
 }
 
 fn check_headers(headers: &HeaderMap, request: &Request, meta: &RequestMeta) -> Result<(), CallError> {
+    // Said twice, a header could mean one thing to us and another to whoever routes by it.
+    if let Some(twice) = headers.keys().find(|n| n.as_str().starts_with("mcp-") && headers.get_all(*n).iter().nth(1).is_some()) {
+        return Err(CallError::HeaderMismatch(Mismatch::Malformed { header: twice.to_string() }));
+    }
     let raw = |name: &str| headers.get(name).map(|v| v.as_bytes());
     let version = meta.version.as_deref().unwrap_or_default();
     let sent = raw("mcp-protocol-version").map(<[u8]>::trim_ascii);
