@@ -1,4 +1,4 @@
-"""Real clients through Banyan, in front of the fixture: each SDK in each of its modes, over HTTP and over stdio.
+"""Real clients through Banyan, in front of the fixture: each SDK in each of its modes, over HTTP and over stdio (AX-01).
 
 Every run has a gateway and a fixture of its own, because the tours count and toggle things in the fixture.
 """

@@ -1,4 +1,4 @@
-"""Bytes through Banyan: results, tool schemas and arguments arrive as they were sent.
+"""Bytes through Banyan: results, tool schemas and arguments arrive as they were sent (AX-05).
 
 Between eras one difference is documented: a modern answer made from a legacy one has `"resultType":"complete"`
 (and, for lists, `ttlMs` and `cacheScope`) spliced in; a legacy answer made from a modern one may keep them.

@@ -1,4 +1,4 @@
-"""The suite's server scenarios through Banyan, in front of the fixture.
+"""The suite's server scenarios through Banyan, in front of the fixture: all that MCP has, in both directions (AX-06).
 
 One gateway for each era and transport of the fixture. In front of a fixture that speaks both eras every set
 must reach what the fixture reaches alone, with and without prefix; where the fixture speaks one era only,

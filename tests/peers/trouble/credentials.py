@@ -1,4 +1,5 @@
-"""What a client sends to authenticate itself never reaches an upstream; what the configuration says does."""
+"""What a client sends to authenticate itself never reaches an upstream (AX-40);
+what the configuration says does."""
 from gateway import Gateway
 from trouble import recording
 from wire import Connection, Legacy, Modern

@@ -182,12 +182,19 @@ impl Gateway {
     }
 }
 
-/// The text of a raw JSON-RPC error, and its code.
+/// A raw JSON-RPC error for people: its text and code, what to do, and what the server said last.
 fn message_of(error: &[u8]) -> String {
     let value: serde_json::Value = serde_json::from_slice(error).unwrap_or_default();
     let text = value["message"].as_str().map_or_else(|| String::from_utf8_lossy(error).into_owned(), str::to_owned);
-    format!("{text} ({})", value["code"])
+    let hint = value["data"]["hint"].as_str().map(|hint| format!("\n  {hint}")).unwrap_or_default();
+    let words = value["data"]["stderr"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
+    let last: Vec<&str> = words.rev().take(LAST_WORDS).collect();
+    let last: String = last.iter().rev().map(|line| format!("\n  | {line}")).collect();
+    format!("{text} ({}){hint}{last}", value["code"])
 }
+
+/// How many of a server's last lines stand in the text of a failed call.
+const LAST_WORDS: usize = 10;
 
 fn query(parts: &Parts, name: &str) -> Option<String> {
     let pairs = url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
@@ -211,4 +218,17 @@ fn json(value: &impl Serialize) -> Response<Payload> {
 
 fn plain(status: StatusCode, kind: &'static str, body: Bytes) -> Response<Payload> {
     reply::typed(status, kind, body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_call_says_what_to_do_and_what_the_server_said_last() {
+        let error = br#"{"code":-32004,"message":"it ended","data":{"reason":"upstream_lost","hint":"look first","stderr":["a","b"]}}"#;
+        assert_eq!(message_of(error), "it ended (-32004)\n  look first\n  | a\n  | b");
+        assert_eq!(message_of(br#"{"code":1,"message":"no"}"#), "no (1)");
+        assert_eq!(message_of(b"odd"), "odd (null)");
+    }
 }

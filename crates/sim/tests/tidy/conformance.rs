@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::documents::{quoted, tests};
-use crate::tree::read;
+use crate::tree::{read, sources};
 
 /// Families of requirements whose tests carry the id, as `ax_15_...` for AX-15.
 const FAMILIES: &[&str] = &["ax"];
@@ -33,13 +33,31 @@ fn rows() -> BTreeMap<String, String> {
     rows
 }
 
+/// Files of the peer tests, whose checks are no functions with an id: those that speak of an id, and the ids.
+fn peers() -> BTreeMap<String, String> {
+    sources(&[".py"]).into_iter().filter(|f| f.path.starts_with("tests/peers/")).map(|f| (f.path, f.text)).collect()
+}
+
+/// The ids, like AX-05, that a text holds.
+fn ids_in(text: &str) -> BTreeSet<String> {
+    let upper: Vec<String> = FAMILIES.iter().map(|f| format!("{}-", f.to_uppercase())).collect();
+    let found =
+        upper.iter().flat_map(|family| text.match_indices(family.as_str()).filter_map(|(at, _)| text.get(at..at + family.len() + 2)));
+    found.filter(|id| id.ends_with(|c: char| c.is_ascii_digit())).map(str::to_owned).collect()
+}
+
 #[test]
 fn a_row_names_tests_of_its_own_id_that_exist_or_is_open() {
-    let tests = tests();
+    let (tests, peers) = (tests(), peers());
     for (id, cell) in rows() {
         let named = quoted(&cell);
         assert!(!named.is_empty() || cell.starts_with("open"), "{id}: name a test, or say `open`");
         for test in named {
+            if test.contains('/') {
+                let text = peers.get(test).unwrap_or_else(|| panic!("{id} names `{test}`, which is no file of the peer tests"));
+                assert!(ids_in(text).contains(&id), "{id} names `{test}`, which does not speak of it");
+                continue;
+            }
             assert_eq!(id_of(test).as_ref(), Some(&id), "{id} names `{test}`, whose name does not begin with the id");
             assert!(tests.contains(test), "{id} names `{test}`, which does not exist");
         }
@@ -49,8 +67,11 @@ fn a_row_names_tests_of_its_own_id_that_exist_or_is_open() {
 #[test]
 fn every_test_that_carries_an_id_is_listed() {
     let rows = rows();
-    let listed: BTreeSet<String> = rows.values().flat_map(|cell| quoted(cell).into_iter().map(str::to_owned).collect::<Vec<_>>()).collect();
-    let unlisted: Vec<String> = tests().into_iter().filter(|t| id_of(t).is_some() && !listed.contains(t)).collect();
+    let listed: BTreeSet<(String, String)> =
+        rows.iter().flat_map(|(id, cell)| quoted(cell).into_iter().map(|t| (id.clone(), t.to_owned()))).collect();
+    let functions = tests().into_iter().filter_map(|t| Some((id_of(&t)?, t)));
+    let files = peers().into_iter().flat_map(|(path, text)| ids_in(&text).into_iter().map(move |id| (id, path.clone())));
+    let unlisted: Vec<(String, String)> = functions.chain(files).filter(|pair| !listed.contains(pair)).collect();
     assert!(unlisted.is_empty(), "add to docs/conformance.md: {unlisted:?}");
 }
 
@@ -60,4 +81,5 @@ fn an_id_is_read_from_a_test_name() {
     assert_eq!(id_of("ax_1_x"), None);
     assert_eq!(id_of("axis_15_x"), None);
     assert_eq!(id_of("names_are_mapped"), None);
+    assert_eq!(ids_in("proves AX-05 and AX-40; not MAX-1"), BTreeSet::from(["AX-05".to_owned(), "AX-40".to_owned()]));
 }
