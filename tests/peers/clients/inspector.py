@@ -21,8 +21,9 @@ def run(report):
         stack.callback(home.remove)
         targets = {
             "http": ("", [gateway.url(MOUNT), "--transport", "http"]),
-            "http root": (MOUNT + "__", [gateway.url(), "--transport", "http"]),
-            "stdio": (MOUNT + "__", [binary(), "stdio", "--from", home.file]),
+            # Banyan knows this client and shows it dotted names.
+            "http root": (MOUNT + ".", [gateway.url(), "--transport", "http"]),
+            "stdio": (MOUNT + ".", [binary(), "stdio", "--from", home.file]),
         }
         for way, (prefix, target) in targets.items():
             for method, arguments, holds in cases(prefix):

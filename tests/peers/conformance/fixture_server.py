@@ -83,6 +83,7 @@ def ask_llm(prompt, n=100):
 
 
 ROOTS = {"method": "roots/list", "params": {}}
+CAPABILITY = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
 
 
 def need(reqs, state=None):
@@ -440,6 +441,10 @@ class Server:
     async def handle(self, p, method, params):
         """Result of one request, as dict or Raw; raises Rpc."""
         r = await self._handle(p, method, params)
+        while not p.modern and isinstance(r, dict) and r.get("resultType") == "input_required":
+            p.inputs = {k: await p.client(q, CAPABILITY[q["method"]]) for k, q in r["inputRequests"].items()}
+            p.state = r.get("requestState")
+            r = await self._handle(p, method, params)
         if p.modern and isinstance(r, dict):
             r.setdefault("resultType", "complete")
             if method in ("tools/list", "prompts/list", "resources/list", "resources/templates/list",

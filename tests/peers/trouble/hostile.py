@@ -51,7 +51,7 @@ def malformed(request):
 
 
 def duplicates(request):
-    put('{"jsonrpc":"2.0","id":%s,"result":{"content":[],"content":[{"type":"text","text":"two"}]}}' % json.dumps(request["id"]))
+    put('{"jsonrpc":"2.0","id":%s,"result":{"content":[]},"result":{"content":[{"type":"text","text":"two"}]}}' % json.dumps(request["id"]))
 
 
 def huge(request):
