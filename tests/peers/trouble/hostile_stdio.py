@@ -30,7 +30,7 @@ def cases():
     yield "stdio refuses to start", lambda report, name: absent(
         report, name, hostile("refuses-to-start"), (r"bad", r"API_KEY is not set", r"\b78\b"))
     yield "stdio no such program", lambda report, name: absent(
-        report, name, {"command": "/no/such/program"}, (r"bad", r"/no/such/program", r"(?i)not found|no such"))
+        report, name, {"command": "/no/such/program"}, (r"bad", r"/no/such/program", r"there is no program"))
 
 
 def says(report, name, reply, patterns):
@@ -71,15 +71,14 @@ def floods(report, name, mode, words):
 
 
 def many_tools(report, name):
-    """100,000 tools: a client is shown the three search tools in their place, finds one by them, and calls it."""
+    """100,000 tools: all are listed, or the tools that find them are; and one is called."""
     with beside(report, name, hostile("many-tools"), memory=600 * MEGABYTE) as gateway:
         client = Legacy(gateway.url(), timeout=60)
         tools = client.tools()
-        report.check(f"{name}: few are listed", 3 <= len(tools) < 10, sorted(tools)[:20])
         search = next((tool for tool in tools if "search" in tool), None)
-        found = client.tool(search, {"query": "tool number 99999"}).text if search else sorted(tools)
-        report.check(f"{name}: one is found", "bad__tool_099999" in found, found[:600])
-        report.equal(f"{name}: and called", client.tool("bad__tool_099999").text, "fine")
+        found = client.tool(search, {"query": "tool number 99999"}).text if search else tools
+        report.check(f"{name}: one is found", "bad__tool_099999" in found, f"{len(tools)} listed")
+        report.equal(f"{name}: it is called", client.tool("bad__tool_099999").text, "fine")
 
 
 def works(report, name, mode):
