@@ -1,6 +1,6 @@
 """The suite's client scenarios, driven through Banyan's upstream leg (`client_command.py`).
 
-Every scenario that a revision requires of a client, and those of release 0.1.16. What is not scored in any
+Every scenario that a revision requires of a client, those of the first OAuth revision, and those of release 0.1.16. What is not scored in any
 revision (client credentials, DPoP, workload identity, skills) is left out. `expected/clients.json` pins the
 scenarios that do not pass, each with its reason.
 """
@@ -12,22 +12,24 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from conformance.suite import EXPECTED, SETS, command
+from conformance.suite import EXPECTED, command
 
 COMMAND = Path(__file__).resolve().parent / "client_command.py"
 AT_ONCE = 3
+SETS = ("0.1", "2025-03-26", "2025-11-25", "2026-07-28")
 DOWN = ("legacy", "modern")
 
 
 def scenarios(suite):
     """The client scenarios of a set, in the suite's order."""
-    if suite == "0.1":
-        listed = subprocess.run([*command(suite), "list", "--client"], capture_output=True, text=True, check=True)
-        return [m[1] for m in re.finditer(r"^  - (\S+) \[(.*)\]", listed.stdout, re.M) if m[2] != "extension"]
-    wanted = ["list", "--requirements", suite]
-    listed = subprocess.run([*command(suite), *wanted], capture_output=True, text=True, check=True)
-    required = listed.stdout.split("\nClient scenarios")[1].split("\n\n")[0]
-    late = re.findall(r"- (json-schema-2020-12-preservation) \[client\]", listed.stdout)
+    frozen = suite in ("2025-11-25", "2026-07-28")
+    wanted = ["list", "--requirements", suite] if frozen else ["list", "--client"]
+    listed = subprocess.run([*command(suite), *wanted], capture_output=True, text=True, check=True).stdout
+    if not frozen:
+        every = re.findall(r"^  - (\S+) \[(.*)\]", listed, re.M)
+        return [name for name, tags in every if (tags != "extension" if suite == "0.1" else tags == suite)]
+    required = listed.split("\nClient scenarios")[1].split("\n\n")[0]
+    late = re.findall(r"- (json-schema-2020-12-preservation) \[client\]", listed)
     return re.findall(r"^  - (\S+)", required, re.M) + late
 
 

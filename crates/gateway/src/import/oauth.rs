@@ -34,13 +34,23 @@ fn particulars(entry: &mut Entry<'_, '_>, key: &str, mut members: Map<String, Va
     let secret = text(take(&["clientSecret", "client_secret", "CLIENT_SECRET"]));
     let scopes = take(&["scopes", "scope"]).map(|scopes| words(&scopes)).unwrap_or_default();
     let port = take(&["callbackPort", "redirectPort"]).as_ref().and_then(Value::as_u64);
+    let document = text(take(&["clientMetadataUrl", "client_metadata_url"]));
+    let secure = document.clone().filter(|url| url.starts_with("https://"));
+    if secure.is_none() && document.is_some() {
+        entry.note_below(
+            NoteKind::NotTaken,
+            key,
+            "clientMetadataUrl",
+            "a client id metadata document has an https:// address; this one is not taken",
+        );
+    }
     for name in members.keys() {
         entry.note_below(NoteKind::NotTaken, key, name, "this key is not understood, and not taken");
     }
     Ok(Some(OAuth {
         client_id,
         client_secret: secret.map(|secret| entry.reference(&secret)).transpose()?,
-        client_metadata_url: None,
+        client_metadata_url: secure,
         scopes,
         redirect_port: port.and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0),
         ..OAuth::default()
