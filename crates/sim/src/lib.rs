@@ -1,3 +1,4 @@
 //! Reference models, fault schedules and decoder checks for tests. No shipped crate may depend on it (`tests/tidy/layers.rs`).
 
 pub mod decoders;
+pub mod upstream;

@@ -278,7 +278,7 @@ impl Driver {
 
     /// An answer that is too long ends the call it belongs to; where that can't be told, and there is but one, that one.
     fn handle_too_long(&mut self, size: usize) {
-        let keys: Vec<CallKey> = self.calls.keys().copied().collect();
+        let keys = self.pipe.handle_too_long();
         if let [only] = keys[..] {
             self.reply(only, Err(UpstreamError::TooLarge(size)));
             return;

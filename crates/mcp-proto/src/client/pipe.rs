@@ -3,10 +3,13 @@
 //! It correlates ids, keeps progress tokens of different callers apart, and carries a server's own requests.
 //! It does not decide who is asked when a server asks, and it sets no time limit on a call.
 
-use std::collections::{BTreeMap, VecDeque};
+mod broken;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 
+use self::broken::Meant;
 use super::handshake::{DISCOVER_ID, Handshake, HandshakeError, INITIALIZE_ID, Identity, Negotiated, Step};
 use crate::envelope::{self, Answer, EnvelopeError, Message, Notification, Request, Response};
 use crate::era::key;
@@ -55,6 +58,7 @@ pub struct Pipe {
     awaited: u64,
     next_id: u64,
     calls: BTreeMap<u64, InFlight>,
+    asks: BTreeSet<AskKey>,
     transmits: VecDeque<Bytes>,
     events: VecDeque<Event>,
 }
@@ -69,6 +73,7 @@ impl Pipe {
             awaited: DISCOVER_ID,
             next_id: INITIALIZE_ID + 1,
             calls: BTreeMap::new(),
+            asks: BTreeSet::new(),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
         };
@@ -114,9 +119,16 @@ impl Pipe {
         true
     }
 
-    /// The answer to what the server asked.
+    /// A message longer than allowed was thrown away. It may have answered any of the calls in flight, and these are over.
+    pub fn handle_too_long(&mut self) -> Vec<CallKey> {
+        std::mem::take(&mut self.calls).into_keys().map(CallKey).collect()
+    }
+
+    /// The answer to what the server asked. Nothing is sent when it has been answered, or withdrawn, before.
     pub fn handle_reply(&mut self, ask: &AskKey, answer: &Answer) {
-        self.transmits.push_back(envelope::response(&ask.0, answer));
+        if self.asks.remove(ask) {
+            self.transmits.push_back(envelope::response(&ask.0, answer));
+        }
     }
 
     /// Sends a whole message that wants no answer.
@@ -189,15 +201,22 @@ impl Pipe {
             self.transmits.push_back(envelope::response(&request.id, &Answer::Result(Bytes::from_static(b"{}"))));
             return;
         }
-        self.events.push_back(Event::Asked(AskKey(request.id.clone()), request));
+        let key = AskKey(request.id.clone());
+        if self.asks.insert(key.clone()) {
+            self.events.push_back(Event::Asked(key, request));
+        } else {
+            let id = String::from_utf8_lossy(&key.0).into_owned();
+            self.events.push_back(Event::Noise(format!("it asks under id {id}, under which another question of its own is open")));
+        }
     }
 
     fn notified(&mut self, notification: Notification) {
         match notification.method.as_str() {
             "notifications/progress" => self.progressed(&notification),
             "notifications/cancelled" => {
-                if let Some(id) = Members::again(&notification.params).get("requestId") {
-                    self.events.push_back(Event::AskWithdrawn(AskKey(Bytes::copy_from_slice(id))));
+                let key = Members::again(&notification.params).get("requestId").map(|id| AskKey(Bytes::copy_from_slice(id)));
+                if let Some(key) = key.filter(|key| self.asks.remove(key)) {
+                    self.events.push_back(Event::AskWithdrawn(key));
                 }
             }
             _ => {
@@ -213,25 +232,25 @@ impl Pipe {
         self.events.push_back(Event::Notified(Some(CallKey(id)), restore_token(notification, &token)));
     }
 
-    /// A broken answer still ends its call where its id can be read; anything else is noise.
+    /// A broken answer still ends its call where its id can be read, or where there is but one; anything else is noise.
     fn unreadable(&mut self, text: &Bytes, error: &EnvelopeError) {
         let head: String = String::from_utf8_lossy(&text[..text.len().min(120)]).into_owned();
         let what = format!("{error}: {head}");
-        let meant = text.starts_with(b"{").then(|| self.meant_by(text)).flatten();
-        match meant {
-            Some(id) if self.calls.remove(&id).is_some() => self.events.push_back(Event::Garbled(CallKey(id), what)),
-            _ => self.events.push_back(Event::Noise(what)),
+        let only = || (self.calls.len() == 1).then(|| self.calls.keys().next().copied()).flatten();
+        let id = match broken::meant(text) {
+            Meant::Answer => only(),
+            Meant::AnswerTo(id) => Some(id),
+            Meant::Other => None,
+        };
+        if let Some(id) = id.filter(|id| self.calls.remove(id).is_some()) {
+            self.events.push_back(Event::Garbled(CallKey(id), what));
+            return;
         }
-    }
-
-    /// The call whose id stands in a broken answer, or the only one there is.
-    fn meant_by(&self, text: &[u8]) -> Option<u64> {
-        let at = memchr::memmem::find(text, b"\"id\"")?;
-        let rest = text[at + 4..].trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
-        let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
-        let named = number(&rest[..digits]).filter(|id| self.calls.contains_key(id));
-        let only = if self.calls.len() == 1 { self.calls.keys().next().copied() } else { None };
-        named.or(only)
+        self.events.push_back(Event::Noise(what));
+        if let Some(handshake) = self.handshake.as_mut().filter(|_| id == Some(self.awaited)) {
+            let step = handshake.handle_refusal(HandshakeError::Unreadable("it is no JSON-RPC message"));
+            self.step(step);
+        }
     }
 }
 

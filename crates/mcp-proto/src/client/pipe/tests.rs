@@ -110,3 +110,64 @@ fn a_subscription_message_finds_its_listen_call() {
     let [Event::Notified(Some(k), _)] = &events(&mut pipe)[..] else { panic!() };
     assert_eq!(*k, call);
 }
+
+#[test]
+fn a_broken_late_answer_to_a_cancelled_call_ends_no_other_call() {
+    let mut pipe = ready();
+    let (gone, other) = (pipe.handle_call("tools/call", &line("{}")), pipe.handle_call("tools/call", &line("{}")));
+    assert!(pipe.handle_cancel(gone, "gone"));
+    pipe.handle_message(&line(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"#, gone.0)));
+    assert!(matches!(events(&mut pipe)[..], [Event::Noise(_)]));
+    assert!(pipe.in_flight().eq([other]));
+}
+
+#[test]
+fn a_broken_question_and_an_id_inside_a_broken_result_end_no_other_call() {
+    let mut pipe = ready();
+    let (a, b) = (pipe.handle_call("tools/call", &line("{}")), pipe.handle_call("tools/call", &line("{}")));
+    pipe.handle_message(&line(&format!(r#"{{"jsonrpc":"2.0","id":{},"method":"roots/list","params":{{"x":1,"x":2}}}}"#, a.0)));
+    assert!(matches!(events(&mut pipe)[..], [Event::Noise(_)]));
+    pipe.handle_message(&line(&format!(r#"{{"jsonrpc":"2.0","result":{{"id":{},"x":1,"x":2}},"id":{}}}"#, a.0, b.0)));
+    let [Event::Garbled(ended, _)] = &events(&mut pipe)[..] else { panic!() };
+    assert_eq!(*ended, b);
+    assert!(pipe.in_flight().eq([a]));
+}
+
+#[test]
+fn a_question_is_answered_once_and_never_when_it_was_withdrawn() {
+    let mut pipe = ready();
+    let reply = Answer::Result(line("{}"));
+    pipe.handle_message(&line(r#"{"jsonrpc":"2.0","id":5,"method":"roots/list"}"#));
+    pipe.handle_message(&line(r#"{"jsonrpc":"2.0","id":5,"method":"elicitation/create"}"#));
+    let [Event::Asked(key, _), Event::Noise(_)] = &events(&mut pipe)[..] else { panic!() };
+    pipe.handle_reply(key, &reply);
+    pipe.handle_reply(key, &reply);
+    assert_eq!(sent(&mut pipe), [r#"{"jsonrpc":"2.0","id":5,"result":{}}"#]);
+    let withdrawal = line(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#);
+    pipe.handle_message(&withdrawal);
+    assert_eq!(events(&mut pipe), []);
+    pipe.handle_message(&line(r#"{"jsonrpc":"2.0","id":5,"method":"roots/list"}"#));
+    pipe.handle_message(&withdrawal);
+    let [Event::Asked(key, _), Event::AskWithdrawn(_)] = &events(&mut pipe)[..] else { panic!() };
+    pipe.handle_reply(key, &reply);
+    assert_eq!(sent(&mut pipe), [""; 0]);
+}
+
+#[test]
+fn a_broken_answer_to_the_handshake_is_not_waited_for() {
+    let mut pipe = new();
+    pipe.handle_message(&line(r#"{"jsonrpc":"2.0","id":0,"result":{"#));
+    assert!(sent(&mut pipe)[1].contains("\"initialize\""));
+    pipe.handle_message(&line(r#"{"jsonrpc":"2.0","id":1,"result":{"#));
+    let [Event::Noise(_), Event::Noise(_), Event::Failed(HandshakeError::Unreadable(_))] = &events(&mut pipe)[..] else { panic!() };
+}
+
+#[test]
+fn a_message_that_was_thrown_away_ends_what_it_may_have_answered() {
+    let mut pipe = ready();
+    let call = pipe.handle_call("tools/call", &line("{}"));
+    assert_eq!(pipe.handle_too_long(), [call]);
+    pipe.handle_message(&line(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, call.0)));
+    assert_eq!(events(&mut pipe), []);
+    assert_eq!(pipe.in_flight().count(), 0);
+}

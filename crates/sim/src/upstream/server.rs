@@ -1,0 +1,208 @@
+//! The model server: it does what real servers were seen to do, and worse. It keeps no promise but to speak in lines.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::random::Random;
+use super::said::Said;
+
+/// How it takes the probe for the stateless era.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Its answer to the probe is broken JSON; it speaks the older era.
+    Breaks,
+    /// It ends.
+    Dies,
+    /// It speaks both eras.
+    Dual,
+    /// It knows no such method.
+    Legacy,
+    /// It speaks the stateless era only.
+    Modern,
+    /// It never answers it, and speaks the older era.
+    Silent,
+    /// It speaks both eras, and answers the probe when it has been given up.
+    SlowDual,
+    /// It refuses the probe when it has been given up.
+    SlowLegacy,
+    /// It speaks the stateless era only, and answers the probe when it has been given up.
+    SlowModern,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 9] = [
+        Self::Breaks,
+        Self::Dies,
+        Self::Dual,
+        Self::Legacy,
+        Self::Modern,
+        Self::Silent,
+        Self::SlowDual,
+        Self::SlowLegacy,
+        Self::SlowModern,
+    ];
+
+    /// Whether the probe stays unanswered for so long that it is given up.
+    pub(super) fn is_silent(self) -> bool {
+        matches!(self, Self::Silent | Self::SlowDual | Self::SlowLegacy | Self::SlowModern)
+    }
+}
+
+/// The server behind the pipe.
+#[derive(Debug)]
+pub(super) struct Server {
+    kind: Kind,
+    probes: usize,
+    /// Every call that came in, by id: its caller's number, and how often it was answered.
+    calls: BTreeMap<u64, (u64, usize)>,
+    asked: usize,
+    said: usize,
+}
+
+impl Server {
+    pub(super) fn new(kind: Kind) -> Self {
+        Self { kind, probes: 0, calls: BTreeMap::new(), asked: 0, said: 0 }
+    }
+
+    /// Takes a message; answers at once only what belongs to the handshake. `None`: the server has died of it.
+    ///
+    /// # Errors
+    /// When a call comes a second time under the same id.
+    pub(super) fn hear(&mut self, text: &[u8], random: &mut Random) -> Result<Option<Vec<Said>>, String> {
+        let message: Value = serde_json::from_slice(text).map_err(|e| format!("what was sent is not JSON: {e}"))?;
+        match message.get("method").and_then(Value::as_str) {
+            Some("server/discover") => Ok(self.probed()),
+            Some("initialize") => Ok(Some(self.initialize(random))),
+            Some("tools/call") => {
+                let number = |at: &str| message.pointer(at).and_then(Value::as_u64);
+                let (id, caller) = number("/id").zip(number("/params/caller")).ok_or("a call without id or caller")?;
+                match self.calls.insert(id, (caller, 0)) {
+                    Some(_) => Err(format!("id {id} was used for two calls")),
+                    None => Ok(Some(Vec::new())),
+                }
+            }
+            _ => Ok(Some(Vec::new())),
+        }
+    }
+
+    fn probed(&mut self) -> Option<Vec<Said>> {
+        self.probes += 1;
+        let said = match self.kind {
+            Kind::Breaks => vec![Said::BrokenAnswer { id: 0, text: r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32601,}}"#.into() }],
+            Kind::Dies => return None,
+            Kind::Dual | Kind::Modern => vec![Said::Discovered],
+            Kind::Legacy => vec![Said::Refused { id: 0 }],
+            Kind::SlowModern if self.probes > 1 => vec![Said::Discovered],
+            Kind::Silent | Kind::SlowDual | Kind::SlowLegacy | Kind::SlowModern => Vec::new(),
+        };
+        Some(said)
+    }
+
+    fn initialize(&self, random: &mut Random) -> Vec<Said> {
+        let mut said = match self.kind {
+            Kind::Breaks | Kind::Dies | Kind::Dual | Kind::Legacy | Kind::Silent => vec![Said::Initialized],
+            Kind::Modern => vec![Said::RefusedForStateless],
+            Kind::SlowDual => vec![Said::Discovered, Said::Initialized],
+            Kind::SlowLegacy => vec![Said::Refused { id: 0 }, Said::Initialized],
+            Kind::SlowModern => vec![Said::Discovered, Said::RefusedForStateless],
+        };
+        if random.percent(50) {
+            said.reverse();
+        }
+        said
+    }
+
+    /// Says something that nobody waits for, or answers any call it has ever heard of.
+    pub(super) fn speak(&mut self, random: &mut Random, long: bool) -> Said {
+        self.said += 1;
+        let ids: Vec<u64> = self.calls.keys().copied().collect();
+        let unknown = 1_000_000 + self.said as u64;
+        let id = if random.percent(5) { unknown } else { random.pick(&ids).unwrap_or(unknown) };
+        match random.below(100) {
+            0..30 => self.answer(id, random.percent(20)),
+            30..50 => Said::Progress { id, number: self.said },
+            50..58 => self.asks(random),
+            58..64 => Said::Withdraws { id: self.any_question(random) },
+            64..67 => Said::Ping { id: format!("\"p{}\"", self.said) },
+            67..74 => Said::Log { number: self.said },
+            74..83 => broken(id, random.pick(&ids).unwrap_or(unknown), random),
+            83..86 if long => Said::Long { size: super::wire::LIMIT + 1 + random.below(900) },
+            _ => nonsense(random),
+        }
+    }
+
+    /// Answers to all that was never answered.
+    pub(super) fn settle(&mut self) -> Vec<Said> {
+        let open: Vec<u64> = self.calls.iter().filter(|(_, (_, answers))| *answers == 0).map(|(id, _)| *id).collect();
+        open.into_iter().rev().map(|id| self.answer(id, false)).collect()
+    }
+
+    /// Its body differs from that of every other answer.
+    fn answer(&mut self, id: u64, is_error: bool) -> Said {
+        self.said += 1;
+        let said = self.said;
+        let (caller, answers) = self.calls.entry(id).or_insert((0, 0));
+        *answers += 1;
+        let body = if is_error {
+            format!(r#"{{ "code":-32000, "message":"no \u00e9" ,"data":{{"caller":{caller},"id":{said}}}}}"#)
+        } else {
+            format!(r#"{{"z":1.0,"caller":{caller},"a":12345678901234567890123,  "id":{said},"method":"m"}}"#)
+        };
+        Said::Answer { id, body, is_error }
+    }
+
+    /// Under ids that collide with those of our calls, and now and then with its own.
+    fn asks(&mut self, random: &mut Random) -> Said {
+        if !random.percent(15) {
+            self.asked += 1;
+        }
+        let method = random.pick(&["sampling/createMessage", "roots/list", "elicitation/create"]).unwrap_or("roots/list");
+        Said::Asks { id: question(self.asked), method }
+    }
+
+    fn any_question(&self, random: &mut Random) -> String {
+        question(random.below(self.asked + 2))
+    }
+}
+
+fn question(number: usize) -> String {
+    if number.is_multiple_of(3) { format!("\"q{number}\"") } else { number.to_string() }
+}
+
+/// Lines that can't be read and mean, or seem to mean, the call `id`; `other` is no part of it.
+fn broken(id: u64, other: u64, random: &mut Random) -> Said {
+    match random.below(6) {
+        0 => Said::BrokenAnswer { id, text: format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"a":[1,2"#) },
+        1 => Said::BrokenAnswer { id, text: format!(r#"{{"jsonrpc":"2.0","result":{{"id":{other},"x":1,"x":2}},"id":{id}}}"#) },
+        2 => Said::BrokenAnswer { id, text: format!(r#"{{"id":{id},"result":{{"content":[]}}}}"#) },
+        3 => Said::BrokenNameless { text: format!(r#"{{"jsonrpc":"2.0","result":{{"id":{other},"text":"unended"#) },
+        4 => Said::BrokenQuestion { text: format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"roots/list","params":{{"x":1,"x":2}}}}"#) },
+        _ => Said::BrokenQuestion { text: format!(r#"{{"level":"info","id":{id},"msg":"request \"result\": done"}}"#) },
+    }
+}
+
+fn nonsense(random: &mut Random) -> Said {
+    let garbage = [
+        "Server listening on stdio",
+        "{",
+        "[]",
+        r#"[{"jsonrpc":"2.0","method":"notifications/message"}]"#,
+        "\u{feff}{}",
+        "\"id\":3",
+        r#"{"jsonrpc":"2.0","id":{},"method":"roots/list"}"#,
+    ];
+    let ignored = [
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}"#,
+        r#"{"jsonrpc":"2.0","id":"nobody's","result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":-3,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":99999999999999999999999,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"mine","progress":1}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}"#,
+    ];
+    if random.percent(50) {
+        Said::Garbage { text: random.pick(&garbage).unwrap_or("?") }
+    } else {
+        Said::Ignored { text: random.pick(&ignored).unwrap_or("?") }
+    }
+}
