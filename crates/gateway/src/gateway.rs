@@ -182,6 +182,9 @@ impl Gateway {
         let config = Arc::new(config);
         self.0.config.store(Arc::clone(&config));
         self.0.mount(&config);
+        if (&old.profiles, old.names) != (&config.profiles, config.names) {
+            self.0.hub.lists_changed(None, &Kind::ALL);
+        }
         changes
     }
 
@@ -271,7 +274,8 @@ impl Inner {
                 None => self.begin(wanted),
             });
         }
-        for gone in old.iter().filter(|m| !mounts.iter().any(|n| Arc::ptr_eq(n, m))).cloned().collect::<Vec<_>>() {
+        let gone: Vec<_> = old.iter().filter(|m| !mounts.iter().any(|n| Arc::ptr_eq(n, m))).cloned().collect();
+        for gone in gone.iter().cloned() {
             // Out of the tree at once; closed when its calls are over.
             tokio::spawn(async move {
                 gone.drain(Duration::from_secs(30)).await;
@@ -281,6 +285,9 @@ impl Inner {
         self.mounts.store(Arc::new(mounts));
         self.metrics.retain_mounts(|name| config.mounts.keys().any(|k| k.as_str() == name));
         self.rebuild();
+        for gone in gone {
+            self.hub.lists_changed(Some(&gone.config.name), &Kind::ALL);
+        }
     }
 
     fn begin(self: &Arc<Self>, config: &Arc<crate::config::resolved::Mount>) -> Arc<Mount> {
@@ -299,7 +306,7 @@ impl Inner {
     /// A mount's lists changed: the tree is made anew, and whoever wants to know is told.
     pub(crate) fn publish(&self, mount: &Segment, kinds: &[Kind]) {
         self.rebuild();
-        self.hub.lists_changed(mount, kinds);
+        self.hub.lists_changed(Some(mount), kinds);
         self.changed.notify_waiters();
     }
 

@@ -95,18 +95,19 @@ impl Hub {
         listeners.push(Arc::downgrade(listener));
     }
 
-    /// Lists of `mount` changed.
-    pub(crate) fn lists_changed(&self, mount: &Segment, kinds: &[Kind]) {
+    /// Lists of `mount` changed; `None`: what is shown changed as a whole.
+    pub(crate) fn lists_changed(&self, mount: Option<&Segment>, kinds: &[Kind]) {
+        let concerns = |scope: &ViewKey| mount.is_none_or(|m| covers(scope, m));
         let mut methods: Vec<&str> = kinds.iter().map(|k| k.list_changed()).collect();
         methods.sort_unstable();
         methods.dedup();
         for session in self.all_sessions() {
-            if covers(&session.opening.scope, mount) {
+            if concerns(&session.opening.scope) {
                 methods.iter().for_each(|m| session.notify(bare(m), Weight::Kept));
             }
         }
         for listener in self.all_listeners() {
-            if !covers(&listener.scope, mount) {
+            if !concerns(&listener.scope) {
                 continue;
             }
             let mut wanted: Vec<&str> = kinds.iter().filter(|k| listener.kinds.contains(k)).map(|k| k.list_changed()).collect();

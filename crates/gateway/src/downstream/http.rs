@@ -154,7 +154,7 @@ async fn read(gateway: &Inner, body: Incoming) -> Result<Bytes, Response<Payload
     match Limited::new(body, limit).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => {
-            let why = format!("the request is longer than {limit} bytes (limits.request_bytes)");
+            let why = format!("the request is longer than {limit} bytes (limits.request_size)");
             Err(reply::refuse(StatusCode::PAYLOAD_TOO_LARGE, None, -32600, &why))
         }
         Err(error) => Err(reply::refuse(StatusCode::BAD_REQUEST, None, -32700, &format!("the request broke off: {error}"))),

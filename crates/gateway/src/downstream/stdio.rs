@@ -67,7 +67,7 @@ impl Door {
         let text = match line {
             Line::Whole(text) => text,
             Line::TooLong(size) => {
-                let why = format!("a message of {size} bytes is longer than allowed (limits.request_bytes)");
+                let why = format!("a message of {size} bytes is longer than allowed (limits.request_size)");
                 return self.send_error(b"null", -32600, &why);
             }
         };

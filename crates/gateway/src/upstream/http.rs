@@ -161,7 +161,9 @@ impl HttpWire {
     }
 
     async fn body(&self, response: Response<Reply>) -> Result<Body, UpstreamError> {
-        if let Some(session) = response.headers().get("mcp-session-id").and_then(|v| v.to_str().ok())
+        // Only an answer opens a session: some servers put an id on refusals as well, of a probe among others.
+        if response.status().is_success()
+            && let Some(session) = response.headers().get("mcp-session-id").and_then(|v| v.to_str().ok())
             && self.session.load().is_none()
         {
             self.session.store(Some(Arc::new(session.to_owned())));
