@@ -1,0 +1,16 @@
+//! The doors of the gate on real sockets: a client written here by hand, the gate in this process, and real servers behind it.
+//!
+//! What the messages of a single state machine look like is not tried here; the machines have their own tests.
+
+#[cfg(test)]
+mod asked;
+#[cfg(test)]
+mod reload;
+#[cfg(test)]
+mod safe;
+#[cfg(test)]
+mod sessions;
+#[cfg(test)]
+mod shown;
+#[cfg(test)]
+mod world;

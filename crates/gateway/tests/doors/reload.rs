@@ -1,0 +1,108 @@
+//! A new configuration in force while calls are in flight: what differs is touched, nothing else is.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::world::{Client, Era, World, bounded, fixture, fixture_with};
+
+async fn calls(client: &Client, mount: &str) -> Value {
+    let stats = client.tool(&format!("{mount}__fx_stats"), json!({})).await;
+    stats["result"]["structuredContent"]["calls"].clone()
+}
+
+#[tokio::test]
+async fn a_mount_is_added_and_removed_and_the_others_are_not_touched() {
+    bounded(async {
+        let keep = fixture("keep", Era::Initialize);
+        let world = World::start(&keep).await;
+        let session = Client::ready(&world, Era::Initialize).await;
+        let stateless = Client::ready(&world, Era::Stateless).await;
+        session.tool("keep__fx_echo", json!({"text": "x"})).await;
+        let mut standing = session.listen(None).await;
+        let filter = json!({"notifications": {"toolsListChanged": true}});
+        let mut listening = stateless.begin_as(json!("sub"), "subscriptions/listen", filter).await;
+        listening.next_of("notifications/subscriptions/acknowledged").await;
+
+        let told = async |standing: &mut crate::world::Reply, listening: &mut crate::world::Reply| {
+            let second = Duration::from_secs(1);
+            tokio::time::timeout(second, standing.next_of("notifications/tools/list_changed")).await.expect("a session hears of it");
+            let tagged = tokio::time::timeout(second, listening.next_of("notifications/tools/list_changed")).await;
+            let tagged = tagged.expect("a listener hears of it");
+            assert_eq!(tagged["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "sub");
+        };
+
+        assert_eq!(world.apply(&format!("{keep}{}", fixture("new", Era::Stateless))), ["+ mount new"]);
+        world.until("new", |m| m.state == "ready").await;
+        told(&mut standing, &mut listening).await;
+        assert!(session.tools().await.contains(&"new__fx_echo".to_owned()));
+
+        assert_eq!(world.apply(&keep), ["- mount new"]);
+        told(&mut standing, &mut listening).await;
+        assert!(!stateless.tools().await.iter().any(|t| t.starts_with("new__")));
+
+        assert_eq!(calls(&session, "keep").await, 1, "the same process as before");
+        assert_eq!(world.mount("keep").unwrap().restarts, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_call_in_flight_on_a_removed_or_changed_mount_finishes() {
+    bounded(async {
+        let (keep, gone) = (fixture("keep", Era::Stateless), fixture("gone", Era::Initialize));
+        for after in [keep.clone(), format!("{keep}{}", fixture_with("gone", Era::Initialize, &["--extra-tools", "1"]))] {
+            let world = World::start(&format!("{keep}{gone}")).await;
+            let client = Client::ready(&world, Era::Initialize).await;
+            let sleep =
+                |mount: &str| json!({"name": format!("{mount}__fx_sleep"), "arguments": {"ms": 800}, "_meta": {"progressToken": 1}});
+            let (mut one, mut other) = (client.begin("tools/call", sleep("gone")).await, client.begin("tools/call", sleep("keep")).await);
+            one.next_of("notifications/progress").await;
+            other.next_of("notifications/progress").await;
+            assert_eq!(world.apply(&after).len(), 1);
+            assert!(!client.tools().await.is_empty(), "lists are answered meanwhile");
+            for reply in [&mut one, &mut other] {
+                let (_, response) = reply.finish().await;
+                assert_eq!(response.value["result"]["content"][0]["text"], "slept", "{}", response.raw);
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_changed_mount_is_started_anew() {
+    bounded(async {
+        let world = World::start(&fixture("fx", Era::Stateless)).await;
+        let client = Client::ready(&world, Era::Stateless).await;
+        client.tool("fx__fx_echo", json!({"text": "x"})).await;
+        let changes = world.apply(&fixture_with("fx", Era::Stateless, &["--extra-tools", "1"]));
+        assert_eq!(changes.len(), 1, "{changes:?}");
+        world.until("fx", |m| m.state == "ready").await;
+        assert!(client.tools().await.contains(&"fx__fx_dummy_0000".to_owned()));
+        assert_eq!(calls(&client, "fx").await, 0, "another process");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_03_a_change_at_a_server_reaches_whoever_listens_within_a_second() {
+    bounded(async {
+        for (down, up) in Era::PAIRS {
+            let world = World::start(&fixture("fx", up)).await;
+            let client = Client::ready(&world, down).await;
+            let mut stream = if down == Era::Initialize {
+                client.listen(None).await
+            } else {
+                let mut stream = client.begin("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}})).await;
+                stream.next_of("notifications/subscriptions/acknowledged").await;
+                stream
+            };
+            client.tool("fx__test_trigger_tool_change", json!({})).await;
+            let told = tokio::time::timeout(Duration::from_secs(1), stream.next_of("notifications/tools/list_changed")).await;
+            assert!(told.is_ok(), "{down:?} {up:?}");
+            assert!(client.tools().await.contains(&"fx__test_dynamic_tool".to_owned()));
+        }
+    })
+    .await;
+}

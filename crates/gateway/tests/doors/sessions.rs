@@ -1,0 +1,175 @@
+//! Sessions and requests on the wire: their ends, streams taken up again, cancellation as each era means it, and bytes that stay.
+
+use serde_json::{Value, json};
+
+use crate::world::{Client, Era, World, bounded, eventually, fixture};
+
+const BOTH: [Era; 2] = [Era::Initialize, Era::Stateless];
+const SLOW: &str = "fx__fx_sleep";
+
+async fn cancelled(client: &Client) -> u64 {
+    let stats = client.tool("fx__fx_stats", json!({})).await;
+    stats["result"]["structuredContent"]["cancelled"].as_u64().unwrap_or_else(|| panic!("{stats}"))
+}
+
+/// Begins a call that reports progress and would take a minute; its stream, with the first report read.
+async fn slow(client: &Client, id: &Value) -> crate::world::Reply {
+    let params = json!({"name": SLOW, "arguments": {"ms": 60_000, "steps": 600}, "_meta": {"progressToken": "p"}});
+    let mut reply = client.begin_as(id.clone(), "tools/call", params).await;
+    assert_eq!(reply.next_of("notifications/progress").await["params"]["progressToken"], "p");
+    reply
+}
+
+#[tokio::test]
+async fn a_deleted_session_is_not_found() {
+    bounded(async {
+        let world = World::start("").await;
+        let client = Client::ready(&world, Era::Initialize).await;
+        let mut standing = client.listen(None).await;
+        assert_eq!(client.delete().await.status, 204);
+        assert!(standing.next().await.is_none(), "its stream ends with it");
+        assert_eq!(client.begin("ping", json!({})).await.status, 404);
+        assert_eq!(client.listen(None).await.status, 404);
+        assert_eq!(client.delete().await.status, 404);
+        let nobody = Client::new(&world, Era::Initialize);
+        assert_eq!(nobody.begin("ping", json!({})).await.status, 400, "no id at all");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_stateless_era_has_neither_get_nor_delete() {
+    bounded(async {
+        let world = World::start("").await;
+        let client = Client::ready(&world, Era::Stateless).await;
+        for reply in [client.listen(None).await, client.delete().await] {
+            assert_eq!((reply.status.as_u16(), reply.header("allow")), (405, "POST"));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_lost_connection_cancels_nothing_and_the_answer_waits_for_who_comes_back() {
+    bounded(async {
+        let world = World::start(&fixture("fx", Era::Initialize)).await;
+        let client = Client::ready(&world, Era::Initialize).await;
+        let params = json!({"name": SLOW, "arguments": {"ms": 400, "steps": 4}, "_meta": {"progressToken": 7}});
+        let mut reply = client.begin("tools/call", params).await;
+        let primed = reply.next().await.unwrap();
+        assert!(primed.value.is_null() && primed.id.is_some(), "{primed:?}");
+        let first = reply.next().await.unwrap();
+        assert_eq!(first.value["params"]["progress"], 1);
+        drop(reply);
+
+        let mut again = client.listen(first.id.as_deref()).await;
+        let (before, response) = again.finish().await;
+        let steps: Vec<_> = before.iter().map(|m| m["params"]["progress"].as_u64().unwrap()).collect();
+        assert_eq!(steps, [2, 3, 4], "each event once");
+        assert_eq!(response.value["result"]["content"][0]["text"], "slept");
+        assert_eq!(cancelled(&client).await, 0);
+        // The answer can be had once more: the second connection may have been lost as well.
+        let (_, second) = client.listen(first.id.as_deref()).await.finish().await;
+        assert_eq!(second.raw, response.raw);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_stateless_call_is_cancelled_by_closing_its_stream() {
+    bounded(async {
+        for up in BOTH {
+            let world = World::start(&fixture("fx", up)).await;
+            let client = Client::ready(&world, Era::Stateless).await;
+            drop(slow(&client, &json!("a")).await);
+            eventually(async || (cancelled(&client).await == 1).then_some(())).await;
+            world.until("fx", |m| m.in_flight == 0).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_06_a_call_of_a_session_is_cancelled_by_notification() {
+    bounded(async {
+        for up in BOTH {
+            let world = World::start(&fixture("fx", up)).await;
+            let client = Client::ready(&world, Era::Initialize).await;
+            let (one, other) = (slow(&client, &json!("one")).await, slow(&client, &json!("other")).await);
+            client.notify("notifications/cancelled", json!({"requestId": "one", "reason": "enough"})).await;
+            eventually(async || (cancelled(&client).await == 1).then_some(())).await;
+            world.until("fx", |m| m.in_flight == 1).await;
+            client.notify("notifications/cancelled", json!({"requestId": "other"})).await;
+            eventually(async || (cancelled(&client).await == 2).then_some(())).await;
+            drop((one, other));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn duplicate_keys_are_refused_at_any_depth_and_batches_everywhere() {
+    bounded(async {
+        let world = World::start(&fixture("fx", Era::Stateless)).await;
+        for era in BOTH {
+            let client = Client::ready(&world, era).await;
+            let doubled = [
+                r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}"#,
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"fx__fx_echo","arguments":{"text":"a","text":"b"}}}"#,
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":[[{"b":1,"\u0062":2}]]}}}"#,
+            ];
+            for body in doubled {
+                let mut reply = client.post(body, &[]).await;
+                let told = reply.next().await.unwrap().value;
+                assert_eq!((reply.status.as_u16(), &told["error"]["code"]), (400, &json!(-32700)), "{body}: {told}");
+            }
+            let mut reply = client.post(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, &[]).await;
+            let told = reply.next().await.unwrap().value;
+            assert_eq!((reply.status.as_u16(), &told["error"]["code"]), (400, &json!(-32600)), "{told}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_05_a_result_comes_through_byte_for_byte() {
+    // As the fixture spells it: order, numbers, escapes and members nobody knows.
+    let sent = concat!(
+        r#"{"zeta":1,"content":[{"type":"text","text":"caf\u00e9 \/ \ud83d\ude00","x-vendor":{"b":1,"a":2}}],"#,
+        r#""structuredContent":{"z":1.0,"a":12345678901234567890123,"e":1e5,"f":0.10,"n":null},"#,
+        r#""isError":false,"vendorField":{"k":[1,2.50,3]},"_meta":{"com.example/t":"v"}"#
+    );
+    bounded(async {
+        for (down, up) in Era::PAIRS {
+            let world = World::start(&fixture("fx", up)).await;
+            let client = Client::ready(&world, down).await;
+            let (_, response) = client.whole("tools/call", json!({"name": "fx__fx_fidelity", "arguments": {}})).await;
+            let start = response.raw.find("\"result\":").unwrap() + 9;
+            let result = response.raw[start..].strip_suffix('}').unwrap();
+            // A stateless server says `resultType` itself; for another the gate must add it.
+            let more = if (down, up) == (Era::Initialize, Era::Initialize) { "}" } else { ",\"resultType\":\"complete\"}" };
+            assert_eq!(result, format!("{sent}{more}"), "{down:?} {up:?}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn numbers_in_arguments_and_ids_keep_their_spelling() {
+    bounded(async {
+        let world = World::start(&fixture("fx", Era::Initialize)).await;
+        let client = Client::ready(&world, Era::Initialize).await;
+        for id in ["9007199254740993", "\"1e3\"", "-1"] {
+            let body = format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"fixture/echo","params":{{"big":12345678901234567890123,"one":1.0,"z":0,"a":0}}}}"#
+            );
+            let raw = client.post(&body, &[]).await.next().await.unwrap().raw;
+            assert!(raw.contains(&format!("\"id\":{id}")), "{raw}");
+            assert!(
+                raw.contains(r#""zeta":1,"echo":{"big": 12345678901234567890123, "one": 1.0, "z": 0, "a": 0},"tools":[],"alpha":2.50"#),
+                "{raw}"
+            );
+        }
+    })
+    .await;
+}

@@ -1,0 +1,209 @@
+//! A client of either era over HTTP. It sends what it is told, legal or not, and never repairs an answer.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::Full;
+use serde_json::{Value, json};
+
+use super::World;
+use super::wire::{self, Event, Reply};
+
+pub(crate) const INITIALIZE: &str = "2025-11-25";
+pub(crate) const STATELESS: &str = "2026-07-28";
+
+/// The two families of revisions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    Initialize,
+    Stateless,
+}
+
+impl Era {
+    /// Every pair of a client's era and a server's.
+    pub(crate) const PAIRS: [(Self, Self); 4] = [
+        (Self::Initialize, Self::Initialize),
+        (Self::Initialize, Self::Stateless),
+        (Self::Stateless, Self::Initialize),
+        (Self::Stateless, Self::Stateless),
+    ];
+}
+
+/// A client. Fields may be set before its first request.
+pub(crate) struct Client {
+    pub(crate) addr: SocketAddr,
+    pub(crate) era: Era,
+    /// Path and query.
+    pub(crate) path: String,
+    /// More headers for every request.
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) name: String,
+    pub(crate) capabilities: Value,
+    pub(crate) session: Option<String>,
+    next: AtomicU64,
+}
+
+impl Client {
+    /// A client that has said nothing so far.
+    pub(crate) fn new(world: &World, era: Era) -> Self {
+        Self {
+            addr: world.addr,
+            era,
+            path: "/mcp".into(),
+            headers: Vec::new(),
+            name: "doors".into(),
+            capabilities: json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {"listChanged": true}}),
+            session: None,
+            next: AtomicU64::new(1),
+        }
+    }
+
+    /// A client that is ready to ask.
+    pub(crate) async fn ready(world: &World, era: Era) -> Self {
+        Self::new(world, era).open().await
+    }
+
+    /// The same at another path.
+    pub(crate) fn at(mut self, path: &str) -> Self {
+        self.path = path.into();
+        self
+    }
+
+    /// The same under another name.
+    pub(crate) fn named(mut self, name: &str) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// The same with one more header.
+    pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// Shakes hands, where the era has that.
+    pub(crate) async fn open(mut self) -> Self {
+        if self.era == Era::Initialize {
+            let reply = self.greet().await;
+            assert_eq!(reply.status, 200);
+            self.session = Some(reply.header("mcp-session-id").to_owned());
+            self.notify("notifications/initialized", json!({})).await;
+        }
+        self
+    }
+
+    /// Sends `initialize`.
+    pub(crate) async fn greet(&self) -> Reply {
+        let info = json!({"name": self.name, "version": "1"});
+        let params = json!({"protocolVersion": INITIALIZE, "capabilities": self.capabilities, "clientInfo": info});
+        self.post(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}).to_string(), &[]).await
+    }
+
+    /// Sends a request; the reply may still be coming.
+    pub(crate) async fn begin(&self, method: &str, params: Value) -> Reply {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        self.begin_as(json!(id), method, params).await
+    }
+
+    /// The same under an id of the caller's choice.
+    pub(crate) async fn begin_as(&self, id: Value, method: &str, mut params: Value) -> Reply {
+        let mut headers = Vec::new();
+        if self.era == Era::Stateless {
+            let meta = params.as_object_mut().unwrap().entry("_meta").or_insert(json!({}));
+            let own = [
+                ("io.modelcontextprotocol/protocolVersion", json!(STATELESS)),
+                ("io.modelcontextprotocol/clientCapabilities", self.capabilities.clone()),
+                ("io.modelcontextprotocol/clientInfo", json!({"name": self.name, "version": "1"})),
+            ];
+            for (key, value) in own {
+                meta.as_object_mut().unwrap().entry(key).or_insert(value);
+            }
+            headers.push(("mcp-method", method.to_owned()));
+            let name = params.get("name").or_else(|| params.get("uri")).and_then(Value::as_str);
+            headers.extend(name.map(|n| ("mcp-name", n.to_owned())));
+        }
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        self.post(&message.to_string(), &headers).await
+    }
+
+    /// Sends a request and reads to its response: what came before, and the response.
+    pub(crate) async fn whole(&self, method: &str, params: Value) -> (Vec<Value>, Event) {
+        self.begin(method, params).await.finish().await
+    }
+
+    /// Sends a request; the response.
+    pub(crate) async fn call(&self, method: &str, params: Value) -> Value {
+        self.whole(method, params).await.1.value
+    }
+
+    /// Calls a tool; the response.
+    pub(crate) async fn tool(&self, name: &str, arguments: Value) -> Value {
+        self.call("tools/call", json!({"name": name, "arguments": arguments})).await
+    }
+
+    /// Calls a tool, and answers whatever is asked meanwhile (initialize era); the questions, and the response.
+    pub(crate) async fn dialogue(&self, name: &str, arguments: Value, answer: impl Fn(&Value) -> Value) -> (Vec<Value>, Value) {
+        let mut reply = self.begin("tools/call", json!({"name": name, "arguments": arguments})).await;
+        let mut questions = Vec::new();
+        loop {
+            let event = reply.next().await.expect("the stream ended before the response");
+            if event.value.get("result").is_some() || event.value.get("error").is_some() {
+                return (questions, event.value);
+            }
+            if event.value.get("id").is_some() {
+                let response = json!({"jsonrpc": "2.0", "id": event.value["id"], "result": answer(&event.value)});
+                assert_eq!(self.post(&response.to_string(), &[]).await.status, 202);
+                questions.push(event.value);
+            }
+        }
+    }
+
+    /// The names of all tools.
+    pub(crate) async fn tools(&self) -> Vec<String> {
+        let listed = self.call("tools/list", json!({})).await;
+        let tools = listed["result"]["tools"].as_array().unwrap_or_else(|| panic!("{listed}"));
+        tools.iter().map(|t| t["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Sends a notification.
+    pub(crate) async fn notify(&self, method: &str, params: Value) {
+        let reply = self.post(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string(), &[]).await;
+        assert_eq!(reply.status, 202);
+    }
+
+    /// Opens the stream of the session, or takes one up behind an event.
+    pub(crate) async fn listen(&self, last: Option<&str>) -> Reply {
+        let last: Vec<_> = last.map(|id| ("last-event-id", id.to_owned())).into_iter().collect();
+        self.send(Method::GET, "", &last).await
+    }
+
+    /// Ends the session.
+    pub(crate) async fn delete(&self) -> Reply {
+        self.send(Method::DELETE, "", &[]).await
+    }
+
+    /// Posts a text as it stands.
+    pub(crate) async fn post(&self, body: &str, more: &[(&str, String)]) -> Reply {
+        self.send(Method::POST, body, more).await
+    }
+
+    async fn send(&self, method: Method, body: &str, more: &[(&str, String)]) -> Reply {
+        let mut request = Request::builder().method(method).uri(&self.path).header("content-type", "application/json");
+        request = request.header("accept", "application/json, text/event-stream");
+        let mut headers: Vec<(&str, String)> = vec![("host", self.addr.to_string())];
+        let version = if self.era == Era::Stateless { STATELESS } else { INITIALIZE };
+        headers.push(("mcp-protocol-version", version.to_owned()));
+        headers.extend(self.session.iter().map(|id| ("mcp-session-id", id.clone())));
+        headers.extend(self.headers.iter().cloned());
+        headers.extend(more.iter().cloned());
+        for (name, value) in &headers {
+            // A header given twice is given as the last one has it.
+            if headers.iter().rfind(|(n, _)| n == name).is_some_and(|last| last.1 == *value) {
+                request = request.header(*name, value);
+            }
+        }
+        wire::send(self.addr, request.body(Full::from(Bytes::copy_from_slice(body.as_bytes()))).unwrap()).await
+    }
+}

@@ -1,0 +1,105 @@
+//! A running gate and the clients in front of it. It knows HTTP and the two eras as a client must, and nothing of the gate's inside.
+
+mod client;
+mod recorder;
+mod wire;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use gateway::config::{self, resolved::Config, secret::SystemSources};
+use gateway::{Gateway, MountStatus};
+use sha2::{Digest, Sha256};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use client::{Client, Era};
+pub(crate) use recorder::Recorder;
+pub(crate) use wire::Reply;
+
+/// No test may take longer.
+const LONGEST: Duration = Duration::from_secs(60);
+const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/peers/conformance/fixture_server.py");
+
+/// Runs a test within a bounded time.
+pub(crate) async fn bounded<T>(test: impl Future<Output = T>) -> T {
+    tokio::time::timeout(LONGEST, test).await.expect("the test took too long")
+}
+
+/// One table of `banyan.toml` that mounts the fixture over stdio.
+pub(crate) fn fixture(name: &str, era: Era) -> String {
+    fixture_with(name, era, &[])
+}
+
+/// The same with more arguments.
+pub(crate) fn fixture_with(name: &str, era: Era, more: &[&str]) -> String {
+    let own = if era == Era::Initialize { "legacy" } else { "modern" };
+    let mut args = vec![FIXTURE, "stdio", "--era", own];
+    args.extend_from_slice(more);
+    format!("[mount.{name}]\ncommand = \"python3\"\nargs = {args:?}\n")
+}
+
+/// A `[[token]]` for the token `secret-of-NAME`.
+pub(crate) fn token(name: &str) -> String {
+    let digest: String = Sha256::digest(format!("secret-of-{name}")).iter().map(|b| format!("{b:02x}")).collect();
+    format!("[[token]]\nname = \"{name}\"\nsha256 = \"{digest}\"\n")
+}
+
+/// A gate that serves on a free port of the loopback.
+pub(crate) struct World {
+    pub(crate) gateway: Gateway,
+    pub(crate) addr: SocketAddr,
+    stop: CancellationToken,
+    _state: tempfile::TempDir,
+}
+
+impl World {
+    /// Starts the gate that `toml` describes, and waits until its mounts are settled.
+    pub(crate) async fn start(toml: &str) -> Self {
+        let state = tempfile::tempdir().unwrap();
+        let gateway = Gateway::start(parse(toml), state.path().to_owned());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        let (serving, until) = (gateway.clone(), stop.clone());
+        tokio::spawn(async move { serving.serve_http(listener, until).await });
+        assert!(gateway.settled(Duration::from_secs(30)).await, "{:?}", gateway.status());
+        Self { gateway, addr, stop, _state: state }
+    }
+
+    /// Puts another configuration in force.
+    pub(crate) fn apply(&self, toml: &str) -> Vec<String> {
+        self.gateway.apply(parse(toml)).iter().map(ToString::to_string).collect()
+    }
+
+    /// What there is to say about a mount.
+    pub(crate) fn mount(&self, name: &str) -> Option<MountStatus> {
+        self.gateway.status().into_iter().find(|m| m.name == name)
+    }
+
+    /// Waits until a mount is as wanted.
+    pub(crate) async fn until(&self, name: &str, wanted: impl Fn(&MountStatus) -> bool) -> MountStatus {
+        eventually(async || self.mount(name).filter(&wanted)).await
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// Looks again and again until there is something.
+pub(crate) async fn eventually<T>(look: impl AsyncFn() -> Option<T>) -> T {
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+fn parse(toml: &str) -> Config {
+    config::parse(toml, Path::new("banyan.toml"), &SystemSources).unwrap_or_else(|e| panic!("{e}"))
+}

@@ -1,0 +1,88 @@
+//! A server behind HTTP that keeps the headers and bodies it was sent. It offers one tool, `record`, in either era, and nothing else. It puts a
+//! session id on whatever it says, refusals too.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::Era;
+use super::client::{INITIALIZE, STATELESS};
+
+/// What came: the headers and the body.
+pub(crate) type Seen = (HeaderMap, String);
+
+/// The server.
+pub(crate) struct Recorder {
+    pub(crate) addr: SocketAddr,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Recorder {
+    /// Listens on a free port of the loopback.
+    pub(crate) async fn start(era: Era) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let keep = Arc::clone(&seen);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let keep = Arc::clone(&keep);
+                let service = service_fn(move |request| {
+                    let keep = Arc::clone(&keep);
+                    async move { Ok::<_, Infallible>(answer(era, &keep, request).await) }
+                });
+                let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+                tokio::spawn(async move { drop(connection.await) });
+            }
+        });
+        Self { addr, seen }
+    }
+
+    /// Everything so far.
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+async fn answer(era: Era, seen: &Mutex<Vec<Seen>>, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    let (parts, body) = request.into_parts();
+    let body = String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap();
+    seen.lock().unwrap().push((parts.headers, body.clone()));
+    let plain = |status: StatusCode, body: String| {
+        let response = Response::builder().status(status).header("content-type", "application/json").header("mcp-session-id", "recorded");
+        response.body(Full::from(body)).unwrap()
+    };
+    if parts.method != "POST" {
+        return plain(StatusCode::METHOD_NOT_ALLOWED, String::new());
+    }
+    let message: Value = serde_json::from_str(&body).unwrap();
+    if message.get("id").is_none() {
+        return plain(StatusCode::ACCEPTED, String::new());
+    }
+    let info = json!({"name": "recorder", "version": "1"});
+    let result = match (message["method"].as_str().unwrap(), era) {
+        ("initialize", Era::Initialize) => json!({"protocolVersion": INITIALIZE, "capabilities": {"tools": {}}, "serverInfo": info}),
+        ("server/discover", Era::Stateless) => {
+            json!({"resultType": "complete", "supportedVersions": [STATELESS], "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "private"})
+        }
+        ("tools/list", _) => {
+            let tool = json!({"name": "record", "inputSchema": {"type": "object"}});
+            json!({"tools": [tool], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
+        }
+        ("tools/call", _) => json!({"content": [], "resultType": "complete"}),
+        _ => {
+            let error = json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "not served"}});
+            return plain(StatusCode::NOT_FOUND, error.to_string());
+        }
+    };
+    plain(StatusCode::OK, json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string())
+}

@@ -1,0 +1,109 @@
+//! HTTP/1.1 as the smallest client speaks it: a connection for each request, which is lost when the reply is dropped.
+//! It does not know what a message means.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio_util::task::AbortOnDropHandle;
+
+/// One event of a stream, or a whole JSON body.
+#[derive(Debug, Clone)]
+pub(crate) struct Event {
+    pub(crate) id: Option<String>,
+    /// As it came.
+    pub(crate) raw: String,
+    pub(crate) value: Value,
+}
+
+/// A response whose body may still be coming.
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    body: Incoming,
+    /// Bytes behind the last whole event.
+    rest: Vec<u8>,
+    events: VecDeque<Event>,
+    _connection: AbortOnDropHandle<()>,
+}
+
+/// Sends one request over a connection of its own.
+pub(crate) async fn send(addr: SocketAddr, request: Request<Full<Bytes>>) -> Reply {
+    let stream = TcpStream::connect(addr).await.unwrap();
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+    let connection = AbortOnDropHandle::new(tokio::spawn(async move { drop(connection.await) }));
+    let response = sender.send_request(request).await.unwrap();
+    let (parts, body) = response.into_parts();
+    Reply { status: parts.status, headers: parts.headers, body, rest: Vec::new(), events: VecDeque::new(), _connection: connection }
+}
+
+impl Reply {
+    /// A header's text; empty where there is none.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |v| v.to_str().unwrap())
+    }
+
+    /// Whether the body is a stream of events.
+    pub(crate) fn is_stream(&self) -> bool {
+        self.header("content-type").starts_with("text/event-stream")
+    }
+
+    /// The next event, or the whole body; `None` at the end.
+    pub(crate) async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Some(event);
+            }
+            match self.body.frame().await {
+                Some(frame) => self.rest.extend_from_slice(&frame.unwrap().into_data().unwrap()),
+                None if self.is_stream() || self.rest.is_empty() => return None,
+                None => {
+                    let raw = String::from_utf8(std::mem::take(&mut self.rest)).unwrap();
+                    return Some(Event { id: None, value: serde_json::from_str(&raw).unwrap(), raw });
+                }
+            }
+            while self.is_stream()
+                && let Some(end) = memchr::memmem::find(&self.rest, b"\n\n")
+            {
+                let block: Vec<u8> = self.rest.drain(..end + 2).collect();
+                self.events.extend(event(std::str::from_utf8(&block).unwrap()));
+            }
+        }
+    }
+
+    /// The next event that is a message of that method.
+    pub(crate) async fn next_of(&mut self, method: &str) -> Value {
+        loop {
+            let event = self.next().await.unwrap_or_else(|| panic!("the stream ended before {method}"));
+            if event.value["method"] == method {
+                return event.value;
+            }
+        }
+    }
+
+    /// Reads up to the response; what came before it, and the response.
+    pub(crate) async fn finish(&mut self) -> (Vec<Value>, Event) {
+        let mut before = Vec::new();
+        loop {
+            let event = self.next().await.expect("the stream ended before the response");
+            if event.value.get("result").is_some() || event.value.get("error").is_some() {
+                return (before, event);
+            }
+            before.push(event.value);
+        }
+    }
+}
+
+/// `None`: a comment. Priming events have no data, and the value `null`.
+fn event(block: &str) -> Option<Event> {
+    let field = |name: &str| block.lines().find_map(|l| l.strip_prefix(name)).map(|v| v.trim_start_matches(' ').to_owned());
+    let raw = field("data:")?;
+    let value = if raw.is_empty() { Value::Null } else { serde_json::from_str(&raw).unwrap() };
+    Some(Event { id: field("id:"), raw, value })
+}
