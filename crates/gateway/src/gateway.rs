@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::admin::Access;
 use crate::call::back::{Back, Sink};
 use crate::call::caller::ViewKey;
+use crate::call::error::CallError;
 use crate::call::remember::{SeenUris, Tasks};
 use crate::config::diff::{Change, diff};
 use crate::config::resolved::{Config, Limits, Transport};
@@ -240,6 +241,9 @@ impl Gateway {
             if tree.view(&scope).tools.find(tool).is_none() && tree.view(&dotted).tools.find(tool).is_some() { dotted } else { scope };
         let shown = self.tools(None).into_iter().find(|r| r.dotted == tool).map(|r| r.shown);
         let name = if scope.dotted { tool.to_owned() } else { shown.unwrap_or_else(|| tool.to_owned()) };
+        if let Err(error) = json::check(arguments.as_bytes(), json::Duplicates::RefuseDeep) {
+            return Err(CallError::BadParams(format!("the arguments can't be taken: {error}")).tell(Era::Stateless).object());
+        }
         let meta = stateless_meta(&connect::identity("{}"));
         let params = format!("{{\"name\":{},\"arguments\":{arguments},\"_meta\":{meta}}}", json::quote(&name));
         let request = Request { id: Bytes::from_static(b"0"), method: "tools/call".into(), params: Bytes::from(params) };

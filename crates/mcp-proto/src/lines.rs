@@ -32,6 +32,11 @@ impl Lines {
         Self { keep_empty: true, ..Self::new(limit) }
     }
 
+    /// How many bytes of the line that is being read were thrown away, because it is longer than allowed.
+    pub fn skipped(&self) -> usize {
+        self.skipped
+    }
+
     /// Whether the line that is being read is already longer than allowed.
     pub fn overflowed(&self) -> bool {
         self.skipped > 0

@@ -24,6 +24,9 @@ use crate::config::secret::Sources;
 const GRACE: Duration = Duration::from_millis(700);
 const TERM: Duration = Duration::from_secs(3);
 
+/// A line this many times longer than allowed will not end.
+const ENDLESS: usize = 4;
+
 /// Our own variables that every child may see.
 const PASSED: [&str; 22] = [
     "PATH",
@@ -167,6 +170,11 @@ async fn read_lines(mut stdout: ChildStdout, limit: usize, incoming: mpsc::Sende
             if incoming.send(message).await.is_err() {
                 return;
             }
+        }
+        // A line without end is no answer any more, only work.
+        if lines.skipped() > limit.saturating_mul(ENDLESS) {
+            drop(incoming.send(Incoming::Ended(format!("it wrote {} bytes without a line end and was stopped", lines.skipped()))).await);
+            return;
         }
     }
 }
