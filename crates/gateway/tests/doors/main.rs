@@ -5,7 +5,11 @@
 #[cfg(test)]
 mod asked;
 #[cfg(test)]
+mod crossing;
+#[cfg(test)]
 mod reload;
+#[cfg(test)]
+mod restarts;
 #[cfg(test)]
 mod safe;
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! A server behind HTTP that keeps the headers and bodies it was sent. It offers one tool, `record`, in either era, and nothing else. It puts a
+//! A server behind HTTP that keeps the headers and bodies it was sent. It offers one tool, `record`, in either era, as a task where
+//! that is asked for, and nothing else. It puts a
 //! session id on whatever it says, refusals too.
 
 use std::convert::Infallible;
@@ -70,14 +71,25 @@ async fn answer(era: Era, seen: &Mutex<Vec<Seen>>, request: Request<Incoming>) -
     }
     let info = json!({"name": "recorder", "version": "1"});
     let result = match (message["method"].as_str().unwrap(), era) {
-        ("initialize", Era::Initialize) => json!({"protocolVersion": INITIALIZE, "capabilities": {"tools": {}}, "serverInfo": info}),
+        ("initialize", Era::Initialize) => {
+            let tasks = json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}});
+            json!({"protocolVersion": INITIALIZE, "capabilities": {"tools": {}, "tasks": tasks}, "serverInfo": info})
+        }
         ("server/discover", Era::Stateless) => {
-            json!({"resultType": "complete", "supportedVersions": [STATELESS], "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "private"})
+            let capabilities = json!({"tools": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}});
+            json!({"supportedVersions": [STATELESS], "capabilities": capabilities, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
         }
         ("tools/list", _) => {
             let tool = json!({"name": "record", "inputSchema": {"type": "object"}});
             json!({"tools": [tool], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
         }
+        ("tools/call", Era::Initialize) if message["params"].get("task").is_some() => json!({"task": task(&message)}),
+        ("tools/call", Era::Stateless) if message["params"].get("task").is_some() => {
+            let mut made = task(&message);
+            made["resultType"] = json!("task");
+            made
+        }
+        ("tasks/get", _) => task(&message),
         ("tools/call", _) => json!({"content": [], "resultType": "complete"}),
         _ => {
             let error = json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "not served"}});
@@ -85,4 +97,11 @@ async fn answer(era: Era, seen: &Mutex<Vec<Seen>>, request: Request<Incoming>) -
         }
     };
     plain(StatusCode::OK, json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string())
+}
+
+/// A task that never ends; the one asked for, or a new one.
+fn task(message: &Value) -> Value {
+    let id = message["params"].get("taskId").cloned().unwrap_or(json!("task-of-the-recorder"));
+    let when = "2026-07-28T00:00:00Z";
+    json!({"taskId": id, "status": "working", "createdAt": when, "lastUpdatedAt": when, "ttl": 60_000, "ttlMs": 60_000, "resultType": "complete"})
 }
