@@ -38,7 +38,7 @@ use crate::upstream::oauth::OAuthClient;
 use crate::upstream::supervise::supervise;
 
 /// How long the first lists wait for servers that are starting.
-const STARTUP_WAIT: Duration = Duration::from_secs(10);
+const STARTUP_WAIT: Duration = Duration::from_secs(5);
 const SWEEP: Duration = Duration::from_secs(30);
 
 /// Everything a call can need.
@@ -279,18 +279,16 @@ impl Inner {
             });
         }
         let gone: Vec<_> = old.iter().filter(|m| !mounts.iter().any(|n| Arc::ptr_eq(n, m))).cloned().collect();
-        for gone in gone.iter().cloned() {
-            // Out of the tree at once; closed when its calls are over.
-            tokio::spawn(async move {
-                gone.drain(Duration::from_secs(30)).await;
-                gone.close().await;
-            });
-        }
         self.mounts.store(Arc::new(mounts));
         self.metrics.retain_mounts(|name| config.mounts.keys().any(|k| k.as_str() == name));
         self.rebuild();
         for gone in gone {
             self.hub.lists_changed(Some(&gone.config.name), &Kind::ALL);
+            // Out of the tree at once; closed when its calls are over.
+            tokio::spawn(async move {
+                gone.drain(Duration::from_secs(30)).await;
+                gone.close().await;
+            });
         }
     }
 
@@ -333,17 +331,28 @@ impl Inner {
 
     /// Whether no mount is in its first start.
     pub(crate) fn is_settled(&self) -> bool {
-        self.mounts.load().iter().all(|m| m.state.load().phase != Phase::Starting)
+        self.is_settled_in(None)
+    }
+
+    /// The same of one mount, where there is one.
+    pub(crate) fn is_settled_in(&self, scope: Option<&Segment>) -> bool {
+        let within = |m: &Mount| scope.is_none_or(|s| *s == m.config.name);
+        self.mounts.load().iter().all(|m| !within(m) || m.state.load().phase != Phase::Starting)
     }
 
     /// Waits until no mount is in its first start, or `longest` has passed.
     pub(crate) async fn settled(&self, longest: Duration) {
+        self.settled_in(None, longest).await;
+    }
+
+    /// The same of one mount, where there is one.
+    pub(crate) async fn settled_in(&self, scope: Option<&Segment>, longest: Duration) {
         let waiting = async {
             loop {
                 let changed = self.changed.notified();
                 tokio::pin!(changed);
                 changed.as_mut().enable();
-                if self.is_settled() {
+                if self.is_settled_in(scope) {
                     return;
                 }
                 changed.await;

@@ -74,8 +74,10 @@ class Neighbour:
                 time.sleep(0.1)
 
     def stop(self):
-        """Ends the calling."""
-        time.sleep(0.3)
+        """Ends the calling, after enough calls to tell."""
+        end = time.monotonic() + 10
+        while self.calls < 5 and time.monotonic() < end:
+            time.sleep(0.1)
         self._end.set()
         self._thread.join(15)
 

@@ -24,8 +24,8 @@ pub(crate) const SERVER_INFO: &str = concat!(r#"{"name":"banyan","title":"Banyan
 /// One page of a list.
 pub(crate) async fn list(gateway: &Inner, kind: Kind, request: &Request, caller: &Caller) -> Result<Answer, CallError> {
     // Clients that ask but once must not miss what is starting just now.
-    if !gateway.is_settled() {
-        gateway.settled(gateway.startup_wait()).await;
+    if !gateway.is_settled_in(caller.scope.mount.as_ref()) {
+        gateway.settled_in(caller.scope.mount.as_ref(), gateway.startup_wait()).await;
     }
     let tree = gateway.tree.load_full();
     let members = Members::again(&request.params);

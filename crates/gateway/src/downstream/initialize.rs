@@ -36,7 +36,7 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
     if let Message::Request(request) = &message
         && request.method == "initialize"
     {
-        return open(gateway, entered, place, request).await;
+        return open(gateway, entered, place, request);
     }
     let session = match session(gateway, entered, place.headers, place.mount) {
         Ok(session) => session,
@@ -89,14 +89,14 @@ pub(crate) async fn delete(gateway: &Arc<Inner>, entered: &Entered, place: Place
     }
 }
 
-async fn open(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: &Request) -> Response<Payload> {
+fn open(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: &Request) -> Response<Payload> {
     let session = begin(gateway, entered, place.mount, place.style, request, random::token().into());
     let most = gateway.limits().sessions;
     if gateway.hub.open(Arc::clone(&session), most).is_err() {
         let why = format!("there are {most} sessions, which is the limit; end one, or raise limits.sessions");
         return reply::refuse(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), -32009, &why);
     }
-    let result = initialized(gateway, &session).await;
+    let result = initialized(gateway, &session);
     let mut response = reply::rpc(StatusCode::OK, &request.id, &Answer::Result(result));
     if let Ok(id) = HeaderValue::from_str(&session.id) {
         response.headers_mut().insert(HeaderName::from_static("mcp-session-id"), id);
@@ -127,8 +127,7 @@ pub(crate) fn begin(
 }
 
 /// The result of `initialize`.
-pub(crate) async fn initialized(gateway: &Arc<Inner>, session: &Arc<Session>) -> Bytes {
-    gateway.settled(gateway.startup_wait()).await;
+pub(crate) fn initialized(gateway: &Arc<Inner>, session: &Arc<Session>) -> Bytes {
     let tree = gateway.tree.load_full();
     let (capabilities, instructions) = crate::call::capabilities(&tree, &caller(session));
     let instructions = instructions.map(|i| format!(",\"instructions\":{}", json::quote(&i))).unwrap_or_default();

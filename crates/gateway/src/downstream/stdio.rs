@@ -89,7 +89,7 @@ impl Door {
 
     async fn request(self: &Arc<Self>, request: Request) {
         if request.method == "initialize" {
-            return self.initialize(&request).await;
+            return self.initialize(&request);
         }
         let meta = RequestMeta::of(&request.params);
         let cancel = CancellationToken::new();
@@ -158,19 +158,20 @@ impl Door {
         });
     }
 
-    async fn initialize(self: &Arc<Self>, request: &Request) {
+    fn initialize(self: &Arc<Self>, request: &Request) {
         let id = crate::random::token().into();
         let session = initialize::begin(&self.gateway, &Entered::local(), &None, None, request, id);
         session.stand_on(&self.out);
-        if self.gateway.hub.open(Arc::clone(&session), usize::MAX).is_err() {
-            return self.send_error(&request.id, -32009, "there are too many sessions");
-        }
         let old = self.session.lock().unwrap_or_else(PoisonError::into_inner).replace(Arc::clone(&session));
         if let Some(old) = old {
             self.gateway.hub.close(&old.id);
         }
-        let result = initialize::initialized(&self.gateway, &session).await;
+        let result = initialize::initialized(&self.gateway, &session);
         self.send(&request.id, &Answer::Result(result));
+        // Nothing may come before the answer to `initialize`.
+        if self.gateway.hub.open(session, usize::MAX).is_err() {
+            tracing::error!("a session without limit was refused");
+        }
     }
 
     async fn notified(&self, notification: &Notification) {
