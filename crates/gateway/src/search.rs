@@ -2,7 +2,7 @@
 //!
 //! The weight of each word in a tool's name, description and parameters is BM25, by the `bm25` crate, with its English
 //! stems and stop words. Around it stand three things of ours: identifiers are split into words; the words of a query also
-//! stand for others that mean the same (a table, see [`synonyms`]), at a lower weight; and the postings lie flat, because the
+//! stand for others that mean the same (a table, see `synonyms`), at a lower weight; and the postings lie flat, because the
 //! crate's own scorer looks at every word of every match, which takes too long for a hundred thousand tools.
 //!
 //! Meaning is found as far as words carry it: there is no language model here, and what no table knows is not found.
