@@ -366,6 +366,13 @@ impl Inner {
         STARTUP_WAIT.saturating_sub(self.started.elapsed())
     }
 
+    /// Waits a little for a mount in its first start; `false`: it is in none.
+    pub(crate) async fn started(&self, name: &str) -> bool {
+        let Some(mount) = self.find(name).filter(|m| m.state.load().phase == Phase::Starting) else { return false };
+        mount.settle(STARTUP_WAIT).await;
+        true
+    }
+
     /// What a client that calls itself `name` is shown.
     pub(crate) fn scope_of(&self, name: &str) -> ViewKey {
         let config = self.config.load();

@@ -99,7 +99,13 @@ async fn stages(
     record: &mut record::Record,
 ) -> Result<Answer, CallError> {
     let call = Call { method, params: request.params.clone() };
-    let resolved = resolve::resolve(gateway, tree, &back.caller, &request.method, &call)?;
+    let resolved = match resolve::resolve(gateway, tree, &back.caller, &request.method, &call) {
+        // Its server is being started for the first time, and nobody knows its names yet.
+        Err(CallError::Unavailable { mount, .. }) if gateway.started(&mount).await => {
+            resolve::resolve(gateway, &gateway.tree.load_full(), &back.caller, &request.method, &call)?
+        }
+        resolved => resolved?,
+    };
     let permit = authorize::authorize(resolved)?;
     let reservation = reserve::reserve(gateway, permit)?;
     let cleared = gate::gate(reservation)?;

@@ -57,8 +57,8 @@ pub struct Limits {
     /// Longest request body. Default: `16MiB`.
     #[schemars(example = "16MiB")]
     pub request_size: Option<At<String>>,
-    /// Longest answer taken from a server. Default: `256MiB`.
-    #[schemars(example = "256MiB")]
+    /// Longest answer taken from a server. Default: `64MiB`.
+    #[schemars(example = "64MiB")]
     pub response_size: Option<At<String>>,
     /// Calls in flight over all servers. Default: 4096.
     #[schemars(range(min = 1))]

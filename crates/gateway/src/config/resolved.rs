@@ -86,7 +86,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             request_bytes: 16 << 20,
-            response_bytes: 256 << 20,
+            response_bytes: 64 << 20,
             calls: 4096,
             calls_per_mount: 512,
             sessions: 100_000,
