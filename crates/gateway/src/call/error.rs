@@ -107,6 +107,11 @@ impl Told {
 }
 
 impl CallError {
+    /// Whether it says that nobody has what was named.
+    pub(crate) fn is_unknown(&self) -> bool {
+        matches!(self, Self::UnknownPrompt(_) | Self::UnknownResource(_) | Self::UnknownTask(_) | Self::UnknownTool(_))
+    }
+
     /// What a caller of `era` is told.
     pub(crate) fn tell(&self, era: Era) -> Told {
         let text = self.to_string();

@@ -104,6 +104,10 @@ async fn stages(
         Err(CallError::Unavailable { mount, .. }) if gateway.started(&mount).await => {
             resolve::resolve(gateway, &gateway.tree.load_full(), &back.caller, &request.method, &call)?
         }
+        Err(unknown) if unknown.is_unknown() => match grown(gateway, &back.caller).await {
+            Some(tree) => resolve::resolve(gateway, &tree, &back.caller, &request.method, &call)?,
+            None => return Err(unknown),
+        },
         resolved => resolved?,
     };
     let permit = authorize::authorize(resolved)?;
@@ -114,6 +118,16 @@ async fn stages(
     let answer = forward::forward(cleared, back, record.trace()).await?;
     remember::remember(gateway, &owner, &back.caller, &answer);
     Ok(answer)
+}
+
+/// The tree once servers that are just being started are there; `None`: none is.
+async fn grown(gateway: &Arc<Inner>, caller: &Caller) -> Option<Arc<Tree>> {
+    let scope = caller.scope.mount.as_ref();
+    if gateway.is_settled_in(scope) {
+        return None;
+    }
+    gateway.settled_in(scope, gateway.startup_wait()).await;
+    Some(gateway.tree.load_full())
 }
 
 /// A result of our own as the caller's era wants it.

@@ -48,7 +48,13 @@ pub(crate) async fn set_level(gateway: &Arc<Inner>, tree: &Tree, request: &Reque
 
 /// `resources/subscribe`.
 pub(crate) async fn subscribe(gateway: &Arc<Inner>, tree: &Tree, request: &Request, caller: &Caller) -> Result<Answer, CallError> {
-    let (branch, uri) = meant(gateway, tree, request, caller)?;
+    let (branch, uri) = match meant(gateway, tree, request, caller) {
+        Err(unknown) if unknown.is_unknown() => match super::grown(gateway, caller).await {
+            Some(tree) => meant(gateway, &tree, request, caller)?,
+            None => return Err(unknown),
+        },
+        found => found?,
+    };
     if session(caller)?.subscribe(&uri)
         && let Err(e) = branch.mount.subscribe(&uri).await
     {
