@@ -14,7 +14,7 @@ use mcp_proto::json::{self, Members};
 use mcp_proto::projection::style_for;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::Access;
@@ -22,6 +22,7 @@ use crate::call::back::{Back, Sink};
 use crate::call::caller::ViewKey;
 use crate::call::error::CallError;
 use crate::call::remember::{SeenUris, Tasks};
+use crate::call::reserve::Places;
 use crate::config::diff::{Change, diff};
 use crate::config::resolved::{Config, Limits, Transport};
 use crate::config::secret::{Sources, SystemSources};
@@ -50,7 +51,7 @@ pub(crate) struct Inner {
     pub(crate) parked: Parked,
     pub(crate) seen: SeenUris,
     pub(crate) tasks: Tasks,
-    pub(crate) permits: Arc<Semaphore>,
+    pub(crate) places: Arc<Places>,
     pub(crate) metrics: Metrics,
     pub(crate) otlp: Otlp,
     pub(crate) connector: Arc<Connector>,
@@ -132,7 +133,7 @@ impl Gateway {
         let connector = Arc::new(Connector::new());
         let inner = Arc::new(Inner {
             tree: ArcSwap::from_pointee(Tree::new(Arc::clone(&config), Vec::new())),
-            permits: Arc::new(Semaphore::new(config.limits.calls)),
+            places: Arc::default(),
             config: ArcSwap::new(Arc::clone(&config)),
             mounts: ArcSwap::default(),
             hub: Hub::default(),

@@ -36,7 +36,7 @@ impl Tree {
         Self { config, branches, views: RwLock::default() }
     }
 
-    /// What `key` shows; made at its first use.
+    /// What `key` shows; made at its first use. Nothing, where its profile is not there.
     pub(crate) fn view(&self, key: &ViewKey) -> Arc<View> {
         if let Some(view) = self.views.read().unwrap_or_else(PoisonError::into_inner).get(key) {
             return Arc::clone(view);
@@ -58,6 +58,11 @@ impl Tree {
     /// The branch of a mount.
     pub(crate) fn branch(&self, name: &Segment) -> Option<&Branch> {
         self.branches.iter().find(|b| b.mount.config.name == *name)
+    }
+
+    /// Whether `key` names a profile that is not there: what it shows is not known then.
+    pub(crate) fn lacks_profile(&self, key: &ViewKey) -> bool {
+        !key.profile.is_empty() && self.profile(&key.profile).is_none()
     }
 
     /// The profile of that name.

@@ -60,7 +60,7 @@ impl View {
     pub(crate) fn build(tree: &Tree, key: &ViewKey) -> Self {
         let profile = tree.profile(&key.profile).map(|p| &**p);
         let style = if key.dotted { Style::Dotted } else { Style::Safe };
-        let branches: Vec<(usize, &Branch)> = tree.within(key.mount.as_ref()).collect();
+        let branches: Vec<(usize, &Branch)> = if tree.lacks_profile(key) { Vec::new() } else { tree.within(key.mount.as_ref()).collect() };
         let prefixed = key.mount.is_none();
         let tools = names(&branches, profile, style, prefixed, |c| &c.tools);
         let prompts = names(&branches, None, style, prefixed, |c| &c.prompts);

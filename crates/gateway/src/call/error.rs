@@ -2,6 +2,7 @@
 //!
 //! Codes -32000 to -32019 are ours and always come with `data.reason`; -32020 and below belong to MCP (2026-07-28, "Error codes").
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use banyan_model::{Era, Fault, FaultSource};
@@ -46,6 +47,12 @@ pub(crate) enum CallError {
         /// The limit.
         most: usize,
     },
+    /// A reload took away the profile that says what this caller is shown: it is shown nothing rather than everything.
+    #[error(
+        "the profile `{0}`, which said what is shown here, is no longer in the configuration; connect again to be shown what the \
+         configuration gives, or put the profile back"
+    )]
+    ProfileGone(Arc<str>),
     /// A continued call that is not waiting: answered, expired, or never made.
     #[error("`requestState` names no call that waits for input: it may have been answered, or have expired; make the call anew")]
     StateUnknown,
@@ -129,6 +136,10 @@ impl CallError {
                 let data = reason("overloaded", ",\"retry_after_ms\":1000");
                 told(-32009, 503, text.clone(), Some(data), FaultSource::Internal, true)
             }
+            Self::ProfileGone(profile) => {
+                let data = reason("profile_gone", &format!(",\"profile\":{}", quote(profile)));
+                told(-32011, 200, text.clone(), Some(data), FaultSource::Internal, false)
+            }
             Self::StateUnknown => down(-32602, 200, Some(reason("state_unknown", ""))),
             Self::UnknownPrompt(_) => down(-32602, 200, Some(reason("unknown_prompt", ""))),
             Self::UnknownResource(uri) => {
@@ -209,6 +220,7 @@ mod tests {
         let all = [
             CallError::Cancelled,
             CallError::Overloaded { what: "calls", most: 1 },
+            CallError::ProfileGone("p".into()),
             CallError::Unavailable { mount: "m".into(), why: "x".into(), since: SystemTime::now(), next_try: None },
             lost(UpstreamError::Lost("x".into())),
             lost(UpstreamError::SessionLost),

@@ -13,7 +13,7 @@ mod list;
 mod passing;
 mod record;
 pub(crate) mod remember;
-mod reserve;
+pub(crate) mod reserve;
 mod resolve;
 mod search;
 mod subscribe;
@@ -39,6 +39,9 @@ pub(crate) async fn serve(gateway: &Arc<Inner>, request: &Request, back: &Arc<Ba
     let caller = &back.caller;
     let tree = gateway.tree.load_full();
     let empty = || Ok(Answer::Result(Bytes::from_static(b"{}")));
+    if request.method != "ping" && tree.lacks_profile(&caller.scope) {
+        return Err(CallError::ProfileGone(Arc::clone(&caller.scope.profile)));
+    }
     match (request.method.as_str(), caller.era) {
         ("tools/call", _) => tool(gateway, &tree, request, back).await,
         ("prompts/get", _) => call(gateway, &tree, request, Method::PromptGet, back).await,

@@ -2,13 +2,35 @@
 //! Nobody waits for room: there is some or there is none.
 
 use std::sync::Arc;
-
-use tokio::sync::OwnedSemaphorePermit;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::authorize::Permit;
 use super::error::CallError;
 use super::resolve::Resolved;
 use crate::Inner;
+
+/// How many calls are under way. The bound comes with each call, so that a changed one holds at once.
+#[derive(Debug, Default)]
+pub(crate) struct Places(AtomicUsize);
+
+/// One of the places, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Place(Arc<Places>);
+
+impl Places {
+    /// Takes a place, unless `most` are taken.
+    fn take(self: &Arc<Self>, most: usize) -> Option<Place> {
+        let one_more = |taken| (taken < most).then_some(taken + 1);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).ok()?;
+        Some(Place(Arc::clone(self)))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// Proof that there is room for the call.
 #[derive(Debug)]
@@ -20,16 +42,16 @@ pub(crate) struct Reservation {
 /// The room itself.
 #[derive(Debug)]
 pub(crate) struct Room {
-    _whole: OwnedSemaphorePermit,
-    _owner: OwnedSemaphorePermit,
+    _whole: Place,
+    _owner: Place,
 }
 
 /// Takes room for the call, or refuses at once: a queue would only hide the overload.
 pub(crate) fn reserve(gateway: &Inner, permit: Permit) -> Result<Reservation, CallError> {
     let limits = gateway.limits();
-    let whole = Arc::clone(&gateway.permits).try_acquire_owned();
-    let whole = whole.map_err(|_| CallError::Overloaded { what: "the gate is full", most: limits.calls })?;
-    let owner = Arc::clone(&permit.resolved.branch.mount.permits).try_acquire_owned();
-    let owner = owner.map_err(|_| CallError::Overloaded { what: "the server is busy", most: limits.calls_per_mount })?;
+    let full = |what, most| CallError::Overloaded { what, most };
+    let whole = gateway.places.take(limits.calls).ok_or_else(|| full("the gate is full", limits.calls))?;
+    let owner = &permit.resolved.branch.mount.places;
+    let owner = owner.take(limits.calls_per_mount).ok_or_else(|| full("the server is busy", limits.calls_per_mount))?;
     Ok(Reservation { resolved: permit.resolved, room: Room { _whole: whole, _owner: owner } })
 }

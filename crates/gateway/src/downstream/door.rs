@@ -82,7 +82,9 @@ impl Entered {
             (Some(NameStyle::Safe), _) => Style::Safe,
             (None, NameStyle::Safe) => style_for(&name),
         });
-        ViewKey { mount, profile: profile.map_or_else(|| "".into(), |p| Arc::clone(&p.name)), dotted: style == Style::Dotted }
+        // A token's own profile stays named where it is not found, so that its holder is shown nothing rather than everything.
+        let named = self.profile.as_ref().or(profile.map(|p| &p.name));
+        ViewKey { mount, profile: named.cloned().unwrap_or_else(|| "".into()), dotted: style == Style::Dotted }
     }
 }
 

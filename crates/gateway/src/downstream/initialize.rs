@@ -120,7 +120,7 @@ pub(crate) fn begin(
         principal: entered.principal.clone(),
         version: answer_version(&members.str("protocolVersion").unwrap_or_default()),
         capabilities: object("capabilities"),
-        scope: entered.scope(&gateway.config.load(), mount.clone(), &info, style),
+        scope: entered.scope(&gateway.tree.load().config, mount.clone(), &info, style),
         info,
     };
     Session::new(id, opening)

@@ -89,7 +89,7 @@ pub(crate) fn caller(gateway: &Inner, entered: &Entered, mount: &Option<Segment>
         era: Era::Stateless,
         version: STATELESS,
         capabilities: meta.capabilities.clone().unwrap_or(Bytes::from_static(b"{}")),
-        scope: entered.scope(&gateway.config.load(), mount.clone(), &info, style),
+        scope: entered.scope(&gateway.tree.load().config, mount.clone(), &info, style),
         info,
         session: None,
     })

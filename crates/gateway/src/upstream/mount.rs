@@ -14,7 +14,7 @@ use mcp_proto::catalog::Kind;
 use mcp_proto::client::{Identity, Negotiated};
 use mcp_proto::envelope::{self, Notification};
 use mcp_proto::json::{self, Members};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::oauth::OAuthClient;
@@ -24,6 +24,7 @@ use crate::Inner;
 use crate::call::back::Back;
 use crate::call::caller::Caller;
 use crate::call::error::CallError;
+use crate::call::reserve::Places;
 use crate::catalog::Catalog;
 use crate::config::resolved::{self, Sharing};
 use crate::downstream::session::Session;
@@ -74,7 +75,7 @@ pub(crate) struct Mount {
     pub(crate) metrics: Arc<MountMetrics>,
     /// Wakes the supervisor: something is to be fetched or tried.
     pub(crate) wake: Notify,
-    pub(crate) permits: Arc<Semaphore>,
+    pub(crate) places: Arc<Places>,
     pub(crate) restarts: AtomicU64,
     pub(crate) in_flight: AtomicUsize,
     /// The server was seen to ask during a call.
@@ -137,7 +138,6 @@ impl Drop for Lease {
 
 impl Mount {
     pub(crate) fn new(config: Arc<resolved::Mount>, gateway: Arc<Inner>, oauth: Option<Arc<OAuthClient>>) -> Arc<Self> {
-        let permits = gateway.limits().calls_per_mount;
         let metrics = gateway.metrics.mount(config.name.as_str());
         Arc::new(Self {
             config,
@@ -151,7 +151,7 @@ impl Mount {
             gone: CancellationToken::new(),
             metrics,
             wake: Notify::new(),
-            permits: Arc::new(Semaphore::new(permits)),
+            places: Arc::default(),
             restarts: AtomicU64::new(0),
             in_flight: AtomicUsize::new(0),
             asks: AtomicBool::new(false),

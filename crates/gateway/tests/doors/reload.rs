@@ -106,3 +106,65 @@ async fn ax_03_a_change_at_a_server_reaches_whoever_listens_within_a_second() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn changed_bounds_hold_for_the_next_call() {
+    bounded(async {
+        let mounts = format!("{}{}", fixture("a", Era::Stateless), fixture("b", Era::Stateless));
+        let limits = |keys: &str| format!("limits = {{ {keys} }}\n{mounts}");
+        let world = World::start(&limits("calls = 2, calls_per_mount = 2")).await;
+        let client = Client::ready(&world, Era::Initialize).await;
+        let slow = json!({"name": "a__fx_sleep", "arguments": {"ms": 60_000, "steps": 600}, "_meta": {"progressToken": 1}});
+        let mut first = client.begin_as(json!("first"), "tools/call", slow).await;
+        first.next_of("notifications/progress").await;
+        let told = async |mount: &str| {
+            let told = client.tool(&format!("{mount}__fx_echo"), json!({"text": "x"})).await;
+            told["error"]["message"].as_str().map_or_else(|| "served".to_owned(), ToOwned::to_owned)
+        };
+        assert_eq!((told("a").await, told("b").await), ("served".to_owned(), "served".to_owned()));
+
+        for (keys, a, b) in [
+            ("calls = 2, calls_per_mount = 1", "the server is busy: 1 are in flight", "served"),
+            ("calls = 1, calls_per_mount = 9", "the gate is full: 1 are in flight", "the gate is full: 1 are in flight"),
+            ("calls = 9, calls_per_mount = 9", "served", "served"),
+        ] {
+            assert_eq!(world.apply(&limits(keys)).len(), 1);
+            let (at_a, at_b) = (told("a").await, told("b").await);
+            assert!(at_a.starts_with(a) && at_b.starts_with(b), "{keys}: {at_a}; {at_b}");
+        }
+        client.notify("notifications/cancelled", json!({"requestId": "first"})).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_session_whose_profile_is_taken_away_is_shown_nothing() {
+    bounded(async {
+        let mounts = fixture("fx", Era::Stateless);
+        let profile = "[profile.few]\nclients = [\"few*\"]\ninclude = [\"fx.fx_echo\"]\n";
+        let world = World::start(&format!("{profile}{mounts}")).await;
+        let client = Client::new(&world, Era::Initialize).named("few-tools").open().await;
+        assert_eq!(client.tools().await, ["fx__fx_echo"]);
+        assert_eq!(world.apply(&mounts), ["- profile few"]);
+
+        for (method, params) in [
+            ("tools/list", json!({})),
+            ("resources/list", json!({})),
+            ("tools/call", json!({"name": "fx__fx_stats", "arguments": {}})),
+            ("tools/call", json!({"name": "fx__fx_echo", "arguments": {"text": "x"}})),
+            ("resources/read", json!({"uri": "test://static-text"})),
+        ] {
+            let told = client.call(method, params).await;
+            assert_eq!(told["error"]["code"], -32011, "{method}: {told}");
+            assert_eq!(told["error"]["data"], json!({"reason": "profile_gone", "profile": "few"}));
+            assert!(told["error"]["message"].as_str().unwrap().contains("connect again"), "{told}");
+        }
+        assert!(client.call("ping", json!({})).await.get("result").is_some());
+
+        let anew = Client::new(&world, Era::Initialize).named("few-tools").open().await;
+        assert!(anew.tools().await.len() > 1, "who comes anew is shown what the configuration gives");
+        world.apply(&format!("{profile}{mounts}"));
+        assert_eq!(client.tools().await, ["fx__fx_echo"], "put back, it holds again");
+    })
+    .await;
+}
