@@ -174,6 +174,7 @@ impl Driver {
     async fn run(mut self, mut incoming: mpsc::Receiver<Incoming>, close: CancellationToken, probe: Duration) -> String {
         let silence = tokio::time::sleep(probe);
         tokio::pin!(silence);
+        let mut timed = self.pipe.probe();
         let mut waiting: Option<Bytes> = None;
         let outgoing = self.outgoing.clone();
         let why = loop {
@@ -182,6 +183,11 @@ impl Driver {
             }
             if waiting.is_none() {
                 waiting = self.pipe.poll_transmit();
+            }
+            let out = self.pipe.probe();
+            if out.is_some() && out != timed {
+                silence.as_mut().reset(tokio::time::Instant::now() + probe);
+                timed = out;
             }
             tokio::select! {
                 biased;
@@ -311,5 +317,53 @@ impl Driver {
             drop(call.reply.send(Err(UpstreamError::Lost(why.to_owned()))));
         }
         self.asks.values().for_each(CancellationToken::cancel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Weak;
+
+    use bytes::Bytes;
+    use mcp_proto::client::Identity;
+    use mcp_proto::envelope::{self, Message};
+    use mcp_proto::json::Duplicates;
+
+    use super::*;
+    use crate::upstream::Owner;
+
+    const REFUSAL: &[u8] = br#"{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}"#;
+    const DISCOVERED: &[u8] = br#"{"supportedVersions":["2026-07-28"],"capabilities":{}}"#;
+
+    /// Opens a pipe to a server of the stateless era that says nothing to the first probe, and answers a later one after some time.
+    async fn opened(after: Duration) -> Result<Negotiated, OpenError> {
+        let identity = Identity { info: Bytes::from_static(b"{\"name\":\"b\"}"), capabilities: Bytes::from_static(b"{}") };
+        let (to_pipe, incoming) = mpsc::channel(8);
+        let (outgoing, mut from_pipe) = mpsc::channel(8);
+        let (close, ended) = (CancellationToken::new(), CancellationToken::new());
+        let carrier = Carrier { incoming, outgoing, close, ended, probe: Duration::from_millis(300) };
+        tokio::spawn(async move {
+            let _first = from_pipe.recv().await;
+            while let Some(text) = from_pipe.recv().await {
+                let Ok(Message::Request(request)) = Message::parse(&text, Duplicates::RefuseDeep) else { continue };
+                let (wait, answer) = match request.method.as_str() {
+                    "initialize" => (Duration::ZERO, Answer::Error(Bytes::from_static(REFUSAL))),
+                    _ => (after, Answer::Result(Bytes::from_static(DISCOVERED))),
+                };
+                let to_pipe = to_pipe.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(wait).await;
+                    to_pipe.send(Incoming::Message(envelope::response(&request.id, &answer))).await.ok();
+                });
+            }
+        });
+        let inbox = Inbox { mount: Weak::new(), owner: Owner::Shared };
+        open(Pipe::new(None, identity), carrier, inbox).await.map(|(_, negotiated)| negotiated)
+    }
+
+    #[tokio::test]
+    async fn a_second_probe_is_given_its_own_time_and_no_more() {
+        assert_eq!(opened(Duration::from_millis(50)).await.unwrap().version, "2026-07-28");
+        assert!(matches!(opened(Duration::from_secs(60)).await, Err(OpenError::Handshake(HandshakeError::Refused(_)))));
     }
 }

@@ -82,6 +82,7 @@ pub struct Handshake {
     choice: Option<Era>,
     state: State,
     insisted: bool,
+    probes: u32,
 }
 
 /// The JSON-RPC id of the probe; ids of calls start above both.
@@ -92,7 +93,7 @@ pub(crate) const INITIALIZE_ID: u64 = 1;
 impl Handshake {
     /// `choice` settles the era beforehand; `None` probes for the stateless one first.
     pub fn new(choice: Option<Era>, identity: Identity) -> Self {
-        Self { identity, choice, state: State::Over, insisted: false }
+        Self { identity, choice, state: State::Over, insisted: false, probes: 0 }
     }
 
     /// The first step.
@@ -136,13 +137,19 @@ impl Handshake {
         Step::Failed(why)
     }
 
-    /// Whether the probe for the stateless era is under way.
+    /// Which probe for the stateless era is under way, counted from 1. Each may stay unanswered for its own time.
+    pub fn probe(&self) -> Option<u32> {
+        (self.state == State::Discovering && self.choice.is_none()).then_some(self.probes)
+    }
+
+    /// Whether a probe for the stateless era is under way.
     pub fn is_probing(&self) -> bool {
-        self.state == State::Discovering && self.choice.is_none()
+        self.probe().is_some()
     }
 
     fn discover(&mut self) -> Step {
         self.state = State::Discovering;
+        self.probes += 1;
         let params = format!("{{\"_meta\":{}}}", stateless_meta(&self.identity));
         let message = envelope::request(itoa::Buffer::new().format(DISCOVER_ID).as_bytes(), "server/discover", params.as_bytes());
         Step::Send { message, method: "server/discover", version: Some(era::STATELESS) }

@@ -91,7 +91,7 @@ impl Pipe {
         }
     }
 
-    /// The probe was not answered in time.
+    /// The probe that is out was not answered in time.
     pub fn handle_silence(&mut self) {
         if let Some(handshake) = &mut self.handshake {
             let step = handshake.handle_refusal(HandshakeError::Silent);
@@ -146,9 +146,15 @@ impl Pipe {
         self.events.pop_front()
     }
 
-    /// Whether the probe for the stateless era is unanswered: some servers end, or stay silent, on it.
+    /// Which probe for the stateless era is unanswered, counted from 1: some servers end, or stay silent, on it. The time that
+    /// a probe may take begins when its number appears here.
+    pub fn probe(&self) -> Option<u32> {
+        self.handshake.as_ref().and_then(Handshake::probe)
+    }
+
+    /// Whether a probe for the stateless era is unanswered.
     pub fn is_probing(&self) -> bool {
-        self.handshake.as_ref().is_some_and(Handshake::is_probing)
+        self.probe().is_some()
     }
 
     /// Whether the handshake is over.

@@ -44,6 +44,27 @@ fn a_silent_probe_is_followed_by_initialize_and_its_late_refusal_is_ignored() {
 }
 
 #[test]
+fn a_second_probe_has_a_number_of_its_own() {
+    let refusal =
+        |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32022,"message":"no","data":{{"supported":["2026-07-28"]}}}}}}"#);
+    let discovered = line(r#"{"jsonrpc":"2.0","id":0,"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}"#);
+    for silent in [false, true] {
+        let mut pipe = new();
+        assert_eq!(pipe.probe(), Some(1));
+        if silent {
+            pipe.handle_silence();
+            assert_eq!(pipe.probe(), None);
+        }
+        pipe.handle_message(&line(&refusal(u8::from(silent))));
+        assert_eq!(pipe.probe(), Some(2), "silent: {silent}");
+        pipe.handle_message(&discovered);
+        assert_eq!(pipe.probe(), None);
+        let Some(Event::Ready(n)) = pipe.poll_event() else { panic!("silent: {silent}") };
+        assert_eq!(n.era, Era::Stateless);
+    }
+}
+
+#[test]
 fn progress_tokens_of_two_callers_are_kept_apart() {
     let mut pipe = ready();
     let params = line(r#"{"name":"t","_meta":{"progressToken":"mine","x":1}}"#);
