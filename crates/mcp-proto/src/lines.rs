@@ -1,4 +1,5 @@
-//! Cuts a byte stream into lines, as MCP's stdio transport frames its messages. Does not look into them.
+//! Cuts a byte stream into lines, as MCP's stdio transport frames its messages and as event streams are made of them.
+//! Does not look into them.
 
 use bytes::{Buf, Bytes, BytesMut};
 
@@ -18,18 +19,21 @@ pub struct Lines {
     searched: usize,
     skipped: usize,
     limit: usize,
-    keep_empty: bool,
+    /// A carriage return alone ends a line as well, and empty lines come out too.
+    of_events: bool,
+    /// The last line ended with a carriage return, whose line feed may still come.
+    returned: bool,
 }
 
 impl Lines {
     /// Lines may be `limit` bytes long; empty ones are passed over.
     pub fn new(limit: usize) -> Self {
-        Self { buffer: BytesMut::new(), searched: 0, skipped: 0, limit, keep_empty: false }
+        Self { buffer: BytesMut::new(), searched: 0, skipped: 0, limit, of_events: false, returned: false }
     }
 
-    /// The same, but empty lines come out too.
-    pub fn keeping_empty(limit: usize) -> Self {
-        Self { keep_empty: true, ..Self::new(limit) }
+    /// The lines of an event stream: a carriage return alone ends one as well (WHATWG HTML, 9.2.5), and empty ones come out too.
+    pub fn of_events(limit: usize) -> Self {
+        Self { of_events: true, ..Self::new(limit) }
     }
 
     /// How many bytes of the line that is being read were thrown away, because it is longer than allowed.
@@ -55,7 +59,8 @@ impl Lines {
     /// The next line that is complete.
     pub fn poll_line(&mut self) -> Option<Line> {
         loop {
-            let Some(at) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
+            self.pass_line_feed();
+            let Some(at) = self.next_end() else {
                 // A carriage return at the end may be half a line end: it counts when something else follows.
                 let known = self.buffer.strip_suffix(b"\r").unwrap_or(&self.buffer).len();
                 if known > self.limit {
@@ -68,6 +73,7 @@ impl Lines {
             let end = self.searched + at;
             let mut line = self.buffer.split_to(end + 1).freeze();
             self.searched = 0;
+            self.returned = line.last() == Some(&b'\r');
             line.truncate(end);
             if line.last() == Some(&b'\r') {
                 line.truncate(end - 1);
@@ -76,14 +82,30 @@ impl Lines {
             if length > self.limit {
                 return Some(Line::TooLong(length));
             }
-            if self.keep_empty || !line.trim_ascii().is_empty() {
+            if self.of_events || !line.trim_ascii().is_empty() {
                 return Some(Line::Whole(line));
+            }
+        }
+    }
+
+    /// Where the line that begins the buffer ends, counted from what was searched before.
+    fn next_end(&self) -> Option<usize> {
+        let unseen = &self.buffer[self.searched..];
+        if self.of_events { memchr::memchr2(b'\n', b'\r', unseen) } else { memchr::memchr(b'\n', unseen) }
+    }
+
+    fn pass_line_feed(&mut self) {
+        if self.returned && !self.buffer.is_empty() {
+            self.returned = false;
+            if self.buffer.starts_with(b"\n") {
+                self.buffer.advance(1);
             }
         }
     }
 
     /// What stands behind the last line end, when the stream has ended.
     pub fn finish(&mut self) -> Option<Line> {
+        self.pass_line_feed();
         if self.buffer.is_empty() && self.skipped == 0 {
             return None;
         }
@@ -122,6 +144,19 @@ mod tests {
         lines.handle_bytes(b"78\nok\n");
         assert_eq!(lines.poll_line(), Some(Line::TooLong(8)));
         assert_eq!(lines.poll_line(), Some(Line::Whole(Bytes::from_static(b"ok"))));
+    }
+
+    #[test]
+    fn a_line_of_an_event_stream_is_there_as_soon_as_its_carriage_return_is() {
+        let mut lines = Lines::of_events(4);
+        let empty = Some(Line::Whole(Bytes::new()));
+        lines.handle_bytes(b"a\r\r");
+        assert_eq!(lines.poll_line(), Some(Line::Whole(Bytes::from_static(b"a"))));
+        assert_eq!((lines.poll_line(), lines.poll_line()), (empty.clone(), None));
+        lines.handle_bytes(b"\n");
+        assert_eq!(lines.poll_line(), None, "the line feed belongs to the carriage return before it");
+        lines.handle_bytes(b"\n");
+        assert_eq!((lines.poll_line(), lines.poll_line()), (empty, None));
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Decoder {
     /// An event's data may be `limit` bytes long.
     pub fn new(limit: usize) -> Self {
         Self {
-            lines: Lines::keeping_empty(limit.saturating_add(16)),
+            lines: Lines::of_events(limit.saturating_add(16)),
             limit,
             data: Vec::new(),
             size: 0,
@@ -133,17 +133,21 @@ impl Decoder {
     }
 }
 
-/// Writes one event with a single data line. `data` must not hold line ends, as no JSON message on one line does.
+/// Writes one event. `data` comes in as many lines as it has; whoever reads them sees a line feed between two, whatever stood there.
 pub fn encode(id: Option<&str>, data: &[u8], out: &mut Vec<u8>) {
     if let Some(id) = id {
         out.extend_from_slice(b"id: ");
         out.extend_from_slice(id.as_bytes());
         out.push(b'\n');
     }
-    for line in data.split(|b| *b == b'\n') {
+    let mut rest = data;
+    loop {
+        let end = memchr::memchr2(b'\n', b'\r', rest);
         out.extend_from_slice(b"data: ");
-        out.extend_from_slice(line.strip_suffix(b"\r").unwrap_or(line));
+        out.extend_from_slice(&rest[..end.unwrap_or(rest.len())]);
         out.push(b'\n');
+        let Some(end) = end else { break };
+        rest = &rest[end + if rest[end..].starts_with(b"\r\n") { 2 } else { 1 }..];
     }
     out.push(b'\n');
 }
@@ -179,7 +183,7 @@ mod tests {
     #[test]
     fn events_are_the_same_for_every_chunking() {
         let text =
-            b"\xef\xbb\xbf: hello\n\nid: 1\nretry: 200\ndata: \n\nevent: message\r\ndata: {\"a\":1}\r\n\r\ndata:x\ndata: y\nid: 2\n\n\n";
+            b"\xef\xbb\xbf: hello\n\nid: 1\nretry: 200\ndata: \n\nevent: message\r\ndata: {\"a\":1}\r\n\r\ndata:x\rdata: y\nid: 2\r\r\n";
         let expected = decode(text, text.len());
         assert_eq!(expected.len(), 3);
         assert_eq!(expected[0], Event { id: Some("1".into()), retry: Some(200), ..Event::default() });
@@ -204,9 +208,9 @@ mod tests {
     fn what_is_encoded_is_decoded() {
         let mut out = Vec::new();
         encode_priming("s:0", 500, &mut out);
-        encode(Some("s:1"), b"{\"a\":\n1}", &mut out);
+        encode(Some("s:1"), b"{\"a\":\r1\r\n}", &mut out);
         let events = decode(&out, 7);
         assert_eq!(events[0].retry, Some(500));
-        assert_eq!(&events[1].data[..], b"{\"a\":\n1}");
+        assert_eq!(&events[1].data[..], b"{\"a\":\n1\n}");
     }
 }

@@ -50,6 +50,13 @@ fn cut<'a>(mut bytes: &'a [u8], lengths: &'a [usize]) -> impl Iterator<Item = &'
     })
 }
 
+/// What stands between line feeds; nothing stands behind the last one.
+fn between(bytes: &[u8]) -> Vec<&[u8]> {
+    let mut lines: Vec<&[u8]> = bytes.split(|b| *b == b'\n').collect();
+    lines.pop_if(|last| last.is_empty());
+    lines
+}
+
 fn all_lines(reader: &mut Lines, bytes: &[u8], lengths: &[usize]) -> Vec<Line> {
     let mut out = Vec::new();
     for piece in cut(bytes, lengths) {
@@ -80,25 +87,26 @@ proptest! {
     fn lines_are_the_same_for_every_cut(bytes in lines(), lengths in vec(1usize..6, 1..6), limit in 1usize..12) {
         let whole = all_lines(&mut Lines::new(limit), &bytes, &[usize::MAX]);
         prop_assert_eq!(&all_lines(&mut Lines::new(limit), &bytes, &lengths), &whole);
-        let kept = all_lines(&mut Lines::keeping_empty(limit), &bytes, &lengths);
-        prop_assert_eq!(&all_lines(&mut Lines::keeping_empty(limit), &bytes, &[usize::MAX]), &kept);
+        let kept = all_lines(&mut Lines::of_events(limit), &bytes, &lengths);
+        prop_assert_eq!(&all_lines(&mut Lines::of_events(limit), &bytes, &[usize::MAX]), &kept);
         prop_assert!(kept.len() >= whole.len());
     }
 
-    /// A reference that sees the whole text at once.
+    /// References that see the whole text at once.
     #[test]
-    fn lines_are_what_stands_between_line_ends(bytes in lines(), limit in 1usize..12) {
-        let mut expected: Vec<&[u8]> = bytes.split(|b| *b == b'\n').collect();
-        if expected.last().is_some_and(|last| last.is_empty()) {
-            expected.pop();
-        }
-        let expected: Vec<_> = expected.into_iter().map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();
-        let got = all_lines(&mut Lines::keeping_empty(limit), &bytes, &[3]);
-        prop_assert_eq!(got.len(), expected.len());
-        for (got, expected) in got.iter().zip(expected) {
-            match got {
-                Line::Whole(line) => prop_assert!(line == expected && line.len() <= limit),
-                Line::TooLong(length) => prop_assert!(*length == expected.len() && *length > limit),
+    fn lines_are_what_stands_between_line_ends(bytes in lines(), limit in 1usize..12, length in 1usize..9) {
+        let messages: Vec<&[u8]> = between(&bytes).into_iter().map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();
+        let messages = messages.into_iter().filter(|line| !line.trim_ascii().is_empty() || line.len() > limit).collect();
+        let fed = bytes.clone().into_iter().map(|b| if b == b'\r' { b'\n' } else { b });
+        let only_feeds: Vec<u8> = fed.enumerate().filter(|(at, _)| !bytes[..=*at].ends_with(b"\r\n")).map(|(_, b)| b).collect();
+        for (mut reader, expected) in [(Lines::new(limit), messages), (Lines::of_events(limit), between(&only_feeds))] {
+            let got = all_lines(&mut reader, &bytes, &[length]);
+            prop_assert_eq!(got.len(), expected.len());
+            for (got, expected) in got.iter().zip(expected) {
+                match got {
+                    Line::Whole(line) => prop_assert!(line == expected && line.len() <= limit),
+                    Line::TooLong(length) => prop_assert!(*length == expected.len() && *length > limit),
+                }
             }
         }
     }
@@ -109,12 +117,13 @@ proptest! {
     }
 
     #[test]
-    fn an_encoded_event_is_decoded(data in "[^\r]{0,20}", id in proptest::option::of("[a-z0-9:]{1,8}"), length in 1usize..9) {
+    fn an_encoded_event_is_decoded(data in "(\r|\n|.){0,20}", id in proptest::option::of("[a-z0-9:]{1,8}"), length in 1usize..9) {
         let mut bytes = Vec::new();
         encode(id.as_deref(), data.as_bytes(), &mut bytes);
         let (events, error) = all_events(1000, &bytes, &[length]);
         prop_assert_eq!((events.len(), error), (1, None));
-        prop_assert_eq!(&events[0].data, data.as_bytes());
+        let feeds = data.replace("\r\n", "\n").replace('\r', "\n");
+        prop_assert_eq!(&events[0].data, feeds.as_bytes());
         prop_assert_eq!(&events[0].id, &id);
     }
 

@@ -9,9 +9,11 @@ pub(super) fn lines(data: &[u8]) {
     let (limit, length) = (usize::from(*limit), usize::from(*length).max(1));
     let pieces = all_lines(Lines::new(limit), bytes.chunks(length));
     assert_eq!(pieces, all_lines(Lines::new(limit), [bytes]));
-    let kept = all_lines(Lines::keeping_empty(limit), bytes.chunks(length));
-    assert_eq!(kept.len(), bytes.split(|b| *b == b'\n').count() - usize::from(bytes.is_empty() || bytes.ends_with(b"\n")));
-    for line in kept.iter().chain(&pieces) {
+    let of_events = all_lines(Lines::of_events(limit), bytes.chunks(length));
+    assert_eq!(of_events, all_lines(Lines::of_events(limit), [bytes]));
+    let ends = (0..bytes.len()).filter(|at| bytes[*at] == b'\r' || bytes[..=*at].ends_with(b"\n") && !bytes[..=*at].ends_with(b"\r\n"));
+    assert_eq!(of_events.len(), ends.count() + usize::from(!bytes.is_empty() && !bytes.ends_with(b"\n") && !bytes.ends_with(b"\r")));
+    for line in of_events.iter().chain(&pieces) {
         match line {
             Line::TooLong(length) => assert!(*length > limit),
             Line::Whole(line) => assert!(line.len() <= limit && !line.contains(&b'\n')),
