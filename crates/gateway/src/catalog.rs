@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use banyan_model::{Era, Segment};
-use bytes::Bytes;
 use mcp_proto::catalog::{Entry, Kind};
 use mcp_proto::glob::Glob;
-use mcp_proto::header::{ParamHeader, param_headers};
-use mcp_proto::json::Members;
+use mcp_proto::header::{ParamHeader, tool_headers};
 use mcp_proto::projection::local_names;
 
 use crate::config::resolved::Mount;
@@ -68,13 +66,13 @@ pub(crate) fn allowed(name: &str, include: &[String], exclude: &[String]) -> boo
 fn offers(entries: Vec<Entry>, mount: &Mount, notes: &mut Vec<String>, strict: bool) -> Vec<Offer> {
     let mut kept: Vec<(Entry, Arc<str>, Vec<ParamHeader>)> = Vec::with_capacity(entries.len());
     for entry in entries {
-        let headers = match schema_of(&entry.raw).map(|s| param_headers(&s)) {
-            Some(Ok(headers)) => headers,
-            Some(Err(e)) if strict => {
+        let headers = match tool_headers(&entry.raw) {
+            Ok(headers) => headers,
+            Err(e) if strict => {
                 notes.push(format!("tool `{}` is left out: {e}", entry.key));
                 continue;
             }
-            Some(Err(_)) | None => Vec::new(),
+            Err(_) => Vec::new(),
         };
         let name = mount.rename.get(&entry.key).map_or_else(|| Arc::from(entry.key.as_str()), |n| Arc::from(n.as_str()));
         kept.push((entry, name, headers));
@@ -82,10 +80,4 @@ fn offers(entries: Vec<Entry>, mount: &Mount, notes: &mut Vec<String>, strict: b
     let names: Vec<&str> = kept.iter().map(|(_, name, _)| &**name).collect();
     let locals = local_names(&names);
     kept.into_iter().zip(locals).map(|((entry, name, headers), local)| Offer { entry, name, local, headers }).collect()
-}
-
-fn schema_of(tool: &Bytes) -> Option<Bytes> {
-    // Most tools have no such annotation; looking for the word is far cheaper than reading the schema.
-    memchr::memmem::find(tool, b"mcp-header")?;
-    Members::again(tool).get("inputSchema").map(|raw| tool.slice_ref(raw))
 }

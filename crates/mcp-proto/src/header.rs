@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-pub use param::{InvalidAnnotation, ParamHeader, check_params, expected_params, param_headers};
+pub use param::{InvalidAnnotation, ParamHeader, check_params, expected_params, param_headers, tool_headers};
 
 const PREFIX: &str = "=?base64?";
 const SUFFIX: &str = "?=";

@@ -33,12 +33,25 @@ pub struct InvalidAnnotation {
     pub why: &'static str,
 }
 
-/// Finds the annotations in the raw `inputSchema` of a tool.
-pub fn param_headers(input_schema: &[u8]) -> Result<Vec<ParamHeader>, InvalidAnnotation> {
-    let spelled = memchr::memmem::find(input_schema, ANNOTATION.as_bytes()).is_some();
-    if !spelled && memchr::memmem::find(input_schema, b"\\u").is_none() {
+/// Finds the annotations of a raw tool, where it has an `inputSchema`.
+pub fn tool_headers(tool: &[u8]) -> Result<Vec<ParamHeader>, InvalidAnnotation> {
+    if !may_annotate(tool) {
         return Ok(Vec::new());
     }
+    Members::again(tool).get("inputSchema").map_or(Ok(Vec::new()), param_headers)
+}
+
+/// Most tools have no annotation; looking for the word is far cheaper than reading the schema. Only `\u` spells a letter in another way.
+fn may_annotate(raw: &[u8]) -> bool {
+    [ANNOTATION.as_bytes(), b"\\u"].iter().any(|word| memchr::memmem::find(raw, word).is_some())
+}
+
+/// Finds the annotations in the raw `inputSchema` of a tool.
+pub fn param_headers(input_schema: &[u8]) -> Result<Vec<ParamHeader>, InvalidAnnotation> {
+    if !may_annotate(input_schema) {
+        return Ok(Vec::new());
+    }
+    let spelled = memchr::memmem::find(input_schema, ANNOTATION.as_bytes()).is_some();
     let mut search = Search::default();
     if input_schema.len() > MAX_SCHEMA {
         return if spelled { search.refuse("the schema is larger than 1 MiB") } else { Ok(Vec::new()) };
@@ -261,6 +274,11 @@ mod tests {
     fn an_annotation_spelled_with_escapes_counts() {
         let schema = br#"{"properties":{"a":{"type":"string","x-mcp-h\u0065ader":"A"}}}"#;
         assert_eq!(param_headers(schema).map(|found| found.len()), Ok(1));
+        let tool = |name: &str| format!(r#"{{"name":"t","inputSchema":{{"properties":{{"a":{{"type":"string","{name}":"A"}}}}}}}}"#);
+        for name in ["x-mcp-header", r"x\u002dmcp-header", r"x-mcp\u002dheader", r"\u0078-\u006Dcp-header"] {
+            assert_eq!(tool_headers(tool(name).as_bytes()).map(|found| found.len()), Ok(1), "{name}");
+        }
+        assert_eq!(tool_headers(br#"{"name":"x-mcp-header"}"#), Ok(vec![]));
     }
 
     /// The invalid tools of the conformance suite's `http-invalid-tool-headers`, and the reachability rule.
