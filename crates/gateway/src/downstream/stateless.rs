@@ -218,6 +218,8 @@ fn check_headers(headers: &HeaderMap, request: &Request, meta: &RequestMeta) -> 
     let key = match request.method.as_str() {
         "tools/call" | "prompts/get" => "name",
         "resources/read" => "uri",
+        // Tasks extension, "Routing Headers".
+        "tasks/cancel" | "tasks/get" | "tasks/update" => "taskId",
         _ => return Ok(()),
     };
     let Some(name) = Members::again(&request.params).str(key).map(|n| n.into_owned()) else { return Ok(()) };

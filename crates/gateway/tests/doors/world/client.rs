@@ -121,7 +121,7 @@ impl Client {
                 meta.as_object_mut().unwrap().entry(key).or_insert(value);
             }
             headers.push(("mcp-method", method.to_owned()));
-            let name = params.get("name").or_else(|| params.get("uri")).and_then(Value::as_str);
+            let name = ["name", "uri", "taskId"].iter().find_map(|key| params.get(*key)?.as_str());
             headers.extend(name.map(|n| ("mcp-name", n.to_owned())));
         }
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
@@ -171,6 +171,16 @@ impl Client {
     pub(crate) async fn notify(&self, method: &str, params: Value) {
         let reply = self.post(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string(), &[]).await;
         assert_eq!(reply.status, 202);
+    }
+
+    /// Sends a stateless request under another `Mcp-Name` than its own, or under none.
+    pub(crate) async fn misnamed(&self, method: &str, mut params: Value, name: Option<&str>) -> Reply {
+        let key = |key: &str| format!("io.modelcontextprotocol/{key}");
+        params["_meta"] = json!({key("protocolVersion"): STATELESS, key("clientCapabilities"): self.capabilities});
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let mut headers = vec![("mcp-method", method.to_owned())];
+        headers.extend(name.map(|n| ("mcp-name", n.to_owned())));
+        self.post(&message.to_string(), &headers).await
     }
 
     /// Opens the stream of the session, or takes one up behind an event.
