@@ -69,7 +69,7 @@ class Shim:
             out["host"] = self.host
         if out.get("origin", "").endswith(mine):
             out["origin"] = "http://" + self.host
-        if "mcp-name" in out and out.get("mcp-method", "").strip() != "resources/read":
+        if "mcp-name" in out and not out.get("mcp-method", "").strip().startswith(("resources/", "tasks/")):
             out["mcp-name"] = self._prefixed(out["mcp-name"].strip())
         return out
 
