@@ -5,6 +5,7 @@
 
 mod budgets;
 mod conformance;
+mod dependencies;
 mod documents;
 mod layers;
 mod licences;
