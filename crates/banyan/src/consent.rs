@@ -1,6 +1,6 @@
 //! Asks once before anything is started that somebody configured for another program. Starts nothing.
 
-use gateway::config::secret::{Secret, SecretStore};
+use gateway::config::secret::{Secret, SecretStore, StoreError};
 use gateway::import::{Found, Question};
 
 use crate::failure::Failure;
@@ -25,7 +25,7 @@ pub(crate) fn obtain(found: &mut Found, yes: bool, output: &Output) -> Result<()
             return Err(Failure::Refused("nothing is started\n  `banyan import --write` makes a configuration to choose from".to_owned()));
         }
     }
-    answer_questions(found, output)
+    answer_questions(found, Kept::WhileItRuns, output)
 }
 
 /// The servers and what is to be known about their files, on standard error.
@@ -36,8 +36,17 @@ pub(crate) fn show(found: &Found, output: &Output) {
     }
 }
 
+/// For how long an answer that is secret has to be kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// In the keyring, or not at all.
+    ForGood,
+    /// In the keyring; where there is none, in memory.
+    WhileItRuns,
+}
+
 /// Asks what clients ask for when they start these servers. Where nobody is there, says how to answer.
-pub(crate) fn answer_questions(found: &mut Found, output: &Output) -> Result<(), Failure> {
+pub(crate) fn answer_questions(found: &mut Found, kept: Kept, output: &Output) -> Result<(), Failure> {
     for question in found.questions.clone() {
         if !terminal::somebody_is_there() {
             let prompt = printable(&question.prompt);
@@ -48,19 +57,26 @@ pub(crate) fn answer_questions(found: &mut Found, output: &Output) -> Result<(),
             ));
             continue;
         }
-        ask(found, &question)?;
+        ask(found, &question, kept, output)?;
     }
     Ok(())
 }
 
-fn ask(found: &mut Found, question: &Question) -> Result<(), Failure> {
+fn ask(found: &mut Found, question: &Question, kept: Kept, output: &Output) -> Result<(), Failure> {
     let choices = if question.choices.is_empty() { String::new() } else { format!(" ({})", question.choices.join(", ")) };
     let default = question.default.as_deref().map(|d| format!(" [{d}]")).unwrap_or_default();
     let prompt = printable(&format!("{}{choices}{default}: ", question.prompt));
     if question.hidden {
         let value = terminal::hidden_line(&prompt)?;
-        let store = SecretStore::in_dir(&places::state_dir()?);
-        return Ok(store.set(&question.name, &Secret::new(value)).map(drop)?);
+        let stored = SecretStore::in_dir(&places::state_dir()?).set(&question.name, &Secret::new(value.as_str()));
+        return match stored {
+            Err(StoreError::Keyring(why)) if kept == Kept::WhileItRuns => {
+                output.remark(&format!("{} {why}; the answer is kept in memory only", output.paint_remark(Look::Warn, "note:")));
+                found.answer(&question.name, &value);
+                Ok(())
+            }
+            stored => Ok(stored.map(drop)?),
+        };
     }
     let typed = terminal::line(&prompt)?;
     let answer = if typed.is_empty() { question.default.clone().unwrap_or_default() } else { typed };

@@ -8,6 +8,7 @@ use gateway::import::{self, Found, Note};
 use serde::Serialize;
 
 use crate::arguments::Place;
+use crate::consent::Kept;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::plan::{self, Wish};
@@ -76,7 +77,7 @@ impl Import {
         if !output.wants_json() {
             consent::show(found, output);
         }
-        consent::answer_questions(found, output)?;
+        consent::answer_questions(found, Kept::ForGood, output)?;
         self.keep_secrets(found, output)?;
         let failed = |e: std::io::Error| Failure::Failed(format!("{} can't be written: {e}", path.display()));
         if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {

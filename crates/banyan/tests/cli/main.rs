@@ -10,4 +10,5 @@ mod home;
 mod offline;
 mod serving;
 mod shapes;
+mod terminal;
 mod token;
