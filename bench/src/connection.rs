@@ -7,14 +7,24 @@ use std::net::SocketAddr;
 use anyhow::{Context, bail};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 
-/// A response: its status, one header that a client needs, and the size of the body.
+/// A response: its status, one header that a client needs, and what its body holds.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) session: Option<String>,
     pub(crate) size: usize,
-    /// Whether the body is a JSON-RPC result.
-    pub(crate) result: bool,
+    pub(crate) content: Content,
+    /// When its first byte was there.
+    pub(crate) first_byte: Instant,
+}
+
+/// What the body of a response holds.
+pub(crate) enum Content {
+    /// A JSON-RPC result, after so many notifications of progress.
+    Result { progress: usize },
+    /// Anything else: the beginning of it.
+    Other(String),
 }
 
 pub(crate) struct Connection {
@@ -28,6 +38,8 @@ struct Head {
     status: u16,
     session: Option<String>,
     length: Option<usize>,
+    /// Whether the body is a stream of events.
+    events: bool,
     /// Bytes of the head itself.
     end: usize,
 }
@@ -36,12 +48,14 @@ impl Connection {
     pub(crate) async fn open(to: SocketAddr) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(to).await.with_context(|| format!("connecting to {to}"))?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, buffer: vec![0; 64 << 10], filled: 0 })
+        Ok(Self { stream, buffer: vec![0; 16 << 10], filled: 0 })
     }
 
     /// Sends a request that is already in its wire form and reads the whole response.
     pub(crate) async fn exchange(&mut self, request: &[u8]) -> anyhow::Result<Answer> {
         self.stream.write_all(request).await?;
+        self.fill().await?;
+        let first_byte = Instant::now();
         let head = self.head().await?;
         let total = match head.length {
             Some(length) => head.end + length,
@@ -51,12 +65,8 @@ impl Connection {
             self.fill().await?;
         }
         let body = &self.buffer[head.end..total];
-        let answer = Answer {
-            status: head.status,
-            session: head.session,
-            size: body.len(),
-            result: memchr::memmem::find(body, b"\"result\"").is_some(),
-        };
+        let answer =
+            Answer { status: head.status, session: head.session, size: body.len(), content: content(body, head.events), first_byte };
         self.buffer.copy_within(total..self.filled, 0);
         self.filled -= total;
         Ok(answer)
@@ -77,7 +87,7 @@ impl Connection {
         }
     }
 
-    /// Where a chunked body ends; an empty body without any length ends where it starts.
+    /// Where a chunked body ends.
     async fn chunked_end(&mut self, start: usize) -> anyhow::Result<usize> {
         loop {
             if self.filled >= start + 5 && self.buffer[..self.filled].ends_with(b"0\r\n\r\n") {
@@ -99,16 +109,26 @@ impl Connection {
     }
 }
 
+fn content(body: &[u8], events: bool) -> Content {
+    if memchr::memmem::find(body, b"\"result\"").is_none() {
+        return Content::Other(String::from_utf8_lossy(&body[..body.len().min(300)]).into_owned());
+    }
+    let progress = if events { memchr::memmem::find_iter(body, b"notifications/progress").count() } else { 0 };
+    Content::Result { progress }
+}
+
 fn parse_head(head: &[u8]) -> anyhow::Result<Head> {
     let text = std::str::from_utf8(head)?;
     let mut lines = text.split("\r\n");
     let status = lines.next().and_then(|line| line.split(' ').nth(1)).context("no status line")?.parse()?;
-    let mut found = Head { status, session: None, length: None, end: head.len() };
+    let mut found = Head { status, session: None, length: None, events: false, end: head.len() };
     for (name, value) in lines.filter_map(|line| line.split_once(':')) {
         if name.eq_ignore_ascii_case("content-length") {
             found.length = Some(value.trim().parse()?);
         } else if name.eq_ignore_ascii_case("mcp-session-id") {
             found.session = Some(value.trim().to_owned());
+        } else if name.eq_ignore_ascii_case("content-type") {
+            found.events = value.trim().starts_with("text/event-stream");
         }
     }
     if matches!(status, 202 | 204) && found.length.is_none() {

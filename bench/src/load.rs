@@ -3,141 +3,139 @@
 //! Closed loop: each connection sends its next call when the last one is answered. Open loop: calls are due at fixed times,
 //! and a late one counts from when it was due. Does not retry; an error counts and ends its connection's work.
 
-use std::cell::RefCell;
-use std::net::SocketAddr;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use anyhow::ensure;
+use tokio::task::LocalSet;
 use tokio::time::Instant;
 
-use crate::connection::Connection;
-use crate::message::{Era, Target, Template};
+use crate::caller::{Ask, Caller, Ended};
+use crate::processor::Used;
 use crate::report::{Outcome, line};
-use crate::sessions;
 
 #[derive(clap::Args)]
 pub(crate) struct Plan {
-    /// Where to connect
-    #[arg(long)]
-    address: SocketAddr,
-    /// The endpoint
-    #[arg(long, default_value = "/mcp")]
-    path: String,
-    /// Which era to speak
-    #[arg(long, value_enum)]
-    era: Era,
-    /// Names to call in turn; none: `tools/list`
-    #[arg(long, value_delimiter = ',')]
-    tools: Vec<String>,
+    #[command(flatten)]
+    ask: Ask,
     /// How many connections
     #[arg(long)]
     connections: usize,
     /// How long to measure
+    #[arg(long, required_unless_present = "calls")]
+    seconds: Option<f64>,
+    /// How many calls to send
     #[arg(long)]
-    seconds: f64,
+    calls: Option<u64>,
     /// Calls a second in an open loop; none: a closed loop
     #[arg(long)]
     rate: Option<f64>,
+    /// Do not call once on each connection before measuring
+    #[arg(long)]
+    cold: bool,
+    /// Processes whose processor time is counted
+    #[arg(long, value_delimiter = ',')]
+    watch: Vec<u32>,
 }
 
-/// When the next call of an open loop is due.
-struct Schedule {
-    next: Instant,
-    gap: Duration,
+/// When calls are made, shared by all connections.
+pub(crate) struct Pace {
+    end: Instant,
+    /// How many calls are left.
+    left: Cell<u64>,
+    /// Of an open loop: when the next call is due, and how long after it the one behind it.
+    due: Option<RefCell<(Instant, Duration)>>,
 }
 
-impl Schedule {
-    fn take(&mut self) -> Instant {
-        let due = self.next;
-        self.next += self.gap;
-        due
-    }
-}
-
-struct Worker {
-    connection: Connection,
-    requests: Vec<Template>,
-    number: u64,
-}
-
-impl Worker {
-    async fn new(plan: &Plan, number: u64) -> anyhow::Result<Self> {
-        let target = Target { host: format!("localhost:{}", plan.address.port()), path: plan.path.clone(), era: plan.era };
-        let mut connection = Connection::open(plan.address).await?;
-        let session = match plan.era {
-            Era::Legacy => sessions::hello(&mut connection, &target).await?,
-            Era::Modern => None,
-        };
-        let session = session.as_deref();
-        let requests = match plan.tools.as_slice() {
-            [] => vec![Template::new(&target, session, None)],
-            tools => tools.iter().map(|name| Template::new(&target, session, Some(name))).collect(),
-        };
-        let mut worker = Self { connection, requests, number: number * 10_000_000 };
-        worker.call().await?;
-        Ok(worker)
+impl Pace {
+    /// Calls until `seconds` are over, `rate` a second or as fast as they are answered.
+    pub(crate) fn lasting(seconds: f64, rate: Option<f64>) -> Rc<Self> {
+        Self::new(Some(seconds), None, rate)
     }
 
-    async fn call(&mut self) -> anyhow::Result<usize> {
-        let turn = usize::try_from(self.number)? % self.requests.len();
-        let answer = self.connection.exchange(self.requests[turn].numbered(self.number)).await?;
-        self.number += 1;
-        ensure!(answer.status == 200 && answer.result, "HTTP {} without a result, {} bytes", answer.status, answer.size);
-        Ok(answer.size)
+    fn new(seconds: Option<f64>, calls: Option<u64>, rate: Option<f64>) -> Rc<Self> {
+        const AN_HOUR: f64 = 3600.0;
+        let now = Instant::now();
+        let due = rate.map(|rate| RefCell::new((now, Duration::from_secs_f64(1.0 / rate))));
+        Rc::new(Self { end: now + Duration::from_secs_f64(seconds.unwrap_or(AN_HOUR)), left: Cell::new(calls.unwrap_or(u64::MAX)), due })
     }
-}
 
-pub(crate) async fn run(plan: Plan) -> anyhow::Result<()> {
-    let mut workers = Vec::new();
-    for number in 0..plan.connections {
-        workers.push(Worker::new(&plan, number as u64).await?);
-    }
-    let began = Instant::now();
-    let end = began + Duration::from_secs_f64(plan.seconds);
-    let schedule = plan.rate.map(|rate| Rc::new(RefCell::new(Schedule { next: began, gap: Duration::from_secs_f64(1.0 / rate) })));
-    let tasks = tokio::task::LocalSet::new();
-    let handles: Vec<_> = workers.into_iter().map(|w| tasks.spawn_local(work(w, end, schedule.clone()))).collect();
-    let outcomes = tasks
-        .run_until(async {
-            let mut all = Outcome::default();
-            for handle in handles {
-                all.merge(handle.await?);
-            }
-            anyhow::Ok(all)
-        })
-        .await?;
-    line(&outcomes.json(began.elapsed()));
-    Ok(())
-}
-
-async fn work(mut worker: Worker, end: Instant, schedule: Option<Rc<RefCell<Schedule>>>) -> Outcome {
-    let mut outcome = Outcome::default();
-    loop {
-        let began = match &schedule {
-            Some(schedule) => wait(schedule).await,
+    /// Waits until the next call may be made and gives the time it counts from: when it was due, if this connection was busy then;
+    /// else now, because the timer's own millisecond is not the target's. `None`: no more calls.
+    async fn next(&self) -> Option<Instant> {
+        self.left.set(self.left.get().checked_sub(1)?);
+        let began = match &self.due {
+            Some(due) => wait(due).await,
             None => Instant::now(),
         };
-        if began >= end {
-            return outcome;
-        }
-        match worker.call().await {
-            Ok(size) => outcome.answered(began.elapsed(), size),
-            Err(error) => {
-                outcome.failed(&error);
-                return outcome;
-            }
-        }
+        (began < self.end).then_some(began)
     }
 }
 
-/// Waits until the next call is due and gives the time it counts from: when it was due, if this connection was busy then;
-/// else now, because the timer's own millisecond is not the target's.
-async fn wait(schedule: &RefCell<Schedule>) -> Instant {
-    let due = schedule.borrow_mut().take();
+async fn wait(schedule: &RefCell<(Instant, Duration)>) -> Instant {
+    let (due, gap) = *schedule.borrow();
+    schedule.borrow_mut().0 = due + gap;
     if due <= Instant::now() {
         return due;
     }
     tokio::time::sleep_until(due).await;
     Instant::now()
+}
+
+pub(crate) async fn run(plan: Plan) -> anyhow::Result<()> {
+    let mut callers = connect(&plan.ask, plan.connections, !plan.cold).await?;
+    let before = Used::by(&plan.watch)?;
+    let began = Instant::now();
+    let pace = Pace::new(plan.seconds, plan.calls, plan.rate);
+    let outcome = LocalSet::new().run_until(all(&mut callers, &pace)).await?;
+    let took = began.elapsed();
+    let (user, system) = Used::by(&plan.watch)?.each(before, outcome.calls());
+    let mut said = outcome.json(took);
+    said["user_us"] = user.into();
+    said["system_us"] = system.into();
+    for caller in &mut callers {
+        caller.end_sessions().await?;
+    }
+    line(&said.to_string());
+    Ok(())
+}
+
+/// Opens connections; `warm`: calls once on each.
+pub(crate) async fn connect(ask: &Ask, connections: usize, warm: bool) -> anyhow::Result<Vec<Caller>> {
+    let mut callers = Vec::new();
+    for number in 0..connections {
+        let mut caller = Caller::new(ask, number as u64).await?;
+        if warm {
+            caller.call().await?;
+        }
+        callers.push(caller);
+    }
+    Ok(callers)
+}
+
+/// Lets every caller work until the pace says that it is over; has to run in a `LocalSet`.
+pub(crate) async fn all(callers: &mut Vec<Caller>, pace: &Rc<Pace>) -> anyhow::Result<Outcome> {
+    let working: Vec<_> = callers.drain(..).map(|caller| tokio::task::spawn_local(work(caller, Rc::clone(pace)))).collect();
+    let mut total = Outcome::default();
+    for handle in working {
+        let (caller, outcome) = handle.await?;
+        callers.push(caller);
+        total.merge(outcome);
+    }
+    Ok(total)
+}
+
+async fn work(mut caller: Caller, pace: Rc<Pace>) -> (Caller, Outcome) {
+    let mut outcome = Outcome::default();
+    while let Some(began) = pace.next().await {
+        match caller.call().await {
+            Ok(Ended::Answered { size, first_byte }) => outcome.answered(began.elapsed(), first_byte - began, size),
+            Ok(Ended::Shed(text)) => outcome.shed(text),
+            Err(error) => {
+                outcome.failed(&error);
+                break;
+            }
+        }
+    }
+    (caller, outcome)
 }

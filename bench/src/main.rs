@@ -1,11 +1,16 @@
 //! Tools of `bench/run`: an MCP upstream that costs next to nothing, and a load generator that keeps every latency.
 //!
-//! Single-threaded on purpose, so that `taskset` decides which core does what. Does not start servers, measure CPU time or
-//! compare targets: `bench/run` does.
+//! Single-threaded on purpose, so that `taskset` decides which core does what. Does not start gateways or compare targets:
+//! `bench/run` does.
 
+mod answers;
+mod caller;
 mod connection;
 mod load;
 mod message;
+mod overload;
+mod pipe;
+mod processor;
 mod report;
 mod sessions;
 mod upstream;
@@ -28,12 +33,29 @@ enum Command {
         /// Where to listen
         #[arg(long)]
         listen: SocketAddr,
-        /// How many tools `tools/list` has
-        #[arg(long, default_value_t = 3)]
+        /// How many tools `tools/list` has, if more than the few that there are
+        #[arg(long, default_value_t = 0)]
         tools: usize,
+    },
+    /// Serve the same on standard input and output
+    UpstreamStdio {
+        /// How many tools `tools/list` has, if more than the few that there are
+        #[arg(long, default_value_t = 0)]
+        tools: usize,
+    },
+    /// Pass each request's body to a process as a line, and the process's next line back
+    Pipe {
+        /// Where to listen
+        #[arg(long)]
+        listen: SocketAddr,
+        /// The process
+        #[arg(last = true, required = true)]
+        command: Vec<String>,
     },
     /// Send calls and print one line of JSON
     Load(load::Plan),
+    /// Send more calls than can be answered, watch what comes after, and print one line of JSON
+    Overload(overload::Plan),
     /// Open sessions, print `ready` and keep them until standard input ends
     Sessions(sessions::Plan),
 }
@@ -43,7 +65,10 @@ fn main() -> anyhow::Result<()> {
     runtime.block_on(async {
         match Arguments::parse().command {
             Command::Upstream { listen, tools } => upstream::serve(listen, tools).await,
+            Command::UpstreamStdio { tools } => pipe::upstream(tools).await,
+            Command::Pipe { listen, command } => pipe::serve(listen, &command).await,
             Command::Load(plan) => load::run(plan).await,
+            Command::Overload(plan) => overload::run(plan).await,
             Command::Sessions(plan) => sessions::run(plan).await,
         }
     })

@@ -17,32 +17,51 @@ const FIRST_ID: u64 = 1_000_000_000;
 /// A request whose id can be replaced in place.
 pub(crate) struct Template {
     bytes: Vec<u8>,
-    id_at: usize,
+    /// Where the id stands: in front, and where one was asked for, in the progress token.
+    ids_at: Vec<usize>,
+}
+
+/// What a `tools/call` holds besides its name.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Load {
+    /// Bytes of text among the arguments.
+    pub(crate) argument_bytes: usize,
+    /// Whether progress is asked for.
+    pub(crate) progress: bool,
 }
 
 impl Template {
-    /// A `tools/call` of `name`, or `tools/list` where there is no name.
-    pub(crate) fn new(target: &Target, session: Option<&str>, name: Option<&str>) -> Self {
-        let method = if name.is_some() { "tools/call" } else { "tools/list" };
-        let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"}}"#;
-        let meta = if target.era == Era::Modern { meta } else { "" };
-        let comma = if meta.is_empty() || name.is_none() { "" } else { "," };
-        let call = name.map(|n| format!(r#""name":"{n}","arguments":{{"path":"/tmp","depth":3}}"#)).unwrap_or_default();
-        let body = format!(r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"{method}","params":{{{call}{comma}{meta}}}}}"#);
-        let mirrored = match (target.era, name) {
-            (Era::Legacy, _) => String::new(),
-            (Era::Modern, Some(name)) => format!("mcp-method: {method}\r\nmcp-name: {name}\r\n"),
-            (Era::Modern, None) => format!("mcp-method: {method}\r\n"),
+    /// A `tools/call` of `name`.
+    pub(crate) fn call(target: &Target, session: Option<&str>, name: &str, load: Load) -> Self {
+        let text = if load.argument_bytes == 0 { String::new() } else { format!(r#","text":"{}""#, "x".repeat(load.argument_bytes)) };
+        let arguments = format!(r#""name":"{name}","arguments":{{"path":"/tmp","depth":3{text}}}"#);
+        let token = load.progress.then(|| format!(r#""progressToken":{FIRST_ID}"#));
+        Self::new(target, session, "tools/call", [Some(arguments), target.meta(token)], &format!("mcp-name: {name}\r\n"))
+    }
+
+    /// A `tools/list`.
+    pub(crate) fn list(target: &Target, session: Option<&str>) -> Self {
+        Self::new(target, session, "tools/list", [None, target.meta(None)], "")
+    }
+
+    fn new(target: &Target, session: Option<&str>, method: &str, params: [Option<String>; 2], mirrored: &str) -> Self {
+        let params = params.into_iter().flatten().collect::<Vec<_>>().join(",");
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"{method}","params":{{{params}}}}}"#);
+        let mirrored = match target.era {
+            Era::Legacy => String::new(),
+            Era::Modern => format!("mcp-method: {method}\r\n{mirrored}"),
         };
         let bytes = target.request(session, &mirrored, &body);
-        let id_at = memchr::memmem::find(&bytes, FIRST_ID.to_string().as_bytes()).unwrap_or_default();
-        Self { bytes, id_at }
+        let ids_at = memchr::memmem::find_iter(&bytes, FIRST_ID.to_string().as_bytes()).collect();
+        Self { bytes, ids_at }
     }
 
     /// The request with the `n`th id.
     pub(crate) fn numbered(&mut self, n: u64) -> &[u8] {
         let digits = (FIRST_ID + n % FIRST_ID).to_string();
-        self.bytes[self.id_at..self.id_at + digits.len()].copy_from_slice(digits.as_bytes());
+        for at in &self.ids_at {
+            self.bytes[*at..*at + digits.len()].copy_from_slice(digits.as_bytes());
+        }
         &self.bytes
     }
 }
@@ -57,7 +76,7 @@ pub(crate) struct Target {
 
 impl Target {
     /// A POST with the headers that the era wants.
-    pub(crate) fn request(&self, session: Option<&str>, more: &str, body: &str) -> Vec<u8> {
+    fn request(&self, session: Option<&str>, more: &str, body: &str) -> Vec<u8> {
         let version = if self.era == Era::Modern { "2026-07-28" } else { "2025-11-25" };
         let session = session.map(|s| format!("mcp-session-id: {s}\r\n")).unwrap_or_default();
         let (path, host, length) = (&self.path, &self.host, body.len());
@@ -68,12 +87,30 @@ impl Target {
         .into_bytes()
     }
 
+    /// `_meta`, if the era or a progress token wants one.
+    fn meta(&self, token: Option<String>) -> Option<String> {
+        let own = (self.era == Era::Modern).then(|| {
+            let key = "io.modelcontextprotocol";
+            format!(r#""{key}/protocolVersion":"2026-07-28","{key}/clientCapabilities":{{}},"{key}/clientInfo":{{"name":"bench","version":"1"}}"#)
+        });
+        let members: Vec<String> = own.into_iter().chain(token).collect();
+        (!members.is_empty()).then(|| format!(r#""_meta":{{{}}}"#, members.join(",")))
+    }
+
     /// The session's GET stream.
     pub(crate) fn stream(&self, session: Option<&str>) -> Vec<u8> {
+        self.bare("GET", "accept: text/event-stream\r\n", session)
+    }
+
+    /// Ends the session.
+    pub(crate) fn goodbye(&self, session: &str) -> Vec<u8> {
+        self.bare("DELETE", "", Some(session))
+    }
+
+    fn bare(&self, method: &str, more: &str, session: Option<&str>) -> Vec<u8> {
         let session = session.map(|s| format!("mcp-session-id: {s}\r\n")).unwrap_or_default();
         let (path, host) = (&self.path, &self.host);
-        format!("GET {path} HTTP/1.1\r\nhost: {host}\r\naccept: text/event-stream\r\nmcp-protocol-version: 2025-11-25\r\n{session}\r\n")
-            .into_bytes()
+        format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\n{more}mcp-protocol-version: 2025-11-25\r\n{session}\r\n").into_bytes()
     }
 
     /// `initialize`.

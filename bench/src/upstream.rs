@@ -1,142 +1,122 @@
 //! An MCP server over HTTP/1.1 whose answers lie ready: the cheapest upstream a gateway can have.
 //!
-//! Both eras, JSON answers only. Knows no sessions, streams or errors beyond an unknown method.
+//! Any path is its endpoint, so that one process stands for many servers. JSON, or a stream where the tool wants one.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+use http_body_util::{BodyExt, Either, Full};
+use hyper::body::{Body, Frame, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use tokio::net::TcpListener;
+use tokio::time::Sleep;
 
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    method: &'a str,
-    #[serde(borrow)]
-    params: Option<Params<'a>>,
-}
+use crate::answers::{Answers, Said};
 
-#[derive(Deserialize)]
-struct Params<'a> {
-    name: Option<&'a str>,
-    #[serde(rename = "protocolVersion")]
-    version: Option<&'a str>,
-}
+/// Between the events of a slow stream.
+const SLOWLY: Duration = Duration::from_millis(200);
 
-struct Results {
-    discover: String,
-    tools: String,
-    small: String,
-    medium: String,
-    large: String,
-}
-
-impl Results {
-    fn new(tools: usize) -> Self {
-        Self { discover: discover(), tools: list(tools), small: text(2), medium: text(4 << 10), large: text(64 << 10) }
-    }
-
-    fn of(&self, message: &Message<'_>) -> Option<String> {
-        let params = message.params.as_ref();
-        Some(match message.method {
-            "initialize" => initialize(params.and_then(|p| p.version).unwrap_or("2025-11-25")),
-            "ping" => "{}".to_owned(),
-            "server/discover" => self.discover.clone(),
-            "tools/call" => match params.and_then(|p| p.name) {
-                Some("medium") => self.medium.clone(),
-                Some("large") => self.large.clone(),
-                _ => self.small.clone(),
-            },
-            "tools/list" => self.tools.clone(),
-            _ => return None,
-        })
-    }
-}
-
-fn discover() -> String {
-    r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":3600000,"cacheScope":"public"}"#
-        .to_owned()
-}
-
-fn initialize(version: &str) -> String {
-    format!(r#"{{"protocolVersion":"{version}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"bench","version":"1"}}}}"#)
-}
-
-fn text(size: usize) -> String {
-    format!(r#"{{"resultType":"complete","content":[{{"type":"text","text":"{}"}}]}}"#, "x".repeat(size))
-}
-
-fn list(count: usize) -> String {
-    let named = ["small", "medium", "large"].map(str::to_owned).into_iter();
-    let entries: Vec<String> = named.chain((0..).map(|i| format!("tool_{i:05}"))).take(count.max(3)).map(|name| tool(&name)).collect();
-    format!(r#"{{"resultType":"complete","ttlMs":3600000,"cacheScope":"public","tools":[{}]}}"#, entries.join(","))
-}
-
-fn tool(name: &str) -> String {
-    let schema = r#"{"type":"object","properties":{"path":{"type":"string","description":"Where to look"},"depth":{"type":"integer"}}}"#;
-    format!(r#"{{"name":"{name}","description":"Does what {name} does, as described at some length for a model","inputSchema":{schema}}}"#)
-}
+type Reply = Response<Either<Full<Bytes>, Events>>;
 
 /// Serves until the process is ended.
 pub(crate) async fn serve(listen: SocketAddr, tools: usize) -> anyhow::Result<()> {
     let listener = TcpListener::bind(listen).await?;
-    let results = Rc::new(Results::new(tools));
+    let answers = Rc::new(Answers::new(tools));
     tokio::task::LocalSet::new()
         .run_until(async move {
             loop {
                 let (stream, _) = listener.accept().await?;
                 stream.set_nodelay(true)?;
-                let results = Rc::clone(&results);
-                let service = service_fn(move |request| answer(Rc::clone(&results), request));
+                let answers = Rc::clone(&answers);
+                let service = service_fn(move |request| answer(Rc::clone(&answers), request));
                 tokio::task::spawn_local(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service));
             }
         })
         .await
 }
 
-async fn answer(results: Rc<Results>, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+async fn answer(answers: Rc<Answers>, request: Request<Incoming>) -> Result<Reply, Infallible> {
+    if request.method() == Method::DELETE {
+        return Ok(status(StatusCode::OK));
+    }
     if request.method() != Method::POST {
         return Ok(status(StatusCode::METHOD_NOT_ALLOWED));
     }
     let Ok(body) = request.into_body().collect().await else {
         return Ok(status(StatusCode::BAD_REQUEST));
     };
-    let body = body.to_bytes();
-    let Ok(message) = serde_json::from_slice::<Message<'_>>(&body) else {
-        return Ok(status(StatusCode::BAD_REQUEST));
-    };
-    let Some(id) = message.id else {
-        return Ok(status(StatusCode::ACCEPTED));
-    };
-    Ok(match results.of(&message) {
-        Some(result) => json(StatusCode::OK, id.get(), "result", &result),
-        None => json(StatusCode::NOT_FOUND, id.get(), "error", r#"{"code":-32601,"message":"Method not found"}"#),
+    Ok(match answers.to(&body.to_bytes()) {
+        Said::Unreadable => status(StatusCode::BAD_REQUEST),
+        Said::Nothing => status(StatusCode::ACCEPTED),
+        Said::Whole { known, message } => {
+            let code = if known { StatusCode::OK } else { StatusCode::NOT_FOUND };
+            typed(code, "application/json", Either::Left(Full::new(message)))
+        }
+        Said::Events { messages, slowly } => typed(StatusCode::OK, "text/event-stream", Either::Right(Events::new(&messages, slowly))),
     })
 }
 
-fn status(code: StatusCode) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::default());
+fn status(code: StatusCode) -> Reply {
+    let mut response = Response::new(Either::Left(Full::default()));
     *response.status_mut() = code;
     response
 }
 
-fn json(code: StatusCode, id: &str, member: &str, value: &str) -> Response<Full<Bytes>> {
-    let mut body = BytesMut::with_capacity(value.len() + id.len() + 48);
-    for part in [r#"{"jsonrpc":"2.0","id":"#, id, r#",""#, member, r#"":"#, value, "}"] {
-        body.put_slice(part.as_bytes());
-    }
-    let mut response = Response::new(Full::new(body.freeze()));
+fn typed(code: StatusCode, kind: &'static str, body: Either<Full<Bytes>, Events>) -> Reply {
+    let mut response = Response::new(body);
     *response.status_mut() = code;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
+}
+
+/// Server-sent events, each written by itself, as a server does that sends them when they happen.
+struct Events {
+    left: VecDeque<Bytes>,
+    /// The pause before the next one.
+    pause: Option<Pin<Box<Sleep>>>,
+    slowly: bool,
+    /// Whether what came before is written.
+    written: bool,
+}
+
+impl Events {
+    fn new(messages: &[Bytes], slowly: bool) -> Self {
+        Self { left: messages.iter().map(|m| event(m)).collect(), pause: None, slowly, written: true }
+    }
+}
+
+impl Body for Events {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if !std::mem::replace(&mut self.written, true) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        if let Some(pause) = &mut self.pause {
+            ready!(pause.as_mut().poll(cx));
+        }
+        let next = self.left.pop_front();
+        self.pause = (self.slowly && !self.left.is_empty()).then(|| Box::pin(tokio::time::sleep(SLOWLY)));
+        self.written = self.left.is_empty();
+        Poll::Ready(next.map(|bytes| Ok(Frame::data(bytes))))
+    }
+}
+
+fn event(message: &[u8]) -> Bytes {
+    let mut bytes = BytesMut::with_capacity(message.len() + 32);
+    bytes.put_slice(b"event: message\ndata: ");
+    bytes.put_slice(message);
+    bytes.put_slice(b"\n\n");
+    bytes.freeze()
 }
