@@ -2,10 +2,10 @@
 //! What a notification says is not changed beyond its tag.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
-use banyan_model::Segment;
+use banyan_model::{Principal, Segment};
 use bytes::Bytes;
 use mcp_proto::catalog::Kind;
 use mcp_proto::envelope::{self, Notification};
@@ -36,13 +36,29 @@ pub(crate) struct Listener {
     pub(crate) kinds: Vec<Kind>,
     /// Which resources it wants to hear about, as their owners know them.
     pub(crate) uris: Vec<(Segment, String)>,
+    /// What came before the listener was acknowledged, which must be the first it hears.
+    pub(crate) held: Mutex<Option<Vec<(Bytes, Weight)>>>,
 }
 
 impl Listener {
     /// Sends a notification with this listener's tag.
     pub(crate) fn send(&self, notification: &Notification, weight: Weight) {
         let params = tagged(&notification.params, &self.id);
-        self.lane.push(envelope::notification(&notification.method, &params), weight);
+        let message = envelope::notification(&notification.method, &params);
+        match &mut *self.held.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(held) => held.push((message, weight)),
+            None => self.lane.push(message, weight),
+        }
+    }
+
+    /// Says what is honoured, a raw filter, and then what came meanwhile.
+    pub(crate) fn acknowledge(&self, honoured: &str) {
+        let params = tagged(format!("{{\"notifications\":{honoured}}}").as_bytes(), &self.id);
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        self.lane.push(envelope::notification("notifications/subscriptions/acknowledged", &params), Weight::Kept);
+        for (message, weight) in held.take().unwrap_or_default() {
+            self.lane.push(message, weight);
+        }
     }
 }
 
@@ -134,6 +150,15 @@ impl Hub {
         }
     }
 
+    /// Something that concerns one principal.
+    pub(crate) fn to_principal(&self, mount: &Segment, principal: &Principal, notification: &Notification) {
+        for session in self.all_sessions() {
+            if covers(&session.opening.scope, mount) && session.opening.principal == *principal {
+                self.to_session(&session, notification);
+            }
+        }
+    }
+
     /// Something that concerns one session.
     pub(crate) fn to_session(&self, session: &Session, notification: &Notification) {
         if notification.method == "notifications/message" {
@@ -194,7 +219,7 @@ fn bare(method: &str) -> Bytes {
 }
 
 /// The params with the tag of a listener in `_meta`.
-pub(crate) fn tagged(params: &[u8], id: &[u8]) -> Vec<u8> {
+fn tagged(params: &[u8], id: &[u8]) -> Vec<u8> {
     let meta = mcp_proto::json::Members::again(params).get("_meta").unwrap_or(b"{}").to_vec();
     let meta = splice::edit(&meta, &[(key::SUBSCRIPTION_ID, Change::Set(id))]);
     splice::edit(params, &[("_meta", Change::Set(&meta))])

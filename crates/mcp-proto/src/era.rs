@@ -31,6 +31,9 @@ pub mod key {
     pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 }
 
+/// The id of the tasks extension.
+pub const TASKS: &str = "io.modelcontextprotocol/tasks";
+
 /// What a request's `_meta` says about the request itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestMeta {
@@ -130,6 +133,11 @@ pub fn answer_version(asked: &str) -> &'static str {
 /// Whether a raw capability object declares `name`.
 pub fn declares(capabilities: &[u8], name: &str) -> bool {
     Members::parse(capabilities, json::Duplicates::RefuseTop).is_ok_and(|m| m.get(name).is_some_and(|raw| raw.starts_with(b"{")))
+}
+
+/// Whether a raw capability object of the stateless era names the extension `id`.
+pub fn extends(capabilities: &[u8], id: &str) -> bool {
+    Members::parse(capabilities, json::Duplicates::RefuseDeep).is_ok_and(|m| m.object("extensions").is_some_and(|e| e.has(id)))
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ pub(crate) enum Sink {
     Lane(Arc<Lane>),
     /// Nowhere: the call is Banyan's own.
     None,
+    /// To Banyan itself: the request only listens, and nobody waits for its answer.
+    Standing(Arc<Lane>),
 }
 
 /// The way back of one call.
@@ -90,7 +92,7 @@ impl Back {
             "notifications/progress" | "notifications/message" => Weight::Droppable,
             _ => Weight::Kept,
         };
-        if let Sink::Lane(lane) = &state.sink {
+        if let Sink::Lane(lane) | Sink::Standing(lane) = &state.sink {
             lane.push(whole.clone(), weight);
         }
     }
@@ -100,6 +102,11 @@ impl Back {
         if let Sink::Lane(lane) = &self.lock().sink {
             lane.push(message, Weight::Kept);
         }
+    }
+
+    /// Whether the request only listens. What a server says in passing is never meant for such a one.
+    pub(crate) fn stands(&self) -> bool {
+        matches!(self.lock().sink, Sink::Standing(_))
     }
 
     /// Asks the caller and waits for what it says.

@@ -30,6 +30,9 @@ pub(crate) enum CallError {
     /// The caller withdrew.
     #[error("the call was cancelled")]
     Cancelled,
+    /// The client has not declared an extension that this needs.
+    #[error("this needs the extension `{0}`: declare it under `extensions` in the client capabilities of the request")]
+    ExtensionMissing(&'static str),
     /// A header does not match the body.
     #[error("header mismatch: {0}")]
     HeaderMismatch(Mismatch),
@@ -129,6 +132,9 @@ impl CallError {
             Self::BadMessage(EnvelopeError::Batch | EnvelopeError::Invalid { .. }) => down(-32600, 400, None),
             Self::BadParams(_) => down(-32602, 200, None),
             Self::Cancelled => down(-32000, 200, Some(reason("cancelled", ""))),
+            Self::ExtensionMissing(id) => {
+                down(-32021, 400, Some(format!("{{\"requiredCapabilities\":{{\"extensions\":{{{}:{{}}}}}}}}", quote(id))))
+            }
             Self::HeaderMismatch(_) => down(-32020, 400, None),
             Self::MetaMissing(_) => down(-32602, 400, None),
             Self::MethodNotFound(_) => down(-32601, if era == Era::Stateless { 404 } else { 200 }, None),

@@ -16,6 +16,7 @@ pub(crate) mod remember;
 pub(crate) mod reserve;
 mod resolve;
 mod search;
+mod statuses;
 mod subscribe;
 
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use mcp_proto::catalog::Kind;
 use mcp_proto::envelope::{Answer, Request};
 
 pub(crate) use list::{SERVER_INFO, capabilities};
-pub(crate) use subscribe::{follow, forget, listener};
+pub(crate) use subscribe::{forget, open_listener};
 
 use crate::Inner;
 use crate::tree::Tree;
@@ -119,7 +120,7 @@ async fn stages(
     record.intend(&cleared);
     let owner = cleared.resolved.branch.clone();
     let answer = forward::forward(cleared, back, record.trace()).await?;
-    remember::remember(gateway, &owner, &back.caller, &answer);
+    remember::remember(gateway, &owner, &back.caller, method, &answer);
     Ok(answer)
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-use banyan_model::{Principal, Segment};
+use banyan_model::{Method, Principal, Segment};
 use mcp_proto::envelope::Answer;
 use mcp_proto::era;
 use mcp_proto::json::{self, Members};
@@ -45,23 +45,45 @@ pub(crate) struct Tasks(Mutex<Owners>);
 
 #[derive(Debug, Default)]
 struct Owners {
-    of: HashMap<(Principal, String), Segment>,
+    /// Ids are a server's own, so that two may give the same one.
+    of: HashMap<String, Vec<(Principal, Segment)>>,
     /// Oldest first.
-    order: VecDeque<(Principal, String)>,
+    order: VecDeque<String>,
+}
+
+/// Whose a task is, seen from one principal.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// Somebody else's.
+    Anothers,
+    /// Its own; the mount that runs it.
+    Own(Segment),
+    /// Nobody is known to have begun it.
+    Unknown,
 }
 
 impl Tasks {
-    /// The mount that runs task `id` of `principal`.
-    pub(crate) fn find(&self, principal: &Principal, id: &str) -> Option<Segment> {
-        let key = (principal.clone(), id.to_owned());
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).of.get(&key).cloned()
+    /// Whose task `id` is, as `principal` sees it.
+    pub(crate) fn of(&self, principal: &Principal, id: &str) -> Whose {
+        let owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(of) = owners.of.get(id) else { return Whose::Unknown };
+        of.iter().rfind(|(p, _)| p == principal).map_or(Whose::Anothers, |(_, mount)| Whose::Own(mount.clone()))
+    }
+
+    /// Who began task `id` at `mount`.
+    pub(crate) fn began(&self, mount: &Segment, id: &str) -> Option<Principal> {
+        let owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.of.get(id)?.iter().rfind(|(_, m)| m == mount).map(|(principal, _)| principal.clone())
     }
 
     fn note(&self, principal: &Principal, id: &str, mount: &Segment) {
         let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (principal.clone(), id.to_owned());
-        if owners.of.insert(key.clone(), mount.clone()).is_none() {
-            owners.order.push_back(key);
+        let of = owners.of.entry(id.to_owned()).or_default();
+        let fresh = of.is_empty();
+        of.retain(|(_, m)| m != mount);
+        of.push((principal.clone(), mount.clone()));
+        if fresh {
+            owners.order.push_back(id.to_owned());
         }
         while owners.order.len() > MOST_TASKS {
             if let Some(old) = owners.order.pop_front() {
@@ -72,10 +94,12 @@ impl Tasks {
 }
 
 /// Notes the tasks and URIs of an answer.
-pub(crate) fn remember(gateway: &Inner, owner: &Branch, caller: &Caller, answer: &Answer) {
+pub(crate) fn remember(gateway: &Inner, owner: &Branch, caller: &Caller, method: Method, answer: &Answer) {
     let Answer::Result(result) = answer else { return };
     let mount = &owner.mount.config.name;
-    if memchr::memmem::find(&result[..result.len().min(SEARCHED)], b"\"taskId\"").is_some()
+    // Who asks about a task has not begun it.
+    if method != Method::Task
+        && memchr::memmem::find(&result[..result.len().min(SEARCHED)], b"\"taskId\"").is_some()
         && let Some(id) = task_id(result)
     {
         gateway.tasks.note(&caller.principal, &id, mount);

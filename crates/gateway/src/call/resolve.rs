@@ -12,6 +12,7 @@ use mcp_proto::splice::{self, Change};
 
 use super::caller::Caller;
 use super::error::CallError;
+use super::remember::Whose;
 use crate::Inner;
 use crate::tree::{Branch, Tree};
 use crate::upstream::mount::Phase;
@@ -154,13 +155,19 @@ fn template(tree: &Tree, view: &View, shown: &str) -> Option<(Branch, String)> {
 
 fn task(gateway: &Inner, tree: &Tree, caller: &Caller, members: &Members<'_>) -> Result<Found, CallError> {
     let id = named(members, "taskId")?;
-    let unknown = || CallError::UnknownTask(id.clone().into_owned());
-    let owner = gateway.tasks.find(&caller.principal, &id).or_else(|| only_server_of_tasks(tree, caller)).ok_or_else(unknown)?;
-    let branch = tree.branch(&owner).ok_or_else(unknown)?.clone();
-    if caller.scope.mount.as_ref().is_some_and(|m| *m != owner) {
-        return Err(unknown());
-    }
+    let branch = owner_of_task(gateway, tree, caller, &id).ok_or_else(|| CallError::UnknownTask(id.clone().into_owned()))?;
     Ok(Found { branch, edit: None, name: id.into_owned(), headers: Vec::new() })
+}
+
+/// The server that runs a task of `caller`. One that began before we did can only be the business of the one server of tasks.
+pub(crate) fn owner_of_task(gateway: &Inner, tree: &Tree, caller: &Caller, id: &str) -> Option<Branch> {
+    let owner = match gateway.tasks.of(&caller.principal, id) {
+        Whose::Own(mount) => mount,
+        Whose::Anothers => return None,
+        Whose::Unknown => only_server_of_tasks(tree, caller)?,
+    };
+    let within = caller.scope.mount.as_ref().is_none_or(|m| *m == owner);
+    tree.branch(&owner).filter(|_| within).cloned()
 }
 
 fn only_server_of_tasks(tree: &Tree, caller: &Caller) -> Option<Segment> {
@@ -173,10 +180,7 @@ fn only_server_of_tasks(tree: &Tree, caller: &Caller) -> Option<Segment> {
 fn has_tasks(negotiated: &mcp_proto::client::Negotiated) -> bool {
     match negotiated.era {
         Era::Initialize => mcp_proto::era::declares(&negotiated.capabilities, "tasks"),
-        Era::Stateless => {
-            let members = Members::again(&negotiated.capabilities);
-            members.object("extensions").is_some_and(|e| e.has("io.modelcontextprotocol/tasks"))
-        }
+        Era::Stateless => mcp_proto::era::extends(&negotiated.capabilities, mcp_proto::era::TASKS),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a caller wants to hear: resource updates, list changes, log levels. Telling them is not done here but in `hub`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use banyan_model::Era;
 use bytes::Bytes;
@@ -8,10 +8,13 @@ use mcp_proto::catalog::Kind;
 use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::era::{self, LogLevel};
 use mcp_proto::json::{self, Members};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
 use super::error::CallError;
 use super::resolve::resource;
+use super::statuses;
 use crate::Inner;
 use crate::downstream::lane::Lane;
 use crate::downstream::session::Session;
@@ -92,8 +95,38 @@ pub(crate) async fn forget(gateway: &Arc<Inner>, session: &Session) {
     }
 }
 
-/// `subscriptions/listen`: the listener, and the raw filter that is honoured.
-pub(crate) fn listener(gateway: &Arc<Inner>, request: &Request, caller: &Caller, lane: &Arc<Lane>) -> (Arc<Listener>, String) {
+/// `subscriptions/listen`: opens a listener on `lane`; it ends when the token fires.
+pub(crate) async fn open_listener(
+    gateway: &Arc<Inner>,
+    caller: &Arc<Caller>,
+    request: &Request,
+    lane: &Arc<Lane>,
+) -> Result<CancellationToken, CallError> {
+    let tasks = statuses::wanted(gateway, caller, request)?;
+    let (listener, mut honoured) = listener(gateway, request, caller, lane);
+    // Should the caller go away meanwhile, everything begun here ends.
+    let opening = CancellationToken::new().drop_guard();
+    let gone = opening.token().clone();
+    gateway.hub.listen(&listener);
+    let (following, follows) = oneshot::channel::<()>();
+    let (inner, listens, ended) = (Arc::clone(gateway), Arc::clone(&listener), gone.clone());
+    tokio::spawn(async move {
+        follow(&inner, &listens, true).await;
+        drop(following);
+        ended.cancelled().await;
+        follow(&inner, &listens, false).await;
+    });
+    drop(follows.await);
+    if !tasks.is_empty() {
+        let agreed = statuses::follow(tasks, &listener, caller, request, &gone).await;
+        honoured.extend((!agreed.is_empty()).then(|| format!("\"taskIds\":{}", statuses::array(&agreed))));
+    }
+    listener.acknowledge(&format!("{{{}}}", honoured.join(",")));
+    Ok(opening.disarm())
+}
+
+/// The listener, and the members of the filter that are honoured.
+fn listener(gateway: &Arc<Inner>, request: &Request, caller: &Caller, lane: &Arc<Lane>) -> (Arc<Listener>, Vec<String>) {
     let tree = gateway.tree.load_full();
     let view = tree.view(&caller.scope);
     let members = Members::again(&request.params);
@@ -114,19 +147,19 @@ pub(crate) fn listener(gateway: &Arc<Inner>, request: &Request, caller: &Caller,
     for raw in filter.get("resourceSubscriptions").and_then(json::elements).unwrap_or_default() {
         let Some(shown) = json::as_str(raw) else { continue };
         if let Ok((branch, uri)) = resource(gateway, &tree, &view, &shown) {
-            taken.push(json::quote(&shown));
+            taken.push(shown.clone().into_owned());
             uris.push((branch.mount.config.name.clone(), uri));
         }
     }
     if !taken.is_empty() {
-        honoured.push(format!("\"resourceSubscriptions\":[{}]", taken.join(",")));
+        honoured.push(format!("\"resourceSubscriptions\":{}", statuses::array(&taken)));
     }
-    let listener = Listener { lane: Arc::clone(lane), id: request.id.clone(), scope: caller.scope.clone(), kinds, uris };
-    (Arc::new(listener), format!("{{{}}}", honoured.join(",")))
+    let (lane, id, scope, held) = (Arc::clone(lane), request.id.clone(), caller.scope.clone(), Mutex::new(Some(Vec::new())));
+    (Arc::new(Listener { lane, id, scope, kinds, uris, held }), honoured)
 }
 
 /// Makes, or ends, a listener's resource subscriptions at their owners.
-pub(crate) async fn follow(gateway: &Arc<Inner>, listener: &Listener, begin: bool) {
+async fn follow(gateway: &Arc<Inner>, listener: &Listener, begin: bool) {
     let tree = gateway.tree.load_full();
     for (mount, uri) in &listener.uris {
         let Some(branch) = tree.branch(mount) else { continue };

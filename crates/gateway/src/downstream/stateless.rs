@@ -137,25 +137,10 @@ async fn stream(gateway: Arc<Inner>, mut exchange: Exchange, lane: Arc<Lane>, re
 /// A stream that stands open until the client closes it.
 async fn listen(gateway: &Arc<Inner>, caller: &Arc<Caller>, request: &Request) -> Response<Payload> {
     let lane = Lane::new();
-    let gone = open_listener(gateway, caller, request, &lane).await;
-    reply::events(Events::new(lane.read(0), None, Some(gone.drop_guard())))
-}
-
-/// Opens a listener on `lane`; it ends when the token fires.
-pub(crate) async fn open_listener(gateway: &Arc<Inner>, caller: &Caller, request: &Request, lane: &Arc<Lane>) -> CancellationToken {
-    let (listener, honoured) = crate::call::listener(gateway, request, caller, lane);
-    let params = format!("{{\"notifications\":{honoured}}}");
-    let params = crate::hub::tagged(params.as_bytes(), &request.id);
-    lane.push(envelope::notification("notifications/subscriptions/acknowledged", &params), Weight::Kept);
-    gateway.hub.listen(&listener);
-    crate::call::follow(gateway, &listener, true).await;
-    let gone = CancellationToken::new();
-    let (gateway, ended) = (Arc::clone(gateway), gone.clone());
-    tokio::spawn(async move {
-        ended.cancelled().await;
-        crate::call::follow(&gateway, &listener, false).await;
-    });
-    gone
+    match crate::call::open_listener(gateway, caller, request, &lane).await {
+        Ok(gone) => reply::events(Events::new(lane.read(0), None, Some(gone.drop_guard()))),
+        Err(refused) => refusal(&request.id, &refused),
+    }
 }
 
 fn whole(id: &[u8], ended: &Ended) -> Response<Payload> {

@@ -72,7 +72,7 @@ impl Door {
             }
         };
         match Message::parse(&text, Duplicates::RefuseDeep) {
-            Ok(Message::Request(request)) => self.request(request).await,
+            Ok(Message::Request(request)) => self.request(request),
             Ok(Message::Notification(notification)) => self.notified(&notification).await,
             Ok(Message::Response(response)) => {
                 if let Some(session) = self.session() {
@@ -87,7 +87,7 @@ impl Door {
         }
     }
 
-    async fn request(self: &Arc<Self>, request: Request) {
+    fn request(self: &Arc<Self>, request: Request) {
         if request.method == "initialize" {
             return self.initialize(&request);
         }
@@ -95,7 +95,7 @@ impl Door {
         let cancel = CancellationToken::new();
         self.lock().insert(request.id.clone(), cancel.clone());
         if meta.is_stateless() || request.method == "server/discover" {
-            return self.stateless(request, &meta, cancel).await;
+            return self.stateless(request, &meta, cancel);
         }
         let Some(session) = self.session() else {
             return self.send_error(&request.id, -32600, "send `initialize` first, or the `_meta` of revision 2026-07-28");
@@ -114,16 +114,22 @@ impl Door {
         });
     }
 
-    async fn stateless(self: &Arc<Self>, request: Request, meta: &RequestMeta, cancel: CancellationToken) {
+    fn stateless(self: &Arc<Self>, request: Request, meta: &RequestMeta, cancel: CancellationToken) {
         if let Err(refused) = stateless::check_meta(meta).and_then(|()| stateless::check_version(meta)) {
             return self.send(&request.id, &Answer::Error(refused.tell(banyan_model::Era::Stateless).object()));
         }
         let caller = stateless::caller(&self.gateway, &Entered::local(), &None, None, meta);
         if request.method == "subscriptions/listen" {
-            let gone = stateless::open_listener(&self.gateway, &caller, &request, &self.out).await;
+            let door = Arc::clone(self);
+            // Servers are asked first, and the lines behind this one must not wait for them.
             tokio::spawn(async move {
-                cancel.cancelled().await;
-                gone.cancel();
+                match crate::call::open_listener(&door.gateway, &caller, &request, &door.out).await {
+                    Ok(gone) => {
+                        cancel.cancelled().await;
+                        gone.cancel();
+                    }
+                    Err(refused) => door.send(&request.id, &Answer::Error(refused.tell(banyan_model::Era::Stateless).object())),
+                }
             });
             return;
         }

@@ -260,7 +260,7 @@ impl HttpWire {
     }
 
     fn near(&self) -> Vec<Arc<Back>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).values().filter(|b| !b.stands()).cloned().collect()
     }
 
     /// Answers what the server asked, on the stream of a call or outside of any.

@@ -260,6 +260,9 @@ impl Mount {
 
     /// Takes what the server said outside of calls.
     pub(crate) fn notified(&self, owner: &Owner, notification: &Notification, near: &[Arc<Back>]) {
+        if let Some(listens) = near.iter().find(|b| b.stands()) {
+            return asks::pass_on(listens, notification);
+        }
         match notification.method.as_str() {
             method if method.ends_with("/list_changed") && !method.contains("roots") => self.list_changed(owner, notification),
             "notifications/resources/updated" => {
@@ -268,6 +271,7 @@ impl Mount {
                 }
             }
             "notifications/subscriptions/acknowledged" | "notifications/progress" => {}
+            "notifications/tasks/status" if self.told_to_its_principal(owner, notification) => {}
             method => match (owner, near) {
                 (_, [only]) => asks::pass_on(only, notification),
                 (Owner::Session(session), _) => {
@@ -281,6 +285,19 @@ impl Mount {
                 }
             },
         }
+    }
+
+    /// How a task stands concerns whoever began it, and not whoever happens to call just now. `false`: nobody is known to have.
+    fn told_to_its_principal(&self, owner: &Owner, notification: &Notification) -> bool {
+        let id = Members::again(&notification.params).str("taskId").map(|id| id.into_owned()).unwrap_or_default();
+        let principal = match owner {
+            Owner::Session(_) => None,
+            Owner::Shared => self.gateway.tasks.began(&self.config.name, &id),
+        };
+        if let Some(principal) = &principal {
+            self.gateway.hub.to_principal(&self.config.name, principal, notification);
+        }
+        principal.is_some()
     }
 
     /// The lists are those of the shared connection; a session with its own is told all the same.

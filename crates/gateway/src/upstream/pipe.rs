@@ -279,7 +279,7 @@ impl Driver {
     }
 
     fn near(&self) -> Vec<Arc<Back>> {
-        self.calls.values().filter_map(|c| c.back.clone()).collect()
+        self.calls.values().filter_map(|c| c.back.clone()).filter(|b| !b.stands()).collect()
     }
 
     /// An answer that is too long ends the call it belongs to; where that can't be told, and there is but one, that one.

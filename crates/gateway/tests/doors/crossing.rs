@@ -154,23 +154,3 @@ async fn ax_06_a_task_is_asked_for_at_the_server_that_made_it() {
     })
     .await;
 }
-
-#[tokio::test]
-async fn a_request_about_a_task_is_refused_unless_mcp_name_is_the_tasks_id() {
-    bounded(async {
-        let up = Recorder::start(Era::Stateless).await;
-        let world = World::start(&format!("[mount.up]\nurl = \"http://{}/mcp\"\n", up.addr)).await;
-        let client = Client::ready(&world, Era::Stateless).await;
-        for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
-            for name in [Some("another"), None] {
-                let mut reply = client.misnamed(method, json!({"taskId": "t-1", "inputResponses": {}}), name).await;
-                let told = reply.finish().await.1.value;
-                assert_eq!((reply.status.as_u16(), &told["error"]["code"]), (400, &json!(-32020)), "{method} {name:?}: {told}");
-            }
-        }
-        assert!(up.seen().iter().all(|(_, body)| !body.contains("t-1")), "refused at the door");
-        let told = client.misnamed("tasks/get", json!({"taskId": "t-1"}), Some("t-1")).await.finish().await.1.value;
-        assert_eq!(told["result"]["taskId"], "t-1", "{told}");
-    })
-    .await;
-}

@@ -17,4 +17,6 @@ mod sessions;
 #[cfg(test)]
 mod shown;
 #[cfg(test)]
+mod tasks;
+#[cfg(test)]
 mod world;

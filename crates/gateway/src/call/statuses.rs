@@ -1,0 +1,174 @@
+//! How tasks stand, on a listener's stream (tasks extension, "Task Status Notifications"): one stream of each server that runs some of
+//! them, opened in the caller's own name. Whose a task is, is not decided here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use banyan_model::{Era, Segment};
+use bytes::Bytes;
+use mcp_proto::envelope::{Answer, Message, Notification, Request};
+use mcp_proto::era;
+use mcp_proto::json::{self, Duplicates, Members};
+use mcp_proto::splice::{self, Change};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::back::{Back, Sink};
+use super::caller::Caller;
+use super::error::CallError;
+use super::resolve::owner_of_task;
+use crate::Inner;
+use crate::downstream::lane::{Lane, Weight};
+use crate::hub::Listener;
+use crate::tree::Branch;
+use crate::upstream::{Instance, Outgoing, UpstreamError};
+
+/// How long a server may take to agree before the listener is acknowledged without it.
+const AGREES_WITHIN: Duration = Duration::from_secs(3);
+/// Waits between tries to take a broken stream up again, doubled each time.
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// A stream that held this long was a good one.
+const HELD: Duration = Duration::from_secs(10);
+
+/// The tasks that a `subscriptions/listen` asks about, by the servers that run them; those that are not the caller's are left out.
+pub(super) fn wanted(gateway: &Inner, caller: &Caller, request: &Request) -> Result<Vec<(Branch, Vec<String>)>, CallError> {
+    let members = Members::again(&request.params);
+    let filter = members.get("notifications").map(Members::again).unwrap_or_default();
+    let ids = filter.get("taskIds").and_then(json::elements).unwrap_or_default();
+    if !ids.is_empty() && !era::extends(&caller.capabilities, era::TASKS) {
+        return Err(CallError::ExtensionMissing(era::TASKS));
+    }
+    let tree = gateway.tree.load_full();
+    let mut all: BTreeMap<Segment, (Branch, Vec<String>)> = BTreeMap::new();
+    for id in ids.into_iter().filter_map(json::as_str) {
+        let Some(branch) = owner_of_task(gateway, &tree, caller, &id) else { continue };
+        // The initialize era has no such stream, and its tasks are none of the extension's.
+        if branch.negotiated.as_ref().is_some_and(|n| n.era == Era::Stateless) {
+            let mount = branch.mount.config.name.clone();
+            all.entry(mount).or_insert_with(|| (branch, Vec::new())).1.push(id.into_owned());
+        }
+    }
+    Ok(all.into_values().collect())
+}
+
+/// Has servers tell `listener` how tasks stand until `gone` fires; gives the ids they agreed to.
+pub(super) async fn follow(
+    tasks: Vec<(Branch, Vec<String>)>,
+    listener: &Arc<Listener>,
+    caller: &Arc<Caller>,
+    request: &Request,
+    gone: &CancellationToken,
+) -> Vec<String> {
+    let streams = tasks.into_iter().map(|(branch, ids)| {
+        let (agreed, agrees) = oneshot::channel();
+        let (listener, caller, params) = (Arc::clone(listener), Arc::clone(caller), request.params.clone());
+        let following = Following { branch, ids, listener, caller, params, over: gone.child_token(), agreed: Some(agreed) };
+        tokio::spawn(following.run());
+        async { tokio::time::timeout(AGREES_WITHIN, agrees).await.ok()?.ok() }
+    });
+    futures_util::future::join_all(streams).await.into_iter().flatten().flatten().collect()
+}
+
+/// A raw array of strings.
+pub(super) fn array(strings: &[String]) -> String {
+    let quoted: Vec<String> = strings.iter().map(|s| json::quote(s)).collect();
+    format!("[{}]", quoted.join(","))
+}
+
+/// Tasks of one server, followed for one listener.
+struct Following {
+    branch: Branch,
+    ids: Vec<String>,
+    listener: Arc<Listener>,
+    caller: Arc<Caller>,
+    /// The raw params of the listener's own request.
+    params: Bytes,
+    over: CancellationToken,
+    /// Who waits for the ids that the server agrees to; `None`: it has been told.
+    agreed: Option<oneshot::Sender<Vec<String>>>,
+}
+
+impl Following {
+    async fn run(mut self) {
+        let mut wait = FIRST_WAIT;
+        loop {
+            let began = Instant::now();
+            let outcome = self.stream().await;
+            let gone = self.over.is_cancelled() || self.branch.mount.gone.is_cancelled();
+            // A server that refuses, or did not come to agree the first time, promised nothing.
+            if gone || self.agreed.is_some() || matches!(outcome, Ok(Answer::Error(_))) {
+                return;
+            }
+            wait = if began.elapsed() > HELD { FIRST_WAIT } else { (wait * 2).min(LONGEST_WAIT) };
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = self.over.cancelled() => return,
+            }
+        }
+    }
+
+    /// One stream of the server, to its end.
+    async fn stream(&mut self) -> Result<Answer, UpstreamError> {
+        let lease = self.branch.mount.lease(&self.caller).await?;
+        let filter = format!("{{\"taskIds\":{}}}", array(&self.ids));
+        let params = splice::edit(&self.params, &[("notifications", Change::Set(filter.as_bytes()))]);
+        let lane = Lane::new();
+        let back = Back::new(Arc::clone(&self.caller), Sink::Standing(Arc::clone(&lane)), None, self.over.clone());
+        let request = lease.instance.request(Outgoing::plain("subscriptions/listen", Bytes::from(params)), Some(&back));
+        tokio::pin!(request);
+        let mut said = lane.read(0);
+        loop {
+            tokio::select! {
+                answer = &mut request => return answer,
+                message = std::future::poll_fn(|cx| said.poll_next(cx)) => if let Some((_, message)) = message {
+                    self.heard(&message, &lease.instance).await;
+                },
+            }
+        }
+    }
+
+    async fn heard(&mut self, message: &Bytes, instance: &Instance) {
+        let Ok(Message::Notification(notification)) = Message::parse(message, Duplicates::RefuseTop) else { return };
+        let members = Members::again(&notification.params);
+        match notification.method.as_str() {
+            "notifications/subscriptions/acknowledged" => {
+                let filter = members.get("notifications").map(Members::again).unwrap_or_default();
+                let ids = filter.get("taskIds").and_then(json::elements).unwrap_or_default();
+                let ids: Vec<String> = ids.into_iter().filter_map(|id| json::as_str(id).map(|id| id.into_owned())).collect();
+                self.acknowledged(ids, instance).await;
+            }
+            "notifications/tasks" if members.str("taskId").is_some_and(|id| self.ids.iter().any(|i| *i == id)) => {
+                self.listener.send(&notification, Weight::Kept);
+            }
+            _ => {}
+        }
+    }
+
+    async fn acknowledged(&mut self, ids: Vec<String>, instance: &Instance) {
+        let Some(agreed) = self.agreed.take() else {
+            // What happened while there was no stream is found by asking.
+            for id in &self.ids {
+                self.look(id, instance).await;
+            }
+            return;
+        };
+        self.ids.retain(|id| ids.contains(id));
+        if self.ids.is_empty() || agreed.send(self.ids.clone()).is_err() {
+            self.over.cancel();
+        }
+    }
+
+    /// Tells the listener how a task stands now, which is what a notification would have said.
+    async fn look(&self, id: &str, instance: &Instance) {
+        let id_raw = json::quote(id);
+        let params = splice::edit(&self.params, &[("notifications", Change::Remove), ("taskId", Change::Set(id_raw.as_bytes()))]);
+        let request = Outgoing { name: Some(id.to_owned()), ..Outgoing::plain("tasks/get", Bytes::from(params)) };
+        let answer = tokio::time::timeout(self.branch.mount.config.timeout, instance.request(request, None)).await;
+        if let Ok(Ok(Answer::Result(result))) = answer {
+            let params = Bytes::from(splice::edit(&result, &[("resultType", Change::Remove)]));
+            self.listener.send(&Notification { method: "notifications/tasks".into(), params, whole: result }, Weight::Kept);
+        }
+    }
+}
