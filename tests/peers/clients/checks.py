@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import install
-from clients import fidelity, inspector
+from clients import fidelity, inspector, tasks
 from conformance.server_scenarios import MOUNT, fixture
 from gateway import ROOT, Gateway, Home, beside, binary
 
@@ -39,7 +39,7 @@ def command(client, mode):
 def run(report):
     """All combinations, some at a time."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for work in (fidelity.run, inspector.run):
+        for work in (fidelity.run, inspector.run, tasks.run):
             pool.submit(report.guard, work.__module__, lambda w=work: w(report))
         for client, mode in CLIENTS:
             for upstream in UPSTREAMS:

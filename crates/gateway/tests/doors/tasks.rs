@@ -69,6 +69,50 @@ async fn ax_06_a_tasks_statuses_reach_the_stream_that_asked_for_them() {
     .await;
 }
 
+/// A server of the initialize era: `begin` begins the task `t-1`, and while `end` runs that task ends.
+const OF_SESSIONS: &str = r#"
+import json, sys
+def put(**message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+task = {"taskId": "t-1", "createdAt": "2025-11-25T00:00:00Z", "lastUpdatedAt": "2025-11-25T00:00:00Z", "ttl": 60000}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked: continue
+    name, result = asked["params"].get("name"), {"content": []}
+    if asked["method"] == "initialize":
+        result = {"protocolVersion": "2025-11-25", "serverInfo": {"name": "s", "version": "1"},
+                  "capabilities": {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}}
+    elif asked["method"] == "tools/list":
+        result = {"tools": [{"name": n, "inputSchema": {"type": "object"}} for n in ("begin", "end")]}
+    elif name == "begin":
+        result = {"task": {**task, "status": "working"}}
+    elif name == "end":
+        put(method="notifications/tasks/status", params={**task, "status": "completed"})
+    elif asked["method"] != "tools/call":
+        put(id=asked["id"], error={"code": -32601, "message": "not served"})
+        continue
+    put(id=asked["id"], result=result)
+"#;
+
+#[tokio::test]
+async fn a_status_of_the_initialize_era_goes_to_whoever_began_the_task() {
+    bounded(async {
+        let server = format!("[mount.s]\ncommand = \"python3\"\nargs = [\"-c\", '''{OF_SESSIONS}''']\n");
+        let world = World::start(&format!("{}{}{server}", token("ann"), token("bob"))).await;
+        let session = async |name| Client::new(&world, Era::Initialize).with("authorization", name).open().await;
+        let (ann, bob) = (session("Bearer secret-of-ann").await, session("Bearer secret-of-bob").await);
+        let mut hers = ann.listen(None).await;
+        let made = ann.call("tools/call", json!({"name": "s__begin", "arguments": {}, "task": {}})).await;
+        assert_eq!(made["result"]["task"]["taskId"], "t-1", "{made}");
+
+        let (before, ended) = bob.whole("tools/call", json!({"name": "s__end", "arguments": {}})).await;
+        assert!(ended.value.get("result").is_some(), "{}", ended.raw);
+        assert!(before.is_empty(), "it is none of his: {before:?}");
+        let told = hers.next_of("notifications/tasks/status").await;
+        assert_eq!((&told["params"]["taskId"], &told["params"]["status"]), (&json!("t-1"), &json!("completed")));
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn statuses_are_refused_to_a_client_without_the_extension() {
     bounded(async {
