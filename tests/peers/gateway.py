@@ -44,27 +44,33 @@ class Home:
 
     def __init__(self, name, servers, env=None):
         self.dir = tempfile.mkdtemp(prefix="banyan-peer-")
-        self.file = os.path.join(self.dir, "servers.json")
-        with open(self.file, "w") as f:
-            json.dump({"mcpServers": servers}, f, indent=1)
+        self.file = self.write("servers.json", json.dumps({"mcpServers": servers}, indent=1))
         LOGS.mkdir(parents=True, exist_ok=True)
         self.log = LOGS / (re.sub(r"[^\w.-]+", "-", name) + ".log")
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "BANYAN_"))}
         self.env = {**inherited, "HOME": self.dir, "RUST_BACKTRACE": "1", **(env or {})}
+
+    def write(self, name, text):
+        """Makes a file in it; answers the path."""
+        path = os.path.join(self.dir, name)
+        with open(path, "w") as file:
+            file.write(text)
+        return path
 
     def remove(self):
         shutil.rmtree(self.dir, ignore_errors=True)
 
 
 class Gateway:
-    """`banyan up` in front of some servers, as a context manager."""
+    """`banyan up` in front of some servers, or of what `config` (the text of a `banyan.toml`) says, as a context manager."""
 
-    def __init__(self, name, servers, env=None, arguments=(), wait=True):
+    def __init__(self, name, servers, env=None, arguments=(), wait=True, config=None):
         self.home = Home(name, servers, env)
         self.port = free_port()
         self._log = open(self.home.log, "wb")
         listen = f"127.0.0.1:{self.port}"
-        command = [binary(), "up", "--from", self.home.file, "--listen", listen, "--yes", *arguments]
+        source = ["--from", self.home.file] if config is None else ["--config", self.home.write("banyan.toml", config)]
+        command = [binary(), "up", *source, "--listen", listen, "--yes", *arguments]
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT,
             env=self.home.env, cwd=self.home.dir, start_new_session=True)

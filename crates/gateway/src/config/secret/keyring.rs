@@ -9,7 +9,7 @@ const SERVICE: &str = "banyan";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyringError {
     /// It is there and refuses: locked, or access denied.
-    #[error("the keyring refused ({0})")]
+    #[error("the keyring refused ({0}); unlock it if it is locked")]
     Refused(String),
     /// There is none, as in a container, over ssh or on a server without a desktop.
     #[error("no keyring can be reached here ({0})")]
