@@ -4,9 +4,12 @@ use serde_json::json;
 
 use crate::world::{Client, Era, World, bounded, fixture};
 
-/// A server of the initialize era that is `name` in the tree, and dies with a word when its tool is called.
+/// A server of the initialize era that dies with a word when its tool is called, and does not come back before the file is there
+/// that its argument names.
 const DYING: &str = r#"
-import json, sys
+import json, os, sys, time
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.01)
 for line in sys.stdin:
     m = json.loads(line)
     if m["method"] == "initialize":
@@ -28,10 +31,14 @@ for line in sys.stdin:
 #[tokio::test]
 async fn a_server_that_dies_is_degraded_and_comes_back_and_is_counted() {
     bounded(async {
-        let dying = format!("[mount.dying]\ncommand = \"python3\"\nargs = [\"-c\", {}]\nera = \"initialize\"\n", json!(DYING));
+        let dir = tempfile::tempdir().unwrap();
+        let leave = dir.path().join("leave to come back");
+        std::fs::write(&leave, "").unwrap();
+        let dying = format!("[mount.dying]\ncommand = \"python3\"\nargs = {}\nera = \"initialize\"\n", json!(["-c", DYING, leave]));
         let world = World::start(&format!("{dying}{}", fixture("well", Era::Stateless))).await;
         for (era, times) in [(Era::Initialize, 1), (Era::Stateless, 2)] {
             let client = Client::ready(&world, era).await;
+            std::fs::remove_file(&leave).unwrap();
             let told = client.tool("dying__die", json!({})).await;
             let data = &told["error"]["data"];
             assert_eq!(
@@ -46,6 +53,7 @@ async fn a_server_that_dies_is_degraded_and_comes_back_and_is_counted() {
             assert!(client.tools().await.contains(&"dying__live".to_owned()), "its tools stay listed meanwhile");
             assert!(client.tool("well__fx_echo", json!({"text": "x"})).await.get("result").is_some());
 
+            std::fs::write(&leave, "").unwrap();
             let up = world.until("dying", |m| m.state == "ready").await;
             assert_eq!((up.restarts, up.error), (times, None));
             assert_eq!(client.tool("dying__live", json!({})).await["result"]["content"][0]["text"], "alive");
