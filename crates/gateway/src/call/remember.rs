@@ -55,7 +55,7 @@ struct Owners {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Whose {
     /// Somebody else's.
-    Anothers,
+    Foreign,
     /// Its own; the mount that runs it.
     Own(Segment),
     /// Nobody is known to have begun it.
@@ -67,7 +67,7 @@ impl Tasks {
     pub(crate) fn of(&self, principal: &Principal, id: &str) -> Whose {
         let owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(of) = owners.of.get(id) else { return Whose::Unknown };
-        of.iter().rfind(|(p, _)| p == principal).map_or(Whose::Anothers, |(_, mount)| Whose::Own(mount.clone()))
+        of.iter().rfind(|(p, _)| p == principal).map_or(Whose::Foreign, |(_, mount)| Whose::Own(mount.clone()))
     }
 
     /// Who began task `id` at `mount`.

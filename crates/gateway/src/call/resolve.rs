@@ -163,7 +163,7 @@ fn task(gateway: &Inner, tree: &Tree, caller: &Caller, members: &Members<'_>) ->
 pub(crate) fn owner_of_task(gateway: &Inner, tree: &Tree, caller: &Caller, id: &str) -> Option<Branch> {
     let owner = match gateway.tasks.of(&caller.principal, id) {
         Whose::Own(mount) => mount,
-        Whose::Anothers => return None,
+        Whose::Foreign => return None,
         Whose::Unknown => only_server_of_tasks(tree, caller)?,
     };
     let within = caller.scope.mount.as_ref().is_none_or(|m| *m == owner);
