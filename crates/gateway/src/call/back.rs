@@ -50,6 +50,8 @@ struct State {
     /// Questions that are out, by their key.
     out: BTreeMap<String, oneshot::Sender<Answer>>,
     asked: u64,
+    /// What the owner wanted to ask, and the caller can't be asked.
+    lacked: Option<&'static str>,
     waker: Option<Waker>,
     stirred: Instant,
 }
@@ -68,7 +70,8 @@ pub(crate) struct Question {
 impl Back {
     /// A way back over `sink`.
     pub(crate) fn new(caller: Arc<Caller>, sink: Sink, log_level: Option<LogLevel>, cancel: CancellationToken) -> Arc<Self> {
-        let state = State { sink, fresh: VecDeque::new(), out: BTreeMap::new(), asked: 0, waker: None, stirred: Instant::now() };
+        let state =
+            State { sink, fresh: VecDeque::new(), out: BTreeMap::new(), asked: 0, lacked: None, waker: None, stirred: Instant::now() };
         Arc::new(Self { caller, cancel, log_level, trace: None, state: Mutex::new(state) })
     }
 
@@ -114,6 +117,7 @@ impl Back {
         if let Some(capability) = capability_for(method)
             && !era::declares(&self.caller.capabilities, capability)
         {
+            self.lock().lacked = Some(capability);
             let text = format!("the client behind this call does not support {capability}");
             return Answer::Error(envelope::error_object(-32601, &text, None));
         }
@@ -159,6 +163,11 @@ impl Back {
     /// From here on messages go to `sink`.
     pub(crate) fn redirect(&self, sink: Sink) {
         self.lock().sink = sink;
+    }
+
+    /// The capability of the caller that its owner missed.
+    pub(crate) fn lacked(&self) -> Option<&'static str> {
+        self.lock().lacked
     }
 
     /// When the owner, or the caller, last gave a sign of life.

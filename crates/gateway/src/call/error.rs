@@ -30,9 +30,14 @@ pub(crate) enum CallError {
     /// The caller withdrew.
     #[error("the call was cancelled")]
     Cancelled,
-    /// The client has not declared an extension that this needs.
-    #[error("this needs the extension `{0}`: declare it under `extensions` in the client capabilities of the request")]
-    ExtensionMissing(&'static str),
+    /// The client has not declared what this needs.
+    #[error("this needs `{name}`, which the client capabilities of the request do not declare")]
+    CapabilityMissing {
+        /// A capability, or the id of an extension.
+        name: &'static str,
+        /// Which of the two.
+        extension: bool,
+    },
     /// A header does not match the body.
     #[error("header mismatch: {0}")]
     HeaderMismatch(Mismatch),
@@ -132,8 +137,10 @@ impl CallError {
             Self::BadMessage(EnvelopeError::Batch | EnvelopeError::Invalid { .. }) => down(-32600, 400, None),
             Self::BadParams(_) => down(-32602, 200, None),
             Self::Cancelled => down(-32000, 200, Some(reason("cancelled", ""))),
-            Self::ExtensionMissing(id) => {
-                down(-32021, 400, Some(format!("{{\"requiredCapabilities\":{{\"extensions\":{{{}:{{}}}}}}}}", quote(id))))
+            Self::CapabilityMissing { name, extension } => {
+                let named = format!("{{{}:{{}}}}", quote(name));
+                let required = if *extension { format!("{{\"extensions\":{named}}}") } else { named };
+                down(-32021, 400, Some(format!("{{\"requiredCapabilities\":{required}}}")))
             }
             Self::HeaderMismatch(_) => down(-32020, 400, None),
             Self::MetaMissing(_) => down(-32602, 400, None),

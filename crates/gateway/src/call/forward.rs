@@ -54,6 +54,10 @@ async fn rounds(resolved: &Resolved, back: &Arc<Back>, trace: Option<TraceContex
             }
             continue;
         }
+        // A server of the initialize era was told once what its clients can do, and has no word for what this one can't.
+        if let (Answer::Error(_), Some(name), Era::Stateless, Era::Initialize) = (&answer, back.lacked(), resolved.caller.era, era) {
+            return Err(CallError::CapabilityMissing { name, extension: false });
+        }
         return Ok(adapt::answer(answer, resolved, era));
     }
     Err(failed(resolved, UpstreamError::Malformed(format!("it asked for input {MOST_ROUNDS} times without an answer"))))

@@ -38,7 +38,7 @@ pub(super) fn wanted(gateway: &Inner, caller: &Caller, request: &Request) -> Res
     let filter = members.get("notifications").map(Members::again).unwrap_or_default();
     let ids = filter.get("taskIds").and_then(json::elements).unwrap_or_default();
     if !ids.is_empty() && !era::extends(&caller.capabilities, era::TASKS) {
-        return Err(CallError::ExtensionMissing(era::TASKS));
+        return Err(CallError::CapabilityMissing { name: era::TASKS, extension: true });
     }
     let tree = gateway.tree.load_full();
     let mut all: BTreeMap<Segment, (Branch, Vec<String>)> = BTreeMap::new();

@@ -50,6 +50,9 @@ impl Asked {
         if let Some(mount) = self.inbox.mount.upgrade() {
             mount.saw_question(&self.method, self.near.is_empty());
         }
+        if let [only] = &self.near[..] {
+            return only.ask(&self.method, &self.params).await;
+        }
         let capability = capability_for(&self.method);
         let able: Vec<_> = self.near.iter().filter(|b| capability.is_none_or(|c| era::declares(&b.caller.capabilities, c))).collect();
         match able[..] {
