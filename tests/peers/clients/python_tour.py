@@ -1,6 +1,6 @@
 """What every Python client does through Banyan, in front of the fixture; one printed line a check.
 
-`tour(peer)` takes an adapter with the methods that `python_v1.py` and `python_v2.py` have. Prints `ok NAME` or
+`tour(peer)` takes a `python_peer.Peer`, as `python_v1.py` and `python_v2.py` finish it. Prints `ok NAME` or
 `FAIL NAME detail`, which `checks.py` counts.
 """
 import time

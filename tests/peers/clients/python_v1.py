@@ -4,7 +4,6 @@
     python_v1.py legacy stdio PREFIX COMMAND ARGUMENT...
 """
 import contextlib
-import json
 import os
 import sys
 
@@ -14,97 +13,28 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamablehttp_client
 from pydantic import AnyUrl
 
+import python_peer
 from python_tour import say, tour
 
 
-async def on_sampling(context, params):
-    asked = params.messages[0].content.text
-    return types.CreateMessageResult(role="assistant", model="peer", content=types.TextContent(type="text", text=f"sampled: {asked}"))
+class Peer(python_peer.Peer):
+    """What this SDK does in its own way."""
 
-
-async def on_elicitation(context, params):
-    if params.mode == "url":
-        return types.ElicitResult(action="accept")
-    return types.ElicitResult(action="accept", content={"response": f"answered: {params.message}"})
-
-
-async def on_roots(context):
-    return types.ListRootsResult(roots=[types.Root(uri="file:///peer/root")])
-
-
-class Peer:
-    """The adapter of `python_tour`."""
-
-    def __init__(self):
-        self.session, self.logs, self.waiting = None, [], None
-
-    async def on_log(self, params):
-        self.logs.append(params.data)
-
-    async def on_message(self, message):
-        if not isinstance(message, types.ServerNotification) or not self.waiting:
-            return
-        root = message.root
-        if isinstance(root, types.ToolListChangedNotification):
-            await self.waiting.send(("tools", None))
-        if isinstance(root, types.ResourceUpdatedNotification):
-            await self.waiting.send(("updated", str(root.params.uri)))
+    uri = AnyUrl
 
     async def tools(self):
-        return [tool.name for tool in (await self.session.list_tools()).tools]
+        return [tool.name for tool in (await self.client.list_tools()).tools]
 
-    async def call(self, name, arguments=None, progress=None):
-        result = await self.session.call_tool(name, arguments or {}, progress_callback=progress)
-        return result.content[0].text, bool(result.isError)
-
-    async def stats(self, prefix):
-        return json.loads((await self.call(prefix + "fx_stats"))[0])
+    def failed(self, result):
+        return bool(result.isError)
 
     async def call_and_cancel(self, name, arguments, after):
-        request = self.session._request_id  # this SDK does not tell the server by itself
+        request = self.client._request_id  # this SDK does not tell the server by itself
         with anyio.move_on_after(after):
-            await self.session.call_tool(name, arguments)
+            await self.client.call_tool(name, arguments)
         params = types.CancelledNotificationParams(requestId=request, reason="peer test")
         note = types.CancelledNotification(method="notifications/cancelled", params=params)
-        await self.session.send_notification(types.ClientNotification(note))
-
-    async def resources(self):
-        return [str(r.uri) for r in (await self.session.list_resources()).resources]
-
-    async def read(self, uri):
-        return (await self.session.read_resource(AnyUrl(uri))).contents[0].text
-
-    async def prompts(self):
-        return [p.name for p in (await self.session.list_prompts()).prompts]
-
-    async def prompt(self, name, arguments):
-        return (await self.session.get_prompt(name, arguments)).messages[0].content.text
-
-    async def complete(self, prompt, argument, value):
-        ref = types.PromptReference(type="ref/prompt", name=prompt)
-        return (await self.session.complete(ref, {"name": argument, "value": value})).completion.values
-
-    async def logs_of(self, name):
-        self.logs.clear()
-        await self.session.set_logging_level("info")
-        await self.call(name)
-        await anyio.sleep(0.1)
-        return list(self.logs)
-
-    @contextlib.asynccontextmanager
-    async def watching(self, uri=None):
-        """Yields `wait(kind)`: the next event of that kind."""
-        self.waiting, receive = anyio.create_memory_object_stream(100)
-        if uri:
-            await self.session.subscribe_resource(AnyUrl(uri))
-
-        async def wait(kind):
-            async for got, what in receive:
-                if got == kind:
-                    return what
-        yield wait
-        if uri:
-            await self.session.unsubscribe_resource(AnyUrl(uri))
+        await self.client.send_notification(types.ClientNotification(note))
 
 
 @contextlib.asynccontextmanager
@@ -120,12 +50,9 @@ async def streams(transport, arguments):
 
 async def main():
     transport, arguments = sys.argv[2], sys.argv[3:]
-    peer = Peer()
-    async with streams(transport, arguments) as (read, write), ClientSession(
-        read, write, sampling_callback=on_sampling, elicitation_callback=on_elicitation,
-        list_roots_callback=on_roots, logging_callback=peer.on_log, message_handler=peer.on_message,
-    ) as session:
-        peer.session = session
+    peer = Peer(types)
+    async with streams(transport, arguments) as (read, write), ClientSession(read, write, **peer.callbacks()) as session:
+        peer.client = session
         welcome = await session.initialize()
         say("connect", welcome.protocolVersion == "2025-11-25", welcome.protocolVersion)
         await anyio.sleep(0.2)  # the session's GET stream opens beside the first requests

@@ -1,5 +1,5 @@
 // What every TypeScript client does through Banyan, in front of the fixture; one printed line a check.
-// `tour(peer, prefix)` takes an adapter with the methods that typescript_v1.mjs and typescript_v2.mjs have.
+// `tour(peer, prefix)` takes an adapter: `calls(client)`, as typescript_v1.mjs and typescript_v2.mjs finish it.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const STATIC = 'test://static-text';
@@ -22,6 +22,23 @@ export async function onElicitation(request) {
 
 export async function onRoots() {
   return { roots: [{ uri: 'file:///peer/root' }] };
+}
+
+// The calls that both packages spell alike.
+export function calls(client) {
+  return {
+    resources: async () => (await client.listResources()).resources.map((r) => r.uri),
+    read: async (uri) => (await client.readResource({ uri })).contents[0].text,
+    prompts: async () => (await client.listPrompts()).prompts.map((p) => p.name),
+    prompt: async (name, params) => (await client.getPrompt({ name, arguments: params })).messages[0].content.text,
+    complete: async (name, argument, value) =>
+      (await client.complete({ ref: { type: 'ref/prompt', name }, argument: { name: argument, value } })).completion.values,
+    watch: async (uri) => {
+      if (!uri) return async () => {};
+      await client.subscribeResource({ uri });
+      return () => client.unsubscribeResource({ uri });
+    },
+  };
 }
 
 // Waits for notifications: `arrived(kind, what)` on one side, `next(kind)` on the other.

@@ -2,7 +2,7 @@
 //   typescript_v1.mjs legacy http URL | typescript_v1.mjs legacy stdio PREFIX COMMAND ARGUMENT...
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Events, onElicitation, onRoots, onSampling, say, tour } from './typescript_tour.mjs';
+import { Events, calls, onElicitation, onRoots, onSampling, say, tour } from './typescript_tour.mjs';
 
 const require = createRequire(`${process.env.PEERS_NODE_MODULES}/here.cjs`);
 const { Client } = require('@modelcontextprotocol/sdk/client/index.js');
@@ -27,29 +27,19 @@ client.setNotificationHandler(types.ToolListChangedNotificationSchema, () => eve
 client.setNotificationHandler(types.ResourceUpdatedNotificationSchema, (n) => events.arrived('updated', n.params.uri));
 
 const peer = {
+  ...calls(client),
   events,
   tools: async () => (await client.listTools()).tools.map((t) => t.name),
   call: async (name, params = {}, options = {}) => {
     const result = await client.callTool({ name, arguments: params }, undefined, options);
     return [result.content[0].text, Boolean(result.isError)];
   },
-  resources: async () => (await client.listResources()).resources.map((r) => r.uri),
-  read: async (uri) => (await client.readResource({ uri })).contents[0].text,
-  prompts: async () => (await client.listPrompts()).prompts.map((p) => p.name),
-  prompt: async (name, params) => (await client.getPrompt({ name, arguments: params })).messages[0].content.text,
-  complete: async (name, argument, value) =>
-    (await client.complete({ ref: { type: 'ref/prompt', name }, argument: { name: argument, value } })).completion.values,
   logsOf: async (name) => {
     logs = [];
     await client.setLoggingLevel('info');
     await peer.call(name);
     await sleep(100);
     return logs;
-  },
-  watch: async (uri) => {
-    if (!uri) return async () => {};
-    await client.subscribeResource({ uri });
-    return () => client.unsubscribeResource({ uri });
   },
 };
 

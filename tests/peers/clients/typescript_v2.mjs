@@ -3,7 +3,7 @@
 //   MODE: auto, legacy or 2026-07-28
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Events, onElicitation, onRoots, onSampling, say, tour } from './typescript_tour.mjs';
+import { Events, calls, onElicitation, onRoots, onSampling, say, tour } from './typescript_tour.mjs';
 
 const require = createRequire(`${process.env.PEERS_NODE_MODULES}/here.cjs`);
 const { Client, StreamableHTTPClientTransport } = require('@modelcontextprotocol/client');
@@ -29,19 +29,15 @@ client.setNotificationHandler('notifications/tools/list_changed', () => events.a
 client.setNotificationHandler('notifications/resources/updated', (n) => events.arrived('updated', n.params.uri));
 
 const modern = () => client.getNegotiatedProtocolVersion() >= '2026';
+const alike = calls(client);
 const peer = {
+  ...alike,
   events,
   tools: async () => (await client.listTools(undefined, { cacheMode: 'refresh' })).tools.map((t) => t.name),
   call: async (name, params = {}, options = {}, meta = undefined) => {
     const result = await client.callTool({ name, arguments: params, ...(meta ? { _meta: meta } : {}) }, options);
     return [result.content[0].text, Boolean(result.isError)];
   },
-  resources: async () => (await client.listResources()).resources.map((r) => r.uri),
-  read: async (uri) => (await client.readResource({ uri })).contents[0].text,
-  prompts: async () => (await client.listPrompts()).prompts.map((p) => p.name),
-  prompt: async (name, params) => (await client.getPrompt({ name, arguments: params })).messages[0].content.text,
-  complete: async (name, argument, value) =>
-    (await client.complete({ ref: { type: 'ref/prompt', name }, argument: { name: argument, value } })).completion.values,
   logsOf: async (name) => {
     logs = [];
     if (!modern()) await client.setLoggingLevel('info');
@@ -50,13 +46,9 @@ const peer = {
     return logs;
   },
   watch: async (uri) => {
-    if (modern()) {
-      const stream = await client.listen(uri ? { resourceSubscriptions: [uri] } : { toolsListChanged: true });
-      return () => stream.close();
-    }
-    if (!uri) return async () => {};
-    await client.subscribeResource({ uri });
-    return () => client.unsubscribeResource({ uri });
+    if (!modern()) return alike.watch(uri);
+    const stream = await client.listen(uri ? { resourceSubscriptions: [uri] } : { toolsListChanged: true });
+    return () => stream.close();
   },
 };
 
