@@ -1,12 +1,10 @@
 """What a gateway keeps in memory: by itself, for a session, for a stream, and for a large result while it passes."""
 import contextlib
-import subprocess
 import time
 
 from .bounds import Verdict
-from .machine import OTHER_CORES, TOOL, Failure, on
+from .machine import Failure
 from .stage import Target
-from .workload import run
 
 KIB, MIB = 1 << 10, 1 << 20
 SECTION = "memory"
@@ -24,25 +22,23 @@ def measure(stage, options, report):
                 most and Verdict(name, value / (KIB if unit == "KiB" else MIB), "most", most, unit))
             add("process without clients", target.server.memory(), "MiB", 20)
             # The first sessions also fill what the allocator held free: only those behind them show what one costs.
-            stack.enter_context(sessions(target, warm, False))
+            stack.enter_context(sessions(stage.generator, target, warm, False))
             before = target.server.memory()
-            stack.enter_context(sessions(target, many, False))
+            stack.enter_context(sessions(stage.generator, target, many, False))
             add(f"a session, of {many:,}", (target.server.memory() - before) / many, "KiB", 4)
-            with busy(target, streams):
+            with busy(stage.generator, target, streams):
                 add(f"{many:,} sessions and {streams:,} busy streams", target.server.memory(), "MiB", 150)
             before = target.server.memory()
-            stack.enter_context(sessions(target, streams, True))
+            stack.enter_context(sessions(stage.generator, target, streams, True))
             add(f"a session with its stream, of {streams:,}", (target.server.memory() - before) / streams, "KiB")
             # Last, because what it leaves free would hide the sessions.
-            add("more at the peak of a 50 MB result", large(target), "MiB", 2)
+            add("more at the peak of a 50 MB result", large(stage.generator, target), "MiB", 2)
 
 
 @contextlib.contextmanager
-def sessions(target, count, streams):
+def sessions(generator, target, count, streams):
     """Sessions, open as long as this is."""
-    command = [TOOL, "sessions", "--address", f"127.0.0.1:{target.server.port}", "--count", str(count)]
-    command = on(OTHER_CORES, command + (["--streams"] if streams else []))
-    holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    holder = generator.begin("sessions", target.server.port, ["--count", str(count), *(["--streams"] if streams else [])])
     try:
         if holder.stdout.readline().strip() != "ready":
             raise Failure(f"{count} sessions with {target.server.name} could not be opened: {holder.stderr.read().strip()}")
@@ -53,11 +49,11 @@ def sessions(target, count, streams):
 
 
 @contextlib.contextmanager
-def busy(target, count):
+def busy(generator, target, count):
     """Calls whose streams say something now and then, for some seconds; this is entered when all are under way."""
-    command = ["load", "--address", f"127.0.0.1:{target.server.port}", "--era", "modern", "--method", "call", "--cold",
-               "--tools", ",".join(target.names("busy")), "--progress", "10", "--connections", str(count), "--calls", str(count)]
-    running = subprocess.Popen(on(OTHER_CORES, [TOOL, *command]), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    running = generator.begin("load", target.server.port, [
+        "--era", "modern", "--method", "call", "--cold", "--tools", ",".join(target.names("busy")), "--progress", "10",
+        "--connections", str(count), "--calls", str(count)])
     time.sleep(1.2)
     yield
     out, error = running.communicate(timeout=60)
@@ -65,14 +61,13 @@ def busy(target, count):
         raise Failure(f"{count} busy streams through {target.server.name}: {error.strip() or out}")
 
 
-def large(target):
+def large(generator, target):
     """Bytes above what was resident, at the worst moment of a 50 MB result. The second one counts: caches are warm."""
-    command = ["load", "--address", f"127.0.0.1:{target.server.port}", "--era", "modern", "--method", "call", "--cold",
-               "--tools", target.names("huge")[0], "--connections", "1", "--calls", "1"]
+    ask = ["--era", "modern", "--method", "call", "--cold", "--tools", target.names("huge")[0], "--connections", "1", "--calls", "1"]
     for _ in range(2):
         before = target.server.memory()
         target.server.forget_peak()
-        out = run(command, 60)
+        out = generator.run("load", target.server.port, ask)
         if out["errors"]:
             raise Failure(f"a 50 MB result through {target.server.name}: {out['first_error']}")
     return max(target.server.peak() - before, 0)

@@ -1,7 +1,6 @@
 """Half as many calls again as a gateway can take: what it sheds, what the others wait, and how soon it is itself again."""
 from .bounds import Verdict
 from .stage import UPSTREAMS
-from .workload import load, run
 
 SECTION = "overload"
 # More than a gateway admits, so that some are left to come.
@@ -16,11 +15,11 @@ def measure(stage, options, report):
         if build not in stage.builds:
             continue
         ask = ["--era", "modern", "--method", "call", "--tools", ",".join(target.names("small"))]
-        normal = load(target.server, [*ask, "--connections", str(NORMAL)], max(options.seconds, 0.1))
+        normal = stage.generator.load(target.server, [*ask, "--connections", str(NORMAL)], max(options.seconds, 0.1))
         seconds = 0.2 if options.smoke else 2.0
-        out = run(["overload", "--address", f"127.0.0.1:{target.server.port}", *ask, "--connections", str(CONNECTIONS),
-                   "--rate", str(normal["rate"] * TIMES), "--seconds", str(seconds), "--after", str(NORMAL),
-                   "--capacity", str(normal["rate"])], 120)
+        plan = ["--connections", str(1000 if options.smoke else CONNECTIONS), "--rate", str(normal["rate"] * TIMES),
+                "--seconds", str(seconds), "--after", str(NORMAL), "--capacity", str(normal["rate"])]
+        out = stage.generator.run("overload", target.server.port, [*ask, *plan], 120)
         show(report, build, normal, out, seconds)
 
 

@@ -4,7 +4,7 @@ import contextlib
 from .bounds import Verdict
 from .machine import CORES, GATEWAY_CORES
 from .stage import Target
-from .workload import load, rounds
+from .workload import rounds
 
 CONNECTIONS = 16
 # More names than these would measure the load generator, which keeps a request ready for each.
@@ -42,7 +42,7 @@ def grow(stage, options, report, section, cases):
     for build in stage.builds:
         with contextlib.ExitStack() as stack:
             running = {n: (stage.banyan(build, servers, stack=stack), names) for n, (servers, names) in cases.items()}
-            measure = lambda case: load(case[0], calling(case[1]), options.seconds)
+            measure = lambda case: stage.generator.load(case[0], calling(case[1]), options.seconds)
             found = rounds(running, options.rounds, measure)
         least = found[min(found)]
         for n, figures in found.items():
@@ -64,10 +64,10 @@ def workers(stage, options, report):
             one = Target(build, stage.banyan(build, servers, GATEWAY_CORES, stack), len(servers))
             two = Target(build, stage.banyan(build, servers, CORES[:2], stack), len(servers))
             arguments = calling(one.names("small"))
-            alone = rounds({1: one}, options.rounds, lambda t: load(t.server, arguments, options.seconds))[1]["rate"]
+            alone = rounds({1: one}, options.rounds, lambda t: stage.generator.load(t.server, arguments, options.seconds))[1]["rate"]
             spare = len(CORES) >= 4
             arguments += [] if spare else ["--rate", str(alone * 0.4)]
-            found = rounds({1: one, 2: two}, options.rounds, lambda t: load(t.server, arguments, options.seconds))
+            found = rounds({1: one, 2: two}, options.rounds, lambda t: stage.generator.load(t.server, arguments, options.seconds))
         gain = found[2]["rate"] / found[1]["rate"] if spare else 2 * found[1]["cpu_us"] / found[2]["cpu_us"]
         cpu = " and ".join(f"{found[n]['cpu_us']:.1f}" for n in (1, 2))
         name = "two cores do so many times the work of one" if spare else "two cores would do, by their CPU time"

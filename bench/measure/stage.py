@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import machine
-from .machine import GATEWAY_CORES, OTHER_CORES, TOOL, Failure, Server, free_port, on
+from .generator import Generator
+from .machine import GATEWAY_CORES, OTHER_CORES, Failure, Server, free_port, on
 
 UPSTREAMS = 5
 MANY_TOOLS = 10_000
@@ -29,9 +30,9 @@ class Target:
 class Stage:
     """Starts what is asked for, each thing once, and stops all of it at the end. `builds`: name to path of the binary."""
 
-    def __init__(self, stack, work, log, builds):
-        self.stack, self.work, self.log, self.builds = stack, Path(work), log, builds
-        self.made = {}
+    def __init__(self, stack, work, log, builds, tool):
+        self.stack, self.work, self.log, self.builds, self.tool = stack, Path(work), log, builds, tool
+        self.made, self.generator = {}, Generator(tool)
         # nginx works as another user, who has to reach its folders.
         self.work.chmod(0o755)
 
@@ -48,7 +49,7 @@ class Stage:
     def upstream(self, tools=0):
         def make():
             port = free_port()
-            command = on(OTHER_CORES[-1:], [TOOL, "upstream", "--listen", f"127.0.0.1:{port}", "--tools", str(tools)])
+            command = on(OTHER_CORES[-1:], [self.generator.tool, "upstream", "--listen", f"127.0.0.1:{port}", "--tools", str(tools)])
             return self.start(self.stack, f"upstream of {tools} tools", command, port)
         return self.once(("upstream", tools), make)
 
@@ -69,7 +70,7 @@ class Stage:
         """The floor of an upstream over standard input and output."""
         def make():
             port = free_port()
-            command = [TOOL, "pipe", "--listen", f"127.0.0.1:{port}", "--", *on(OTHER_CORES[-1:], [TOOL, "upstream-stdio"])]
+            command = [self.generator.tool, "pipe", "--listen", f"127.0.0.1:{port}", "--", *on(OTHER_CORES[-1:], [self.tool, "upstream-stdio"])]
             return self.start(self.stack, "bare pipe", on(GATEWAY_CORES, command), port)
         return self.once("pipe", make)
 
@@ -79,7 +80,7 @@ class Stage:
         Each has an address of its own, because one server that is named twice is mounted once.
         """
         port = self.upstream(tools).port
-        process = on(OTHER_CORES[-1:], [TOOL, "upstream-stdio"])
+        process = on(OTHER_CORES[-1:], [self.generator.tool, "upstream-stdio"])
         return {f"u{i}": {"command": process[0], "args": process[1:]} if i < stdio else
                 {"type": "http", "url": f"http://127.0.0.1:{port}/mcp/{i}"} for i in range(count)}
 

@@ -3,10 +3,11 @@ import json
 import platform
 
 from .bounds import said
-from .machine import BENCH, CORES
+from .machine import BENCH, CORES, busy
 from .workload import floor
 
-HEAD = ("target", "calls/s", "/floor", "/direct", "p50 us", "/floor", "p99 us", "/floor", "1st byte us", "CPU us", "user", "system", "/floor", "verdict")
+HEAD = ("target", "calls/s", "/floor", "/direct", "p50 us", "/floor", "p99 us", "/floor", "1st byte us", "CPU us", "user", "system", "/floor",
+        "verdict")
 WIDTHS = (12, 9, 7, 8, 9, 7, 10, 7, 12, 8, 7, 7, 7, 0)
 
 
@@ -15,6 +16,7 @@ class Report:
         self.options, self.builds = options, builds
         self.rows, self.facts = [], []
         self.headed = False
+        self.others = busy()
 
     def add_rows(self, rows):
         """A workload's rows, as one block."""
@@ -38,9 +40,11 @@ class Report:
     def end(self, seconds):
         verdicts = [v for row in self.rows for v in row.json()["verdicts"]] + [f["verdict"] for f in self.facts if f["verdict"]]
         held = sum(verdict["holds"] for verdict in verdicts)
+        if self.others > 0.2:
+            print(f"\nOthers were using {self.others:.1f} cores when this began: trust the CPU figures more than the others.")
         print(f"\n{held} of {len(verdicts)} bounds hold. Measured in {seconds:.0f} s on {len(CORES)} cores.")
         out = {"machine": platform.machine(), "cores": len(CORES), "rounds": self.options.rounds, "seconds": self.options.seconds,
-               "smoke": self.options.smoke, "builds": list(self.builds), "rows": [row.json() for row in self.rows], "facts": self.facts}
+               "smoke": self.options.smoke, "cores_used_by_others": self.others, "builds": list(self.builds), "rows": [row.json() for row in self.rows], "facts": self.facts}
         results = BENCH / "results"
         results.mkdir(exist_ok=True)
         (results / "latest.json").write_text(json.dumps(out, indent=1) + "\n")

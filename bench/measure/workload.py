@@ -1,11 +1,9 @@
 """The workloads: what is sent, to which targets, and what issue 3 wants of it. Rounds are interleaved: targets take turns."""
-import json
 import statistics
-import subprocess
 from dataclasses import dataclass, field
 
 from .bounds import Bound, judge
-from .machine import OTHER_CORES, TOOL, Failure, on
+from .machine import Failure
 from .stage import MANY_TOOLS, UPSTREAMS
 
 KEYS = ("rate", "p50_us", "p99_us", "p999_us", "first_byte_us", "user_us", "system_us", "cpu_us")
@@ -67,26 +65,6 @@ class Row:
         return {"workload": self.workload.name, "era": self.era, "target": self.target, **self.figures, "verdicts": verdicts}
 
 
-def run(command, timeout):
-    """Runs the load generator on its cores and gives what it said."""
-    done = subprocess.run(on(OTHER_CORES, [TOOL, *command]), capture_output=True, text=True, timeout=timeout)
-    if done.returncode:
-        raise Failure(f"`{' '.join(command[:6])}` failed: {done.stderr.strip()}")
-    return json.loads(done.stdout)
-
-
-def load(server, arguments, seconds):
-    """Sends calls for some seconds; every one of them has to be answered."""
-    watched = ",".join(map(str, server.pids()))
-    command = ["load", "--address", f"127.0.0.1:{server.port}", "--watch", watched, "--seconds", str(seconds), *arguments]
-    out = run(command, seconds + 60)
-    if out["errors"] or out["shed"] or not out["calls"]:
-        why = out["first_error"] or out["shed_text"]
-        raise Failure(f"{server.name}: {out['calls']} calls answered, {out['errors']} failed, {out['shed']} shed; the first: {why}")
-    out["cpu_us"] = out["user_us"] + out["system_us"]
-    return out
-
-
 def rounds(cases, count, measure):
     """Lets the cases take turns; gives the median of each figure for each case."""
     found = {key: [] for key in cases}
@@ -100,7 +78,7 @@ def measure(stage, workload, era, options):
     """The rows of a workload: direct first, then the floor, then the builds."""
     targets = {target.name: target for target in getattr(stage, workload.targets)()}
     try:
-        figures = rounds(targets, options.rounds, lambda t: load(t.server, workload.arguments(t, era), options.seconds))
+        figures = rounds(targets, options.rounds, lambda t: stage.generator.load(t.server, workload.arguments(t, era), options.seconds))
     except Failure as failure:
         raise Failure(f"{workload.name}, {era}: {failure}") from failure
     rows = [Row(workload, era, name, figures[name]) for name in targets]
