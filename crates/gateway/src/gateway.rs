@@ -184,7 +184,8 @@ impl Gateway {
         let config = Arc::new(config);
         self.0.config.store(Arc::clone(&config));
         self.0.mount(&config);
-        if (&old.profiles, old.names) != (&config.profiles, config.names) {
+        self.0.hub.follow(&config);
+        if (&old.profiles, old.names, &old.tokens) != (&config.profiles, config.names, &config.tokens) {
             self.0.hub.lists_changed(None, &Kind::ALL);
         }
         changes

@@ -14,6 +14,7 @@ use mcp_proto::splice::{self, Change};
 
 use crate::call::back::Back;
 use crate::call::caller::ViewKey;
+use crate::config::resolved::Config;
 use crate::downstream::lane::{Lane, Weight};
 use crate::downstream::session::Session;
 use crate::upstream::asks;
@@ -104,6 +105,11 @@ impl Hub {
         old
     }
 
+    /// Shows every session what a changed configuration gives it.
+    pub(crate) fn follow(&self, config: &Config) {
+        self.all_sessions().iter().for_each(|session| session.follow(config));
+    }
+
     /// Adds a listener, for as long as somebody holds it.
     pub(crate) fn listen(&self, listener: &Arc<Listener>) {
         let mut listeners = self.listeners.write().unwrap_or_else(PoisonError::into_inner);
@@ -113,17 +119,17 @@ impl Hub {
 
     /// Lists of `mount` changed; `None`: what is shown changed as a whole.
     pub(crate) fn lists_changed(&self, mount: Option<&Segment>, kinds: &[Kind]) {
-        let concerns = |scope: &ViewKey| mount.is_none_or(|m| covers(scope, m));
+        let concerns = |scope: Option<&Segment>| mount.is_none_or(|m| covers(scope, m));
         let mut methods: Vec<&str> = kinds.iter().map(|k| k.list_changed()).collect();
         methods.sort_unstable();
         methods.dedup();
         for session in self.all_sessions() {
-            if concerns(&session.opening.scope) {
+            if concerns(session.opening.mount.as_ref()) {
                 methods.iter().for_each(|m| session.notify(bare(m), Weight::Kept));
             }
         }
         for listener in self.all_listeners() {
-            if !concerns(&listener.scope) {
+            if !concerns(listener.scope.mount.as_ref()) {
                 continue;
             }
             let mut wanted: Vec<&str> = kinds.iter().filter(|k| listener.kinds.contains(k)).map(|k| k.list_changed()).collect();
@@ -139,7 +145,7 @@ impl Hub {
     /// A resource of `mount` changed.
     pub(crate) fn updated(&self, mount: &Segment, uri: &str, notification: &Notification) {
         for session in self.all_sessions() {
-            if covers(&session.opening.scope, mount) && session.subscribes(uri) {
+            if covers(session.opening.mount.as_ref(), mount) && session.subscribes(uri) {
                 session.notify(notification.whole.clone(), Weight::Kept);
             }
         }
@@ -153,7 +159,7 @@ impl Hub {
     /// Something that concerns one principal.
     pub(crate) fn to_principal(&self, mount: &Segment, principal: &Principal, notification: &Notification) {
         for session in self.all_sessions() {
-            if covers(&session.opening.scope, mount) && session.opening.principal == *principal {
+            if covers(session.opening.mount.as_ref(), mount) && session.opening.entered.principal == *principal {
                 self.to_session(&session, notification);
             }
         }
@@ -172,8 +178,8 @@ impl Hub {
 
     /// Something a shared server said to nobody in particular. Where it may concern one of several principals, none is told.
     pub(crate) fn broadcast(&self, mount: &Segment, notification: &Notification, near: &[Arc<Back>]) {
-        let sessions: Vec<_> = self.all_sessions().into_iter().filter(|s| covers(&s.opening.scope, mount)).collect();
-        let mut principals = sessions.iter().map(|s| &s.opening.principal).chain(near.iter().map(|b| &b.caller.principal));
+        let sessions: Vec<_> = self.all_sessions().into_iter().filter(|s| covers(s.opening.mount.as_ref(), mount)).collect();
+        let mut principals = sessions.iter().map(|s| &s.opening.entered.principal).chain(near.iter().map(|b| &b.caller.principal));
         let first = principals.next();
         if principals.any(|p| Some(p) != first) {
             return;
@@ -210,8 +216,8 @@ impl Hub {
     }
 }
 
-fn covers(scope: &ViewKey, mount: &Segment) -> bool {
-    scope.mount.as_ref().is_none_or(|m| m == mount)
+fn covers(scope: Option<&Segment>, mount: &Segment) -> bool {
+    scope.is_none_or(|m| m == mount)
 }
 
 fn bare(method: &str) -> Bytes {

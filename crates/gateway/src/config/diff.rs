@@ -90,7 +90,15 @@ impl fmt::Display for Change {
             Kind::Changed(keys) => write!(f, "~ {subject}: {}", keys.join(", "))?,
             Kind::Removed => write!(f, "- {subject}")?,
         }
-        if self.needs_restart() { f.write_str(" (needs a restart)") } else { Ok(()) }
+        let of_connections =
+            matches!(&self.kind, Kind::Changed(keys) if self.subject == Subject::Limits && keys.contains(&"response_size"));
+        if self.needs_restart() {
+            f.write_str(" (needs a restart)")
+        } else if of_connections {
+            f.write_str(" (response_size holds for connections to servers made from now on)")
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -295,6 +303,12 @@ mod tests {
         ];
         assert_eq!(printed(OLD, NEW), expected);
         assert_eq!(printed(OLD, OLD), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_bound_that_open_connections_keep_says_so() {
+        let lines = printed("", "limits = { response_size = \"1MiB\", sessions = 1 }");
+        assert_eq!(lines, ["~ limits: response_size, sessions (response_size holds for connections to servers made from now on)"]);
     }
 
     #[test]

@@ -69,6 +69,12 @@ impl Entered {
         Self { principal: Principal::local(), profile: None }
     }
 
+    /// The same one under a changed configuration, where its token may name another profile.
+    pub(crate) fn under(&self, config: &Config) -> Self {
+        let token = config.tokens.iter().find(|t| t.name == self.principal.name);
+        Self { principal: self.principal.clone(), profile: token.and_then(|t| t.profile.clone()) }
+    }
+
     /// What a client that calls itself `info` is shown.
     pub(crate) fn scope(&self, config: &Config, mount: Option<Segment>, info: &[u8], asked: Option<Style>) -> ViewKey {
         let members = Members::again(info);

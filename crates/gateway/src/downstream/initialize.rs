@@ -96,6 +96,8 @@ fn open(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: &Req
         let why = format!("there are {most} sessions, which is the limit; end one, or raise limits.sessions");
         return reply::refuse(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), -32009, &why);
     }
+    // A reload between its beginning and its entry has passed it over.
+    session.follow(&gateway.config.load());
     let result = initialized(gateway, &session);
     let mut response = reply::rpc(StatusCode::OK, &request.id, &Answer::Result(result));
     if let Ok(id) = HeaderValue::from_str(&session.id) {
@@ -115,15 +117,15 @@ pub(crate) fn begin(
 ) -> Arc<Session> {
     let members = Members::again(&request.params);
     let object = |key| members.get(key).filter(|r| r.starts_with(b"{")).map_or(Bytes::from_static(b"{}"), Bytes::copy_from_slice);
-    let info = object("clientInfo");
     let opening = Opening {
-        principal: entered.principal.clone(),
+        entered: entered.clone(),
         version: answer_version(&members.str("protocolVersion").unwrap_or_default()),
         capabilities: object("capabilities"),
-        scope: entered.scope(&gateway.tree.load().config, mount.clone(), &info, style),
-        info,
+        info: object("clientInfo"),
+        mount: mount.clone(),
+        style,
     };
-    Session::new(id, opening)
+    Session::new(id, opening, &gateway.tree.load().config)
 }
 
 /// The result of `initialize`.
@@ -140,12 +142,12 @@ pub(crate) fn initialized(gateway: &Arc<Inner>, session: &Arc<Session>) -> Bytes
 pub(crate) fn caller(session: &Arc<Session>) -> Arc<Caller> {
     let opening = &session.opening;
     Arc::new(Caller {
-        principal: opening.principal.clone(),
+        principal: opening.entered.principal.clone(),
         era: Era::Initialize,
         version: opening.version,
         capabilities: opening.capabilities.clone(),
         info: opening.info.clone(),
-        scope: opening.scope.clone(),
+        scope: session.scope(),
         session: Some(Arc::clone(session)),
     })
 }
@@ -178,7 +180,7 @@ fn session(gateway: &Inner, entered: &Entered, headers: &HeaderMap, mount: &Opti
     let unknown = || (StatusCode::NOT_FOUND, "Session not found: it has ended or expired; send `initialize` again".to_owned());
     let session = gateway.hub.session(id).ok_or_else(unknown)?;
     // An id is no credential: it is good for its own principal and endpoint only.
-    if session.opening.principal != entered.principal || session.opening.scope.mount != *mount {
+    if session.opening.entered.principal != entered.principal || session.opening.mount != *mount {
         return Err(unknown());
     }
     Ok(session)

@@ -8,15 +8,19 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use banyan_model::Principal;
+use arc_swap::ArcSwap;
+use banyan_model::Segment;
 use bytes::Bytes;
 use mcp_proto::envelope::{self, Answer};
 use mcp_proto::era::LogLevel;
+use mcp_proto::projection::Style;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use super::door::Entered;
 use super::lane::{Lane, Weight};
 use crate::call::caller::ViewKey;
+use crate::config::resolved::Config;
 
 /// How many finished streams are kept for whoever comes back for the answer.
 const KEPT_STREAMS: usize = 32;
@@ -24,11 +28,14 @@ const KEPT_STREAMS: usize = 32;
 /// What a session begins with.
 #[derive(Debug)]
 pub(crate) struct Opening {
-    pub(crate) principal: Principal,
+    pub(crate) entered: Entered,
     pub(crate) version: &'static str,
     pub(crate) capabilities: Bytes,
     pub(crate) info: Bytes,
-    pub(crate) scope: ViewKey,
+    /// The mount of `/mcp/NAME`.
+    pub(crate) mount: Option<Segment>,
+    /// The spelling of names that the URL asks for.
+    pub(crate) style: Option<Style>,
 }
 
 /// A session.
@@ -36,6 +43,8 @@ pub(crate) struct Opening {
 pub(crate) struct Session {
     pub(crate) id: Arc<str>,
     pub(crate) opening: Opening,
+    /// What it is shown.
+    scope: ArcSwap<ViewKey>,
     /// Fires when the session ends.
     pub(crate) over: CancellationToken,
     log_level: AtomicU8,
@@ -55,8 +64,8 @@ struct State {
 }
 
 impl Session {
-    /// A new session under `id`.
-    pub(crate) fn new(id: Arc<str>, opening: Opening) -> Arc<Self> {
+    /// A new session under `id`, shown what `config` gives it.
+    pub(crate) fn new(id: Arc<str>, opening: Opening, config: &Config) -> Arc<Self> {
         let state = State {
             used: Instant::now(),
             standing: None,
@@ -67,12 +76,28 @@ impl Session {
         };
         Arc::new(Self {
             id,
+            scope: ArcSwap::from_pointee(opening.entered.scope(config, opening.mount.clone(), &opening.info, opening.style)),
             opening,
             over: CancellationToken::new(),
             log_level: AtomicU8::new(LogLevel::Debug as u8),
             next_id: AtomicU64::new(1),
             state: Mutex::new(state),
         })
+    }
+
+    /// What it is shown.
+    pub(crate) fn scope(&self) -> ViewKey {
+        ViewKey::clone(&self.scope.load())
+    }
+
+    /// Shows it what a changed configuration gives it. Never from a profile to none: who configures the one away may not
+    /// think of who is connected, so such a session keeps the name of its profile, and is shown nothing once that is gone.
+    pub(crate) fn follow(&self, config: &Config) {
+        let Opening { entered, info, mount, style, .. } = &self.opening;
+        let now = entered.under(config).scope(config, mount.clone(), info, *style);
+        if self.scope.load().profile.is_empty() || !now.profile.is_empty() {
+            self.scope.store(Arc::new(now));
+        }
     }
 
     /// Makes a request of ours to the client: the whole message, and where its answer will come.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::world::{Client, Era, World, bounded, fixture, fixture_with};
+use crate::world::{Client, Era, World, bounded, fixture, fixture_with, token};
 
 async fn calls(client: &Client, mount: &str) -> Value {
     let stats = client.tool(&format!("{mount}__fx_stats"), json!({})).await;
@@ -165,6 +165,36 @@ async fn a_session_whose_profile_is_taken_away_is_shown_nothing() {
         assert!(anew.tools().await.len() > 1, "who comes anew is shown what the configuration gives");
         world.apply(&format!("{profile}{mounts}"));
         assert_eq!(client.tools().await, ["fx__fx_echo"], "put back, it holds again");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_profile_that_is_added_or_given_to_a_token_holds_for_open_sessions() {
+    bounded(async {
+        let mounts = fixture("fx", Era::Stateless);
+        let few = "[profile.few]\nclients = [\"few*\"]\ninclude = [\"fx.fx_echo\"]\n";
+        let world = World::start(&mounts).await;
+        let client = Client::new(&world, Era::Initialize).named("few-tools").open().await;
+        let mut standing = client.listen(None).await;
+        assert!(client.tools().await.len() > 1);
+        world.apply(&format!("{few}{mounts}"));
+        standing.next_of("notifications/tools/list_changed").await;
+        assert_eq!(client.tools().await, ["fx__fx_echo"]);
+        let told = client.tool("fx__fx_stats", json!({})).await;
+        assert_eq!(told["error"]["data"]["reason"], "unknown_tool", "{told}");
+
+        world.apply(&format!("[profile.less]\nclients = [\"few*\"]\ninclude = [\"fx.fx_sleep\"]\n{mounts}"));
+        assert_eq!(client.tools().await, ["fx__fx_sleep"], "another profile in its place");
+        world.apply(&format!("[profile.less]\nclients = [\"nobody\"]\ninclude = [\"fx.fx_roots\"]\n{mounts}"));
+        assert_eq!(client.tools().await, ["fx__fx_roots"], "it keeps the profile that names it no longer");
+
+        let ada = |profile: &str| format!("{}{profile}{few}{mounts}", token("ada"));
+        let world = World::start(&ada("")).await;
+        let holder = Client::new(&world, Era::Initialize).with("authorization", "Bearer secret-of-ada").open().await;
+        assert!(holder.tools().await.len() > 1);
+        assert_eq!(world.apply(&ada("profile = \"few\"\n")), ["~ token ada: profile"]);
+        assert_eq!(holder.tools().await, ["fx__fx_echo"]);
     })
     .await;
 }
