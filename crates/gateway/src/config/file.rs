@@ -162,7 +162,7 @@ pub enum Sharing {
     Auto,
     /// One for all.
     Always,
-    /// One for each client.
+    /// One for each client, which is told of that client's own capabilities.
     Never,
 }
 

@@ -216,7 +216,7 @@ pub struct Process {
 pub enum Sharing {
     /// One for all, until the server is seen to ask its client something; then one for each client that can answer.
     Auto,
-    /// One for each client session.
+    /// One for each client: a session, or in the stateless era whoever says the same about itself.
     Never,
     /// One for all.
     Always,

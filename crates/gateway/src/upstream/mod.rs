@@ -135,6 +135,14 @@ impl Instance {
         }
     }
 
+    /// Whether it is gone by itself.
+    pub(crate) fn is_lost(&self) -> bool {
+        match &self.wire {
+            Wire::Http(wire) => wire.closed.is_cancelled(),
+            Wire::Pipe(pipe) => pipe.gone.is_cancelled(),
+        }
+    }
+
     /// Ends it: a process is asked to stop, a session is deleted.
     pub(crate) async fn close(&self) {
         match &self.wire {

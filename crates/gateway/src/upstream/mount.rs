@@ -2,6 +2,8 @@
 //!
 //! Starting and restarting is in `supervise.rs`. Calls are not decided on here.
 
+mod lease;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +13,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use banyan_model::Era;
 use bytes::Bytes;
 use mcp_proto::catalog::Kind;
-use mcp_proto::client::{Identity, Negotiated};
+use mcp_proto::client::Negotiated;
 use mcp_proto::envelope::{self, Notification};
 use mcp_proto::json::{self, Members};
 use tokio::sync::Notify;
@@ -19,19 +21,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::oauth::OAuthClient;
 use super::stderr::Stderr;
-use super::{Instance, Outgoing, Owner, UpstreamError, asks, connect};
+use super::{Instance, Outgoing, Owner, UpstreamError, asks};
 use crate::Inner;
 use crate::call::back::Back;
-use crate::call::caller::Caller;
 use crate::call::error::CallError;
 use crate::call::reserve::Places;
 use crate::catalog::Catalog;
-use crate::config::resolved::{self, Sharing};
+use crate::config::resolved;
 use crate::downstream::session::Session;
 use crate::telemetry::metrics::{MountMetrics, MountState};
 
-/// How many connections are kept for stateless callers that can be asked, where the server can't tell them apart.
-const MOST_LEASES: usize = 16;
+pub(crate) use lease::Lease;
 
 /// Where a mount stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +96,8 @@ struct Changing {
     reconnect: bool,
     /// Connections of single sessions, by session id.
     own: HashMap<Arc<str>, Arc<Instance>>,
+    /// Connections of single clients of the stateless era.
+    clients: lease::Clients,
     /// Connections that no call uses at present.
     leases: Vec<Arc<Instance>>,
 }
@@ -103,36 +105,6 @@ struct Changing {
 impl std::fmt::Debug for Mount {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Mount({})", self.config.name)
-    }
-}
-
-/// A connection for one call.
-pub(crate) struct Lease {
-    pub(crate) instance: Arc<Instance>,
-    mount: Arc<Mount>,
-    held: Held,
-}
-
-/// What a lease holds besides the connection.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Held {
-    /// The place of the one caller on the shared connection that can be asked.
-    Asking,
-    /// Nothing.
-    Nothing,
-    /// A connection that goes back to the others.
-    Spare,
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        match self.held {
-            Held::Asking => {
-                self.mount.asking.fetch_sub(1, Ordering::Relaxed);
-            }
-            Held::Nothing => {}
-            Held::Spare => self.mount.lock().leases.push(Arc::clone(&self.instance)),
-        }
     }
 }
 
@@ -161,75 +133,12 @@ impl Mount {
         })
     }
 
-    /// The connection a call of `caller` goes over.
-    ///
-    /// A pipe does not say for which call its server asks. So at most one caller that can answer is on the shared connection of a server
-    /// that asks; others go over connections of their own meanwhile. A server that asks for roots at its start needs one for each session.
-    pub(crate) async fn lease(self: &Arc<Self>, caller: &Caller) -> Result<Lease, UpstreamError> {
-        let shared = self.shared.load_full().ok_or_else(|| UpstreamError::Unreachable(self.trouble()))?;
-        let lease = |instance, held| Lease { instance, mount: Arc::clone(self), held };
-        if shared.era() == Era::Stateless || self.config.sharing == Sharing::Always {
-            return Ok(lease(shared, Held::Nothing));
-        }
-        let roots = self.asks_roots.load(Ordering::Relaxed) && mcp_proto::era::declares(&caller.capabilities, "roots");
-        let own = self.config.sharing == Sharing::Never || roots;
-        match &caller.session {
-            Some(session) if own => return Ok(lease(self.own(session).await?, Held::Nothing)),
-            _ if !caller.can_answer() => return Ok(lease(shared, Held::Nothing)),
-            _ => {}
-        }
-        let alone = self.asking.fetch_add(1, Ordering::Relaxed) == 0;
-        if alone || !self.asks.load(Ordering::Relaxed) {
-            return Ok(lease(shared, Held::Asking));
-        }
-        self.asking.fetch_sub(1, Ordering::Relaxed);
-        if let Some(session) = &caller.session {
-            return Ok(lease(self.own(session).await?, Held::Nothing));
-        }
-        let idle = self.lock().leases.pop();
-        let instance = match idle {
-            Some(instance) => instance,
-            None => connect::connect(self, Owner::Shared, connect::identity(connect::SHARED_CAPABILITIES)).await?,
-        };
-        let keep = self.lock().leases.len() < MOST_LEASES;
-        Ok(lease(instance, if keep { Held::Spare } else { Held::Nothing }))
-    }
-
-    /// The connection of one session alone, opened when it is first needed.
-    async fn own(self: &Arc<Self>, session: &Arc<Session>) -> Result<Arc<Instance>, UpstreamError> {
-        if let Some(instance) = self.lock().own.get(&session.id) {
-            return Ok(Arc::clone(instance));
-        }
-        let identity = Identity { info: session.opening.info.clone(), capabilities: session.opening.capabilities.clone() };
-        let instance = connect::connect(self, Owner::Session(Arc::downgrade(session)), identity).await?;
-        let kept = Arc::clone(self.lock().own.entry(Arc::clone(&session.id)).or_insert_with(|| Arc::clone(&instance)));
-        if Arc::ptr_eq(&kept, &instance) {
-            for uri in session.subscriptions() {
-                if let Err(error) = subscribe_on(&instance, "resources/subscribe", &uri).await {
-                    tracing::debug!(%error, uri, "a subscription could not be made on a session's own connection");
-                }
-            }
-            let (mount, session, instance) = (Arc::clone(self), Arc::clone(session), Arc::clone(&instance));
-            tokio::spawn(async move {
-                tokio::select! {
-                    () = session.over.cancelled() => {}
-                    () = mount.gone.cancelled() => {}
-                    () = instance.lost() => {}
-                }
-                mount.lock().own.remove(&session.id);
-                instance.close().await;
-            });
-        } else {
-            instance.close().await;
-        }
-        Ok(kept)
-    }
-
     /// The server has forgotten a connection's session: it is not used again.
     pub(crate) fn forget(&self, instance: &Arc<Instance>) {
         let mut inner = self.lock();
         inner.own.retain(|_, i| !Arc::ptr_eq(i, instance));
         inner.leases.retain(|i| !Arc::ptr_eq(i, instance));
+        inner.clients.forget(instance);
         if self.shared.load().as_ref().is_some_and(|s| Arc::ptr_eq(s, instance)) {
             inner.reconnect = true;
             self.wake.notify_one();
@@ -437,11 +346,6 @@ impl Mount {
         self.known.load_full()
     }
 
-    /// The connection of one session alone, if it has one.
-    pub(crate) fn own_of(&self, session: &Session) -> Option<Arc<Instance>> {
-        self.lock().own.get(&session.id).cloned()
-    }
-
     /// The error for a call that can't be made at present.
     pub(crate) fn unavailable(&self) -> CallError {
         let state = self.state.load();
@@ -454,7 +358,8 @@ impl Mount {
         let instances: Vec<_> = {
             let mut inner = self.lock();
             let own: Vec<_> = inner.own.drain().map(|(_, i)| i).collect();
-            own.into_iter().chain(inner.leases.drain(..)).chain(self.shared.swap(None)).collect()
+            let clients = std::mem::take(&mut inner.clients).into_instances();
+            own.into_iter().chain(clients).chain(inner.leases.drain(..)).chain(self.shared.swap(None)).collect()
         };
         futures_util::future::join_all(instances.iter().map(|i| i.close())).await;
     }

@@ -165,3 +165,27 @@ async fn a_client_that_cannot_be_asked_is_not_asked() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_server_that_is_not_shared_is_told_what_each_client_can_do() {
+    bounded(async {
+        let world = World::start(&format!("{}sharing = \"never\"\n", fixture("fx", Era::Initialize))).await;
+        for down in [Era::Initialize, Era::Stateless] {
+            for capabilities in [json!({}), json!({"sampling": {}})] {
+                let mut client = Client::new(&world, down);
+                client.capabilities = capabilities.clone();
+                let client = client.open().await;
+                let told = client.tool("fx__fx_caps", json!({})).await;
+                assert_eq!(told["result"]["structuredContent"]["capabilities"], capabilities, "{down:?}: {told}");
+                client.tool("fx__fx_echo", json!({"text": "x"})).await;
+                let told = client.tool("fx__fx_stats", json!({})).await;
+                assert_eq!(told["result"]["structuredContent"]["calls"], 1, "{down:?}: its own process, and always the same: {told}");
+            }
+            let mut client = Client::new(&world, down);
+            client.capabilities = json!({});
+            let told = client.open().await.tool("fx__test_missing_capability", json!({})).await;
+            assert_eq!(told["error"]["data"]["requiredCapabilities"], json!({"sampling": {}}), "{down:?}: {told}");
+        }
+    })
+    .await;
+}
