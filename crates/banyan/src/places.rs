@@ -7,6 +7,10 @@ use crate::failure::Failure;
 /// The configuration file looked for in the working directory.
 pub(crate) const CONFIG_NAME: &str = "banyan.toml";
 
+/// What to do where a configuration is missing, for people.
+pub(crate) const MAKE_ONE: &str =
+    "make one with `banyan import --write`, or by hand: a section [mount.NAME] with a `command` or a `url` is enough";
+
 /// `$XDG_CONFIG_HOME/banyan`, by default `~/.config/banyan`.
 pub(crate) fn config_dir() -> Result<PathBuf, Failure> {
     Ok(base("XDG_CONFIG_HOME", ".config")?.join("banyan"))

@@ -26,8 +26,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Serves `plan` until a signal or the admin API says to stop. `listen` overrides what a changed configuration says.
 pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, output: &Output) -> Result<(), Failure> {
-    gateway::config::check_listen(plan.config.listen, &plan.config.tokens)
-        .map_err(|why| Failure::Refused(format!("{why}\n  make a token with `banyan token add NAME`, or listen on 127.0.0.1")))?;
+    gateway::config::check_listen(plan.config.listen, &plan.config.tokens).map_err(|why| Failure::Refused(why.to_string()))?;
     let listener = bind(plan.config.listen).await?;
     let address = listener.local_addr().map_err(|e| Failure::Failed(format!("the listener has no address: {e}")))?;
     let mut signals = Signals::new()?;

@@ -34,7 +34,10 @@ impl Check {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let file = places::config_file(self.file.as_deref().or(place.config.as_deref()))?;
         let none = || {
-            Failure::NotFound("there is no banyan.toml here, nor in the user's configuration directory\n  make one with `banyan import --write`, or start without one: `banyan up`".to_owned())
+            let advice = places::MAKE_ONE;
+            Failure::NotFound(format!(
+                "there is no banyan.toml here, nor in the user's configuration directory\n  {advice}; `banyan up` starts without one"
+            ))
         };
         let file = file.ok_or_else(none)?;
         match gateway::config::load(&file, &SystemSources) {

@@ -27,7 +27,7 @@ const TOKEN_VARIABLE: &str = "BANYAN_TOKEN";
 
 /// Makes a client use the gate in place of its own servers.
 #[derive(Args)]
-#[command(after_help = "The client's servers move into banyan.toml, and its file gets one entry that points here. A backup stays beside\n\
+#[command(after_help = "The client's servers move into banyan.toml, and its file gets one entry that points here. A backup stays beside \
     the file; `banyan disconnect CLIENT` puts it back.")]
 pub(crate) struct Connect {
     /// The client

@@ -34,12 +34,16 @@ impl Logs {
             return Err(Failure::NotFound(format!("there is no server `{}`{hint}\n  `banyan status` lists them", self.server)));
         }
         let query: &[(&str, &str)] = if self.follow { &[("follow", "1")] } else { &[] };
-        let mut end = Ok(());
+        let (mut end, mut silent) = (Ok(()), true);
         let each = |line: &[u8]| {
+            silent = false;
             end = self.line(line, output);
             end.is_ok()
         };
         gate.lines(&format!("/-/logs/{}", self.server), query, each).await?;
+        if silent && !output.wants_json() {
+            output.remark(&format!("{} has written nothing on its standard error", self.server));
+        }
         end
     }
 

@@ -42,7 +42,7 @@ enum Action {
 impl Token {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let path = places::config_file(place.config.as_deref())?;
-        let none = || Failure::NotFound("there is no banyan.toml to keep tokens in\n  make one with `banyan import --write`".to_owned());
+        let none = || Failure::NotFound(format!("there is no banyan.toml to keep tokens in\n  {}", places::MAKE_ONE));
         let mut file = File::read(path.ok_or_else(none)?)?;
         match &self.action {
             Action::Add { name, profile } => add(&mut file, name, profile.as_deref(), output),

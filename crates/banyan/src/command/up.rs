@@ -15,7 +15,7 @@ use crate::{plan, runtime, serve};
 /// Serves the gate over HTTP.
 #[derive(Args)]
 #[command(
-    after_help = "Without a configuration, the servers that other clients' files name are found and listed, and you are asked once.\n\
+    after_help = "Without a configuration, the servers that other clients' files name are found and listed, and you are asked once. \
     Where there are none, small demonstration servers show the gate at work."
 )]
 pub(crate) struct Up {

@@ -38,7 +38,13 @@ fn import_writes_a_configuration_once() {
 
 #[test]
 fn nothing_to_import_is_not_found() {
-    assert!(Home::new().run(&["import"]).exits(3).err.contains("no client's file names a server"));
+    let home = Home::new();
+    let none = home.run(&["import"]).exits(3).err;
+    assert!(none.contains("no client's file names a server") && none.contains("[mount.NAME]"), "{none}");
+    // Each way to a configuration is one that somebody without any client can go.
+    for arguments in [&["check"][..], &["token", "add", "me"]] {
+        assert!(home.run(arguments).exits(3).err.contains("[mount.NAME]"), "{arguments:?}");
+    }
 }
 
 #[test]

@@ -185,9 +185,20 @@ fn a_taken_port_is_an_error_that_names_the_holder() {
 }
 
 #[test]
+fn a_server_that_wrote_nothing_is_said_to_have() {
+    let home = Home::new();
+    home.write("banyan.toml", "listen = '127.0.0.1:0'\n[mount.mute]\ncommand = 'sleep'\nargs = ['60']\n");
+    let gate = Gate::up(&home, &[]);
+    let ran = home.run(&["logs", "mute"]).exits(0);
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", "mute has written nothing on its standard error\n"));
+    assert_eq!(home.run(&["logs", "mute", "--json"]).exits(0).err, "");
+    gate.end().exits(0);
+}
+
+#[test]
 fn other_machines_are_let_in_only_with_a_token() {
     let ran = home_with_server().run(&["up", "--listen", "0.0.0.0:0"]).exits(4);
-    assert!(ran.err.contains("banyan token add"), "{}", ran.err);
+    assert_eq!(ran.err.matches("banyan token add").count(), 1, "{}", ran.err);
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub enum ConfigError {
         problems: Vec<Problem>,
     },
     /// The file can't be read.
-    #[error("can't read `{}`: {source}\n  make it with `banyan import`, or name another file with `--config FILE`", path.display())]
+    #[error("can't read `{}`: {source}\n  make it with `banyan import --write`, or name another file with `--config FILE`", path.display())]
     Read {
         /// The file.
         path: PathBuf,

@@ -75,7 +75,7 @@ impl<'a> Walk<'a> {
         let foreign = FOREIGN.iter().find(|(theirs, ours)| *theirs == name && known.contains(ours)).map(|&(_, ours)| ours);
         match foreign.or_else(|| suggest::nearest(name, known.iter().copied())) {
             Some("mount") if name == "mcpServers" => {
-                flaw.help("Banyan's section is `mount`; `banyan import --from FILE.json` turns a client's file into mounts")
+                flaw.help("Banyan's section is `mount`; `banyan import FILE.json --write` turns a client's file into mounts")
             }
             Some(near) => flaw.help(format!("did you mean `{near}`?")),
             None => flaw.help(format!("known here: {}", known.join(", "))),

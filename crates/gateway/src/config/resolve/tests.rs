@@ -276,7 +276,7 @@ this is not TOML: string values must be quoted, expected literal string
 #[test]
 fn each_mistake_has_its_own_advice() {
     for (text, message, help) in [
-        ("[mcpServers.x]\ncommand = \"a\"", "unknown key `mcpServers`", "`banyan import --from FILE.json` turns"),
+        ("[mcpServers.x]\ncommand = \"a\"", "unknown key `mcpServers`", "`banyan import FILE.json --write` turns"),
         ("[mount.a]\ncommand = \"x\"\ntype = \"http\"", "unknown key `type`", "did you mean `transport`?"),
         ("colour = 1", "unknown key `colour`", "known here: $schema, listen"),
         ("listen = \"7411\"", "must be an IP address with a port", "\"0.0.0.0:7411\" for all interfaces"),
