@@ -1,6 +1,5 @@
 """What a gateway keeps in memory: by itself, for a session, for a stream, and for a large result while it passes."""
 import contextlib
-import time
 
 from .bounds import Verdict
 from .machine import Failure
@@ -26,8 +25,7 @@ def measure(stage, options, report):
             before = target.server.memory()
             stack.enter_context(sessions(stage.generator, target, many, False))
             add(f"a session, of {many:,}", (target.server.memory() - before) / many, "KiB", 4)
-            with busy(stage.generator, target, streams):
-                add(f"{many:,} sessions and {streams:,} busy streams", target.server.memory(), "MiB", 150)
+            add(f"{many:,} sessions and {streams:,} busy streams", busy(stage.generator, target, streams), "MiB", 150)
             before = target.server.memory()
             stack.enter_context(sessions(stage.generator, target, streams, True))
             add(f"a session with its stream, of {streams:,}", (target.server.memory() - before) / streams, "KiB")
@@ -48,17 +46,15 @@ def sessions(generator, target, count, streams):
         holder.wait(10)
 
 
-@contextlib.contextmanager
 def busy(generator, target, count):
-    """Calls whose streams say something now and then, for some seconds; this is entered when all are under way."""
-    running = generator.begin("load", target.server.port, [
+    """Bytes at the worst moment of calls whose streams say something now and then, all under way at once."""
+    target.server.forget_peak()
+    out = generator.run("load", target.server.port, [
         "--era", "modern", "--method", "call", "--cold", "--tools", ",".join(target.names("busy")), "--progress", "10",
         "--connections", str(count), "--calls", str(count)])
-    time.sleep(1.2)
-    yield
-    out, error = running.communicate(timeout=60)
-    if running.returncode or '"errors":0' not in out:
-        raise Failure(f"{count} busy streams through {target.server.name}: {error.strip() or out}")
+    if out["errors"] or out["calls"] != count:
+        raise Failure(f"{count} busy streams through {target.server.name}: {out['calls']} ended well; {out['first_error'] or out['shed_text']}")
+    return target.server.peak()
 
 
 def large(generator, target):

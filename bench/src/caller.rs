@@ -82,7 +82,9 @@ impl Caller {
             Method::List => vec![Template::list(&target, session)],
             Method::Initialize => Vec::new(),
         };
-        Ok(Self { connection, target, requests, number: number * 100_000, progress: ask.progress, sessions: Vec::new() })
+        // Ids of their own, and another tool to begin with than the connection before.
+        let first = number * 100_001;
+        Ok(Self { connection, target, requests, number: first, progress: ask.progress, sessions: Vec::new() })
     }
 
     pub(crate) async fn call(&mut self) -> anyhow::Result<Ended> {
