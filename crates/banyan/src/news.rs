@@ -1,6 +1,7 @@
 //! What `banyan up` tells while it runs, as text for people or one JSON object a line. Does not find out what happened.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
 
 use gateway::MountStatus;
 use serde::Serialize;
@@ -10,6 +11,9 @@ use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
 use crate::table::{self, counted};
+
+/// A server that is starting for this long is told of: a first start may have to download it, and looks like nothing.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Something that happened.
 #[derive(Debug, PartialEq, Serialize)]
@@ -21,7 +25,7 @@ pub(crate) enum News {
     Listening { url: String, pid: u32, serves: String, servers: usize },
     /// A changed configuration is in force.
     Reloaded { changes: Vec<String> },
-    /// A server's state is another one.
+    /// A server's state is another one, or it is still starting.
     Server {
         name: String,
         state: String,
@@ -44,10 +48,11 @@ pub(crate) struct Teller {
 
 impl Teller {
     /// What is new about the servers.
-    pub(crate) fn news(&mut self, mounts: &[MountStatus]) -> Vec<News> {
+    pub(crate) fn news(&mut self, mounts: &[MountStatus], now: SystemTime) -> Vec<News> {
+        let is_slow = |m: &MountStatus| SystemTime::UNIX_EPOCH + Duration::from_secs(m.since) + PATIENCE <= now;
         self.told.retain(|name, _| mounts.iter().any(|m| m.name == *name));
         let mut news = Vec::new();
-        for mount in mounts.iter().filter(|m| m.state != "starting") {
+        for mount in mounts.iter().filter(|m| m.state != "starting" || is_slow(m)) {
             let now = (mount.state.clone(), mount.error.clone());
             if self.told.get(&mount.name) != Some(&now) {
                 self.told.insert(mount.name.clone(), now);
@@ -111,8 +116,13 @@ fn listening(url: &str, serves: &str, servers: usize, output: &Output) -> Vec<St
 }
 
 fn server(name: &str, state: &str, tools: usize, error: Option<&str>, output: &Output) -> Vec<String> {
+    let what = if state == "starting" {
+        format!("a first start may have to download it; `banyan logs {name}` shows what it says")
+    } else {
+        counted(tools, "tool")
+    };
     let state = format!("{}{}", output.paint(look(state), state), " ".repeat(9_usize.saturating_sub(state.len())));
-    let Some(error) = error else { return vec![format!("{state} {name}  {}", counted(tools, "tool"))] };
+    let Some(error) = error else { return vec![format!("{state} {name}  {what}")] };
     let mut lines = error.lines().map(printable);
     let first = lines.next().unwrap_or_default();
     let last = lines.next_back().map(|l| format!(" | {}", table::first_line(&l, 160))).unwrap_or_default();
@@ -157,15 +167,28 @@ mod tests {
 
     #[test]
     fn each_change_is_told_once() {
-        let mut teller = Teller::default();
+        let (mut teller, now) = (Teller::default(), SystemTime::UNIX_EPOCH);
         let starting = [mount("a", "starting", None), mount("b", "ready", None)];
-        assert_eq!(names(&teller.news(&starting)), ["ready"]);
-        assert_eq!(names(&teller.news(&starting)), [""; 0]);
+        assert_eq!(names(&teller.news(&starting, now)), ["ready"]);
+        assert_eq!(names(&teller.news(&starting, now)), [""; 0]);
         let failed = [mount("a", "failed", Some("why")), mount("b", "ready", None)];
-        assert_eq!(names(&teller.news(&failed)), ["failed", "settled"]);
-        assert_eq!(names(&teller.news(&failed)), [""; 0]);
+        assert_eq!(names(&teller.news(&failed, now)), ["failed", "settled"]);
+        assert_eq!(names(&teller.news(&failed, now)), [""; 0]);
         let ready = [mount("a", "ready", None), mount("b", "ready", None)];
-        assert_eq!(names(&teller.news(&ready)), ["ready"]);
+        assert_eq!(names(&teller.news(&ready, now)), ["ready"]);
+    }
+
+    #[test]
+    fn a_server_that_is_long_in_starting_is_told_of_once() {
+        let mut teller = Teller::default();
+        let starting = [mount("a", "starting", None)];
+        let after = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        assert_eq!(names(&teller.news(&starting, after(4))), [""; 0]);
+        assert_eq!(names(&teller.news(&starting, after(5))), ["starting"]);
+        assert_eq!(names(&teller.news(&starting, after(9))), [""; 0]);
+        assert_eq!(names(&teller.news(&[mount("a", "ready", None)], after(9))), ["ready", "settled"]);
+        let lines = server("a", "starting", 0, None, &Output::new(false));
+        assert_eq!(lines, ["starting  a  a first start may have to download it; `banyan logs a` shows what it says"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use gateway::Gateway;
 use gateway::admin::Command;
@@ -79,7 +79,7 @@ impl Running {
     ) -> Result<(), Failure> {
         let mut watch = self.watched.clone().map(|path| Watch::start(vec![path]));
         loop {
-            for news in self.teller.news(&self.gate.status()) {
+            for news in self.teller.news(&self.gate.status(), SystemTime::now()) {
                 tell(&news, output)?;
             }
             tokio::select! {

@@ -279,7 +279,7 @@ impl Entry<'_, '_> {
                 Value::Array(tools) if tools.is_empty() => continue,
                 Value::Bool(false) | Value::Null => continue,
                 Value::Array(tools) if *tools == ["*"] => "all its tools".into(),
-                Value::Array(tools) => tools.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
+                Value::Array(tools) => quoted(tools.iter().filter_map(Value::as_str)),
                 Value::String(mode) if mode != "approve" => continue,
                 Value::Bool(true) | Value::Number(_) | Value::Object(_) | Value::String(_) => "all its tools".into(),
             };
@@ -288,7 +288,7 @@ impl Entry<'_, '_> {
         match self.take(&["tools"]) {
             Some((_, Value::Object(tools))) => {
                 let approved = tools.iter().filter(|(_, tool)| tool.get("approval_mode").is_some_and(|mode| mode == "approve"));
-                let approved = approved.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+                let approved = quoted(approved.map(|(name, _)| name.as_str()));
                 if !approved.is_empty() {
                     self.note(NoteKind::Trust, "tools", format!("there {approved} may run without asking; Banyan does not take that over"));
                 }
@@ -405,4 +405,8 @@ fn scalar(value: &Value) -> Option<String> {
 fn unquoted(text: &str) -> &str {
     let inside = |quote| text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
     inside('"').or_else(|| inside('\'')).unwrap_or(text)
+}
+
+fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

@@ -20,7 +20,8 @@ pub fn to_toml(found: &Found) -> String {
     out.comment("From:");
     for file in &found.files {
         let whose = file.client.map_or("a file", |client| client.label());
-        out.comment(&format!("  {whose}: {} ({} servers)", file.path.display(), file.servers));
+        let plural = if file.servers == 1 { "" } else { "s" };
+        out.comment(&format!("  {whose}: {} ({} server{plural})", file.path.display(), file.servers));
     }
     for question in &found.questions {
         out.comment(&format!("To be answered with `banyan secret set {}`: {}", question.name, question.prompt));
