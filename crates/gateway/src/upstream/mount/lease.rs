@@ -1,4 +1,4 @@
-//! Which connection a call goes over: the shared one, or one of a single client. A connection is made elsewhere (`connect.rs`).
+//! Which connection a call goes over: the shared one, or one of a single client. How a connection is made is not known here (`connect.rs`).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
