@@ -46,9 +46,10 @@ def grow(stage, options, report, section, cases):
             found = rounds(running, options.rounds, measure)
         least = found[min(found)]
         for n, figures in found.items():
-            ratio, cpu = figures["rate"] / least["rate"], figures["cpu_us"]
-            shown = f"{figures['rate']:,.0f} calls/s, {cpu:.1f} us CPU, {ratio:.2f}"
-            verdict = Verdict(f"calls/s of those with {min(found)}", ratio, "least", 0.9) if n > min(found) else None
+            # The gateway's core is what limits calls a second, and its time is what others on the machine disturb least.
+            ratio = least["cpu_us"] / figures["cpu_us"]
+            shown = f"{figures['rate']:,.0f} calls/s, {figures['cpu_us']:.1f} us CPU, {ratio:.2f}"
+            verdict = Verdict(f"calls in the CPU time of those with {min(found)}", ratio, "least", 0.9) if n > min(found) else None
             report.add(section, build, f"{n:,}", shown, figures, verdict)
 
 
