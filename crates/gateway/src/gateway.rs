@@ -248,7 +248,7 @@ impl Gateway {
         }
         let meta = stateless_meta(&connect::identity("{}"));
         let params = format!("{{\"name\":{},\"arguments\":{arguments},\"_meta\":{meta}}}", json::quote(&name));
-        let request = Request { id: Bytes::from_static(b"0"), method: "tools/call".into(), params: Bytes::from(params) };
+        let request = Request { id: Bytes::from_static(b"0"), method: "tools/call".into(), params: Bytes::from(params).into() };
         let back = Back::new(crate::call::own_caller(scope), Sink::None, None, CancellationToken::new());
         match crate::call::serve(&self.0, &request, &back).await {
             Ok(Answer::Result(result)) => Ok(result),
@@ -317,12 +317,7 @@ impl Inner {
     fn rebuild(&self) {
         let _one = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
         let mounts = self.mounts.load_full();
-        let branches = mounts.iter().map(|mount| Branch {
-            mount: Arc::clone(mount),
-            catalog: mount.catalog.load_full(),
-            negotiated: mount.negotiated(),
-        });
-        let tree = Tree::new(self.config.load_full(), branches.collect());
+        let tree = Tree::new(self.config.load_full(), mounts.iter().map(Branch::of).collect());
         self.tree.store(Arc::new(tree));
     }
 

@@ -137,7 +137,7 @@ impl Hub {
             wanted.dedup();
             for method in wanted {
                 let params = Bytes::from_static(b"{}");
-                listener.send(&Notification { method: method.to_owned(), params: params.clone(), whole: params }, Weight::Kept);
+                listener.send(&Notification { method: method.to_owned(), params: params.clone().into(), whole: params }, Weight::Kept);
             }
         }
     }
@@ -233,10 +233,10 @@ fn tagged(params: &[u8], id: &[u8]) -> Vec<u8> {
 
 /// Without the tag of the subscription on the other side.
 fn untagged(notification: &Notification) -> Notification {
-    let Some(meta) = mcp_proto::json::Members::again(&notification.params).get("_meta").map(<[u8]>::to_vec) else {
+    let Some(meta) = notification.params.members().get("_meta").map(<[u8]>::to_vec) else {
         return notification.clone();
     };
     let meta = splice::edit(&meta, &[(key::SUBSCRIPTION_ID, Change::Remove)]);
     let params = Bytes::from(splice::edit(&notification.params, &[("_meta", Change::Set(&meta))]));
-    Notification { params, ..notification.clone() }
+    Notification { params: params.into(), ..notification.clone() }
 }

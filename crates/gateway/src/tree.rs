@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use banyan_model::Segment;
+use foldhash::fast::RandomState;
 use mcp_proto::client::Negotiated;
+use mcp_proto::era;
 
 use crate::call::caller::ViewKey;
 use crate::catalog::Catalog;
@@ -19,7 +21,7 @@ const KEPT_VIEWS: usize = 4096;
 pub(crate) struct Tree {
     pub(crate) config: Arc<Config>,
     pub(crate) branches: Vec<Branch>,
-    views: RwLock<HashMap<ViewKey, Arc<View>>>,
+    views: RwLock<HashMap<ViewKey, Arc<View>, RandomState>>,
 }
 
 /// One mount in a snapshot.
@@ -29,6 +31,17 @@ pub(crate) struct Branch {
     pub(crate) catalog: Arc<Catalog>,
     /// What the server said about itself; `None` before it first answered.
     pub(crate) negotiated: Option<Arc<Negotiated>>,
+    /// Whether it says that it has resources.
+    pub(crate) has_resources: bool,
+}
+
+impl Branch {
+    /// The mount as it is now.
+    pub(crate) fn of(mount: &Arc<Mount>) -> Self {
+        let negotiated = mount.negotiated();
+        let has_resources = negotiated.as_ref().is_some_and(|n| era::declares(&n.capabilities, "resources"));
+        Self { mount: Arc::clone(mount), catalog: mount.catalog.load_full(), negotiated, has_resources }
+    }
 }
 
 impl Tree {

@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 
-use crate::json::{self, Duplicates, JsonError, Members};
+use crate::json::{self, Duplicates, JsonError, Object};
 
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +24,8 @@ pub struct Request {
     pub id: Bytes,
     /// The method.
     pub method: String,
-    /// The raw `params` object; `{}` where there was none.
-    pub params: Bytes,
+    /// The `params` object; `{}` where there was none.
+    pub params: Object,
 }
 
 /// A notification.
@@ -33,8 +33,8 @@ pub struct Request {
 pub struct Notification {
     /// The method.
     pub method: String,
-    /// The raw `params` object; `{}` where there was none.
-    pub params: Bytes,
+    /// The `params` object; `{}` where there was none.
+    pub params: Object,
     /// The whole message as it came, without space around it.
     pub whole: Bytes,
 }
@@ -83,7 +83,7 @@ impl Message {
             json::check(text, duplicates)?;
             return Err(EnvelopeError::Batch);
         }
-        let members = Members::parse(text, duplicates)?;
+        let (members, object) = json::message(text, duplicates)?;
         let piece = |raw: &[u8]| text.slice_ref(raw);
         let id = members.get("id").filter(|raw| usable_id(raw)).map(piece);
         let invalid = |why| EnvelopeError::Invalid { id: id.clone(), why };
@@ -100,10 +100,10 @@ impl Message {
             return Ok(Self::Response(Response { id: id.unwrap_or(Bytes::from_static(b"null")), answer }));
         };
         let method = json::as_str(method).ok_or_else(|| invalid("`method` must be a string"))?.into_owned();
-        let params = match members.get("params") {
-            None | Some(b"null") => Bytes::from_static(b"{}"),
-            Some(raw) if raw.starts_with(b"{") => piece(raw),
-            Some(_) => return Err(invalid("`params` must be an object")),
+        let params = match (object, members.get("params")) {
+            (Some(object), _) => object,
+            (None, None | Some(b"null")) => Object::empty(),
+            (None, Some(_)) => return Err(invalid("`params` must be an object")),
         };
         match (members.has("id"), id) {
             (false, _) => Ok(Self::Notification(Notification { method, params, whole: piece(text.trim_ascii()) })),
@@ -125,11 +125,19 @@ pub fn notification(method: &str, params: &[u8]) -> Bytes {
 
 /// Writes a response from its raw parts.
 pub fn response(id: &[u8], answer: &Answer) -> Bytes {
-    let (key, body): (&[u8], &Bytes) = match answer {
+    let (key, body) = response_parts(answer.clone());
+    joined(&[RESPONSE_HEAD, id, key, &body, b"}"])
+}
+
+/// What stands before the id in every response that is written here.
+pub const RESPONSE_HEAD: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":";
+
+/// What stands between a response's id and its closing brace: the member's name, and its raw value.
+pub fn response_parts(answer: Answer) -> (&'static [u8], Bytes) {
+    match answer {
         Answer::Error(raw) => (b",\"error\":", raw),
         Answer::Result(raw) => (b",\"result\":", raw),
-    };
-    joined(&[b"{\"jsonrpc\":\"2.0\",\"id\":", id, key, body, b"}"])
+    }
 }
 
 /// Writes an `error` object. `data` is raw JSON.

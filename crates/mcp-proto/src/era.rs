@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use banyan_model::Era;
 use bytes::Bytes;
 
-use crate::json::{self, Members};
+use crate::json::{self, Members, Object};
 
 /// The stateless revision.
 pub const STATELESS: &str = "2026-07-28";
@@ -52,10 +52,9 @@ pub struct RequestMeta {
 }
 
 impl RequestMeta {
-    /// Reads the `_meta` of a raw `params` object that is known to be sound.
-    pub fn of(params: &Bytes) -> Self {
-        let outer = Members::again(params);
-        let Some(meta) = outer.object("_meta") else { return Self::default() };
+    /// Reads the `_meta` of `params`.
+    pub fn of(params: &Object) -> Self {
+        let Some(meta) = params.meta() else { return Self::default() };
         let object = |key| meta.get(key).filter(|raw| raw.starts_with(b"{")).map(|raw| params.slice_ref(raw));
         Self {
             capabilities: object(key::CLIENT_CAPABILITIES),
@@ -65,6 +64,11 @@ impl RequestMeta {
             traceparent: meta.str("traceparent").map(Cow::into_owned),
             version: meta.str(key::PROTOCOL_VERSION).map(Cow::into_owned),
         }
+    }
+
+    /// Whether `params` claim to be of the stateless era.
+    pub fn claimed(params: &Object) -> bool {
+        params.meta().is_some_and(|meta| meta.get(key::PROTOCOL_VERSION).is_some_and(|raw| raw.starts_with(b"\"")))
     }
 
     /// Whether the request claims to be of the stateless era.
@@ -146,16 +150,16 @@ mod tests {
 
     #[test]
     fn the_meta_of_a_stateless_request_is_read() {
-        let params = Bytes::from_static(
+        let params = Object::from(Bytes::from_static(
             br#"{"name":"x","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"sampling":{}},"progressToken":7,"io.modelcontextprotocol/logLevel":"warning"}}"#,
-        );
+        ));
         let meta = RequestMeta::of(&params);
         assert_eq!(meta.version.as_deref(), Some(STATELESS));
         assert!(declares(meta.capabilities.as_deref().unwrap(), "sampling"));
         assert!(!declares(meta.capabilities.as_deref().unwrap(), "roots"));
         assert_eq!(meta.progress_token.as_deref(), Some(&b"7"[..]));
         assert_eq!(meta.log_level, Some(LogLevel::Warning));
-        assert_eq!(RequestMeta::of(&Bytes::from_static(b"{}")), RequestMeta::default());
+        assert_eq!(RequestMeta::of(&Object::empty()), RequestMeta::default());
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use banyan_model::Segment;
+use foldhash::fast::RandomState;
 
 use distinct::Candidate;
 pub use local::local_names;
@@ -80,7 +81,7 @@ pub struct Projection {
     style: Style,
     entries: Arc<[Entry]>,
     shown: Vec<(Arc<str>, Reason)>,
-    by_shown: HashMap<Arc<str>, usize>,
+    by_shown: HashMap<Arc<str>, usize, RandomState>,
 }
 
 impl Projection {
@@ -89,7 +90,7 @@ impl Projection {
         let entries: Arc<[Entry]> = entries.into();
         let claims: Vec<Claim<'_>> = entries.iter().map(|entry| Claim::new(style, entry)).collect();
         let names = distinct::settle(&claims);
-        let mut by_shown = HashMap::with_capacity(entries.len());
+        let mut by_shown = HashMap::with_capacity_and_hasher(entries.len(), RandomState::default());
         let mut shown = Vec::with_capacity(entries.len());
         for (index, (settled, claim)) in names.into_iter().zip(&claims).enumerate() {
             by_shown.entry(Arc::clone(&settled.name)).or_insert(index);

@@ -1,6 +1,6 @@
 //! Who calls. Does not decide what they may do.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Who a call is made for, as established by `authenticate`. Credentials are not part of it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -12,6 +12,7 @@ pub struct Principal {
 impl Principal {
     /// Whoever reaches a loopback listener that asks for no token.
     pub fn local() -> Self {
-        Self { name: "local".into() }
+        static LOCAL: LazyLock<Arc<str>> = LazyLock::new(|| "local".into());
+        Self { name: Arc::clone(&LOCAL) }
     }
 }

@@ -19,6 +19,7 @@ use tokio::sync::oneshot;
 use super::access::Command;
 use super::shapes::{CallRequest, Called, ErrorBody, LogLine, Refusal, RefusalKind, Reloaded, Status, Tools};
 use crate::downstream::door;
+use crate::downstream::http::fields;
 use crate::downstream::reply::{self, Payload};
 use crate::telemetry::metrics::CONTENT_TYPE;
 use crate::{Gateway, Inner};
@@ -73,7 +74,7 @@ fn guest(gateway: &Gateway, parts: &Parts) -> Result<(), Refusal> {
     if gateway.0.admin.is_owner(&parts.headers) {
         return Ok(());
     }
-    door::enter(&gateway.0.config.load(), &parts.headers).map(drop).map_err(|r| Refusal::refused(r.why))
+    door::enter(&gateway.0.config.load(), &fields(&parts.headers)).map(drop).map_err(|r| Refusal::refused(r.why))
 }
 
 /// Only whoever can read the presence file.

@@ -9,7 +9,7 @@ use banyan_model::{Era, Method};
 use bytes::Bytes;
 use mcp_proto::envelope::Answer;
 use mcp_proto::era::{STATELESS, key};
-use mcp_proto::json::{self, Members};
+use mcp_proto::json::{self, Members, Object};
 use mcp_proto::splice::{self, Change};
 
 use super::back::Back;
@@ -21,7 +21,7 @@ use crate::telemetry::trace_context::TraceContext;
 const TTL_MS: &[u8] = b"0";
 
 /// The params of `caller` as a server of `era` expects them.
-pub(crate) fn params(params: &Bytes, caller: &Caller, era: Era) -> Bytes {
+pub(crate) fn params(params: &Object, caller: &Caller, era: Era) -> Object {
     match (caller.era, era) {
         (Era::Initialize, Era::Initialize) | (Era::Stateless, Era::Stateless) => params.clone(),
         (Era::Initialize, Era::Stateless) => with_meta(params, caller),
@@ -29,8 +29,8 @@ pub(crate) fn params(params: &Bytes, caller: &Caller, era: Era) -> Bytes {
     }
 }
 
-fn with_meta(params: &Bytes, caller: &Caller) -> Bytes {
-    let members = Members::again(params);
+fn with_meta(params: &Object, caller: &Caller) -> Object {
+    let members = params.members();
     let meta = members.get("_meta").unwrap_or(b"{}");
     let version = json::quote(STATELESS);
     let mut changes = vec![
@@ -43,11 +43,11 @@ fn with_meta(params: &Bytes, caller: &Caller) -> Bytes {
         changes.push((key::LOG_LEVEL, Change::Set(level.as_bytes())));
     }
     let meta = splice::edit(meta, &changes);
-    Bytes::from(splice::edit(params, &[("_meta", Change::Set(&meta))]))
+    splice::edit(params, &[("_meta", Change::Set(&meta))]).into()
 }
 
-fn without_meta(params: &Bytes) -> Bytes {
-    let members = Members::again(params);
+fn without_meta(params: &Object) -> Object {
+    let members = params.members();
     let mut changes: Vec<(&str, Change<'_>)> = Vec::new();
     for gone in ["inputResponses", "requestState"] {
         if members.has(gone) {
@@ -64,21 +64,20 @@ fn without_meta(params: &Bytes) -> Bytes {
         Some(meta) => changes.push(("_meta", Change::Set(meta))),
         None => {}
     }
-    if changes.is_empty() { params.clone() } else { Bytes::from(splice::edit(params, &changes)) }
+    if changes.is_empty() { params.clone() } else { splice::edit(params, &changes).into() }
 }
 
 /// The params with the trace context of this hop in `_meta`; unchanged where it stands there already.
-pub(crate) fn traced(params: Bytes, trace: Option<&TraceContext>) -> Bytes {
+pub(crate) fn traced(params: Object, trace: Option<&TraceContext>) -> Object {
     let Some(trace) = trace else { return params };
-    let members = Members::again(&params);
-    let raw = members.get("_meta").unwrap_or(b"{}");
-    if Members::again(raw).str("traceparent").as_deref() == Some(trace.traceparent()) {
+    let raw = params.get("_meta").unwrap_or(Bytes::from_static(b"{}"));
+    if params.meta().and_then(|meta| meta.str("traceparent")).as_deref() == Some(trace.traceparent()) {
         return params;
     }
     let (parent, state) = (json::quote(trace.traceparent()), trace.tracestate().map(json::quote));
     let state = state.as_deref().map_or(Change::Remove, |s| Change::Set(s.as_bytes()));
-    let meta = splice::edit(raw, &[("traceparent", Change::Set(parent.as_bytes())), ("tracestate", state)]);
-    Bytes::from(splice::edit(&params, &[("_meta", Change::Set(&meta))]))
+    let meta = splice::edit(&raw, &[("traceparent", Change::Set(parent.as_bytes())), ("tracestate", state)]);
+    splice::edit(&params, &[("_meta", Change::Set(&meta))]).into()
 }
 
 /// The answer of a server of `era` as the caller expects it.
@@ -187,9 +186,9 @@ mod tests {
         let raw = Bytes::from_static(
             br#"{"name":"x","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":1},"requestState":"s"}"#,
         );
-        assert_eq!(&without_meta(&raw)[..], br#"{"name":"x","_meta":{"progressToken":1}}"#);
+        assert_eq!(&without_meta(&raw.into())[..], br#"{"name":"x","_meta":{"progressToken":1}}"#);
         let only = Bytes::from_static(br#"{"name":"x","_meta":{"io.modelcontextprotocol/clientInfo":{}}}"#);
-        assert_eq!(&without_meta(&only)[..], br#"{"name":"x"}"#);
+        assert_eq!(&without_meta(&only.into())[..], br#"{"name":"x"}"#);
     }
 
     #[test]

@@ -37,19 +37,19 @@ async fn rounds(resolved: &Resolved, back: &Arc<Back>, trace: Option<TraceContex
         let lease = lease(resolved).await?;
         let era = lease.instance.era();
         let out = Outgoing {
-            method: resolved.wire_method.clone(),
+            method: &resolved.wire_method,
             params: adapt::traced(adapt::params(&params, &resolved.caller, era), trace.as_ref()),
-            name: (resolved.method != Method::Complete).then(|| resolved.name.clone()),
-            param_headers: expected_params(&params, &resolved.headers),
-            trace: trace.clone(),
+            name: (resolved.method != Method::Complete).then_some(&*resolved.name),
+            param_headers: if resolved.headers.is_empty() { Vec::new() } else { expected_params(&params, &resolved.headers) },
+            trace: trace.as_ref(),
         };
-        let answer = attempt(resolved, lease, out, back).await?;
+        let answer = attempt(resolved, lease, &out, back).await?;
         if resolved.caller.era == Era::Initialize
             && era == Era::Stateless
             && let Some(wanted) = adapt::input_required(&answer)
         {
             match wanted.answered(&params, back).await {
-                Ok(next) => params = next,
+                Ok(next) => params = next.into(),
                 Err(error) => return Ok(Answer::Error(error)),
             }
             continue;
@@ -64,8 +64,8 @@ async fn rounds(resolved: &Resolved, back: &Arc<Back>, trace: Option<TraceContex
 }
 
 /// One request. A session that the server has forgotten is opened anew, once: the request has not been carried out.
-async fn attempt(resolved: &Resolved, lease: Lease, out: Outgoing, back: &Arc<Back>) -> Result<Answer, CallError> {
-    let first = timed(resolved, &lease, out.clone(), back).await;
+async fn attempt(resolved: &Resolved, lease: Lease, out: &Outgoing<'_>, back: &Arc<Back>) -> Result<Answer, CallError> {
+    let first = timed(resolved, &lease, out, back).await;
     if first != Err(UpstreamError::SessionLost) {
         return first.map_err(|e| failed(resolved, e));
     }
@@ -78,7 +78,7 @@ async fn attempt(resolved: &Resolved, lease: Lease, out: Outgoing, back: &Arc<Ba
 }
 
 /// One request within the time the mount allows; a sign of life begins the time anew.
-async fn timed(resolved: &Resolved, lease: &Lease, out: Outgoing, back: &Arc<Back>) -> Result<Answer, UpstreamError> {
+async fn timed(resolved: &Resolved, lease: &Lease, out: &Outgoing<'_>, back: &Arc<Back>) -> Result<Answer, UpstreamError> {
     let allowed = resolved.branch.mount.config.timeout;
     let began = Instant::now();
     let request = lease.instance.request(out, Some(back));

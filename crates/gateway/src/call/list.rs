@@ -28,7 +28,7 @@ pub(crate) async fn list(gateway: &Inner, kind: Kind, request: &Request, caller:
         gateway.settled_in(caller.scope.mount.as_ref(), gateway.startup_wait()).await;
     }
     let tree = gateway.tree.load_full();
-    let members = Members::again(&request.params);
+    let members = request.params.members();
     let page = match members.get("cursor") {
         None | Some(b"null") => 0,
         Some(raw) => json::as_str(raw).and_then(|c| cursor::decode(kind, &c)).ok_or(CallError::BadCursor)?,

@@ -21,7 +21,7 @@ mod subscribe;
 
 use std::sync::Arc;
 
-use banyan_model::{Call, Era, Method};
+use banyan_model::{Era, Method};
 use bytes::Bytes;
 use mcp_proto::catalog::Kind;
 use mcp_proto::envelope::{Answer, Request};
@@ -102,14 +102,13 @@ async fn stages(
     back: &Arc<Back>,
     record: &mut record::Record,
 ) -> Result<Answer, CallError> {
-    let call = Call { method, params: request.params.clone() };
-    let resolved = match resolve::resolve(gateway, tree, &back.caller, &request.method, &call) {
+    let resolved = match resolve::resolve(gateway, tree, &back.caller, request, method) {
         // Its server is being started for the first time, and nobody knows its names yet.
         Err(CallError::Unavailable { mount, .. }) if gateway.started(&mount).await => {
-            resolve::resolve(gateway, &gateway.tree.load_full(), &back.caller, &request.method, &call)?
+            resolve::resolve(gateway, &gateway.tree.load_full(), &back.caller, request, method)?
         }
         Err(unknown) if unknown.is_unknown() => match grown(gateway, &back.caller).await {
-            Some(tree) => resolve::resolve(gateway, &tree, &back.caller, &request.method, &call)?,
+            Some(tree) => resolve::resolve(gateway, &tree, &back.caller, request, method)?,
             None => return Err(unknown),
         },
         resolved => resolved?,

@@ -65,7 +65,8 @@ async fn ask(branch: &Branch, request: &Request, back: &Arc<Back>) -> Result<Ans
     let lease = mount.lease(&back.caller).await.map_err(failed)?;
     let era = lease.instance.era();
     let params = adapt::params(&request.params, &back.caller, era);
-    let request = lease.instance.request(Outgoing::plain(&request.method, params), Some(back));
+    let out = Outgoing::plain(&request.method, params);
+    let request = lease.instance.request(&out, Some(back));
     let answer =
         tokio::time::timeout(mount.config.timeout, request).await.map_err(|_| failed(UpstreamError::Silent(mount.config.timeout)))?;
     let bridged = back.caller.era == Era::Stateless && era == Era::Initialize;

@@ -2,9 +2,12 @@
 //!
 //! Written explicitly, never in `Drop`. So far it feeds metrics and the log; the chained record takes the same two places.
 
+use std::sync::LazyLock;
+
 use banyan_model::{Era, Method};
 use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::json::Members;
+use memchr::memmem::Finder;
 
 use super::back::Back;
 use super::error::CallError;
@@ -13,6 +16,8 @@ use crate::Inner;
 use crate::telemetry::metrics::{Ending, MethodName, Operation, ProtocolVersion, Running, Side, ToolLabel, ToolSlot, Transport};
 use crate::telemetry::span::{About, CallSpan, Incoming};
 use crate::telemetry::trace_context::TraceContext;
+
+static IS_ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"isError\""));
 
 /// A call that has begun.
 pub(crate) struct Record {
@@ -28,7 +33,7 @@ impl Record {
     pub(crate) fn begin(gateway: &Inner, back: &Back, request: &Request) -> Self {
         let caller = &back.caller;
         let (method, version) = (MethodName::of(&request.method), ProtocolVersion::of(caller.version));
-        let meta = Members::again(&request.params).object("_meta").and_then(|m| TraceContext::of_meta(&m));
+        let meta = request.params.meta().and_then(|m| TraceContext::of_meta(&m));
         let span = gateway.otlp.tracer().start(&Incoming {
             method: &request.method,
             request_id: &String::from_utf8_lossy(&request.id),
@@ -93,8 +98,8 @@ fn ending(outcome: &Result<Answer, CallError>) -> Ending {
     match outcome {
         Ok(Answer::Result(result)) => {
             // A tool that failed answers with a result all the same; the word is looked for before the result is read.
-            let failed = memchr::memmem::find(&result[..result.len().min(1 << 20)], b"\"isError\"").is_some()
-                && Members::again(result).get("isError") == Some(b"true");
+            let failed =
+                IS_ERROR.find(&result[..result.len().min(1 << 20)]).is_some() && Members::again(result).get("isError") == Some(b"true");
             if failed { Ending::ToolError } else { Ending::Done }
         }
         Ok(Answer::Error(error)) => {

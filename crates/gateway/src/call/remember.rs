@@ -2,13 +2,13 @@
 //! Nothing of an answer is kept but these names.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use banyan_model::{Method, Principal, Segment};
 use mcp_proto::envelope::Answer;
-use mcp_proto::era;
 use mcp_proto::json::{self, Members};
 use mcp_proto::resource_index::Seen;
+use memchr::memmem::Finder;
 
 use super::caller::Caller;
 use crate::Inner;
@@ -16,6 +16,7 @@ use crate::tree::Branch;
 
 /// Results longer than this are not searched for URIs.
 const SEARCHED: usize = 256 << 10;
+static TASK_ID: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"taskId\""));
 const SEEN_BYTES: usize = 1 << 20;
 const MOST_TASKS: usize = 100_000;
 
@@ -99,13 +100,12 @@ pub(crate) fn remember(gateway: &Inner, owner: &Branch, caller: &Caller, method:
     let mount = &owner.mount.config.name;
     // Who asks about a task has not begun it.
     if method != Method::Task
-        && memchr::memmem::find(&result[..result.len().min(SEARCHED)], b"\"taskId\"").is_some()
+        && TASK_ID.find(&result[..result.len().min(SEARCHED)]).is_some()
         && let Some(id) = task_id(result)
     {
         gateway.tasks.note(&caller.principal, &id, mount);
     }
-    let has_resources = owner.negotiated.as_ref().is_some_and(|n| era::declares(&n.capabilities, "resources"));
-    if has_resources && result.len() <= SEARCHED {
+    if owner.has_resources && result.len() <= SEARCHED {
         let uris = uris(result);
         if !uris.is_empty() {
             gateway.seen.note(mount, &uris);

@@ -4,10 +4,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use banyan_model::{Call, Era, Method, Segment};
-use bytes::Bytes;
+use banyan_model::{Era, Method, Segment};
+use mcp_proto::envelope::Request;
 use mcp_proto::header::ParamHeader;
-use mcp_proto::json::{self, Members};
+use mcp_proto::json::{self, Members, Object};
 use mcp_proto::splice::{self, Change};
 
 use super::caller::Caller;
@@ -26,18 +26,24 @@ pub(crate) struct Resolved {
     /// The method as it goes out.
     pub(crate) wire_method: String,
     pub(crate) method: Method,
-    /// The raw params, naming things as the owner does.
-    pub(crate) params: Bytes,
+    /// The params, naming things as the owner does.
+    pub(crate) params: Object,
     /// What the owner calls what is meant: a tool's or prompt's name, a URI, a task id.
     pub(crate) name: String,
     pub(crate) headers: Vec<ParamHeader>,
 }
 
 /// Finds the owner of a request.
-pub(crate) fn resolve(gateway: &Inner, tree: &Tree, caller: &Arc<Caller>, wire_method: &str, call: &Call) -> Result<Resolved, CallError> {
+pub(crate) fn resolve(
+    gateway: &Inner,
+    tree: &Tree,
+    caller: &Arc<Caller>,
+    request: &Request,
+    method: Method,
+) -> Result<Resolved, CallError> {
     let view = tree.view(&caller.scope);
-    let members = Members::again(&call.params);
-    let found = match call.method {
+    let members = request.params.members();
+    let found = match method {
         Method::Complete => complete(gateway, tree, &view, &members)?,
         Method::PromptGet => {
             let shown = named(&members, "name")?;
@@ -61,15 +67,14 @@ pub(crate) fn resolve(gateway: &Inner, tree: &Tree, caller: &Arc<Caller>, wire_m
         }
     };
     let params = match &found.edit {
-        Some((key, raw)) => Bytes::from(splice::edit(&call.params, &[(key, Change::Set(raw))])),
-        None => call.params.clone(),
+        Some((key, raw)) => request.params.with(key, raw),
+        None => request.params.clone(),
     };
-    let wire_method = wire_method.to_owned();
     Ok(Resolved {
         caller: Arc::clone(caller),
         branch: found.branch,
-        wire_method,
-        method: call.method,
+        wire_method: request.method.clone(),
+        method,
         params,
         name: found.name,
         headers: found.headers,
@@ -100,11 +105,7 @@ pub(crate) fn resource(gateway: &Inner, tree: &Tree, view: &View, shown: &str) -
 
 /// A URI nobody lists can only be the business of the one mount that has resources at all.
 fn only_server_of_resources(tree: &Tree, view: &View) -> Option<Segment> {
-    let mut with = view
-        .mounts
-        .iter()
-        .filter_map(|b| tree.branches.get(*b))
-        .filter(|b| b.negotiated.as_ref().is_some_and(|n| mcp_proto::era::declares(&n.capabilities, "resources")));
+    let mut with = view.mounts.iter().filter_map(|b| tree.branches.get(*b)).filter(|b| b.has_resources);
     let first = with.next()?;
     with.next().is_none().then(|| first.mount.config.name.clone())
 }

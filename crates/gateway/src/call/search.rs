@@ -25,7 +25,7 @@ pub(crate) enum Meant {
 
 /// Reads a call in a searched view; `None`: it names an owner's tool directly, which stays allowed.
 pub(crate) async fn meant(tree: &Arc<Tree>, view: &Arc<View>, request: &Request) -> Option<Meant> {
-    let members = Members::again(&request.params);
+    let members = request.params.members();
     let name = members.str("name")?;
     let arguments = members.get("arguments").unwrap_or(b"{}");
     match &*name {
@@ -107,7 +107,7 @@ fn call(view: &View, request: &Request, arguments: &[u8]) -> Meant {
     }
     let inner = members.get("arguments").unwrap_or(b"{}");
     let params = splice::edit(&request.params, &[("name", Change::Set(raw)), ("arguments", Change::Set(inner))]);
-    Meant::Call(Request { id: request.id.clone(), method: request.method.clone(), params: Bytes::from(params) })
+    Meant::Call(Request { id: request.id.clone(), method: request.method.clone(), params: params.into() })
 }
 
 fn unknown(view: &View, name: &str) -> Bytes {

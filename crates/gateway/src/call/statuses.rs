@@ -63,7 +63,7 @@ pub(super) async fn follow(
 ) -> Vec<String> {
     let streams = tasks.into_iter().map(|(branch, ids)| {
         let (agreed, agrees) = oneshot::channel();
-        let (listener, caller, params) = (Arc::clone(listener), Arc::clone(caller), request.params.clone());
+        let (listener, caller, params) = (Arc::clone(listener), Arc::clone(caller), request.params.text().clone());
         let following = Following { branch, ids, listener, caller, params, over: gone.child_token(), agreed: Some(agreed) };
         tokio::spawn(following.run());
         async { tokio::time::timeout(AGREES_WITHIN, agrees).await.ok()?.ok() }
@@ -116,7 +116,8 @@ impl Following {
         let params = splice::edit(&self.params, &[("notifications", Change::Set(filter.as_bytes()))]);
         let lane = Lane::new();
         let back = Back::new(Arc::clone(&self.caller), Sink::Standing(Arc::clone(&lane)), None, self.over.clone());
-        let request = lease.instance.request(Outgoing::plain("subscriptions/listen", Bytes::from(params)), Some(&back));
+        let out = Outgoing::plain("subscriptions/listen", params);
+        let request = lease.instance.request(&out, Some(&back));
         tokio::pin!(request);
         let mut said = lane.read(0);
         loop {
@@ -131,7 +132,7 @@ impl Following {
 
     async fn heard(&mut self, message: &Bytes, instance: &Instance) {
         let Ok(Message::Notification(notification)) = Message::parse(message, Duplicates::RefuseTop) else { return };
-        let members = Members::again(&notification.params);
+        let members = notification.params.members();
         match notification.method.as_str() {
             "notifications/subscriptions/acknowledged" => {
                 let filter = members.get("notifications").map(Members::again).unwrap_or_default();
@@ -164,11 +165,11 @@ impl Following {
     async fn look(&self, id: &str, instance: &Instance) {
         let id_raw = json::quote(id);
         let params = splice::edit(&self.params, &[("notifications", Change::Remove), ("taskId", Change::Set(id_raw.as_bytes()))]);
-        let request = Outgoing { name: Some(id.to_owned()), ..Outgoing::plain("tasks/get", Bytes::from(params)) };
-        let answer = tokio::time::timeout(self.branch.mount.config.timeout, instance.request(request, None)).await;
+        let request = Outgoing { name: Some(id), ..Outgoing::plain("tasks/get", params) };
+        let answer = tokio::time::timeout(self.branch.mount.config.timeout, instance.request(&request, None)).await;
         if let Ok(Ok(Answer::Result(result))) = answer {
             let params = Bytes::from(splice::edit(&result, &[("resultType", Change::Remove)]));
-            self.listener.send(&Notification { method: "notifications/tasks".into(), params, whole: result }, Weight::Kept);
+            self.listener.send(&Notification { method: "notifications/tasks".into(), params: params.into(), whole: result }, Weight::Kept);
         }
     }
 }

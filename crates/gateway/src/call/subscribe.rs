@@ -24,7 +24,7 @@ use crate::upstream::Outgoing;
 
 /// `logging/setLevel`: kept for this session; servers are set to the most talkative level anybody wants.
 pub(crate) async fn set_level(gateway: &Arc<Inner>, tree: &Tree, request: &Request, caller: &Caller) -> Result<Answer, CallError> {
-    let members = Members::again(&request.params);
+    let members = request.params.members();
     let level = members.str("level").and_then(|l| LogLevel::parse(&l));
     let level = level.ok_or_else(|| {
         CallError::BadParams("`params.level` must be one of debug, info, notice, warning, error, critical, alert, emergency".into())
@@ -38,7 +38,7 @@ pub(crate) async fn set_level(gateway: &Arc<Inner>, tree: &Tree, request: &Reque
         let wants = instance.era() == Era::Initialize && era::declares(&instance.negotiated.capabilities, "logging");
         wants.then(|| {
             let params = params.clone();
-            async move { instance.request(Outgoing::plain("logging/setLevel", params), None).await }
+            async move { instance.request(&Outgoing::plain("logging/setLevel", params), None).await }
         })
     });
     for outcome in futures_util::future::join_all(told).await {
@@ -129,7 +129,7 @@ pub(crate) async fn open_listener(
 fn listener(gateway: &Arc<Inner>, request: &Request, caller: &Caller, lane: &Arc<Lane>) -> (Arc<Listener>, Vec<String>) {
     let tree = gateway.tree.load_full();
     let view = tree.view(&caller.scope);
-    let members = Members::again(&request.params);
+    let members = request.params.members();
     let filter = members.get("notifications").map(Members::again).unwrap_or_default();
     let (mut kinds, mut honoured, mut uris) = (Vec::new(), Vec::new(), Vec::new());
     let flags: [(&str, &[Kind]); 3] = [
@@ -171,7 +171,7 @@ async fn follow(gateway: &Arc<Inner>, listener: &Listener, begin: bool) {
 }
 
 fn meant(gateway: &Inner, tree: &Tree, request: &Request, caller: &Caller) -> Result<(crate::tree::Branch, String), CallError> {
-    let members = Members::again(&request.params);
+    let members = request.params.members();
     let shown = members.str("uri").ok_or_else(|| CallError::BadParams("`params.uri` must be a string".into()))?;
     resource(gateway, tree, &tree.view(&caller.scope), &shown)
 }

@@ -2,12 +2,12 @@
 //! What they may call is not decided here.
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use banyan_model::{Principal, Segment};
-use http::header::{AUTHORIZATION, HOST, ORIGIN};
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use mcp_proto::glob::Glob;
+use mcp_proto::http1::Fields;
 use mcp_proto::json::Members;
 use mcp_proto::projection::{Style, style_for};
 use sha2::{Digest, Sha256};
@@ -32,23 +32,23 @@ pub(crate) struct Refused {
 }
 
 /// Lets a request in, or not.
-pub(crate) fn enter(config: &Config, headers: &HeaderMap) -> Result<Entered, Refused> {
+pub(crate) fn enter(config: &Config, fields: &Fields) -> Result<Entered, Refused> {
     let forbidden = |why: String| Refused { status: StatusCode::FORBIDDEN, why };
-    let text = |name| headers.get(name).map(|v| v.to_str().unwrap_or("?"));
-    if let Some(origin) = text(ORIGIN)
+    let text = |name| fields.get(name).map(|v| std::str::from_utf8(v).unwrap_or("?"));
+    if let Some(origin) = text("origin")
         && !origin_allowed(config, origin)
     {
         return Err(forbidden(format!("Origin {origin} is not allowed: add its host to `allowed_hosts` if it should be")));
     }
     if config.tokens.is_empty() {
-        let host = text(HOST).unwrap_or_default();
+        let host = text("host").unwrap_or_default();
         if !host_allowed(config, host) {
             return Err(forbidden(format!("Host {host} is not allowed: use a loopback name, or add it to `allowed_hosts`")));
         }
         return Ok(Entered { principal: Principal::local(), profile: None });
     }
     let unauthorized = |why: &str| Refused { status: StatusCode::UNAUTHORIZED, why: why.into() };
-    let sent = text(AUTHORIZATION).ok_or_else(|| unauthorized("a bearer token is needed: make one with `banyan token add NAME`"))?;
+    let sent = text("authorization").ok_or_else(|| unauthorized("a bearer token is needed: make one with `banyan token add NAME`"))?;
     let sent = sent.strip_prefix("Bearer ").or_else(|| sent.strip_prefix("bearer "));
     let sent = sent.ok_or_else(|| unauthorized("only bearer tokens are taken"))?;
     let digest: [u8; 32] = Sha256::digest(sent.trim().as_bytes()).into();
@@ -90,8 +90,13 @@ impl Entered {
         });
         // A token's own profile stays named where it is not found, so that its holder is shown nothing rather than everything.
         let named = self.profile.as_ref().or(profile.map(|p| &p.name));
-        ViewKey { mount, profile: named.cloned().unwrap_or_else(|| "".into()), dotted: style == Style::Dotted }
+        ViewKey { mount, profile: named.cloned().unwrap_or_else(no_profile), dotted: style == Style::Dotted }
     }
+}
+
+fn no_profile() -> Arc<str> {
+    static NONE: LazyLock<Arc<str>> = LazyLock::new(|| "".into());
+    Arc::clone(&NONE)
 }
 
 fn origin_allowed(config: &Config, origin: &str) -> bool {

@@ -6,16 +6,18 @@ use std::time::Duration;
 
 use banyan_model::{Era, Segment};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use http::{HeaderName, HeaderValue, StatusCode};
 use mcp_proto::envelope::{self, Answer, Message, Notification, Request};
 use mcp_proto::era::{INITIALIZE, answer_version};
-use mcp_proto::json::{self, Members};
+use mcp_proto::http1::Fields;
+use mcp_proto::json;
 use mcp_proto::projection::Style;
 
 use super::door::Entered;
 use super::exchange::{Ended, Exchange, Turn};
+use super::field;
 use super::lane::{Events, Lane, Weight};
-use super::reply::{self, Payload};
+use super::reply::{self, Reply};
 use super::session::{Opening, Session};
 use super::stateless::{Place, Streams};
 use crate::Inner;
@@ -32,16 +34,16 @@ const RETRY_MS: u64 = 500;
 const KEPT_EVENTS: usize = 1000;
 
 /// Answers one POST.
-pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, message: Message) -> Response<Payload> {
+pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, message: Message) -> Reply {
     if let Message::Request(request) = &message
         && request.method == "initialize"
     {
         return open(gateway, entered, place, request);
     }
-    let session = match session(gateway, entered, place.headers, place.mount) {
+    let session = match session(gateway, entered, place.fields, place.mount) {
         Ok(session) => session,
         Err((status, why)) => {
-            let id = if let Message::Request(r) = &message { Some(&r.id[..]) } else { None };
+            let id = if let Message::Request(r) = &message { Some(&r.id) } else { None };
             return reply::refuse(status, id, -32000, &why);
         }
     };
@@ -50,7 +52,7 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
             notified(gateway, &session, &notification).await;
             reply::empty(StatusCode::ACCEPTED)
         }
-        Message::Request(request) => answer(gateway, &session, place.streams, request, TraceContext::of_headers(place.headers)).await,
+        Message::Request(request) => answer(gateway, &session, place.streams, request, TraceContext::of_fields(place.fields)).await,
         Message::Response(response) => {
             session.answered(&response.id, response.answer);
             reply::empty(StatusCode::ACCEPTED)
@@ -59,13 +61,13 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
 }
 
 /// Opens the stream of a session, or takes one up again.
-pub(crate) fn get(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>) -> Response<Payload> {
-    let session = match session(gateway, entered, place.headers, place.mount) {
+pub(crate) fn get(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>) -> Reply {
+    let session = match session(gateway, entered, place.fields, place.mount) {
         Ok(session) => session,
         Err((status, why)) => return reply::refuse(status, None, -32000, &why),
     };
     session.touch();
-    let last = place.headers.get("last-event-id").and_then(|v| v.to_str().ok());
+    let last = place.fields.str(field::LAST_EVENT_ID);
     let (stream, lane, after) = match last {
         None => ("s".to_owned(), session.standing(), 0),
         Some(id) => match session.resume(id) {
@@ -77,8 +79,8 @@ pub(crate) fn get(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>) -> 
 }
 
 /// Ends a session.
-pub(crate) async fn delete(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>) -> Response<Payload> {
-    match session(gateway, entered, place.headers, place.mount) {
+pub(crate) async fn delete(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>) -> Reply {
+    match session(gateway, entered, place.fields, place.mount) {
         Ok(session) => {
             gateway.hub.close(&session.id);
             session.end();
@@ -89,7 +91,7 @@ pub(crate) async fn delete(gateway: &Arc<Inner>, entered: &Entered, place: Place
     }
 }
 
-fn open(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: &Request) -> Response<Payload> {
+fn open(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: &Request) -> Reply {
     let session = begin(gateway, entered, place.mount, place.style, request, random::token().into());
     let most = gateway.limits().sessions;
     if gateway.hub.open(Arc::clone(&session), most).is_err() {
@@ -99,11 +101,11 @@ fn open(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: &Req
     // A reload between its beginning and its entry has passed it over.
     session.follow(&gateway.config.load());
     let result = initialized(gateway, &session);
-    let mut response = reply::rpc(StatusCode::OK, &request.id, &Answer::Result(result));
-    if let Ok(id) = HeaderValue::from_str(&session.id) {
-        response.headers_mut().insert(HeaderName::from_static("mcp-session-id"), id);
+    let reply = reply::rpc(StatusCode::OK, &request.id, Answer::Result(result));
+    match HeaderValue::from_str(&session.id) {
+        Ok(id) => reply.with(HeaderName::from_static(field::SESSION), id),
+        Err(_) => reply,
     }
-    response
 }
 
 /// Makes a session from an `initialize` request.
@@ -115,7 +117,7 @@ pub(crate) fn begin(
     request: &Request,
     id: Arc<str>,
 ) -> Arc<Session> {
-    let members = Members::again(&request.params);
+    let members = request.params.members();
     let object = |key| members.get(key).filter(|r| r.starts_with(b"{")).map_or(Bytes::from_static(b"{}"), Bytes::copy_from_slice);
     let opening = Opening {
         entered: entered.clone(),
@@ -156,7 +158,7 @@ pub(crate) fn caller(session: &Arc<Session>) -> Arc<Caller> {
 pub(crate) async fn notified(gateway: &Arc<Inner>, session: &Arc<Session>, notification: &Notification) {
     match notification.method.as_str() {
         "notifications/cancelled" => {
-            if let Some(id) = Members::again(&notification.params).get("requestId") {
+            if let Some(id) = notification.params.members().get("requestId") {
                 session.cancel(id);
             }
         }
@@ -165,9 +167,9 @@ pub(crate) async fn notified(gateway: &Arc<Inner>, session: &Arc<Session>, notif
     }
 }
 
-fn session(gateway: &Inner, entered: &Entered, headers: &HeaderMap, mount: &Option<Segment>) -> Result<Arc<Session>, (StatusCode, String)> {
-    let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok()).map(str::trim);
-    if let Some(version) = text("mcp-protocol-version")
+fn session(gateway: &Inner, entered: &Entered, fields: &Fields, mount: &Option<Segment>) -> Result<Arc<Session>, (StatusCode, String)> {
+    let text = |name| fields.str(name);
+    if let Some(version) = text(field::VERSION)
         && !INITIALIZE.contains(&version)
     {
         return Err((
@@ -175,7 +177,7 @@ fn session(gateway: &Inner, entered: &Entered, headers: &HeaderMap, mount: &Opti
             format!("Bad Request: unsupported MCP-Protocol-Version {version}; supported: {}", INITIALIZE.join(", ")),
         ));
     }
-    let id = text("mcp-session-id")
+    let id = text(field::SESSION)
         .ok_or_else(|| (StatusCode::BAD_REQUEST, "Bad Request: Mcp-Session-Id is missing; send `initialize` first".to_owned()))?;
     let unknown = || (StatusCode::NOT_FOUND, "Session not found: it has ended or expired; send `initialize` again".to_owned());
     let session = gateway.hub.session(id).ok_or_else(unknown)?;
@@ -186,13 +188,7 @@ fn session(gateway: &Inner, entered: &Entered, headers: &HeaderMap, mount: &Opti
     Ok(session)
 }
 
-async fn answer(
-    gateway: &Arc<Inner>,
-    session: &Arc<Session>,
-    streams: Streams,
-    request: Request,
-    trace: Option<TraceContext>,
-) -> Response<Payload> {
+async fn answer(gateway: &Arc<Inner>, session: &Arc<Session>, streams: Streams, request: Request, trace: Option<TraceContext>) -> Reply {
     let lane = Lane::keeping(KEPT_EVENTS);
     let back = Back::traced(caller(session), Sink::Lane(Arc::clone(&lane)), None, trace);
     if !session.begin(&request.id, &back.cancel) {
@@ -210,7 +206,7 @@ async fn answer(
         () = std::future::ready(()), if streams == Streams::Preferred => {}
         turn = exchange.turn((streams != Streams::Refused).then_some(&*lane)) => {
             if let Turn::Ended(ended) = turn {
-                return reply::rpc(StatusCode::OK, &id, &told(&ended));
+                return reply::rpc(StatusCode::OK, &id, told(&ended));
             }
         }
         () = patience => {}

@@ -3,12 +3,16 @@
 //! What a request means is not known here; `call` does that.
 
 pub(crate) mod door;
+pub(crate) mod endpoint;
 pub(crate) mod exchange;
+pub(crate) mod field;
 pub(crate) mod http;
 mod initialize;
 pub(crate) mod lane;
 mod parked;
+mod plain;
 pub(crate) mod reply;
+mod rewind;
 pub(crate) mod session;
 mod stateless;
 pub(crate) mod stdio;

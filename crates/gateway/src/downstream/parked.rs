@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use banyan_model::Principal;
 use bytes::Bytes;
 use mcp_proto::envelope::{Answer, Request};
-use mcp_proto::json::{self, Members};
+use mcp_proto::json;
 
 use super::exchange::Exchange;
 use crate::call::back::Question;
@@ -69,7 +69,7 @@ impl Parked {
 
     /// Whether a request comes back to a call parked here.
     pub(crate) fn is_return(request: &Request) -> bool {
-        memchr::memmem::find(&request.params, MARK.as_bytes()).is_some() && handle(request).is_some()
+        handle(request).is_some()
     }
 
     /// Takes up the call that `request` comes back to, with its answers.
@@ -83,7 +83,7 @@ impl Parked {
             }
             all.remove(&handle).ok_or(CallError::StateUnknown)?
         };
-        let members = Members::again(&request.params);
+        let members = request.params.members();
         if let Some(answers) = members.object("inputResponses") {
             for (key, raw) in answers.iter() {
                 if raw.starts_with(b"{") && waiting.questions.remove(&*key).is_some() {
@@ -128,12 +128,12 @@ fn input_required(questions: &[Question], handle: &str) -> Bytes {
 }
 
 fn handle(request: &Request) -> Option<String> {
-    let state = Members::again(&request.params).str("requestState")?.into_owned();
+    let state = request.params.members().str("requestState")?.into_owned();
     state.starts_with(MARK).then_some(state)
 }
 
 fn identity(request: &Request) -> (String, String) {
-    let members = Members::again(&request.params);
+    let members = request.params.members();
     let name = members.str("name").or_else(|| members.str("uri")).unwrap_or_default().into_owned();
     (request.method.clone(), name)
 }

@@ -4,19 +4,20 @@ use std::sync::Arc;
 
 use banyan_model::{Era, Segment};
 use bytes::Bytes;
-use http::{HeaderMap, Response, StatusCode};
+use http::StatusCode;
 use mcp_proto::envelope::{self, Answer, Request};
 use mcp_proto::era::{RequestMeta, STATELESS, key};
 use mcp_proto::header::{self, Mismatch};
-use mcp_proto::json::Members;
+use mcp_proto::http1::Fields;
 use mcp_proto::projection::Style;
 use tokio_util::sync::CancellationToken;
 
 use super::door::Entered;
 use super::exchange::{Ended, Exchange, Turn};
+use super::field;
 use super::lane::{Events, Lane, Weight};
 use super::parked::Parked;
-use super::reply::{self, Payload};
+use super::reply::{self, Reply};
 use crate::Inner;
 use crate::call::back::{Back, Sink};
 use crate::call::caller::Caller;
@@ -24,31 +25,31 @@ use crate::call::error::{CallError, status_of_code};
 use crate::telemetry::trace_context::TraceContext;
 
 /// Answers one POST.
-pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: Request) -> Response<Payload> {
+pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: Request) -> Reply {
     let meta = RequestMeta::of(&request.params);
-    if let Err(refused) = check_meta(&meta).and_then(|()| check_headers(place.headers, &request, &meta)).and_then(|()| check_version(&meta))
+    if let Err(refused) = check_meta(&meta).and_then(|()| check_headers(place.fields, &request, &meta)).and_then(|()| check_version(&meta))
     {
         return refusal(&request.id, &refused);
     }
     let caller = caller(gateway, entered, place.mount, place.style, &meta);
-    if let Err(mismatch) = check_params(gateway, &caller, place.headers, &request) {
+    if let Err(mismatch) = check_params(gateway, &caller, place.fields, &request) {
         return refusal(&request.id, &CallError::HeaderMismatch(mismatch));
     }
     if request.method == "subscriptions/listen" {
         return listen(gateway, &caller, &request).await;
     }
     let lane = Lane::new();
-    let (mut exchange, open) = match begin(gateway, &caller, &meta, &request, &lane, TraceContext::of_headers(place.headers)) {
+    let (mut exchange, open) = match begin(gateway, &caller, &meta, &request, &lane, TraceContext::of_fields(place.fields)) {
         Ok(begun) => begun,
         Err(refused) => return refusal(&request.id, &refused),
     };
     if !open.is_empty() {
-        return reply::rpc(StatusCode::OK, &request.id, &Answer::Result(gateway.parked.park(exchange, open, &request)));
+        return reply::rpc(StatusCode::OK, &request.id, Answer::Result(gateway.parked.park(exchange, open, &request)));
     }
     match exchange.turn((place.streams != Streams::Refused).then_some(&*lane)).await {
         Turn::Ended(ended) => whole(&request.id, &ended),
         Turn::Questions(questions) => {
-            reply::rpc(StatusCode::OK, &request.id, &Answer::Result(gateway.parked.park(exchange, questions, &request)))
+            reply::rpc(StatusCode::OK, &request.id, Answer::Result(gateway.parked.park(exchange, questions, &request)))
         }
         Turn::Message => {
             let gone = CancellationToken::new();
@@ -62,7 +63,7 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
 /// Where a request came in.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
-    pub(crate) headers: &'a HeaderMap,
+    pub(crate) fields: &'a Fields,
     /// The mount of `/mcp/NAME`.
     pub(crate) mount: &'a Option<Segment>,
     /// The spelling of names that the URL asks for.
@@ -135,7 +136,7 @@ async fn stream(gateway: Arc<Inner>, mut exchange: Exchange, lane: Arc<Lane>, re
 }
 
 /// A stream that stands open until the client closes it.
-async fn listen(gateway: &Arc<Inner>, caller: &Arc<Caller>, request: &Request) -> Response<Payload> {
+async fn listen(gateway: &Arc<Inner>, caller: &Arc<Caller>, request: &Request) -> Reply {
     let lane = Lane::new();
     match crate::call::open_listener(gateway, caller, request, &lane).await {
         Ok(gone) => reply::events(Events::new(lane.read(0), None, Some(gone.drop_guard()))),
@@ -143,9 +144,9 @@ async fn listen(gateway: &Arc<Inner>, caller: &Arc<Caller>, request: &Request) -
     }
 }
 
-fn whole(id: &[u8], ended: &Ended) -> Response<Payload> {
+fn whole(id: &Bytes, ended: &Ended) -> Reply {
     let (status, answer) = told(ended);
-    reply::rpc(status, id, &answer)
+    reply::rpc(status, id, answer)
 }
 
 /// The status and the answer that an end comes to.
@@ -160,9 +161,9 @@ pub(crate) fn told(ended: &Ended) -> (StatusCode, Answer) {
     }
 }
 
-fn refusal(id: &[u8], refused: &CallError) -> Response<Payload> {
+fn refusal(id: &Bytes, refused: &CallError) -> Reply {
     let told = refused.tell(Era::Stateless);
-    reply::rpc(told.status, id, &Answer::Error(told.object()))
+    reply::rpc(told.status, id, Answer::Error(told.object()))
 }
 
 /// What every stateless request must carry (2026-07-28, "Request metadata").
@@ -182,14 +183,13 @@ pub(crate) fn check_version(meta: &RequestMeta) -> Result<(), CallError> {
     }
 }
 
-fn check_headers(headers: &HeaderMap, request: &Request, meta: &RequestMeta) -> Result<(), CallError> {
+fn check_headers(fields: &Fields, request: &Request, meta: &RequestMeta) -> Result<(), CallError> {
     // Said twice, a header could mean one thing to us and another to whoever routes by it.
-    if let Some(twice) = headers.keys().find(|n| n.as_str().starts_with("mcp-") && headers.get_all(*n).iter().nth(1).is_some()) {
-        return Err(CallError::HeaderMismatch(Mismatch::Malformed { header: twice.to_string() }));
+    if let Some(header) = fields.repeated("mcp-") {
+        return Err(CallError::HeaderMismatch(Mismatch::Malformed { header }));
     }
-    let raw = |name: &str| headers.get(name).map(|v| v.as_bytes());
     let version = meta.version.as_deref().unwrap_or_default();
-    let sent = raw("mcp-protocol-version").map(<[u8]>::trim_ascii);
+    let sent = fields.get(field::VERSION);
     let header = || "MCP-Protocol-Version".to_owned();
     match sent {
         Some(sent) if sent == version.as_bytes() => {}
@@ -199,7 +199,7 @@ fn check_headers(headers: &HeaderMap, request: &Request, meta: &RequestMeta) -> 
         }
         None => return Err(CallError::HeaderMismatch(Mismatch::Missing { header: header(), body: version.into() })),
     }
-    header::check_method(raw("mcp-method"), &request.method).map_err(CallError::HeaderMismatch)?;
+    header::check_method(fields.get(field::METHOD), &request.method).map_err(CallError::HeaderMismatch)?;
     let key = match request.method.as_str() {
         "tools/call" | "prompts/get" => "name",
         "resources/read" => "uri",
@@ -207,23 +207,21 @@ fn check_headers(headers: &HeaderMap, request: &Request, meta: &RequestMeta) -> 
         "tasks/cancel" | "tasks/get" | "tasks/update" => "taskId",
         _ => return Ok(()),
     };
-    let Some(name) = Members::again(&request.params).str(key).map(|n| n.into_owned()) else { return Ok(()) };
-    header::check_name(raw("mcp-name"), &name).map_err(CallError::HeaderMismatch)
+    let Some(name) = request.params.str(key) else { return Ok(()) };
+    header::check_name(fields.get(field::NAME), &name).map_err(CallError::HeaderMismatch)
 }
 
 /// Parameters that a tool wants mirrored in headers must be there, and must agree.
-fn check_params(gateway: &Inner, caller: &Caller, headers: &HeaderMap, request: &Request) -> Result<(), Mismatch> {
+fn check_params(gateway: &Inner, caller: &Caller, fields: &Fields, request: &Request) -> Result<(), Mismatch> {
     if request.method != "tools/call" {
         return Ok(());
     }
     let tree = gateway.tree.load();
     let view = tree.view(&caller.scope);
-    let Some(name) = Members::again(&request.params).str("name").map(|n| n.into_owned()) else { return Ok(()) };
+    let Some(name) = request.params.str("name") else { return Ok(()) };
     let offer = view.tools.find(&name).and_then(|(b, i)| tree.branches.get(b)?.catalog.tools.get(i));
     match offer {
-        Some(offer) if !offer.headers.is_empty() => {
-            header::check_params(&request.params, &offer.headers, |name| headers.get(name).map(|v| v.as_bytes()))
-        }
+        Some(offer) if !offer.headers.is_empty() => header::check_params(&request.params, &offer.headers, |name| fields.get(name)),
         _ => Ok(()),
     }
 }

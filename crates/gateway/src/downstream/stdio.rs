@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use mcp_proto::envelope::{self, Answer, EnvelopeError, Message, Notification, Request};
 use mcp_proto::era::RequestMeta;
-use mcp_proto::json::{Duplicates, Members};
+use mcp_proto::json::Duplicates;
 use mcp_proto::lines::{Line, Lines};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
@@ -182,7 +182,7 @@ impl Door {
 
     async fn notified(&self, notification: &Notification) {
         if notification.method == "notifications/cancelled"
-            && let Some(id) = Members::again(&notification.params).get("requestId")
+            && let Some(id) = notification.params.members().get("requestId")
             && let Some(cancel) = self.lock().remove(id)
         {
             cancel.cancel();

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering::Rel
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use foldhash::fast::RandomState;
 use prometheus_client::registry::Registry;
 
 mod encode;
@@ -101,7 +102,7 @@ impl Default for Metrics {
 /// The counters of one mount.
 pub struct MountMetrics {
     name: Arc<str>,
-    operations: papaya::HashMap<SeriesKey, Histogram>,
+    operations: papaya::HashMap<SeriesKey, Histogram, RandomState>,
     in_flight: [AtomicI64; Side::COUNT],
     state: AtomicU8,
     restarts: AtomicU64,
@@ -116,7 +117,7 @@ impl MountMetrics {
     fn new(name: Arc<str>) -> Self {
         Self {
             name,
-            operations: papaya::HashMap::new(),
+            operations: papaya::HashMap::default(),
             in_flight: Default::default(),
             state: AtomicU8::new(MountState::Starting as u8),
             restarts: AtomicU64::new(0),

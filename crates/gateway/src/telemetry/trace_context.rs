@@ -4,11 +4,12 @@
 
 use std::str::FromStr;
 
-use http::HeaderMap;
+use mcp_proto::http1::Fields;
 use mcp_proto::json::Members;
 use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
 
 use super::TEXT_LIMIT;
+use crate::downstream::field;
 
 /// The longest `tracestate` that is passed on, in bytes (W3C Trace Context, section 3.3.1.5 asks for at least 512).
 const STATE_LIMIT: usize = 1024;
@@ -31,10 +32,9 @@ impl TraceContext {
         Some(Self { traceparent: traceparent.into(), tracestate: tracestate.map(Into::into) })
     }
 
-    /// What the headers of an HTTP request say.
-    pub fn of_headers(headers: &HeaderMap) -> Option<Self> {
-        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        Self::parse(text("traceparent")?, text("tracestate"))
+    /// What the header fields of an HTTP request say.
+    pub fn of_fields(fields: &Fields) -> Option<Self> {
+        Self::parse(fields.str(field::TRACEPARENT)?, fields.str(field::TRACESTATE))
     }
 
     /// What a request's `_meta` says.
@@ -136,12 +136,10 @@ mod tests {
 
     #[test]
     fn headers_and_meta_are_read_alike() {
-        let mut headers = HeaderMap::new();
-        headers.insert("traceparent", PARENT.parse().unwrap());
-        headers.insert("tracestate", "a=b".parse().unwrap());
+        let headers = Fields::new([("Traceparent", PARENT.as_bytes()), ("tracestate", b"a=b")]);
         let meta = format!(r#"{{"tracestate":"a=b","traceparent":"{PARENT}"}}"#);
         let members = Members::parse(meta.as_bytes(), Duplicates::RefuseDeep).unwrap();
-        assert_eq!(TraceContext::of_headers(&headers), TraceContext::of_meta(&members));
-        assert!(TraceContext::of_headers(&headers).is_some());
+        assert_eq!(TraceContext::of_fields(&headers), TraceContext::of_meta(&members));
+        assert!(TraceContext::of_fields(&headers).is_some());
     }
 }

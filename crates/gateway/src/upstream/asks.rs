@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use mcp_proto::envelope::{self, Answer, Notification};
 use mcp_proto::era::{self, LogLevel};
-use mcp_proto::json::Members;
 
 use super::{Inbox, Owner};
 use crate::call::back::{Back, capability_for};
@@ -26,7 +25,7 @@ pub(crate) fn pass_on(back: &Back, notification: &Notification) {
 
 /// The level of a log notification.
 pub(crate) fn level_of(notification: &Notification) -> Option<LogLevel> {
-    Members::again(&notification.params).str("level").and_then(|l| LogLevel::parse(&l))
+    notification.params.members().str("level").and_then(|l| LogLevel::parse(&l))
 }
 
 /// A question of a server that came outside the stream of any call.

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use banyan_model::Era;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use mcp_proto::client::{Handshake, HandshakeError, Identity, Negotiated, Pipe, Step};
 use mcp_proto::envelope::{Answer, Message};
 use mcp_proto::json::Duplicates;
 use tokio_util::sync::CancellationToken;
 
-use super::http::{Body, HttpWire, excerpt};
+use super::http::{Body, Heads, HttpWire, excerpt};
 use super::mount::Mount;
 use super::pipe::{self, OpenError};
 use super::pool::Pool;
@@ -118,7 +118,7 @@ fn wire(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox) -> Result<HttpWire, U
     Ok(HttpWire {
         pool: Pool::new(&remote.url, Arc::clone(&mount.gateway.connector)),
         url: remote.url.clone(),
-        headers,
+        heads: Heads::new(&remote.url, &headers),
         oauth: mount.oauth.clone(),
         stateless: AtomicBool::new(true),
         version: None.into(),
@@ -160,12 +160,14 @@ async fn shake(wire: &Arc<HttpWire>, mut handshake: Handshake) -> Result<Negotia
 async fn exchange(wire: &Arc<HttpWire>, message: Bytes, method: &str) -> Result<Result<Answer, HandshakeError>, UpstreamError> {
     let (status, body) = match wire.post(message, &Outgoing::plain(method, Bytes::new())).await? {
         Body::Whole(status, body) => (status, body),
-        Body::Events(response) => (StatusCode::OK, wire.first_response(response).await?),
+        Body::Events(response) => (200, wire.first_response(response).await?),
     };
     Ok(match Message::parse(&body, Duplicates::RefuseTop) {
-        Ok(Message::Response(r)) if status.is_success() || (method != "initialize" && matches!(r.answer, Answer::Error(_))) => Ok(r.answer),
-        _ if status.is_server_error() => return Err(UpstreamError::Refused { status: status.as_u16(), body: excerpt(&body) }),
-        _ => Err(HandshakeError::Refused(format!("{} {}", status.as_u16(), excerpt(&body)))),
+        Ok(Message::Response(r)) if (200..300).contains(&status) || (method != "initialize" && matches!(r.answer, Answer::Error(_))) => {
+            Ok(r.answer)
+        }
+        _ if status >= 500 => return Err(UpstreamError::Refused { status, body: excerpt(&body) }),
+        _ => Err(HandshakeError::Refused(format!("{status} {}", excerpt(&body)))),
     })
 }
 

@@ -4,6 +4,7 @@
 
 pub(crate) mod asks;
 pub(crate) mod connect;
+pub(crate) mod connection;
 pub(crate) mod http;
 pub(crate) mod mount;
 pub(crate) mod oauth;
@@ -22,6 +23,7 @@ use banyan_model::Era;
 use bytes::Bytes;
 use mcp_proto::client::Negotiated;
 use mcp_proto::envelope::{Answer, Notification};
+use mcp_proto::json::Object;
 
 use crate::call::back::Back;
 use crate::downstream::session::Session;
@@ -29,24 +31,24 @@ use crate::telemetry::trace_context::TraceContext;
 use mount::Mount;
 
 /// A request on its way to a server.
-#[derive(Debug, Clone)]
-pub(crate) struct Outgoing {
+#[derive(Debug)]
+pub(crate) struct Outgoing<'a> {
     /// The method.
-    pub(crate) method: String,
-    /// The raw params, names and `_meta` already those of this server.
-    pub(crate) params: Bytes,
+    pub(crate) method: &'a str,
+    /// The params, names and `_meta` already those of this server.
+    pub(crate) params: Object,
     /// What goes into `Mcp-Name` (stateless era over HTTP).
-    pub(crate) name: Option<String>,
+    pub(crate) name: Option<&'a str>,
     /// `Mcp-Param-*` headers (stateless era over HTTP).
     pub(crate) param_headers: Vec<(String, String)>,
     /// W3C trace context for the next hop.
-    pub(crate) trace: Option<TraceContext>,
+    pub(crate) trace: Option<&'a TraceContext>,
 }
 
-impl Outgoing {
+impl<'a> Outgoing<'a> {
     /// A request that needs neither headers nor tracing.
-    pub(crate) fn plain(method: &str, params: Bytes) -> Self {
-        Self { method: method.to_owned(), params, name: None, param_headers: Vec::new(), trace: None }
+    pub(crate) fn plain(method: &'a str, params: impl Into<Object>) -> Self {
+        Self { method, params: params.into(), name: None, param_headers: Vec::new(), trace: None }
     }
 }
 
@@ -107,7 +109,7 @@ pub(crate) struct Instance {
 
 impl Instance {
     /// Sends one request and waits for its answer; what comes before goes to `back`.
-    pub(crate) async fn request(&self, out: Outgoing, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
+    pub(crate) async fn request(&self, out: &Outgoing<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
         match &self.wire {
             Wire::Http(wire) => wire.request(out, back).await,
             Wire::Pipe(pipe) => pipe.request(out, back).await,

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use mcp_proto::catalog::Kind;
 use mcp_proto::client::Negotiated;
 use mcp_proto::envelope::{self, Notification};
-use mcp_proto::json::{self, Members};
+use mcp_proto::json;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -175,7 +175,7 @@ impl Mount {
         match notification.method.as_str() {
             method if method.ends_with("/list_changed") && !method.contains("roots") => self.list_changed(owner, notification),
             "notifications/resources/updated" => {
-                if let Some(uri) = Members::again(&notification.params).str("uri") {
+                if let Some(uri) = notification.params.members().str("uri") {
                     self.gateway.hub.updated(&self.config.name, &uri, notification);
                 }
             }
@@ -198,7 +198,7 @@ impl Mount {
 
     /// How a task stands concerns whoever began it, and not whoever happens to call just now. `false`: nobody is known to have.
     fn told_to_its_principal(&self, owner: &Owner, notification: &Notification) -> bool {
-        let id = Members::again(&notification.params).str("taskId").map(|id| id.into_owned()).unwrap_or_default();
+        let id = notification.params.members().str("taskId").map(|id| id.into_owned()).unwrap_or_default();
         let principal = match owner {
             Owner::Session(_) => None,
             Owner::Shared => self.gateway.tasks.began(&self.config.name, &id),
@@ -371,7 +371,7 @@ impl Mount {
 
 async fn subscribe_on(instance: &Instance, method: &str, uri: &str) -> Result<(), UpstreamError> {
     let params = Bytes::from(format!("{{\"uri\":{}}}", json::quote(uri)));
-    match instance.request(Outgoing::plain(method, params), None).await? {
+    match instance.request(&Outgoing::plain(method, params), None).await? {
         envelope::Answer::Result(_) => Ok(()),
         envelope::Answer::Error(error) => Err(UpstreamError::Malformed(String::from_utf8_lossy(&error).into_owned())),
     }

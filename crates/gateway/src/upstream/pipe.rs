@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp_proto::client::{AskKey, CallKey, Event, HandshakeError, Negotiated, Pipe};
 use mcp_proto::envelope::Answer;
+use mcp_proto::json::Object;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -52,7 +53,7 @@ pub(crate) struct PipeHandle {
 
 #[derive(Debug)]
 enum Command {
-    Call { ticket: u64, out: Outgoing, back: Option<Arc<Back>>, reply: Reply },
+    Call { ticket: u64, method: String, params: Object, back: Option<Arc<Back>>, reply: Reply },
     Cancel { ticket: u64 },
     Notify(Bytes),
     Reply(AskKey, Answer),
@@ -108,12 +109,12 @@ pub(crate) enum OpenError {
 
 impl PipeHandle {
     /// Sends one request and waits for its answer.
-    pub(crate) async fn request(&self, out: Outgoing, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
+    pub(crate) async fn request(&self, out: &Outgoing<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
         let ticket = asks::ticket();
         let (reply, mut answer) = oneshot::channel();
         let lost = || UpstreamError::Lost("the connection to it was closed".into());
         let cancel = back.map(|b| b.cancel.clone()).unwrap_or_default();
-        let call = Command::Call { ticket, out, back: back.cloned(), reply };
+        let call = Command::Call { ticket, method: out.method.to_owned(), params: out.params.clone(), back: back.cloned(), reply };
         self.commands.send(call).await.map_err(|_| lost())?;
         tokio::select! {
             answer = &mut answer => answer.unwrap_or_else(|_| Err(lost())),
@@ -216,8 +217,8 @@ impl Driver {
 
     fn handle_command(&mut self, command: Command) {
         match command {
-            Command::Call { ticket, out, back, reply } => {
-                let key = self.pipe.handle_call(&out.method, &out.params);
+            Command::Call { ticket, method, params, back, reply } => {
+                let key = self.pipe.handle_call(&method, &params);
                 self.tickets.insert(ticket, key);
                 self.calls.insert(key, Call { ticket, back, reply });
             }

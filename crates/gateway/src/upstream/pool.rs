@@ -1,25 +1,19 @@
 //! Connections to one origin, kept open and used again. HTTP/1.1 with `TCP_NODELAY`; no redirects, no proxies, no cookies.
+//! What is sent is not known here.
 
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
-use http_body::{Body, Frame, SizeHint};
-use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper_util::rt::TokioIo;
+use mcp_proto::http1::{Body, Head};
 
 use super::UpstreamError;
+use super::connection::{Connection, ConnectionError};
 use crate::tls::{Connector, Security, Target};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-const KEPT_IDLE: usize = 64;
-
-type Sender = SendRequest<Full<Bytes>>;
+const KEPT_IDLE: usize = 256;
 
 /// The connections to one origin.
 pub(crate) struct Pool {
@@ -27,7 +21,7 @@ pub(crate) struct Pool {
     port: u16,
     security: Security,
     connector: Arc<Connector>,
-    idle: Mutex<Vec<Sender>>,
+    idle: Mutex<Vec<Connection>>,
 }
 
 impl std::fmt::Debug for Pool {
@@ -45,92 +39,92 @@ impl Pool {
         Arc::new(Self { host, port, security, connector, idle: Mutex::default() })
     }
 
-    /// Sends `request`; its connection comes back to the pool when the body has been read to its end.
+    /// Sends a request, head and body; its connection comes back to the pool when the body of the response has been read to its end.
     ///
     /// A request that a kept connection could not take is sent again on another one: it has not left.
-    pub(crate) async fn send(self: &Arc<Self>, mut request: Request<Full<Bytes>>) -> Result<Response<Reply>, UpstreamError> {
-        loop {
-            let Some(mut sender) = self.take() else { break };
-            if sender.ready().await.is_err() {
-                continue;
-            }
-            match sender.try_send_request(request).await {
-                Ok(response) => return Ok(self.reply(response, sender)),
-                Err(mut e) => match e.take_message() {
-                    Some(unsent) => request = unsent,
-                    None => return Err(self.lost(e.error())),
-                },
+    pub(crate) async fn send(self: &Arc<Self>, head: Bytes, body: Bytes) -> Result<Reply, UpstreamError> {
+        while let Some(mut connection) = self.take() {
+            match connection.exchange(head.clone(), body.clone()).await {
+                Ok(answered) => return Ok(self.reply(answered, connection)),
+                Err(ConnectionError::Unsent(_)) => {}
+                Err(e) => return Err(self.lost(&e)),
             }
         }
-        let mut sender = self.connect().await?;
-        match sender.try_send_request(request).await {
-            Ok(response) => Ok(self.reply(response, sender)),
-            Err(e) => Err(self.lost(e.error())),
-        }
-    }
-
-    fn take(&self) -> Option<Sender> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            let sender = idle.pop()?;
-            if !sender.is_closed() {
-                return Some(sender);
-            }
-        }
-    }
-
-    async fn connect(&self) -> Result<Sender, UpstreamError> {
         let to = Target { host: &self.host, port: self.port, security: self.security };
         let io = self.connector.connect(to, CONNECT_LIMIT).await.map_err(|e| UpstreamError::Unreachable(e.to_string()))?;
-        let (sender, connection) = http1::handshake(TokioIo::new(io)).await.map_err(|e| UpstreamError::Unreachable(e.to_string()))?;
-        tokio::spawn(async move {
-            // How a connection ended shows in the request that was on it.
-            drop(connection.await);
-        });
-        Ok(sender)
-    }
-
-    fn reply(self: &Arc<Self>, response: Response<Incoming>, sender: Sender) -> Response<Reply> {
-        response.map(|body| Reply { body, lease: Some((sender, Arc::clone(self))) })
-    }
-
-    fn give_back(&self, sender: Sender) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < KEPT_IDLE && !sender.is_closed() {
-            idle.push(sender);
+        let mut connection = Connection::new(io);
+        match connection.exchange(head, body).await {
+            Ok(answered) => Ok(self.reply(answered, connection)),
+            Err(e) => Err(self.lost(&e)),
         }
     }
 
-    fn lost(&self, error: &hyper::Error) -> UpstreamError {
+    fn take(&self) -> Option<Connection> {
+        loop {
+            let mut connection = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
+            if connection.is_idle() {
+                return Some(connection);
+            }
+        }
+    }
+
+    fn reply(self: &Arc<Self>, (head, left): (Head, bool), connection: Connection) -> Reply {
+        let mut reply = Reply { body: head.body(), head, left, connection: Some(connection), pool: Arc::clone(self) };
+        reply.settle();
+        reply
+    }
+
+    fn give_back(&self, connection: Connection) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < KEPT_IDLE {
+            idle.push(connection);
+        }
+    }
+
+    fn lost(&self, error: &ConnectionError) -> UpstreamError {
         UpstreamError::Lost(format!("the connection to {}:{} broke before the answer was there: {error}", self.host, self.port))
     }
 }
 
-/// A response body. Dropped before its end, it closes the connection, which tells a stateless server that the call is cancelled.
+/// A response. Dropped before its end, it closes the connection, which tells a stateless server that the call is cancelled.
 pub(crate) struct Reply {
-    body: Incoming,
-    lease: Option<(Sender, Arc<Pool>)>,
+    pub(crate) head: Head,
+    body: Body,
+    /// The request has left as a whole.
+    left: bool,
+    connection: Option<Connection>,
+    pool: Arc<Pool>,
 }
 
-impl Body for Reply {
-    type Data = Bytes;
-    type Error = hyper::Error;
+impl Reply {
+    /// The next piece of the body; `None` at its end.
+    pub(crate) async fn piece(&mut self) -> Option<Result<Bytes, ConnectionError>> {
+        std::future::poll_fn(|cx| self.poll_piece(cx)).await
+    }
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let this = self.get_mut();
-        let frame = std::task::ready!(Pin::new(&mut this.body).poll_frame(cx));
-        let over = frame.is_none() || this.body.is_end_stream();
-        if over && let Some((sender, pool)) = this.lease.take() {
-            pool.give_back(sender);
+    /// How long the body is, where the head says so and nothing has been read of it.
+    pub(crate) fn size(&self) -> Option<u64> {
+        self.body.left()
+    }
+
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ConnectionError>>> {
+        let Some(connection) = &mut self.connection else { return Poll::Ready(None) };
+        let piece = std::task::ready!(connection.poll_piece(&mut self.body, cx));
+        if matches!(piece, Some(Err(_))) {
+            self.connection = None;
         }
-        Poll::Ready(frame)
+        self.settle();
+        Poll::Ready(piece)
     }
 
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+    /// Gives the connection back once nothing more is to come on it.
+    fn settle(&mut self) {
+        if self.body.is_over()
+            && let Some(connection) = self.connection.take()
+            && self.left
+            && self.body.keeps_connection()
+        {
+            self.pool.give_back(connection);
+        }
     }
 }

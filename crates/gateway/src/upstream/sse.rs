@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::BodyExt;
 use mcp_proto::sse::Decoder;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -26,7 +25,7 @@ pub(crate) async fn start(wire: HttpWire) -> Result<Carrier, UpstreamError> {
     let (closing, over) = (close.clone(), ended.clone());
     tokio::spawn(async move {
         tokio::select! {
-            why = reading.run(response.into_body()) => drop(incoming_tx.send(Incoming::Ended(why)).await),
+            why = reading.run(response) => drop(incoming_tx.send(Incoming::Ended(why)).await),
             () = closing.cancelled() => {}
         }
         over.cancel();
@@ -37,7 +36,7 @@ pub(crate) async fn start(wire: HttpWire) -> Result<Carrier, UpstreamError> {
             "it opened an event stream but named no endpoint on it: it may not be an HTTP+SSE server".into(),
         ));
     };
-    let poster = HttpWire { url: endpoint, ..wire };
+    let poster = HttpWire { heads: wire.heads.to(&endpoint), url: endpoint, ..wire };
     tokio::spawn(post_all(Arc::new(poster), outgoing_rx, close.clone()));
     Ok(Carrier { incoming, outgoing, close, ended, probe: Duration::from_secs(5) })
 }
@@ -52,8 +51,7 @@ struct Reading {
 impl Reading {
     async fn run(mut self, mut body: Reply) -> String {
         let mut decoder = Decoder::new(self.limit);
-        while let Some(Ok(frame)) = body.frame().await {
-            let Ok(data) = frame.into_data() else { continue };
+        while let Some(Ok(data)) = body.piece().await {
             decoder.handle_bytes(&data);
             loop {
                 let event = match decoder.poll_event() {
@@ -90,7 +88,7 @@ impl Reading {
 async fn post_all(wire: Arc<HttpWire>, mut messages: mpsc::Receiver<Bytes>, close: CancellationToken) {
     while let Some(message) = messages.recv().await {
         match wire.post(message, &Outgoing::plain("", Bytes::new())).await {
-            Ok(Body::Whole(status, _)) if status.is_success() => {}
+            Ok(Body::Whole(200..300, _)) => {}
             Ok(Body::Events(_)) => {}
             Ok(Body::Whole(status, body)) => tracing::warn!(%status, body = excerpt(&body), "the server refused a message"),
             Err(e) => {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::BodyExt;
 use mcp_proto::envelope::Message;
 use mcp_proto::json::{self, Duplicates};
 use mcp_proto::sse::Decoder;
@@ -23,7 +22,7 @@ pub(crate) async fn keep_get(wire: Arc<HttpWire>) {
         match wire.get(last_id.as_deref()).await {
             Ok(response) => {
                 failures = 0;
-                read(&wire, response.into_body(), &mut last_id, &mut retry).await;
+                read(&wire, response, &mut last_id, &mut retry).await;
             }
             Err(UpstreamError::Refused { status: 400..=499, .. } | UpstreamError::SignIn(_)) => return,
             Err(_) => failures += 1,
@@ -39,12 +38,11 @@ pub(crate) async fn keep_get(wire: Arc<HttpWire>) {
 async fn read(wire: &Arc<HttpWire>, mut body: Reply, last_id: &mut Option<String>, retry: &mut Duration) {
     let mut decoder = Decoder::new(wire.limit);
     loop {
-        let frame = tokio::select! {
-            frame = body.frame() => frame,
+        let piece = tokio::select! {
+            piece = body.piece() => piece,
             () = wire.closed.cancelled() => return,
         };
-        let Some(Ok(frame)) = frame else { return };
-        let Ok(data) = frame.into_data() else { continue };
+        let Some(Ok(data)) = piece else { return };
         decoder.handle_bytes(&data);
         while let Ok(Some(event)) = decoder.poll_event() {
             if event.id.is_some() {
@@ -77,5 +75,5 @@ pub(crate) async fn listen(instance: &Instance, uris: &[String]) -> Result<(), U
     }
     let meta = mcp_proto::client::stateless_meta(&super::connect::identity(super::connect::SHARED_CAPABILITIES));
     let params = format!("{{\"notifications\":{{{}}},\"_meta\":{meta}}}", wanted.join(","));
-    instance.request(Outgoing::plain("subscriptions/listen", Bytes::from(params)), None).await.map(drop)
+    instance.request(&Outgoing::plain("subscriptions/listen", Bytes::from(params)), None).await.map(drop)
 }

@@ -154,7 +154,7 @@ async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<(Vec<mcp
             let meta = stateless_meta(&connect::identity(SHARED_CAPABILITIES));
             params = Bytes::from(splice::edit(&params, &[("_meta", Change::Set(meta.as_bytes()))]));
         }
-        let answer = instance.request(Outgoing::plain(kind.method(), params), None).await.map_err(Listing::Broken)?;
+        let answer = instance.request(&Outgoing::plain(kind.method(), params), None).await.map_err(Listing::Broken)?;
         let result = match answer {
             Answer::Result(result) => result,
             Answer::Error(error) => return Err(Listing::Refused(String::from_utf8_lossy(&error).chars().take(300).collect())),
@@ -188,7 +188,7 @@ async fn subscribe_again(mount: &Arc<Mount>, instance: &Arc<Instance>) {
     }
     for uri in mount.subscriptions() {
         let params = Bytes::from(format!("{{\"uri\":{}}}", mcp_proto::json::quote(&uri)));
-        if let Err(e) = instance.request(Outgoing::plain("resources/subscribe", params), None).await {
+        if let Err(e) = instance.request(&Outgoing::plain("resources/subscribe", params), None).await {
             tracing::warn!(mount = %mount.config.name, uri, error = %e, "a subscription could not be made again");
         }
     }

@@ -13,7 +13,7 @@ use self::broken::Meant;
 use super::handshake::{DISCOVER_ID, Handshake, HandshakeError, INITIALIZE_ID, Identity, Negotiated, Step};
 use crate::envelope::{self, Answer, EnvelopeError, Message, Notification, Request, Response};
 use crate::era::key;
-use crate::json::{Duplicates, Members};
+use crate::json::{Duplicates, Members, Object};
 use crate::splice::{self, Change};
 use banyan_model::Era;
 
@@ -100,7 +100,7 @@ impl Pipe {
     }
 
     /// Begins a call. A progress token in its `_meta` is replaced by one of this pipe's own.
-    pub fn handle_call(&mut self, method: &str, params: &Bytes) -> CallKey {
+    pub fn handle_call(&mut self, method: &str, params: &Object) -> CallKey {
         let id = self.next_id;
         self.next_id += 1;
         let (params, token) = own_token(params, id);
@@ -220,7 +220,7 @@ impl Pipe {
         match notification.method.as_str() {
             "notifications/progress" => self.progressed(&notification),
             "notifications/cancelled" => {
-                let key = Members::again(&notification.params).get("requestId").map(|id| AskKey(Bytes::copy_from_slice(id)));
+                let key = notification.params.members().get("requestId").map(|id| AskKey(Bytes::copy_from_slice(id)));
                 if let Some(key) = key.filter(|key| self.asks.remove(key)) {
                     self.events.push_back(Event::AskWithdrawn(key));
                 }
@@ -233,7 +233,7 @@ impl Pipe {
     }
 
     fn progressed(&mut self, notification: &Notification) {
-        let token = Members::again(&notification.params).get("progressToken").and_then(number);
+        let token = notification.params.members().get("progressToken").and_then(number);
         let Some((id, token)) = token.and_then(|id| Some((id, self.calls.get(&id)?.token.clone()?))) else { return };
         self.events.push_back(Event::Notified(Some(CallKey(id)), restore_token(notification, &token)));
     }
@@ -261,24 +261,21 @@ impl Pipe {
 }
 
 /// Puts `id` in the place of the progress token in a request's `_meta`; gives back the token.
-pub fn own_token(params: &Bytes, id: u64) -> (Bytes, Option<Bytes>) {
-    let outer = Members::again(params);
-    let Some(meta_raw) = outer.get("_meta") else { return (params.clone(), None) };
-    let Some(token) = Members::again(meta_raw).get("progressToken").map(|raw| params.slice_ref(raw)) else {
-        return (params.clone(), None);
-    };
-    let meta = splice::edit(meta_raw, &[("progressToken", Change::Set(itoa::Buffer::new().format(id).as_bytes()))]);
-    (Bytes::from(splice::edit(params, &[("_meta", Change::Set(&meta))])), Some(token))
+pub fn own_token(params: &Object, id: u64) -> (Bytes, Option<Bytes>) {
+    let Some(span) = params.meta().and_then(|meta| meta.span("progressToken")) else { return (params.text().clone(), None) };
+    let mut digits = itoa::Buffer::new();
+    let own = [&params[..span.start], digits.format(id).as_bytes(), &params[span.end..]].concat();
+    (own.into(), Some(params.slice(span)))
 }
 
 /// A progress notification with the caller's own token.
 pub fn restore_token(notification: &Notification, token: &[u8]) -> Notification {
-    let params = Bytes::from(splice::edit(&notification.params, &[("progressToken", Change::Set(token))]));
+    let params = notification.params.with("progressToken", token);
     let whole = Bytes::from(splice::edit(&notification.whole, &[("params", Change::Set(&params))]));
     Notification { method: notification.method.clone(), params, whole }
 }
 
-fn subscription_of(params: &Bytes) -> Option<u64> {
+fn subscription_of(params: &Object) -> Option<u64> {
     Members::again(params).object("_meta")?.get(key::SUBSCRIPTION_ID).and_then(number)
 }
 

@@ -81,7 +81,7 @@ pub(super) fn pipe(data: &[u8]) {
     for line in data.split(|b| *b == b'\n') {
         pipe.handle_message(&Bytes::copy_from_slice(line));
         if pipe.is_ready() && open.len() < 3 {
-            open.push(pipe.handle_call("tools/call", &params));
+            open.push(pipe.handle_call("tools/call", &params.clone().into()));
         }
         while let Some(event) = pipe.poll_event() {
             if let Event::Answered(call, _) | Event::Garbled(call, _) = event {

@@ -159,7 +159,7 @@ impl World {
         let number = self.outcome.calls as u64;
         // Few tokens for many callers, among them such as look like ids of calls.
         let token = self.random.pick(&[None, Some("1"), Some("2"), Some("3"), Some("\"mine\""), Some("\"3\""), Some("1e0")]).flatten();
-        let call = self.pipe.handle_call("tools/call", &Bytes::from(params(number, token)));
+        let call = self.pipe.handle_call("tools/call", &Bytes::from(params(number, token)).into());
         self.outcome.trace.push(format!("caller {number} begins call {} with token {token:?}", call.0));
         self.reference.call(call.0, number, token.map(str::to_owned));
         self.begun.push(call.0);

@@ -67,7 +67,7 @@ fn a_second_probe_has_a_number_of_its_own() {
 #[test]
 fn progress_tokens_of_two_callers_are_kept_apart() {
     let mut pipe = ready();
-    let params = line(r#"{"name":"t","_meta":{"progressToken":"mine","x":1}}"#);
+    let params: Object = line(r#"{"name":"t","_meta":{"progressToken":"mine","x":1}}"#).into();
     let (a, b) = (pipe.handle_call("tools/call", &params), pipe.handle_call("tools/call", &params));
     let out = sent(&mut pipe);
     assert!(out[0].contains(&format!("\"progressToken\":{},\"x\":1", a.0)), "{out:?}");
@@ -86,7 +86,7 @@ fn progress_tokens_of_two_callers_are_kept_apart() {
 #[test]
 fn a_cancelled_call_is_announced_once_and_its_late_answer_is_dropped() {
     let mut pipe = ready();
-    let call = pipe.handle_call("tools/call", &line("{}"));
+    let call = pipe.handle_call("tools/call", &line("{}").into());
     sent(&mut pipe);
     assert!(pipe.handle_cancel(call, "gone"));
     assert!(!pipe.handle_cancel(call, "gone"));
@@ -113,7 +113,7 @@ fn what_the_server_asks_comes_out_and_the_reply_goes_back_under_its_id() {
 #[test]
 fn noise_between_messages_disturbs_no_call() {
     let mut pipe = ready();
-    let call = pipe.handle_call("tools/list", &line("{}"));
+    let call = pipe.handle_call("tools/list", &line("{}").into());
     pipe.handle_message(&line("Server listening on stdio"));
     pipe.handle_message(&line(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"tools":[]}}}}"#, call.0)));
     let [Event::Noise(_), Event::Answered(k, _)] = &events(&mut pipe)[..] else { panic!() };
@@ -123,7 +123,7 @@ fn noise_between_messages_disturbs_no_call() {
 #[test]
 fn a_subscription_message_finds_its_listen_call() {
     let mut pipe = ready();
-    let call = pipe.handle_call("subscriptions/listen", &line("{}"));
+    let call = pipe.handle_call("subscriptions/listen", &line("{}").into());
     pipe.handle_message(&line(&format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{}}}}}}}"#,
         call.0
@@ -135,7 +135,7 @@ fn a_subscription_message_finds_its_listen_call() {
 #[test]
 fn a_broken_late_answer_to_a_cancelled_call_ends_no_other_call() {
     let mut pipe = ready();
-    let (gone, other) = (pipe.handle_call("tools/call", &line("{}")), pipe.handle_call("tools/call", &line("{}")));
+    let (gone, other) = (pipe.handle_call("tools/call", &line("{}").into()), pipe.handle_call("tools/call", &line("{}").into()));
     assert!(pipe.handle_cancel(gone, "gone"));
     pipe.handle_message(&line(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"#, gone.0)));
     assert!(matches!(events(&mut pipe)[..], [Event::Noise(_)]));
@@ -145,7 +145,7 @@ fn a_broken_late_answer_to_a_cancelled_call_ends_no_other_call() {
 #[test]
 fn a_broken_question_and_an_id_inside_a_broken_result_end_no_other_call() {
     let mut pipe = ready();
-    let (a, b) = (pipe.handle_call("tools/call", &line("{}")), pipe.handle_call("tools/call", &line("{}")));
+    let (a, b) = (pipe.handle_call("tools/call", &line("{}").into()), pipe.handle_call("tools/call", &line("{}").into()));
     pipe.handle_message(&line(&format!(r#"{{"jsonrpc":"2.0","id":{},"method":"roots/list","params":{{"x":1,"x":2}}}}"#, a.0)));
     assert!(matches!(events(&mut pipe)[..], [Event::Noise(_)]));
     pipe.handle_message(&line(&format!(r#"{{"jsonrpc":"2.0","result":{{"id":{},"x":1,"x":2}},"id":{}}}"#, a.0, b.0)));
@@ -186,7 +186,7 @@ fn a_broken_answer_to_the_handshake_is_not_waited_for() {
 #[test]
 fn a_message_that_was_thrown_away_ends_what_it_may_have_answered() {
     let mut pipe = ready();
-    let call = pipe.handle_call("tools/call", &line("{}"));
+    let call = pipe.handle_call("tools/call", &line("{}").into());
     assert_eq!(pipe.handle_too_long(), [call]);
     pipe.handle_message(&line(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, call.0)));
     assert_eq!(events(&mut pipe), []);

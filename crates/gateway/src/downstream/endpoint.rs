@@ -1,0 +1,162 @@
+//! The MCP endpoints `/mcp` and `/mcp/NAME`: who comes in, which era a message is of, and whose it is. Knows no sockets.
+//! What a request means is not known here.
+
+use std::sync::Arc;
+
+use banyan_model::Segment;
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode};
+use mcp_proto::envelope::{EnvelopeError, Message, Request};
+use mcp_proto::era::{INITIALIZE, RequestMeta};
+use mcp_proto::http1::Fields;
+use mcp_proto::json::Duplicates;
+use mcp_proto::projection::Style;
+
+use super::door::{self, Entered};
+use super::reply::{self, Reply};
+use super::stateless::{self, Place, Streams};
+use super::{field, initialize};
+use crate::Inner;
+
+/// What is known of a request before its body is there.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) query: Option<&'a str>,
+    pub(crate) fields: &'a Fields,
+}
+
+/// Proof that a request may come in, and where it goes.
+pub(crate) struct Admitted {
+    entered: Entered,
+    mount: Option<Segment>,
+}
+
+/// Whether `path` is one of these endpoints.
+pub(crate) fn is_here(path: &str) -> bool {
+    path.strip_prefix("/mcp").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Lets a request in, or says why not.
+pub(crate) fn admit(gateway: &Inner, asked: Asked<'_>) -> Result<Admitted, Reply> {
+    let entered = door::enter(&gateway.config.load(), asked.fields).map_err(|refused| refuse(&refused))?;
+    let mount = mount(gateway, asked.path).map_err(|why| reply::refuse(StatusCode::NOT_FOUND, None, -32000, &why))?;
+    Ok(Admitted { entered, mount })
+}
+
+/// Answers a POST.
+pub(crate) async fn post(gateway: &Arc<Inner>, admitted: &Admitted, asked: Asked<'_>, body: &Bytes) -> Reply {
+    let message = match Message::parse(body, Duplicates::RefuseDeep) {
+        Ok(message) => message,
+        Err(error) => return unreadable(error),
+    };
+    let (entered, place) = (&admitted.entered, admitted.place(asked));
+    match message {
+        Message::Request(request) if is_stateless(&request, place.fields) => stateless::post(gateway, entered, place, request).await,
+        // The stateless era defines no notification from a client over HTTP; one is taken and means nothing.
+        Message::Notification(_) if speaks_stateless(place.fields) => reply::empty(StatusCode::ACCEPTED),
+        message @ (Message::Notification(_) | Message::Request(_) | Message::Response(_)) => {
+            initialize::post(gateway, entered, place, message).await
+        }
+    }
+}
+
+/// Answers a GET.
+pub(crate) fn get(gateway: &Arc<Inner>, admitted: &Admitted, asked: Asked<'_>) -> Reply {
+    // The stateless era has neither GET nor DELETE; a client that speaks it says so in the header.
+    if speaks_stateless(asked.fields) {
+        return not_allowed();
+    }
+    initialize::get(gateway, &admitted.entered, admitted.place(asked))
+}
+
+/// Answers a DELETE.
+pub(crate) async fn delete(gateway: &Arc<Inner>, admitted: &Admitted, asked: Asked<'_>) -> Reply {
+    if speaks_stateless(asked.fields) {
+        return not_allowed();
+    }
+    initialize::delete(gateway, &admitted.entered, admitted.place(asked)).await
+}
+
+/// The answer to any other method of HTTP, known or not.
+pub(crate) fn not_allowed() -> Reply {
+    reply::empty(StatusCode::METHOD_NOT_ALLOWED).with(http::header::ALLOW, HeaderValue::from_static("POST"))
+}
+
+/// The answer to a body of more than `limit` bytes.
+pub(crate) fn too_long(limit: usize) -> Reply {
+    let why = format!("the request is longer than {limit} bytes (limits.request_size)");
+    reply::refuse(StatusCode::PAYLOAD_TOO_LARGE, None, -32600, &why)
+}
+
+impl Admitted {
+    fn place<'a>(&'a self, asked: Asked<'a>) -> Place<'a> {
+        Place { fields: asked.fields, mount: &self.mount, style: style(asked.query), streams: streams(asked.fields) }
+    }
+}
+
+/// Which era a request is of: its own `_meta` says so, or its method or header does.
+fn is_stateless(request: &Request, fields: &Fields) -> bool {
+    if request.method == "initialize" && !speaks_stateless(fields) {
+        return false;
+    }
+    RequestMeta::claimed(&request.params) || request.method == "server/discover" || speaks_stateless(fields)
+}
+
+/// Whether the header names a revision that is not of the initialize era.
+fn speaks_stateless(fields: &Fields) -> bool {
+    fields.str(field::VERSION).is_some_and(|v| !INITIALIZE.contains(&v))
+}
+
+fn unreadable(error: EnvelopeError) -> Reply {
+    let id = if let EnvelopeError::Invalid { id, .. } = &error { id.clone() } else { None };
+    let told = crate::call::error::CallError::BadMessage(error).tell(banyan_model::Era::Stateless);
+    reply::refuse(told.status, id.as_ref(), told.code, &told.message)
+}
+
+/// `/mcp` is the whole tree, `/mcp/NAME` one mount.
+fn mount(gateway: &Inner, path: &str) -> Result<Option<Segment>, String> {
+    let name = path.trim_start_matches("/mcp").trim_matches('/');
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let tree = gateway.tree.load();
+    match Segment::new(name) {
+        Ok(segment) if tree.branch(&segment).is_some() => Ok(Some(segment)),
+        _ => {
+            let names: Vec<String> = tree.branches.iter().map(|b| b.mount.config.name.to_string()).collect();
+            Err(format!("there is no server `{name}` here; there are: {}", names.join(", ")))
+        }
+    }
+}
+
+/// `?names=dotted` and `?names=safe` ask for a spelling.
+fn style(query: Option<&str>) -> Option<Style> {
+    query?.split('&').find_map(|pair| match pair {
+        "names=dotted" => Some(Style::Dotted),
+        "names=safe" => Some(Style::Safe),
+        _ => None,
+    })
+}
+
+fn streams(fields: &Fields) -> Streams {
+    let accept = fields.str("accept").unwrap_or_default();
+    if accept == "application/json, text/event-stream" {
+        return Streams::Taken;
+    }
+    match (accept.find("text/event-stream"), accept.find("application/json")) {
+        (Some(events), Some(json)) if events < json => Streams::Preferred,
+        (Some(_), None) => Streams::Preferred,
+        (Some(_), Some(_)) => Streams::Taken,
+        (None, _) if accept.contains("*/*") => Streams::Taken,
+        (None, _) => Streams::Refused,
+    }
+}
+
+fn refuse(refused: &door::Refused) -> Reply {
+    let reply = reply::refuse(refused.status, None, -32000, &refused.why);
+    if refused.status != StatusCode::UNAUTHORIZED {
+        return reply;
+    }
+    reply.with(http::header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"banyan\""))
+}

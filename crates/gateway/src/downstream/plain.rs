@@ -1,0 +1,260 @@
+//! The connection that nearly every client has: POSTs of known length over HTTP/1.1, one after the other, answered in place.
+//!
+//! No task, no channel and no copy of the head stand between the socket and the call. Whatever is unusual is left to a full HTTP
+//! server, which takes the connection over. What a request means is not known here.
+
+use std::io::{self, IoSlice};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use http_body::Body;
+use mcp_proto::http1::{Post, Unusual};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+use super::endpoint::{self, Asked};
+use super::lane::Events;
+use super::reply::{self, Reply};
+use crate::Inner;
+
+/// How long a request may take to arrive once it has begun.
+const ARRIVAL: Duration = Duration::from_secs(30);
+/// How long a connection may lie idle between two requests.
+const IDLE: Duration = Duration::from_secs(600);
+/// Room for what is read at once, in bytes.
+const ROOM: usize = 8 << 10;
+/// A client may send so much of its next requests while it waits, in bytes.
+const AHEAD: usize = 64 << 10;
+
+/// How serving ended.
+pub(crate) enum Left {
+    /// The connection is over.
+    Ended,
+    /// A request has come that is none of ours; these bytes of it have been read.
+    Unusual(Bytes, TcpStream),
+}
+
+/// Serves until something unusual comes, the connection ends or `stop` fires.
+pub(crate) async fn serve(gateway: &Arc<Inner>, stream: TcpStream, stop: &CancellationToken) -> Left {
+    let mut line = Line {
+        stream,
+        buffer: BytesMut::new(),
+        stop: Box::pin(stop.clone().cancelled_owned()),
+        alarm: Box::pin(tokio::time::sleep(ARRIVAL)),
+        since: Instant::now(),
+    };
+    loop {
+        let post = match line.head().await {
+            Ok(Some(post)) => post,
+            Ok(None) => return Left::Ended,
+            Err(Unusual) => return Left::Unusual(line.buffer.freeze(), line.stream),
+        };
+        let Some(answered) = answer(gateway, &mut line, &post).await else { return Left::Ended };
+        let keep = post.keeps_connection() && !stop.is_cancelled() && answered.read;
+        if line.send(answered.reply.wire(keep)).await.is_err() || !keep {
+            drop(line.stream.shutdown().await);
+            return Left::Ended;
+        }
+        line.since = Instant::now();
+    }
+}
+
+struct Answered {
+    reply: Reply,
+    /// The request has been read to its end.
+    read: bool,
+}
+
+/// The answer to one request; `None`: the client has gone.
+async fn answer(gateway: &Arc<Inner>, line: &mut Line, post: &Post) -> Option<Answered> {
+    let (path, query) = post.target();
+    let asked = Asked { path, query, fields: post.fields() };
+    let limit = gateway.limits().request_bytes;
+    if post.length() > limit {
+        return Some(Answered { reply: endpoint::too_long(limit), read: false });
+    }
+    let admitted = match endpoint::admit(gateway, asked) {
+        Ok(admitted) => admitted,
+        Err(reply) => return Some(Answered { reply, read: line.skip(post.length()) }),
+    };
+    let body = line.body(post.length()).await?;
+    let reply = line.watched(pin!(endpoint::post(gateway, &admitted, asked, &body))).await?;
+    Some(Answered { reply, read: true })
+}
+
+/// One client's connection.
+struct Line {
+    stream: TcpStream,
+    buffer: BytesMut,
+    stop: Pin<Box<WaitForCancellationFutureOwned>>,
+    alarm: Pin<Box<Sleep>>,
+    /// When it began to wait for what it waits for.
+    since: Instant,
+}
+
+impl Line {
+    /// The head of the next request; `None`: there is none.
+    async fn head(&mut self) -> Result<Option<Post>, Unusual> {
+        std::future::poll_fn(|cx| self.poll_head(cx)).await
+    }
+
+    fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Post>, Unusual>> {
+        loop {
+            if !self.buffer.is_empty()
+                && let Some(post) = Post::take(&mut self.buffer, endpoint::is_here)?
+            {
+                return Poll::Ready(Ok(Some(post)));
+            }
+            match self.poll_read(cx, ROOM) {
+                Poll::Ready(true) => {}
+                Poll::Ready(false) => return Poll::Ready(Ok(None)),
+                Poll::Pending if self.buffer.is_empty() && self.stop.as_mut().poll(cx).is_ready() => return Poll::Ready(Ok(None)),
+                Poll::Pending => {
+                    let patience = if self.buffer.is_empty() { IDLE } else { ARRIVAL };
+                    return self.poll_patience(cx, patience).map(|()| Ok(None));
+                }
+            }
+        }
+    }
+
+    /// The body of a request, `length` bytes; `None`: it did not come.
+    async fn body(&mut self, length: usize) -> Option<Bytes> {
+        self.since = Instant::now();
+        let whole = std::future::poll_fn(|cx| {
+            while self.buffer.len() < length {
+                match self.poll_read(cx, length - self.buffer.len()) {
+                    Poll::Ready(true) => self.since = Instant::now(),
+                    Poll::Ready(false) => return Poll::Ready(false),
+                    Poll::Pending => return self.poll_patience(cx, ARRIVAL).map(|()| false),
+                }
+            }
+            Poll::Ready(true)
+        });
+        whole.await.then(|| self.buffer.split_to(length).freeze())
+    }
+
+    /// Passes over a body nobody reads; `false`: not all of it is there.
+    fn skip(&mut self, length: usize) -> bool {
+        let here = self.buffer.len() >= length;
+        if here {
+            self.buffer.advance(length);
+        }
+        here
+    }
+
+    /// Waits for `answer`, unless the client goes away before.
+    async fn watched(&mut self, mut answer: Pin<&mut impl Future<Output = Reply>>) -> Option<Reply> {
+        std::future::poll_fn(|cx| {
+            if let Poll::Ready(reply) = answer.as_mut().poll(cx) {
+                return Poll::Ready(Some(reply));
+            }
+            ready!(self.poll_gone(cx));
+            Poll::Ready(None)
+        })
+        .await
+    }
+
+    /// Ready when the client has closed its side. What it sends ahead is kept.
+    fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while self.buffer.len() < AHEAD {
+            if !ready!(self.poll_read(cx, ROOM)) {
+                return Poll::Ready(());
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Reads what there is; `false`: nothing more will come. The buffer grows only when there is something to read.
+    fn poll_read(&mut self, cx: &mut Context<'_>, room: usize) -> Poll<bool> {
+        loop {
+            if ready!(self.stream.poll_read_ready(cx)).is_err() {
+                return Poll::Ready(false);
+            }
+            self.buffer.reserve(room.clamp(ROOM, 1 << 20));
+            match self.stream.try_read_buf(&mut self.buffer) {
+                Ok(0) => return Poll::Ready(false),
+                Ok(_) => return Poll::Ready(true),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return Poll::Ready(false),
+            }
+        }
+    }
+
+    /// Ready when nothing has come for `patience`. The alarm is set anew only when it rings.
+    fn poll_patience(&mut self, cx: &mut Context<'_>, patience: Duration) -> Poll<()> {
+        let end = self.since + patience;
+        if self.alarm.deadline() > end {
+            self.alarm.as_mut().reset(end);
+        }
+        while self.alarm.as_mut().poll(cx).is_ready() {
+            if Instant::now() >= end {
+                return Poll::Ready(());
+            }
+            self.alarm.as_mut().reset(end);
+        }
+        Poll::Pending
+    }
+
+    async fn send(&mut self, wire: reply::Wire) -> io::Result<()> {
+        match wire {
+            reply::Wire::Whole(head, body, tail) if body.is_empty() && tail.is_empty() => self.stream.write_all(&head).await,
+            reply::Wire::Whole(head, body, tail) => {
+                let mut pieces = [IoSlice::new(&head), IoSlice::new(&body), IoSlice::new(tail)];
+                let mut left = &mut pieces[..];
+                while !left.is_empty() {
+                    match self.stream.write_vectored(left).await? {
+                        0 => return Err(io::ErrorKind::WriteZero.into()),
+                        written => IoSlice::advance_slices(&mut left, written),
+                    }
+                }
+                Ok(())
+            }
+            reply::Wire::Events(head, events) => {
+                self.stream.write_all(&head).await?;
+                self.stream_events(*events).await
+            }
+        }
+    }
+
+    /// Sends events as chunks until they end; an error when the client has gone.
+    async fn stream_events(&mut self, mut events: Events) -> io::Result<()> {
+        loop {
+            let frame = std::future::poll_fn(|cx| {
+                if let Poll::Ready(frame) = Pin::new(&mut events).poll_frame(cx) {
+                    return Poll::Ready(Ok(frame));
+                }
+                ready!(self.poll_gone(cx));
+                Poll::Ready(Err(io::ErrorKind::ConnectionReset))
+            });
+            let Some(Ok(frame)) = frame.await? else { return self.stream.write_all(b"0\r\n\r\n").await };
+            let Ok(data) = frame.into_data() else { continue };
+            let mut chunk = Vec::with_capacity(data.len() + 20);
+            chunk.extend_from_slice(format!("{:x}\r\n", data.len()).as_bytes());
+            chunk.extend_from_slice(&data);
+            chunk.extend_from_slice(b"\r\n");
+            self.write(&chunk).await?;
+        }
+    }
+
+    /// Writes all of `bytes`; an error when the client has gone, which shows on the side that reads.
+    async fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        std::future::poll_fn(|cx| {
+            while !bytes.is_empty() {
+                match Pin::new(&mut self.stream).poll_write(cx, bytes) {
+                    Poll::Ready(written) => bytes = &bytes[written?..],
+                    Poll::Pending => {
+                        ready!(self.poll_gone(cx));
+                        return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+                    }
+                }
+            }
+            Poll::Ready(Ok(()))
+        })
+        .await
+    }
+}

@@ -1,0 +1,145 @@
+//! One connection to an origin that speaks HTTP/1.1, and one exchange on it: no task, no channel, no lock.
+//!
+//! The task that calls does the reading and writing. Which connection is used for what is in `pool.rs`.
+
+use std::io;
+use std::io::IoSlice;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::{Buf, Bytes, BytesMut};
+use mcp_proto::http1::{Body, Head, HttpError};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_util::io::poll_read_buf;
+
+use crate::tls::Io;
+
+/// Room for what is read at once, at least and at most, in bytes.
+const LEAST_ROOM: usize = 8 << 10;
+const MOST_ROOM: usize = 256 << 10;
+
+/// An open connection that nobody else uses.
+pub(crate) struct Connection {
+    io: Io,
+    buffer: BytesMut,
+}
+
+/// Why there is no response.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConnectionError {
+    /// It ended before the response was there as a whole.
+    #[error("the connection was closed")]
+    Closed,
+    /// What came is no response.
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    /// It broke.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// It was gone before anything of the request had left.
+    #[error("nothing could be sent: {0}")]
+    Unsent(io::Error),
+}
+
+/// A request in two pieces that follow each other on the wire.
+struct Unwritten {
+    pieces: [Bytes; 2],
+    begun: bool,
+}
+
+impl Connection {
+    pub(crate) fn new(io: Io) -> Self {
+        Self { io, buffer: BytesMut::new() }
+    }
+
+    /// Whether it is open and nothing has come that nobody asked for.
+    pub(crate) fn is_idle(&mut self) -> bool {
+        let mut byte = [0];
+        let mut probe = ReadBuf::new(&mut byte);
+        // Asks the kernel only where the reactor has seen something happen on it.
+        let read = Pin::new(&mut self.io).poll_read(&mut Context::from_waker(Waker::noop()), &mut probe);
+        self.buffer.is_empty() && read.is_pending()
+    }
+
+    /// Sends a request, head and body, and reads the head of the response; `true`: the request has left as a whole.
+    ///
+    /// A server may answer before it has read everything, so both directions go on at once.
+    pub(crate) async fn exchange(&mut self, head: Bytes, body: Bytes) -> Result<(Head, bool), ConnectionError> {
+        let mut request = Unwritten { pieces: [head, body], begun: false };
+        std::future::poll_fn(|cx| self.poll_exchange(&mut request, cx)).await
+    }
+
+    /// The next piece of `body`; `None` at its end.
+    pub(crate) fn poll_piece(&mut self, body: &mut Body, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ConnectionError>>> {
+        loop {
+            match body.take(&mut self.buffer) {
+                Ok(Some(piece)) => return Poll::Ready(Some(Ok(piece))),
+                Ok(None) if body.is_over() => return Poll::Ready(None),
+                Ok(None) => {}
+                Err(e) => return Poll::Ready(Some(Err(e.into()))),
+            }
+            let room = body.left().map_or(LEAST_ROOM, |left| usize::try_from(left).unwrap_or(MOST_ROOM));
+            match ready!(self.poll_fill(room, cx)) {
+                Ok(0) if body.closed() => return Poll::Ready(None),
+                Ok(0) => return Poll::Ready(Some(Err(ConnectionError::Closed))),
+                Ok(_) => {}
+                Err(e) => return Poll::Ready(Some(Err(e.into()))),
+            }
+        }
+    }
+
+    fn poll_exchange(&mut self, request: &mut Unwritten, cx: &mut Context<'_>) -> Poll<Result<(Head, bool), ConnectionError>> {
+        // Where writing failed there may be an answer all the same, and it says more than the error.
+        let failed = match request.poll_write(&mut self.io, cx) {
+            Poll::Ready(Err(e)) if !request.begun => return Poll::Ready(Err(ConnectionError::Unsent(e))),
+            Poll::Ready(Err(e)) => Some(e),
+            Poll::Ready(Ok(())) | Poll::Pending => None,
+        };
+        loop {
+            let read = match self.poll_fill(LEAST_ROOM, cx) {
+                Poll::Ready(read) => read,
+                Poll::Pending => return failed.map_or(Poll::Pending, |e| Poll::Ready(Err(e.into()))),
+            };
+            match read {
+                Ok(0) => return Poll::Ready(Err(failed.map_or(ConnectionError::Closed, Into::into))),
+                Ok(_) => {}
+                Err(e) => return Poll::Ready(Err(failed.unwrap_or(e).into())),
+            }
+            if let Some(head) = Head::take(&mut self.buffer)? {
+                return Poll::Ready(Ok((head, request.is_written())));
+            }
+        }
+    }
+
+    fn poll_fill(&mut self, room: usize, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        self.buffer.reserve(room.clamp(LEAST_ROOM, MOST_ROOM));
+        poll_read_buf(Pin::new(&mut self.io), cx, &mut self.buffer)
+    }
+}
+
+impl Unwritten {
+    fn is_written(&self) -> bool {
+        self.pieces.iter().all(Bytes::is_empty)
+    }
+
+    fn poll_write(&mut self, io: &mut Io, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.is_written() {
+            let [head, body] = &self.pieces;
+            let mut io = Pin::new(&mut *io);
+            let written = match (head.is_empty(), body.is_empty()) {
+                (false, false) => io.as_mut().poll_write_vectored(cx, &[IoSlice::new(head), IoSlice::new(body)]),
+                (false, true) => io.as_mut().poll_write(cx, head),
+                (true, _) => io.as_mut().poll_write(cx, body),
+            };
+            let written = ready!(written)?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.begun = true;
+            let of_head = written.min(self.pieces[0].len());
+            self.pieces[0].advance(of_head);
+            self.pieces[1].advance(written - of_head);
+        }
+        Pin::new(io).poll_flush(cx)
+    }
+}

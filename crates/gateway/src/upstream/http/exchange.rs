@@ -1,0 +1,142 @@
+//! One request over HTTP and what came of it so far: an answer at once, or events until the answer is among them.
+//! How requests are written and sent is not known here.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use banyan_model::Era;
+use bytes::Bytes;
+use mcp_proto::client::restore_token;
+use mcp_proto::envelope::{Answer, EnvelopeError, Message, Notification};
+use mcp_proto::json::Duplicates;
+use mcp_proto::sse::{Decoder, Event};
+
+use super::{Body, HttpWire, excerpt};
+use crate::call::back::Back;
+use crate::upstream::pool::Reply;
+use crate::upstream::{Outgoing, UpstreamError, asks};
+
+/// How often a broken stream of the initialize era is taken up again.
+const RESUMES: usize = 8;
+
+/// Notes a call for as long as it is under way.
+pub(super) struct UnderWay<'a> {
+    wire: &'a HttpWire,
+    id: u64,
+}
+
+impl<'a> UnderWay<'a> {
+    pub(super) fn note(wire: &'a HttpWire, id: u64, back: &Arc<Back>) -> Self {
+        wire.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::clone(back));
+        Self { wire, id }
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.wire.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+    }
+}
+
+/// One request and what came of it so far.
+pub(super) struct Exchange<'a> {
+    wire: &'a Arc<HttpWire>,
+    id: u64,
+    token: Option<Bytes>,
+    back: Option<&'a Arc<Back>>,
+    resumes: usize,
+    last_id: Option<String>,
+    retry: Duration,
+}
+
+impl<'a> Exchange<'a> {
+    /// The request `id`; `token`: the caller's own progress token, where another went out.
+    pub(super) fn new(wire: &'a Arc<HttpWire>, id: u64, token: Option<Bytes>, back: Option<&'a Arc<Back>>) -> Self {
+        Self { wire, id, token, back, resumes: 0, last_id: None, retry: Duration::from_secs(1) }
+    }
+
+    pub(super) async fn run(mut self, message: Bytes, out: &Outgoing<'_>) -> Result<Answer, UpstreamError> {
+        let mut response = match self.wire.post(message, out).await? {
+            Body::Whole(status, body) => return self.whole(status, &body),
+            Body::Events(response) => response,
+        };
+        loop {
+            if let Some(answer) = self.read(response).await? {
+                return Ok(answer);
+            }
+            response = self.resume().await?;
+        }
+    }
+
+    fn whole(&self, status: u16, body: &Bytes) -> Result<Answer, UpstreamError> {
+        match Message::parse(body, Duplicates::RefuseDeep) {
+            Ok(Message::Response(r)) if (200..300).contains(&status) || matches!(r.answer, Answer::Error(_)) => Ok(r.answer),
+            _ if !(200..300).contains(&status) => Err(UpstreamError::Refused { status, body: excerpt(body) }),
+            Ok(_) => Err(UpstreamError::Malformed("it answered with something that is no response".into())),
+            Err(e) => Err(UpstreamError::Malformed(format!("its answer can't be read: {e}: {}", excerpt(body)))),
+        }
+    }
+
+    /// Reads events until the answer is there; `None` when the stream ends before.
+    async fn read(&mut self, mut body: Reply) -> Result<Option<Answer>, UpstreamError> {
+        let mut decoder = Decoder::new(self.wire.limit);
+        while let Some(piece) = body.piece().await {
+            let Ok(data) = piece else { return Ok(None) };
+            decoder.handle_bytes(&data);
+            while let Some(event) = decoder.poll_event().map_err(|e| UpstreamError::TooLarge(e.limit))? {
+                if let Some(answer) = self.event(event)? {
+                    return Ok(Some(answer));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn event(&mut self, event: Event) -> Result<Option<Answer>, UpstreamError> {
+        if event.id.is_some() {
+            self.last_id = event.id;
+        }
+        if let Some(ms) = event.retry {
+            self.retry = Duration::from_millis(ms.min(60_000));
+        }
+        if event.data.trim_ascii().is_empty() {
+            return Ok(None);
+        }
+        match Message::parse(&event.data, Duplicates::RefuseDeep) {
+            Ok(Message::Response(r)) => return Ok((r.id == self.id.to_string().as_bytes()).then_some(r.answer)),
+            Ok(Message::Request(r)) => self.wire.answer_question(r, self.back),
+            Ok(Message::Notification(n)) => self.notified(&n),
+            Err(EnvelopeError::Json(e)) => return Err(UpstreamError::Malformed(format!("an event of its answer can't be read: {e}"))),
+            Err(e) => tracing::debug!(error = %e, "an event that is no message"),
+        }
+        Ok(None)
+    }
+
+    fn notified(&self, notification: &Notification) {
+        let ours = matches!(notification.method.as_str(), "notifications/progress" | "notifications/message");
+        match self.back {
+            Some(back) if ours => match &self.token {
+                Some(token) if notification.method.ends_with("progress") => asks::pass_on(back, &restore_token(notification, token)),
+                _ => asks::pass_on(back, notification),
+            },
+            Some(back) => self.wire.inbox.notified(notification, std::slice::from_ref(back)),
+            None => self.wire.inbox.notified(notification, &[]),
+        }
+    }
+
+    /// Takes a broken stream up again where it broke (initialize era, revision 2025-11-25 "Resumability").
+    async fn resume(&mut self) -> Result<Reply, UpstreamError> {
+        let lost = || UpstreamError::Lost("its event stream ended before the answer was there".into());
+        let last_id = self.last_id.clone().filter(|_| self.wire.era() == Era::Initialize).ok_or_else(lost)?;
+        let mut why = lost();
+        while self.resumes < RESUMES {
+            self.resumes += 1;
+            tokio::time::sleep(self.retry).await;
+            match self.wire.get(Some(&last_id)).await {
+                Ok(response) => return Ok(response),
+                Err(e) => why = e,
+            }
+        }
+        Err(why)
+    }
+}

@@ -1,0 +1,37 @@
+//! HTTP/1.1 (RFC 9112) over bytes, as far as a gateway reads it itself: heads, and where bodies end.
+//!
+//! It does not write, keep connections, follow redirects or decompress, and it knows nothing of MCP.
+
+mod body;
+mod fields;
+mod request;
+mod response;
+
+pub use body::Body;
+pub use fields::Fields;
+pub use request::{Post, Unusual};
+pub use response::Head;
+
+/// A head longer than this is refused.
+pub const MAX_HEAD: usize = 64 << 10;
+
+const MAX_FIELDS: usize = 96;
+
+/// Why what came is not to be taken for a response. The connection is of no more use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum HttpError {
+    /// The body is framed in a way that two readers could understand differently.
+    #[error("the length of its body is not clear")]
+    Framing,
+    /// No HTTP/1.1, or a head longer than [`MAX_HEAD`].
+    #[error("it does not answer in HTTP/1.1")]
+    Head,
+}
+
+fn whole_number(value: &[u8]) -> Option<u64> {
+    let value = value.trim_ascii();
+    if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(value).ok()?.parse().ok()
+}

@@ -1,0 +1,100 @@
+//! The fields of a head, found once. What they mean is not known here.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+/// The fields of a head, in order.
+#[derive(Debug, Clone, Default)]
+pub struct Fields {
+    text: Bytes,
+    list: Vec<Place>,
+}
+
+/// Where a field's name and value stand.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    name: Range<u32>,
+    value: Range<u32>,
+}
+
+impl Fields {
+    /// Fields that somebody else has read.
+    pub fn new<'a>(fields: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
+        let (mut text, mut list) = (Vec::new(), Vec::new());
+        for (name, value) in fields {
+            let start = text.len();
+            text.extend_from_slice(name.as_bytes());
+            let end = text.len();
+            text.extend_from_slice(value);
+            list.push(Place { name: span(start, end), value: span(end, text.len()) });
+        }
+        Self { text: text.into(), list }
+    }
+
+    pub(super) fn found(text: Bytes, list: Vec<Place>) -> Self {
+        Self { text, list }
+    }
+
+    /// The value of the first field of that name, without the space around it.
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        let place = self.list.iter().find(|place| self.is(place, name))?;
+        Some(self.slice(&place.value).trim_ascii())
+    }
+
+    /// The same as text, where it is UTF-8.
+    pub fn str(&self, name: &str) -> Option<&str> {
+        self.get(name).and_then(|value| std::str::from_utf8(value).ok())
+    }
+
+    /// The values of all fields of that name.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        self.list.iter().filter(move |place| self.is(place, name)).map(|place| self.slice(&place.value).trim_ascii())
+    }
+
+    /// A name that begins with `prefix`, in lower case, and is there twice.
+    pub fn repeated(&self, prefix: &str) -> Option<String> {
+        let begins = |name: &[u8]| name.get(..prefix.len()).is_some_and(|p| p.eq_ignore_ascii_case(prefix.as_bytes()));
+        let names: Vec<&[u8]> = self.list.iter().map(|place| self.slice(&place.name)).filter(|name| begins(name)).collect();
+        let twice = names.iter().enumerate().find(|(i, name)| names[..*i].iter().any(|other| other.eq_ignore_ascii_case(name)))?;
+        Some(String::from_utf8_lossy(twice.1).to_ascii_lowercase())
+    }
+
+    fn is(&self, place: &Place, name: &str) -> bool {
+        let own = self.slice(&place.name);
+        own.len() == name.len() && own.eq_ignore_ascii_case(name.as_bytes())
+    }
+
+    fn slice(&self, range: &Range<u32>) -> &[u8] {
+        &self.text[range.start as usize..range.end as usize]
+    }
+}
+
+/// Where the parts of `fields` stand in `text`, which they are parts of.
+pub(super) fn places(text: &[u8], fields: &[httparse::Header<'_>]) -> Vec<Place> {
+    let base = text.as_ptr() as usize;
+    let place = |part: &[u8]| {
+        let start = (part.as_ptr() as usize).saturating_sub(base);
+        span(start, start + part.len())
+    };
+    fields.iter().map(|f| Place { name: place(f.name.as_bytes()), value: place(f.value) }).collect()
+}
+
+/// Heads are far shorter than 4 GiB.
+fn span(start: usize, end: usize) -> Range<u32> {
+    u32::try_from(start).unwrap_or(0)..u32::try_from(end).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_whatever_their_case() {
+        let fields = Fields::new([("Host", &b"a"[..]), ("MCP-Name", b" x "), ("mcp-name", b"y"), ("host", b"b")]);
+        assert_eq!(fields.str("host"), Some("a"));
+        assert_eq!(fields.all("mcp-name").collect::<Vec<_>>(), [&b"x"[..], b"y"]);
+        assert_eq!((fields.repeated("mcp-").as_deref(), fields.repeated("x-")), (Some("mcp-name"), None));
+        assert_eq!(fields.get("ho"), None);
+    }
+}

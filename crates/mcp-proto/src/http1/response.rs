@@ -1,0 +1,96 @@
+//! Responses as they come in on a connection. What a status means is not known here.
+
+use std::mem::MaybeUninit;
+
+use bytes::{Buf, BytesMut};
+
+use super::body::{Body, Framing};
+use super::fields::{Fields, places};
+use super::{HttpError, MAX_FIELDS, MAX_HEAD, whole_number};
+
+/// The head of a final response.
+#[derive(Debug, Clone)]
+pub struct Head {
+    status: u16,
+    fields: Fields,
+    framing: Framing,
+    keep: bool,
+}
+
+impl Head {
+    /// Takes a head off the beginning of `buffer`; `None` when it is not there as a whole yet.
+    ///
+    /// Interim responses (1xx) are taken off and passed over.
+    pub fn take(buffer: &mut BytesMut) -> Result<Option<Self>, HttpError> {
+        loop {
+            let mut slots = [const { MaybeUninit::uninit() }; MAX_FIELDS];
+            let mut parsed = httparse::Response::new(&mut []);
+            let length = match httparse::ParserConfig::default().parse_response_with_uninit_headers(&mut parsed, buffer, &mut slots) {
+                Ok(httparse::Status::Complete(length)) => length,
+                Ok(httparse::Status::Partial) if buffer.len() < MAX_HEAD => return Ok(None),
+                Ok(httparse::Status::Partial) | Err(_) => return Err(HttpError::Head),
+            };
+            let status = parsed.code.unwrap_or_default();
+            if status == 101 {
+                return Err(HttpError::Head);
+            }
+            if (100..200).contains(&status) {
+                buffer.advance(length);
+                continue;
+            }
+            let (framing, keep) = framing(status, parsed.version == Some(1), parsed.headers)?;
+            let places = places(buffer, parsed.headers);
+            let fields = Fields::found(buffer.split_to(length).freeze(), places);
+            return Ok(Some(Self { status, fields, framing, keep }));
+        }
+    }
+
+    /// The status code.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// Its fields.
+    pub fn fields(&self) -> &Fields {
+        &self.fields
+    }
+
+    /// What reads the body that follows.
+    pub fn body(&self) -> Body {
+        Body::new(self.framing, self.keep)
+    }
+}
+
+/// Where a body ends (RFC 9112, section 6.3), and whether the connection stays open behind it.
+fn framing(status: u16, is_1_1: bool, fields: &[httparse::Header<'_>]) -> Result<(Framing, bool), HttpError> {
+    let (mut length, mut coding, mut keep) = (None, None, is_1_1);
+    for field in fields {
+        if field.name.eq_ignore_ascii_case("content-length") {
+            let value = whole_number(field.value).ok_or(HttpError::Framing)?;
+            if length.replace(value).is_some_and(|before| before != value) {
+                return Err(HttpError::Framing);
+            }
+        } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
+            if coding.replace(field.value).is_some() {
+                return Err(HttpError::Framing);
+            }
+        } else if field.name.eq_ignore_ascii_case("connection") {
+            for option in field.value.split(|b| *b == b',').map(<[u8]>::trim_ascii) {
+                if option.eq_ignore_ascii_case(b"close") {
+                    keep = false;
+                } else if option.eq_ignore_ascii_case(b"keep-alive") && !is_1_1 {
+                    keep = true;
+                }
+            }
+        }
+    }
+    if matches!(status, 204 | 304) {
+        return Ok((Framing::Length(0), keep));
+    }
+    match (coding, length) {
+        (Some(coding), None) if coding.trim_ascii().eq_ignore_ascii_case(b"chunked") => Ok((Framing::Chunked, keep)),
+        (Some(_), _) => Err(HttpError::Framing),
+        (None, Some(length)) => Ok((Framing::Length(length), keep)),
+        (None, None) => Ok((Framing::Close, false)),
+    }
+}

@@ -1,0 +1,91 @@
+//! Strings of JSON: read, written and compared. Whether the text is sound is not asked here.
+
+use std::borrow::Cow;
+
+use super::Span;
+
+/// The text of a raw JSON string, unescaped; `None` when it is no string.
+pub fn as_str(raw: &[u8]) -> Option<Cow<'_, str>> {
+    let inner = raw.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    Some(unescape(inner))
+}
+
+/// Writes `text` as a JSON string.
+pub fn quote(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    if text.bytes().all(|b| b >= 0x20 && b != b'"' && b != b'\\') {
+        out.extend(["\"", text, "\""]);
+        return out;
+    }
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if (c as u32) < 0x20 => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// Whether the key at `span` of `text` means `key`.
+pub(super) fn key_is(text: &[u8], span: &Span, escaped: bool, key: &str) -> bool {
+    if escaped {
+        return unescape(&text[span.clone()]) == key;
+    }
+    span.len() == key.len() && text[span.clone()] == *key.as_bytes()
+}
+
+/// Unescapes the inside of a sound JSON string. A lone surrogate becomes U+FFFD.
+pub(super) fn unescape(inner: &[u8]) -> Cow<'_, str> {
+    if memchr::memchr(b'\\', inner).is_none() {
+        return String::from_utf8_lossy(inner);
+    }
+    let mut out = Vec::with_capacity(inner.len());
+    let mut i = 0;
+    while let Some(&b) = inner.get(i) {
+        if b != b'\\' {
+            out.push(b);
+            i += 1;
+            continue;
+        }
+        let code = inner.get(i + 1).copied().unwrap_or(b'\\');
+        i += 2;
+        match code {
+            b'b' => out.push(8),
+            b'f' => out.push(12),
+            b'n' => out.push(b'\n'),
+            b'r' => out.push(b'\r'),
+            b't' => out.push(b'\t'),
+            b'u' => i += push_unicode(inner, i, &mut out),
+            other => out.push(other),
+        }
+    }
+    Cow::Owned(String::from_utf8_lossy(&out).into_owned())
+}
+
+/// Appends the character whose four hex digits stand at `i`; returns how many bytes it took.
+fn push_unicode(inner: &[u8], i: usize, out: &mut Vec<u8>) -> usize {
+    let hex = |at: usize| {
+        let digits = std::str::from_utf8(inner.get(at..at + 4)?).ok()?;
+        u32::from_str_radix(digits, 16).ok()
+    };
+    let Some(first) = hex(i) else { return 0 };
+    let mut taken = 4;
+    let mut code = first;
+    if (0xD800..0xDC00).contains(&first)
+        && inner.get(i + 4..i + 6) == Some(b"\\u")
+        && let Some(second) = hex(i + 6).filter(|s| (0xDC00..0xE000).contains(s))
+    {
+        code = 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
+        taken = 10;
+    }
+    let c = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+    out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+    taken
+}
