@@ -41,7 +41,7 @@ pub enum JsonError {
 pub enum Duplicates {
     /// At every depth: for what a decision may rest on.
     RefuseDeep,
-    /// In the outermost object only: for what is passed on as it came.
+    /// In the outermost object, and in the `params` of a message and their `_meta`: for what is passed on as it came.
     RefuseTop,
 }
 

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use mcp_proto::json::{self, Duplicates, JsonError, Members};
+use bytes::Bytes;
+use mcp_proto::envelope::{EnvelopeError, Message};
+use mcp_proto::json::{self, Duplicates, JsonError, Members, Object};
 use mcp_proto::splice::{Change, edit};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -268,4 +270,73 @@ proptest! {
         let got: Vec<_> = parsed.iter().map(|(key, raw)| (key.into_owned(), String::from_utf8_lossy(raw).into_owned())).collect();
         prop_assert_eq!(got, expected, "{}", String::from_utf8_lossy(&edited));
     }
+
+    /// However an object was read, alone or within a message, it has the members that a reading of its own text finds.
+    #[test]
+    fn an_object_has_the_members_of_its_text(members in object(), meta in prop::option::of(object()), pad in select(vec!["", " ", "\r\n"])) {
+        let mut members = without_duplicates(members.into_iter().filter(|m| m.key != "_meta").collect());
+        if let Some(meta) = meta {
+            let at = members.len() / 2;
+            let spelled = if pad.is_empty() { "_m\\u0065ta" } else { "_meta" };
+            members.insert(at, Member {
+                key: "_meta".into(),
+                spelled: spelled.into(),
+                value: Tree::Object(without_duplicates(meta)),
+                space: [pad; 4],
+            });
+        }
+        let whole = Tree::Object(members).text();
+        let params = if pad.is_empty() { "params" } else { "p\\u0061rams" };
+        let message = format!("{pad}{{\"method\":\"m\",{pad}\"{params}\":{pad}{whole}{pad},\"jsonrpc\":\"2.0\",\"id\":1}}");
+        let within = match Message::parse(&Bytes::from(message), Duplicates::RefuseTop) {
+            Ok(Message::Request(request)) => request.params,
+            other => return Err(TestCaseError::fail(format!("{other:?}"))),
+        };
+        let reference = Members::parse(whole.as_bytes(), Duplicates::RefuseTop).map_err(|e| TestCaseError::fail(e.to_string()))?;
+        for object in [within, Object::again(Bytes::from(whole.clone())), Object::from(format!("{pad}{whole}{pad}").into_bytes())] {
+            agrees(&object, &reference)?;
+            for (key, _) in reference.iter().filter(|(key, _)| key != "_meta") {
+                let edited = object.with(&key, b"[\"new\"]");
+                prop_assert_eq!(&edited[..], &edit(&object, &[(&key, Change::Set(b"[\"new\"]"))])[..]);
+                agrees(&edited, &Members::again(&edited))?;
+            }
+        }
+    }
+}
+
+/// Whether `object` answers every question as `reference` does.
+fn agrees(object: &Object, reference: &Members<'_>) -> Result<(), TestCaseError> {
+    let list = |members: &Members<'_>| members.iter().map(|(key, raw)| (key.into_owned(), raw.to_vec())).collect::<Vec<_>>();
+    prop_assert_eq!(list(&object.members()), list(reference));
+    for (key, raw) in reference.iter() {
+        prop_assert!(object.get(&key).is_some_and(|own| own == raw));
+        prop_assert_eq!(object.str(&key), reference.str(&key));
+    }
+    prop_assert_eq!(object.get("not there"), None);
+    prop_assert_eq!(object.meta().as_ref().map(list), reference.object("_meta").as_ref().map(list));
+    Ok(())
+}
+
+#[test]
+fn what_is_read_of_a_message_is_not_there_twice_however_it_is_spelled() {
+    let parse = |text: &str, duplicates| Message::parse(&Bytes::copy_from_slice(text.as_bytes()), duplicates);
+    for doubled in [
+        r#""params":{"p":1},"p\u0061rams":{}"#,
+        r#""params":{"_meta":{},"_m\u0065ta":{}}"#,
+        r#""p\u0061rams":{"name":"a","n\u0061me":"b"}"#,
+        r#""params":{"_m\u0065ta":{"a":1,"\u0061":2}}"#,
+        r#""params":[],"params":{}"#,
+    ] {
+        for duplicates in [Duplicates::RefuseTop, Duplicates::RefuseDeep] {
+            let found = parse(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m",{doubled}}}"#), duplicates);
+            assert!(matches!(found, Err(EnvelopeError::Json(JsonError::DuplicateKey(_)))), "{doubled}: {found:?}");
+        }
+    }
+    let deep = r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"arguments":{"a":1,"a":2}}}"#;
+    assert!(parse(deep, Duplicates::RefuseTop).is_ok() && parse(deep, Duplicates::RefuseDeep).is_err());
+    // The members of a `_meta` elsewhere are not those of the params.
+    let other = r#"{"jsonrpc":"2.0","id":1,"_meta":{"x":1},"method":"m","params":{"o":{"_meta":{"y":2}},"params":{"_meta":{"z":3}}}}"#;
+    let Ok(Message::Request(request)) = parse(other, Duplicates::RefuseDeep) else { panic!() };
+    assert!(request.params.meta().is_none());
+    assert_eq!(request.params.get("o").as_deref(), Some(&br#"{"_meta":{"y":2}}"#[..]));
 }

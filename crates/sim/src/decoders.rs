@@ -12,11 +12,12 @@ mod streams;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its fuzz target and of its corpus.
-pub const ALL: [(&str, Check); 13] = [
+pub const ALL: [(&str, Check); 14] = [
     ("config", files::config),
     ("cursor", names::cursor),
     ("envelope", messages::envelope),
     ("header", names::header),
+    ("http1", streams::http1),
     ("import", files::import),
     ("json", messages::json),
     ("lines", streams::lines),

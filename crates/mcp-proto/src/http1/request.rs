@@ -36,11 +36,11 @@ impl Post {
         let mut slots = [const { MaybeUninit::uninit() }; MAX_FIELDS];
         let mut parsed = httparse::Request::new(&mut []);
         let end = match parsed.parse_with_uninit_headers(buffer, &mut slots) {
-            Ok(httparse::Status::Complete(end)) => end,
+            Ok(httparse::Status::Complete(end)) if end <= MAX_HEAD => end,
             Ok(httparse::Status::Partial) if buffer.len() < MAX_HEAD => return Ok(None),
-            Ok(httparse::Status::Partial) | Err(_) => return Err(Unusual),
+            Ok(httparse::Status::Complete(_) | httparse::Status::Partial) | Err(_) => return Err(Unusual),
         };
-        let target = parsed.path.filter(|t| t.starts_with('/') && parsed.version == Some(1)).ok_or(Unusual)?;
+        let target = parsed.path.filter(|t| is_plain(t) && parsed.version == Some(1)).ok_or(Unusual)?;
         let (length, keep) = body(parsed.headers)?;
         if !ours(path(target).0) {
             return Err(Unusual);
@@ -74,6 +74,11 @@ impl Post {
 
 fn path(target: &str) -> (&str, Option<&str>) {
     target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)))
+}
+
+/// A path and a query without fragment or anything that another reader may refuse or cut off.
+fn is_plain(target: &str) -> bool {
+    target.starts_with('/') && target.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'#' | b'<' | b'>' | b'`'))
 }
 
 /// The length of the body, and whether the connection stays open.

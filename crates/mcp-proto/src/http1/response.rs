@@ -26,9 +26,9 @@ impl Head {
             let mut slots = [const { MaybeUninit::uninit() }; MAX_FIELDS];
             let mut parsed = httparse::Response::new(&mut []);
             let length = match httparse::ParserConfig::default().parse_response_with_uninit_headers(&mut parsed, buffer, &mut slots) {
-                Ok(httparse::Status::Complete(length)) => length,
+                Ok(httparse::Status::Complete(length)) if length <= MAX_HEAD => length,
                 Ok(httparse::Status::Partial) if buffer.len() < MAX_HEAD => return Ok(None),
-                Ok(httparse::Status::Partial) | Err(_) => return Err(HttpError::Head),
+                Ok(httparse::Status::Complete(_) | httparse::Status::Partial) | Err(_) => return Err(HttpError::Head),
             };
             let status = parsed.code.unwrap_or_default();
             if status == 101 {
@@ -63,7 +63,7 @@ impl Head {
 
 /// Where a body ends (RFC 9112, section 6.3), and whether the connection stays open behind it.
 fn framing(status: u16, is_1_1: bool, fields: &[httparse::Header<'_>]) -> Result<(Framing, bool), HttpError> {
-    let (mut length, mut coding, mut keep) = (None, None, is_1_1);
+    let (mut length, mut coding, mut keeps, mut closes) = (None, None, is_1_1, false);
     for field in fields {
         if field.name.eq_ignore_ascii_case("content-length") {
             let value = whole_number(field.value).ok_or(HttpError::Framing)?;
@@ -77,13 +77,15 @@ fn framing(status: u16, is_1_1: bool, fields: &[httparse::Header<'_>]) -> Result
         } else if field.name.eq_ignore_ascii_case("connection") {
             for option in field.value.split(|b| *b == b',').map(<[u8]>::trim_ascii) {
                 if option.eq_ignore_ascii_case(b"close") {
-                    keep = false;
-                } else if option.eq_ignore_ascii_case(b"keep-alive") && !is_1_1 {
-                    keep = true;
+                    closes = true;
+                } else if option.eq_ignore_ascii_case(b"keep-alive") {
+                    keeps = true;
                 }
             }
         }
     }
+    // HTTP/1.0 has no codings: where one of them ends is for each to guess (RFC 9112, section 6.1).
+    let keep = keeps && !closes && (is_1_1 || coding.is_none());
     if matches!(status, 204 | 304) {
         return Ok((Framing::Length(0), keep));
     }

@@ -350,3 +350,57 @@ fn refuse_duplicates(text: &[u8], list: &[Member], escaped: bool) -> Result<(), 
     keys.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     keys.windows(2).find(|w| w[0].0 == w[1].0).map_or(Ok(()), |w| duplicate(w[0].1))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::*;
+    use crate::json::check;
+
+    /// The same, a byte at a time.
+    fn slow_run(rest: &[u8]) -> usize {
+        rest.iter().position(|b| matches!(b, b'"' | b'\\' | 0..0x20)).unwrap_or(rest.len())
+    }
+
+    proptest! {
+        #[test]
+        fn a_run_ends_where_a_search_byte_by_byte_ends(mut bytes in vec(any::<u8>(), 0..20), long in 0..200_usize, stop in any::<u8>()) {
+            prop_assert_eq!(run(&bytes), slow_run(&bytes));
+            // Mostly nothing stops it, so that every block and the rest behind them is reached.
+            let edge = [0x20, 0x21, 0x23, 0x5b, 0x5d, 0x7f, 0x80, 0xa0, 0xa2, 0xdc, 0xff];
+            let mut text: Vec<u8> = edge.iter().copied().cycle().skip(bytes.len()).take(long).collect();
+            prop_assert_eq!(run(&text), long);
+            text.push(stop);
+            text.append(&mut bytes);
+            prop_assert_eq!(run(&text), slow_run(&text));
+        }
+
+        #[test]
+        fn a_word_stops_at_its_first_byte_that_ends_a_string(
+            word in vec(prop_oneof![any::<u8>(), select(b"\"\\#!][\x00\x1f\x20\x21\x7f\x80\xa2\xdc".to_vec())], 8),
+        ) {
+            let found = stops(u64::from_le_bytes(word[..].try_into().unwrap_or_default()));
+            let first = if found == 0 { 8 } else { (found.trailing_zeros() / 8) as usize };
+            prop_assert_eq!(first, slow_run(&word));
+        }
+    }
+
+    #[test]
+    fn what_no_string_may_hold_is_refused_wherever_it_stands() {
+        for length in 1..150 {
+            for at in 0..length {
+                let mut text = vec![b'a'; length];
+                for bad in [0, 0x1f, b'\n', 0x80, 0xff, 0xc3] {
+                    text[at] = bad;
+                    let quoted = [b"\"", &text[..], b"\""].concat();
+                    assert_eq!(check(&quoted, Duplicates::RefuseTop), Err(JsonError::Syntax(at + 1)), "{bad} at {at} of {length}");
+                }
+                text[at] = 0x7f;
+                assert!(check(&[b"\"", &text[..], b"\""].concat(), Duplicates::RefuseTop).is_ok());
+            }
+        }
+    }
+}

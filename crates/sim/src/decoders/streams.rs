@@ -1,5 +1,7 @@
 //! Checks for what cuts byte streams into pieces: it must not matter where the stream itself was cut. Nothing about content.
 
+use bytes::BytesMut;
+use mcp_proto::http1::{Head, HttpError, Post};
 use mcp_proto::lines::{Line, Lines};
 use mcp_proto::sse::{Decoder, Event, TooLong};
 
@@ -19,6 +21,24 @@ pub(super) fn lines(data: &[u8]) {
             Line::Whole(line) => assert!(line.len() <= limit && !line.contains(&b'\n')),
         }
     }
+}
+
+/// The first byte is the length of the pieces; what follows is read as a request and as a response.
+pub(super) fn http1(data: &[u8]) {
+    let [length, bytes @ ..] = data else { return };
+    let length = usize::from(*length).max(1);
+    let mut buffer = BytesMut::from(bytes);
+    match Post::take(&mut buffer, |_| true) {
+        Ok(Some(post)) => {
+            assert!(bytes.ends_with(&buffer) && post.fields().all("content-length").count() == 1);
+            assert!(post.target().0.starts_with('/') && post.fields().get("transfer-encoding").is_none());
+            let head = bytes.len() - buffer.len();
+            let halves = [length.min(head - 1), head - 1].map(|end| Post::take(&mut BytesMut::from(&bytes[..end]), |_| true));
+            assert!(halves.iter().all(|half| matches!(half, Ok(None))));
+        }
+        Ok(None) | Err(_) => assert_eq!(buffer, bytes),
+    }
+    assert_eq!(response(bytes.chunks(length)), response([bytes]));
 }
 
 /// The first byte is the limit, the second the length of the pieces.
@@ -53,4 +73,23 @@ fn all_events<'a>(limit: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> (
         }
     }
     (out, None)
+}
+
+/// What came of a response: its status, its body, whether another may follow, and what is left behind it.
+type Response = Result<Option<(u16, Vec<u8>, bool, Vec<u8>)>, HttpError>;
+
+fn response<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Response {
+    let (mut buffer, mut begun, mut out) = (BytesMut::new(), None, Vec::new());
+    for piece in pieces {
+        buffer.extend_from_slice(piece);
+        if begun.is_none() {
+            begun = Head::take(&mut buffer)?.map(|head| (head.status(), head.body()));
+        }
+        let Some((_, body)) = &mut begun else { continue };
+        while let Some(data) = body.take(&mut buffer)? {
+            assert!(!data.is_empty());
+            out.extend_from_slice(&data);
+        }
+    }
+    Ok(begun.map(|(status, body)| (status, out, body.keeps_connection(), buffer.to_vec())))
 }
