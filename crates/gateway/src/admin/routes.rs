@@ -74,7 +74,7 @@ fn guest(gateway: &Gateway, parts: &Parts) -> Result<(), Refusal> {
     if gateway.0.admin.is_owner(&parts.headers) {
         return Ok(());
     }
-    door::enter(&gateway.0.config.load(), &fields(&parts.headers)).map(drop).map_err(|r| Refusal::refused(r.why))
+    door::enter(&gateway.0.config.load(), &fields(parts)).map(drop).map_err(|r| Refusal::refused(r.why))
 }
 
 /// Only whoever can read the presence file.

@@ -116,7 +116,7 @@ fn unreadable(error: EnvelopeError) -> Reply {
 
 /// `/mcp` is the whole tree, `/mcp/NAME` one mount.
 fn mount(gateway: &Inner, path: &str) -> Result<Option<Segment>, String> {
-    let name = path.trim_start_matches("/mcp").trim_matches('/');
+    let name = path.strip_prefix("/mcp").unwrap_or_default().trim_matches('/');
     if name.is_empty() {
         return Ok(None);
     }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http::header::HOST;
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -94,7 +96,7 @@ async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>) -> Response<Pa
 
 async fn mcp(gateway: &Arc<Inner>, request: Request<Incoming>) -> Reply {
     let (parts, body) = request.into_parts();
-    let fields = fields(&parts.headers);
+    let fields = fields(&parts);
     let asked = Asked { path: parts.uri.path(), query: parts.uri.query(), fields: &fields };
     let admitted = match endpoint::admit(gateway, asked) {
         Ok(admitted) => admitted,
@@ -111,9 +113,11 @@ async fn mcp(gateway: &Arc<Inner>, request: Request<Incoming>) -> Reply {
     }
 }
 
-/// The same fields as this gate's own reader gives them.
-pub(crate) fn fields(headers: &HeaderMap) -> Fields {
-    Fields::new(headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())))
+/// The same fields as this gate's own reader gives them. HTTP/2 names the host elsewhere (RFC 9113, section 8.3.1).
+pub(crate) fn fields(parts: &Parts) -> Fields {
+    let authority = parts.uri.authority().filter(|_| !parts.headers.contains_key(HOST));
+    let host = authority.map(|authority| (HOST.as_str(), authority.as_str().as_bytes()));
+    Fields::new(parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).chain(host))
 }
 
 async fn read(gateway: &Inner, body: Incoming) -> Result<Bytes, Reply> {

@@ -22,10 +22,15 @@ use super::lane::Events;
 use super::reply::{self, Reply};
 use crate::Inner;
 
+#[cfg(test)]
+mod tests;
+
 /// How long a request may take to arrive once it has begun.
 const ARRIVAL: Duration = Duration::from_secs(30);
 /// How long a connection may lie idle between two requests.
 const IDLE: Duration = Duration::from_secs(600);
+/// How long what nobody wants to know is read before a connection is closed for good.
+const LINGER: Duration = Duration::from_secs(2);
 /// Room for what is read at once, in bytes.
 const ROOM: usize = 8 << 10;
 /// A client may send so much of its next requests while it waits, in bytes.
@@ -41,13 +46,7 @@ pub(crate) enum Left {
 
 /// Serves until something unusual comes, the connection ends or `stop` fires.
 pub(crate) async fn serve(gateway: &Arc<Inner>, stream: TcpStream, stop: &CancellationToken) -> Left {
-    let mut line = Line {
-        stream,
-        buffer: BytesMut::new(),
-        stop: Box::pin(stop.clone().cancelled_owned()),
-        alarm: Box::pin(tokio::time::sleep(ARRIVAL)),
-        since: Instant::now(),
-    };
+    let mut line = Line::new(stream, stop, Patience { arrival: ARRIVAL, idle: IDLE });
     loop {
         let post = match line.head().await {
             Ok(Some(post)) => post,
@@ -57,10 +56,10 @@ pub(crate) async fn serve(gateway: &Arc<Inner>, stream: TcpStream, stop: &Cancel
         let Some(answered) = answer(gateway, &mut line, &post).await else { return Left::Ended };
         let keep = post.keeps_connection() && !stop.is_cancelled() && answered.read;
         if line.send(answered.reply.wire(keep)).await.is_err() || !keep {
-            drop(line.stream.shutdown().await);
+            line.close(answered.read).await;
             return Left::Ended;
         }
-        line.since = Instant::now();
+        line.rest();
     }
 }
 
@@ -95,9 +94,53 @@ struct Line {
     alarm: Pin<Box<Sleep>>,
     /// When it began to wait for what it waits for.
     since: Instant,
+    /// A head has begun to come.
+    begun: bool,
+    patience: Patience,
+}
+
+/// How long things may take.
+#[derive(Clone, Copy)]
+struct Patience {
+    arrival: Duration,
+    idle: Duration,
 }
 
 impl Line {
+    fn new(stream: TcpStream, stop: &CancellationToken, patience: Patience) -> Self {
+        Self {
+            stream,
+            buffer: BytesMut::new(),
+            stop: Box::pin(stop.clone().cancelled_owned()),
+            alarm: Box::pin(tokio::time::sleep(patience.arrival)),
+            since: Instant::now(),
+            begun: false,
+            patience,
+        }
+    }
+
+    /// Begins to wait for the next request.
+    fn rest(&mut self) {
+        self.since = Instant::now();
+        self.begun = false;
+    }
+
+    /// Closes the connection. `read`: the client has nothing more to send.
+    ///
+    /// What nobody reads would make the kernel take back the answer with it (RFC 9112, section 9.6), so it is read for a while.
+    async fn close(mut self, read: bool) {
+        if self.stream.shutdown().await.is_err() || read {
+            return;
+        }
+        let rest = std::future::poll_fn(|cx| {
+            while ready!(self.poll_read(cx, ROOM)) {
+                self.buffer.clear();
+            }
+            Poll::Ready(())
+        });
+        drop(tokio::time::timeout(LINGER, rest).await);
+    }
+
     /// The head of the next request; `None`: there is none.
     async fn head(&mut self) -> Result<Option<Post>, Unusual> {
         std::future::poll_fn(|cx| self.poll_head(cx)).await
@@ -110,12 +153,17 @@ impl Line {
             {
                 return Poll::Ready(Ok(Some(post)));
             }
+            if !self.buffer.is_empty() && !self.begun {
+                // However long the connection was idle, a head that comes in pieces has its own time.
+                self.since = Instant::now();
+                self.begun = true;
+            }
             match self.poll_read(cx, ROOM) {
                 Poll::Ready(true) => {}
                 Poll::Ready(false) => return Poll::Ready(Ok(None)),
                 Poll::Pending if self.buffer.is_empty() && self.stop.as_mut().poll(cx).is_ready() => return Poll::Ready(Ok(None)),
                 Poll::Pending => {
-                    let patience = if self.buffer.is_empty() { IDLE } else { ARRIVAL };
+                    let patience = if self.buffer.is_empty() { self.patience.idle } else { self.patience.arrival };
                     return self.poll_patience(cx, patience).map(|()| Ok(None));
                 }
             }
@@ -130,7 +178,7 @@ impl Line {
                 match self.poll_read(cx, length - self.buffer.len()) {
                     Poll::Ready(true) => self.since = Instant::now(),
                     Poll::Ready(false) => return Poll::Ready(false),
-                    Poll::Pending => return self.poll_patience(cx, ARRIVAL).map(|()| false),
+                    Poll::Pending => return self.poll_patience(cx, self.patience.arrival).map(|()| false),
                 }
             }
             Poll::Ready(true)

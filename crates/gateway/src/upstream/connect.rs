@@ -160,7 +160,7 @@ async fn shake(wire: &Arc<HttpWire>, mut handshake: Handshake) -> Result<Negotia
 async fn exchange(wire: &Arc<HttpWire>, message: Bytes, method: &str) -> Result<Result<Answer, HandshakeError>, UpstreamError> {
     let (status, body) = match wire.post(message, &Outgoing::plain(method, Bytes::new())).await? {
         Body::Whole(status, body) => (status, body),
-        Body::Events(response) => (200, wire.first_response(response).await?),
+        Body::Events(response) => (200, wire.first_response(*response).await?),
     };
     Ok(match Message::parse(&body, Duplicates::RefuseTop) {
         Ok(Message::Response(r)) if (200..300).contains(&status) || (method != "initialize" && matches!(r.answer, Answer::Error(_))) => {

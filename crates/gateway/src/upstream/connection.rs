@@ -22,6 +22,7 @@ const MOST_ROOM: usize = 256 << 10;
 pub(crate) struct Connection {
     io: Io,
     buffer: BytesMut,
+    request: Unwritten,
 }
 
 /// Why there is no response.
@@ -41,15 +42,18 @@ pub(crate) enum ConnectionError {
     Unsent(io::Error),
 }
 
-/// A request in two pieces that follow each other on the wire.
+/// What is left of a request, in two pieces that follow each other on the wire.
+#[derive(Default)]
 struct Unwritten {
     pieces: [Bytes; 2],
     begun: bool,
+    /// Nothing of it is left, here or in what protects the connection.
+    over: bool,
 }
 
 impl Connection {
     pub(crate) fn new(io: Io) -> Self {
-        Self { io, buffer: BytesMut::new() }
+        Self { io, buffer: BytesMut::new(), request: Unwritten::default() }
     }
 
     /// Whether it is open and nothing has come that nobody asked for.
@@ -61,16 +65,25 @@ impl Connection {
         self.buffer.is_empty() && read.is_pending()
     }
 
-    /// Sends a request, head and body, and reads the head of the response; `true`: the request has left as a whole.
+    /// Sends a request, head and body, and reads the head of the response.
     ///
-    /// A server may answer before it has read everything, so both directions go on at once.
-    pub(crate) async fn exchange(&mut self, head: Bytes, body: Bytes) -> Result<(Head, bool), ConnectionError> {
-        let mut request = Unwritten { pieces: [head, body], begun: false };
-        std::future::poll_fn(|cx| self.poll_exchange(&mut request, cx)).await
+    /// A server may answer before it has read everything, so both directions go on at once, here and while the body is read.
+    pub(crate) async fn exchange(&mut self, head: Bytes, body: Bytes) -> Result<Head, ConnectionError> {
+        self.request = Unwritten { pieces: [head, body], begun: false, over: false };
+        std::future::poll_fn(|cx| self.poll_exchange(cx)).await
+    }
+
+    /// Whether the request has left as a whole.
+    pub(crate) fn is_written(&self) -> bool {
+        self.request.over
     }
 
     /// The next piece of `body`; `None` at its end.
     pub(crate) fn poll_piece(&mut self, body: &mut Body, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ConnectionError>>> {
+        if !self.request.over {
+            // A server that takes no more of the request may still answer; what has not left keeps the connection from being used again.
+            let _gone_on = self.request.poll_write(&mut self.io, cx);
+        }
         loop {
             match body.take(&mut self.buffer) {
                 Ok(Some(piece)) => return Poll::Ready(Some(Ok(piece))),
@@ -88,10 +101,10 @@ impl Connection {
         }
     }
 
-    fn poll_exchange(&mut self, request: &mut Unwritten, cx: &mut Context<'_>) -> Poll<Result<(Head, bool), ConnectionError>> {
+    fn poll_exchange(&mut self, cx: &mut Context<'_>) -> Poll<Result<Head, ConnectionError>> {
         // Where writing failed there may be an answer all the same, and it says more than the error.
-        let failed = match request.poll_write(&mut self.io, cx) {
-            Poll::Ready(Err(e)) if !request.begun => return Poll::Ready(Err(ConnectionError::Unsent(e))),
+        let failed = match self.request.poll_write(&mut self.io, cx) {
+            Poll::Ready(Err(e)) if !self.request.begun => return Poll::Ready(Err(ConnectionError::Unsent(e))),
             Poll::Ready(Err(e)) => Some(e),
             Poll::Ready(Ok(())) | Poll::Pending => None,
         };
@@ -106,7 +119,7 @@ impl Connection {
                 Err(e) => return Poll::Ready(Err(failed.unwrap_or(e).into())),
             }
             if let Some(head) = Head::take(&mut self.buffer)? {
-                return Poll::Ready(Ok((head, request.is_written())));
+                return Poll::Ready(Ok(head));
             }
         }
     }
@@ -118,12 +131,11 @@ impl Connection {
 }
 
 impl Unwritten {
-    fn is_written(&self) -> bool {
-        self.pieces.iter().all(Bytes::is_empty)
-    }
-
     fn poll_write(&mut self, io: &mut Io, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while !self.is_written() {
+        if self.over {
+            return Poll::Ready(Ok(()));
+        }
+        while !self.pieces.iter().all(Bytes::is_empty) {
             let [head, body] = &self.pieces;
             let mut io = Pin::new(&mut *io);
             let written = match (head.is_empty(), body.is_empty()) {
@@ -140,6 +152,10 @@ impl Unwritten {
             self.pieces[0].advance(of_head);
             self.pieces[1].advance(written - of_head);
         }
-        Pin::new(io).poll_flush(cx)
+        ready!(Pin::new(io).poll_flush(cx))?;
+        // A kept connection must not hold on to what it has sent.
+        self.pieces = Default::default();
+        self.over = true;
+        Poll::Ready(Ok(()))
     }
 }

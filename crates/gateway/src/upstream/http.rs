@@ -62,7 +62,7 @@ pub(crate) struct HttpWire {
 
 /// A response in one piece, or one that comes bit by bit.
 pub(crate) enum Body {
-    Events(Reply),
+    Events(Box<Reply>),
     Whole(u16, Bytes),
 }
 
@@ -175,7 +175,7 @@ impl HttpWire {
             self.session.store(Some(Arc::new(session.to_owned())));
         }
         if status == 200 && is_events(&reply) {
-            return Ok(Body::Events(reply));
+            return Ok(Body::Events(Box::new(reply)));
         }
         if status == 404 && self.session.load().is_some() {
             return Err(UpstreamError::SessionLost);

@@ -45,7 +45,7 @@ impl Pool {
     pub(crate) async fn send(self: &Arc<Self>, head: Bytes, body: Bytes) -> Result<Reply, UpstreamError> {
         while let Some(mut connection) = self.take() {
             match connection.exchange(head.clone(), body.clone()).await {
-                Ok(answered) => return Ok(self.reply(answered, connection)),
+                Ok(head) => return Ok(self.reply(head, connection)),
                 Err(ConnectionError::Unsent(_)) => {}
                 Err(e) => return Err(self.lost(&e)),
             }
@@ -54,7 +54,7 @@ impl Pool {
         let io = self.connector.connect(to, CONNECT_LIMIT).await.map_err(|e| UpstreamError::Unreachable(e.to_string()))?;
         let mut connection = Connection::new(io);
         match connection.exchange(head, body).await {
-            Ok(answered) => Ok(self.reply(answered, connection)),
+            Ok(head) => Ok(self.reply(head, connection)),
             Err(e) => Err(self.lost(&e)),
         }
     }
@@ -68,8 +68,8 @@ impl Pool {
         }
     }
 
-    fn reply(self: &Arc<Self>, (head, left): (Head, bool), connection: Connection) -> Reply {
-        let mut reply = Reply { body: head.body(), head, left, connection: Some(connection), pool: Arc::clone(self) };
+    fn reply(self: &Arc<Self>, head: Head, connection: Connection) -> Reply {
+        let mut reply = Reply { body: head.body(), head, connection: Some(connection), pool: Arc::clone(self) };
         reply.settle();
         reply
     }
@@ -90,8 +90,6 @@ impl Pool {
 pub(crate) struct Reply {
     pub(crate) head: Head,
     body: Body,
-    /// The request has left as a whole.
-    left: bool,
     connection: Option<Connection>,
     pool: Arc<Pool>,
 }
@@ -121,7 +119,7 @@ impl Reply {
     fn settle(&mut self) {
         if self.body.is_over()
             && let Some(connection) = self.connection.take()
-            && self.left
+            && connection.is_written()
             && self.body.keeps_connection()
         {
             self.pool.give_back(connection);

@@ -7,6 +7,12 @@ mod asked;
 #[cfg(test)]
 mod crossing;
 #[cfg(test)]
+mod kept;
+#[cfg(test)]
+mod plain;
+#[cfg(test)]
+mod readers;
+#[cfg(test)]
 mod reload;
 #[cfg(test)]
 mod restarts;

@@ -58,7 +58,7 @@ impl<'a> Exchange<'a> {
     pub(super) async fn run(mut self, message: Bytes, out: &Outgoing<'_>) -> Result<Answer, UpstreamError> {
         let mut response = match self.wire.post(message, out).await? {
             Body::Whole(status, body) => return self.whole(status, &body),
-            Body::Events(response) => response,
+            Body::Events(response) => *response,
         };
         loop {
             if let Some(answer) = self.read(response).await? {

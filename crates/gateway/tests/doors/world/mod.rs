@@ -1,6 +1,7 @@
 //! A running gate and the clients in front of it. It knows HTTP and the two eras as a client must, and nothing of the gate's inside.
 
 mod client;
+pub(crate) mod raw;
 mod recorder;
 mod wire;
 
@@ -66,6 +67,11 @@ impl World {
         tokio::spawn(async move { serving.serve_http(listener, until).await });
         assert!(gateway.settled(Duration::from_secs(30)).await, "{:?}", gateway.status());
         Self { gateway, addr, stop, _state: state }
+    }
+
+    /// Begins to shut the gate.
+    pub(crate) fn shut(&self) {
+        self.stop.cancel();
     }
 
     /// Puts another configuration in force.

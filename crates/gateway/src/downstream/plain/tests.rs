@@ -1,0 +1,71 @@
+//! How long a connection is waited on. What a request means is tried at the doors (`tests/doors`).
+
+use tokio::net::TcpListener;
+
+use super::*;
+
+const SHORT: Duration = Duration::from_millis(150);
+const LONG: Duration = Duration::from_secs(600);
+const HEAD: &[u8] = b"POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\n";
+
+async fn pair(arrival: Duration, idle: Duration) -> (TcpStream, Line, CancellationToken) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    client.set_nodelay(true).unwrap();
+    let stop = CancellationToken::new();
+    let line = Line::new(listener.accept().await.unwrap().0, &stop, Patience { arrival, idle });
+    (client, line, stop)
+}
+
+#[tokio::test]
+async fn a_head_that_stops_coming_is_given_up() {
+    let (mut client, mut line, _stop) = pair(SHORT, LONG).await;
+    client.write_all(&HEAD[..20]).await.unwrap();
+    assert!(matches!(line.head().await, Ok(None)));
+}
+
+#[tokio::test]
+async fn a_head_in_pieces_has_its_own_time_however_long_the_connection_was_idle() {
+    let (mut client, mut line, _stop) = pair(SHORT, LONG).await;
+    for _ in 0..2 {
+        let (head, ()) = tokio::join!(line.head(), async {
+            tokio::time::sleep(SHORT * 2).await;
+            client.write_all(&HEAD[..20]).await.unwrap();
+            tokio::time::sleep(SHORT / 3).await;
+            client.write_all(&HEAD[20..]).await.unwrap();
+        });
+        assert!(matches!(head, Ok(Some(_))));
+        line.rest();
+    }
+}
+
+#[tokio::test]
+async fn a_body_is_waited_for_while_it_comes() {
+    let (mut client, mut line, _stop) = pair(SHORT, LONG).await;
+    client.write_all(HEAD).await.unwrap();
+    assert!(matches!(line.head().await, Ok(Some(_))));
+    let (body, ()) = tokio::join!(line.body(4), async {
+        for byte in b"body" {
+            tokio::time::sleep(SHORT / 2).await;
+            client.write_all(&[*byte]).await.unwrap();
+        }
+    });
+    assert_eq!(body.as_deref(), Some(&b"body"[..]));
+    client.write_all(b"bo").await.unwrap();
+    assert_eq!(line.body(4).await, None, "half a body, and no more of it");
+}
+
+#[tokio::test]
+async fn an_idle_connection_ends_in_time_or_with_the_gate_but_not_before_a_begun_request() {
+    let (_client, mut line, _stop) = pair(LONG, SHORT).await;
+    assert!(matches!(line.head().await, Ok(None)), "idle for too long");
+    let (_client, mut line, stop) = pair(LONG, LONG).await;
+    stop.cancel();
+    assert!(matches!(line.head().await, Ok(None)), "the gate shuts");
+    let (mut client, mut line, stop) = pair(LONG, LONG).await;
+    client.write_all(&HEAD[..20]).await.unwrap();
+    line.stream.readable().await.unwrap();
+    stop.cancel();
+    let (head, ()) = tokio::join!(line.head(), async { client.write_all(&HEAD[20..]).await.unwrap() });
+    assert!(matches!(head, Ok(Some(_))), "a request that has begun is let in");
+}

@@ -1,0 +1,190 @@
+//! Connections to a server that are used again, and a server that does with them what servers do: it closes them while nobody looks,
+//! answers before it has read everything, says more than it was asked. Every call gets its own answer.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::world::{Client, Era, World, bounded};
+
+const TOOLS: [&str; 8] = ["plain", "leaves", "early", "closes", "refuses", "babbles", "old", "interim"];
+
+/// A stateless server that does what a tool's name says.
+struct Server {
+    addr: SocketAddr,
+    connections: Arc<AtomicUsize>,
+}
+
+impl Server {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&connections);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                count.fetch_add(1, Ordering::Relaxed);
+                tokio::spawn(serve(stream));
+            }
+        });
+        Self { addr, connections }
+    }
+
+    fn table(&self) -> String {
+        format!("[mount.up]\nurl = \"http://{}/mcp\"\nera = \"stateless\"\n", self.addr)
+    }
+
+    fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+}
+
+/// Reads up to the end of a head; the head, and the beginning of the body.
+async fn head(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
+    let mut bytes = Vec::new();
+    loop {
+        if let Some(end) = memchr::memmem::find(&bytes, b"\r\n\r\n") {
+            let rest = bytes.split_off(end + 4);
+            return Some((String::from_utf8(bytes).unwrap().to_ascii_lowercase(), rest));
+        }
+        if stream.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+    }
+}
+
+fn field(head: &str, name: &str) -> String {
+    head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")).unwrap_or_default().to_owned()
+}
+
+async fn serve(mut stream: TcpStream) {
+    while let Some((head, mut body)) = head(&mut stream).await {
+        let length: usize = field(&head, "content-length").parse().unwrap();
+        let tool = field(&head, "mcp-name");
+        if tool == "refuses" {
+            // It has read nothing of the body, and reads on only so that its answer is not lost.
+            let text = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "far too much"}}).to_string();
+            stream.write_all(whole("HTTP/1.1 413 No", "", &text).as_bytes()).await.unwrap();
+            drop(tokio::time::timeout(Duration::from_millis(300), tokio::io::copy(&mut stream, &mut tokio::io::sink())).await);
+            return;
+        }
+        if tool == "early" {
+            let fields = "content-type: text/event-stream\r\ntransfer-encoding: chunked";
+            stream.write_all(format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\n").as_bytes()).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        while body.len() < length {
+            assert!(stream.read_buf(&mut body).await.unwrap() > 0, "half a request");
+        }
+        let message: Value = serde_json::from_slice(&body).unwrap();
+        let text = json!({"jsonrpc": "2.0", "id": message["id"], "result": result(&message)}).to_string();
+        let out = match &tool[..] {
+            "early" => {
+                let event = format!("data: {text}\n\n");
+                format!("{:x}\r\n{event}\r\n0\r\n\r\n", event.len())
+            }
+            "closes" => whole("HTTP/1.1 200 OK", "connection: close\r\n", &text),
+            "babbles" => format!("{}HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{{}}", whole("HTTP/1.1 200 OK", "", &text)),
+            "old" => format!("HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n{text}"),
+            "interim" => {
+                format!("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nx: y\r\n\r\n{}", whole("HTTP/1.1 200 OK", "", &text))
+            }
+            _ => whole("HTTP/1.1 200 OK", "", &text),
+        };
+        stream.write_all(out.as_bytes()).await.unwrap();
+        if ["closes", "leaves", "old"].contains(&&tool[..]) {
+            return;
+        }
+    }
+}
+
+fn whole(first: &str, more: &str, text: &str) -> String {
+    format!("{first}\r\n{more}content-type: application/json\r\ncontent-length: {}\r\n\r\n{text}", text.len())
+}
+
+fn result(message: &Value) -> Value {
+    match message["method"].as_str().unwrap() {
+        "server/discover" => {
+            let info = json!({"name": "kept", "version": "1"});
+            json!({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "serverInfo": info,
+                "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
+        }
+        "tools/list" => {
+            let tools: Vec<_> = TOOLS.iter().map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).collect();
+            json!({"tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
+        }
+        _ => {
+            let said = message["params"]["arguments"]["say"].as_str().unwrap_or_default();
+            let text = format!("{} {}", message["params"]["name"].as_str().unwrap_or_default(), said.len());
+            json!({"content": [{"type": "text", "text": text}], "resultType": "complete"})
+        }
+    }
+}
+
+/// Calls a tool with so much to say; whether it was that call that was answered.
+async fn answered(client: &Client, tool: &str, length: usize) {
+    let told = client.tool(&format!("up__{tool}"), json!({"say": "x".repeat(length)})).await;
+    assert_eq!(told["result"]["content"][0]["text"], format!("{tool} {length}"), "{told}");
+}
+
+#[tokio::test]
+async fn every_call_gets_its_own_answer_whatever_became_of_the_connection() {
+    bounded(async {
+        let server = Server::start().await;
+        let world = World::start(&server.table()).await;
+        for era in [Era::Initialize, Era::Stateless] {
+            let client = Client::ready(&world, era).await;
+            for tool in ["leaves", "closes", "babbles", "old", "interim"] {
+                for length in 1..4 {
+                    answered(&client, tool, length).await;
+                    // A server takes its time to close; a call in that very moment may be lost, as it has left.
+                    tokio::time::sleep(Duration::from_millis(30)).await;
+                    answered(&client, "plain", length).await;
+                }
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again_only_where_its_server_lets_it() {
+    bounded(async {
+        let server = Server::start().await;
+        let world = World::start(&server.table()).await;
+        let client = Client::ready(&world, Era::Stateless).await;
+        for (tool, more) in [("plain", 0), ("interim", 0), ("closes", 4), ("babbles", 4), ("old", 4)] {
+            answered(&client, "plain", 0).await;
+            let before = server.connections();
+            for length in 0..5 {
+                answered(&client, tool, length).await;
+            }
+            assert!((more..=more + 1).contains(&(server.connections() - before)), "{tool}: {}", server.connections() - before);
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_may_begin_to_answer_before_it_has_read_the_request() {
+    bounded(async {
+        let server = Server::start().await;
+        let world = World::start(&server.table()).await;
+        let client = Client::ready(&world, Era::Stateless).await;
+        for _ in 0..2 {
+            // More than any socket takes at once.
+            answered(&client, "early", 12 << 20).await;
+            answered(&client, "early", 10).await;
+            answered(&client, "plain", 1).await;
+        }
+        let told = client.tool("up__refuses", json!({"say": "x".repeat(12 << 20)})).await;
+        assert!(told["error"]["message"].as_str().is_some_and(|m| m.contains("far too much")), "{told}");
+        answered(&client, "plain", 2).await;
+    })
+    .await;
+}
