@@ -9,6 +9,7 @@ pub(crate) mod caller;
 pub(crate) mod error;
 mod forward;
 mod gate;
+mod key;
 mod list;
 mod passing;
 mod record;

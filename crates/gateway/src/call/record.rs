@@ -7,17 +7,19 @@ use std::sync::LazyLock;
 use banyan_model::{Era, Method};
 use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::json::Members;
-use memchr::memmem::Finder;
 
 use super::back::Back;
 use super::error::CallError;
 use super::gate::Cleared;
+use super::key::Key;
 use crate::Inner;
 use crate::telemetry::metrics::{Ending, MethodName, Operation, ProtocolVersion, Running, Side, ToolLabel, ToolSlot, Transport};
 use crate::telemetry::span::{About, CallSpan, Incoming};
 use crate::telemetry::trace_context::TraceContext;
 
-static IS_ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"isError\""));
+/// Longer results are searched at both ends only, where servers write the word.
+const SEARCHED: usize = 1 << 20;
+static IS_ERROR: LazyLock<Key> = LazyLock::new(|| Key::new("\"isError\""));
 
 /// A call that has begun.
 pub(crate) struct Record {
@@ -97,10 +99,11 @@ impl Record {
 fn ending(outcome: &Result<Answer, CallError>) -> Ending {
     match outcome {
         Ok(Answer::Result(result)) => {
-            // A tool that failed answers with a result all the same; the word is looked for before the result is read.
-            let failed =
-                IS_ERROR.find(&result[..result.len().min(1 << 20)]).is_some() && Members::again(result).get("isError") == Some(b"true");
-            if failed { Ending::ToolError } else { Ending::Done }
+            if has_failed(result) {
+                Ending::ToolError
+            } else {
+                Ending::Done
+            }
         }
         Ok(Answer::Error(error)) => {
             let code = Members::again(error).get("code").and_then(|raw| std::str::from_utf8(raw).ok()?.parse().ok());
@@ -109,5 +112,31 @@ fn ending(outcome: &Result<Answer, CallError>) -> Ending {
         Err(CallError::Cancelled) => Ending::Cancelled,
         Err(CallError::Upstream { error: crate::upstream::UpstreamError::Silent(_), .. }) => Ending::TimedOut,
         Err(error) => Ending::Error(error.tell(Era::Stateless).code),
+    }
+}
+
+/// Whether a tool says that it failed; that is a result all the same. The word is looked for before the result is read.
+fn has_failed(result: &[u8]) -> bool {
+    let begins = &result[..result.len().min(SEARCHED)];
+    // They overlap by more than the word with its value.
+    let ends = &result[begins.len().saturating_sub(64).max(result.len().saturating_sub(SEARCHED))..];
+    (IS_ERROR.may_be_true_in(begins) || IS_ERROR.may_be_true_in(ends)) && Members::again(result).get("isError") == Some(b"true")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_seen_however_it_is_spelled_and_however_long_the_result_is() {
+        let long = |behind: &str| format!(r#"{{"content":[{{"text":"{}"}}]{behind}}}"#, "x".repeat(SEARCHED * 3));
+        for failed in [r#"{"isError" : true}"#, r#"{"content":[],"\u0069sError":true}"#, &long(r#","isError":true"#)] {
+            assert!(has_failed(failed.as_bytes()), "{failed:.60}");
+        }
+        for sound in
+            [r#"{"isError":false}"#, r#"{"content":[{"isError":true}]}"#, r#"{"is\u0045rror":false,"x":"\"isError\":true"}"#, &long("")]
+        {
+            assert!(!has_failed(sound.as_bytes()), "{sound:.60}");
+        }
     }
 }

@@ -8,15 +8,15 @@ use banyan_model::{Method, Principal, Segment};
 use mcp_proto::envelope::Answer;
 use mcp_proto::json::{self, Members};
 use mcp_proto::resource_index::Seen;
-use memchr::memmem::Finder;
 
 use super::caller::Caller;
+use super::key::{self, Key};
 use crate::Inner;
 use crate::tree::Branch;
 
 /// Results longer than this are not searched for URIs.
 const SEARCHED: usize = 256 << 10;
-static TASK_ID: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"taskId\""));
+static TASK_ID: LazyLock<Key> = LazyLock::new(|| Key::new("\"taskId\""));
 const SEEN_BYTES: usize = 1 << 20;
 const MOST_TASKS: usize = 100_000;
 
@@ -100,7 +100,7 @@ pub(crate) fn remember(gateway: &Inner, owner: &Branch, caller: &Caller, method:
     let mount = &owner.mount.config.name;
     // Who asks about a task has not begun it.
     if method != Method::Task
-        && TASK_ID.find(&result[..result.len().min(SEARCHED)]).is_some()
+        && TASK_ID.may_be_in(&result[..result.len().min(SEARCHED)])
         && let Some(id) = task_id(result)
     {
         gateway.tasks.note(&caller.principal, &id, mount);
@@ -122,13 +122,26 @@ fn task_id(result: &[u8]) -> Option<String> {
 /// The text of every member named `uri`, wherever it stands.
 fn uris(result: &[u8]) -> Vec<String> {
     let mut out = Vec::new();
-    for at in memchr::memmem::find_iter(result, b"\"uri\"") {
-        let rest = result[at + 5..].trim_ascii_start();
-        let Some(rest) = rest.strip_prefix(b":").map(<[u8]>::trim_ascii_start) else { continue };
-        let Some(end) = string_end(rest) else { continue };
-        out.extend(json::as_str(&rest[..end]).map(|s| s.into_owned()));
+    if key::is_escaped(result) {
+        // The key may be spelled in many ways: every string is looked at.
+        let mut at = 0;
+        while let Some(start) = memchr::memchr(b'"', &result[at..]).map(|start| at + start) {
+            let Some(length) = string_end(&result[start..]) else { break };
+            at = start + length;
+            if key::value(&result[at..]).is_some() && json::as_str(&result[start..at]).as_deref() == Some("uri") {
+                out.extend(text_of(&result[at..]));
+            }
+        }
+    } else {
+        out.extend(memchr::memmem::find_iter(result, b"\"uri\"").filter_map(|at| text_of(&result[at + 5..])));
     }
     out
+}
+
+/// The value of the key that stands before `rest`, where that is text.
+fn text_of(rest: &[u8]) -> Option<String> {
+    let value = key::value(rest)?;
+    json::as_str(&value[..string_end(value)?]).map(|text| text.into_owned())
 }
 
 /// Where the JSON string at the start of `text` ends.
@@ -153,6 +166,9 @@ mod tests {
     fn uris_and_task_ids_are_found_in_results() {
         let raw = br#"{"content":[{"type":"resource_link","uri" : "a://\"b"},{"uri":5},{"x":{"uri":"c://d"}}]}"#;
         assert_eq!(uris(raw), ["a://\"b", "c://d"]);
+        let spelled = br#"{"a":"\"uri\":","\u0075r\u0069":"a://1","uri":"b://\u0032","u\u0072\u0069":{"uri":7,"x":"uri"}}"#;
+        assert_eq!(uris(spelled), ["a://1", "b://2"]);
+        assert_eq!(uris(br#"{"\u0075ri":"a://b","x":"\\"}"#), ["a://b"]);
         assert_eq!(task_id(br#"{"resultType":"task","taskId":"t1"}"#).as_deref(), Some("t1"));
         assert_eq!(task_id(br#"{"task":{"taskId":"t2"}}"#).as_deref(), Some("t2"));
     }
