@@ -115,7 +115,7 @@ proptest! {
 fn a_request_that_two_servers_could_read_differently_is_left_where_it_is() {
     let sound = "POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nhello";
     assert!(Post::take(&mut BytesMut::from(sound), |_| true).unwrap().is_some());
-    let cases: [(&str, &[u8]); 22] = [
+    let cases: [(&str, &[u8]); 23] = [
         ("length and coding", b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n"),
         ("coding and length", b"POST / HTTP/1.1\r\nhost: x\r\nTransfer-Encoding: xchunked\r\ncontent-length: 5\r\n\r\n"),
         ("two lengths", b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\nContent-Length: 6\r\n\r\n"),
@@ -137,6 +137,7 @@ fn a_request_that_two_servers_could_read_differently_is_left_where_it_is() {
         ("what no path may hold", b"POST /<a> HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\n"),
         ("two hosts", b"POST / HTTP/1.1\r\nhost: x\r\nhost: x\r\ncontent-length: 5\r\n\r\n"),
         ("two spaces", b"POST  / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\n"),
+        ("what no query may hold", b"POST /?\" HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\n"),
         ("a fragment", b"POST /#a HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\n"),
     ];
     for (why, text) in cases {

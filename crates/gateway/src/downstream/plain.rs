@@ -183,7 +183,15 @@ impl Line {
             }
             Poll::Ready(true)
         });
-        whole.await.then(|| self.buffer.split_to(length).freeze())
+        if !whole.await {
+            return None;
+        }
+        let body = self.buffer.split_to(length).freeze();
+        if length > ROOM && self.buffer.is_empty() {
+            // The room that a long body took must not stay with an idle connection.
+            self.buffer = BytesMut::new();
+        }
+        Some(body)
     }
 
     /// Passes over a body nobody reads; `false`: not all of it is there.

@@ -22,6 +22,8 @@ const MOST_ROOM: usize = 256 << 10;
 pub(crate) struct Connection {
     io: Io,
     buffer: BytesMut,
+    /// It has made more room than most answers need.
+    grown: bool,
     request: Unwritten,
 }
 
@@ -53,7 +55,7 @@ struct Unwritten {
 
 impl Connection {
     pub(crate) fn new(io: Io) -> Self {
-        Self { io, buffer: BytesMut::new(), request: Unwritten::default() }
+        Self { io, buffer: BytesMut::new(), grown: false, request: Unwritten::default() }
     }
 
     /// Whether it is open and nothing has come that nobody asked for.
@@ -63,6 +65,14 @@ impl Connection {
         // Asks the kernel only where the reactor has seen something happen on it.
         let read = Pin::new(&mut self.io).poll_read(&mut Context::from_waker(Waker::noop()), &mut probe);
         self.buffer.is_empty() && read.is_pending()
+    }
+
+    /// Lets go of the room that a long answer took.
+    pub(crate) fn rest(&mut self) {
+        if self.grown && self.buffer.is_empty() {
+            self.buffer = BytesMut::new();
+            self.grown = false;
+        }
     }
 
     /// Sends a request, head and body, and reads the head of the response.
@@ -125,6 +135,7 @@ impl Connection {
     }
 
     fn poll_fill(&mut self, room: usize, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        self.grown |= room > LEAST_ROOM;
         self.buffer.reserve(room.clamp(LEAST_ROOM, MOST_ROOM));
         poll_read_buf(Pin::new(&mut self.io), cx, &mut self.buffer)
     }

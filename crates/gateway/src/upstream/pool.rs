@@ -21,7 +21,15 @@ pub(crate) struct Pool {
     port: u16,
     security: Security,
     connector: Arc<Connector>,
-    idle: Mutex<Vec<Connection>>,
+    idle: Mutex<Idle>,
+}
+
+/// Connections that are kept, the last one used last.
+#[derive(Default)]
+struct Idle {
+    kept: Vec<Connection>,
+    /// Which one is looked at next.
+    next: usize,
 }
 
 impl std::fmt::Debug for Pool {
@@ -61,7 +69,7 @@ impl Pool {
 
     fn take(&self) -> Option<Connection> {
         loop {
-            let mut connection = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
+            let mut connection = self.idle.lock().unwrap_or_else(PoisonError::into_inner).kept.pop()?;
             if connection.is_idle() {
                 return Some(connection);
             }
@@ -74,15 +82,28 @@ impl Pool {
         reply
     }
 
-    fn give_back(&self, connection: Connection) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < KEPT_IDLE {
-            idle.push(connection);
-        }
+    fn give_back(&self, mut connection: Connection) {
+        connection.rest();
+        let closed = self.idle.lock().unwrap_or_else(PoisonError::into_inner).put(connection);
+        drop(closed);
     }
 
     fn lost(&self, error: &ConnectionError) -> UpstreamError {
         UpstreamError::Lost(format!("the connection to {}:{} broke before the answer was there: {error}", self.host, self.port))
+    }
+}
+
+impl Idle {
+    /// Keeps a connection; gives one that is of no more use, so that those a rush has left behind do not stay open here for ever.
+    fn put(&mut self, connection: Connection) -> Option<Connection> {
+        if self.kept.len() >= KEPT_IDLE {
+            return Some(connection);
+        }
+        self.next = if self.next < self.kept.len() { self.next } else { 0 };
+        let closed = self.kept.get_mut(self.next).is_some_and(|oldest| !oldest.is_idle()).then(|| self.kept.remove(self.next));
+        self.next += usize::from(closed.is_none());
+        self.kept.push(connection);
+        closed
     }
 }
 
@@ -124,5 +145,84 @@ impl Reply {
         {
             self.pool.give_back(connection);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+
+    async fn pool() -> (Arc<Pool>, TcpListener) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = url::Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
+        (Pool::new(&url, Arc::default()), listener)
+    }
+
+    /// Answers one request with so many bytes.
+    async fn answer(stream: &mut TcpStream, length: usize) {
+        let mut seen = [0; REQUEST.len()];
+        stream.read_exact(&mut seen).await.unwrap();
+        stream.write_all(format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n").as_bytes()).await.unwrap();
+        stream.write_all(&vec![b'x'; length]).await.unwrap();
+    }
+
+    async fn read(mut reply: Reply) -> Vec<Bytes> {
+        let mut pieces = Vec::new();
+        while let Some(piece) = reply.piece().await {
+            pieces.push(piece.unwrap());
+        }
+        pieces
+    }
+
+    #[tokio::test]
+    async fn the_room_of_a_long_answer_does_not_stay_with_its_connection() {
+        let (pool, listener) = pool().await;
+        let serving = tokio::spawn(async move {
+            let mut stream = listener.accept().await.unwrap().0;
+            answer(&mut stream, 2 << 20).await;
+            stream
+        });
+        let pieces = read(pool.send(Bytes::from_static(REQUEST), Bytes::new()).await.unwrap()).await;
+        let last = pieces.last().unwrap().clone();
+        drop(pieces);
+        let kept = pool.take();
+        assert!(last.is_unique());
+        assert!(kept.is_some());
+        drop(serving.await);
+    }
+
+    #[tokio::test]
+    async fn connections_that_their_server_has_closed_do_not_stay() {
+        let (pool, listener) = pool().await;
+        let mut streams = Vec::new();
+        let mut replies = Vec::new();
+        for _ in 0..8 {
+            let (reply, stream) = tokio::join!(pool.send(Bytes::from_static(REQUEST), Bytes::new()), async {
+                let mut stream = listener.accept().await.unwrap().0;
+                answer(&mut stream, 1).await;
+                stream
+            });
+            replies.push(reply.unwrap());
+            streams.push(stream);
+        }
+        for reply in replies {
+            read(reply).await;
+        }
+        let kept = || pool.idle.lock().unwrap().kept.len();
+        assert_eq!(kept(), 8);
+        // All but the one that is used next are closed.
+        let mut last = streams.pop().unwrap();
+        drop(streams);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        for _ in 0..8 {
+            let (reply, ()) = tokio::join!(pool.send(Bytes::from_static(REQUEST), Bytes::new()), answer(&mut last, 1));
+            read(reply.unwrap()).await;
+        }
+        assert_eq!(kept(), 1);
     }
 }

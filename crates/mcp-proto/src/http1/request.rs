@@ -76,9 +76,9 @@ fn path(target: &str) -> (&str, Option<&str>) {
     target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)))
 }
 
-/// A path and a query without fragment or anything that another reader may refuse or cut off.
+/// A path and a query of what RFC 3986 lets stand there, so that nobody refuses it or cuts something off.
 fn is_plain(target: &str) -> bool {
-    target.starts_with('/') && target.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'#' | b'<' | b'>' | b'`'))
+    target.starts_with('/') && target.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@%/?".contains(&b))
 }
 
 /// The length of the body, and whether the connection stays open.

@@ -69,3 +69,12 @@ async fn an_idle_connection_ends_in_time_or_with_the_gate_but_not_before_a_begun
     let (head, ()) = tokio::join!(line.head(), async { client.write_all(&HEAD[20..]).await.unwrap() });
     assert!(matches!(head, Ok(Some(_))), "a request that has begun is let in");
 }
+
+#[tokio::test]
+async fn the_room_of_a_long_body_does_not_stay_with_its_connection() {
+    let (mut client, mut line, _stop) = pair(LONG, LONG).await;
+    let long = vec![b'x'; 3 << 20];
+    let (body, sent) = tokio::join!(line.body(long.len()), client.write_all(&long));
+    sent.unwrap();
+    assert!(body.is_some_and(|body| body.len() == long.len() && body.is_unique()));
+}
