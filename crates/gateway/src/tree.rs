@@ -21,6 +21,8 @@ const KEPT_VIEWS: usize = 4096;
 pub(crate) struct Tree {
     pub(crate) config: Arc<Config>,
     pub(crate) branches: Vec<Branch>,
+    /// Where each mount stands in `branches`.
+    places: HashMap<Segment, usize, RandomState>,
     views: RwLock<HashMap<ViewKey, Arc<View>, RandomState>>,
 }
 
@@ -46,7 +48,8 @@ impl Branch {
 
 impl Tree {
     pub(crate) fn new(config: Arc<Config>, branches: Vec<Branch>) -> Self {
-        Self { config, branches, views: RwLock::default() }
+        let places = branches.iter().enumerate().map(|(place, b)| (b.mount.config.name.clone(), place)).collect();
+        Self { config, branches, places, views: RwLock::default() }
     }
 
     /// What `key` shows; made at its first use. Nothing, where its profile is not there.
@@ -70,7 +73,7 @@ impl Tree {
 
     /// The branch of a mount.
     pub(crate) fn branch(&self, name: &Segment) -> Option<&Branch> {
-        self.branches.iter().find(|b| b.mount.config.name == *name)
+        self.branches.get(*self.places.get(name)?)
     }
 
     /// Whether `key` names a profile that is not there: what it shows is not known then.
