@@ -21,6 +21,7 @@ use crate::admin::Access;
 use crate::call::back::{Back, Sink};
 use crate::call::caller::ViewKey;
 use crate::call::error::CallError;
+use crate::call::refusals::Refusals;
 use crate::call::remember::{SeenUris, Tasks};
 use crate::call::reserve::Places;
 use crate::config::diff::{Change, diff};
@@ -52,6 +53,7 @@ pub(crate) struct Inner {
     pub(crate) seen: SeenUris,
     pub(crate) tasks: Tasks,
     pub(crate) places: Arc<Places>,
+    pub(crate) refusals: Arc<Refusals>,
     pub(crate) metrics: Metrics,
     pub(crate) otlp: Otlp,
     pub(crate) connector: Arc<Connector>,
@@ -134,6 +136,7 @@ impl Gateway {
         let inner = Arc::new(Inner {
             tree: ArcSwap::from_pointee(Tree::new(Arc::clone(&config), Vec::new())),
             places: Arc::default(),
+            refusals: Arc::default(),
             config: ArcSwap::new(Arc::clone(&config)),
             mounts: ArcSwap::default(),
             hub: Hub::default(),

@@ -13,6 +13,7 @@ mod key;
 mod list;
 mod passing;
 mod record;
+pub(crate) mod refusals;
 pub(crate) mod remember;
 pub(crate) mod reserve;
 mod resolve;

@@ -78,7 +78,10 @@ impl Record {
     /// It has ended.
     pub(crate) fn finish(self, outcome: &Result<Answer, CallError>) {
         let ending = ending(outcome);
-        if let Err(error) = outcome {
+        // Refusals for want of room come by the thousand; `refusals.rs` says how many.
+        if let Err(error) = outcome
+            && !matches!(error, CallError::Overloaded { .. })
+        {
             let fault = error.tell(Era::Stateless).fault;
             tracing::warn!(source = ?fault.source, retry = fault.retry, %error, "a call failed");
         }

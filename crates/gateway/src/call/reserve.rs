@@ -49,9 +49,13 @@ pub(crate) struct Room {
 /// Takes room for the call, or refuses at once: a queue would only hide the overload.
 pub(crate) fn reserve(gateway: &Inner, permit: Permit) -> Result<Reservation, CallError> {
     let limits = gateway.limits();
-    let full = |what, most| CallError::Overloaded { what, most };
-    let whole = gateway.places.take(limits.calls).ok_or_else(|| full("the gate is full", limits.calls))?;
-    let owner = &permit.resolved.branch.mount.places;
-    let owner = owner.take(limits.calls_per_mount).ok_or_else(|| full("the server is busy", limits.calls_per_mount))?;
+    let mount = &permit.resolved.branch.mount;
+    let full = |what, most, mount| {
+        gateway.refusals.note(what, mount);
+        CallError::Overloaded { what, most }
+    };
+    let whole = gateway.places.take(limits.calls).ok_or_else(|| full("the gate is full", limits.calls, None))?;
+    let busy = || full("the server is busy", limits.calls_per_mount, Some(&mount.config.name));
+    let owner = mount.places.take(limits.calls_per_mount).ok_or_else(busy)?;
     Ok(Reservation { resolved: permit.resolved, room: Room { _whole: whole, _owner: owner } })
 }
