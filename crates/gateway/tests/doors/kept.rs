@@ -143,7 +143,7 @@ async fn every_call_gets_its_own_answer_whatever_became_of_the_connection() {
                 for length in 1..4 {
                     answered(&client, tool, length).await;
                     // A server takes its time to close; a call in that very moment may be lost, as it has left.
-                    tokio::time::sleep(Duration::from_millis(30)).await;
+                    tokio::time::sleep(Duration::from_millis(60)).await;
                     answered(&client, "plain", length).await;
                 }
             }

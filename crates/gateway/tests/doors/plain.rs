@@ -107,7 +107,7 @@ async fn a_client_that_goes_cancels_a_stateless_call_and_no_call_of_a_session() 
 
         let session = client.session.clone().unwrap();
         let body =
-            json!({"jsonrpc": "2.0", "id": "s", "method": "tools/call", "params": {"name": "fx__fx_sleep", "arguments": {"ms": 700}}});
+            json!({"jsonrpc": "2.0", "id": "s", "method": "tools/call", "params": {"name": "fx__fx_sleep", "arguments": {"ms": 1500}}});
         let mut raw = Raw::connect(&world).await;
         raw.send(&request("POST", "/mcp", &[JSON, ("mcp-session-id", &session)], &body.to_string())).await;
         world.until("fx", |m| m.in_flight == 1).await;

@@ -4,7 +4,7 @@ use tokio::net::TcpListener;
 
 use super::*;
 
-const SHORT: Duration = Duration::from_millis(150);
+const SHORT: Duration = Duration::from_millis(400);
 const LONG: Duration = Duration::from_secs(600);
 const HEAD: &[u8] = b"POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\n";
 
@@ -44,13 +44,13 @@ async fn a_body_is_waited_for_while_it_comes() {
     let (mut client, mut line, _stop) = pair(SHORT, LONG).await;
     client.write_all(HEAD).await.unwrap();
     assert!(matches!(line.head().await, Ok(Some(_))));
-    let (body, ()) = tokio::join!(line.body(4), async {
-        for byte in b"body" {
-            tokio::time::sleep(SHORT / 2).await;
+    let (body, ()) = tokio::join!(line.body(6), async {
+        for byte in b"a body" {
+            tokio::time::sleep(SHORT / 4).await;
             client.write_all(&[*byte]).await.unwrap();
         }
     });
-    assert_eq!(body.as_deref(), Some(&b"body"[..]));
+    assert_eq!(body.as_deref(), Some(&b"a body"[..]));
     client.write_all(b"bo").await.unwrap();
     assert_eq!(line.body(4).await, None, "half a body, and no more of it");
 }
