@@ -257,7 +257,7 @@ impl Gateway {
         let request = Request { id: Bytes::from_static(b"0"), method: "tools/call".into(), params: Bytes::from(params).into() };
         let back = Back::new(crate::call::own_caller(scope), Sink::None, None, CancellationToken::new());
         match crate::call::serve(&self.0, &request, &back).await {
-            Ok(Answer::Result(result)) => Ok(result),
+            Ok(Answer::Result(result)) => Ok(result.text().clone()),
             Ok(Answer::Error(error)) => Err(error),
             Err(error) => Err(error.tell(Era::Stateless).object()),
         }

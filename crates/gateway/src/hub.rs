@@ -201,7 +201,7 @@ impl Hub {
         sessions.iter().for_each(|s| s.end());
         for listener in self.all_listeners() {
             // A graceful end is an answer to the listen request (2026-07-28, "Subscriptions").
-            let result = envelope::Answer::Result(Bytes::from_static(b"{\"resultType\":\"complete\"}"));
+            let result = envelope::Answer::Result(Bytes::from_static(b"{\"resultType\":\"complete\"}").into());
             listener.lane.push(envelope::response(&listener.id, &result), Weight::Kept);
             listener.lane.end();
         }

@@ -53,8 +53,8 @@ pub struct Response {
 pub enum Answer {
     /// The raw `error` object.
     Error(Bytes),
-    /// The raw `result`.
-    Result(Bytes),
+    /// The `result`, an object as a rule.
+    Result(Object),
 }
 
 /// Why a text is no message.
@@ -83,16 +83,16 @@ impl Message {
             json::check(text, duplicates)?;
             return Err(EnvelopeError::Batch);
         }
-        let (members, object) = json::message(text, duplicates)?;
+        let parts = json::message(text, duplicates)?;
         let piece = |raw: &[u8]| text.slice_ref(raw);
-        let id = members.get("id").filter(|raw| usable_id(raw)).map(piece);
+        let id = parts.id.filter(|raw| usable_id(raw)).map(piece);
         let invalid = |why| EnvelopeError::Invalid { id: id.clone(), why };
-        if members.get("jsonrpc") != Some(b"\"2.0\"") {
+        if parts.jsonrpc != Some(b"\"2.0\"") {
             return Err(invalid("`jsonrpc` must be \"2.0\""));
         }
-        let Some(method) = members.get("method") else {
-            let answer = match (members.get("result"), members.get("error")) {
-                (Some(result), None) => Answer::Result(piece(result)),
+        let Some(method) = parts.method else {
+            let answer = match (parts.result, parts.error) {
+                (Some((raw, result)), None) => Answer::Result(result.unwrap_or_else(|| piece(raw).into())),
                 (None, Some(error)) if error.starts_with(b"{") => Answer::Error(piece(error)),
                 (None, None) => return Err(invalid("there is no `method`, `result` or `error`")),
                 _ => return Err(invalid("a response has either `result` or an `error` object")),
@@ -100,15 +100,15 @@ impl Message {
             return Ok(Self::Response(Response { id: id.unwrap_or(Bytes::from_static(b"null")), answer }));
         };
         let method = json::as_str(method).ok_or_else(|| invalid("`method` must be a string"))?.into_owned();
-        let params = match (object, members.get("params")) {
-            (Some(object), _) => object,
-            (None, None | Some(b"null")) => Object::empty(),
-            (None, Some(_)) => return Err(invalid("`params` must be an object")),
+        let params = match parts.params {
+            Some((_, Some(object))) => object,
+            None | Some((b"null", None)) => Object::empty(),
+            Some((_, None)) => return Err(invalid("`params` must be an object")),
         };
-        match (members.has("id"), id) {
-            (false, _) => Ok(Self::Notification(Notification { method, params, whole: piece(text.trim_ascii()) })),
-            (true, Some(id)) => Ok(Self::Request(Request { id, method, params })),
-            (true, None) => Err(EnvelopeError::Invalid { id: None, why: "`id` must be a string or a number" }),
+        match (parts.id, id) {
+            (None, _) => Ok(Self::Notification(Notification { method, params, whole: piece(text.trim_ascii()) })),
+            (Some(_), Some(id)) => Ok(Self::Request(Request { id, method, params })),
+            (Some(_), None) => Err(EnvelopeError::Invalid { id: None, why: "`id` must be a string or a number" }),
         }
     }
 }
@@ -136,7 +136,7 @@ pub const RESPONSE_HEAD: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":";
 pub fn response_parts(answer: Answer) -> (&'static [u8], Bytes) {
     match answer {
         Answer::Error(raw) => (b",\"error\":", raw),
-        Answer::Result(raw) => (b",\"result\":", raw),
+        Answer::Result(object) => (b",\"result\":", object.text().clone()),
     }
 }
 
@@ -172,7 +172,7 @@ mod tests {
         let Ok(Message::Notification(n)) = parse(r#" {"jsonrpc":"2.0","method":"n"} "#) else { panic!() };
         assert_eq!((&n.params[..], &n.whole[..]), (&b"{}"[..], &br#"{"jsonrpc":"2.0","method":"n"}"#[..]));
         let Ok(Message::Response(r)) = parse(r#"{"jsonrpc":"2.0","id":"x","result":[1]}"#) else { panic!() };
-        assert_eq!(r.answer, Answer::Result(Bytes::from_static(b"[1]")));
+        assert_eq!(r.answer, Answer::Result(Bytes::from_static(b"[1]").into()));
     }
 
     #[test]
@@ -202,8 +202,8 @@ mod tests {
     #[test]
     fn a_written_response_keeps_the_result_byte_for_byte() {
         let raw = Bytes::from_static(b"{ \"z\":1.0, \"a\":12345678901234567890123 }");
-        let whole = response(b"\"q\"", &Answer::Result(raw.clone()));
+        let whole = response(b"\"q\"", &Answer::Result(raw.clone().into()));
         let Ok(Message::Response(back)) = Message::parse(&whole, Duplicates::RefuseTop) else { panic!() };
-        assert_eq!(back.answer, Answer::Result(raw));
+        assert_eq!(back.answer, Answer::Result(raw.into()));
     }
 }

@@ -65,7 +65,7 @@ pub struct Members<'a> {
 impl<'a> Members<'a> {
     /// Reads `text` as one whole object (surrounding space allowed).
     pub fn parse(text: &'a [u8], duplicates: Duplicates) -> Result<Self, JsonError> {
-        let (list, _) = Scan::new(text, duplicates)?.whole(Level::Listed)?;
+        let (list, _) = Scan::new(text, duplicates).whole(Level::Listed)?;
         Ok(Self { text, list: Cow::Owned(list) })
     }
 
@@ -130,8 +130,15 @@ impl<'a> Members<'a> {
 }
 
 impl Member {
+    #[inline]
     fn is(&self, text: &[u8], key: &str) -> bool {
         key_is(text, &self.key, self.escaped, key)
+    }
+
+    /// What the key means.
+    fn key<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
+        let raw = &text[self.key.clone()];
+        if self.escaped { Cow::Owned(unescape(raw).into_owned().into_bytes()) } else { Cow::Borrowed(raw) }
     }
 
     fn whole(&self) -> Span {
@@ -144,17 +151,44 @@ impl Member {
     }
 }
 
-/// Reads a whole message: its members, and its `params` with theirs, in one pass.
-pub(crate) fn message(text: &bytes::Bytes, duplicates: Duplicates) -> Result<(Members<'_>, Option<Object>), JsonError> {
-    let (list, inner) = Scan::new(text, duplicates)?.whole(Level::Message)?;
-    let members = Members { text, list: Cow::Owned(list) };
-    let params = inner.params.zip(members.span("params")).map(|(found, span)| Object::found(text.slice(span), found));
-    Ok((members, params))
+/// The members of a message that JSON-RPC knows, found in one pass; values are raw.
+#[derive(Default)]
+pub(crate) struct Parts<'a> {
+    pub(crate) jsonrpc: Option<&'a [u8]>,
+    pub(crate) id: Option<&'a [u8]>,
+    pub(crate) method: Option<&'a [u8]>,
+    pub(crate) params: Option<Part<'a>>,
+    pub(crate) result: Option<Part<'a>>,
+    pub(crate) error: Option<&'a [u8]>,
+}
+
+/// A value, and what it is where it is an object.
+pub(crate) type Part<'a> = (&'a [u8], Option<Object>);
+
+/// Reads a whole message.
+pub(crate) fn message(text: &bytes::Bytes, duplicates: Duplicates) -> Result<Parts<'_>, JsonError> {
+    let (list, inner) = Scan::new(text, duplicates).whole(Level::Message)?;
+    let mut parts = Parts::default();
+    let (mut params, mut result) = (inner.params, inner.result);
+    for member in &list {
+        let value = &text[member.value.clone()];
+        let part = |found: Option<_>| Some((value, found.map(|found| Object::found(text.slice(member.value.clone()), found))));
+        match &*member.key(text) {
+            b"error" => parts.error = Some(value),
+            b"id" => parts.id = Some(value),
+            b"jsonrpc" => parts.jsonrpc = Some(value),
+            b"method" => parts.method = Some(value),
+            b"params" => parts.params = part(params.take()),
+            b"result" => parts.result = part(result.take()),
+            _ => {}
+        }
+    }
+    Ok(parts)
 }
 
 /// Checks that `text` is one JSON value and says where it stands without the space around it.
 pub fn check(text: &[u8], duplicates: Duplicates) -> Result<Span, JsonError> {
-    let mut scan = Scan::new(text, duplicates)?;
+    let mut scan = Scan::new(text, duplicates);
     scan.space();
     let start = scan.at();
     scan.value(0)?;
@@ -165,7 +199,7 @@ pub fn check(text: &[u8], duplicates: Duplicates) -> Result<Span, JsonError> {
 
 /// The elements of a raw array; `None` when `text` is not a sound array.
 pub fn elements(text: &[u8]) -> Option<Vec<&[u8]>> {
-    let mut scan = Scan::new(text, Duplicates::RefuseTop).ok()?;
+    let mut scan = Scan::new(text, Duplicates::RefuseTop);
     scan.space();
     let mut spans = Vec::new();
     scan.array(1, Some(&mut spans)).ok()?;

@@ -96,8 +96,8 @@ pub(crate) fn answer(answer: Answer, resolved: &Resolved, era: Era) -> Answer {
 }
 
 /// A result with the members that the stateless era wants in every one.
-pub(crate) fn completed(result: &Bytes, cacheable: bool) -> Bytes {
-    let members = Members::again(result);
+pub(crate) fn completed(result: &Object, cacheable: bool) -> Object {
+    let members = result.members();
     let mut changes: Vec<(&str, Change<'_>)> = Vec::new();
     if !members.has("resultType") {
         changes.push(("resultType", Change::Set(b"\"complete\"")));
@@ -109,7 +109,7 @@ pub(crate) fn completed(result: &Bytes, cacheable: bool) -> Bytes {
             }
         }
     }
-    if changes.is_empty() { result.clone() } else { Bytes::from(splice::edit(result, &changes)) }
+    if changes.is_empty() { result.clone() } else { splice::edit(result, &changes).into() }
 }
 
 /// What a stateless server wants to know before it goes on.
@@ -121,7 +121,7 @@ pub(crate) struct Wanted {
 /// The questions in an answer that is none yet.
 pub(crate) fn input_required(answer: &Answer) -> Option<Wanted> {
     let Answer::Result(result) = answer else { return None };
-    let members = Members::again(result);
+    let members = result.members();
     if members.str("resultType")? != "input_required" {
         return None;
     }
@@ -175,9 +175,9 @@ mod tests {
 
     #[test]
     fn a_result_gets_only_what_it_lacks() {
-        let raw = Bytes::from_static(br#"{ "content":[],"n":1.0 }"#);
+        let raw = Bytes::from_static(br#"{ "content":[],"n":1.0 }"#).into();
         assert_eq!(&completed(&raw, false)[..], br#"{ "content":[],"n":1.0,"resultType":"complete" }"#);
-        let full = Bytes::from_static(br#"{"resultType":"task","ttlMs":1,"cacheScope":"public"}"#);
+        let full = Object::from(Bytes::from_static(br#"{"resultType":"task","ttlMs":1,"cacheScope":"public"}"#));
         assert_eq!(completed(&full, true), full);
     }
 
@@ -195,8 +195,8 @@ mod tests {
     fn questions_are_found_in_an_unfinished_result() {
         let raw =
             Bytes::from_static(br#"{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}},"requestState":"s"}"#);
-        let wanted = input_required(&Answer::Result(raw)).unwrap();
+        let wanted = input_required(&Answer::Result(raw.into())).unwrap();
         assert_eq!((wanted.questions.len(), wanted.state.as_deref()), (1, Some(&b"\"s\""[..])));
-        assert!(input_required(&Answer::Result(Bytes::from_static(b"{}"))).is_none());
+        assert!(input_required(&Answer::Result(Object::empty())).is_none());
     }
 }

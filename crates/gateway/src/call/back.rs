@@ -53,7 +53,8 @@ struct State {
     /// What the owner wanted to ask, and the caller can't be asked.
     lacked: Option<&'static str>,
     waker: Option<Waker>,
-    stirred: Instant,
+    /// When the owner, or the caller, last gave a sign of life.
+    stirred: Option<Instant>,
 }
 
 /// Something an owner wants to know from its caller.
@@ -70,8 +71,7 @@ pub(crate) struct Question {
 impl Back {
     /// A way back over `sink`.
     pub(crate) fn new(caller: Arc<Caller>, sink: Sink, log_level: Option<LogLevel>, cancel: CancellationToken) -> Arc<Self> {
-        let state =
-            State { sink, fresh: VecDeque::new(), out: BTreeMap::new(), asked: 0, lacked: None, waker: None, stirred: Instant::now() };
+        let state = State { sink, fresh: VecDeque::new(), out: BTreeMap::new(), asked: 0, lacked: None, waker: None, stirred: None };
         Arc::new(Self { caller, cancel, log_level, trace: None, state: Mutex::new(state) })
     }
 
@@ -87,7 +87,7 @@ impl Back {
     /// Passes a notification of the owner on: a whole message.
     pub(crate) fn notify(&self, method: &str, whole: &Bytes, level: Option<LogLevel>) {
         let mut state = self.lock();
-        state.stirred = Instant::now();
+        state.stirred = Some(Instant::now());
         if method == "notifications/message" && !self.wants(level) {
             return;
         }
@@ -133,7 +133,7 @@ impl Back {
             answer = answer => answer.ok(),
             () = self.cancel.cancelled() => None,
         };
-        self.lock().stirred = Instant::now();
+        self.lock().stirred = Some(Instant::now());
         answer.unwrap_or_else(|| Answer::Error(envelope::error_object(-32000, "the client went away before it answered", None)))
     }
 
@@ -170,8 +170,8 @@ impl Back {
         self.lock().lacked
     }
 
-    /// When the owner, or the caller, last gave a sign of life.
-    pub(crate) fn stirred(&self) -> Instant {
+    /// When the owner, or the caller, last gave a sign of life; `None`: not yet.
+    pub(crate) fn stirred(&self) -> Option<Instant> {
         self.lock().stirred
     }
 

@@ -83,13 +83,15 @@ async fn timed(resolved: &Resolved, lease: &Lease, out: &Outgoing<'_>, back: &Ar
     let began = Instant::now();
     let request = lease.instance.request(out, Some(back));
     tokio::pin!(request);
+    let mut wait = allowed;
     loop {
-        let quiet = back.stirred().max(began).elapsed();
         tokio::select! {
             answer = &mut request => return answer,
-            () = tokio::time::sleep(allowed.saturating_sub(quiet).max(Duration::from_millis(5))) => {}
+            () = tokio::time::sleep(wait.max(Duration::from_millis(5))) => {}
         }
-        if back.is_asking() || back.stirred().max(began).elapsed() < allowed {
+        let quiet = back.stirred().map_or(began, |stirred| stirred.max(began)).elapsed();
+        wait = allowed.saturating_sub(quiet);
+        if back.is_asking() || quiet < allowed {
             continue;
         }
         back.cancel.cancel();
@@ -101,11 +103,13 @@ async fn timed(resolved: &Resolved, lease: &Lease, out: &Outgoing<'_>, back: &Ar
 
 async fn lease(resolved: &Resolved) -> Result<Lease, CallError> {
     let mount = &resolved.branch.mount;
-    if mount.shared.load().is_none() && mount.state.load().phase == Phase::Starting {
-        mount.settle(mount.config.start_timeout).await;
-    }
     if mount.shared.load().is_none() {
-        return Err(mount.unavailable());
+        if mount.state.load().phase == Phase::Starting {
+            mount.settle(mount.config.start_timeout).await;
+        }
+        if mount.shared.load().is_none() {
+            return Err(mount.unavailable());
+        }
     }
     mount.lease(&resolved.caller).await.map_err(|e| failed(resolved, e))
 }

@@ -47,7 +47,7 @@ pub(crate) async fn list(gateway: &Inner, kind: Kind, request: &Request, caller:
         out.extend_from_slice(format!(",\"resultType\":\"complete\",\"ttlMs\":{TTL_MS},\"cacheScope\":\"private\"").as_bytes());
     }
     out.push(b'}');
-    Ok(Answer::Result(Bytes::from(out)))
+    Ok(Answer::Result(Bytes::from(out).into()))
 }
 
 /// The answer to `server/discover`.

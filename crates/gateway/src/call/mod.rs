@@ -28,6 +28,7 @@ use banyan_model::{Era, Method};
 use bytes::Bytes;
 use mcp_proto::catalog::Kind;
 use mcp_proto::envelope::{Answer, Request};
+use mcp_proto::json::Object;
 
 pub(crate) use list::{SERVER_INFO, capabilities};
 pub(crate) use subscribe::{forget, open_listener};
@@ -42,7 +43,7 @@ use error::CallError;
 pub(crate) async fn serve(gateway: &Arc<Inner>, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
     let caller = &back.caller;
     let tree = gateway.tree.load_full();
-    let empty = || Ok(Answer::Result(Bytes::from_static(b"{}")));
+    let empty = || Ok(Answer::Result(Object::empty()));
     if request.method != "ping" && tree.lacks_profile(&caller.scope) {
         return Err(CallError::ProfileGone(Arc::clone(&caller.scope.profile)));
     }
@@ -51,7 +52,7 @@ pub(crate) async fn serve(gateway: &Arc<Inner>, request: &Request, back: &Arc<Ba
         ("prompts/get", _) => call(gateway, &tree, request, Method::PromptGet, back).await,
         ("resources/read", _) => call(gateway, &tree, request, Method::ResourceRead, back).await,
         ("completion/complete", _) => call(gateway, &tree, request, Method::Complete, back).await,
-        ("server/discover", Era::Stateless) => Ok(Answer::Result(list::discovered(&tree, caller))),
+        ("server/discover", Era::Stateless) => Ok(Answer::Result(list::discovered(&tree, caller).into())),
         ("ping", Era::Initialize) => empty(),
         ("logging/setLevel", Era::Initialize) => subscribe::set_level(gateway, &tree, request, caller).await,
         ("resources/subscribe", Era::Initialize) => subscribe::subscribe(gateway, &tree, request, caller).await,
@@ -75,7 +76,7 @@ async fn tool(gateway: &Arc<Inner>, tree: &Arc<Tree>, request: &Request, back: &
         && let Some(meant) = search::meant(tree, &view, request).await
     {
         return match meant {
-            search::Meant::Answer(result) => Ok(Answer::Result(adapted(result, back.caller.era))),
+            search::Meant::Answer(result) => Ok(Answer::Result(adapted(result.into(), back.caller.era))),
             search::Meant::Call(request) => call(gateway, tree, &request, Method::ToolCall, back).await,
         };
     }
@@ -137,7 +138,7 @@ async fn grown(gateway: &Arc<Inner>, caller: &Caller) -> Option<Arc<Tree>> {
 }
 
 /// A result of our own as the caller's era wants it.
-fn adapted(result: Bytes, era: Era) -> Bytes {
+fn adapted(result: Object, era: Era) -> Object {
     if era == Era::Stateless { adapt::completed(&result, false) } else { result }
 }
 

@@ -51,12 +51,12 @@ pub(crate) async fn tasks_list(_gateway: &Arc<Inner>, tree: &Tree, request: &Req
     let mut tasks: Vec<Bytes> = Vec::new();
     for branch in with {
         if let Ok(Answer::Result(result)) = ask(branch, request, back).await
-            && let Some(list) = Members::again(&result).get("tasks").and_then(json::elements)
+            && let Some(list) = result.members().get("tasks").and_then(json::elements)
         {
             tasks.extend(list.into_iter().map(|raw| result.slice_ref(raw)));
         }
     }
-    Ok(Answer::Result(Bytes::from([&b"{\"tasks\":["[..], &tasks.join(&b','), b"]}"].concat())))
+    Ok(Answer::Result(Bytes::from([&b"{\"tasks\":["[..], &tasks.join(&b','), b"]}"].concat()).into()))
 }
 
 async fn ask(branch: &Branch, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {

@@ -2,24 +2,17 @@
 //!
 //! Written explicitly, never in `Drop`. So far it feeds metrics and the log; the chained record takes the same two places.
 
-use std::sync::LazyLock;
-
 use banyan_model::{Era, Method};
 use mcp_proto::envelope::{Answer, Request};
-use mcp_proto::json::Members;
+use mcp_proto::json::{Members, Object};
 
 use super::back::Back;
 use super::error::CallError;
 use super::gate::Cleared;
-use super::key::Key;
 use crate::Inner;
 use crate::telemetry::metrics::{Ending, MethodName, Operation, ProtocolVersion, Running, Side, ToolLabel, ToolSlot, Transport};
 use crate::telemetry::span::{About, CallSpan, Incoming};
 use crate::telemetry::trace_context::TraceContext;
-
-/// Longer results are searched at both ends only, where servers write the word.
-const SEARCHED: usize = 1 << 20;
-static IS_ERROR: LazyLock<Key> = LazyLock::new(|| Key::new("\"isError\""));
 
 /// A call that has begun.
 pub(crate) struct Record {
@@ -118,12 +111,9 @@ fn ending(outcome: &Result<Answer, CallError>) -> Ending {
     }
 }
 
-/// Whether a tool says that it failed; that is a result all the same. The word is looked for before the result is read.
-fn has_failed(result: &[u8]) -> bool {
-    let begins = &result[..result.len().min(SEARCHED)];
-    // They overlap by more than the word with its value.
-    let ends = &result[begins.len().saturating_sub(64).max(result.len().saturating_sub(SEARCHED))..];
-    (IS_ERROR.may_be_true_in(begins) || IS_ERROR.may_be_true_in(ends)) && Members::again(result).get("isError") == Some(b"true")
+/// Whether a tool says that it failed; that is a result all the same.
+fn has_failed(result: &Object) -> bool {
+    result.members().get("isError") == Some(b"true")
 }
 
 #[cfg(test)]
@@ -132,14 +122,15 @@ mod tests {
 
     #[test]
     fn a_failure_is_seen_however_it_is_spelled_and_however_long_the_result_is() {
-        let long = |behind: &str| format!(r#"{{"content":[{{"text":"{}"}}]{behind}}}"#, "x".repeat(SEARCHED * 3));
+        let failed_in = |text: &str| has_failed(&bytes::Bytes::copy_from_slice(text.as_bytes()).into());
+        let long = |behind: &str| format!(r#"{{"content":[{{"text":"{}"}}]{behind}}}"#, "x".repeat(3 << 20));
         for failed in [r#"{"isError" : true}"#, r#"{"content":[],"\u0069sError":true}"#, &long(r#","isError":true"#)] {
-            assert!(has_failed(failed.as_bytes()), "{failed:.60}");
+            assert!(failed_in(failed), "{failed:.60}");
         }
         for sound in
             [r#"{"isError":false}"#, r#"{"content":[{"isError":true}]}"#, r#"{"is\u0045rror":false,"x":"\"isError\":true"}"#, &long("")]
         {
-            assert!(!has_failed(sound.as_bytes()), "{sound:.60}");
+            assert!(!failed_in(sound), "{sound:.60}");
         }
     }
 }

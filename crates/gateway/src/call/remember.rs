@@ -2,21 +2,20 @@
 //! Nothing of an answer is kept but these names.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use banyan_model::{Method, Principal, Segment};
 use mcp_proto::envelope::Answer;
-use mcp_proto::json::{self, Members};
+use mcp_proto::json::{self, Object};
 use mcp_proto::resource_index::Seen;
 
 use super::caller::Caller;
-use super::key::{self, Key};
+use super::key;
 use crate::Inner;
 use crate::tree::Branch;
 
 /// Results longer than this are not searched for URIs.
 const SEARCHED: usize = 256 << 10;
-static TASK_ID: LazyLock<Key> = LazyLock::new(|| Key::new("\"taskId\""));
 const SEEN_BYTES: usize = 1 << 20;
 const MOST_TASKS: usize = 100_000;
 
@@ -100,7 +99,6 @@ pub(crate) fn remember(gateway: &Inner, owner: &Branch, caller: &Caller, method:
     let mount = &owner.mount.config.name;
     // Who asks about a task has not begun it.
     if method != Method::Task
-        && TASK_ID.may_be_in(&result[..result.len().min(SEARCHED)])
         && let Some(id) = task_id(result)
     {
         gateway.tasks.note(&caller.principal, &id, mount);
@@ -114,8 +112,8 @@ pub(crate) fn remember(gateway: &Inner, owner: &Branch, caller: &Caller, method:
 }
 
 /// The id of the task a result begins: at the top (2026-07-28), or in `task` (2025-11-25).
-fn task_id(result: &[u8]) -> Option<String> {
-    let members = Members::again(result);
+fn task_id(result: &Object) -> Option<String> {
+    let members = result.members();
     members.str("taskId").or_else(|| members.object("task")?.str("taskId")).map(|id| id.into_owned())
 }
 
@@ -169,7 +167,8 @@ mod tests {
         let spelled = br#"{"a":"\"uri\":","\u0075r\u0069":"a://1","uri":"b://\u0032","u\u0072\u0069":{"uri":7,"x":"uri"}}"#;
         assert_eq!(uris(spelled), ["a://1", "b://2"]);
         assert_eq!(uris(br#"{"\u0075ri":"a://b","x":"\\"}"#), ["a://b"]);
-        assert_eq!(task_id(br#"{"resultType":"task","taskId":"t1"}"#).as_deref(), Some("t1"));
-        assert_eq!(task_id(br#"{"task":{"taskId":"t2"}}"#).as_deref(), Some("t2"));
+        let task = |raw: &'static [u8]| task_id(&bytes::Bytes::from_static(raw).into());
+        assert_eq!(task(br#"{"resultType":"task","taskId":"t1"}"#).as_deref(), Some("t1"));
+        assert_eq!(task(br#"{"task":{"taskId":"t2"}}"#).as_deref(), Some("t2"));
     }
 }

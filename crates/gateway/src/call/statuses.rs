@@ -169,7 +169,10 @@ impl Following {
         let answer = tokio::time::timeout(self.branch.mount.config.timeout, instance.request(&request, None)).await;
         if let Ok(Ok(Answer::Result(result))) = answer {
             let params = Bytes::from(splice::edit(&result, &[("resultType", Change::Remove)]));
-            self.listener.send(&Notification { method: "notifications/tasks".into(), params: params.into(), whole: result }, Weight::Kept);
+            self.listener.send(
+                &Notification { method: "notifications/tasks".into(), params: params.into(), whole: result.text().clone() },
+                Weight::Kept,
+            );
         }
     }
 }

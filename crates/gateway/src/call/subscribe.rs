@@ -7,6 +7,7 @@ use bytes::Bytes;
 use mcp_proto::catalog::Kind;
 use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::era::{self, LogLevel};
+use mcp_proto::json::Object;
 use mcp_proto::json::{self, Members};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -181,5 +182,5 @@ fn session(caller: &Caller) -> Result<&Arc<Session>, CallError> {
 }
 
 fn empty() -> Result<Answer, CallError> {
-    Ok(Answer::Result(Bytes::from_static(b"{}")))
+    Ok(Answer::Result(Object::empty()))
 }

@@ -101,7 +101,7 @@ fn open(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: &Req
     // A reload between its beginning and its entry has passed it over.
     session.follow(&gateway.config.load());
     let result = initialized(gateway, &session);
-    let reply = reply::rpc(StatusCode::OK, &request.id, Answer::Result(result));
+    let reply = reply::rpc(StatusCode::OK, &request.id, Answer::Result(result.into()));
     match HeaderValue::from_str(&session.id) {
         Ok(id) => reply.with(HeaderName::from_static(field::SESSION), id),
         Err(_) => reply,

@@ -87,7 +87,7 @@ impl Parked {
         if let Some(answers) = members.object("inputResponses") {
             for (key, raw) in answers.iter() {
                 if raw.starts_with(b"{") && waiting.questions.remove(&*key).is_some() {
-                    waiting.exchange.back.reply(&key, Answer::Result(request.params.slice_ref(raw)));
+                    waiting.exchange.back.reply(&key, Answer::Result(request.params.slice_ref(raw).into()));
                 }
             }
         }

@@ -172,7 +172,9 @@ impl Line {
 
     /// The body of a request, `length` bytes; `None`: it did not come.
     async fn body(&mut self, length: usize) -> Option<Bytes> {
-        self.since = Instant::now();
+        if self.buffer.len() < length {
+            self.since = Instant::now();
+        }
         let whole = std::future::poll_fn(|cx| {
             while self.buffer.len() < length {
                 match self.poll_read(cx, length - self.buffer.len()) {

@@ -29,7 +29,8 @@ pub(crate) struct Reply {
 enum Content {
     Empty,
     Events(Box<Events>),
-    Rpc { id: Bytes, answer: Answer },
+    /// A JSON-RPC response: its id, what stands between that and its value, and the value.
+    Rpc(Bytes, &'static [u8], Bytes),
 }
 
 /// A reply that is ready to be sent.
@@ -47,7 +48,8 @@ pub(crate) fn empty(status: StatusCode) -> Reply {
 
 /// A JSON-RPC response.
 pub(crate) fn rpc(status: StatusCode, id: &Bytes, answer: Answer) -> Reply {
-    Reply { status, content: Content::Rpc { id: id.clone(), answer }, more: Vec::new() }
+    let (key, body) = envelope::response_parts(answer);
+    Reply { status, content: Content::Rpc(id.clone(), key, body), more: Vec::new() }
 }
 
 /// A refusal in the shape of a JSON-RPC error.
@@ -90,8 +92,7 @@ impl Reply {
                 out.extend_from_slice(b"\r\n\r\n");
                 Wire::Whole(out, Bytes::new(), b"")
             }
-            Content::Rpc { id, answer } => {
-                let (key, body) = envelope::response_parts(answer);
+            Content::Rpc(id, key, body) => {
                 push_length(&mut out, envelope::RESPONSE_HEAD.len() + id.len() + key.len() + body.len() + 1);
                 for part in [envelope::RESPONSE_HEAD, &id, key] {
                     out.extend_from_slice(part);
@@ -111,7 +112,10 @@ impl Reply {
         let (payload, kind) = match self.content {
             Content::Empty => (Payload::Whole(Full::default()), None),
             Content::Events(events) => (Payload::Events(events), Some("text/event-stream")),
-            Content::Rpc { id, answer } => (Payload::Whole(Full::new(envelope::response(&id, &answer))), Some("application/json")),
+            Content::Rpc(id, key, body) => {
+                let whole = [envelope::RESPONSE_HEAD, &id, key, &body, b"}"].concat();
+                (Payload::Whole(Full::new(whole.into())), Some("application/json"))
+            }
         };
         let streams = matches!(payload, Payload::Events(_));
         let mut response = Response::new(payload);
@@ -215,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_response_says_its_length_and_keeps_the_result() {
-        let answer = || Answer::Result(Bytes::from_static(b"{ \"a\":1.0 }"));
+        let answer = || Answer::Result(Bytes::from_static(b"{ \"a\":1.0 }").into());
         let body = "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"result\":{ \"a\":1.0 }}";
         let wanted = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len());
         let reply = rpc(StatusCode::OK, &Bytes::from_static(b"\"x\""), answer());
@@ -227,7 +231,8 @@ mod tests {
     #[test]
     fn a_long_result_is_not_copied() {
         let long = Bytes::from(vec![b' '; COPIED + 1]);
-        let Wire::Whole(head, body, tail) = rpc(StatusCode::OK, &Bytes::from_static(b"1"), Answer::Result(long.clone())).wire(true) else {
+        let Wire::Whole(head, body, tail) = rpc(StatusCode::OK, &Bytes::from_static(b"1"), Answer::Result(long.clone().into())).wire(true)
+        else {
             panic!("a stream")
         };
         assert_eq!((body.as_ptr(), tail), (long.as_ptr(), &b"}"[..]));

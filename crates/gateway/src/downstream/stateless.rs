@@ -44,12 +44,12 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
         Err(refused) => return refusal(&request.id, &refused),
     };
     if !open.is_empty() {
-        return reply::rpc(StatusCode::OK, &request.id, Answer::Result(gateway.parked.park(exchange, open, &request)));
+        return reply::rpc(StatusCode::OK, &request.id, Answer::Result(gateway.parked.park(exchange, open, &request).into()));
     }
     match exchange.turn((place.streams != Streams::Refused).then_some(&*lane)).await {
         Turn::Ended(ended) => whole(&request.id, &ended),
         Turn::Questions(questions) => {
-            reply::rpc(StatusCode::OK, &request.id, Answer::Result(gateway.parked.park(exchange, questions, &request)))
+            reply::rpc(StatusCode::OK, &request.id, Answer::Result(gateway.parked.park(exchange, questions, &request).into()))
         }
         Turn::Message => {
             let gone = CancellationToken::new();
@@ -127,7 +127,7 @@ async fn stream(gateway: Arc<Inner>, mut exchange: Exchange, lane: Arc<Lane>, re
         };
         match turn {
             Turn::Ended(ended) => break told(&ended).1,
-            Turn::Questions(questions) => break Answer::Result(gateway.parked.park(exchange, questions, &request)),
+            Turn::Questions(questions) => break Answer::Result(gateway.parked.park(exchange, questions, &request).into()),
             Turn::Message => {}
         }
     };

@@ -142,7 +142,7 @@ impl Door {
         self.tasks.spawn(async move {
             if !open.is_empty() {
                 let result = door.gateway.parked.park(exchange, open, &request);
-                return door.send(&request.id, &Answer::Result(result));
+                return door.send(&request.id, &Answer::Result(result.into()));
             }
             loop {
                 let turn = tokio::select! {
@@ -156,7 +156,7 @@ impl Door {
                     Turn::Ended(ended) => return door.send(&request.id, &stateless::told(&ended).1),
                     Turn::Questions(questions) => {
                         let result = door.gateway.parked.park(exchange, questions, &request);
-                        return door.send(&request.id, &Answer::Result(result));
+                        return door.send(&request.id, &Answer::Result(result.into()));
                     }
                     Turn::Message => {}
                 }
@@ -173,7 +173,7 @@ impl Door {
             self.gateway.hub.close(&old.id);
         }
         let result = initialize::initialized(&self.gateway, &session);
-        self.send(&request.id, &Answer::Result(result));
+        self.send(&request.id, &Answer::Result(result.into()));
         // Nothing may come before the answer to `initialize`.
         if self.gateway.hub.open(session, usize::MAX).is_err() {
             tracing::error!("a session without limit was refused");

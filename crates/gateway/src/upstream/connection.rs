@@ -90,10 +90,7 @@ impl Connection {
 
     /// The next piece of `body`; `None` at its end.
     pub(crate) fn poll_piece(&mut self, body: &mut Body, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ConnectionError>>> {
-        if !self.request.over {
-            // A server that takes no more of the request may still answer; what has not left keeps the connection from being used again.
-            let _gone_on = self.request.poll_write(&mut self.io, cx);
-        }
+        self.write_on(cx);
         loop {
             match body.take(&mut self.buffer) {
                 Ok(Some(piece)) => return Poll::Ready(Some(Ok(piece))),
@@ -107,6 +104,26 @@ impl Connection {
                 Ok(0) => return Poll::Ready(Some(Err(ConnectionError::Closed))),
                 Ok(_) => {}
                 Err(e) => return Poll::Ready(Some(Err(e.into()))),
+            }
+        }
+    }
+
+    /// A body of known length in one piece; the room for it is made once.
+    pub(crate) fn poll_whole(&mut self, body: &mut Body, length: usize, cx: &mut Context<'_>) -> Poll<Result<Bytes, ConnectionError>> {
+        self.write_on(cx);
+        loop {
+            if let Some(whole) = body.take_whole(&mut self.buffer) {
+                // The room for a large answer is not kept for small ones.
+                if length > MOST_ROOM && self.buffer.is_empty() {
+                    self.buffer = BytesMut::new();
+                }
+                return Poll::Ready(Ok(whole));
+            }
+            self.buffer.reserve(length.saturating_sub(self.buffer.len()));
+            match ready!(poll_read_buf(Pin::new(&mut self.io), cx, &mut self.buffer)) {
+                Ok(0) => return Poll::Ready(Err(ConnectionError::Closed)),
+                Ok(_) => {}
+                Err(e) => return Poll::Ready(Err(e.into())),
             }
         }
     }
@@ -131,6 +148,13 @@ impl Connection {
             if let Some(head) = Head::take(&mut self.buffer)? {
                 return Poll::Ready(Ok(head));
             }
+        }
+    }
+
+    /// A server that takes no more of the request may still answer; what has not left keeps the connection from being used again.
+    fn write_on(&mut self, cx: &mut Context<'_>) {
+        if !self.request.over {
+            let _gone_on = self.request.poll_write(&mut self.io, cx);
         }
     }
 

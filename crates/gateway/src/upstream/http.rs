@@ -18,7 +18,7 @@ use foldhash::fast::RandomState;
 use mcp_proto::client::own_token;
 use mcp_proto::envelope::{self, Answer, Message};
 use mcp_proto::header;
-use mcp_proto::json::Duplicates;
+use mcp_proto::json::{Duplicates, Object};
 use mcp_proto::sse::Decoder;
 use tokio_util::sync::CancellationToken;
 
@@ -184,28 +184,20 @@ impl HttpWire {
     }
 
     async fn whole(&self, mut reply: Reply) -> Result<Bytes, UpstreamError> {
-        let expected = reply.size().and_then(|size| usize::try_from(size).ok());
-        if expected.is_some_and(|size| size > self.limit) {
-            return Err(UpstreamError::TooLarge(self.limit));
+        let broke = |e| UpstreamError::Lost(format!("its answer broke off: {e}"));
+        if let Some(size) = reply.size() {
+            let size = usize::try_from(size).ok().filter(|size| *size <= self.limit).ok_or(UpstreamError::TooLarge(self.limit))?;
+            return reply.whole(size).await.map_err(broke);
         }
-        let mut first = Bytes::new();
-        let mut rest = BytesMut::new();
+        let mut all = BytesMut::new();
         while let Some(piece) = reply.piece().await {
-            let piece = piece.map_err(|e| UpstreamError::Lost(format!("its answer broke off: {e}")))?;
-            if first.len() + rest.len() + piece.len() > self.limit {
+            let piece = piece.map_err(broke)?;
+            if all.len() + piece.len() > self.limit {
                 return Err(UpstreamError::TooLarge(self.limit));
             }
-            if first.is_empty() {
-                first = piece;
-                continue;
-            }
-            if rest.is_empty() {
-                rest.reserve(expected.unwrap_or(2 * first.len()));
-                rest.extend_from_slice(&first);
-            }
-            rest.extend_from_slice(&piece);
+            all.extend_from_slice(&piece);
         }
-        Ok(if rest.is_empty() { first } else { rest.freeze() })
+        Ok(all.freeze())
     }
 
     async fn token(&self) -> Result<Option<String>, UpstreamError> {
@@ -262,7 +254,7 @@ impl HttpWire {
         let direct = back.cloned();
         tokio::spawn(async move {
             let answer = match (asked.method.as_str(), direct) {
-                ("ping", _) => Answer::Result(Bytes::from_static(b"{}")),
+                ("ping", _) => Answer::Result(Object::empty()),
                 (method, Some(back)) => back.ask(method, &asked.params).await,
                 (_, None) => asked.answer().await,
             };

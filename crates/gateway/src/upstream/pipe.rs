@@ -349,7 +349,7 @@ mod tests {
                 let Ok(Message::Request(request)) = Message::parse(&text, Duplicates::RefuseDeep) else { continue };
                 let (wait, answer) = match request.method.as_str() {
                     "initialize" => (Duration::ZERO, Answer::Error(Bytes::from_static(REFUSAL))),
-                    _ => (after, Answer::Result(Bytes::from_static(DISCOVERED))),
+                    _ => (after, Answer::Result(Bytes::from_static(DISCOVERED).into())),
                 };
                 let to_pipe = to_pipe.clone();
                 tokio::spawn(async move {

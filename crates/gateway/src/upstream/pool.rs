@@ -126,6 +126,15 @@ impl Reply {
         self.body.left()
     }
 
+    /// The whole body, `length` bytes.
+    pub(crate) async fn whole(&mut self, length: usize) -> Result<Bytes, ConnectionError> {
+        let Some(mut connection) = self.connection.take() else { return Ok(Bytes::new()) };
+        let whole = std::future::poll_fn(|cx| connection.poll_whole(&mut self.body, length, cx)).await?;
+        self.connection = Some(connection);
+        self.settle();
+        Ok(whole)
+    }
+
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ConnectionError>>> {
         let Some(connection) = &mut self.connection else { return Poll::Ready(None) };
         let piece = std::task::ready!(connection.poll_piece(&mut self.body, cx));

@@ -271,7 +271,7 @@ mod tests {
     }
 
     fn result(text: &'static str) -> Answer {
-        Answer::Result(Bytes::from_static(text.as_bytes()))
+        Answer::Result(Bytes::from_static(text.as_bytes()).into())
     }
 
     fn initialized(handshake: &mut Handshake) -> Step {

@@ -204,7 +204,7 @@ impl Pipe {
 
     fn asked(&mut self, request: Request) {
         if request.method == "ping" {
-            self.transmits.push_back(envelope::response(&request.id, &Answer::Result(Bytes::from_static(b"{}"))));
+            self.transmits.push_back(envelope::response(&request.id, &Answer::Result(Object::empty())));
             return;
         }
         let key = AskKey(request.id.clone());

@@ -97,6 +97,13 @@ impl Body {
         }
     }
 
+    /// Takes the whole body at once, where its length is known and all of it is there.
+    pub fn take_whole(&mut self, buffer: &mut BytesMut) -> Option<Bytes> {
+        let length = usize::try_from(self.left()?).ok().filter(|length| *length <= buffer.len())?;
+        self.state = State::Over;
+        Some(buffer.split_to(length).freeze())
+    }
+
     /// Whether everything has been taken.
     pub fn is_over(&self) -> bool {
         self.state == State::Over

@@ -3,38 +3,42 @@
 
 use std::borrow::Cow;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 
 use super::scan::{Found, Level, Scan};
 use super::{Duplicates, Member, Members, Span};
 
-/// A raw object, read once. Clones share everything.
+/// A raw object. Clones share everything.
 #[derive(Debug, Clone)]
 pub struct Object {
     text: Bytes,
-    /// Its own members, and behind them those of its `_meta`.
-    members: Arc<[Member]>,
-    own: usize,
-    has_meta: bool,
+    /// Where its members stand, if whoever read it has said so.
+    found: Option<Found>,
+    /// The same, found when somebody first asked.
+    asked: OnceLock<Found>,
 }
 
 impl Object {
     /// `{}`.
     pub fn empty() -> Self {
-        Self { text: Bytes::from_static(b"{}"), members: Arc::default(), own: 0, has_meta: false }
-    }
-
-    /// Reads an object that is known to be sound; text that is none has no members.
-    pub fn again(text: Bytes) -> Self {
-        let (list, inner) = Scan::new(&text, Duplicates::RefuseTop).and_then(|s| s.whole(Level::Params)).unwrap_or_default();
-        Self::found(text, Found::new(0, &list, inner.meta.as_deref()))
+        Self::from(Bytes::from_static(b"{}"))
     }
 
     /// The object `text`, which has been read.
     pub(super) fn found(text: Bytes, found: Found) -> Self {
-        Self { text, members: found.members, own: found.own, has_meta: found.has_meta }
+        Self { text, found: Some(found), asked: OnceLock::new() }
+    }
+
+    /// Text that is no sound object has no members.
+    fn index(&self) -> &Found {
+        let read = || {
+            let read = Scan::new(&self.text, Duplicates::RefuseTop).whole(Level::Params);
+            let (list, inner) = read.unwrap_or_default();
+            Found::new(0, &list, inner.meta.as_deref())
+        };
+        self.found.as_ref().unwrap_or_else(|| self.asked.get_or_init(read))
     }
 
     /// Its raw text.
@@ -44,12 +48,14 @@ impl Object {
 
     /// Its members.
     pub fn members(&self) -> Members<'_> {
-        Members { text: &self.text, list: Cow::Borrowed(&self.members[..self.own]) }
+        let found = self.index();
+        Members { text: &self.text, list: Cow::Borrowed(&found.members[..found.own]) }
     }
 
     /// The members of its `_meta`, where that is an object.
     pub fn meta(&self) -> Option<Members<'_>> {
-        self.has_meta.then(|| Members { text: &self.text, list: Cow::Borrowed(&self.members[self.own..]) })
+        let found = self.index();
+        found.has_meta.then(|| Members { text: &self.text, list: Cow::Borrowed(&found.members[found.own..]) })
     }
 
     /// The raw value of a member, sharing the text.
@@ -68,8 +74,9 @@ impl Object {
         let text = Bytes::from([&self.text[..span.start], raw, &self.text[span.end..]].concat());
         let moved = |at: usize| if at >= span.end { at - span.len() + raw.len() } else { at };
         let shift = |s: &Span| moved(s.start)..moved(s.end);
-        let members = self.members.iter().map(|m| Member { key: shift(&m.key), escaped: m.escaped, value: shift(&m.value) }).collect();
-        Self { text, members, own: self.own, has_meta: self.has_meta }
+        let found = self.index();
+        let members = found.members.iter().map(|m| Member { key: shift(&m.key), escaped: m.escaped, value: shift(&m.value) }).collect();
+        Self::found(text, Found { members, own: found.own, has_meta: found.has_meta })
     }
 }
 
@@ -83,13 +90,13 @@ impl Deref for Object {
 
 impl From<Bytes> for Object {
     fn from(text: Bytes) -> Self {
-        Self::again(text)
+        Self { text, found: None, asked: OnceLock::new() }
     }
 }
 
 impl From<Vec<u8>> for Object {
     fn from(text: Vec<u8>) -> Self {
-        Self::again(text.into())
+        Bytes::from(text).into()
     }
 }
 
@@ -107,21 +114,21 @@ mod tests {
 
     #[test]
     fn an_object_knows_its_members_and_those_of_its_meta() {
-        let object = Object::again(Bytes::from_static(br#"{"a":1,"_meta":{"x":"y"},"b":[2]}"#));
+        let object = Object::from(Bytes::from_static(br#"{"a":1,"_meta":{"x":"y"},"b":[2]}"#));
         assert_eq!(object.members().get("b"), Some(&b"[2]"[..]));
         assert_eq!(object.meta().unwrap().str("x").as_deref(), Some("y"));
-        assert!(Object::again(Bytes::from_static(br#"{"_meta":7}"#)).meta().is_none());
-        assert!(Object::again(Bytes::from_static(b"[]")).members().is_empty());
+        assert!(Object::from(Bytes::from_static(br#"{"_meta":7}"#)).meta().is_none());
+        assert!(Object::from(Bytes::from_static(b"[]")).members().is_empty());
         assert_eq!(Object::empty().len(), 2);
     }
 
     #[test]
     fn a_member_set_anew_moves_those_behind_it() {
-        let object = Object::again(Bytes::from_static(br#"{ "a":1,"name":"longer","_meta":{"x":1},"z":2 }"#));
+        let object = Object::from(Bytes::from_static(br#"{ "a":1,"name":"longer","_meta":{"x":1},"z":2 }"#));
         let edited = object.with("name", b"\"n\"");
         assert_eq!(&edited[..], br#"{ "a":1,"name":"n","_meta":{"x":1},"z":2 }"#);
-        let again = Object::again(edited.text().clone());
-        assert_eq!((edited.members.clone(), edited.own, edited.has_meta), (again.members.clone(), again.own, again.has_meta));
+        let again = Object::from(edited.text().clone());
+        assert_eq!(edited.index(), again.index());
         assert_eq!(object.with("none", b"1"), object);
     }
 }

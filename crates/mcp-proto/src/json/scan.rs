@@ -24,12 +24,14 @@ pub(super) struct Scan<'a> {
 pub(super) struct Inner {
     /// The members of `params`, where it is an object.
     pub(super) params: Option<Found>,
+    /// Those of `result`.
+    pub(super) result: Option<Found>,
     /// The members of the `_meta` of the object read last.
     pub(super) meta: Option<Vec<Member>>,
 }
 
 /// The members of an object and of its `_meta`.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
     /// Its own, and behind them those of its `_meta`; places count from its opening brace.
     pub(super) members: Arc<[Member]>,
@@ -52,7 +54,9 @@ pub(super) enum Level {
     Message,
     /// The `params` of a message.
     Params,
-    /// Their `_meta`.
+    /// The `result` of a message.
+    Result,
+    /// The `_meta` of either.
     Meta,
     /// Any, with its members.
     Listed,
@@ -61,11 +65,8 @@ pub(super) enum Level {
 }
 
 impl<'a> Scan<'a> {
-    pub(super) fn new(text: &'a [u8], duplicates: Duplicates) -> Result<Self, JsonError> {
-        if let Err(e) = std::str::from_utf8(text) {
-            return Err(JsonError::Syntax(e.valid_up_to()));
-        }
-        Ok(Self { text, at: 0, deep: duplicates == Duplicates::RefuseDeep, stack: Vec::new(), inner: Inner::default() })
+    pub(super) fn new(text: &'a [u8], duplicates: Duplicates) -> Self {
+        Self { text, at: 0, deep: duplicates == Duplicates::RefuseDeep, stack: Vec::new(), inner: Inner::default() }
     }
 
     /// Reads one object that is the whole text; gives its members.
@@ -169,8 +170,9 @@ impl<'a> Scan<'a> {
     fn member(&mut self, depth: usize, level: Level, key: &Span, escaped: bool) -> Result<(), JsonError> {
         let next = match level {
             Level::Message if key_is(self.text, key, escaped, "params") => Level::Params,
-            Level::Params if key_is(self.text, key, escaped, "_meta") => Level::Meta,
-            Level::Listed | Level::Message | Level::Meta | Level::Other | Level::Params => return self.value(depth),
+            Level::Message if key_is(self.text, key, escaped, "result") => Level::Result,
+            Level::Params | Level::Result if key_is(self.text, key, escaped, "_meta") => Level::Meta,
+            Level::Listed | Level::Message | Level::Meta | Level::Other | Level::Params | Level::Result => return self.value(depth),
         };
         if self.peek() != Some(b'{') {
             return self.value(depth);
@@ -178,10 +180,12 @@ impl<'a> Scan<'a> {
         let (base, start) = (self.stack.len(), self.at);
         self.object(depth + 1, next)?;
         let found = &self.stack[base..];
-        if next == Level::Meta {
-            self.inner.meta = Some(found.to_vec());
-        } else {
-            self.inner.params = Some(Found::new(start, found, self.inner.meta.as_deref()));
+        match next {
+            Level::Meta => self.inner.meta = Some(found.to_vec()),
+            Level::Result => self.inner.result = Some(Found::new(start, found, self.inner.meta.take().as_deref())),
+            Level::Listed | Level::Message | Level::Other | Level::Params => {
+                self.inner.params = Some(Found::new(start, found, self.inner.meta.take().as_deref()))
+            }
         }
         self.stack.truncate(base);
         Ok(())
@@ -221,7 +225,11 @@ impl<'a> Scan<'a> {
         let mut escaped = false;
         loop {
             let rest = &self.text[self.at..];
-            let stop = run(rest);
+            let (stop, is_ascii) = run(rest);
+            // No character of several bytes holds a byte that ends a run, and outside of strings there is none at all.
+            if !is_ascii && let Err(e) = std::str::from_utf8(&rest[..stop]) {
+                return Err(JsonError::Syntax(self.at + e.valid_up_to()));
+            }
             self.at += stop;
             match rest.get(stop) {
                 Some(b'"') => {
@@ -293,23 +301,30 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// How many bytes of `rest` belong to a string without an escape: up to a quote, a backslash or a control character.
-fn run(rest: &[u8]) -> usize {
+/// How many bytes of `rest` belong to a string without an escape: up to a quote, a backslash or a control character; and whether they
+/// are all ASCII.
+fn run(rest: &[u8]) -> (usize, bool) {
+    let mut seen = 0;
     for (i, block) in rest.chunks_exact(8).take(SHORT / 8).enumerate() {
         let word = u64::from_le_bytes(block.try_into().unwrap_or_default());
         let stops = stops(word);
         if stops != 0 {
-            return i * 8 + (stops.trailing_zeros() / 8) as usize;
+            let stop = stops.trailing_zeros() / 8;
+            let before = word & !(u64::MAX << (stop * 8));
+            return (i * 8 + stop as usize, (seen | before) & HIGH == 0);
         }
+        seen |= word;
     }
     let begun = (rest.len() / 8).min(SHORT / 8) * 8;
-    begun + long_run(&rest[begun..])
+    let (more, is_ascii) = long_run(&rest[begun..]);
+    (begun + more, is_ascii && seen & HIGH == 0)
 }
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = 0x8080_8080_8080_8080;
 
 /// The high bit of the first byte of `word` that is a quote, a backslash or below 0x20, and perhaps of bytes behind it.
 fn stops(word: u64) -> u64 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
     // A byte that is zero borrows from its high bit; a borrow can only reach bytes behind the first that is zero.
     let zero = |x: u64| x.wrapping_sub(ONES) & !x;
     let quote = zero(word ^ (ONES * u64::from(b'"')));
@@ -318,20 +333,20 @@ fn stops(word: u64) -> u64 {
     (quote | backslash | control) & HIGH
 }
 
-fn long_run(rest: &[u8]) -> usize {
-    if rest.len() < 8 {
-        return rest.iter().position(|b| matches!(b, b'"' | b'\\' | 0..0x20)).unwrap_or(rest.len());
-    }
+fn long_run(rest: &[u8]) -> (usize, bool) {
     let stop = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
-    // Whole blocks are compared at once; only a block that has a control character is searched for its place.
-    let mut at = 0;
+    // Whole blocks are looked at together; only one that has a control character is searched for its place.
+    let (mut at, mut seen) = (0, 0);
     for block in rest[..stop].chunks(64) {
-        if block.iter().fold(false, |bad, b| bad | (*b < 0x20)) {
-            return at + block.iter().position(|b| *b < 0x20).unwrap_or(0);
+        let (control, all) = block.iter().fold((false, 0), |(control, all), b| (control | (*b < 0x20), all | *b));
+        if control {
+            let stop = block.iter().position(|b| *b < 0x20).unwrap_or(0);
+            return (at + stop, rest[..at + stop].is_ascii());
         }
+        seen |= all;
         at += block.len();
     }
-    stop
+    (stop, seen < 0x80)
 }
 
 /// Few keys are compared pairwise; many by a sorted copy, so that a hostile object costs n log n.
@@ -361,8 +376,9 @@ mod tests {
     use crate::json::check;
 
     /// The same, a byte at a time.
-    fn slow_run(rest: &[u8]) -> usize {
-        rest.iter().position(|b| matches!(b, b'"' | b'\\' | 0..0x20)).unwrap_or(rest.len())
+    fn slow_run(rest: &[u8]) -> (usize, bool) {
+        let stop = rest.iter().position(|b| matches!(b, b'"' | b'\\' | 0..0x20)).unwrap_or(rest.len());
+        (stop, rest[..stop].is_ascii())
     }
 
     proptest! {
@@ -372,7 +388,7 @@ mod tests {
             // Mostly nothing stops it, so that every block and the rest behind them is reached.
             let edge = [0x20, 0x21, 0x23, 0x5b, 0x5d, 0x7f, 0x80, 0xa0, 0xa2, 0xdc, 0xff];
             let mut text: Vec<u8> = edge.iter().copied().cycle().skip(bytes.len()).take(long).collect();
-            prop_assert_eq!(run(&text), long);
+            prop_assert_eq!(run(&text).0, long);
             text.push(stop);
             text.append(&mut bytes);
             prop_assert_eq!(run(&text), slow_run(&text));
@@ -384,7 +400,7 @@ mod tests {
         ) {
             let found = stops(u64::from_le_bytes(word[..].try_into().unwrap_or_default()));
             let first = if found == 0 { 8 } else { (found.trailing_zeros() / 8) as usize };
-            prop_assert_eq!(first, slow_run(&word));
+            prop_assert_eq!(first, slow_run(&word).0);
         }
     }
 

@@ -34,11 +34,12 @@ pub fn quote(text: &str) -> String {
 }
 
 /// Whether the key at `span` of `text` means `key`.
+#[inline]
 pub(super) fn key_is(text: &[u8], span: &Span, escaped: bool, key: &str) -> bool {
-    if escaped {
-        return unescape(&text[span.clone()]) == key;
+    if span.end - span.start == key.len() && !escaped {
+        return text[span.clone()] == *key.as_bytes();
     }
-    span.len() == key.len() && text[span.clone()] == *key.as_bytes()
+    escaped && unescape(&text[span.clone()]) == key
 }
 
 /// Unescapes the inside of a sound JSON string. A lone surrogate becomes U+FFFD.

@@ -186,7 +186,7 @@ impl World {
         let (id, body) = (String::from_utf8_lossy(&ask.0).into_owned(), format!(r#"{{"n":{}.0}}"#, self.random.below(1000)));
         self.outcome.trace.push(format!("question {id} is answered with {body}"));
         self.reference.reply(&id, &body);
-        self.pipe.handle_reply(&ask, &Answer::Result(Bytes::from(body)));
+        self.pipe.handle_reply(&ask, &Answer::Result(Bytes::from(body).into()));
         self.drain(&[])
     }
 

@@ -104,7 +104,7 @@ fn what_the_server_asks_comes_out_and_the_reply_goes_back_under_its_id() {
     pipe.handle_message(&line(r#"{"jsonrpc":"2.0","id":"s1","method":"roots/list"}"#));
     let [Event::Asked(key, request)] = &events(&mut pipe)[..] else { panic!() };
     assert_eq!(request.method, "roots/list");
-    pipe.handle_reply(key, &Answer::Result(line(r#"{"roots":[]}"#)));
+    pipe.handle_reply(key, &Answer::Result(line(r#"{"roots":[]}"#).into()));
     assert_eq!(sent(&mut pipe), [r#"{"jsonrpc":"2.0","id":"s1","result":{"roots":[]}}"#]);
     pipe.handle_message(&line(r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#));
     assert_eq!(sent(&mut pipe), [r#"{"jsonrpc":"2.0","id":9,"result":{}}"#]);
@@ -157,7 +157,7 @@ fn a_broken_question_and_an_id_inside_a_broken_result_end_no_other_call() {
 #[test]
 fn a_question_is_answered_once_and_never_when_it_was_withdrawn() {
     let mut pipe = ready();
-    let reply = Answer::Result(line("{}"));
+    let reply = Answer::Result(line("{}").into());
     pipe.handle_message(&line(r#"{"jsonrpc":"2.0","id":5,"method":"roots/list"}"#));
     pipe.handle_message(&line(r#"{"jsonrpc":"2.0","id":5,"method":"elicitation/create"}"#));
     let [Event::Asked(key, _), Event::Noise(_)] = &events(&mut pipe)[..] else { panic!() };
