@@ -21,7 +21,6 @@ use crate::admin::Access;
 use crate::call::back::{Back, Sink};
 use crate::call::caller::ViewKey;
 use crate::call::error::CallError;
-use crate::call::lateness::Lateness;
 use crate::call::refusals::Refusals;
 use crate::call::remember::{SeenUris, Tasks};
 use crate::call::reserve::Places;
@@ -54,7 +53,6 @@ pub(crate) struct Inner {
     pub(crate) seen: SeenUris,
     pub(crate) tasks: Tasks,
     pub(crate) places: Arc<Places>,
-    pub(crate) lateness: Arc<Lateness>,
     pub(crate) refusals: Arc<Refusals>,
     pub(crate) metrics: Metrics,
     pub(crate) otlp: Otlp,
@@ -138,7 +136,6 @@ impl Gateway {
         let inner = Arc::new(Inner {
             tree: ArcSwap::from_pointee(Tree::new(Arc::clone(&config), Vec::new())),
             places: Arc::default(),
-            lateness: Arc::default(),
             refusals: Arc::default(),
             config: ArcSwap::new(Arc::clone(&config)),
             mounts: ArcSwap::default(),

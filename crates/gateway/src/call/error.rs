@@ -41,9 +41,6 @@ pub(crate) enum CallError {
     /// A header does not match the body.
     #[error("header mismatch: {0}")]
     HeaderMismatch(Mismatch),
-    /// More calls come than the gate can carry; those that it has wait so long for their turn.
-    #[error("the gate has more to do than it can: calls wait {} ms for their turn; try again shortly", .0.as_millis())]
-    Late(Duration),
     /// `_meta` lacks what every stateless request must carry.
     #[error("`params._meta` must hold `{0}`")]
     MetaMissing(&'static str),
@@ -148,7 +145,7 @@ impl CallError {
             Self::HeaderMismatch(_) => down(-32020, 400, None),
             Self::MetaMissing(_) => down(-32602, 400, None),
             Self::MethodNotFound(_) => down(-32601, if era == Era::Stateless { 404 } else { 200 }, None),
-            Self::Late(_) | Self::Overloaded { .. } => {
+            Self::Overloaded { .. } => {
                 let data = reason("overloaded", ",\"retry_after_ms\":1000");
                 told(-32009, 503, text.clone(), Some(data), FaultSource::Internal, true)
             }
@@ -235,7 +232,6 @@ mod tests {
         let lost = |error| CallError::Upstream { mount: "m".into(), error, stderr: vec!["a \"quoted\" line".into()] };
         let all = [
             CallError::Cancelled,
-            CallError::Late(Duration::from_millis(9)),
             CallError::Overloaded { what: "calls", most: 1 },
             CallError::ProfileGone("p".into()),
             CallError::Unavailable { mount: "m".into(), why: "x".into(), since: SystemTime::now(), next_try: None },

@@ -10,7 +10,6 @@ pub(crate) mod error;
 mod forward;
 mod gate;
 mod key;
-pub(crate) mod lateness;
 mod list;
 mod passing;
 mod record;

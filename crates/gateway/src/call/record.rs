@@ -73,7 +73,7 @@ impl Record {
         let ending = ending(outcome);
         // Refusals for want of room come by the thousand; `refusals.rs` says how many.
         if let Err(error) = outcome
-            && !matches!(error, CallError::Late(_) | CallError::Overloaded { .. })
+            && !matches!(error, CallError::Overloaded { .. })
         {
             let fault = error.tell(Era::Stateless).fault;
             tracing::warn!(source = ?fault.source, retry = fault.retry, %error, "a call failed");

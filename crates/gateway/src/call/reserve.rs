@@ -1,5 +1,5 @@
 //! Room for the call: in the whole gate, and at its owner. Given back when the reservation is dropped.
-//! Nobody waits for room: there is some or there is none. There is none either while the gate is late with what it has let in.
+//! Nobody waits for room: there is some or there is none.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,13 +23,6 @@ impl Places {
         let one_more = |taken| (taken < most).then_some(taken + 1);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).ok()?;
         Some(Place(Arc::clone(self)))
-    }
-}
-
-impl Place {
-    /// How many others are taken.
-    fn others(&self) -> usize {
-        self.0.0.load(Ordering::Relaxed).saturating_sub(1)
     }
 }
 
@@ -57,14 +50,11 @@ pub(crate) struct Room {
 pub(crate) fn reserve(gateway: &Inner, permit: Permit) -> Result<Reservation, CallError> {
     let limits = gateway.limits();
     let mount = &permit.resolved.branch.mount;
-    let refuse = |error: CallError, what, mount| {
+    let full = |what, most, mount| {
         gateway.refusals.note(what, mount);
-        error
+        CallError::Overloaded { what, most }
     };
-    let full = |what, most, mount| refuse(CallError::Overloaded { what, most }, what, mount);
     let whole = gateway.places.take(limits.calls).ok_or_else(|| full("the gate is full", limits.calls, None))?;
-    let late = |waited| refuse(CallError::Late(waited), "the gate has more to do than it can", None);
-    gateway.lateness.admit(whole.others()).map_err(late)?;
     let busy = || full("the server is busy", limits.calls_per_mount, Some(&mount.config.name));
     let owner = mount.places.take(limits.calls_per_mount).ok_or_else(busy)?;
     Ok(Reservation { resolved: permit.resolved, room: Room { _whole: whole, _owner: owner } })
