@@ -20,6 +20,8 @@ pub(crate) type Ended = Result<Answer, CallError>;
 /// A request under way.
 pub(crate) struct Exchange {
     run: Option<Pin<Box<dyn Future<Output = Ended> + Send>>>,
+    /// How it ended, while what was said before has not been picked up.
+    ended: Option<Ended>,
     pub(crate) back: Arc<Back>,
     stop_when_lost: bool,
 }
@@ -39,7 +41,7 @@ impl Exchange {
     pub(crate) fn begin(gateway: &Arc<Inner>, request: Request, back: &Arc<Back>, stop_when_lost: bool) -> Self {
         let (gateway, to) = (Arc::clone(gateway), Arc::clone(back));
         let run = async move { crate::call::serve(&gateway, &request, &to).await };
-        Self { run: Some(Box::pin(run)), back: Arc::clone(back), stop_when_lost }
+        Self { run: Some(Box::pin(run)), ended: None, back: Arc::clone(back), stop_when_lost }
     }
 
     /// Waits for what happens next. `lane`: where messages would show; `None` when they are sent on as they come.
@@ -52,6 +54,10 @@ impl Exchange {
             && let Poll::Ready(ended) = run.as_mut().poll(cx)
         {
             self.run = None;
+            self.ended = Some(ended);
+        }
+        // A server may say something and answer in the same breath; the answer does not overtake.
+        if let Some(ended) = self.ended.take_if(|_| lane.is_none_or(Lane::is_empty)) {
             return Poll::Ready(Turn::Ended(ended));
         }
         if lane.is_some_and(|l| l.poll_any(cx).is_ready()) {

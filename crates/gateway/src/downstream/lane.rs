@@ -93,6 +93,11 @@ impl Lane {
         self.lock().readers > 0
     }
 
+    /// Whether no message waits in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().events.is_empty()
+    }
+
     /// Ready as soon as there is a message, or the end.
     pub(crate) fn poll_any(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();

@@ -2,7 +2,7 @@
 //! What is sent is not known here.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,6 +13,8 @@ use super::connection::{Connection, ConnectionError};
 use crate::tls::{Connector, Security, Target};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// How long the end of a response is waited for once its answer is there.
+const LINGER: Duration = Duration::from_secs(1);
 const KEPT_IDLE: usize = 256;
 
 /// The connections to one origin.
@@ -133,6 +135,21 @@ impl Reply {
         self.connection = Some(connection);
         self.settle();
         Ok(whole)
+    }
+
+    /// Reads the rest, in which nothing is wanted any more, so that the connection can be used again.
+    pub(crate) fn finish(mut self) {
+        let mut cx = Context::from_waker(Waker::noop());
+        // As a rule the end has come together with what was wanted.
+        while let Poll::Ready(piece) = self.poll_piece(&mut cx) {
+            if !matches!(piece, Some(Ok(_))) {
+                return;
+            }
+        }
+        tokio::spawn(async move {
+            let rest = async { while let Some(Ok(_)) = self.piece().await {} };
+            drop(tokio::time::timeout(LINGER, rest).await);
+        });
     }
 
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ConnectionError>>> {

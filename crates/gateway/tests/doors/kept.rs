@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::world::{Client, Era, World, bounded};
 
-const TOOLS: [&str; 8] = ["plain", "leaves", "early", "closes", "refuses", "babbles", "old", "interim"];
+const TOOLS: [&str; 9] = ["plain", "leaves", "early", "closes", "refuses", "babbles", "old", "interim", "breath"];
 
 /// A stateless server that does what a tool's name says.
 struct Server {
@@ -88,6 +88,7 @@ async fn serve(mut stream: TcpStream) {
                 let event = format!("data: {text}\n\n");
                 format!("{:x}\r\n{event}\r\n0\r\n\r\n", event.len())
             }
+            "breath" => breath(&message, &text),
             "closes" => whole("HTTP/1.1 200 OK", "connection: close\r\n", &text),
             "babbles" => format!("{}HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{{}}", whole("HTTP/1.1 200 OK", "", &text)),
             "old" => format!("HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n{text}"),
@@ -105,6 +106,14 @@ async fn serve(mut stream: TcpStream) {
 
 fn whole(first: &str, more: &str, text: &str) -> String {
     format!("{first}\r\n{more}content-type: application/json\r\ncontent-length: {}\r\n\r\n{text}", text.len())
+}
+
+/// Three reports of progress and the answer, all in one piece.
+fn breath(message: &Value, answer: &str) -> String {
+    let token = &message["params"]["_meta"]["progressToken"];
+    let report = |n| json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": n}});
+    let events: String = (1..4).map(|n| format!("data: {}\n\n", report(n))).chain([format!("data: {answer}\n\n")]).collect();
+    format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n{events}", events.len())
 }
 
 fn result(message: &Value) -> Value {
@@ -158,13 +167,15 @@ async fn a_connection_is_used_again_only_where_its_server_lets_it() {
         let server = Server::start().await;
         let world = World::start(&server.table()).await;
         let client = Client::ready(&world, Era::Stateless).await;
-        for (tool, more) in [("plain", 0), ("interim", 0), ("closes", 4), ("babbles", 4), ("old", 4)] {
+        for (tool, more) in [("plain", 0), ("interim", 0), ("breath", 0), ("early", 0), ("closes", 4), ("babbles", 4), ("old", 4)] {
             answered(&client, "plain", 0).await;
             let before = server.connections();
             for length in 0..5 {
                 answered(&client, tool, length).await;
             }
-            assert!((more..=more + 1).contains(&(server.connections() - before)), "{tool}: {}", server.connections() - before);
+            // While a slow answer holds the one connection, the gate's own look for notifications may open another.
+            let others = if tool == "early" { 3 } else { 1 };
+            assert!((more..=more + others).contains(&(server.connections() - before)), "{tool}: {}", server.connections() - before);
         }
     })
     .await;
@@ -185,6 +196,22 @@ async fn a_server_may_begin_to_answer_before_it_has_read_the_request() {
         let told = client.tool("up__refuses", json!({"say": "x".repeat(12 << 20)})).await;
         assert!(told["error"]["message"].as_str().is_some_and(|m| m.contains("far too much")), "{told}");
         answered(&client, "plain", 2).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_answer_does_not_overtake_what_was_said_before_it_in_the_same_breath() {
+    bounded(async {
+        let server = Server::start().await;
+        let world = World::start(&server.table()).await;
+        for era in [Era::Initialize, Era::Stateless] {
+            let client = Client::ready(&world, era).await;
+            let params = json!({"name": "up__breath", "arguments": {}, "_meta": {"progressToken": "p"}});
+            let (before, answer) = client.whole("tools/call", params).await;
+            let reports: Vec<_> = before.iter().filter_map(|m| m["params"]["progress"].as_u64()).collect();
+            assert_eq!(reports, [1, 2, 3], "{era:?} {answer:?}");
+        }
     })
     .await;
 }

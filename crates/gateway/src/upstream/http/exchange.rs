@@ -85,6 +85,7 @@ impl<'a> Exchange<'a> {
             decoder.handle_bytes(&data);
             while let Some(event) = decoder.poll_event().map_err(|e| UpstreamError::TooLarge(e.limit))? {
                 if let Some(answer) = self.event(event)? {
+                    body.finish();
                     return Ok(Some(answer));
                 }
             }
