@@ -35,10 +35,6 @@ use arguments::Arguments;
 use failure::Failure;
 use output::Output;
 
-/// A call makes some thirty small allocations; this allocator halves what they cost (docs/performance.md).
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let output = Output::new(arguments.json);
