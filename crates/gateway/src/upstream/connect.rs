@@ -12,6 +12,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use mcp_proto::client::{Handshake, HandshakeError, Identity, Negotiated, Pipe, Step};
 use mcp_proto::envelope::{Answer, Message};
 use mcp_proto::json::Duplicates;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::http::{Body, Heads, HttpWire, excerpt};
@@ -26,6 +27,9 @@ pub(crate) const SHARED_CAPABILITIES: &str = r#"{"elicitation":{"form":{},"url":
 
 /// How long the probe for the stateless era may stay unanswered on a child process.
 const PROBE: Duration = Duration::from_secs(3);
+
+/// How long the first call waits for the stream that stands open.
+const OPENING: Duration = Duration::from_millis(50);
 
 /// What we say about ourselves.
 pub(crate) fn identity(capabilities: &str) -> Identity {
@@ -83,7 +87,10 @@ async fn open_http(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: 
     match shake(&wire, Handshake::new(mount.config.era, identity.clone())).await {
         Ok(negotiated) => {
             if negotiated.era == Era::Initialize {
-                tokio::spawn(standing::keep_get(Arc::clone(&wire)));
+                let (opened, open) = oneshot::channel();
+                tokio::spawn(standing::keep_get(Arc::clone(&wire), opened));
+                // Some servers ask on this stream and lose what they ask while it is not there. Others say nothing until they ask.
+                drop(tokio::time::timeout(OPENING, open).await);
             }
             Ok(Instance { wire: Wire::Http(wire), negotiated })
         }

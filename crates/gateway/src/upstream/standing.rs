@@ -8,18 +8,23 @@ use bytes::Bytes;
 use mcp_proto::envelope::Message;
 use mcp_proto::json::{self, Duplicates};
 use mcp_proto::sse::Decoder;
+use tokio::sync::oneshot;
 
 use super::http::HttpWire;
 use super::pool::Reply;
 use super::{Instance, Outgoing, UpstreamError};
 
 /// Keeps the GET stream of an initialize-era session open for as long as the wire is. Servers need not offer one.
-pub(crate) async fn keep_get(wire: Arc<HttpWire>) {
+/// `opened` hears of the first answer, whatever it is.
+pub(crate) async fn keep_get(wire: Arc<HttpWire>, opened: oneshot::Sender<()>) {
+    let mut opened = Some(opened);
     let mut last_id: Option<String> = None;
     let mut failures = 0u32;
     loop {
         let mut retry = Duration::from_secs(1);
-        match wire.get(last_id.as_deref()).await {
+        let answer = wire.get(last_id.as_deref()).await;
+        drop(opened.take());
+        match answer {
             Ok(response) => {
                 failures = 0;
                 read(&wire, response, &mut last_id, &mut retry).await;
