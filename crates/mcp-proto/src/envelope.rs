@@ -2,7 +2,11 @@
 //!
 //! It does not look into `params`, `result` or `error`, and copies none of them.
 
+mod poured;
+
 use bytes::Bytes;
+
+pub use poured::Poured;
 
 use crate::json::{self, Duplicates, JsonError, Object};
 

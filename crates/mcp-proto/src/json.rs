@@ -5,6 +5,7 @@
 
 mod object;
 mod scan;
+pub(crate) mod stream;
 mod text;
 
 use std::borrow::Cow;
@@ -28,12 +29,18 @@ pub enum JsonError {
     /// Two members of one object have the same name.
     #[error("duplicate key {0:?}")]
     DuplicateKey(String),
+    /// Two members of the object that ends at this byte have the same name.
+    #[error("duplicate key in the object that ends at byte {0}")]
+    DuplicateWithin(usize),
     /// Nested deeper than [`MAX_DEPTH`].
     #[error("nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
     /// Not JSON at this byte.
     #[error("not JSON at byte {0}")]
     Syntax(usize),
+    /// An object has more members than can be compared while they come.
+    #[error("an object has too many members")]
+    TooMany,
 }
 
 /// How thoroughly keys are compared.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use mcp_proto::envelope::{EnvelopeError, Message};
+use mcp_proto::envelope::{Answer, EnvelopeError, Message, Poured};
 use mcp_proto::json::{self, Duplicates, JsonError, Members, Object};
 use mcp_proto::splice::{Change, edit};
 use proptest::collection::vec;
@@ -301,6 +301,60 @@ proptest! {
                 agrees(&edited, &Members::again(&edited))?;
             }
         }
+    }
+}
+
+/// What a response says, and what is wanted of it.
+type Said = Option<(Vec<u8>, Vec<(String, Vec<u8>)>)>;
+
+const WANTED: [&str; 4] = ["a", "b", "name", ""];
+
+fn said(text: &[u8]) -> Said {
+    let Ok(Message::Response(response)) = Message::parse(&Bytes::copy_from_slice(text), Duplicates::RefuseDeep) else { return None };
+    let Answer::Result(result) = response.answer else { return None };
+    let members = result.members();
+    let wanted = members.iter().filter(|(key, _)| WANTED.contains(&&**key)).map(|(key, raw)| (key.into_owned(), raw.to_vec()));
+    result.starts_with(b"{").then(|| (result.to_vec(), wanted.collect()))
+}
+
+/// The same of a response that comes cut at these places.
+fn said_in_pieces(text: &[u8], cuts: &[Index]) -> Said {
+    let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).chain([0, text.len()]).collect();
+    places.sort_unstable();
+    let mut poured = Poured::new(&WANTED);
+    for pair in places.windows(2) {
+        poured.read(&text[pair[0]..pair[1]]).ok()?;
+        assert_eq!(poured.at(), pair[1]);
+    }
+    let wanted = poured.finish().ok()?;
+    let list = Members::again(&wanted).iter().map(|(key, raw)| (key.into_owned(), raw.to_vec())).collect();
+    Some((text[poured.begin()?..poured.end()?].to_vec(), list))
+}
+
+proptest! {
+    #[test]
+    fn a_response_in_pieces_says_what_it_says_as_a_whole(
+        result in prop_oneof![3 => object().prop_map(|members| Tree::Object(without_duplicates(members))), 1 => tree()],
+        more in prop_oneof![4 => Just(""), 1 => select(vec![r#","result":{}"#, r#","error":{}"#, r#","method":"m""#, r#","x":{"y":1,"\u0079":2}"#])],
+        list in prop_oneof![2 => Just(Vec::new()), 1 => vec(damage(), 1..3)],
+        cuts in vec(any::<Index>(), 0..12),
+    ) {
+        for text in [
+            format!(r#" {{"jsonrpc":"2.0", "id": 7,"result":{} {more}}}"#, result.text()),
+            format!(r#"{{"result": {},"x":[{{}}],"\u0069d":"y","jsonrpc":"2.0"{more} }} "#, result.text()),
+        ] {
+            let text = damaged(&text, &list);
+            prop_assert_eq!(said_in_pieces(&text, &cuts), said(&text), "{}", String::from_utf8_lossy(&text));
+        }
+    }
+
+    #[test]
+    fn any_bytes_in_pieces_are_judged_as_a_whole(
+        inner in vec(select(b"{}[]\",:\\u01-.eE tfnalsrue\xc3\xa4\xf0\x9f\x98\x80".to_vec()), 0..14),
+        cuts in vec(any::<Index>(), 0..6),
+    ) {
+        let text = [br#"{"jsonrpc":"2.0","id":7,"result":{"x":"#, &inner[..], b"}}"].concat();
+        prop_assert_eq!(said_in_pieces(&text, &cuts), said(&text), "{}", String::from_utf8_lossy(&text));
     }
 }
 

@@ -12,7 +12,7 @@ mod streams;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its fuzz target and of its corpus.
-pub const ALL: [(&str, Check); 14] = [
+pub const ALL: [(&str, Check); 15] = [
     ("config", files::config),
     ("cursor", names::cursor),
     ("envelope", messages::envelope),
@@ -23,6 +23,7 @@ pub const ALL: [(&str, Check); 14] = [
     ("lines", streams::lines),
     ("page", messages::page),
     ("pipe", messages::pipe),
+    ("poured", messages::poured),
     ("projection", names::projection),
     ("resources", names::resources),
     ("secret", files::secret),

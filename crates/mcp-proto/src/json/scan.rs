@@ -303,7 +303,7 @@ impl<'a> Scan<'a> {
 
 /// How many bytes of `rest` belong to a string without an escape: up to a quote, a backslash or a control character; and whether they
 /// are all ASCII.
-fn run(rest: &[u8]) -> (usize, bool) {
+pub(super) fn run(rest: &[u8]) -> (usize, bool) {
     let mut seen = 0;
     for (i, block) in rest.chunks_exact(8).take(SHORT / 8).enumerate() {
         let word = u64::from_le_bytes(block.try_into().unwrap_or_default());

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use mcp_proto::catalog::{Kind, Page};
 use mcp_proto::client::{Event, Identity, Pipe};
-use mcp_proto::envelope::{self, Message};
+use mcp_proto::envelope::{self, Answer, Message, Poured};
 use mcp_proto::era::RequestMeta;
 use mcp_proto::json::{self, Duplicates, JsonError, Members};
 use mcp_proto::splice::{Change, edit};
@@ -56,6 +56,32 @@ pub(super) fn envelope(data: &[u8]) {
         Message::Response(response) => envelope::response(&response.id, &response.answer),
     };
     assert_eq!(Message::parse(&written, Duplicates::RefuseDeep), Ok(message), "{}", String::from_utf8_lossy(&written));
+}
+
+/// A response that comes in pieces says what it says as a whole. The first byte is the length of the pieces.
+pub(super) fn poured(data: &[u8]) {
+    const WANTED: [&str; 2] = ["isError", "a"];
+    let [length, text @ ..] = data else { return };
+    let in_pieces = || {
+        let mut poured = Poured::new(&WANTED);
+        text.chunks(usize::from(*length).max(1)).try_for_each(|piece| poured.read(piece)).ok()?;
+        let wanted = poured.finish().ok()?;
+        Some((text.get(poured.begin()?..poured.end()?)?, wanted))
+    };
+    let whole = match Message::parse(&Bytes::copy_from_slice(text), Duplicates::RefuseDeep) {
+        Ok(Message::Response(response)) => Some(response.answer),
+        _ => None,
+    };
+    match (whole, in_pieces()) {
+        (Some(Answer::Result(result)), Some((raw, wanted))) => {
+            assert_eq!(&result[..], raw);
+            let wanted = Members::again(&wanted);
+            let kept = |key: &str| result.members().get(key).filter(|raw| raw.len() <= 4 << 10).map(<[u8]>::to_vec);
+            assert!(WANTED.iter().all(|key| wanted.get(key).map(<[u8]>::to_vec) == kept(key)));
+        }
+        (whole, None) => assert!(!matches!(whole, Some(Answer::Result(result)) if result.starts_with(b"{"))),
+        (whole, Some(_)) => panic!("{whole:?} in pieces: {}", String::from_utf8_lossy(text)),
+    }
 }
 
 /// A page's entries are parts of it that can be shown under another key. The first byte chooses the kind of list.
