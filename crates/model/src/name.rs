@@ -1,5 +1,6 @@
 //! Segments and the names made of them (MCP-AX section 4, AX-10). Does not decide what a client is shown.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -30,6 +31,13 @@ impl Segment {
 
     /// The segment's text.
     pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// So that a map by segment is asked with text that nobody copied. Order, equality and hash are those of the text.
+impl Borrow<str> for Segment {
+    fn borrow(&self) -> &str {
         &self.0
     }
 }

@@ -4,6 +4,7 @@
 //! here makes up input.
 
 mod files;
+mod mesh;
 mod messages;
 mod names;
 mod streams;
@@ -12,7 +13,8 @@ mod streams;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its fuzz target and of its corpus.
-pub const ALL: [(&str, Check); 15] = [
+pub const ALL: [(&str, Check); 18] = [
+    ("annotation", mesh::annotation),
     ("config", files::config),
     ("cursor", names::cursor),
     ("envelope", messages::envelope),
@@ -21,11 +23,13 @@ pub const ALL: [(&str, Check); 15] = [
     ("import", files::import),
     ("json", messages::json),
     ("lines", streams::lines),
+    ("mesh", mesh::messages),
     ("page", messages::page),
     ("pipe", messages::pipe),
     ("poured", messages::poured),
     ("projection", names::projection),
     ("resources", names::resources),
+    ("route", mesh::route),
     ("secret", files::secret),
     ("sse", streams::sse),
 ];

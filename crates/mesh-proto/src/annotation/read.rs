@@ -1,0 +1,131 @@
+//! From a tool's definition to its annotation: what it says itself, what MCP's hints say, and else the careful value (AX-33).
+//! What the configuration wants comes after that, and not here.
+
+use serde_json::{Map, Value};
+
+use super::additions::{self, of_key};
+use super::{Annotation, AuthScope, Availability, Consistency, CostClass, IRREVERSIBLE_MUTABLE, LatencyClass, Said, Transport, key};
+
+impl Annotation {
+    /// The annotation of a tool that its aggregator lists, one hop further away than it says.
+    ///
+    /// `definition` is the raw tool object. What is no object, and every value that is not of the schema, says nothing: the
+    /// careful value stands in for it, and the value itself travels on as it is.
+    pub fn of_tool(definition: &[u8], transport: &Transport) -> Self {
+        let parsed: Value = serde_json::from_slice(definition).unwrap_or_default();
+        let empty = Map::new();
+        let part = |member: &str| parsed.get(member).and_then(Value::as_object).unwrap_or(&empty);
+        let (meta, hints) = (Meta(part("_meta")), Hints(part("annotations")));
+        let mut annotation = from_hints(&hints, transport);
+        meta.overlay(&mut annotation, &hints);
+        annotation.hops = meta.hops().saturating_add(1);
+        annotation.said = meta.said();
+        annotation
+    }
+}
+
+/// MCP's own annotations. Each is false only where it says so, or true only where it says so.
+struct Hints<'a>(&'a Map<String, Value>);
+
+impl Hints<'_> {
+    fn says(&self, hint: &str) -> Option<bool> {
+        self.0.get(hint).and_then(Value::as_bool)
+    }
+
+    fn read_only(&self) -> bool {
+        self.says("readOnlyHint") == Some(true)
+    }
+}
+
+fn from_hints(hints: &Hints<'_>, transport: &Transport) -> Annotation {
+    let read_only = hints.read_only();
+    let closed = hints.says("openWorldHint") == Some(false);
+    // What was added to a closed world can be taken out again. What went out into the open one cannot be called back.
+    let additive = hints.says("destructiveHint") == Some(false);
+    Annotation {
+        latency_class: LatencyClass::Standard,
+        consistency: if closed { Consistency::Eventual } else { Consistency::BestEffort },
+        mutable: !read_only,
+        reversible: read_only || (additive && closed),
+        idempotent: read_only || hints.says("idempotentHint") == Some(true),
+        transport: transport.clone(),
+        auth_scope: if read_only { AuthScope::Read } else { AuthScope::Write },
+        cost_class: CostClass::Metered,
+        availability: Availability::BestEffort,
+        schema_version: None,
+        hops: 1,
+        said: Said::default(),
+    }
+}
+
+/// The members of `_meta`.
+struct Meta<'a>(&'a Map<String, Value>);
+
+impl Meta<'_> {
+    fn text(&self, key: &str) -> Option<&str> {
+        self.0.get(key).and_then(Value::as_str)
+    }
+
+    fn bool(&self, key: &str) -> Option<bool> {
+        self.0.get(key).and_then(Value::as_bool)
+    }
+
+    fn hops(&self) -> u8 {
+        let said = self.0.get(key::HOPS).and_then(Value::as_u64).unwrap_or_default();
+        u8::try_from(said).unwrap_or(u8::MAX)
+    }
+
+    /// Where the tool and its hints contradict each other, the more careful of the two holds.
+    fn overlay(&self, a: &mut Annotation, hints: &Hints<'_>) {
+        if let Some(mutable) = self.bool(key::MUTABLE) {
+            a.mutable = mutable || hints.says("readOnlyHint") == Some(false);
+            a.reversible |= !a.mutable;
+            a.idempotent |= !a.mutable;
+            a.auth_scope = if a.mutable { AuthScope::Write } else { AuthScope::Read };
+        } else if self.0.contains_key(key::MUTABLE) {
+            a.mutable = true;
+            a.auth_scope = AuthScope::Write;
+        }
+        let flag = |key, careful: bool, otherwise| if self.0.contains_key(key) { self.bool(key).unwrap_or(careful) } else { otherwise };
+        a.reversible = flag(key::REVERSIBLE, false, a.reversible);
+        a.idempotent = flag(key::IDEMPOTENT, false, a.idempotent);
+        if a.mutable && hints.says("destructiveHint") == Some(true) {
+            a.reversible = false;
+        }
+        if self.text(key::SAFETY) == Some(IRREVERSIBLE_MUTABLE) {
+            (a.mutable, a.reversible) = (true, false);
+        }
+        self.overlay_words(a);
+    }
+
+    fn overlay_words(&self, a: &mut Annotation) {
+        if let Some(class) = self.text(key::LATENCY_CLASS).and_then(LatencyClass::parse) {
+            a.latency_class = class;
+        }
+        if let Some(consistency) = self.text(key::CONSISTENCY).and_then(Consistency::parse) {
+            a.consistency = consistency;
+        }
+        if let Some(cost) = self.text(key::COST_CLASS).and_then(CostClass::parse) {
+            a.cost_class = cost;
+        }
+        if let Some(availability) = self.text(key::AVAILABILITY).and_then(Availability::parse) {
+            a.availability = availability;
+        }
+        if let Some(transport) = self.text(key::TRANSPORT).and_then(Transport::parse) {
+            a.transport = transport;
+        }
+        // A scope may ask for more than changing things does, never for less.
+        if let Some(scope) = self.text(key::AUTH_SCOPE).and_then(AuthScope::parse) {
+            a.auth_scope = if a.mutable { scope.max(AuthScope::Write) } else { scope };
+        } else if a.mutable {
+            a.auth_scope = AuthScope::Write;
+        }
+        a.schema_version = self.text(key::SCHEMA_VERSION).filter(|v| v.len() <= 64).map(str::to_owned);
+    }
+
+    /// What stands there is left as it stands, whatever it is worth.
+    fn said(&self) -> Said {
+        let bits = self.0.keys().filter_map(|key| of_key(key)).fold(0, |bits, bit| bits | bit);
+        Said(bits & !additions::HOPS)
+    }
+}

@@ -1,0 +1,42 @@
+//! What a session may spend (MCP-AX 6.2 and 11.4). Counting is not done here.
+
+use serde_json::{Map, Value};
+
+use crate::json::Object;
+use crate::refusal::Refusal;
+
+/// Limits of one session; `None` is without limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Budget {
+    /// Calls in any minute.
+    pub calls_per_minute: Option<u64>,
+    /// Calls that change something, for the whole session.
+    pub mutable_calls_per_session: Option<u64>,
+    /// Cost units, for the whole session.
+    pub cost_units_per_session: Option<u64>,
+}
+
+impl Budget {
+    const CALLS: &str = "max_calls_per_minute";
+    const MUTABLE: &str = "max_mutable_calls_per_session";
+    const COST: &str = "max_cost_units_per_session";
+
+    pub(super) fn read(object: &Object) -> Result<Self, Refusal> {
+        let count = |member| object.optional(member, Value::as_u64, "a whole number");
+        Ok(Self {
+            calls_per_minute: count(Self::CALLS)?,
+            mutable_calls_per_session: count(Self::MUTABLE)?,
+            cost_units_per_session: count(Self::COST)?,
+        })
+    }
+
+    pub(super) fn write(&self) -> Value {
+        let members = [
+            (Self::CALLS, self.calls_per_minute),
+            (Self::MUTABLE, self.mutable_calls_per_session),
+            (Self::COST, self.cost_units_per_session),
+        ];
+        let given = members.into_iter().filter_map(|(key, limit)| Some((key.to_owned(), Value::from(limit?))));
+        Value::Object(given.collect::<Map<_, _>>())
+    }
+}

@@ -1,0 +1,375 @@
+//! Why a request is refused, and what its sender is told (AX-27): a code, a stable message, and data that says what to do.
+//! Nothing about calls of tools that fail.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::authority::Authority;
+use crate::id::NodeId;
+
+/// A refusal. One variant, one reaction of whoever is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The claimed authority is not among those that were proved.
+    #[error(
+        "you claim `{claimed}` and prove another; register with the authority of your token or certificate, or get one for `{claimed}`"
+    )]
+    AuthorityMismatch {
+        /// What was claimed.
+        claimed: Authority,
+    },
+    /// The namespace takes proven authorities only.
+    #[error(
+        "the segment `{segment}` takes no one without proof; send `authority` with a signed token or a client certificate that names it"
+    )]
+    AuthorityRequired {
+        /// Which segment.
+        segment: String,
+    },
+    /// A plain subserver lists a name that holds a dot (AX-14).
+    #[error(
+        "the tool name `{name}` holds a dot; only an aggregator, which sends `x-mcpax-subtree-ids`, may list such names: rename the tool"
+    )]
+    DottedName {
+        /// The name.
+        name: String,
+    },
+    /// Two live nodes have one subserver id.
+    #[error("another live server is registered here with this subserver_id; give each server an id of its own, and keep it over restarts")]
+    DuplicateSubserver {
+        /// When to try again, if the other one is to go.
+        retry_after: Duration,
+    },
+    /// An interval that is neither 0 nor in range.
+    #[error("heartbeat_interval_ms is {given}; use 0 for none, or {least} to {most}")]
+    HeartbeatInterval {
+        /// What was asked for, in milliseconds.
+        given: u64,
+        /// The least that is taken, in milliseconds.
+        least: u64,
+        /// The most that is taken, in milliseconds.
+        most: u64,
+    },
+    /// Not a method of this protocol.
+    #[error("there is no such method; use mcpax/register, mcpax/heartbeat, mcpax/deregister, mcpax/subtree or mcpax/parent")]
+    MethodUnknown,
+    /// A name that has no room below the prefixes above it (AX-10).
+    #[error("`{name}` and what stands before it have {length} characters, 255 are allowed; shorten the name or a segment above it")]
+    NameTooLong {
+        /// The name.
+        name: String,
+        /// How long it would be as a whole.
+        length: usize,
+    },
+    /// Somebody else has the segment (AX-11, AX-12).
+    #[error("the segment `{segment}` belongs to {}; choose another segment{}", .holder.words(), if .retry_after.is_some() { ", or wait" } else { "" })]
+    NamespaceConflict {
+        /// Which segment.
+        segment: String,
+        /// Why it is not free.
+        holder: Holder,
+        /// When it may be free; `None` when waiting does not help.
+        retry_after: Option<Duration>,
+    },
+    /// Params that the method does not take.
+    #[error("`{member}` {why}")]
+    ParamsInvalid {
+        /// The member at fault.
+        member: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// More registrations at once than are served.
+    #[error("too many registrations wait already; try again after the time given")]
+    RateLimited {
+        /// When to try again.
+        retry_after: Duration,
+    },
+    /// The registration, or what joined below, would close a cycle (AX-24).
+    #[error("this would make a node its own ancestor; take the named aggregators out from below, or register elsewhere")]
+    RegistrationCycle {
+        /// The ids that stand both above and below.
+        ids: Vec<NodeId>,
+        /// Whether whoever refuses is, as far as it knows, registered below the one refused. If not, somebody below lies or
+        /// has not noticed yet.
+        below_you: bool,
+    },
+    /// `x-mcpax-route` or `x-mcpax-cursor` cannot be followed (AX-30).
+    #[error("the route cannot be followed: {why}; list the tools again and call by the listed name")]
+    RouteInvalid {
+        /// What is wrong.
+        why: String,
+    },
+    /// Not a legal segment (AX-10).
+    #[error("`{given}` is not a legal name; use 1 to 63 of a-z, 0-9, `_` and `-`")]
+    SegmentInvalid {
+        /// What was given, cut to a readable length.
+        given: String,
+    },
+    /// The subserver is registered with another aggregator of the same tree (AX-25).
+    #[error(
+        "this subserver is registered with another aggregator of this tree; deregister there first, or wait until that registration ends"
+    )]
+    SplitBrain {
+        /// With whom, where that is known.
+        registered_with: Option<NodeId>,
+        /// When to try again.
+        retry_after: Duration,
+    },
+    /// The subserver was asked for its parent and said nothing.
+    #[error("you did not answer `mcpax/parent` in time; answer it, or refuse it with -32601, and register again")]
+    SubserverSilent {
+        /// When to try again.
+        retry_after: Duration,
+    },
+    /// A change of the subtree does not follow the one before.
+    #[error("this change does not follow the last one taken; send all the ids")]
+    SubtreeOutOfStep,
+    /// More ids below than are taken.
+    #[error("more aggregators stand below than the {most} that are taken; divide the subtree")]
+    SubtreeTooLarge {
+        /// The most.
+        most: usize,
+    },
+    /// No such session, not on this link, or not any more.
+    #[error("there is no such session{}; register again", .ended.map(|why| format!(": it ended, {}", why.words())).unwrap_or_default())]
+    UnknownSession {
+        /// Why it ended, where that is remembered.
+        ended: Option<Ended>,
+    },
+    /// A version of MCP-AX that is not spoken.
+    #[error("version `{given}` is not spoken here; use `{}`", crate::message::VERSION)]
+    VersionUnsupported {
+        /// What was asked for.
+        given: String,
+    },
+}
+
+/// Why a segment is not free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holder {
+    /// A server that is registered.
+    Registered,
+    /// A server that was lost and may come back.
+    Lost,
+    /// An authority that owns it for good.
+    Authority,
+    /// The configuration of the aggregator: a mount of that name.
+    Mount,
+}
+
+impl Holder {
+    /// The stable word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Authority => "authority",
+            Self::Lost => "lost",
+            Self::Mount => "mount",
+            Self::Registered => "registered",
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Authority => "another authority",
+            Self::Lost => "a server that was lost and may come back",
+            Self::Mount => "a server of the configuration",
+            Self::Registered => "a registered server",
+        }
+    }
+}
+
+/// Why a session is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ended {
+    /// Its subserver said so.
+    Deregistered,
+    /// It listed a dotted name.
+    DottedName,
+    /// It brought an aggregator that stands above.
+    Cycle,
+    /// Its link broke.
+    LinkLost,
+    /// Three heartbeats were missed.
+    Silent,
+    /// The same subserver registered anew.
+    Replaced,
+}
+
+impl Ended {
+    /// The stable word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cycle => "registration_cycle",
+            Self::Deregistered => "deregistered",
+            Self::DottedName => "dotted_name",
+            Self::LinkLost => "link_lost",
+            Self::Replaced => "replaced",
+            Self::Silent => "heartbeats_missed",
+        }
+    }
+
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::Deregistered, Self::DottedName, Self::Cycle, Self::LinkLost, Self::Silent, Self::Replaced];
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Cycle => "because it brought an aggregator that stands above",
+            Self::Deregistered => "because it was deregistered",
+            Self::DottedName => "because it listed a dotted tool name",
+            Self::LinkLost => "because its link broke",
+            Self::Replaced => "because the same server registered anew",
+            Self::Silent => "because three heartbeats were missed",
+        }
+    }
+}
+
+/// The error object of a refusal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErrorObject {
+    /// The JSON-RPC code.
+    pub code: i64,
+    /// The stable message.
+    pub message: &'static str,
+    /// The raw `data` object. `reason` repeats the message, `hint` says what to do.
+    pub data: String,
+}
+
+impl Refusal {
+    /// What its sender is told.
+    pub fn error(&self) -> ErrorObject {
+        let (code, message) = self.code();
+        let mut data = Map::new();
+        data.insert("reason".into(), message.into());
+        data.insert("hint".into(), self.to_string().into());
+        if let Value::Object(more) = self.details() {
+            data.extend(more.into_iter().filter(|(_, value)| !value.is_null()));
+        }
+        ErrorObject { code, message, data: Value::Object(data).to_string() }
+    }
+
+    /// When whoever is refused may try the same again; `None` where that would not help.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::DuplicateSubserver { retry_after }
+            | Self::RateLimited { retry_after }
+            | Self::SplitBrain { retry_after, .. }
+            | Self::SubserverSilent { retry_after } => Some(*retry_after),
+            Self::NamespaceConflict { retry_after, .. } => *retry_after,
+            Self::AuthorityMismatch { .. }
+            | Self::AuthorityRequired { .. }
+            | Self::DottedName { .. }
+            | Self::HeartbeatInterval { .. }
+            | Self::MethodUnknown
+            | Self::NameTooLong { .. }
+            | Self::ParamsInvalid { .. }
+            | Self::RegistrationCycle { .. }
+            | Self::RouteInvalid { .. }
+            | Self::SegmentInvalid { .. }
+            | Self::SubtreeOutOfStep
+            | Self::SubtreeTooLarge { .. }
+            | Self::UnknownSession { .. }
+            | Self::VersionUnsupported { .. } => None,
+        }
+    }
+
+    fn code(&self) -> (i64, &'static str) {
+        match self {
+            Self::AuthorityMismatch { .. } => (-32015, "authority_mismatch"),
+            Self::AuthorityRequired { .. } => (-32015, "authority_required"),
+            Self::DottedName { .. } => (-32016, "dotted_name"),
+            Self::DuplicateSubserver { .. } => (-32014, "duplicate_subserver"),
+            Self::HeartbeatInterval { .. } => (-32019, "heartbeat_interval_invalid"),
+            Self::MethodUnknown => (-32601, "method_unknown"),
+            Self::NameTooLong { .. } => (-32016, "name_too_long"),
+            Self::NamespaceConflict { .. } => (-32012, "namespace_conflict"),
+            Self::ParamsInvalid { .. } => (-32602, "params_invalid"),
+            Self::RateLimited { .. } => (-32018, "registration_rate_limited"),
+            Self::RegistrationCycle { .. } => (-32013, "registration_cycle"),
+            Self::RouteInvalid { .. } => (-32001, "route_invalid"),
+            Self::SegmentInvalid { .. } => (-32016, "segment_invalid"),
+            Self::SplitBrain { .. } => (-32014, "split_brain"),
+            Self::SubserverSilent { .. } => (-32014, "subserver_silent"),
+            Self::SubtreeOutOfStep => (-32019, "subtree_out_of_step"),
+            Self::SubtreeTooLarge { .. } => (-32019, "subtree_too_large"),
+            Self::UnknownSession { .. } => (-32017, "unknown_session"),
+            Self::VersionUnsupported { .. } => (-32019, "version_unsupported"),
+        }
+    }
+
+    /// What belongs to this kind alone; members that are null are left out.
+    fn details(&self) -> Value {
+        let ms = |d: &Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
+        let after = self.retry_after().as_ref().map(ms);
+        match self {
+            Self::AuthorityMismatch { claimed } => json!({ "claimed": claimed.to_string() }),
+            Self::AuthorityRequired { segment } => json!({ "segment": segment }),
+            Self::DottedName { name } => json!({ "name": name }),
+            Self::DuplicateSubserver { .. } | Self::RateLimited { .. } | Self::SubserverSilent { .. } => json!({ "retry_after_ms": after }),
+            Self::HeartbeatInterval { given, least, most } => json!({ "given_ms": given, "least_ms": least, "most_ms": most }),
+            Self::NameTooLong { name, length } => json!({ "name": name, "length": length, "most": 255 }),
+            Self::NamespaceConflict { segment, holder, .. } => {
+                json!({ "segment": segment, "holder": holder.as_str(), "retry_after_ms": after })
+            }
+            Self::ParamsInvalid { member, .. } => json!({ "member": member }),
+            Self::RegistrationCycle { ids, below_you } => {
+                json!({ "ids": ids.iter().map(NodeId::to_string).collect::<Vec<_>>(), "below_you": below_you })
+            }
+            Self::SegmentInvalid { given } => json!({ "given": given }),
+            Self::SplitBrain { registered_with, .. } => {
+                json!({ "registered_with": registered_with.map(|id| id.to_string()), "retry_after_ms": after })
+            }
+            Self::SubtreeTooLarge { most } => json!({ "most": most }),
+            Self::UnknownSession { ended } => json!({ "ended": ended.map(Ended::as_str) }),
+            Self::VersionUnsupported { given } => json!({ "given": given, "supported": [crate::message::VERSION] }),
+            Self::MethodUnknown | Self::RouteInvalid { .. } | Self::SubtreeOutOfStep => Value::Null,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all() -> Vec<Refusal> {
+        let (name, wait) = ("a.b".to_owned(), Duration::from_secs(5));
+        let authority = Authority::parse("dns:a.example").unwrap();
+        vec![
+            Refusal::AuthorityMismatch { claimed: authority },
+            Refusal::AuthorityRequired { segment: "a".into() },
+            Refusal::DottedName { name: name.clone() },
+            Refusal::DuplicateSubserver { retry_after: wait },
+            Refusal::HeartbeatInterval { given: 1, least: 100, most: 1000 },
+            Refusal::MethodUnknown,
+            Refusal::NameTooLong { name: name.clone(), length: 300 },
+            Refusal::NamespaceConflict { segment: "a".into(), holder: Holder::Lost, retry_after: Some(wait) },
+            Refusal::NamespaceConflict { segment: "a".into(), holder: Holder::Authority, retry_after: None },
+            Refusal::ParamsInvalid { member: "segment".into(), why: "is missing".into() },
+            Refusal::RateLimited { retry_after: wait },
+            Refusal::RegistrationCycle { ids: vec![NodeId::new(7)], below_you: true },
+            Refusal::RouteInvalid { why: "it is empty".into() },
+            Refusal::SegmentInvalid { given: name },
+            Refusal::SplitBrain { registered_with: Some(NodeId::new(7)), retry_after: wait },
+            Refusal::SubserverSilent { retry_after: wait },
+            Refusal::SubtreeOutOfStep,
+            Refusal::SubtreeTooLarge { most: 7 },
+            Refusal::UnknownSession { ended: Some(Ended::Silent) },
+            Refusal::VersionUnsupported { given: "1".into() },
+        ]
+    }
+
+    #[test]
+    fn ax_27_every_refusal_has_a_code_of_ours_a_stable_message_and_data_that_says_what_to_do() {
+        for refusal in all() {
+            let error = refusal.error();
+            let ours = (-32019..=-32000).contains(&error.code) && ![-32002, -32003].contains(&error.code);
+            assert!(ours || [-32601, -32602].contains(&error.code), "{error:?}");
+            let data: Value = serde_json::from_str(&error.data).unwrap();
+            assert_eq!(data["reason"], error.message);
+            assert!(data["hint"].as_str().unwrap().len() > 20 || error.code == -32602, "{error:?}");
+            assert_eq!(data["retry_after_ms"].as_u64(), refusal.retry_after().map(|_| 5000), "{error:?}");
+            assert!(error.message.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'));
+        }
+    }
+}

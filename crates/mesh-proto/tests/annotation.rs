@@ -1,0 +1,138 @@
+//! What holds for annotations on their way up.
+
+#![expect(clippy::unwrap_used, reason = "a test whose ground is missing fails loudly")]
+
+use std::time::Duration;
+
+use mesh_proto::annotation::{Annotation, AuthScope, Availability, Consistency, LatencyClass, Transport, Wishes, key};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+fn of(definition: &str) -> Annotation {
+    Annotation::of_tool(definition.as_bytes(), &Transport::default())
+}
+
+fn added(annotation: &Annotation, lost: bool) -> Vec<String> {
+    annotation.additions(lost).into_iter().map(|(key, value)| format!("{key}={value}")).collect()
+}
+
+/// The definition with the additions in its `_meta`, as an aggregator lists it.
+fn listed(definition: &str, annotation: &Annotation) -> String {
+    let mut value: serde_json::Value = serde_json::from_str(definition).unwrap();
+    for (key, raw) in annotation.additions(false) {
+        value["_meta"][key] = serde_json::from_str(&raw).unwrap();
+    }
+    value.to_string()
+}
+
+#[test]
+fn ax_33_a_tool_that_says_nothing_is_taken_for_the_riskiest() {
+    for silent in ["{}", "[]", "nonsense", r#"{"annotations":7,"_meta":[]}"#] {
+        let a = of(silent);
+        assert!(a.mutable && !a.reversible && !a.idempotent && a.is_irreversible_mutable(), "{silent}");
+        assert_eq!((a.auth_scope, a.consistency, a.hops), (AuthScope::Write, Consistency::BestEffort, 1));
+    }
+}
+
+#[test]
+fn ax_33_mcps_own_hints_are_understood() {
+    let read = of(r#"{"annotations":{"readOnlyHint":true}}"#);
+    assert!(!read.mutable && read.reversible && read.idempotent && read.auth_scope == AuthScope::Read);
+    let additive =
+        |open: bool| of(&format!(r#"{{"annotations":{{"destructiveHint":false,"openWorldHint":{open},"idempotentHint":true}}}}"#));
+    assert!(additive(false).reversible && additive(false).consistency == Consistency::Eventual);
+    assert!(!additive(true).reversible && additive(true).idempotent);
+}
+
+#[test]
+fn ax_33_contradictions_are_read_the_careful_way() {
+    let claims = r#"{"annotations":{"readOnlyHint":false},"_meta":{"x-mcpax-mutable":false,"x-mcpax-auth-scope":"read"}}"#;
+    assert!(of(claims).mutable && of(claims).auth_scope == AuthScope::Write);
+    let broken = of(r#"{"annotations":{"readOnlyHint":true},"_meta":{"x-mcpax-mutable":"no","x-mcpax-reversible":1}}"#);
+    assert!(broken.is_irreversible_mutable());
+    assert!(!of(r#"{"annotations":{"destructiveHint":true},"_meta":{"x-mcpax-reversible":true}}"#).reversible);
+}
+
+#[test]
+fn ax_44_what_changes_something_for_good_is_flagged_and_the_flag_stays() {
+    let tool = r#"{"_meta":{"x-mcpax-mutable":true,"x-mcpax-reversible":false}}"#;
+    assert!(added(&of(tool), false).contains(&format!("{}=\"irreversible_mutable\"", key::SAFETY)));
+    let flagged = r#"{"annotations":{"readOnlyHint":true},"_meta":{"x-mcpax-safety":"irreversible_mutable"}}"#;
+    let mut a = of(flagged);
+    Wishes { trust: true, mutable: Some(false), reversible: Some(true), ..Wishes::default() }.apply(&mut a);
+    assert!(a.is_irreversible_mutable());
+}
+
+#[test]
+fn ax_34_only_hops_and_a_raised_latency_are_written_over_what_a_tool_says() {
+    let tool = r#"{"_meta":{"x-mcpax-latency-class":"fast","x-mcpax-mutable":false,"x-mcpax-reversible":true,"x-mcpax-idempotent":true,
+        "x-mcpax-consistency":"strong","x-mcpax-transport":"uart_cbor","x-mcpax-auth-scope":"read","x-mcpax-cost-class":"free",
+        "x-mcpax-availability":"always","x-mcpax-schema-version":"1.2.0","x-mcpax-hops":3,"x-mcpax-other":1}}"#;
+    let mut a = of(tool);
+    assert_eq!(added(&a, false), ["x-mcpax-hops=4"]);
+    a.raise_latency(Duration::from_millis(20));
+    assert_eq!((a.latency_class, added(&a, false).len()), (LatencyClass::Fast, 1));
+    a.raise_latency(Duration::from_secs(7));
+    assert_eq!(added(&a, false), ["x-mcpax-hops=4", "x-mcpax-latency-class=\"standard\""]);
+    assert_eq!(added(&a, true)[0], "x-mcpax-availability=\"degraded\"");
+}
+
+fn definition() -> impl Strategy<Value = String> {
+    let flag = || select(vec!["", "true", "false", "\"x\"", "null"]);
+    let member =
+        |key: &'static str| flag().prop_map(move |value| if value.is_empty() { String::new() } else { format!("\"{key}\":{value},") });
+    let hints = (member("readOnlyHint"), member("destructiveHint"), member("idempotentHint"), member("openWorldHint"));
+    let meta = (member(key::MUTABLE), member(key::REVERSIBLE), member(key::IDEMPOTENT));
+    let scope =
+        select(vec!["", "\"x-mcpax-auth-scope\":\"admin\",", "\"x-mcpax-latency-class\":\"slow\",", "\"x-mcpax-latency-class\":9,"]);
+    (hints, meta, scope)
+        .prop_map(|((a, b, c, d), (e, f, g), h)| format!("{{\"annotations\":{{{a}{b}{c}{d}\"z\":0}},\"_meta\":{{{e}{f}{g}{h}\"z\":0}}}}"))
+}
+
+fn riskier_or_equal(a: &Annotation, b: &Annotation) -> bool {
+    a.mutable >= b.mutable
+        && a.reversible <= b.reversible
+        && a.idempotent <= b.idempotent
+        && a.auth_scope >= b.auth_scope
+        && a.latency_class >= b.latency_class
+        && a.consistency >= b.consistency
+        && a.availability >= b.availability
+        && a.cost_class >= b.cost_class
+}
+
+proptest! {
+    #[test]
+    fn ax_34_an_annotation_reads_the_same_at_the_next_hop_but_for_the_hop(definition in definition()) {
+        let here = of(&definition);
+        let above = of(&listed(&definition, &here));
+        let same = (above.mutable, above.reversible, above.idempotent, above.auth_scope, above.consistency, above.latency_class);
+        prop_assert_eq!(same, (here.mutable, here.reversible, here.idempotent, here.auth_scope, here.consistency, here.latency_class));
+        prop_assert_eq!((above.availability, above.cost_class, above.hops), (here.availability, here.cost_class, here.hops + 1));
+    }
+
+    #[test]
+    fn ax_33_configuration_only_raises_risk_unless_it_says_trust(
+        definition in definition(),
+        mutable in any::<Option<bool>>(),
+        reversible in any::<Option<bool>>(),
+        idempotent in any::<Option<bool>>(),
+        scope in select(AuthScope::ALL.to_vec()),
+        class in select(LatencyClass::ALL.to_vec()),
+    ) {
+        let mut wishes = Wishes {
+            mutable, reversible, idempotent, auth_scope: Some(scope), latency_class: Some(class),
+            availability: Some(Availability::Always), ..Wishes::default()
+        };
+        let before = of(&definition);
+        let mut after = before.clone();
+        wishes.apply(&mut after);
+        prop_assert!(riskier_or_equal(&after, &before));
+        wishes.trust = true;
+        let mut trusted = before;
+        wishes.apply(&mut trusted);
+        prop_assert_eq!(mutable.unwrap_or(trusted.mutable), trusted.mutable);
+        prop_assert_eq!(trusted.latency_class, class);
+        let above = of(&listed(&definition, &after));
+        prop_assert!(riskier_or_equal(&above, &after), "what was raised here must be seen above");
+    }
+}

@@ -1,0 +1,182 @@
+//! What holds for any set of subservers and their lists.
+
+#![expect(clippy::unwrap_used, reason = "a test whose ground is missing fails loudly")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use banyan_model::Segment;
+use bytes::Bytes;
+use mesh_proto::annotation::{Annotation, AuthScope, Transport};
+use mesh_proto::id::NodeId;
+use mesh_proto::namespace::{Limits, Namespace, Offer, PageCursor, Part, Seniority, Withheld};
+use mesh_proto::refusal::Refusal;
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+const OPEN: Limits = Limits { dotted: true, before: 0, unproven: false, scope: AuthScope::Admin };
+
+fn offer(name: &str) -> Offer {
+    let definition = Bytes::from(format!("{{\"name\":\"{name}\",\"annotations\":{{\"readOnlyHint\":{}}}}}", !name.ends_with('w')));
+    let annotation = Annotation::of_tool(&definition, &Transport::default());
+    Offer { name: name.to_owned(), definition, annotation }
+}
+
+fn part(segment: &str, order: u64, names: &[String]) -> Arc<Part> {
+    let seniority = Seniority { order, subserver: NodeId::new(u128::from(order) << 8 | segment.len() as u128) };
+    Arc::new(Part::new(Segment::new(segment).unwrap(), seniority, names.iter().map(|n| offer(n)).collect(), &OPEN).unwrap())
+}
+
+/// Names that are near each other, with and without dots, and some that are none.
+fn names() -> impl Strategy<Value = Vec<String>> {
+    vec(prop_oneof![6 => "[ab_-]{1,2}(\\.[ab-]{1,2}){0,3}", 1 => "[a-bA.]{0,4}"], 0..12)
+}
+
+fn segment() -> impl Strategy<Value = &'static str> {
+    select(vec!["a", "a-", "a-b", "a_", "b", "b0"])
+}
+
+/// What registered in which order under which segment: at most one list each.
+fn world() -> impl Strategy<Value = BTreeMap<(u64, &'static str), Vec<String>>> {
+    btree_map((0..40u64, segment()), names(), 0..10)
+}
+
+fn table(world: &BTreeMap<(u64, &'static str), Vec<String>>, mine: impl Fn(u64) -> bool) -> Namespace {
+    let parts = world.iter().filter(|((order, _), _)| mine(*order)).map(|((order, segment), names)| part(segment, *order, names));
+    parts.fold(Namespace::default(), |table, part| table.merge(&Namespace::default().with(part)))
+}
+
+fn listed(table: &Namespace) -> Vec<String> {
+    table.listed().map(|handle| table.name(handle).unwrap().to_string()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn ax_11_merging_does_not_depend_on_order_or_repetition_and_the_first_keeps_a_segment(world in world()) {
+        let [a, b, c] = [0, 1, 2].map(|third| table(&world, |order| order % 3 == third));
+        let all = a.merge(&b).merge(&c);
+        prop_assert_eq!(&all, &c.merge(&a).merge(&b));
+        prop_assert_eq!(&all, &a.merge(&b.merge(&c)));
+        prop_assert_eq!(&all, &b.merge(&all).merge(&all));
+        prop_assert_eq!(&all.merge(&Namespace::default()), &all);
+        for part in all.parts() {
+            let first = world.keys().filter(|(_, segment)| *segment == part.segment().as_str()).map(|(order, _)| *order).min();
+            prop_assert_eq!(Some(part.seniority().order), first);
+        }
+    }
+
+    #[test]
+    fn ax_03_pages_make_the_list_whatever_their_size(world in world(), most in 1..5usize) {
+        let table = table(&world, |_| true);
+        let (mut names, mut after) = (Vec::new(), None);
+        loop {
+            let page = table.page(after.as_ref(), most);
+            names.extend(page.tools.iter().map(|handle| table.name(*handle).unwrap().to_string()));
+            let Some(next) = page.next else { break };
+            after = Some(PageCursor::decode(&next.encode()).unwrap());
+        }
+        prop_assert_eq!(&names, &listed(&table));
+        prop_assert_eq!(names.len(), table.len());
+        prop_assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+    }
+
+    #[test]
+    fn ax_03_a_cursor_survives_what_comes_and_goes(world in world(), gone in segment(), come in names(), most in 1..5usize) {
+        let before = table(&world, |_| true);
+        let page = before.page(None, most);
+        let Some(cursor) = page.next else { return Ok(()) };
+        let after = before.without(gone).with(part("new", 99, &come));
+        let last = before.name(*page.tools.last().unwrap()).unwrap().to_string();
+        let path = |name: &str| name.split('.').map(str::to_owned).collect::<Vec<_>>();
+        let rest: Vec<String> =
+            after.page(Some(&cursor), usize::MAX).tools.iter().map(|handle| after.name(*handle).unwrap().to_string()).collect();
+        let expected: Vec<String> = listed(&after).into_iter().filter(|name| path(name) > path(&last)).collect();
+        prop_assert_eq!(rest, expected);
+    }
+
+    #[test]
+    fn ax_30_every_listed_name_leads_to_its_tool_and_its_route(world in world()) {
+        let table = table(&world, |_| true);
+        for name in listed(&table) {
+            let handle = table.resolve(&name).unwrap();
+            let (part, tool) = table.tool(handle).unwrap();
+            let route = table.route(handle).unwrap();
+            prop_assert_eq!(route.0.iter().map(Segment::as_str).collect::<Vec<_>>().join("."), name.clone());
+            prop_assert_eq!((route.0.first(), route.0.last()), (Some(part.segment()), Some(tool.local())));
+        }
+        for name in ["", ".", "a", "a.", "a..a", "zz.a", "a.A"] {
+            prop_assert!(table.resolve(name).is_none() || listed(&table).contains(&name.to_owned()));
+        }
+    }
+
+    #[test]
+    fn ax_10_only_legal_names_have_a_place_and_each_of_them_once(names in names()) {
+        let part = part("a", 0, &names);
+        let legal = |name: &&String| name.split('.').all(|segment| Segment::new(segment).is_ok());
+        let expected: BTreeSet<&String> = names.iter().filter(legal).collect();
+        prop_assert_eq!(part.tools().len(), expected.len());
+        prop_assert_eq!(part.tools().len() + part.refused().len(), names.len());
+    }
+}
+
+#[test]
+fn ax_14_a_plain_subserver_lists_no_dots_and_an_aggregator_may() {
+    let seniority = Seniority { order: 0, subserver: NodeId::new(0) };
+    let build = |dotted| Part::new(Segment::nearest("x"), seniority, vec![offer("ok"), offer("a.b")], &Limits { dotted, ..OPEN });
+    assert_eq!(build(false), Err(Refusal::DottedName { name: "a.b".into() }));
+    assert_eq!(build(true).unwrap().listed(), 2);
+}
+
+#[test]
+fn ax_13_what_changes_something_is_withheld_without_proof_and_comes_back_with_it() {
+    let seniority = Seniority { order: 0, subserver: NodeId::new(0) };
+    let unproven = Limits { unproven: true, ..OPEN };
+    let part = Part::new(Segment::nearest("x"), seniority, vec![offer("read"), offer("draw")], &unproven).unwrap();
+    assert_eq!(part.tools().iter().map(|t| t.withheld()).collect::<Vec<_>>(), [Some(Withheld::AuthorityRequired), None]);
+    let table = Namespace::default().with(Arc::new(part.clone()));
+    assert!(table.resolve("x.draw").is_none() && table.resolve("x.read").is_some());
+    assert_eq!(part.limited(&OPEN).unwrap().listed(), 2);
+    assert!(part.limited(&unproven).is_none());
+}
+
+#[test]
+fn ax_41_a_subserver_registered_for_reading_lists_nothing_that_writes() {
+    let seniority = Seniority { order: 0, subserver: NodeId::new(0) };
+    let limits = Limits { scope: AuthScope::Read, ..OPEN };
+    let part = Part::new(Segment::nearest("x"), seniority, vec![offer("read"), offer("draw")], &limits).unwrap();
+    assert_eq!(part.tools()[0].withheld(), Some(Withheld::ScopeExceeded));
+    assert_eq!(part.listed(), 1);
+}
+
+#[test]
+fn ax_10_a_name_has_255_characters_at_most_whatever_stands_above() {
+    let seniority = Seniority { order: 0, subserver: NodeId::new(0) };
+    let long = "a".repeat(63);
+    let name = format!("{long}.{long}.{long}");
+    let part = |before| Part::new(Segment::nearest("x"), seniority, vec![offer(&name)], &Limits { before, ..OPEN }).unwrap();
+    assert_eq!(part(255 - 191).listed(), 1);
+    assert_eq!(part(256 - 191).tools()[0].withheld(), Some(Withheld::NameTooLong));
+}
+
+/// The figures are in `bench`; here is held that the work of a change does not grow with what did not change.
+#[test]
+fn a_change_of_one_subserver_shares_the_parts_of_all_the_others() {
+    let names: Vec<String> = (0..100).map(|n| format!("tool-{n}")).collect();
+    let table = (0..1000).fold(Namespace::default(), |table, n| table.with(part(&format!("s{n}"), n, &names)));
+    assert_eq!(table.len(), 100_000);
+    let changed = table.with(part("s500", 500, &names[..99]));
+    assert_eq!(changed.len(), 99_999);
+    let shared = table.parts().zip(changed.parts()).filter(|(a, b)| Arc::ptr_eq(a, b)).count();
+    assert_eq!(shared, 999);
+    assert!(changed.resolve("s500.tool-99").is_none() && table.resolve("s500.tool-99").is_some());
+}
+
+#[test]
+fn a_foreign_cursor_is_none() {
+    for text in ["", "x", "YWZ0ZXI6", "YWZ0ZXI6QQ", &"A".repeat(500)] {
+        assert_eq!(PageCursor::decode(text), None, "{text}");
+    }
+}

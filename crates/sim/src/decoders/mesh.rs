@@ -1,0 +1,64 @@
+//! Checks for what nodes of a tree send each other, and for what they say of tools. Nothing about the machines that use it.
+
+use mesh_proto::annotation::{Annotation, Transport};
+use mesh_proto::message::{Alive, Method, ParentIs, Refused, Registered, Request};
+use mesh_proto::namespace::PageCursor;
+use mesh_proto::route_cursor::Hop;
+
+/// A request that is read is written so that it reads the same; what is refused has data that is JSON; answers likewise.
+pub(super) fn messages(data: &[u8]) {
+    for method in Method::ALL {
+        match Request::decode(method.as_str(), data) {
+            Ok(request) => {
+                let (written, params) = request.encode();
+                assert_eq!(method, written);
+                assert_eq!(Request::decode(method.as_str(), params.as_bytes()), Ok(request));
+            }
+            Err(refusal) => {
+                let error = refusal.error();
+                assert!(serde_json::from_str::<serde_json::Value>(&error.data).is_ok_and(|data| data["reason"] == error.message));
+            }
+        }
+    }
+    if let Ok(result) = Registered::decode(data) {
+        assert_eq!(Registered::decode(result.encode().as_bytes()), Ok(result));
+    }
+    if let Ok(result) = Alive::decode(data) {
+        assert_eq!(Alive::decode(result.encode().as_bytes()), Ok(result));
+    }
+    if let Ok(result) = ParentIs::decode(data) {
+        assert_eq!(ParentIs::decode(result.encode().as_bytes()), Ok(result));
+    }
+    let refused = Refused::decode(data);
+    assert!(refused.reason.chars().count() <= 200 && refused.hint.chars().count() <= 1000);
+}
+
+/// What is added to a definition is legal JSON, and makes it read the same one hop further up.
+pub(super) fn annotation(data: &[u8]) {
+    let here = Annotation::of_tool(data, &Transport::default());
+    let Ok(serde_json::Value::Object(mut tool)) = serde_json::from_slice(data) else { return };
+    let meta = tool.entry("_meta").or_insert_with(|| serde_json::json!({}));
+    let Some(meta) = meta.as_object_mut() else { return };
+    for (key, raw) in here.additions(false) {
+        meta.insert(key.to_owned(), serde_json::from_str(&raw).unwrap_or_default());
+    }
+    let above = Annotation::of_tool(serde_json::Value::Object(tool).to_string().as_bytes(), &Transport::default());
+    assert_eq!((above.mutable, above.reversible, above.idempotent), (here.mutable, here.reversible, here.idempotent));
+    assert_eq!((above.latency_class, above.auth_scope, above.cost_class), (here.latency_class, here.auth_scope, here.cost_class));
+    assert_eq!(above.hops, here.hops.saturating_add(1));
+}
+
+/// A route, a line end, and a cursor: of the route or of a page.
+pub(super) fn route(data: &[u8]) {
+    let mut parts = data.splitn(2, |b| *b == b'\n');
+    let (route, cursor) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    if let Ok(hop) = Hop::read(route, cursor) {
+        let next = hop.next_cursor().map(|next| Hop::read(route, next.as_bytes()).map(|hop| hop.remaining()));
+        assert_eq!(next, (!hop.is_last()).then(|| Ok(hop.remaining() - 1)));
+        assert!(!hop.is_last() || hop.segment() == hop.tool());
+    }
+    let text = String::from_utf8_lossy(cursor);
+    if let Some(page) = PageCursor::decode(&text) {
+        assert_eq!(page.encode(), text);
+    }
+}
