@@ -95,20 +95,31 @@ pub(crate) fn answer(answer: Answer, resolved: &Resolved, era: Era) -> Answer {
     }
 }
 
+/// A member of a result: its name and its raw value.
+pub(crate) type Member = (&'static str, &'static [u8]);
+
+/// What the stateless era wants in every result, and behind that what it wants in one that may be kept.
+const WANTED: [Member; 3] = [("resultType", b"\"complete\""), ("ttlMs", TTL_MS), ("cacheScope", b"\"private\"")];
+
+/// What is appended to the result of a server of `era` where it lacks it; `None`: the result must be there before it goes on.
+pub(crate) fn lacking(resolved: &Resolved, era: Era) -> Option<&'static [Member]> {
+    match (resolved.caller.era, era) {
+        (Era::Initialize, Era::Initialize) | (Era::Stateless, Era::Stateless) => Some(&[]),
+        // It may be a question.
+        (Era::Initialize, Era::Stateless) => None,
+        (Era::Stateless, Era::Initialize) => Some(wanted(resolved.method == Method::ResourceRead)),
+    }
+}
+
+fn wanted(cacheable: bool) -> &'static [Member] {
+    if cacheable { &WANTED } else { &WANTED[..1] }
+}
+
 /// A result with the members that the stateless era wants in every one.
 pub(crate) fn completed(result: &Object, cacheable: bool) -> Object {
     let members = result.members();
-    let mut changes: Vec<(&str, Change<'_>)> = Vec::new();
-    if !members.has("resultType") {
-        changes.push(("resultType", Change::Set(b"\"complete\"")));
-    }
-    if cacheable {
-        for (name, value) in [("ttlMs", TTL_MS), ("cacheScope", b"\"private\"")] {
-            if !members.has(name) {
-                changes.push((name, Change::Set(value)));
-            }
-        }
-    }
+    let lacks = wanted(cacheable).iter().filter(|(name, _)| !members.has(name));
+    let changes: Vec<(&str, Change<'_>)> = lacks.map(|(name, value)| (*name, Change::Set(value))).collect();
     if changes.is_empty() { result.clone() } else { splice::edit(result, &changes).into() }
 }
 

@@ -3,6 +3,7 @@
 //! It does not encode anything for a transport, and it does not decide who is asked.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
@@ -15,6 +16,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
+use super::pour::Pour;
 use crate::downstream::lane::{Lane, Weight};
 use crate::telemetry::trace_context::TraceContext;
 
@@ -39,6 +41,10 @@ pub(crate) struct Back {
     pub(crate) log_level: Option<LogLevel>,
     /// The trace context of the HTTP headers.
     pub(crate) trace: Option<TraceContext>,
+    /// Whoever waits for the answer takes a long result while it comes.
+    takes_pour: AtomicBool,
+    /// A pour has begun, and nobody has picked it up.
+    has_pour: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -55,6 +61,8 @@ struct State {
     waker: Option<Waker>,
     /// When the owner, or the caller, last gave a sign of life.
     stirred: Option<Instant>,
+    /// The answer's result, where that is poured.
+    pour: Option<Arc<Pour>>,
 }
 
 /// Something an owner wants to know from its caller.
@@ -71,8 +79,10 @@ pub(crate) struct Question {
 impl Back {
     /// A way back over `sink`.
     pub(crate) fn new(caller: Arc<Caller>, sink: Sink, log_level: Option<LogLevel>, cancel: CancellationToken) -> Arc<Self> {
-        let state = State { sink, fresh: VecDeque::new(), out: BTreeMap::new(), asked: 0, lacked: None, waker: None, stirred: None };
-        Arc::new(Self { caller, cancel, log_level, trace: None, state: Mutex::new(state) })
+        let state =
+            State { sink, fresh: VecDeque::new(), out: BTreeMap::new(), asked: 0, lacked: None, waker: None, stirred: None, pour: None };
+        let (takes_pour, has_pour) = (AtomicBool::new(false), AtomicBool::new(false));
+        Arc::new(Self { caller, cancel, log_level, trace: None, takes_pour, has_pour, state: Mutex::new(state) })
     }
 
     /// The same with the trace context of the HTTP headers.
@@ -165,14 +175,53 @@ impl Back {
         self.lock().sink = sink;
     }
 
+    /// Says whether whoever waits for the answer takes a long result while it comes.
+    pub(crate) fn set_takes_pour(&self, takes: bool) {
+        self.takes_pour.store(takes, Ordering::Relaxed);
+    }
+
+    /// Whether it does.
+    pub(crate) fn takes_pour(&self) -> bool {
+        self.takes_pour.load(Ordering::Relaxed)
+    }
+
+    /// Begins to pour the result; `None`: it must be there as a whole.
+    pub(crate) fn begin_pour(&self) -> Option<Arc<Pour>> {
+        let mut state = self.lock();
+        // What was said before has to go down first, on a stream of events.
+        let waits = matches!(&state.sink, Sink::Lane(lane) if !lane.is_empty());
+        if waits || !self.takes_pour() {
+            return None;
+        }
+        let pour = Pour::new();
+        state.pour = Some(Arc::clone(&pour));
+        self.has_pour.store(true, Ordering::Relaxed);
+        Some(pour)
+    }
+
+    /// The pour that has begun, once.
+    pub(crate) fn take_pour(&self) -> Option<Arc<Pour>> {
+        if !self.has_pour.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.has_pour.store(false, Ordering::Relaxed);
+        self.lock().pour.clone()
+    }
+
+    /// The owner gave a sign of life.
+    pub(crate) fn stir(&self) {
+        self.lock().stirred = Some(Instant::now());
+    }
+
     /// The capability of the caller that its owner missed.
     pub(crate) fn lacked(&self) -> Option<&'static str> {
         self.lock().lacked
     }
 
-    /// When the owner, or the caller, last gave a sign of life; `None`: not yet.
+    /// When the owner, or the caller, last gave a sign of life; `None`: not yet. While a caller is slow to take its result, it is now.
     pub(crate) fn stirred(&self) -> Option<Instant> {
-        self.lock().stirred
+        let state = self.lock();
+        if state.pour.as_ref().is_some_and(|pour| pour.is_full()) { Some(Instant::now()) } else { state.stirred }
     }
 
     /// Whether a person or model is being asked at present: then the owner is not the one who is slow.

@@ -42,6 +42,7 @@ async fn rounds(resolved: &Resolved, back: &Arc<Back>, trace: Option<TraceContex
             name: (resolved.method != Method::Complete).then_some(&*resolved.name),
             param_headers: if resolved.headers.is_empty() { Vec::new() } else { expected_params(&params, &resolved.headers) },
             trace: trace.as_ref(),
+            pour: adapt::lacking(resolved, era),
         };
         let answer = attempt(resolved, lease, &out, back).await?;
         if resolved.caller.era == Era::Initialize

@@ -12,6 +12,7 @@ mod gate;
 mod key;
 mod list;
 mod passing;
+pub(crate) mod pour;
 mod record;
 pub(crate) mod refusals;
 pub(crate) mod remember;

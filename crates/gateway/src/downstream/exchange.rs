@@ -8,11 +8,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mcp_proto::envelope::{Answer, Request};
+use tokio_util::sync::DropGuard;
 
 use super::lane::Lane;
 use crate::Inner;
 use crate::call::back::{Back, Question};
 use crate::call::error::CallError;
+use crate::call::pour::{End, Filler, Pour};
 
 /// How a request ended.
 pub(crate) type Ended = Result<Answer, CallError>;
@@ -24,6 +26,8 @@ pub(crate) struct Exchange {
     ended: Option<Ended>,
     pub(crate) back: Arc<Back>,
     stop_when_lost: bool,
+    /// It runs by itself.
+    kept: bool,
 }
 
 /// What happened.
@@ -32,6 +36,8 @@ pub(crate) enum Turn {
     Ended(Ended),
     /// There is something in the lane.
     Message,
+    /// Its result is coming, and is long.
+    Pour(Arc<Pour>),
     /// The owner wants to know something (stateless era).
     Questions(Vec<Question>),
 }
@@ -41,7 +47,7 @@ impl Exchange {
     pub(crate) fn begin(gateway: &Arc<Inner>, request: Request, back: &Arc<Back>, stop_when_lost: bool) -> Self {
         let (gateway, to) = (Arc::clone(gateway), Arc::clone(back));
         let run = async move { crate::call::serve(&gateway, &request, &to).await };
-        Self { run: Some(Box::pin(run)), ended: None, back: Arc::clone(back), stop_when_lost }
+        Self { run: Some(Box::pin(run)), ended: None, back: Arc::clone(back), stop_when_lost, kept: false }
     }
 
     /// Waits for what happens next. `lane`: where messages would show; `None` when they are sent on as they come.
@@ -56,6 +62,9 @@ impl Exchange {
             self.run = None;
             self.ended = Some(ended);
         }
+        if let Some(pour) = self.back.take_pour() {
+            return Poll::Ready(Turn::Pour(pour));
+        }
         // A server may say something and answer in the same breath; the answer does not overtake.
         if let Some(ended) = self.ended.take_if(|_| lane.is_none_or(Lane::is_empty)) {
             return Poll::Ready(Turn::Ended(ended));
@@ -66,9 +75,28 @@ impl Exchange {
         self.back.poll_questions(cx).map(Turn::Questions)
     }
 
+    /// From here on its result may come as a pour, unless it runs by itself.
+    pub(crate) fn take_pours(&self) {
+        self.back.set_takes_pour(!self.kept);
+    }
+
+    /// Lets it fill `pour` by itself. What comes back, when dropped, tells it that its caller has gone, where that cancels it.
+    pub(crate) fn fill(mut self, pour: &Arc<Pour>) -> Option<DropGuard> {
+        let filler = Filler(Arc::clone(pour));
+        let end = |ended: &Ended| if matches!(ended, Ok(Answer::Result(_))) { End::Whole } else { End::Broken };
+        if let Some(ended) = &self.ended {
+            filler.0.end(end(ended));
+        } else if let Some(run) = self.run.take() {
+            tokio::spawn(async move { filler.0.end(end(&run.await)) });
+        }
+        self.stop_when_lost.then(|| self.back.cancel.clone().drop_guard())
+    }
+
     /// Lets it run by itself from here on, until somebody takes it up again.
     pub(crate) fn keep(&mut self) {
         self.stop_when_lost = false;
+        self.kept = true;
+        self.back.set_takes_pour(false);
         if let Some(run) = self.run.take() {
             let task = tokio::spawn(run);
             self.run = Some(Box::pin(async move {

@@ -17,6 +17,7 @@ use super::door::Entered;
 use super::exchange::{Ended, Exchange, Turn};
 use super::field;
 use super::lane::{Events, Lane, Weight};
+use super::pour::Pouring;
 use super::reply::{self, Reply};
 use super::session::{Opening, Session};
 use super::stateless::{Place, Streams};
@@ -197,6 +198,9 @@ async fn answer(gateway: &Arc<Inner>, session: &Arc<Session>, streams: Streams, 
     let id = request.id.clone();
     let finish = Finish { session: Arc::clone(session), id: id.clone() };
     let mut exchange = Exchange::begin(gateway, request, &back, false);
+    if streams != Streams::Preferred {
+        exchange.take_pours();
+    }
     let resumable = session.opening.version == INITIALIZE[0];
     let patience = async {
         if streams == Streams::Taken && resumable { tokio::time::sleep(STREAM_AFTER).await } else { std::future::pending().await }
@@ -205,12 +209,18 @@ async fn answer(gateway: &Arc<Inner>, session: &Arc<Session>, streams: Streams, 
         biased;
         () = std::future::ready(()), if streams == Streams::Preferred => {}
         turn = exchange.turn((streams != Streams::Refused).then_some(&*lane)) => {
-            if let Turn::Ended(ended) = turn {
-                return reply::rpc(StatusCode::OK, &id, told(&ended));
+            match turn {
+                Turn::Ended(ended) => return reply::rpc(StatusCode::OK, &id, told(&ended)),
+                Turn::Pour(pour) => {
+                    let gone = exchange.fill(&pour);
+                    return reply::pour(Pouring::new(&id, pour, finish, gone));
+                }
+                Turn::Message | Turn::Questions(_) => {}
             }
         }
         () = patience => {}
     }
+    exchange.back.set_takes_pour(false);
     let number = session.open_stream(Arc::clone(&lane));
     let body = Events::new(lane.read(0), Some(number.to_string()), None);
     tokio::spawn(async move {

@@ -11,6 +11,7 @@ mod initialize;
 pub(crate) mod lane;
 mod parked;
 mod plain;
+mod pour;
 pub(crate) mod reply;
 mod rewind;
 pub(crate) mod session;

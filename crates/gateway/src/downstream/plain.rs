@@ -22,6 +22,7 @@ use super::lane::Events;
 use super::reply::{self, Reply};
 use crate::Inner;
 
+mod pour;
 #[cfg(test)]
 mod tests;
 
@@ -275,6 +276,10 @@ impl Line {
             reply::Wire::Events(head, events) => {
                 self.stream.write_all(&head).await?;
                 self.stream_events(*events).await
+            }
+            reply::Wire::Pour(head, body) => {
+                self.stream.write_all(&head).await?;
+                self.pour(*body).await
             }
         }
     }

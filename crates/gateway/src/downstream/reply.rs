@@ -14,6 +14,8 @@ use http_body_util::Full;
 use mcp_proto::envelope::{self, Answer};
 
 use super::lane::Events;
+use super::pour::Pouring;
+use crate::call::pour::BrokenOff;
 
 /// Bodies up to this size are copied behind their head; longer ones are sent from where they lie, in bytes.
 const COPIED: usize = 16 << 10;
@@ -29,6 +31,7 @@ pub(crate) struct Reply {
 enum Content {
     Empty,
     Events(Box<Events>),
+    Pour(Box<Pouring>),
     /// A JSON-RPC response: its id, what stands between that and its value, and the value.
     Rpc(Bytes, &'static [u8], Bytes),
 }
@@ -37,6 +40,8 @@ enum Content {
 pub(crate) enum Wire {
     /// A head, and events that follow it in chunks.
     Events(Vec<u8>, Box<Events>),
+    /// A head, and a response that follows it in chunks.
+    Pour(Vec<u8>, Box<Pouring>),
     /// All of it, in pieces.
     Whole(Vec<u8>, Bytes, &'static [u8]),
 }
@@ -61,6 +66,11 @@ pub(crate) fn refuse(status: StatusCode, id: Option<&Bytes>, code: i64, message:
 /// A stream of events.
 pub(crate) fn events(body: Events) -> Reply {
     Reply { status: StatusCode::OK, content: Content::Events(Box::new(body)), more: Vec::new() }
+}
+
+/// A JSON-RPC response whose result is still coming.
+pub(crate) fn pour(body: Pouring) -> Reply {
+    Reply { status: StatusCode::OK, content: Content::Pour(Box::new(body)), more: Vec::new() }
 }
 
 impl Reply {
@@ -104,6 +114,10 @@ impl Reply {
                 out.extend_from_slice(b"\r\ntransfer-encoding: chunked\r\n\r\n");
                 Wire::Events(out, events)
             }
+            Content::Pour(body) => {
+                out.extend_from_slice(b"\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n");
+                Wire::Pour(out, body)
+            }
         }
     }
 
@@ -112,6 +126,7 @@ impl Reply {
         let (payload, kind) = match self.content {
             Content::Empty => (Payload::Whole(Full::default()), None),
             Content::Events(events) => (Payload::Events(events), Some("text/event-stream")),
+            Content::Pour(body) => (Payload::Pour(body), Some("application/json")),
             Content::Rpc(id, key, body) => {
                 let whole = [envelope::RESPONSE_HEAD, &id, key, &body, b"}"].concat();
                 (Payload::Whole(Full::new(whole.into())), Some("application/json"))
@@ -168,24 +183,28 @@ fn push_date(out: &mut Vec<u8>) {
 pub(crate) enum Payload {
     /// A stream of events.
     Events(Box<dyn Body<Data = Bytes, Error = Infallible> + Send + Unpin>),
+    /// A response that is still coming.
+    Pour(Box<Pouring>),
     /// In one piece.
     Whole(Full<Bytes>),
 }
 
 impl Body for Payload {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = BrokenOff;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
         match self.get_mut() {
-            Self::Events(events) => Pin::new(events).poll_frame(cx),
-            Self::Whole(full) => Pin::new(full).poll_frame(cx),
+            Self::Events(events) => Pin::new(events).poll_frame(cx).map_err(|never| match never {}),
+            Self::Pour(body) => Pin::new(body).poll_frame(cx),
+            Self::Whole(full) => Pin::new(full).poll_frame(cx).map_err(|never| match never {}),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Events(events) => events.is_end_stream(),
+            Self::Pour(body) => body.is_end_stream(),
             Self::Whole(full) => full.is_end_stream(),
         }
     }
@@ -193,6 +212,7 @@ impl Body for Payload {
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Events(events) => events.size_hint(),
+            Self::Pour(body) => body.size_hint(),
             Self::Whole(full) => full.size_hint(),
         }
     }

@@ -17,6 +17,7 @@ use super::exchange::{Ended, Exchange, Turn};
 use super::field;
 use super::lane::{Events, Lane, Weight};
 use super::parked::Parked;
+use super::pour::Pouring;
 use super::reply::{self, Reply};
 use crate::Inner;
 use crate::call::back::{Back, Sink};
@@ -46,12 +47,18 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
     if !open.is_empty() {
         return reply::rpc(StatusCode::OK, &request.id, Answer::Result(gateway.parked.park(exchange, open, &request).into()));
     }
+    exchange.take_pours();
     match exchange.turn((place.streams != Streams::Refused).then_some(&*lane)).await {
         Turn::Ended(ended) => whole(&request.id, &ended),
+        Turn::Pour(pour) => {
+            let gone = exchange.fill(&pour);
+            reply::pour(Pouring::new(&request.id, pour, (), gone))
+        }
         Turn::Questions(questions) => {
             reply::rpc(StatusCode::OK, &request.id, Answer::Result(gateway.parked.park(exchange, questions, &request).into()))
         }
         Turn::Message => {
+            exchange.back.set_takes_pour(false);
             let gone = CancellationToken::new();
             let body = Events::new(lane.read(0), None, Some(gone.clone().drop_guard()));
             tokio::spawn(stream(Arc::clone(gateway), exchange, lane, request, gone));
@@ -128,7 +135,7 @@ async fn stream(gateway: Arc<Inner>, mut exchange: Exchange, lane: Arc<Lane>, re
         match turn {
             Turn::Ended(ended) => break told(&ended).1,
             Turn::Questions(questions) => break Answer::Result(gateway.parked.park(exchange, questions, &request).into()),
-            Turn::Message => {}
+            Turn::Message | Turn::Pour(_) => {}
         }
     };
     lane.push(envelope::response(&request.id, &answer), Weight::Kept);

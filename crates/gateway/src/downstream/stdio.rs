@@ -158,7 +158,7 @@ impl Door {
                         let result = door.gateway.parked.park(exchange, questions, &request);
                         return door.send(&request.id, &Answer::Result(result.into()));
                     }
-                    Turn::Message => {}
+                    Turn::Message | Turn::Pour(_) => {}
                 }
             }
         });

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 mod exchange;
 mod heads;
+mod pour;
 
 use arc_swap::ArcSwapOption;
 use banyan_model::Era;
@@ -130,6 +131,12 @@ impl HttpWire {
 
     /// Posts a whole message.
     pub(crate) async fn post(&self, message: Bytes, out: &Outgoing<'_>) -> Result<Body, UpstreamError> {
+        let reply = self.posted(message, out).await?;
+        self.body(reply).await
+    }
+
+    /// The same; the body of the response has not been read.
+    async fn posted(&self, message: Bytes, out: &Outgoing<'_>) -> Result<Reply, UpstreamError> {
         for round in 0..3 {
             let token = self.token().await?;
             let (head, body) = self.head("POST", EITHER, token.as_deref(), out).end(&message);
@@ -144,7 +151,7 @@ impl HttpWire {
                     continue;
                 }
             }
-            return self.body(reply).await;
+            return Ok(reply);
         }
         Err(UpstreamError::SignIn("the server refuses the token it gave".into()))
     }

@@ -25,6 +25,7 @@ use mcp_proto::client::Negotiated;
 use mcp_proto::envelope::{Answer, Notification};
 use mcp_proto::json::Object;
 
+use crate::call::adapt;
 use crate::call::back::Back;
 use crate::downstream::session::Session;
 use crate::telemetry::trace_context::TraceContext;
@@ -43,12 +44,14 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) param_headers: Vec<(String, String)>,
     /// W3C trace context for the next hop.
     pub(crate) trace: Option<&'a TraceContext>,
+    /// The result may be poured, with these members where it lacks them; `None`: it is wanted as a whole.
+    pub(crate) pour: Option<&'static [adapt::Member]>,
 }
 
 impl<'a> Outgoing<'a> {
     /// A request that needs neither headers nor tracing.
     pub(crate) fn plain(method: &'a str, params: impl Into<Object>) -> Self {
-        Self { method, params: params.into(), name: None, param_headers: Vec::new(), trace: None }
+        Self { method, params: params.into(), name: None, param_headers: Vec::new(), trace: None, pour: None }
     }
 }
 

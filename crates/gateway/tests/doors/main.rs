@@ -11,6 +11,8 @@ mod kept;
 #[cfg(test)]
 mod plain;
 #[cfg(test)]
+mod poured;
+#[cfg(test)]
 mod readers;
 #[cfg(test)]
 mod reload;

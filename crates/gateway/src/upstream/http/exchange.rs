@@ -11,6 +11,7 @@ use mcp_proto::envelope::{Answer, EnvelopeError, Message, Notification};
 use mcp_proto::json::Duplicates;
 use mcp_proto::sse::{Decoder, Event};
 
+use super::pour::is_long;
 use super::{Body, HttpWire, excerpt};
 use crate::call::back::Back;
 use crate::upstream::pool::Reply;
@@ -40,10 +41,10 @@ impl Drop for UnderWay<'_> {
 
 /// One request and what came of it so far.
 pub(super) struct Exchange<'a> {
-    wire: &'a Arc<HttpWire>,
+    pub(super) wire: &'a Arc<HttpWire>,
     id: u64,
     token: Option<Bytes>,
-    back: Option<&'a Arc<Back>>,
+    pub(super) back: Option<&'a Arc<Back>>,
     resumes: usize,
     last_id: Option<String>,
     retry: Duration,
@@ -56,7 +57,14 @@ impl<'a> Exchange<'a> {
     }
 
     pub(super) async fn run(mut self, message: Bytes, out: &Outgoing<'_>) -> Result<Answer, UpstreamError> {
-        let mut response = match self.wire.post(message, out).await? {
+        let reply = self.wire.posted(message, out).await?;
+        if let Some(lacking) = out.pour
+            && is_long(&reply)
+            && self.back.is_some_and(|back| back.takes_pour())
+        {
+            return self.long(reply, lacking).await;
+        }
+        let mut response = match self.wire.body(reply).await? {
             Body::Whole(status, body) => return self.whole(status, &body),
             Body::Events(response) => *response,
         };
@@ -68,7 +76,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    fn whole(&self, status: u16, body: &Bytes) -> Result<Answer, UpstreamError> {
+    pub(super) fn whole(&self, status: u16, body: &Bytes) -> Result<Answer, UpstreamError> {
         match Message::parse(body, Duplicates::RefuseDeep) {
             Ok(Message::Response(r)) if (200..300).contains(&status) || matches!(r.answer, Answer::Error(_)) => Ok(r.answer),
             _ if !(200..300).contains(&status) => Err(UpstreamError::Refused { status, body: excerpt(body) }),

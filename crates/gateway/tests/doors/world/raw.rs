@@ -60,6 +60,22 @@ impl Raw {
         }
     }
 
+    /// What comes of a body until the connection ends; `None`: the body came as a whole.
+    pub(crate) async fn broken(&mut self, mut answer: Answer) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        loop {
+            while let Some(piece) = answer.body.take(&mut self.buffer).unwrap() {
+                out.extend_from_slice(&piece);
+            }
+            if answer.body.is_over() {
+                return None;
+            }
+            if !self.fill().await {
+                return Some(out);
+            }
+        }
+    }
+
     /// The next reply: its status, whether it announces the connection's end, and its body.
     pub(crate) async fn reply(&mut self) -> (u16, bool, String) {
         let answer = self.begin().await;
