@@ -88,6 +88,21 @@ impl Lines {
         }
     }
 
+    /// What has come of the line that is being read.
+    pub fn open(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    /// Takes what has come of that line off, however long it is, and says whether it has ended.
+    pub fn take_open(&mut self) -> (Bytes, bool) {
+        self.searched = 0;
+        let Some(end) = self.next_end() else { return (self.buffer.split().freeze(), false) };
+        let mut line = self.buffer.split_to(end + 1).freeze();
+        self.returned = line.last() == Some(&b'\r');
+        line.truncate(end);
+        (line, true)
+    }
+
     /// Where the line that begins the buffer ends, counted from what was searched before.
     fn next_end(&self) -> Option<usize> {
         let unseen = &self.buffer[self.searched..];

@@ -2,7 +2,7 @@
 //!
 //! It does not reconnect and does not know what the data means.
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 
 use crate::lines::Line;
 use crate::lines::Lines;
@@ -41,6 +41,8 @@ pub struct Decoder {
     started: bool,
     fresh: bool,
     blank: Vec<u8>,
+    /// A line of data is being taken in parts.
+    taking: bool,
 }
 
 impl Decoder {
@@ -57,6 +59,7 @@ impl Decoder {
             started: false,
             fresh: false,
             blank: Vec::new(),
+            taking: false,
         }
     }
 
@@ -91,6 +94,28 @@ impl Decoder {
             self.field(&line)?;
         }
         if self.lines.overflowed() { Err(TooLong { limit: self.limit }) } else { Ok(None) }
+    }
+
+    /// The data of the event that is coming, where all of it is in one line that has not ended and is longer than `least` bytes.
+    pub fn open_data(&self, least: usize) -> Option<&[u8]> {
+        let line = self.lines.open();
+        if line.len() <= least || !self.data.is_empty() {
+            return None;
+        }
+        line.get(data_prefix(line)?..)
+    }
+
+    /// Takes what has come of that line's data off, and says whether the line has ended; until it has, no event can be asked for.
+    ///
+    /// The data of the event is then what other lines of data it has, behind a line feed: mostly nothing.
+    pub fn take_data(&mut self) -> (Bytes, bool) {
+        let prefix = if self.taking { 0 } else { data_prefix(self.lines.open()).unwrap_or(0) };
+        let (mut data, has_ended) = self.lines.take_open();
+        data.advance(prefix.min(data.len()));
+        if !std::mem::replace(&mut self.taking, !has_ended) {
+            self.data.push(Bytes::new());
+        }
+        (data, has_ended)
     }
 
     fn dispatch(&mut self) -> Option<Event> {
@@ -131,6 +156,12 @@ impl Decoder {
         }
         Ok(())
     }
+}
+
+/// How much of a line stands before its data; `None`: it is another field.
+fn data_prefix(line: &[u8]) -> Option<usize> {
+    let data = line.strip_prefix(b"data:")?;
+    Some(if data.starts_with(b" ") { 6 } else { 5 })
 }
 
 /// Writes one event. `data` comes in as many lines as it has; whoever reads them sees a line feed between two, whatever stood there.
@@ -202,6 +233,40 @@ mod tests {
         let mut endless = Decoder::new(8);
         endless.handle_bytes(&[b'x'; 100]);
         assert!(endless.poll_event().is_err());
+    }
+
+    #[test]
+    fn a_long_line_of_data_is_taken_while_it_comes() {
+        for (text, rest) in [
+            ("id: 1\ndata: 0123456789abcdef\n\ndata: next\n\n", ""),
+            ("data:0123456789abcdef\r\n\r\ndata: next\n\n", ""),
+            ("data: 0123456789abcdef\rdata: more\ndata:\nid: 2\n\ndata: next\n\n", "\nmore\n"),
+        ] {
+            for chunk in 1..12 {
+                let (mut decoder, mut out, mut events) = (Decoder::new(1000), Vec::new(), Vec::new());
+                let mut open = false;
+                for part in text.as_bytes().chunks(chunk) {
+                    decoder.handle_bytes(part);
+                    loop {
+                        if open || events.is_empty() && decoder.open_data(8).is_some() {
+                            let begun = decoder.open_data(8).map(<[u8]>::to_vec);
+                            let (data, has_ended) = decoder.take_data();
+                            assert!(open || begun.is_some_and(|begun| begun == data));
+                            out.extend_from_slice(&data);
+                            open = !has_ended;
+                        }
+                        let Some(event) = (!open).then(|| decoder.poll_event().unwrap()).flatten() else { break };
+                        events.push(event);
+                    }
+                }
+                let data: Vec<&[u8]> = events.iter().map(|event| &event.data[..]).collect();
+                assert_eq!(
+                    (&out[..], &data[..]),
+                    (&b"0123456789abcdef"[..], &[rest.as_bytes(), b"next"][..]),
+                    "{text:?} in chunks of {chunk}"
+                );
+            }
+        }
     }
 
     #[test]

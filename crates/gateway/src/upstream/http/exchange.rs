@@ -11,8 +11,9 @@ use mcp_proto::envelope::{Answer, EnvelopeError, Message, Notification};
 use mcp_proto::json::Duplicates;
 use mcp_proto::sse::{Decoder, Event};
 
-use super::pour::is_long;
+use super::pour::{LONG, is_long};
 use super::{Body, HttpWire, excerpt};
+use crate::call::adapt::Member;
 use crate::call::back::Back;
 use crate::upstream::pool::Reply;
 use crate::upstream::{Outgoing, UpstreamError, asks};
@@ -42,11 +43,11 @@ impl Drop for UnderWay<'_> {
 /// One request and what came of it so far.
 pub(super) struct Exchange<'a> {
     pub(super) wire: &'a Arc<HttpWire>,
-    id: u64,
+    pub(super) id: u64,
     token: Option<Bytes>,
     pub(super) back: Option<&'a Arc<Back>>,
     resumes: usize,
-    last_id: Option<String>,
+    pub(super) last_id: Option<String>,
     retry: Duration,
 }
 
@@ -62,14 +63,15 @@ impl<'a> Exchange<'a> {
             && is_long(&reply)
             && self.back.is_some_and(|back| back.takes_pour())
         {
-            return self.long(reply, lacking).await;
+            // Few answers come to this, and calls that do not should not hold the room it needs.
+            return Box::pin(self.long(reply, lacking)).await;
         }
         let mut response = match self.wire.body(reply).await? {
             Body::Whole(status, body) => return self.whole(status, &body),
             Body::Events(response) => *response,
         };
         loop {
-            if let Some(answer) = self.read(response).await? {
+            if let Some(answer) = self.read(response, out.pour).await? {
                 return Ok(answer);
             }
             response = self.resume().await?;
@@ -86,8 +88,8 @@ impl<'a> Exchange<'a> {
     }
 
     /// Reads events until the answer is there; `None` when the stream ends before.
-    async fn read(&mut self, mut body: Reply) -> Result<Option<Answer>, UpstreamError> {
-        let mut decoder = Decoder::new(self.wire.limit);
+    async fn read(&mut self, mut body: Reply, lacking: Option<&'static [Member]>) -> Result<Option<Answer>, UpstreamError> {
+        let (mut decoder, mut looked) = (Decoder::new(self.wire.limit), false);
         while let Some(piece) = body.piece().await {
             let Ok(data) = piece else { return Ok(None) };
             decoder.handle_bytes(&data);
@@ -95,6 +97,16 @@ impl<'a> Exchange<'a> {
                 if let Some(answer) = self.event(event)? {
                     body.finish();
                     return Ok(Some(answer));
+                }
+                looked = false;
+            }
+            if let Some(lacking) = lacking
+                && !looked
+                && let Some(begun) = decoder.open_data(LONG)
+            {
+                looked = true;
+                if let Some(begun) = self.begun(begun, lacking) {
+                    return Box::pin(self.pour_event(begun, decoder, body)).await.map(Some);
                 }
             }
         }

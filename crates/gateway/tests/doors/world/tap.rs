@@ -62,7 +62,7 @@ impl Tap {
 /// The raw result of a call with these arguments: `size` bytes of text about, and the raw members `inside`.
 pub(crate) fn result(arguments: &Value) -> String {
     let size = arguments["size"].as_u64().and_then(|size| usize::try_from(size).ok()).unwrap_or_default();
-    let words = "The ä\\n😀 \\u00e4 fox, {\\\"[ \\/ and so on and so forth ";
+    let words = format!("The ä\\n😀 \\u00e4 fox, {{\\\"[ \\/ and so on, {}", "and so forth ".repeat(40));
     let text = words.repeat(size / words.len());
     let inside = arguments["inside"].as_str().unwrap_or_default();
     format!(
@@ -126,13 +126,22 @@ impl Script {
             Some("result first") => format!(" {{\"result\": {result} ,\"id\":{id},\"jsonrpc\":\"2.0\"{tail}"),
             _ => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}{tail}"),
         };
-        let chunked = arguments["framing"] == "chunked";
+        let is_event = arguments["framing"] == "events";
+        let chunked = is_event || arguments["framing"] == "chunked";
+        let (kind, text) = if is_event {
+            ("text/event-stream", format!("event: message\ndata: {}", text.replace('\n', "\ndata: ")))
+        } else {
+            ("application/json", text)
+        };
         let framing = if chunked { "transfer-encoding: chunked".into() } else { format!("content-length: {}", text.len()) };
         let cut = number("cut");
         let mut body = text.into_bytes();
         body.truncate(body.len() - cut.unwrap_or(0));
+        if is_event && cut.is_none() {
+            body.extend_from_slice(b"\n\n");
+        }
         Self {
-            head: format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n{framing}\r\n\r\n"),
+            head: format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\n{framing}\r\n\r\n"),
             body,
             is_call,
             chunked,
