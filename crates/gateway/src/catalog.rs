@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use banyan_model::{Era, Segment};
+use banyan_model::{Era, QualifiedName, Route};
 use mcp_proto::catalog::{Entry, Kind};
 use mcp_proto::glob::Glob;
 use mcp_proto::header::{ParamHeader, tool_headers};
-use mcp_proto::projection::local_names;
+use mcp_proto::projection::{local_names, local_routes};
 
 use crate::config::resolved::Mount;
 use crate::upstream::{Instance, Wire};
@@ -18,6 +18,8 @@ pub(crate) struct Catalog {
     pub(crate) prompts: Vec<Offer>,
     pub(crate) resources: Vec<Entry>,
     pub(crate) templates: Vec<Entry>,
+    /// The ids of the gates behind this mount, where it is one (MCP-AX 5.3).
+    pub(crate) subtree: Vec<String>,
     /// What people should know about the lists.
     pub(crate) notes: Vec<String>,
 }
@@ -29,8 +31,8 @@ pub(crate) struct Offer {
     pub(crate) entry: Entry,
     /// The name to show in its place: the server's own, or the one the configuration gives it.
     pub(crate) name: Arc<str>,
-    /// Its segment in the tree (AX-15).
-    pub(crate) local: Segment,
+    /// Its place in the tree, below its mount: one segment (AX-15), or a path below another gate.
+    pub(crate) local: Arc<Route>,
     /// Parameters that are mirrored in headers.
     pub(crate) headers: Vec<ParamHeader>,
 }
@@ -44,13 +46,16 @@ impl Catalog {
     /// Replaces one list.
     pub(crate) fn set(&mut self, kind: Kind, entries: Vec<Entry>, mount: &Mount, instance: &Instance) {
         match kind {
-            Kind::Prompts => self.prompts = offers(entries, mount, &mut Vec::new(), false),
+            Kind::Prompts => {
+                self.prompts = named(unnamed(entries, mount, &mut Vec::new(), false), mount, &mut self.notes, instance.is_gate())
+            }
             Kind::Resources => self.resources = entries,
             Kind::Templates => self.templates = entries,
             Kind::Tools => {
                 let over_http = matches!(instance.wire, Wire::Http(_)) && instance.era() == Era::Stateless;
                 let allowed = entries.into_iter().filter(|e| allowed(&e.key, &mount.include, &mount.exclude)).collect();
-                self.tools = offers(allowed, mount, &mut self.notes, over_http);
+                let kept = unnamed(allowed, mount, &mut self.notes, over_http);
+                self.tools = named(kept, mount, &mut self.notes, instance.is_gate());
             }
         }
     }
@@ -62,9 +67,12 @@ pub(crate) fn allowed(name: &str, include: &[String], exclude: &[String]) -> boo
     (include.is_empty() || hit(include)) && !hit(exclude)
 }
 
+/// What is taken from a list, before it has its place in the tree: the entry, its name, its headers.
+type Unnamed = (Entry, Arc<str>, Vec<ParamHeader>);
+
 /// `strict`: tools whose header annotations are not legal are left out, as HTTP clients must (2026-07-28, "Custom headers").
-fn offers(entries: Vec<Entry>, mount: &Mount, notes: &mut Vec<String>, strict: bool) -> Vec<Offer> {
-    let mut kept: Vec<(Entry, Arc<str>, Vec<ParamHeader>)> = Vec::with_capacity(entries.len());
+fn unnamed(entries: Vec<Entry>, mount: &Mount, notes: &mut Vec<String>, strict: bool) -> Vec<Unnamed> {
+    let mut kept = Vec::with_capacity(entries.len());
     for entry in entries {
         let headers = match tool_headers(&entry.raw) {
             Ok(headers) => headers,
@@ -77,7 +85,53 @@ fn offers(entries: Vec<Entry>, mount: &Mount, notes: &mut Vec<String>, strict: b
         let name = mount.rename.get(&entry.key).map_or_else(|| Arc::from(entry.key.as_str()), |n| Arc::from(n.as_str()));
         kept.push((entry, name, headers));
     }
+    kept
+}
+
+/// Gives each its place: the paths of a gate are kept, the names of any other server are a segment each.
+fn named(kept: Vec<Unnamed>, mount: &Mount, notes: &mut Vec<String>, gate: bool) -> Vec<Offer> {
     let names: Vec<&str> = kept.iter().map(|(_, name, _)| &**name).collect();
-    let locals = local_names(&names);
-    kept.into_iter().zip(locals).map(|((entry, name, headers), local)| Offer { entry, name, local, headers }).collect()
+    let locals: Vec<Route> = if gate { local_routes(&names) } else { local_names(&names).into_iter().map(|s| Route(vec![s])).collect() };
+    let mut offers = Vec::with_capacity(kept.len());
+    let mut endless: Vec<String> = Vec::new();
+    for ((entry, name, headers), local) in kept.into_iter().zip(locals) {
+        // A name that no client could be told is not in the tree (AX-10).
+        if mount.name.as_str().len() + 1 + local.to_string().len() > QualifiedName::MAX {
+            endless.push(entry.key);
+            continue;
+        }
+        offers.push(Offer { entry, name, local: Arc::new(local), headers });
+    }
+    if let Some(first) = endless.first() {
+        let (many, most) = (endless.len(), QualifiedName::MAX);
+        let text = format!(
+            "{many} of its names would be longer than {most} characters behind `{}.` and are left out, `{first}` among them: give the mounts on the way shorter names",
+            mount.name
+        );
+        notes.push(text);
+    }
+    offers
+}
+
+#[cfg(test)]
+mod tests {
+    use banyan_model::Segment;
+
+    use super::*;
+    use crate::config::resolved::{Process, Transport};
+
+    #[test]
+    fn ax_10_a_name_that_would_be_too_long_is_left_out_with_a_note() {
+        let process = Process { command: "x".into(), args: vec![], env: Default::default(), pass_env: vec![], cwd: None };
+        let mount = Mount::new(Segment::nearest("infra"), Transport::Stdio(process), "test");
+        let entry = |key: String| (Entry { key: key.clone(), raw: "{}".into() }, Arc::from(key), Vec::new());
+        let segments = |last: usize| [["a".repeat(63), "b".repeat(63), "c".repeat(63)].join("."), "d".repeat(last)].join(".");
+        let mut notes = Vec::new();
+        let offers = named(vec![entry(segments(57)), entry(segments(58)), entry("a.b".into())], &mount, &mut notes, true);
+        let names: Vec<String> = offers.iter().map(|o| format!("infra.{}", o.local)).collect();
+        assert_eq!(names.iter().map(String::len).collect::<Vec<_>>(), [255, 9]);
+        assert!(notes[0].starts_with("1 of its names would be longer than 255 characters behind `infra.`"), "{notes:?}");
+        let plain = named(vec![entry("a.b".into())], &mount, &mut notes, false);
+        assert_eq!((plain[0].local.to_string(), notes.len()), ("a_b".into(), 1));
+    }
 }

@@ -8,10 +8,10 @@ use arc_swap::ArcSwap;
 use banyan_model::{Era, Segment};
 use bytes::Bytes;
 use mcp_proto::catalog::Kind;
-use mcp_proto::client::stateless_meta;
+use mcp_proto::client::{Identity, stateless_meta};
 use mcp_proto::envelope::{Answer, Notification, Request};
 use mcp_proto::json::{self, Members};
-use mcp_proto::projection::style_for;
+use mcp_proto::projection::{Style, style_for};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -27,14 +27,15 @@ use crate::call::reserve::Places;
 use crate::config::diff::{Change, diff};
 use crate::config::resolved::{Config, Limits, Transport};
 use crate::config::secret::{Sources, SystemSources};
+use crate::downstream::door::{About, Entered};
 use crate::downstream::session::Session;
 use crate::downstream::{Parked, http, stdio};
 use crate::hub::Hub;
+use crate::node::Node;
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::otlp::Otlp;
 use crate::tls::Connector;
 use crate::tree::{Branch, Tree};
-use crate::upstream::connect;
 use crate::upstream::mount::{Mount, Phase};
 use crate::upstream::oauth::OAuthClient;
 use crate::upstream::supervise::supervise;
@@ -48,6 +49,7 @@ pub(crate) struct Inner {
     pub(crate) config: ArcSwap<Config>,
     pub(crate) tree: ArcSwap<Tree>,
     pub(crate) mounts: ArcSwap<Vec<Arc<Mount>>>,
+    pub(crate) node: Node,
     pub(crate) hub: Hub,
     pub(crate) parked: Parked,
     pub(crate) seen: SeenUris,
@@ -133,14 +135,16 @@ impl Gateway {
         crate::tls::install_crypto();
         let config = Arc::new(config);
         let connector = Arc::new(Connector::new());
+        let node = Node::new();
         let inner = Arc::new(Inner {
             tree: ArcSwap::from_pointee(Tree::new(Arc::clone(&config), Vec::new())),
             places: Arc::default(),
             refusals: Arc::default(),
             config: ArcSwap::new(Arc::clone(&config)),
             mounts: ArcSwap::default(),
+            parked: Parked::of(&node.id),
+            node,
             hub: Hub::default(),
-            parked: Parked::default(),
             seen: SeenUris::new(),
             tasks: Tasks::default(),
             metrics: Metrics::new(),
@@ -241,15 +245,15 @@ impl Gateway {
     pub async fn call(&self, tool: &str, arguments: &str) -> Result<Bytes, Bytes> {
         let scope = self.0.scope_of("");
         let tree = self.0.tree.load_full();
-        let dotted = ViewKey { dotted: true, ..scope.clone() };
+        let dotted = ViewKey { style: Style::Dotted, ..scope.clone() };
         let scope =
             if tree.view(&scope).tools.find(tool).is_none() && tree.view(&dotted).tools.find(tool).is_some() { dotted } else { scope };
         let shown = self.tools(None).into_iter().find(|r| r.dotted == tool).map(|r| r.shown);
-        let name = if scope.dotted { tool.to_owned() } else { shown.unwrap_or_else(|| tool.to_owned()) };
+        let name = if scope.style == Style::Dotted { tool.to_owned() } else { shown.unwrap_or_else(|| tool.to_owned()) };
         if let Err(error) = json::check(arguments.as_bytes(), json::Duplicates::RefuseDeep) {
             return Err(CallError::BadParams(format!("the arguments can't be taken: {error}")).tell(Era::Stateless).object());
         }
-        let meta = stateless_meta(&connect::identity("{}"));
+        let meta = stateless_meta(&Identity { info: Node::info(), capabilities: Bytes::from_static(b"{}") });
         let params = format!("{{\"name\":{},\"arguments\":{arguments},\"_meta\":{meta}}}", json::quote(&name));
         let request = Request { id: Bytes::from_static(b"0"), method: "tools/call".into(), params: Bytes::from(params).into() };
         let back = Back::new(crate::call::own_caller(scope), Sink::None, None, CancellationToken::new());
@@ -378,7 +382,7 @@ impl Inner {
         let config = self.config.load();
         let info = format!("{{\"name\":{}}}", json::quote(name));
         let asked = (name.is_empty()).then(|| style_for(""));
-        crate::downstream::door::Entered::local().scope(&config, None, info.as_bytes(), asked)
+        Entered::local().scope(&config, None, About { info: info.as_bytes(), capabilities: b"{}" }, asked)
     }
 
     /// Passes a client's notification on to the connections that are its own.

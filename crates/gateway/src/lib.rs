@@ -11,6 +11,7 @@ mod downstream;
 mod gateway;
 mod hub;
 pub mod import;
+mod node;
 mod random;
 pub mod search;
 pub mod telemetry;

@@ -1,12 +1,13 @@
 //! The tree as it is at one moment: every mount with what it offers, and the views made from it. Never changed, only replaced.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use banyan_model::Segment;
 use foldhash::fast::RandomState;
 use mcp_proto::client::Negotiated;
 use mcp_proto::era;
+use mcp_proto::mcpax::{self, Peer};
 
 use crate::call::caller::ViewKey;
 use crate::catalog::Catalog;
@@ -35,6 +36,8 @@ pub(crate) struct Branch {
     pub(crate) negotiated: Option<Arc<Negotiated>>,
     /// Whether it says that it has resources.
     pub(crate) has_resources: bool,
+    /// Whether it is another gate.
+    pub(crate) is_gate: bool,
 }
 
 impl Branch {
@@ -42,7 +45,8 @@ impl Branch {
     pub(crate) fn of(mount: &Arc<Mount>) -> Self {
         let negotiated = mount.negotiated();
         let has_resources = negotiated.as_ref().is_some_and(|n| era::declares(&n.capabilities, "resources"));
-        Self { mount: Arc::clone(mount), catalog: mount.catalog.load_full(), negotiated, has_resources }
+        let is_gate = negotiated.as_ref().is_some_and(|n| matches!(mcpax::peer(&n.capabilities), Peer::Gate(_)));
+        Self { mount: Arc::clone(mount), catalog: mount.catalog.load_full(), negotiated, has_resources, is_gate }
     }
 }
 
@@ -74,6 +78,11 @@ impl Tree {
     /// The branch of a mount.
     pub(crate) fn branch(&self, name: &Segment) -> Option<&Branch> {
         self.branches.get(*self.places.get(name)?)
+    }
+
+    /// The ids of all gates below this one.
+    pub(crate) fn gates_below(&self) -> BTreeSet<&str> {
+        self.branches.iter().flat_map(|b| &b.catalog.subtree).map(String::as_str).collect()
     }
 
     /// Whether `key` names a profile that is not there: what it shows is not known then.

@@ -59,14 +59,15 @@ impl View {
     /// Makes what `key` shows of `tree`.
     pub(crate) fn build(tree: &Tree, key: &ViewKey) -> Self {
         let profile = tree.profile(&key.profile).map(|p| &**p);
-        let style = if key.dotted { Style::Dotted } else { Style::Safe };
         let branches: Vec<(usize, &Branch)> = if tree.lacks_profile(key) { Vec::new() } else { tree.within(key.mount.as_ref()).collect() };
         let prefixed = key.mount.is_none();
-        let tools = names(&branches, profile, style, prefixed, |c| &c.tools);
-        let prompts = names(&branches, None, style, prefixed, |c| &c.prompts);
+        let tools = names(&branches, profile, key.style, prefixed, |c| &c.tools);
+        let prompts = names(&branches, None, key.style, prefixed, |c| &c.prompts);
         let resources = ResourceIndex::build(&branches.iter().map(|(_, b)| listed(b)).collect::<Vec<_>>());
         // Who has said nothing about it gets what there is; `banyan tools` says when that is too much.
         let searched = match profile.map_or(Search::Never, |p| p.search) {
+            // A gate passes on what it is shown.
+            _ if key.is_for_gate() => false,
             Search::Above(most) => tools.len() > most,
             Search::Always => true,
             Search::Never => false,
@@ -105,11 +106,11 @@ fn names(branches: &[(usize, &Branch)], profile: Option<&Profile>, style: Style,
             if profile.is_some_and(|p| !allowed(&dotted, &p.include, &p.exclude)) {
                 continue;
             }
-            let rename = profile.and_then(|p| p.rename.get(&dotted)).map(|n| Arc::from(n.as_str()));
+            let rename = profile.filter(|_| style != Style::Qualified).and_then(|p| p.rename.get(&dotted)).map(|n| Arc::from(n.as_str()));
             entries.push(projection::Entry {
                 mount: prefixed.then(|| mount.clone()),
                 original: Arc::clone(&offer.name),
-                local: offer.local.clone(),
+                local: Arc::clone(&offer.local),
                 rename,
             });
             owners.push((*b, i));

@@ -116,6 +116,12 @@ impl<'a> Members<'a> {
         self.list.iter().map(|m| (unescape(&self.text[m.key.clone()]), &self.text[m.value.clone()]))
     }
 
+    /// The keys that begin with `prefix`, unescaped. The prefix itself is plain text.
+    pub fn beginning_with(&self, prefix: &str) -> impl Iterator<Item = Cow<'a, str>> {
+        let of = |m: &&Member| m.escaped || self.text[m.key.clone()].starts_with(prefix.as_bytes());
+        self.list.iter().filter(of).map(|m| unescape(&self.text[m.key.clone()])).filter(move |key| key.starts_with(prefix))
+    }
+
     /// Where every whole member and its value stand.
     pub fn spans(&self) -> Vec<(Span, Span)> {
         self.list.iter().map(|m| (m.whole(), m.value.clone())).collect()

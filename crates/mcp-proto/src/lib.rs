@@ -12,6 +12,7 @@ pub mod header;
 pub mod http1;
 pub mod json;
 pub mod lines;
+pub mod mcpax;
 pub mod projection;
 pub mod resource_index;
 pub mod splice;

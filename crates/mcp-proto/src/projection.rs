@@ -10,11 +10,11 @@ mod style;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use banyan_model::Segment;
+use banyan_model::{Route, Segment};
 use foldhash::fast::RandomState;
 
 use distinct::Candidate;
-pub use local::local_names;
+pub use local::{local_names, local_routes};
 pub use style::{Style, style_for};
 
 /// One tool or prompt that is to be shown.
@@ -24,8 +24,8 @@ pub struct Entry {
     pub mount: Option<Segment>,
     /// The name its owner gave it, any text.
     pub original: Arc<str>,
-    /// The legal segment that stands for `original` in the dotted name; see [`local_names`].
-    pub local: Segment,
+    /// What stands for `original` in the dotted name; see [`local_names`] and [`local_routes`].
+    pub local: Arc<Route>,
     /// The whole name the configuration wants shown, if it wants one.
     pub rename: Option<Arc<str>>,
 }
@@ -35,7 +35,7 @@ impl Entry {
     pub fn dotted(&self) -> String {
         match &self.mount {
             Some(mount) => format!("{mount}.{}", self.local),
-            None => self.local.as_str().to_owned(),
+            None => self.local.to_string(),
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use banyan_model::Segment;
-use mcp_proto::projection::{Entry, Projection, Style, local_names};
+use banyan_model::{Route, Segment};
+use mcp_proto::projection::{Entry, Projection, Style, local_names, local_routes};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -21,17 +21,23 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 fn style() -> impl Strategy<Value = Style> {
-    select(vec![Style::Dotted, Style::Safe])
+    select(vec![Style::Dotted, Style::Qualified, Style::Safe])
 }
 
 fn entries(most: usize) -> impl Strategy<Value = Vec<Entry>> {
     let mount = option::weighted(0.9, select(vec!["a", "a_", "a__b", "b", "b-c"]));
-    vec((mount, name(), option::weighted(0.1, name())), 0..most).prop_map(|list| list.into_iter().map(entry).collect())
+    let name = prop_oneof![name(), path()];
+    vec((mount, name, any::<bool>(), option::weighted(0.1, self::name())), 0..most).prop_map(|list| list.into_iter().map(entry).collect())
 }
 
-fn entry((mount, original, rename): (Option<&str>, String, Option<String>)) -> Entry {
-    let local = local_names(&[&original]).pop().unwrap_or_else(|| Segment::nearest(&original));
-    Entry { mount: mount.map(Segment::nearest), original: original.into(), local, rename: rename.map(Arc::from) }
+/// Names as another gate has them: short ones that are likely to become each other, and long ones.
+fn path() -> impl Strategy<Value = String> {
+    prop_oneof![4 => vec("[ab_]{1,2}", 1..4), 1 => vec("[a-z]{5,20}", 4..9)].prop_map(|segments| segments.join("."))
+}
+
+fn entry((mount, original, gate, rename): (Option<&str>, String, bool, Option<String>)) -> Entry {
+    let local = if gate { local_routes(&[&original]).remove(0) } else { Route(local_names(&[&original])) };
+    Entry { mount: mount.map(Segment::nearest), original: original.into(), local: local.into(), rename: rename.map(Arc::from) }
 }
 
 /// The shown name of each different entry.
@@ -44,6 +50,7 @@ fn shown(style: Style, entries: &[Entry]) -> BTreeMap<String, String> {
 fn legal(style: Style, name: &str) -> bool {
     let (limit, dot) = match style {
         Style::Dotted => (128, true),
+        Style::Qualified => (255, true),
         Style::Safe => (64, false),
     };
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-' || (dot && b == b'.');
@@ -67,6 +74,18 @@ proptest! {
         turned.reverse();
         for (name, local) in turned.iter().zip(local_names(&turned)) {
             prop_assert_eq!(by_name.get(name), Some(&&local));
+        }
+    }
+
+    #[test]
+    fn ax_02_the_paths_of_a_gate_are_legal_and_distinct(names in vec(prop_oneof![path(), name()], 0..40)) {
+        let routes = local_routes(&names);
+        let by_name: BTreeMap<&String, &Route> = names.iter().zip(&routes).collect();
+        let distinct: BTreeSet<String> = by_name.values().map(|route| route.to_string()).collect();
+        prop_assert_eq!((routes.len(), distinct.len()), (names.len(), by_name.len()));
+        for (name, route) in by_name {
+            let legal = name.split('.').all(|segment| Segment::new(segment).is_ok());
+            prop_assert!(!route.0.is_empty() && (!legal || route.to_string() == *name), "{name}: {route}");
         }
     }
 

@@ -70,6 +70,20 @@ impl std::error::Error for BadSegment {}
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Route(pub Vec<Segment>);
 
+impl Route {
+    /// The segments with `separator` between them.
+    pub fn joined(&self, separator: &str) -> String {
+        self.0.iter().map(Segment::as_str).collect::<Vec<_>>().join(separator)
+    }
+}
+
+/// Written with dots, however long that is.
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.joined("."))
+    }
+}
+
 /// A route written with dots, at most 255 characters (AX-10).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct QualifiedName(Arc<str>);
@@ -80,7 +94,7 @@ impl QualifiedName {
 
     /// Writes a route with dots; `None` when that is longer than 255 bytes or the route is empty.
     pub fn of(route: &Route) -> Option<Self> {
-        let text = route.0.iter().map(Segment::as_str).collect::<Vec<_>>().join(".");
+        let text = route.joined(".");
         (!text.is_empty() && text.len() <= Self::MAX).then(|| Self(text.into()))
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use banyan_model::{Era, Principal, Segment};
 use bytes::Bytes;
+use mcp_proto::projection::Style;
 
 use crate::downstream::session::Session;
 
@@ -33,8 +34,15 @@ pub(crate) struct ViewKey {
     pub(crate) mount: Option<Segment>,
     /// The profile's name; empty where none applies.
     pub(crate) profile: Arc<str>,
-    /// Whether names are dotted.
-    pub(crate) dotted: bool,
+    /// How names are spelled. Only another gate is shown them as they are in the tree.
+    pub(crate) style: Style,
+}
+
+impl ViewKey {
+    /// Whether it is another gate that looks.
+    pub(crate) fn is_for_gate(&self) -> bool {
+        self.style == Style::Qualified
+    }
 }
 
 impl Caller {

@@ -12,6 +12,7 @@ use super::adapt;
 use super::back::Back;
 use super::error::CallError;
 use super::gate::Cleared;
+use super::hop;
 use super::resolve::Resolved;
 use crate::telemetry::trace_context::TraceContext;
 use crate::upstream::mount::{Lease, Phase};
@@ -36,9 +37,14 @@ async fn rounds(resolved: &Resolved, back: &Arc<Back>, trace: Option<TraceContex
     for _ in 0..MOST_ROUNDS {
         let lease = lease(resolved).await?;
         let era = lease.instance.era();
+        // Such a server gives no state to come back with. Carried out anew, the call would happen twice.
+        if resolved.caller.era == Era::Stateless && era == Era::Initialize && params.members().has("requestState") {
+            return Err(CallError::StateUnknown);
+        }
+        let adapted = adapt::params(&params, &resolved.caller, era);
         let out = Outgoing {
             method: &resolved.wire_method,
-            params: adapt::traced(adapt::params(&params, &resolved.caller, era), trace.as_ref()),
+            params: adapt::traced(hop::params(adapted, &resolved.branch, era), trace.as_ref()),
             name: (resolved.method != Method::Complete).then_some(&*resolved.name),
             param_headers: if resolved.headers.is_empty() { Vec::new() } else { expected_params(&params, &resolved.headers) },
             trace: trace.as_ref(),

@@ -9,6 +9,7 @@ use mcp_proto::cursor;
 use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::era::STATELESS;
 use mcp_proto::json::{self, Members};
+use mcp_proto::mcpax;
 
 use super::caller::Caller;
 use super::error::CallError;
@@ -43,6 +44,10 @@ pub(crate) async fn list(gateway: &Inner, kind: Kind, request: &Request, caller:
     if more {
         out.extend_from_slice(format!(",\"nextCursor\":\"{}\"", cursor::encode(kind, page + 1)).as_bytes());
     }
+    if kind == Kind::Tools && caller.scope.is_for_gate() {
+        let ids = std::iter::once(&*gateway.node.id).chain(tree.gates_below());
+        out.extend_from_slice(format!(",\"_meta\":{{\"{}\":{}}}", mcpax::SUBTREE_IDS, mcpax::write_ids(ids)).as_bytes());
+    }
     if caller.era == Era::Stateless {
         out.extend_from_slice(format!(",\"resultType\":\"complete\",\"ttlMs\":{TTL_MS},\"cacheScope\":\"private\"").as_bytes());
     }
@@ -51,8 +56,8 @@ pub(crate) async fn list(gateway: &Inner, kind: Kind, request: &Request, caller:
 }
 
 /// The answer to `server/discover`.
-pub(crate) fn discovered(tree: &Tree, caller: &Caller) -> Bytes {
-    let (capabilities, instructions) = capabilities(tree, caller);
+pub(crate) fn discovered(gateway: &Inner, tree: &Tree, caller: &Caller) -> Bytes {
+    let (capabilities, instructions) = capabilities(gateway, tree, caller);
     let instructions = instructions.map(|i| format!(",\"instructions\":{}", json::quote(&i))).unwrap_or_default();
     Bytes::from(format!(
         "{{\"resultType\":\"complete\",\"supportedVersions\":[\"{STATELESS}\"],\"capabilities\":{capabilities}{instructions},\"ttlMs\":{TTL_MS},\"cacheScope\":\"private\",\"_meta\":{{\"{}\":{SERVER_INFO}}}}}",
@@ -63,7 +68,7 @@ pub(crate) fn discovered(tree: &Tree, caller: &Caller) -> Bytes {
 /// What is served to this caller, as a raw `capabilities` object, and how it wants to be used.
 ///
 /// Tools are always named, for a server that is down at present may come; everything else only where somebody serves it.
-pub(crate) fn capabilities(tree: &Tree, caller: &Caller) -> (String, Option<String>) {
+pub(crate) fn capabilities(gateway: &Inner, tree: &Tree, caller: &Caller) -> (String, Option<String>) {
     let branches: Vec<&Branch> = tree.within(caller.scope.mount.as_ref()).map(|(_, b)| b).collect();
     let mut parts: Vec<String> = vec!["\"tools\":{\"listChanged\":true}".into()];
     let any = |name: &str| branches.iter().any(|b| b.negotiated.as_ref().is_some_and(|n| mcp_proto::era::declares(&n.capabilities, name)));
@@ -74,15 +79,15 @@ pub(crate) fn capabilities(tree: &Tree, caller: &Caller) -> (String, Option<Stri
         ("completions", "{}"),
         ("logging", "{}"),
     ] {
-        if pending || any(name) {
+        // Another gate stays, and asks once: what comes later is for it as well.
+        if pending || caller.scope.is_for_gate() || any(name) {
             parts.push(format!("\"{name}\":{value}"));
         }
     }
     for group in ["experimental", "extensions"] {
-        let merged = merged(&branches, group);
-        if !merged.is_empty() {
-            parts.push(format!("\"{group}\":{{{}}}", merged.join(",")));
-        }
+        let mut merged = merged(&branches, group);
+        merged.push(format!("\"{}\":{}", mcpax::ID, mcpax::extension(&gateway.node.id)));
+        parts.push(format!("\"{group}\":{{{}}}", merged.join(",")));
     }
     if caller.era == Era::Initialize
         && let Some(tasks) = branches.iter().find_map(|b| raw(b, "tasks"))
@@ -97,7 +102,7 @@ fn merged(branches: &[&Branch], group: &str) -> Vec<String> {
     let mut all: BTreeMap<String, String> = BTreeMap::new();
     for branch in branches {
         let Some(object) = raw(branch, group) else { continue };
-        for (key, value) in Members::again(&object).iter() {
+        for (key, value) in Members::again(&object).iter().filter(|(key, _)| key != mcpax::ID) {
             all.entry(key.into_owned()).or_insert_with(|| String::from_utf8_lossy(value).into_owned());
         }
     }

@@ -9,6 +9,7 @@ pub(crate) mod caller;
 pub(crate) mod error;
 mod forward;
 mod gate;
+mod hop;
 mod key;
 mod list;
 mod passing;
@@ -52,7 +53,7 @@ pub(crate) async fn serve(gateway: &Arc<Inner>, request: &Request, back: &Arc<Ba
         ("prompts/get", _) => call(gateway, &tree, request, Method::PromptGet, back).await,
         ("resources/read", _) => call(gateway, &tree, request, Method::ResourceRead, back).await,
         ("completion/complete", _) => call(gateway, &tree, request, Method::Complete, back).await,
-        ("server/discover", Era::Stateless) => Ok(Answer::Result(list::discovered(&tree, caller).into())),
+        ("server/discover", Era::Stateless) => Ok(Answer::Result(list::discovered(gateway, &tree, caller).into())),
         ("ping", Era::Initialize) => empty(),
         ("logging/setLevel", Era::Initialize) => subscribe::set_level(gateway, &tree, request, caller).await,
         ("resources/subscribe", Era::Initialize) => subscribe::subscribe(gateway, &tree, request, caller).await,

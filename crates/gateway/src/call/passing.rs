@@ -11,6 +11,7 @@ use mcp_proto::json::{self, Members};
 use super::adapt;
 use super::back::Back;
 use super::error::CallError;
+use super::hop;
 use crate::Inner;
 use crate::tree::{Branch, Tree};
 use crate::upstream::{Outgoing, UpstreamError};
@@ -64,7 +65,7 @@ async fn ask(branch: &Branch, request: &Request, back: &Arc<Back>) -> Result<Ans
     let failed = |error| CallError::Upstream { mount: mount.config.name.to_string(), error, stderr: mount.stderr.lines() };
     let lease = mount.lease(&back.caller).await.map_err(failed)?;
     let era = lease.instance.era();
-    let params = adapt::params(&request.params, &back.caller, era);
+    let params = hop::params(adapt::params(&request.params, &back.caller, era), branch, era);
     let out = Outgoing::plain(&request.method, params);
     let request = lease.instance.request(&out, Some(back));
     let answer =

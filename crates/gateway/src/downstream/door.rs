@@ -9,6 +9,7 @@ use http::StatusCode;
 use mcp_proto::glob::Glob;
 use mcp_proto::http1::Fields;
 use mcp_proto::json::Members;
+use mcp_proto::mcpax::{self, Peer};
 use mcp_proto::projection::{Style, style_for};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -22,6 +23,15 @@ pub(crate) struct Entered {
     pub(crate) principal: Principal,
     /// The profile that goes with the token.
     profile: Option<Arc<str>>,
+}
+
+/// What a client says about itself.
+#[derive(Clone, Copy)]
+pub(crate) struct About<'a> {
+    /// Its raw `clientInfo`.
+    pub(crate) info: &'a [u8],
+    /// Its raw capabilities.
+    pub(crate) capabilities: &'a [u8],
 }
 
 /// Why somebody may not: the status, and what to do about it.
@@ -75,22 +85,24 @@ impl Entered {
         Self { principal: self.principal.clone(), profile: token.and_then(|t| t.profile.clone()) }
     }
 
-    /// What a client that calls itself `info` is shown.
-    pub(crate) fn scope(&self, config: &Config, mount: Option<Segment>, info: &[u8], asked: Option<Style>) -> ViewKey {
-        let members = Members::again(info);
+    /// What a client that says this about itself is shown. Another gate sees names as they are in the tree, whatever is configured
+    /// for people's clients.
+    pub(crate) fn scope(&self, config: &Config, mount: Option<Segment>, about: About<'_>, asked: Option<Style>) -> ViewKey {
+        let members = Members::again(about.info);
         let name = members.str("name").unwrap_or_default();
         let profile = match &self.profile {
             Some(own) => config.profiles.iter().find(|p| p.name == *own),
             None => config.profiles.iter().find(|p| p.clients.iter().any(|c| Glob::new(c).matches(&name))),
         };
-        let style = asked.unwrap_or_else(|| match (profile.and_then(|p| p.names), config.names) {
+        let gate = matches!(mcpax::peer(about.capabilities), Peer::Gate(_)).then_some(Style::Qualified);
+        let style = gate.or(asked).unwrap_or_else(|| match (profile.and_then(|p| p.names), config.names) {
             (Some(NameStyle::Dotted), _) | (None, NameStyle::Dotted) => Style::Dotted,
             (Some(NameStyle::Safe), _) => Style::Safe,
             (None, NameStyle::Safe) => style_for(&name),
         });
         // A token's own profile stays named where it is not found, so that its holder is shown nothing rather than everything.
         let named = self.profile.as_ref().or(profile.map(|p| &p.name));
-        ViewKey { mount, profile: named.cloned().unwrap_or_else(no_profile), dotted: style == Style::Dotted }
+        ViewKey { mount, profile: named.cloned().unwrap_or_else(no_profile), style }
     }
 }
 

@@ -134,7 +134,7 @@ pub(crate) fn begin(
 /// The result of `initialize`.
 pub(crate) fn initialized(gateway: &Arc<Inner>, session: &Arc<Session>) -> Bytes {
     let tree = gateway.tree.load_full();
-    let (capabilities, instructions) = crate::call::capabilities(&tree, &caller(session));
+    let (capabilities, instructions) = crate::call::capabilities(gateway, &tree, &caller(session));
     let instructions = instructions.map(|i| format!(",\"instructions\":{}", json::quote(&i))).unwrap_or_default();
     let info = crate::call::SERVER_INFO;
     let version = session.opening.version;

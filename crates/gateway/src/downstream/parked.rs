@@ -19,13 +19,14 @@ use crate::random;
 
 /// How long a caller may take.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
-/// What a handle begins with.
-const MARK: &str = "banyan-";
 const MOST: usize = 10_000;
 
 /// The waiting calls.
-#[derive(Default)]
-pub(crate) struct Parked(Mutex<HashMap<String, Waiting>>);
+pub(crate) struct Parked {
+    /// What the handles of this gate begin with: another gate's pass through it.
+    mark: String,
+    waiting: Mutex<HashMap<String, Waiting>>,
+}
 
 struct Waiting {
     exchange: Exchange,
@@ -44,10 +45,15 @@ pub(crate) struct Resumed {
 }
 
 impl Parked {
+    /// Those of the gate `id`.
+    pub(crate) fn of(id: &str) -> Self {
+        Self { mark: format!("banyan-{id}-"), waiting: Mutex::default() }
+    }
+
     /// Parks a call; the raw result that tells its caller what to answer.
     pub(crate) fn park(&self, mut exchange: Exchange, questions: Vec<Question>, request: &Request) -> Bytes {
         exchange.keep();
-        let handle = format!("{MARK}{}", random::token());
+        let handle = format!("{}{}", self.mark, random::token());
         let result = input_required(&questions, &handle);
         let waiting = Waiting {
             principal: exchange.back.caller.principal.clone(),
@@ -56,7 +62,7 @@ impl Parked {
             since: Instant::now(),
             exchange,
         };
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MOST
             && let Some(oldest) = all.iter().min_by_key(|(_, w)| w.since).map(|(k, _)| k.clone())
             && let Some(old) = all.remove(&oldest)
@@ -68,15 +74,15 @@ impl Parked {
     }
 
     /// Whether a request comes back to a call parked here.
-    pub(crate) fn is_return(request: &Request) -> bool {
-        handle(request).is_some()
+    pub(crate) fn is_return(&self, request: &Request) -> bool {
+        self.handle(request).is_some()
     }
 
     /// Takes up the call that `request` comes back to, with its answers.
     pub(crate) fn resume(&self, request: &Request, caller: &Caller) -> Result<Resumed, CallError> {
-        let handle = handle(request).ok_or(CallError::StateUnknown)?;
+        let handle = self.handle(request).ok_or(CallError::StateUnknown)?;
         let mut waiting = {
-            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
             let fits = all.get(&handle).is_some_and(|w| w.principal == caller.principal && w.request == identity(request));
             if !fits {
                 return Err(CallError::StateUnknown);
@@ -96,9 +102,14 @@ impl Parked {
         Ok(Resumed { exchange: waiting.exchange, open })
     }
 
+    fn handle(&self, request: &Request) -> Option<String> {
+        let state = request.params.members().str("requestState")?.into_owned();
+        state.starts_with(&self.mark).then_some(state)
+    }
+
     /// Cancels what has waited too long.
     pub(crate) fn sweep(&self) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, w| {
             let keep = w.since.elapsed() < PATIENCE;
             if !keep {
@@ -125,11 +136,6 @@ fn input_required(questions: &[Question], handle: &str) -> Bytes {
     }
     out.push_str(&format!("}},\"requestState\":\"{handle}\"}}"));
     Bytes::from(out)
-}
-
-fn handle(request: &Request) -> Option<String> {
-    let state = request.params.members().str("requestState")?.into_owned();
-    state.starts_with(MARK).then_some(state)
 }
 
 fn identity(request: &Request) -> (String, String) {

@@ -17,7 +17,7 @@ use mcp_proto::projection::Style;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::door::Entered;
+use super::door::{About, Entered};
 use super::lane::{Lane, Weight};
 use crate::call::caller::ViewKey;
 use crate::config::resolved::Config;
@@ -36,6 +36,12 @@ pub(crate) struct Opening {
     pub(crate) mount: Option<Segment>,
     /// The spelling of names that the URL asks for.
     pub(crate) style: Option<Style>,
+}
+
+impl Opening {
+    fn about(&self) -> About<'_> {
+        About { info: &self.info, capabilities: &self.capabilities }
+    }
 }
 
 /// A session.
@@ -76,7 +82,7 @@ impl Session {
         };
         Arc::new(Self {
             id,
-            scope: ArcSwap::from_pointee(opening.entered.scope(config, opening.mount.clone(), &opening.info, opening.style)),
+            scope: ArcSwap::from_pointee(opening.entered.scope(config, opening.mount.clone(), opening.about(), opening.style)),
             opening,
             over: CancellationToken::new(),
             log_level: AtomicU8::new(LogLevel::Debug as u8),
@@ -93,8 +99,8 @@ impl Session {
     /// Shows it what a changed configuration gives it. Never from a profile to none: who configures the one away may not
     /// think of who is connected, so such a session keeps the name of its profile, and is shown nothing once that is gone.
     pub(crate) fn follow(&self, config: &Config) {
-        let Opening { entered, info, mount, style, .. } = &self.opening;
-        let now = entered.under(config).scope(config, mount.clone(), info, *style);
+        let Opening { entered, mount, style, .. } = &self.opening;
+        let now = entered.under(config).scope(config, mount.clone(), self.opening.about(), *style);
         if self.scope.load().profile.is_empty() || !now.profile.is_empty() {
             self.scope.store(Arc::new(now));
         }

@@ -12,11 +12,10 @@ use mcp_proto::http1::Fields;
 use mcp_proto::projection::Style;
 use tokio_util::sync::CancellationToken;
 
-use super::door::Entered;
+use super::door::{About, Entered};
 use super::exchange::{Ended, Exchange, Turn};
 use super::field;
 use super::lane::{Events, Lane, Weight};
-use super::parked::Parked;
 use super::pour::Pouring;
 use super::reply::{self, Reply};
 use crate::Inner;
@@ -91,13 +90,15 @@ pub(crate) enum Streams {
 
 /// Makes the caller of a stateless request.
 pub(crate) fn caller(gateway: &Inner, entered: &Entered, mount: &Option<Segment>, style: Option<Style>, meta: &RequestMeta) -> Arc<Caller> {
-    let info = meta.client_info.clone().unwrap_or(Bytes::from_static(b"{}"));
+    let or_empty = |object: &Option<Bytes>| object.clone().unwrap_or(Bytes::from_static(b"{}"));
+    let (info, capabilities) = (or_empty(&meta.client_info), or_empty(&meta.capabilities));
+    let about = About { info: &info, capabilities: &capabilities };
     Arc::new(Caller {
         principal: entered.principal.clone(),
         era: Era::Stateless,
         version: STATELESS,
-        capabilities: meta.capabilities.clone().unwrap_or(Bytes::from_static(b"{}")),
-        scope: entered.scope(&gateway.tree.load().config, mount.clone(), &info, style),
+        scope: entered.scope(&gateway.tree.load().config, mount.clone(), about, style),
+        capabilities,
         info,
         session: None,
     })
@@ -112,7 +113,7 @@ pub(crate) fn begin(
     lane: &Arc<Lane>,
     trace: Option<TraceContext>,
 ) -> Result<(Exchange, Vec<crate::call::back::Question>), CallError> {
-    if Parked::is_return(request) {
+    if gateway.parked.is_return(request) {
         let resumed = gateway.parked.resume(request, caller)?;
         resumed.exchange.back.redirect(Sink::Lane(Arc::clone(lane)));
         return Ok((resumed.exchange, resumed.open));

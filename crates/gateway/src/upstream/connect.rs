@@ -22,20 +22,11 @@ use super::pool::Pool;
 use super::{Inbox, Instance, Outgoing, Owner, UpstreamError, Wire, process, sse, standing};
 use crate::config::resolved::{Process, Remote, Transport};
 
-/// What a connection that everybody shares says Banyan's clients can do: whatever any of them might.
-pub(crate) const SHARED_CAPABILITIES: &str = r#"{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{}}"#;
-
 /// How long the probe for the stateless era may stay unanswered on a child process.
 const PROBE: Duration = Duration::from_secs(3);
 
 /// How long the first call waits for the stream that stands open.
 const OPENING: Duration = Duration::from_millis(50);
-
-/// What we say about ourselves.
-pub(crate) fn identity(capabilities: &str) -> Identity {
-    let info = concat!(r#"{"name":"banyan","title":"Banyan","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#);
-    Identity { info: Bytes::from_static(info.as_bytes()), capabilities: Bytes::copy_from_slice(capabilities.as_bytes()) }
-}
 
 /// Opens a connection for `owner`, which says `identity` about itself.
 pub(crate) async fn connect(mount: &Arc<Mount>, owner: Owner, identity: Identity) -> Result<Arc<Instance>, UpstreamError> {

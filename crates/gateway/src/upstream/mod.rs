@@ -24,6 +24,7 @@ use bytes::Bytes;
 use mcp_proto::client::Negotiated;
 use mcp_proto::envelope::{Answer, Notification};
 use mcp_proto::json::Object;
+use mcp_proto::mcpax::{self, Peer};
 
 use crate::call::adapt;
 use crate::call::back::Back;
@@ -64,6 +65,11 @@ pub(crate) enum UpstreamError {
     /// The connection or process ended; whether the call took effect is not known.
     #[error("{0}")]
     Lost(String),
+    /// It is a gate that has this one below it.
+    #[error(
+        "it is, or leads to, this very gate: its tools would be listed within themselves. Take it out of the configuration of one of the gates"
+    )]
+    Loop,
     /// It answered what is no MCP.
     #[error("{0}")]
     Malformed(String),
@@ -125,6 +131,11 @@ impl Instance {
             Wire::Http(wire) => wire.notify(method, whole).await,
             Wire::Pipe(pipe) => pipe.notify(whole).await,
         }
+    }
+
+    /// Whether it is another gate.
+    pub(crate) fn is_gate(&self) -> bool {
+        matches!(mcpax::peer(&self.negotiated.capabilities), Peer::Gate(_))
     }
 
     /// The era it speaks.

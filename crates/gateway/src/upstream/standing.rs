@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use mcp_proto::client::Identity;
 use mcp_proto::envelope::Message;
 use mcp_proto::json::{self, Duplicates};
 use mcp_proto::sse::Decoder;
@@ -65,8 +66,8 @@ async fn read(wire: &Arc<HttpWire>, mut body: Reply, last_id: &mut Option<String
     }
 }
 
-/// Listens for list changes and for updates of `uris` until the stream ends. Messages go to the instance's inbox.
-pub(crate) async fn listen(instance: &Instance, uris: &[String]) -> Result<(), UpstreamError> {
+/// Listens, as `identity`, for list changes and for updates of `uris` until the stream ends. Messages go to the instance's inbox.
+pub(crate) async fn listen(instance: &Instance, identity: &Identity, uris: &[String]) -> Result<(), UpstreamError> {
     let capability = |name: &str| mcp_proto::era::declares(&instance.negotiated.capabilities, name);
     let mut wanted: Vec<String> = Vec::new();
     for (name, flag) in [("tools", "toolsListChanged"), ("prompts", "promptsListChanged"), ("resources", "resourcesListChanged")] {
@@ -78,7 +79,7 @@ pub(crate) async fn listen(instance: &Instance, uris: &[String]) -> Result<(), U
         let quoted: Vec<String> = uris.iter().map(|u| json::quote(u)).collect();
         wanted.push(format!("\"resourceSubscriptions\":[{}]", quoted.join(",")));
     }
-    let meta = mcp_proto::client::stateless_meta(&super::connect::identity(super::connect::SHARED_CAPABILITIES));
+    let meta = mcp_proto::client::stateless_meta(identity);
     let params = format!("{{\"notifications\":{{{}}},\"_meta\":{meta}}}", wanted.join(","));
     instance.request(&Outgoing::plain("subscriptions/listen", Bytes::from(params)), None).await.map(drop)
 }

@@ -11,10 +11,11 @@ use mcp_proto::catalog::{Kind, Page, list_params};
 use mcp_proto::client::stateless_meta;
 use mcp_proto::envelope::Answer;
 use mcp_proto::era;
+use mcp_proto::mcpax::{self, Peer, SUBTREE_IDS};
 use mcp_proto::splice::{self, Change};
 use tokio::task::JoinHandle;
 
-use super::connect::{self, SHARED_CAPABILITIES};
+use super::connect;
 use super::mount::{Mount, Phase};
 use super::{Instance, Outgoing, Owner, UpstreamError, standing};
 use crate::catalog::Catalog;
@@ -43,7 +44,8 @@ pub(crate) async fn supervise(mount: Arc<Mount>) {
         if let Some(old) = mount.shared.swap(None) {
             old.close().await;
         }
-        let wait = backoff(failures, &mount);
+        // Of gates that lead to each other all may have seen it: who comes back first is taken, as long as the others wait.
+        let wait = if outcome == UpstreamError::Loop { backoff(u32::MAX, &mount) } else { backoff(failures, &mount) };
         fall(&mount, &outcome, wait, last_ready);
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
@@ -56,10 +58,14 @@ pub(crate) async fn supervise(mount: Arc<Mount>) {
 
 /// One life of a connection; says why it ended.
 async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamError {
-    let instance = match connect::connect(mount, Owner::Shared, connect::identity(SHARED_CAPABILITIES)).await {
+    let instance = match connect::connect(mount, Owner::Shared, mount.gateway.node.shared()).await {
         Ok(instance) => instance,
         Err(e) => return e,
     };
+    if mcpax::peer(&instance.negotiated.capabilities) == Peer::Gate(mount.gateway.node.id.to_string()) {
+        instance.close().await;
+        return UpstreamError::Loop;
+    }
     mount.take_dirty();
     let catalog = match fetch(mount, &instance, &Catalog::default(), &Kind::ALL).await {
         Ok(catalog) => catalog,
@@ -127,16 +133,29 @@ async fn fetch(mount: &Mount, instance: &Instance, old: &Catalog, kinds: &[Kind]
             continue;
         }
         match tokio::time::timeout(mount.config.start_timeout, list(mount, instance, *kind)).await {
-            Ok(Ok((entries, notes))) => {
-                catalog.notes.extend(notes);
-                catalog.set(*kind, entries, &mount.config, instance);
+            Ok(Ok(listed)) => {
+                catalog.notes.extend(listed.notes);
+                catalog.set(*kind, listed.entries, &mount.config, instance);
+                if *kind == Kind::Tools {
+                    catalog.subtree = listed.subtree;
+                }
             }
             Ok(Err(Listing::Refused(why))) => catalog.notes.push(format!("{} failed: {why}", kind.method())),
             Ok(Err(Listing::Broken(e))) => return Err(e),
             Err(_) => return Err(UpstreamError::Silent(mount.config.start_timeout)),
         }
     }
-    Ok(catalog)
+    // Each change of a subtree comes up as a change of its tools, so a loop is seen whoever closes it.
+    if catalog.subtree.iter().any(|id| **id == *mount.gateway.node.id) { Err(UpstreamError::Loop) } else { Ok(catalog) }
+}
+
+/// A whole list.
+#[derive(Default)]
+struct Listed {
+    entries: Vec<mcp_proto::catalog::Entry>,
+    notes: Vec<String>,
+    /// The ids that a gate says are its own and those of the gates below it.
+    subtree: Vec<String>,
 }
 
 enum Listing {
@@ -144,14 +163,15 @@ enum Listing {
     Refused(String),
 }
 
-async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<(Vec<mcp_proto::catalog::Entry>, Vec<String>), Listing> {
+async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<Listed, Listing> {
     let most = mount.gateway.limits().tools_per_mount;
-    let (mut entries, mut notes, mut cursors) = (Vec::new(), Vec::new(), BTreeSet::new());
+    let Listed { mut entries, mut notes, mut subtree } = Listed::default();
+    let mut cursors = BTreeSet::new();
     let mut cursor: Option<String> = None;
     for _ in 0..MOST_PAGES {
         let mut params = list_params(cursor.as_deref());
         if instance.era() == Era::Stateless {
-            let meta = stateless_meta(&connect::identity(SHARED_CAPABILITIES));
+            let meta = stateless_meta(&mount.gateway.node.shared());
             params = Bytes::from(splice::edit(&params, &[("_meta", Change::Set(meta.as_bytes()))]));
         }
         let answer = instance.request(&Outgoing::plain(kind.method(), params), None).await.map_err(Listing::Broken)?;
@@ -159,6 +179,9 @@ async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<(Vec<mcp
             Answer::Result(result) => result,
             Answer::Error(error) => return Err(Listing::Refused(String::from_utf8_lossy(&error).chars().take(300).collect())),
         };
+        if cursor.is_none() && instance.is_gate() {
+            subtree = result.meta().and_then(|meta| meta.get(SUBTREE_IDS).map(mcpax::read_ids)).unwrap_or_default();
+        }
         let page = Page::parse(kind, &result).ok_or_else(|| Listing::Refused("its result is no list".into()))?;
         if page.unreadable > 0 {
             notes.push(format!("{} entries of {} can't be read and are left out", page.unreadable, kind.method()));
@@ -178,7 +201,7 @@ async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<(Vec<mcp
             None => break,
         }
     }
-    Ok((entries, notes))
+    Ok(Listed { entries, notes, subtree })
 }
 
 /// A new connection knows nothing of what was subscribed on the one before.
@@ -205,7 +228,9 @@ fn listen(mount: &Arc<Mount>, instance: &Arc<Instance>) -> Option<JoinHandle<()>
         loop {
             let began = Instant::now();
             let uris = mount.subscriptions();
-            if let Err(UpstreamError::Refused { .. } | UpstreamError::SignIn(_)) = standing::listen(&instance, &uris).await {
+            if let Err(UpstreamError::Refused { .. } | UpstreamError::SignIn(_)) =
+                standing::listen(&instance, &mount.gateway.node.shared(), &uris).await
+            {
                 return;
             }
             wait = if began.elapsed() > HELD { FIRST_WAIT } else { (wait * 2).min(LONGEST_WAIT) };
@@ -219,7 +244,7 @@ fn listen(mount: &Arc<Mount>, instance: &Arc<Instance>) -> Option<JoinHandle<()>
 fn fall(mount: &Arc<Mount>, why: &UpstreamError, wait: Duration, last_ready: Option<Instant>) {
     let next = SystemTime::now() + wait;
     let listed = last_ready.is_some_and(|since| since.elapsed() < LISTED_FOR || mount.state.load().phase == Phase::Ready);
-    let phase = if listed { Phase::Degraded } else { Phase::Failed };
+    let phase = if listed && *why != UpstreamError::Loop { Phase::Degraded } else { Phase::Failed };
     let text = explain(mount, why);
     tracing::warn!(mount = %mount.config.name, error = %text, retry_in = ?wait, "the server is not available");
     mount.enter(phase, Some(text), Some(next));

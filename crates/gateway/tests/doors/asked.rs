@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::world::{Client, Era, World, bounded, fixture, token};
 
 /// What a person or model behind the client says.
-fn said(method: &Value) -> Value {
+pub(crate) fn said(method: &Value) -> Value {
     match method.as_str().unwrap() {
         "elicitation/create" => json!({"action": "accept", "content": {"name": "Ann", "color": "green", "response": "yes", "ok": true}}),
         "sampling/createMessage" => {
@@ -17,7 +17,7 @@ fn said(method: &Value) -> Value {
 }
 
 /// Calls a tool as a stateless client: answers until there is a result. How many rounds it took, and the result.
-async fn rounds(client: &Client, name: &str, arguments: Value) -> (usize, Value) {
+pub(crate) async fn rounds(client: &Client, name: &str, arguments: Value) -> (usize, Value) {
     let mut params = json!({"name": name, "arguments": arguments});
     for round in 0.. {
         let told = client.call("tools/call", params.clone()).await;
@@ -34,7 +34,7 @@ async fn rounds(client: &Client, name: &str, arguments: Value) -> (usize, Value)
     unreachable!()
 }
 
-fn text(told: &Value) -> &str {
+pub(crate) fn text(told: &Value) -> &str {
     told["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{told}"))
 }
 

@@ -9,6 +9,8 @@ mod crossing;
 #[cfg(test)]
 mod kept;
 #[cfg(test)]
+mod nested;
+#[cfg(test)]
 mod plain;
 #[cfg(test)]
 mod poured;

@@ -1,6 +1,9 @@
-//! Legal local names for tools whose servers know nothing of MCP-AX (AX-15). Does not know mounts or clients.
+//! What stands for a server's names in the tree, below its mount: a segment (AX-15), or a path below another gate.
+//! Does not know mounts or clients.
 
-use banyan_model::Segment;
+use std::collections::HashSet;
+
+use banyan_model::{Route, Segment};
 
 use super::distinct::{Candidate, settle};
 
@@ -12,6 +15,34 @@ use super::distinct::{Candidate, settle};
 pub fn local_names<S: AsRef<str>>(originals: &[S]) -> Vec<Segment> {
     let claims: Vec<Wanted<'_>> = originals.iter().map(|original| Wanted::new(original.as_ref())).collect();
     settle(&claims).into_iter().map(|settled| Segment::nearest(&settled.name)).collect()
+}
+
+/// Maps the names that another gate uses to its own paths, in the same order.
+///
+/// A name made of legal segments and dots is kept as the path it is. Any other is mapped to one segment, as
+/// [`local_names`] does it; no path of several segments can be that one too.
+pub fn local_routes<S: AsRef<str>>(originals: &[S]) -> Vec<Route> {
+    let mut known: HashSet<Segment> = HashSet::new();
+    let paths: Vec<Option<Route>> = originals.iter().map(|original| path(original.as_ref(), &mut known)).collect();
+    let rest: Vec<&str> = originals.iter().zip(&paths).filter(|(_, path)| path.is_none()).map(|(name, _)| name.as_ref()).collect();
+    let mut single = local_names(&rest).into_iter();
+    paths.into_iter().map(|path| path.unwrap_or_else(|| Route(single.next().into_iter().collect()))).collect()
+}
+
+/// The path that `name` spells, where it has several segments. Segments of one text are one in memory.
+fn path(name: &str, known: &mut HashSet<Segment>) -> Option<Route> {
+    if !name.contains('.') {
+        return None;
+    }
+    let segment = |text: &str| {
+        let new = Segment::new(text).ok()?;
+        let kept = known.get(&new).cloned();
+        Some(kept.unwrap_or_else(|| {
+            known.insert(new.clone());
+            new
+        }))
+    };
+    name.split('.').map(segment).collect::<Option<Vec<_>>>().map(Route)
 }
 
 struct Wanted<'a> {

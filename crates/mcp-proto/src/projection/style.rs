@@ -1,12 +1,14 @@
 //! The alphabets that clients accept in tool names. Does not make names unique.
 
-use banyan_model::Segment;
+use banyan_model::{QualifiedName, Route, Segment};
 
 /// How names are written for a client.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Style {
     /// `[A-Za-z0-9_.-]{1,128}`, the set of the MCP specification since 2025-11-25: `mount.tool`.
     Dotted,
+    /// The name in the tree itself, `[a-z0-9_.-]{1,255}` (AX-10): what one gate shows another.
+    Qualified,
     /// `[a-zA-Z0-9_-]{1,64}`, what every known client takes: `mount__tool`.
     Safe,
 }
@@ -26,6 +28,7 @@ impl Style {
     pub fn limit(self) -> usize {
         match self {
             Self::Dotted => 128,
+            Self::Qualified => QualifiedName::MAX,
             Self::Safe => 64,
         }
     }
@@ -36,17 +39,25 @@ impl Style {
     }
 
     fn allows(self, c: char) -> bool {
-        c.is_ascii_alphanumeric() || c == '_' || c == '-' || (c == '.' && self == Self::Dotted)
+        match c {
+            '_' | '-' => true,
+            '.' => self != Self::Safe,
+            c if c.is_ascii_uppercase() => self != Self::Qualified,
+            c => c.is_ascii_alphanumeric(),
+        }
     }
 
     /// The name for a tool before its length and uniqueness are seen to, and whether the original is in it unchanged.
-    pub(super) fn compose(self, mount: Option<&Segment>, original: &str, local: &Segment) -> (String, bool) {
+    pub(super) fn compose(self, mount: Option<&Segment>, original: &str, local: &Route) -> (String, bool) {
         let (text, whole) = match self {
-            Self::Dotted if !original.chars().all(|c| self.allows(c)) => (local.as_str().to_owned(), false),
-            Self::Dotted | Self::Safe => self.legal_text(original, local.as_str()),
+            Self::Qualified => (local.to_string(), true),
+            Self::Dotted if !original.chars().all(|c| self.allows(c)) => (local.to_string(), false),
+            // Below a gate every dot stands for a mount, as the first one does.
+            Self::Safe if local.0.len() > 1 => (local.joined("__"), false),
+            Self::Dotted | Self::Safe => self.legal_text(original, &local.to_string()),
         };
         match (mount, self) {
-            (Some(mount), Self::Dotted) => (format!("{mount}.{text}"), whole),
+            (Some(mount), Self::Dotted | Self::Qualified) => (format!("{mount}.{text}"), whole),
             (Some(mount), Self::Safe) => (format!("{mount}__{text}"), whole),
             (None, _) => (text, whole),
         }

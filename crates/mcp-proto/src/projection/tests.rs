@@ -133,12 +133,54 @@ fn only_clients_known_to_take_dots_get_them() {
     }
 }
 
+#[test]
+fn ax_02_the_names_of_a_gate_are_its_paths() {
+    let names = ["edge.stm32h7.dma2d_status", "edge.getUser", "reset", "edge..x", "a.b", "edge__get_user"];
+    let routes: Vec<String> = local_routes(&names).iter().map(ToString::to_string).collect();
+    assert_eq!(routes, ["edge.stm32h7.dma2d_status", "edge_get_user", "reset", "edge_x", "a.b", "edge__get_user"]);
+}
+
+#[test]
+fn ax_02_a_nested_name_reads_alike_in_every_style() {
+    let shown = |style, mount| {
+        let table = Projection::build(style, vec![nested(mount, "edge.stm32h7.dma2d_status")]);
+        let row = table.rows().next().map(|row| (row.shown.to_owned(), row.reason)).unwrap();
+        assert_eq!(table.find(&row.0), Some(0));
+        row
+    };
+    assert_eq!(shown(Style::Safe, Some("infra")), ("infra__edge__stm32h7__dma2d_status".into(), Reason::Escaped));
+    assert_eq!(shown(Style::Safe, None).0, "edge__stm32h7__dma2d_status");
+    assert_eq!(shown(Style::Dotted, Some("infra")), ("infra.edge.stm32h7.dma2d_status".into(), Reason::Kept));
+    assert_eq!(shown(Style::Qualified, Some("infra")), ("infra.edge.stm32h7.dma2d_status".into(), Reason::Kept));
+}
+
+#[test]
+fn ax_02_a_long_nested_name_is_whole_between_gates_and_has_a_tail_elsewhere() {
+    let long = vec!["abcdefghij"; 22].join(".");
+    let entries = vec![nested(Some("infra"), &long), nested(Some("infra"), &format!("{long}k"))];
+    let qualified = Projection::build(Style::Qualified, entries.clone());
+    assert_eq!(qualified.shown(0).map(|name| name.to_string()), Some(format!("infra.{long}")));
+    let safe = Projection::build(Style::Safe, entries);
+    let names: Vec<_> = safe.rows().map(|row| (row.shown.len(), row.reason, safe.find(row.shown))).collect();
+    assert_eq!(names, [(64, Reason::Shortened, Some(0)), (64, Reason::Shortened, Some(1))]);
+}
+
+#[test]
+fn between_gates_a_tool_has_its_name_in_the_tree_and_not_its_servers() {
+    let table = build(Style::Qualified, &[("net", "getUser"), ("net", "cli.exec")]);
+    assert_eq!(table.rows().map(|row| row.shown).collect::<Vec<_>>(), ["net.get_user", "net.cli_exec"]);
+}
+
+fn nested(mount: Option<&str>, original: &str) -> Entry {
+    Entry { local: local_routes(&[original]).remove(0).into(), ..entry(mount, original) }
+}
+
 fn local<S: AsRef<str>>(names: &[S]) -> Vec<String> {
     local_names(names).iter().map(|segment| segment.as_str().to_owned()).collect()
 }
 
 fn entry(mount: Option<&str>, original: &str) -> Entry {
-    let local = local_names(&[original]).remove(0);
+    let local = Route(local_names(&[original])).into();
     Entry { mount: mount.map(|mount| Segment::new(mount).unwrap()), original: original.into(), local, rename: None }
 }
 

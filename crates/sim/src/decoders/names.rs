@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use banyan_model::Segment;
+use banyan_model::{QualifiedName, Route, Segment};
 use mcp_proto::catalog::Kind;
 use mcp_proto::cursor;
 use mcp_proto::header::{check_name, check_params, decode, encode, expected_params, param_headers};
-use mcp_proto::projection::{Entry, Projection, Style, local_names};
+use mcp_proto::projection::{Entry, Projection, Style, local_names, local_routes};
 use mcp_proto::resource_index::{Listed, ResourceIndex};
 
 /// A cursor leads to a page of one list at most, and is what is written for that page.
@@ -33,7 +33,7 @@ pub(super) fn header(data: &[u8]) {
     assert_eq!(check_params(params, &headers, lookup), Ok(()));
 }
 
-/// Each line is a tool; its first character chooses the mount.
+/// Each line is a tool; its first character chooses the mount, those that begin with a small letter being gates.
 pub(super) fn projection(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut by_mount: BTreeMap<Option<Segment>, Vec<&str>> = BTreeMap::new();
@@ -43,11 +43,19 @@ pub(super) fn projection(data: &[u8]) {
     }
     let mut entries = Vec::new();
     for (mount, names) in by_mount {
-        let locals = local_names(&names);
+        let is_gate = mount.as_ref().is_some_and(|m| m.as_str().starts_with(|c: char| c.is_ascii_lowercase()));
+        let locals = if is_gate { local_routes(&names) } else { local_names(&names).into_iter().map(|s| Route(vec![s])).collect() };
         let named = names.iter().zip(locals);
-        entries.extend(named.map(|(name, local)| Entry { mount: mount.clone(), original: Arc::from(*name), local, rename: None }));
+        entries.extend(named.map(|(name, local)| Entry {
+            mount: mount.clone(),
+            original: Arc::from(*name),
+            local: local.into(),
+            rename: None,
+        }));
     }
-    for (style, limit) in [(Style::Dotted, 128), (Style::Safe, 64)] {
+    // Longer paths are not in a catalog.
+    entries.retain(|entry| entry.dotted().len() <= QualifiedName::MAX);
+    for (style, limit) in [(Style::Dotted, 128), (Style::Qualified, QualifiedName::MAX), (Style::Safe, 64)] {
         let table = Projection::build(style, entries.clone());
         for (index, entry) in entries.iter().enumerate() {
             let shown = table.shown(index).cloned().unwrap_or_default();

@@ -8,11 +8,13 @@ use banyan_model::{Era, Principal};
 use bytes::Bytes;
 use mcp_proto::client::Identity;
 use mcp_proto::json::Members;
+use mcp_proto::mcpax::{self, Peer};
 
 use super::{Mount, subscribe_on};
 use crate::call::caller::Caller;
 use crate::config::resolved::Sharing;
 use crate::downstream::session::Session;
+use crate::node::Node;
 use crate::upstream::{Instance, Owner, UpstreamError, connect};
 
 /// How many connections are kept for stateless callers that can be asked, where the server can't tell them apart.
@@ -140,7 +142,7 @@ impl Mount {
         }
         let instance = match self.spare() {
             Some(instance) => instance,
-            None => connect::connect(self, Owner::Shared, connect::identity(connect::SHARED_CAPABILITIES)).await?,
+            None => connect::connect(self, Owner::Shared, self.gateway.node.shared()).await?,
         };
         let keep = self.lock().leases.len() < MOST_LEASES;
         Ok(lease(instance, if keep { Held::Spare } else { Held::Nothing }))
@@ -151,7 +153,7 @@ impl Mount {
         if let Some(instance) = self.lock().own.get(&session.id) {
             return Ok(Arc::clone(instance));
         }
-        let identity = Identity { info: session.opening.info.clone(), capabilities: session.opening.capabilities.clone() };
+        let identity = self.on_behalf_of(&session.opening.info, &session.opening.capabilities);
         let instance = connect::connect(self, Owner::Session(Arc::downgrade(session)), identity).await?;
         let kept = Arc::clone(self.lock().own.entry(Arc::clone(&session.id)).or_insert_with(|| Arc::clone(&instance)));
         if Arc::ptr_eq(&kept, &instance) {
@@ -176,6 +178,15 @@ impl Mount {
         Ok(kept)
     }
 
+    /// What a server is told about one client. Another gate is told that a gate asks: it shows a gate names that it shows no client.
+    fn on_behalf_of(&self, info: &Bytes, capabilities: &Bytes) -> Identity {
+        let is_gate = self.negotiated().is_some_and(|n| matches!(mcpax::peer(&n.capabilities), Peer::Gate(_)));
+        if is_gate {
+            return self.gateway.node.with(capabilities);
+        }
+        Identity { info: info.clone(), capabilities: capabilities.clone() }
+    }
+
     /// A connection that no call uses at present, if there is one.
     fn spare(&self) -> Option<Arc<Instance>> {
         let mut inner = self.lock();
@@ -197,11 +208,11 @@ impl Mount {
         if let Some(instance) = self.lock().clients.take_up(&client, alone) {
             return Ok(lease(instance, Held::Client));
         }
-        let mut identity = Identity { info: caller.info.clone(), capabilities: caller.capabilities.clone() };
+        let mut identity = self.on_behalf_of(&caller.info, &caller.capabilities);
         let about = Members::again(&caller.info);
         if !(about.has("name") && about.has("version")) {
             // The initialize era wants both, the stateless one neither.
-            identity.info = connect::identity("{}").info;
+            identity.info = Node::info();
         }
         let instance = connect::connect(self, Owner::Shared, identity).await?;
         let (kept, left) = self.lock().clients.keep(client, &instance);

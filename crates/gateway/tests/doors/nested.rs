@@ -1,0 +1,170 @@
+//! Gates below gates, put there by plain configuration: names, everything else that crosses, and gates that lead to each other.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::asked::{rounds, said, text};
+use crate::world::{Client, Era, World, bounded, eventually, fixture, fixture_with};
+
+/// A table that mounts another gate.
+fn below(name: &str, gate: &World, more: &str) -> String {
+    format!("[mount.{name}]\nurl = \"http://{}/mcp\"\n{more}\n", gate.addr)
+}
+
+fn era_of(era: Era) -> &'static str {
+    if era == Era::Initialize { "era = \"initialize\"" } else { "era = \"stateless\"" }
+}
+
+/// Three gates, one below the other, and a fixture below the last; the links are of one era. The topmost is the first.
+async fn three(link: Era, leaf: Era) -> [World; 3] {
+    let gateway = World::start(&fixture("fx", leaf)).await;
+    let edge = World::start(&below("stm", &gateway, era_of(link))).await;
+    let root = World::start(&below("edge", &edge, era_of(link))).await;
+    [root, edge, gateway]
+}
+
+#[tokio::test]
+async fn ax_02_the_names_of_gates_below_are_paths_and_every_client_can_call_them() {
+    bounded(async {
+        for link in [Era::Initialize, Era::Stateless] {
+            let [root, _edge, _gateway] = three(link, Era::Initialize).await;
+            for era in [Era::Initialize, Era::Stateless] {
+                let safe = Client::ready(&root, era).await;
+                let tools = safe.tools().await;
+                assert!(tools.contains(&"edge__stm__fx__fx_echo".to_owned()), "{tools:?}");
+                assert!(tools.iter().all(|name| name.len() <= 64 && !name.contains('.')), "{tools:?}");
+                assert_eq!(text(&safe.tool("edge__stm__fx__fx_echo", json!({"text": "deep"})).await), "deep");
+                let dotted = Client::new(&root, era).at("/mcp?names=dotted").open().await;
+                assert_eq!(text(&dotted.tool("edge.stm.fx.fx_echo", json!({"text": "dots"})).await), "dots");
+                let bare = Client::new(&root, era).at("/mcp/edge").open().await;
+                assert_eq!(text(&bare.tool("stm__fx__fx_echo", json!({"text": "bare"})).await), "bare");
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_02_what_a_person_configured_for_clients_does_not_touch_what_gates_show_each_other() {
+    bounded(async {
+        let profile = "names = \"safe\"\n[profile.all]\nclients = [\"*\"]\nnames = \"safe\"\nsearch = \"always\"\nrename = { \"fx.fx_echo\" = \"say\" }\n";
+        let long = "a".repeat(60);
+        let lower = World::start(&format!("{profile}{}", fixture(&long, Era::Stateless))).await;
+        let root = World::start(&below("low", &lower, "")).await;
+        let client = Client::new(&root, Era::Stateless).at("/mcp?names=dotted").open().await;
+        let name = format!("low.{long}.fx_echo");
+        assert!(client.tools().await.contains(&name));
+        assert_eq!(text(&client.tool(&name, json!({"text": "whole"})).await), "whole");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_06_what_is_asked_and_told_crosses_three_gates_in_every_era() {
+    bounded(async {
+        for (down, leaf) in Era::PAIRS {
+            for link in [Era::Initialize, Era::Stateless] {
+                let [root, _edge, _gateway] = three(link, leaf).await;
+                let client = Client::ready(&root, down).await;
+                let (tool, arguments) = ("edge__stm__fx__test_sampling", json!({"prompt": "p"}));
+                let told = match down {
+                    Era::Initialize => client.dialogue(tool, arguments, |q| said(&q["method"])).await.1,
+                    Era::Stateless => rounds(&client, tool, arguments).await.1,
+                };
+                assert_eq!(text(&told), "LLM response: Paris", "{down:?} {link:?} {leaf:?}");
+                let params =
+                    json!({"name": "edge__stm__fx__fx_sleep", "arguments": {"ms": 40, "steps": 2}, "_meta": {"progressToken": "mine"}});
+                let (before, _) = client.whole("tools/call", params).await;
+                let steps = before.iter().filter(|m| m["params"]["progressToken"] == "mine").count();
+                assert_eq!(steps, 2, "{down:?} {link:?} {leaf:?}: {before:?}");
+                let prompt = json!({"name": "edge__stm__fx__test_prompt_with_arguments", "arguments": {"arg1": "x", "arg2": "y"}});
+                assert!(client.call("prompts/get", prompt).await["result"]["messages"].is_array());
+                let read = client.call("resources/read", json!({"uri": "test://static-text"})).await;
+                assert!(read["result"]["contents"].is_array(), "{read}");
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_03_a_change_at_the_bottom_reaches_the_top() {
+    bounded(async {
+        let [root, _edge, gateway] = three(Era::Stateless, Era::Initialize).await;
+        let client = Client::ready(&root, Era::Initialize).await;
+        let mut standing = client.listen(None).await;
+        gateway.apply(&fixture("fy", Era::Initialize));
+        loop {
+            standing.next_of("notifications/tools/list_changed").await;
+            let tools = client.tools().await;
+            if tools.iter().any(|t| t == "edge__stm__fy__fx_echo") && !tools.iter().any(|t| t == "edge__stm__fx__fx_echo") {
+                return;
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_02_every_page_of_a_gate_is_fetched() {
+    bounded(async {
+        let lower = World::start(&fixture_with("fx", Era::Stateless, &["--extra-tools", "20100"])).await;
+        let root = World::start(&below("low", &lower, "")).await;
+        let status = root.mount("low").unwrap();
+        assert_eq!(Some(status.tools), lower.mount("fx").map(|m| m.tools));
+        assert!(status.tools > 20_100 && status.notes.is_empty(), "{status:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_24_gates_that_lead_to_each_other_find_out_and_one_is_refused() {
+    bounded(async {
+        let (one, two) = (World::start("").await, World::start("").await);
+        let third = World::start(&format!("{}{}", below("one", &one, ""), fixture("fx", Era::Stateless))).await;
+        two.apply(&below("three", &third, ""));
+        two.until("three", |m| m.state == "ready").await;
+        // The circle is closed: each gate leads to the next.
+        one.apply(&below("two", &two, ""));
+        let refused = async || {
+            let all = [("two", &one), ("three", &two), ("one", &third)];
+            all.iter()
+                .find_map(|(name, gate)| gate.mount(name).filter(|m| m.error.as_deref().is_some_and(|e| e.contains("this very gate"))))
+        };
+        let status = eventually(refused).await;
+        assert_eq!((status.state.as_str(), status.tools), ("failed", 0), "{status:?}");
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let names = Client::ready(&one, Era::Stateless).await.tools().await;
+        assert!(names.iter().all(|name| name.matches("__").count() <= 3) && names.len() < 200, "{names:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_24_a_gate_does_not_take_itself_for_a_server() {
+    bounded(async {
+        let gate = World::start("").await;
+        gate.apply(&below("me", &gate, ""));
+        let status = gate.until("me", |m| m.state == "failed").await;
+        assert!(status.error.as_deref().is_some_and(|e| e.contains("this very gate")), "{status:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_32_a_server_that_is_no_gate_sees_nothing_that_is_between_gates() {
+    bounded(async {
+        for leaf in [Era::Initialize, Era::Stateless] {
+            let [root, _edge, _gateway] = three(Era::Stateless, leaf).await;
+            let client = Client::ready(&root, Era::Stateless).await;
+            let meta: Value = json!({"x-mcpax-route": ["forged"], "x-mcpax-cursor": 7, "x-mcpax-anything": 1, "kept": true});
+            let params = json!({"name": "edge__stm__fx__fx_caps", "arguments": {}, "_meta": meta});
+            let told = client.call("tools/call", params).await;
+            let seen = &told["result"]["structuredContent"]["meta"];
+            assert_eq!(seen["kept"], true, "{told}");
+            assert!(seen.as_object().unwrap().keys().all(|key| !key.starts_with("x-mcpax")), "{seen}");
+        }
+    })
+    .await;
+}
