@@ -183,6 +183,21 @@ pub fn encode(id: Option<&str>, data: &[u8], out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
+/// What begins an event whose data follows in pieces, each as [`encode_piece`] has it; a blank line ends it.
+pub const BEGIN: &[u8] = b"data: ";
+
+/// A piece of an event's data. Line ends come out as [`encode`] has them, or as two where one is cut in half.
+pub fn encode_piece(piece: Bytes) -> Bytes {
+    if memchr::memchr2(b'\n', b'\r', &piece).is_none() {
+        return piece;
+    }
+    let mut out = Vec::with_capacity(piece.len() + 64);
+    encode(None, &piece, &mut out);
+    // Its beginning and its end are those of the whole event.
+    out.truncate(out.len() - 2);
+    Bytes::from(out).slice(BEGIN.len()..)
+}
+
 /// Writes the event that opens a stream which can be resumed: an id, no data, and how soon to come back (SEP-1699).
 pub fn encode_priming(id: &str, retry_ms: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("id: {id}\nretry: {retry_ms}\ndata: \n\n").as_bytes());
@@ -277,5 +292,8 @@ mod tests {
         let events = decode(&out, 7);
         assert_eq!(events[0].retry, Some(500));
         assert_eq!(&events[1].data[..], b"{\"a\":\n1\n}");
+        let piece = |text: &'static str| encode_piece(Bytes::from_static(text.as_bytes()));
+        let pieces = [Bytes::from_static(BEGIN), piece("{\"a\":\r1"), piece("\r\n}\n"), piece(" "), Bytes::from_static(b"\n\n")];
+        assert_eq!(&decode(&pieces.concat(), 7)[0].data[..], b"{\"a\":\n1\n}\n ");
     }
 }

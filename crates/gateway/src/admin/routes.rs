@@ -1,6 +1,6 @@
 //! Everything the listener answers besides MCP: health, metrics, and the admin API below `/-/`. Knows no MCP.
 
-use std::convert::Infallible;
+use crate::call::pour::BrokenOff;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -123,7 +123,7 @@ fn logs(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> 
     }
     let closing = gateway.0.admin.closing.clone().cancelled_owned();
     let lines = stream::iter(kept).chain(from_now_on(name.to_owned(), live)).take_until(closing);
-    let frames = lines.map(|line| Ok::<_, Infallible>(Frame::data(line)));
+    let frames = lines.map(|line| Ok::<_, BrokenOff>(Frame::data(line)));
     let mut response = plain(StatusCode::OK, LINES, Bytes::new());
     *response.body_mut() = Payload::Events(Box::new(StreamBody::new(Box::pin(frames))));
     Ok(response)

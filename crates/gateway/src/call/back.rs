@@ -3,7 +3,7 @@
 //! It does not encode anything for a transport, and it does not decide who is asked.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
@@ -31,6 +31,18 @@ pub(crate) enum Sink {
     Standing(Arc<Lane>),
 }
 
+/// How a caller takes a long result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Takes {
+    /// When all of it is there.
+    Whole,
+    /// While it comes, if nothing is said before.
+    Alone,
+    /// While it comes, behind what is said before.
+    Behind,
+}
+
 /// The way back of one call.
 #[derive(Debug)]
 pub(crate) struct Back {
@@ -41,8 +53,8 @@ pub(crate) struct Back {
     pub(crate) log_level: Option<LogLevel>,
     /// The trace context of the HTTP headers.
     pub(crate) trace: Option<TraceContext>,
-    /// Whoever waits for the answer takes a long result while it comes.
-    takes_pour: AtomicBool,
+    /// How whoever waits for the answer takes a long result.
+    takes: AtomicU8,
     /// A pour has begun, and nobody has picked it up.
     has_pour: AtomicBool,
     state: Mutex<State>,
@@ -81,8 +93,8 @@ impl Back {
     pub(crate) fn new(caller: Arc<Caller>, sink: Sink, log_level: Option<LogLevel>, cancel: CancellationToken) -> Arc<Self> {
         let state =
             State { sink, fresh: VecDeque::new(), out: BTreeMap::new(), asked: 0, lacked: None, waker: None, stirred: None, pour: None };
-        let (takes_pour, has_pour) = (AtomicBool::new(false), AtomicBool::new(false));
-        Arc::new(Self { caller, cancel, log_level, trace: None, takes_pour, has_pour, state: Mutex::new(state) })
+        let (takes, has_pour) = (AtomicU8::new(Takes::Whole as u8), AtomicBool::new(false));
+        Arc::new(Self { caller, cancel, log_level, trace: None, takes, has_pour, state: Mutex::new(state) })
     }
 
     /// The same with the trace context of the HTTP headers.
@@ -175,22 +187,23 @@ impl Back {
         self.lock().sink = sink;
     }
 
-    /// Says whether whoever waits for the answer takes a long result while it comes.
-    pub(crate) fn set_takes_pour(&self, takes: bool) {
-        self.takes_pour.store(takes, Ordering::Relaxed);
+    /// Says how whoever waits for the answer takes a long result.
+    pub(crate) fn set_takes(&self, takes: Takes) {
+        self.takes.store(takes as u8, Ordering::Relaxed);
     }
 
-    /// Whether it does.
+    /// Whether it takes one while it comes.
     pub(crate) fn takes_pour(&self) -> bool {
-        self.takes_pour.load(Ordering::Relaxed)
+        self.takes.load(Ordering::Relaxed) != Takes::Whole as u8
     }
 
     /// Begins to pour the result; `None`: it must be there as a whole.
     pub(crate) fn begin_pour(&self) -> Option<Arc<Pour>> {
         let mut state = self.lock();
-        // What was said before has to go down first, on a stream of events.
-        let waits = matches!(&state.sink, Sink::Lane(lane) if !lane.is_empty());
-        if waits || !self.takes_pour() {
+        let takes = self.takes.load(Ordering::Relaxed);
+        // What was said before has to go down first.
+        let waits = takes == Takes::Alone as u8 && matches!(&state.sink, Sink::Lane(lane) if !lane.is_empty());
+        if waits || takes == Takes::Whole as u8 {
             return None;
         }
         let pour = Pour::new();

@@ -12,7 +12,7 @@ use tokio_util::sync::DropGuard;
 
 use super::lane::Lane;
 use crate::Inner;
-use crate::call::back::{Back, Question};
+use crate::call::back::{Back, Question, Takes};
 use crate::call::error::CallError;
 use crate::call::pour::{End, Filler, Pour};
 
@@ -76,8 +76,10 @@ impl Exchange {
     }
 
     /// From here on its result may come as a pour, unless it runs by itself.
-    pub(crate) fn take_pours(&self) {
-        self.back.set_takes_pour(!self.kept);
+    pub(crate) fn take_pours(&self, takes: Takes) {
+        if !self.kept {
+            self.back.set_takes(takes);
+        }
     }
 
     /// Lets it fill `pour` by itself. What comes back, when dropped, tells it that its caller has gone, where that cancels it.
@@ -96,7 +98,7 @@ impl Exchange {
     pub(crate) fn keep(&mut self) {
         self.stop_when_lost = false;
         self.kept = true;
-        self.back.set_takes_pour(false);
+        self.back.set_takes(Takes::Whole);
         if let Some(run) = self.run.take() {
             let task = tokio::spawn(run);
             self.run = Some(Box::pin(async move {

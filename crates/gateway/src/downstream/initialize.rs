@@ -22,7 +22,7 @@ use super::reply::{self, Reply};
 use super::session::{Opening, Session};
 use super::stateless::{Place, Streams};
 use crate::Inner;
-use crate::call::back::{Back, Sink};
+use crate::call::back::{Back, Sink, Takes};
 use crate::call::caller::Caller;
 use crate::random;
 use crate::telemetry::trace_context::TraceContext;
@@ -199,7 +199,7 @@ async fn answer(gateway: &Arc<Inner>, session: &Arc<Session>, streams: Streams, 
     let finish = Finish { session: Arc::clone(session), id: id.clone() };
     let mut exchange = Exchange::begin(gateway, request, &back, false);
     if streams != Streams::Preferred {
-        exchange.take_pours();
+        exchange.take_pours(Takes::Alone);
     }
     let resumable = session.opening.version == INITIALIZE[0];
     let patience = async {
@@ -220,7 +220,8 @@ async fn answer(gateway: &Arc<Inner>, session: &Arc<Session>, streams: Streams, 
         }
         () = patience => {}
     }
-    exchange.back.set_takes_pour(false);
+    // Whoever comes back for the answer gets all of it.
+    exchange.take_pours(Takes::Whole);
     let number = session.open_stream(Arc::clone(&lane));
     let body = Events::new(lane.read(0), Some(number.to_string()), None);
     tokio::spawn(async move {

@@ -15,6 +15,9 @@ use mcp_proto::sse;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::DropGuard;
 
+use super::pour::Pouring;
+use crate::call::pour::BrokenOff;
+
 /// How long a stream may be silent before a comment is sent, so that proxies in between keep it open.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
@@ -44,6 +47,8 @@ struct State {
     dropped: u64,
     readers: u64,
     waker: Option<Waker>,
+    /// The last message, which is still coming.
+    last: Option<Box<Pouring>>,
 }
 
 /// A lane holds at most this many events and bytes beyond what can't be dropped.
@@ -79,6 +84,14 @@ impl Lane {
     /// Says that nothing more will come.
     pub(crate) fn end(&self) {
         let mut state = self.lock();
+        state.ended = true;
+        state.wake();
+    }
+
+    /// Says that nothing more will come but a response that has begun to.
+    pub(crate) fn end_with(&self, last: Pouring) {
+        let mut state = self.lock();
+        state.last = Some(Box::new(last));
         state.ended = true;
         state.wake();
     }
@@ -165,6 +178,21 @@ impl Reader {
     }
 }
 
+impl Reader {
+    /// The response behind the last message, if one is still coming.
+    fn take_last(&mut self) -> Option<Box<Pouring>> {
+        let mut state = self.lane.lock();
+        if state.readers == self.number { state.last.take() } else { None }
+    }
+}
+
+/// The event of a response that is still coming.
+enum Last {
+    None,
+    Coming(Box<Pouring>),
+    Over,
+}
+
 /// A lane as the body of an event stream.
 pub(crate) struct Events {
     reader: Reader,
@@ -172,6 +200,8 @@ pub(crate) struct Events {
     stream: Option<String>,
     opening: Option<Bytes>,
     silence: Pin<Box<Sleep>>,
+    /// The last event, while it goes out.
+    last: Last,
     /// Fires when the body is dropped, which is how a lost connection shows.
     _gone: Option<DropGuard>,
 }
@@ -179,7 +209,7 @@ pub(crate) struct Events {
 impl Events {
     /// Sends what `reader` reads. `gone` fires when the connection is lost or the stream is over.
     pub(crate) fn new(reader: Reader, stream: Option<String>, gone: Option<DropGuard>) -> Self {
-        Self { reader, stream, opening: None, silence: Box::pin(tokio::time::sleep(KEEP_ALIVE)), _gone: gone }
+        Self { reader, stream, opening: None, silence: Box::pin(tokio::time::sleep(KEEP_ALIVE)), last: Last::None, _gone: gone }
     }
 
     /// Opens the stream with an event that lets a client come back (revision 2025-11-25).
@@ -195,10 +225,13 @@ impl Events {
 
 impl http_body::Body for Events {
     type Data = Bytes;
-    type Error = std::convert::Infallible;
+    type Error = BrokenOff;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let this = self.get_mut();
+        if !matches!(this.last, Last::None) {
+            return this.last.poll_data(cx).map_ok(Frame::data);
+        }
         if let Some(opening) = this.opening.take() {
             return Poll::Ready(Some(Ok(Frame::data(opening))));
         }
@@ -212,7 +245,12 @@ impl http_body::Body for Events {
                         break;
                     }
                 }
-                Poll::Ready(None) if out.is_empty() => return Poll::Ready(None),
+                Poll::Ready(None) if out.is_empty() => {
+                    let Some(last) = this.reader.take_last() else { return Poll::Ready(None) };
+                    this.last = Last::Coming(last);
+                    out.extend_from_slice(sse::BEGIN);
+                    break;
+                }
                 Poll::Pending if out.is_empty() => {
                     std::task::ready!(this.silence.as_mut().poll(cx));
                     out.extend_from_slice(b": keep-alive\n\n");
@@ -223,6 +261,18 @@ impl http_body::Body for Events {
         }
         this.silence.as_mut().reset(Instant::now() + KEEP_ALIVE);
         Poll::Ready(Some(Ok(Frame::data(Bytes::from(out)))))
+    }
+}
+
+impl Last {
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BrokenOff>>> {
+        let Self::Coming(pouring) = self else { return Poll::Ready(None) };
+        let piece = std::task::ready!(pouring.poll_piece(cx));
+        if piece.is_none() {
+            *self = Self::Over;
+            return Poll::Ready(Some(Ok(Bytes::from_static(b"\n\n"))));
+        }
+        Poll::Ready(piece.map(|piece| piece.map(sse::encode_piece)))
     }
 }
 

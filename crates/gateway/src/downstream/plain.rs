@@ -294,8 +294,8 @@ impl Line {
                 ready!(self.poll_gone(cx));
                 Poll::Ready(Err(io::ErrorKind::ConnectionReset))
             });
-            let Some(Ok(frame)) = frame.await? else { return self.stream.write_all(b"0\r\n\r\n").await };
-            let Ok(data) = frame.into_data() else { continue };
+            let Some(frame) = frame.await? else { return self.stream.write_all(b"0\r\n\r\n").await };
+            let Ok(data) = frame.map_err(io::Error::other)?.into_data() else { continue };
             let mut chunk = Vec::with_capacity(data.len() + 20);
             chunk.extend_from_slice(format!("{:x}\r\n", data.len()).as_bytes());
             chunk.extend_from_slice(&data);

@@ -56,6 +56,12 @@ impl Pouring {
     }
 }
 
+impl std::fmt::Debug for Pouring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Pouring")
+    }
+}
+
 impl Drop for Pouring {
     fn drop(&mut self) {
         self.pour.leave();

@@ -1,7 +1,6 @@
 //! Answers as the doors give them, and as they go onto the wire. Which answer is due is not decided here.
 
 use std::cell::RefCell;
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -182,7 +181,7 @@ fn push_date(out: &mut Vec<u8>) {
 /// A response body of a library's server.
 pub(crate) enum Payload {
     /// A stream of events.
-    Events(Box<dyn Body<Data = Bytes, Error = Infallible> + Send + Unpin>),
+    Events(Box<dyn Body<Data = Bytes, Error = BrokenOff> + Send + Unpin>),
     /// A response that is still coming.
     Pour(Box<Pouring>),
     /// In one piece.
@@ -195,7 +194,7 @@ impl Body for Payload {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
         match self.get_mut() {
-            Self::Events(events) => Pin::new(events).poll_frame(cx).map_err(|never| match never {}),
+            Self::Events(events) => Pin::new(events).poll_frame(cx),
             Self::Pour(body) => Pin::new(body).poll_frame(cx),
             Self::Whole(full) => Pin::new(full).poll_frame(cx).map_err(|never| match never {}),
         }

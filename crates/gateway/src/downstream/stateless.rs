@@ -19,7 +19,7 @@ use super::lane::{Events, Lane, Weight};
 use super::pour::Pouring;
 use super::reply::{self, Reply};
 use crate::Inner;
-use crate::call::back::{Back, Sink};
+use crate::call::back::{Back, Sink, Takes};
 use crate::call::caller::Caller;
 use crate::call::error::{CallError, status_of_code};
 use crate::telemetry::trace_context::TraceContext;
@@ -46,7 +46,7 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
     if !open.is_empty() {
         return reply::rpc(StatusCode::OK, &request.id, Answer::Result(gateway.parked.park(exchange, open, &request).into()));
     }
-    exchange.take_pours();
+    exchange.take_pours(Takes::Alone);
     match exchange.turn((place.streams != Streams::Refused).then_some(&*lane)).await {
         Turn::Ended(ended) => whole(&request.id, &ended),
         Turn::Pour(pour) => {
@@ -57,7 +57,7 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
             reply::rpc(StatusCode::OK, &request.id, Answer::Result(gateway.parked.park(exchange, questions, &request).into()))
         }
         Turn::Message => {
-            exchange.back.set_takes_pour(false);
+            exchange.take_pours(Takes::Behind);
             let gone = CancellationToken::new();
             let body = Events::new(lane.read(0), None, Some(gone.clone().drop_guard()));
             tokio::spawn(stream(Arc::clone(gateway), exchange, lane, request, gone));
@@ -136,7 +136,13 @@ async fn stream(gateway: Arc<Inner>, mut exchange: Exchange, lane: Arc<Lane>, re
         match turn {
             Turn::Ended(ended) => break told(&ended).1,
             Turn::Questions(questions) => break Answer::Result(gateway.parked.park(exchange, questions, &request).into()),
-            Turn::Message | Turn::Pour(_) => {}
+            Turn::Pour(pour) => {
+                let back = Arc::clone(&exchange.back);
+                lane.end_with(Pouring::new(&request.id, Arc::clone(&pour), (), exchange.fill(&pour)));
+                gone.cancelled().await;
+                return back.cancel.cancel();
+            }
+            Turn::Message => {}
         }
     };
     lane.push(envelope::response(&request.id, &answer), Weight::Kept);

@@ -191,6 +191,35 @@ async fn a_slow_caller_slows_its_own_server_and_is_waited_for() {
 }
 
 #[tokio::test]
+async fn a_long_result_goes_down_behind_what_was_said_before_it() {
+    bounded(async {
+        let server = Tap::start(Era::Stateless).await;
+        let world = World::start(&server.table()).await;
+        for (era, pours) in [(Era::Stateless, true), (Era::Initialize, false)] {
+            let client = Client::ready(&world, era).await;
+            let arguments =
+                |cut: Option<u64>| json!({"size": LONG, "framing": "events", "reports": 3, "cut": cut, "inside": ",\n\"x\":\n[1]"});
+            let params = |cut| json!({"name": "up__run", "arguments": arguments(cut), "_meta": {"progressToken": "p"}});
+            let mut reply = client.begin_as(json!("x"), "tools/call", params(None)).await;
+            assert!(reply.is_stream());
+            let (before, answer) = reply.finish().await;
+            assert_eq!(before.iter().filter(|m| m["params"]["progress"].is_u64()).count(), 3);
+            assert!(answer.raw == response("\"x\"", &tap::result(&arguments(None))));
+            // One that breaks off is not told as an event.
+            let mut reply = client.begin_as(json!("y"), "tools/call", params(Some(10))).await;
+            let mut last = None;
+            while let Some(event) = reply.next_or_break().await {
+                last = Some(event);
+            }
+            let told = last.unwrap().value;
+            assert_eq!((told["params"]["progress"] == 2, told["error"]["data"]["reason"] == "upstream_lost"), (pours, !pours), "{told}");
+        }
+        until_ended(&world, "error_type=\"-32004\"", 2).await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_server_that_falls_silent_in_a_result_is_given_up() {
     bounded(async {
         let server = Tap::start(Era::Stateless).await;

@@ -129,7 +129,7 @@ impl Script {
         let is_event = arguments["framing"] == "events";
         let chunked = is_event || arguments["framing"] == "chunked";
         let (kind, text) = if is_event {
-            ("text/event-stream", format!("event: message\ndata: {}", text.replace('\n', "\ndata: ")))
+            ("text/event-stream", event(message, &text, number("reports").unwrap_or(0)))
         } else {
             ("application/json", text)
         };
@@ -152,6 +152,14 @@ impl Script {
             piece: number("piece").unwrap_or(50_021),
         }
     }
+}
+
+/// So many reports of progress, and an event without its end.
+fn event(message: &Value, text: &str, reports: usize) -> String {
+    let token = &message["params"]["_meta"]["progressToken"];
+    let report = |n| json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": n}});
+    let before: String = (0..reports).map(|n| format!("data: {}\n\n", report(n))).collect();
+    format!("{before}event: message\ndata: {}", text.replace('\n', "\ndata: "))
 }
 
 /// Answers a request; whether the connection stays.

@@ -68,13 +68,28 @@ impl Reply {
                     return Some(Event { id: None, value: serde_json::from_str(&raw).unwrap(), raw });
                 }
             }
-            while self.is_stream()
-                && let Some(end) = memchr::memmem::find(&self.rest, b"\n\n")
-            {
-                let block: Vec<u8> = self.rest.drain(..end + 2).collect();
-                self.events.extend(event(std::str::from_utf8(&block).unwrap()));
-            }
+            self.cut();
         }
+    }
+
+    /// Cuts whole events off what has come.
+    fn cut(&mut self) {
+        while self.is_stream()
+            && let Some(end) = memchr::memmem::find(&self.rest, b"\n\n")
+        {
+            let block: Vec<u8> = self.rest.drain(..end + 2).collect();
+            self.events.extend(event(std::str::from_utf8(&block).unwrap()));
+        }
+    }
+
+    /// The next event; `None` as well where the body breaks off.
+    pub(crate) async fn next_or_break(&mut self) -> Option<Event> {
+        while self.events.is_empty() {
+            let frame = self.body.frame().await?.ok()?;
+            self.rest.extend_from_slice(&frame.into_data().unwrap());
+            self.cut();
+        }
+        self.events.pop_front()
     }
 
     /// The next event that is a message of that method.
@@ -102,8 +117,9 @@ impl Reply {
 
 /// `None`: a comment. Priming events have no data, and the value `null`.
 fn event(block: &str) -> Option<Event> {
-    let field = |name: &str| block.lines().find_map(|l| l.strip_prefix(name)).map(|v| v.trim_start_matches(' ').to_owned());
-    let raw = field("data:")?;
+    let fields = |name: &'static str| block.lines().filter_map(move |l| l.strip_prefix(name)).map(|v| v.strip_prefix(' ').unwrap_or(v));
+    fields("data:").next()?;
+    let raw = fields("data:").collect::<Vec<_>>().join("\n");
     let value = if raw.is_empty() { Value::Null } else { serde_json::from_str(&raw).unwrap() };
-    Some(Event { id: field("id:"), raw, value })
+    Some(Event { id: fields("id:").next().map(str::to_owned), raw, value })
 }
