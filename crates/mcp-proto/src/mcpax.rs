@@ -14,9 +14,6 @@ pub const AGGREGATOR_ID: &str = "aggregator_id";
 /// The member of a list's `_meta` that holds the ids of a gate and of all gates below it (MCP-AX 5.3).
 pub const SUBTREE_IDS: &str = "x-mcpax-subtree-ids";
 
-/// What every member of a `_meta` begins with that is between gates alone (AX-32).
-pub const PREFIX: &str = "x-mcpax-";
-
 /// Longer ids are nobody's.
 const LONGEST_ID: usize = 64;
 /// More gates than this are no tree that anybody runs.

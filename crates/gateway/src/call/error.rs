@@ -12,6 +12,7 @@ use mcp_proto::envelope::{EnvelopeError, error_object};
 use mcp_proto::era::STATELESS;
 use mcp_proto::header::Mismatch;
 use mcp_proto::json::quote;
+use mesh_proto::refusal::Refusal;
 
 use crate::upstream::UpstreamError;
 
@@ -61,6 +62,9 @@ pub(crate) enum CallError {
          configuration gives, or put the profile back"
     )]
     ProfileGone(Arc<str>),
+    /// A route between gates that can't be followed.
+    #[error("{0}")]
+    Route(Refusal),
     /// A continued call that is not waiting: answered, expired, or never made.
     #[error("`requestState` names no call that waits for input: it may have been answered, or have expired; make the call anew")]
     StateUnknown,
@@ -152,6 +156,10 @@ impl CallError {
             Self::ProfileGone(profile) => {
                 let data = reason("profile_gone", &format!(",\"profile\":{}", quote(profile)));
                 told(-32011, 200, text.clone(), Some(data), FaultSource::Internal, false)
+            }
+            Self::Route(refusal) => {
+                let error = refusal.error();
+                down(error.code, 200, Some(error.data))
             }
             Self::StateUnknown => down(-32602, 200, Some(reason("state_unknown", ""))),
             Self::UnknownPrompt(_) => down(-32602, 200, Some(reason("unknown_prompt", ""))),

@@ -12,6 +12,7 @@ use mcp_proto::splice::{self, Change};
 
 use super::caller::Caller;
 use super::error::CallError;
+use super::hop::{self, Onward};
 use super::remember::Whose;
 use crate::Inner;
 use crate::tree::{Branch, Tree};
@@ -31,6 +32,8 @@ pub(crate) struct Resolved {
     /// What the owner calls what is meant: a tool's or prompt's name, a URI, a task id.
     pub(crate) name: String,
     pub(crate) headers: Vec<ParamHeader>,
+    /// The way to the tool below another gate.
+    pub(crate) onward: Option<Onward>,
 }
 
 /// Finds the owner of a request.
@@ -63,7 +66,8 @@ pub(crate) fn resolve(
             let unknown = || down(tree, caller, &shown).unwrap_or_else(|| CallError::UnknownTool(shown.clone().into_owned()));
             let (b, i) = view.tools.find(&shown).ok_or_else(unknown)?;
             let (branch, offer) = offer(tree, b, |c| c.tools.get(i)).ok_or_else(unknown)?;
-            Found { headers: offer.headers.clone(), ..Found::renamed(branch, "name", &shown, offer.entry.key.clone()) }
+            let onward = hop::onward(caller, &branch, offer, &request.params).map_err(CallError::Route)?;
+            Found { headers: offer.headers.clone(), onward, ..Found::renamed(branch, "name", &shown, offer.entry.key.clone()) }
         }
     };
     let params = match &found.edit {
@@ -78,6 +82,7 @@ pub(crate) fn resolve(
         params,
         name: found.name,
         headers: found.headers,
+        onward: found.onward,
     })
 }
 
@@ -115,12 +120,13 @@ struct Found {
     edit: Option<(&'static str, Vec<u8>)>,
     name: String,
     headers: Vec<ParamHeader>,
+    onward: Option<Onward>,
 }
 
 impl Found {
     fn renamed(branch: Branch, key: &'static str, shown: &str, name: String) -> Self {
         let edit = (shown != name).then(|| (key, json::quote(&name).into_bytes()));
-        Self { branch, edit, name, headers: Vec::new() }
+        Self { branch, edit, name, headers: Vec::new(), onward: None }
     }
 }
 
@@ -143,7 +149,7 @@ fn complete(gateway: &Inner, tree: &Tree, view: &View, members: &Members<'_>) ->
         return Err(CallError::BadParams("`params.ref` must have a `name` or a `uri`".into()));
     };
     let edit = (shown != name).then(|| ("ref", splice::edit(raw, &[(key, Change::Set(json::quote(&name).as_bytes()))])));
-    Ok(Found { branch, edit, name, headers: Vec::new() })
+    Ok(Found { branch, edit, name, headers: Vec::new(), onward: None })
 }
 
 fn template(tree: &Tree, view: &View, shown: &str) -> Option<(Branch, String)> {
@@ -157,7 +163,7 @@ fn template(tree: &Tree, view: &View, shown: &str) -> Option<(Branch, String)> {
 fn task(gateway: &Inner, tree: &Tree, caller: &Caller, members: &Members<'_>) -> Result<Found, CallError> {
     let id = named(members, "taskId")?;
     let branch = owner_of_task(gateway, tree, caller, &id).ok_or_else(|| CallError::UnknownTask(id.clone().into_owned()))?;
-    Ok(Found { branch, edit: None, name: id.into_owned(), headers: Vec::new() })
+    Ok(Found { branch, edit: None, name: id.into_owned(), headers: Vec::new(), onward: None })
 }
 
 /// The server that runs a task of `caller`. One that began before we did can only be the business of the one server of tasks.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::asked::{rounds, said, text};
-use crate::world::{Client, Era, World, bounded, eventually, fixture, fixture_with};
+use crate::world::{Client, Era, Recorder, World, bounded, eventually, fixture, fixture_with};
 
 /// A table that mounts another gate.
 fn below(name: &str, gate: &World, more: &str) -> String {
@@ -164,6 +164,59 @@ async fn ax_32_a_server_that_is_no_gate_sees_nothing_that_is_between_gates() {
             let seen = &told["result"]["structuredContent"]["meta"];
             assert_eq!(seen["kept"], true, "{told}");
             assert!(seen.as_object().unwrap().keys().all(|key| !key.starts_with("x-mcpax")), "{seen}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_30_each_gate_moves_the_cursor_on_and_leaves_the_route() {
+    bounded(async {
+        for link in [Era::Initialize, Era::Stateless] {
+            let leaf = Recorder::gate(link).await;
+            let edge = World::start(&format!("[mount.pump]\nurl = \"http://{}/mcp\"\n", leaf.addr)).await;
+            let root = World::start(&below("edge", &edge, era_of(link))).await;
+            let client = Client::ready(&root, Era::Stateless).await;
+            let forged = json!({"x-mcpax-route": ["x"], "x-mcpax-cursor": 0, "x-mcpax-other": 1});
+            for params in [json!({}), json!({"_meta": forged})] {
+                let mut params = params;
+                params["name"] = json!("edge__pump__stm__record");
+                let told = client.call("tools/call", params).await;
+                assert!(told["result"]["content"].is_array(), "{told}");
+                let (_, body) = leaf.seen().pop().unwrap();
+                let sent: Value = serde_json::from_str(&body).unwrap();
+                let meta = &sent["params"]["_meta"];
+                assert_eq!(sent["params"]["name"], "stm.record");
+                assert_eq!(meta["x-mcpax-route"], json!(["edge", "pump", "stm", "record"]), "{sent}");
+                assert_eq!((&meta["x-mcpax-cursor"], meta.get("x-mcpax-other")), (&json!(2), None), "{sent}");
+            }
+            // At the endpoint of one mount, the way is the same.
+            let bare = Client::new(&root, Era::Initialize).at("/mcp/edge").open().await;
+            bare.tool("pump__stm__record", json!({})).await;
+            assert!(leaf.seen().pop().unwrap().1.contains(r#"["edge","pump","stm","record"]"#));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_30_a_gate_whose_route_leads_elsewhere_is_refused() {
+    bounded(async {
+        let world = World::start(&fixture("fx", Era::Stateless)).await;
+        for era in [Era::Initialize, Era::Stateless] {
+            let mut gate = Client::new(&world, era);
+            let group = if era == Era::Initialize { "experimental" } else { "extensions" };
+            gate.capabilities = json!({group: {"io.banyan/mcpax": {"aggregator_id": "another"}}});
+            let gate = gate.open().await;
+            let call = async |route: Value, cursor: u8| {
+                let meta = json!({"x-mcpax-route": route, "x-mcpax-cursor": cursor});
+                gate.call("tools/call", json!({"name": "fx.fx_echo", "arguments": {"text": "x"}, "_meta": meta})).await
+            };
+            assert_eq!(text(&call(json!(["up", "fx", "fx_echo"]), 1).await), "x");
+            for (route, cursor) in [(json!(["up", "fx", "fx_echo"]), 0), (json!(["fx", "fx_big"]), 0), (json!(["fx"]), 0)] {
+                let told = call(route, cursor).await;
+                assert_eq!(told["error"]["data"]["reason"], "route_invalid", "{told}");
+            }
         }
     })
     .await;

@@ -30,16 +30,25 @@ pub(crate) struct Recorder {
 impl Recorder {
     /// Listens on a free port of the loopback.
     pub(crate) async fn start(era: Era) -> Self {
+        Self::offering(era, "record", json!({})).await
+    }
+
+    /// The same, saying that it is a gate: its tool stands below a mount of its own.
+    pub(crate) async fn gate(era: Era) -> Self {
+        Self::offering(era, "stm.record", json!({"io.banyan/mcpax": {"aggregator_id": "the-recorder"}})).await
+    }
+
+    async fn offering(era: Era, tool: &'static str, extensions: Value) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let keep = Arc::clone(&seen);
+        let (keep, said) = (Arc::clone(&seen), Arc::new((tool, extensions)));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let keep = Arc::clone(&keep);
+                let (keep, said) = (Arc::clone(&keep), Arc::clone(&said));
                 let service = service_fn(move |request| {
-                    let keep = Arc::clone(&keep);
-                    async move { Ok::<_, Infallible>(answer(era, &keep, request).await) }
+                    let (keep, said) = (Arc::clone(&keep), Arc::clone(&said));
+                    async move { Ok::<_, Infallible>(answer(era, &said, &keep, request).await) }
                 });
                 let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
                 tokio::spawn(async move { drop(connection.await) });
@@ -54,7 +63,7 @@ impl Recorder {
     }
 }
 
-async fn answer(era: Era, seen: &Mutex<Vec<Seen>>, request: Request<Incoming>) -> Response<Full<Bytes>> {
+async fn answer(era: Era, (tool, more): &(&str, Value), seen: &Mutex<Vec<Seen>>, request: Request<Incoming>) -> Response<Full<Bytes>> {
     let (parts, body) = request.into_parts();
     let body = String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap();
     seen.lock().unwrap().push((parts.headers, body.clone()));
@@ -73,14 +82,16 @@ async fn answer(era: Era, seen: &Mutex<Vec<Seen>>, request: Request<Incoming>) -
     let result = match (message["method"].as_str().unwrap(), era) {
         ("initialize", Era::Initialize) => {
             let tasks = json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}});
-            json!({"protocolVersion": INITIALIZE, "capabilities": {"tools": {}, "tasks": tasks}, "serverInfo": info})
+            json!({"protocolVersion": INITIALIZE, "capabilities": {"tools": {}, "tasks": tasks, "experimental": more}, "serverInfo": info})
         }
         ("server/discover", Era::Stateless) => {
-            let capabilities = json!({"tools": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}});
+            let mut extensions = json!({"io.modelcontextprotocol/tasks": {}});
+            extensions.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let capabilities = json!({"tools": {}, "extensions": extensions});
             json!({"supportedVersions": [STATELESS], "capabilities": capabilities, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
         }
         ("tools/list", _) => {
-            let tool = json!({"name": "record", "inputSchema": {"type": "object"}});
+            let tool = json!({"name": tool, "inputSchema": {"type": "object"}});
             json!({"tools": [tool], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
         }
         ("tools/call", Era::Initialize) if message["params"].get("task").is_some() => json!({"task": task(&message)}),
