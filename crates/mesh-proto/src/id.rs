@@ -96,6 +96,10 @@ impl fmt::Debug for SessionId {
     }
 }
 
+/// A session as its parent counts them. A number is never used again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SessionKey(pub u64);
+
 /// One connection to one peer, as the driver counts them. A broken connection's number is never used again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LinkId(pub u64);

@@ -9,9 +9,17 @@
 
 pub mod annotation;
 pub mod authority;
+mod bucket;
+pub mod child;
+pub mod degraded;
 pub mod id;
 mod json;
 pub mod message;
 pub mod namespace;
+pub mod parent;
+mod random;
 pub mod refusal;
+pub mod relay;
+pub mod reply;
 pub mod route_cursor;
+mod timers;

@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 use banyan_model::{QualifiedName, Route};
 
+use crate::route_cursor::Hop;
+
 pub use build::{Limits, Offer, Refused, Withheld};
 pub use page::{Page, PageCursor};
 pub use part::{Holding, Part, Seniority};
@@ -90,6 +92,13 @@ impl Namespace {
         let (segment, rest) = name.split_once('.')?;
         let part = self.place(segment).ok()?;
         let tool = self.parts[part].find(rest)?;
+        Some(Handle { part: u32::try_from(part).ok()?, tool: u32::try_from(tool).ok()? })
+    }
+
+    /// The tool that a routed call names, unless it is withheld: what follows the cursor must be what the subserver lists.
+    pub fn resolve_hop(&self, hop: &Hop<'_>) -> Option<Handle> {
+        let part = self.place(hop.segment()).ok()?;
+        let tool = self.parts[part].find_path(|| hop.rest())?;
         Some(Handle { part: u32::try_from(part).ok()?, tool: u32::try_from(tool).ok()? })
     }
 

@@ -210,6 +210,11 @@ impl Ended {
         }
     }
 
+    /// The meaning of a word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|ended| ended.as_str() == word)
+    }
+
     /// All of them.
     pub const ALL: [Self; 6] = [Self::Deregistered, Self::DottedName, Self::Cycle, Self::LinkLost, Self::Silent, Self::Replaced];
 

@@ -24,6 +24,7 @@ pub fn is_stripped(member: &str) -> bool {
 /// One hop's view of a route.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hop<'a> {
+    route: &'a str,
     segment: &'a str,
     tool: &'a str,
     at: usize,
@@ -39,7 +40,8 @@ impl<'a> Hop<'a> {
         let refuse = |why: &dyn fmt::Display| Refusal::RouteInvalid { why: why.to_string() };
         let at = number(cursor).ok_or_else(|| refuse(&"the cursor is not a whole number"))?;
         let (mut here, mut tool, mut length, mut characters) = (None, "", 0, 0);
-        for segment in segments(route).map_err(|why| refuse(&why))? {
+        let route = inside(route).map_err(|why| refuse(&why))?;
+        for segment in Elements::of(route) {
             let segment = segment.map_err(|why| refuse(&why))?;
             if length == at {
                 here = Some(segment);
@@ -52,7 +54,7 @@ impl<'a> Hop<'a> {
             return Err(refuse(&format_args!("it has {} characters, 255 are allowed", characters - 1)));
         }
         let segment = here.ok_or_else(|| refuse(&format_args!("the cursor is {at} and the route has {length} segments")))?;
-        Ok(Self { segment, tool, at, length })
+        Ok(Self { route, segment, tool, at, length })
     }
 
     /// The segment whose turn it is: that of the server to forward to, or the tool where [`Self::is_last`].
@@ -73,6 +75,11 @@ impl<'a> Hop<'a> {
     /// How many segments follow this one.
     pub fn remaining(&self) -> usize {
         self.length - self.at - 1
+    }
+
+    /// The segments that follow this one, the tool last.
+    pub fn rest(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        Elements::of(self.route).skip(self.at + 1).filter_map(Result::ok)
     }
 
     /// The raw value of [`CURSOR`] for the next hop; `None` where there is none.
@@ -98,19 +105,25 @@ fn number(raw: &[u8]) -> Option<usize> {
     legal.then(|| raw.iter().fold(0, |n, digit| n * 10 + usize::from(digit - b'0')))
 }
 
-/// The elements of a raw JSON array of segments.
-fn segments(raw: &[u8]) -> Result<Elements<'_>, &'static str> {
+/// What stands between the brackets of a raw JSON array.
+fn inside(raw: &[u8]) -> Result<&str, &'static str> {
     let text = std::str::from_utf8(raw).map_err(|_| "it is not text")?;
     let inner = text.trim_matches(SPACE).strip_prefix('[').and_then(|t| t.strip_suffix(']')).ok_or("it is not a list")?;
-    let rest = inner.trim_matches(SPACE);
-    Ok(Elements { rest: (!rest.is_empty()).then_some(rest) })
+    Ok(inner.trim_matches(SPACE))
 }
 
 const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
+/// The elements of an array of segments.
 struct Elements<'a> {
     /// What is left, from the next element on.
     rest: Option<&'a str>,
+}
+
+impl<'a> Elements<'a> {
+    fn of(inside: &'a str) -> Self {
+        Self { rest: (!inside.is_empty()).then_some(inside) }
+    }
 }
 
 impl<'a> Iterator for Elements<'a> {

@@ -8,6 +8,7 @@ use super::limit::{MAX_BYTES, MAX_SUBTREE_IDS};
 use super::node_ids::set;
 use crate::id::NodeId;
 use crate::json::object;
+use crate::refusal::Ended;
 
 /// What is understood of an error object.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -22,6 +23,8 @@ pub struct Refused {
     pub retry_after: Option<Duration>,
     /// The ids that a cycle would go through.
     pub ids: Vec<NodeId>,
+    /// Why the session ended that is not known any more.
+    pub ended: Option<Ended>,
     /// Whether whoever refuses says that it stands below the one refused.
     pub below_you: bool,
 }
@@ -41,6 +44,7 @@ impl Refused {
         }
         refused.hint = cut(text("hint").unwrap_or_default(), 1000);
         refused.retry_after = data.get("retry_after_ms").and_then(Value::as_u64).map(Duration::from_millis);
+        refused.ended = text("ended").and_then(Ended::parse);
         refused.below_you = data.get("below_you").and_then(Value::as_bool).unwrap_or_default();
         refused.ids = set(&data, "ids", MAX_SUBTREE_IDS).ok().flatten().unwrap_or_default().into_iter().collect();
         refused

@@ -126,6 +126,13 @@ impl Part {
         self.tools.get(at)
     }
 
+    /// The place of the tool with this path, unless it is withheld. `path` gives the segments, from the first, as often as asked.
+    pub(super) fn find_path<'a, I: Iterator<Item = &'a str>>(&self, path: impl Fn() -> I) -> Option<usize> {
+        let compare = |tool: &Tool| tool.path().map(Segment::as_str).cmp(path().map(|segment| -> &str { segment }));
+        let at = self.tools.binary_search_by(compare).ok()?;
+        self.tools[at].withheld.is_none().then_some(at)
+    }
+
     /// The first place that stands behind this name.
     pub(super) fn behind(&self, name: &str) -> usize {
         self.tools.partition_point(|tool| compare(tool, name) != Ordering::Greater)

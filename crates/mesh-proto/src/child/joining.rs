@@ -1,0 +1,156 @@
+//! From nothing to a registration: whom to try, when, and what a refusal leads to. Nothing of what comes after.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use super::lineage::Told;
+use super::output::{Event, Transmit};
+use super::{Child, Membership, Place, State, Timer};
+use crate::message::{Above, Refused, Registered, Request};
+use crate::reply::Reply;
+
+impl Child {
+    pub(super) fn dial(&mut self, now: Instant, parent: usize) {
+        self.state = State::Dialling { parent };
+        self.timers.set(Timer::Answer, now + self.settings.answer_timeout());
+        self.transmits.push_back(Transmit::Dial { parent });
+    }
+
+    pub(super) fn register(&mut self, now: Instant, at: Place, fallback: Option<Place>) {
+        let mut register = self.settings.register.clone();
+        if register.is_aggregator() {
+            register.subtree = Some(self.subtree.clone());
+        }
+        register.backup = at.parent > 0;
+        let call = self.request(at.link, &Request::Register(Box::new(register)));
+        self.timers.cancel(&Timer::Dial);
+        self.timers.set(Timer::Answer, now + self.settings.answer_timeout());
+        self.state = State::Registering { at, call, fallback };
+    }
+
+    pub(super) fn registration_answered(&mut self, now: Instant, at: Place, fallback: Option<Place>, reply: Reply<'_>) {
+        self.timers.cancel(&Timer::Answer);
+        match reply {
+            Reply::Result(result) => match Registered::decode(result) {
+                Ok(registered) => self.registered(now, at, fallback, registered),
+                Err(_) => self.not_registered(now, at, fallback),
+            },
+            Reply::Error(error) => self.refused(now, at, fallback, Refused::decode(error)),
+            Reply::Lost | Reply::Mute => self.not_registered(now, at, fallback),
+        }
+    }
+
+    fn registered(&mut self, now: Instant, at: Place, fallback: Option<Place>, registered: Registered) {
+        if let Some(old) = fallback {
+            self.hang_up(old.link);
+        }
+        let membership = Membership {
+            at,
+            session: registered.session.clone(),
+            parent_id: registered.aggregator_id,
+            segment_length: registered.segment.as_str().len(),
+            above: Above::default(),
+            heartbeats: BTreeSet::new(),
+            told: Told::all(self.settings.register.is_aggregator().then(|| self.subtree.clone())),
+            withheld: 0,
+            excused: false,
+            own_id_above: 0,
+            scouting: None,
+        };
+        let above = registered.above.clone();
+        self.state = State::Registered(Box::new(membership));
+        self.events.push_back(Event::Registered { parent: at.parent, link: at.link, registered: Box::new(registered) });
+        if self.interval().is_zero() {
+            self.attempts = 0;
+        }
+        self.take_above(above);
+        self.plan_heartbeat(now);
+        self.hear(now);
+        if at.parent > 0 {
+            self.return_later(now);
+        } else {
+            self.returns = 0;
+        }
+        self.tell_subtree(now);
+    }
+
+    /// It was refused with a reason. Where that is a cycle which the parent knows nothing of, somebody below lies or is late to notice.
+    fn refused(&mut self, now: Instant, at: Place, fallback: Option<Place>, refused: Refused) {
+        let own = self.settings.register.aggregator_id;
+        if refused.is("registration_cycle") && !refused.below_you {
+            let ids = refused.ids.iter().copied().filter(|id| Some(*id) != own).collect();
+            self.events.push_back(Event::Cycle { ids });
+        }
+        let wait = refused.retry_after;
+        self.events.push_back(Event::Refused { parent: at.parent, refused: Box::new(refused) });
+        if let Some(old) = fallback {
+            self.hang_up(at.link);
+            return self.register(now, old, None);
+        }
+        self.attempts += 1;
+        let next = self.next_parent(at.parent);
+        let link = if next == at.parent { Some(at.link) } else { None };
+        if link.is_none() {
+            self.hang_up(at.link);
+        }
+        // Only if there is nobody else to try is it worth to wait as long as this one says.
+        let least = wait.filter(|_| self.settings.parents == 1).unwrap_or_default().min(self.settings.backoff_most());
+        let wait = self.backoff().max(least);
+        self.wait(now, next, link, wait);
+    }
+
+    /// There was no answer, or none that can be read. What the parent made of it is not known, so the link goes: that ends whatever
+    /// it made.
+    pub(super) fn not_registered(&mut self, now: Instant, at: Place, fallback: Option<Place>) {
+        self.timers.cancel(&Timer::Answer);
+        self.hang_up(at.link);
+        match fallback {
+            Some(old) => self.register(now, old, None),
+            None => self.try_next(now, at.parent),
+        }
+    }
+
+    /// A parent could not be had: the next one is tried, at once as long as there is one that was not tried yet.
+    pub(super) fn try_next(&mut self, now: Instant, parent: usize) {
+        self.timers.cancel(&Timer::Answer);
+        self.attempts += 1;
+        let next = self.next_parent(parent);
+        let round = u32::try_from(self.settings.parents).unwrap_or(u32::MAX);
+        let wait = if self.attempts.is_multiple_of(round.max(1)) { self.backoff() } else { Duration::ZERO };
+        self.wait(now, next, None, wait);
+    }
+
+    pub(super) fn wait(&mut self, now: Instant, parent: usize, link: Option<crate::id::LinkId>, time: Duration) {
+        self.state = State::Waiting { parent, link };
+        self.timers.set(Timer::Dial, now + time);
+    }
+
+    pub(super) fn try_again(&mut self, now: Instant) {
+        match self.state {
+            State::Waiting { parent, link: Some(link) } => self.register(now, Place { parent, link }, None),
+            State::Waiting { parent, link: None } => self.dial(now, parent),
+            State::Dialling { .. } | State::Leaving { .. } | State::Registered(_) | State::Registering { .. } | State::Stopped => {}
+        }
+    }
+
+    /// What was waited for did not come.
+    pub(super) fn answer_missing(&mut self, now: Instant) {
+        match self.state.clone() {
+            State::Dialling { parent } => self.try_next(now, parent),
+            State::Registering { at, fallback, .. } => self.not_registered(now, at, fallback),
+            State::Leaving { from, then, .. } => self.left(now, from, then),
+            State::Registered(_) | State::Stopped | State::Waiting { .. } => {}
+        }
+    }
+
+    /// Longer each time, up to a bound, and never the same for two.
+    pub(super) fn backoff(&mut self) -> Duration {
+        let doubled = self.settings.backoff_least.saturating_mul(1 << self.attempts.min(16));
+        let most = doubled.min(self.settings.backoff_most());
+        self.random.between(most / 2, most)
+    }
+
+    fn next_parent(&self, parent: usize) -> usize {
+        (parent + 1) % self.settings.parents.max(1)
+    }
+}

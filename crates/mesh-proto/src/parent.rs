@@ -1,0 +1,293 @@
+//! The machine of an aggregator: who is registered, what each holds, and what becomes of it (MCP-AX 4.2, 5.3, 6 and 13).
+//!
+//! It decides; it neither calls tools nor fetches lists, and does not check tokens or certificates: who a peer is comes in as an
+//! [`Identity`](crate::authority::Identity). A peer's mistake is a [`Refusal`](crate::refusal::Refusal) or an ended session, and never
+//! anything for another peer.
+
+mod below;
+mod claims;
+mod commit;
+mod ended;
+mod ending;
+mod examine;
+mod fetches;
+mod lineage;
+mod listing;
+mod output;
+mod questions;
+mod queue;
+mod registering;
+mod session;
+mod settings;
+mod target;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::{Duration, Instant};
+
+use banyan_model::Segment;
+
+use crate::id::{CallId, LinkId, RequestId, SessionId, SessionKey};
+use crate::message::{Above, Alive, Deregister, Request};
+use crate::namespace::Namespace;
+use crate::random::Random;
+use crate::refusal::{Ended, Refusal};
+use crate::reply::Reply;
+use crate::timers::Timers;
+use below::Below;
+use claims::Claims;
+use ended::EndedSessions;
+use fetches::Fetches;
+use questions::Questions;
+use queue::Queue;
+use session::Sessions;
+
+pub use claims::Claim;
+pub use output::{Event, Incoming, StoreAnswer, Transmit};
+pub use session::{Session, Standing};
+pub use settings::{Demand, SegmentPolicy, Settings, SplitBrain};
+pub use target::Target;
+
+/// How much later than it asked the machine may be called before it takes itself, and not its peers, for the one that slept.
+const OVERSLEPT: Duration = Duration::from_secs(1);
+
+/// What a timer is for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    Admit,
+    Ask(CallId),
+    Fetch(SessionKey),
+    Grace(Segment),
+    Heartbeat(SessionKey),
+    Refetch(SessionKey),
+}
+
+impl Timer {
+    fn why(&self) -> &'static str {
+        match self {
+            Self::Admit => "registrations wait for their turn",
+            Self::Ask(_) => "a question has not been answered",
+            Self::Fetch(_) => "a list has not come",
+            Self::Grace(_) => "the tools of a lost subserver are to go",
+            Self::Heartbeat(_) => "a heartbeat is due",
+            Self::Refetch(_) => "a list is to be fetched again",
+        }
+    }
+}
+
+/// The machine of one aggregator.
+#[derive(Debug)]
+pub struct Parent {
+    settings: Settings,
+    random: Random,
+    above: Above,
+    mounts: BTreeSet<Segment>,
+    sessions: Sessions,
+    claims: Claims,
+    below: Below,
+    namespace: Namespace,
+    ended: EndedSessions,
+    queue: Queue,
+    questions: Questions,
+    fetches: Fetches,
+    timers: Timers<Timer>,
+    transmits: VecDeque<Transmit>,
+    events: VecDeque<Event>,
+    namespace_changed: bool,
+    subtree_changed: bool,
+    /// How many sessions there were.
+    counted: u64,
+}
+
+impl Parent {
+    /// An aggregator with nobody registered. The seed makes session ids: it must be secret and never the same twice.
+    pub fn new(settings: Settings, seed: [u8; 32]) -> Self {
+        Self {
+            random: Random::new(seed),
+            above: Above::default(),
+            mounts: BTreeSet::new(),
+            sessions: Sessions::default(),
+            claims: Claims::default(),
+            below: Below::default(),
+            namespace: Namespace::default(),
+            ended: EndedSessions::default(),
+            queue: Queue::new(&settings),
+            questions: Questions::default(),
+            fetches: Fetches::new(settings.fetches),
+            timers: Timers::default(),
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+            namespace_changed: false,
+            subtree_changed: false,
+            counted: 0,
+            settings,
+        }
+    }
+
+    /// A subserver sent a request of MCP-AX. The answer comes out of [`Self::poll_transmit`], at once or later.
+    pub fn handle_request(&mut self, now: Instant, incoming: &Incoming<'_>) {
+        let (link, request) = (incoming.link, incoming.request);
+        let answer = match Request::decode(incoming.method, incoming.params) {
+            Ok(Request::Register(register)) => return self.apply(now, incoming, register),
+            Ok(Request::Heartbeat(beat)) => self.handle_heartbeat(now, link, &beat.session),
+            Ok(Request::Deregister(message)) => self.handle_deregister(link, &message),
+            Ok(Request::Subtree(message)) => self.handle_subtree(now, link, message),
+            Ok(Request::Parent(_)) => Err(Refusal::MethodUnknown),
+            Err(refusal) => Err(refusal),
+        };
+        self.answer(link, request, answer);
+    }
+
+    /// A link broke. Everybody who was registered over it is lost.
+    pub fn handle_link_lost(&mut self, now: Instant, link: LinkId) {
+        self.queue.forget(link);
+        for case in self.questions.of_link(link, None) {
+            self.drop_case(case);
+        }
+        for session in self.sessions.of_link(link) {
+            self.lose(now, session, Ended::LinkLost);
+        }
+        for call in self.questions.asked_over(link) {
+            self.handle_answer(now, call, Reply::Lost);
+        }
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.excuse(now);
+        while let Some((_, timer)) = self.timers.expire(now) {
+            match timer {
+                Timer::Admit => self.admit(now),
+                Timer::Ask(call) => self.handle_answer(now, call, Reply::Lost),
+                Timer::Fetch(session) => self.handle_tools_failed(now, session),
+                Timer::Grace(segment) => self.end_grace(&segment),
+                Timer::Heartbeat(session) => self.lose(now, session, Ended::Silent),
+                Timer::Refetch(session) => self.want_list(now, session),
+            }
+        }
+    }
+
+    /// What to send next.
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        self.transmits.pop_front()
+    }
+
+    /// What the driver has to know next. The table and the subtree are told of last, once for all that happened.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        if std::mem::take(&mut self.subtree_changed) {
+            return Some(Event::SubtreeChanged);
+        }
+        std::mem::take(&mut self.namespace_changed).then_some(Event::NamespaceChanged)
+    }
+
+    /// When to come back, and why.
+    pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        self.timers.next().map(|(at, timer)| (at, timer.why()))
+    }
+
+    /// The table of names.
+    pub fn namespace(&self) -> &Namespace {
+        &self.namespace
+    }
+
+    /// Everybody who is registered, or lost and waited for, by segment.
+    pub fn sessions(&self) -> impl Iterator<Item = &Session> {
+        self.sessions.iter()
+    }
+
+    /// One of them.
+    pub fn session(&self, key: SessionKey) -> Option<&Session> {
+        self.sessions.get(key)
+    }
+
+    /// The live session of this name on this link, for requests beside those of MCP-AX.
+    pub fn session_on(&self, link: LinkId, id: &SessionId) -> Option<SessionKey> {
+        self.sessions.spoken_for(id, link)
+    }
+
+    /// The live sessions on a link: whose a notification is that comes over it, where there is one only.
+    pub fn sessions_on(&self, link: LinkId) -> Vec<SessionKey> {
+        self.sessions.of_link(link)
+    }
+
+    /// The claims that outlive sessions (AX-12).
+    pub fn claims(&self) -> impl Iterator<Item = &Claim> {
+        self.claims.iter()
+    }
+
+    /// Enters claims that were kept over a restart. To be called before anybody registers.
+    pub fn restore(&mut self, claims: impl IntoIterator<Item = Claim>) {
+        for claim in claims {
+            self.claims.enter(claim);
+        }
+    }
+
+    /// An operator takes a segment from its authority. Whoever has it now keeps it until the session ends.
+    pub fn release(&mut self, segment: &Segment) -> bool {
+        let released = self.claims.release(segment);
+        if released {
+            self.events.push_back(Event::ClaimReleased(segment.clone()));
+        }
+        released
+    }
+
+    /// The segments that the configuration gives to mounts: nobody may register them. Who has one already keeps it.
+    pub fn handle_mounts(&mut self, segments: BTreeSet<Segment>) {
+        self.mounts = segments;
+    }
+
+    fn handle_heartbeat(&mut self, now: Instant, link: LinkId, id: &SessionId) -> Result<String, Refusal> {
+        let session = self.touch(now, link, id)?;
+        let withheld = self.withheld(session);
+        Ok(Alive { above: self.shown_above(), withheld }.encode())
+    }
+
+    fn handle_deregister(&mut self, link: LinkId, message: &Deregister) -> Result<String, Refusal> {
+        let session = self.spoken_for(link, &message.session)?;
+        self.end(session, Ended::Deregistered);
+        Ok(Deregister::RESULT.to_owned())
+    }
+
+    /// The session that a request on this link is about.
+    fn spoken_for(&self, link: LinkId, id: &SessionId) -> Result<SessionKey, Refusal> {
+        self.sessions.spoken_for(id, link).ok_or_else(|| Refusal::UnknownSession { ended: self.ended.why(id) })
+    }
+
+    /// The same, and it was heard of.
+    fn touch(&mut self, now: Instant, link: LinkId, id: &SessionId) -> Result<SessionKey, Refusal> {
+        let key = self.spoken_for(link, id)?;
+        if let Some(session) = self.sessions.live(key) {
+            session.heard_at = now;
+            session.excused = false;
+            if !session.interval.is_zero() {
+                self.timers.set(Timer::Heartbeat(key), now + session.interval * 3);
+            }
+        }
+        Ok(key)
+    }
+
+    /// Whoever was called much too late has slept (a suspended machine, a starved process), and may have slept through heartbeats that
+    /// did come. So each peer gets one more interval, once.
+    fn excuse(&mut self, now: Instant) {
+        let slept = self.timers.next().is_some_and(|(at, _)| at + OVERSLEPT < now);
+        if !slept {
+            return;
+        }
+        let keys: Vec<SessionKey> = self.sessions.iter().filter(|s| s.is_live() && !s.excused).map(|s| s.key).collect();
+        for key in keys {
+            let timer = Timer::Heartbeat(key);
+            if let Some(session) = self.sessions.live(key)
+                && self.timers.at(&timer).is_some_and(|at| at < now + session.interval)
+            {
+                session.excused = true;
+                self.timers.set(timer, now + session.interval);
+            }
+        }
+    }
+
+    fn answer(&mut self, link: LinkId, request: RequestId, answer: Result<String, Refusal>) {
+        self.transmits.push_back(Transmit::Answer { link, request, answer });
+    }
+}

@@ -1,0 +1,44 @@
+//! Which aggregators stand below, counted, because one that moves is seen in two places for a while (AX-24). What follows
+//! from a cycle is not decided here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::id::NodeId;
+
+/// Ids with the number of sessions that brought them.
+#[derive(Debug, Default)]
+pub(super) struct Below(BTreeMap<NodeId, usize>);
+
+impl Below {
+    /// Returns whether the set changed.
+    pub(super) fn add<'a>(&mut self, ids: impl IntoIterator<Item = &'a NodeId>) -> bool {
+        let before = self.0.len();
+        for id in ids {
+            *self.0.entry(*id).or_default() += 1;
+        }
+        self.0.len() != before
+    }
+
+    /// Returns whether the set changed.
+    pub(super) fn remove<'a>(&mut self, ids: impl IntoIterator<Item = &'a NodeId>) -> bool {
+        let before = self.0.len();
+        for id in ids {
+            if let Some(count) = self.0.get_mut(id) {
+                *count -= 1;
+                if *count == 0 {
+                    self.0.remove(id);
+                }
+            }
+        }
+        self.0.len() != before
+    }
+
+    pub(super) fn ids(&self) -> impl Iterator<Item = NodeId> {
+        self.0.keys().copied()
+    }
+
+    /// The ids that stand here more than once.
+    pub(super) fn doubled(&self) -> BTreeSet<NodeId> {
+        self.0.iter().filter(|(_, count)| **count > 1).map(|(id, _)| *id).collect()
+    }
+}

@@ -1,0 +1,90 @@
+//! Which authority owns which segment, beyond sessions and restarts (AX-12). Where claims are stored is not known here.
+
+use std::collections::BTreeMap;
+
+use banyan_model::Segment;
+use serde_json::{Value, json};
+
+use crate::authority::Authority;
+use crate::id::NodeId;
+use crate::json::{invalid, object};
+use crate::refusal::Refusal;
+
+/// A segment that belongs to an authority.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// The segment.
+    pub segment: Segment,
+    /// Whose it is.
+    pub authority: Authority,
+    /// Whether that was proved when the claim was made. A proof beats a claim without one.
+    pub proven: bool,
+    /// Who registered it last.
+    pub subserver_id: NodeId,
+}
+
+impl Claim {
+    /// Reads what [`Self::encode`] wrote.
+    ///
+    /// # Errors
+    /// Whatever is wrong with it.
+    pub fn decode(text: &[u8]) -> Result<Self, Refusal> {
+        let claim = object(text, 4096)?;
+        let segment = claim.required("segment", |v| Segment::new(v.as_str()?).ok(), "a segment")?;
+        let authority = claim.required("authority", |v| Authority::parse(v.as_str()?), "a dns: name")?;
+        let proven = claim.required("proven", Value::as_bool, "true or false")?;
+        let subserver_id = claim.get("subserver_id").and_then(|v| NodeId::parse(v.as_str()?));
+        let subserver_id = subserver_id.ok_or_else(|| invalid("subserver_id", "must be a UUID".into()))?;
+        Ok(Self { segment, authority, proven, subserver_id })
+    }
+
+    /// Its JSON.
+    pub fn encode(&self) -> String {
+        json!({
+            "segment": self.segment.as_str(),
+            "authority": self.authority.to_string(),
+            "proven": self.proven,
+            "subserver_id": self.subserver_id.to_string(),
+        })
+        .to_string()
+    }
+}
+
+/// All the claims of an aggregator.
+#[derive(Debug, Default)]
+pub(super) struct Claims(BTreeMap<Segment, Claim>);
+
+impl Claims {
+    /// Whether this authority may register the segment; `proven` says whether it is proved.
+    pub(super) fn allow(&self, segment: &Segment, authority: Option<&Authority>, proven: bool) -> bool {
+        let Some(claim) = self.0.get(segment) else { return true };
+        let same = authority == Some(&claim.authority);
+        if claim.proven { same && proven } else { same || proven }
+    }
+
+    /// Enters a claim; returns whether anything changed.
+    pub(super) fn enter(&mut self, claim: Claim) -> bool {
+        self.0.insert(claim.segment.clone(), claim.clone()) != Some(claim)
+    }
+
+    pub(super) fn release(&mut self, segment: &Segment) -> bool {
+        self.0.remove(segment).is_some()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Claim> {
+        self.0.values()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ax_12_a_claim_is_read_as_it_was_written() {
+        let authority = Authority::parse("dns:a.example").unwrap();
+        let claim = Claim { segment: Segment::nearest("a"), authority, proven: true, subserver_id: NodeId::new(7) };
+        assert_eq!(Claim::decode(claim.encode().as_bytes()), Ok(claim));
+        assert!(Claim::decode(b"{}").is_err());
+    }
+}

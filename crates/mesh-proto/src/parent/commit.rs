@@ -1,0 +1,121 @@
+//! A registration takes effect: what the same subserver had before is taken over in one step. Whether it may is not asked here.
+
+use std::time::Instant;
+
+use super::output::Event;
+use super::queue::Applicant;
+use super::session::{Session, Standing};
+use super::settings::Demand;
+use super::{Claim, Parent, Timer};
+use crate::annotation::AuthScope;
+use crate::id::{SessionId, SessionKey};
+use crate::message::{Above, Registered};
+use crate::namespace::Holding;
+use crate::refusal::Ended;
+
+impl Parent {
+    pub(super) fn commit(&mut self, now: Instant, applicant: Applicant) {
+        let order = self.take_over(now, &applicant);
+        let (link, request) = (applicant.link, applicant.request);
+        let session = self.session_of(now, applicant, order);
+        let (key, segment, subserver_id) = (session.key, session.segment.clone(), session.subserver_id);
+        let result = Registered {
+            segment: segment.clone(),
+            session: session.id.clone(),
+            deadline: session.interval * 3,
+            budget: self.settings.budget,
+            aggregator_id: Some(self.settings.aggregator_id),
+            above: self.shown_above(),
+        };
+        if !session.interval.is_zero() {
+            self.timers.set(Timer::Heartbeat(key), now + session.interval * 3);
+        }
+        self.subtree_changed |= self.below.add(session.subtree.iter().flatten());
+        let lists = session.capabilities.tools;
+        self.claim(&session, Demand::Always);
+        self.sessions.insert(session);
+        self.answer(link, request, Ok(result.encode()));
+        self.events.push_back(Event::Registered { session: key, subserver_id, segment: segment.clone() });
+        if lists {
+            self.want_list(now, key);
+        } else {
+            self.timers.cancel(&Timer::Grace(segment.clone()));
+            self.remove_part(&segment);
+        }
+    }
+
+    /// What stands above whoever registers here.
+    pub(super) fn shown_above(&self) -> Above {
+        let own = self.settings.aggregator_id;
+        // In a cycle that has not been broken yet the list would grow with every heartbeat.
+        let ancestors = std::iter::once(own).chain(self.above.ancestors.iter().copied().take_while(|id| *id != own));
+        let most = crate::message::MAX_ANCESTORS;
+        Above { ancestors: ancestors.take(most).collect(), prefix_length: self.above.prefix_length }
+    }
+
+    /// Enters a claim if the policy of the segment wants one for `kind` of namespaces.
+    pub(super) fn claim(&mut self, session: &Session, kind: Demand) {
+        let wanted = self.settings.policy(&session.segment).sticky == kind && (session.proven || kind == Demand::Always);
+        let Some(authority) = session.authority.clone().filter(|_| wanted) else { return };
+        let claim = Claim { segment: session.segment.clone(), authority, proven: session.proven, subserver_id: session.subserver_id };
+        if self.claims.enter(claim.clone()) {
+            self.events.push_back(Event::ClaimMade(claim));
+        }
+    }
+
+    fn session_of(&mut self, now: Instant, applicant: Applicant, order: Option<u64>) -> Session {
+        self.counted += 1;
+        let proven = Self::is_proven(&applicant);
+        let register = *applicant.register;
+        Session {
+            key: SessionKey(self.counted),
+            subserver_id: register.subserver_id,
+            aggregator_id: register.aggregator_id,
+            segment: register.segment,
+            link: applicant.link,
+            url: register.url,
+            principal: applicant.identity.principal,
+            authority: register.authority,
+            proven,
+            capabilities: register.capabilities,
+            auth_scope: register.auth_scope.unwrap_or(AuthScope::Admin),
+            transport: register.transport,
+            interval: register.heartbeat_interval,
+            subtree: register.subtree,
+            backup: register.backup,
+            registered_at: now,
+            heard_at: now,
+            standing: Standing::Live,
+            id: SessionId::of_bits(self.random.bits()),
+            order: order.unwrap_or(self.counted),
+            subtree_version: 0,
+            excused: false,
+        }
+    }
+
+    /// Ends what the applicant takes the place of. The tools that stood under the segment stay listed, as degraded, until the
+    /// new list is there: nobody sees a moment without them, and nobody calls by an old definition. Returns the place that the
+    /// segment had among the others.
+    fn take_over(&mut self, now: Instant, applicant: &Applicant) -> Option<u64> {
+        let register = &applicant.register;
+        let holders = [self.sessions.of_segment(register.segment.as_str()), self.sessions.of_subserver(register.subserver_id)];
+        let keys: Vec<SessionKey> = holders.into_iter().flatten().map(|session| session.key).collect();
+        let mut order = None;
+        for key in keys {
+            let Some(old) = self.detach(key, Ended::Replaced) else { continue };
+            if old.segment != register.segment {
+                self.remove_part(&old.segment);
+                self.timers.cancel(&Timer::Grace(old.segment.clone()));
+            } else {
+                order = Some(old.order);
+                self.hold_part(&old.segment, Holding::Degraded { since: now, why: Ended::Replaced });
+                let grace = Timer::Grace(old.segment.clone());
+                if self.timers.at(&grace).is_none() {
+                    self.timers.set(grace, now + self.settings.grace);
+                }
+            }
+            self.events.push_back(Event::Ended { session: key, segment: old.segment, why: Ended::Replaced });
+        }
+        order
+    }
+}

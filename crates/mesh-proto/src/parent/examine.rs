@@ -1,0 +1,125 @@
+//! Whether a registration is allowed, and what must be asked before that is known. Nothing is changed here.
+
+use std::time::{Duration, Instant};
+
+use banyan_model::QualifiedName;
+
+use super::questions::Question;
+use super::queue::Applicant;
+use super::session::{Session, Standing};
+use super::settings::{Demand, SplitBrain};
+use super::{Parent, Timer};
+use crate::id::NodeId;
+use crate::refusal::{Holder, Refusal};
+
+impl Parent {
+    /// What has to be asked about an applicant.
+    ///
+    /// # Errors
+    /// When no answer could make the registration legal at present.
+    pub(super) fn examine(&self, now: Instant, applicant: &Applicant) -> Result<Vec<Question>, Refusal> {
+        self.examine_cycle(applicant)?;
+        self.examine_length(applicant)?;
+        self.examine_authority(applicant)?;
+        self.examine_segment(now, applicant)?;
+        let mut questions = self.examine_subserver(now, applicant)?;
+        questions.push(match self.settings.split_brain {
+            SplitBrain::AskStore => Question::Store,
+            SplitBrain::AskSubserver => Question::Parent,
+        });
+        Ok(questions)
+    }
+
+    /// Whether the applicant has proved the authority that it claims.
+    pub(super) fn is_proven(applicant: &Applicant) -> bool {
+        applicant.register.authority.as_ref().is_some_and(|authority| applicant.identity.proven.contains(authority))
+    }
+
+    /// The ids that stand both below and above.
+    pub(super) fn above_and_in<'a>(&self, below: impl IntoIterator<Item = &'a NodeId>) -> Vec<NodeId> {
+        let above = |id: &&NodeId| **id == self.settings.aggregator_id || self.above.ancestors.contains(id);
+        below.into_iter().filter(above).copied().collect()
+    }
+
+    fn examine_cycle(&self, applicant: &Applicant) -> Result<(), Refusal> {
+        let register = &applicant.register;
+        let ids = self.above_and_in(register.subtree.iter().flatten());
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let below_you = register.aggregator_id.is_some_and(|id| self.above.ancestors.contains(&id));
+        Err(Refusal::RegistrationCycle { ids, below_you })
+    }
+
+    fn examine_length(&self, applicant: &Applicant) -> Result<(), Refusal> {
+        let segment = &applicant.register.segment;
+        // A dot and a name of one character have to follow.
+        let length = self.above.prefix_length + segment.as_str().len() + 2;
+        if length > QualifiedName::MAX {
+            return Err(Refusal::NameTooLong { name: segment.to_string(), length });
+        }
+        Ok(())
+    }
+
+    fn examine_authority(&self, applicant: &Applicant) -> Result<(), Refusal> {
+        let register = &applicant.register;
+        let (proven, segment) = (Self::is_proven(applicant), &register.segment);
+        if let Some(claimed) = register.authority.as_ref().filter(|_| !proven && !applicant.identity.proven.is_empty()) {
+            return Err(Refusal::AuthorityMismatch { claimed: claimed.clone() });
+        }
+        if !proven && self.settings.policy(segment).proof == Demand::Always {
+            return Err(Refusal::AuthorityRequired { segment: segment.to_string() });
+        }
+        if !self.claims.allow(segment, register.authority.as_ref(), proven) {
+            return Err(Self::conflict(applicant, Holder::Authority, None));
+        }
+        Ok(())
+    }
+
+    fn examine_segment(&self, now: Instant, applicant: &Applicant) -> Result<(), Refusal> {
+        let segment = &applicant.register.segment;
+        if self.mounts.contains(segment) {
+            return Err(Self::conflict(applicant, Holder::Mount, None));
+        }
+        let Some(holder) = self.sessions.of_segment(segment.as_str()) else { return Ok(()) };
+        match holder.standing {
+            Standing::Live if holder.subserver_id == applicant.register.subserver_id => Ok(()),
+            Standing::Live => Err(Self::conflict(applicant, Holder::Registered, None)),
+            Standing::Lost { .. } if same_party(holder, applicant) => Ok(()),
+            Standing::Lost { .. } => {
+                let left = self.timers.at(&Timer::Grace(segment.clone())).map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
+                Err(Self::conflict(applicant, Holder::Lost, Some(left)))
+            }
+        }
+    }
+
+    /// The same subserver may be here already: after a reboot, over a new link, or as a second one that has the same id.
+    fn examine_subserver(&self, now: Instant, applicant: &Applicant) -> Result<Vec<Question>, Refusal> {
+        let Some(holder) = self.sessions.of_subserver(applicant.register.subserver_id) else { return Ok(Vec::new()) };
+        if holder.link == applicant.link && holder.is_live() {
+            return Ok(Vec::new());
+        }
+        if !same_party(holder, applicant) {
+            let until = if holder.is_live() { Timer::Heartbeat(holder.key) } else { Timer::Grace(holder.segment.clone()) };
+            let left = self.timers.at(&until).map_or(self.settings.ask_timeout, |at| at.saturating_duration_since(now));
+            return Err(Refusal::DuplicateSubserver { retry_after: left });
+        }
+        if !holder.is_live() {
+            return Ok(Vec::new());
+        }
+        Ok(vec![Question::Holder(holder.key)])
+    }
+
+    fn conflict(applicant: &Applicant, holder: Holder, retry_after: Option<Duration>) -> Refusal {
+        Refusal::NamespaceConflict { segment: applicant.register.segment.to_string(), holder, retry_after }
+    }
+}
+
+/// Whether an applicant may have what this session holds once nobody speaks for it: the same subserver known by the same
+/// name, or whoever has proved the same authority.
+fn same_party(holder: &Session, applicant: &Applicant) -> bool {
+    let register = &applicant.register;
+    let proved = holder.proven && Parent::is_proven(applicant) && holder.authority == register.authority;
+    let known = holder.subserver_id == register.subserver_id && holder.principal == applicant.identity.principal;
+    proved || (known && !holder.proven)
+}

@@ -1,0 +1,95 @@
+//! What subservers list, and when it is fetched (AX-26: for each session anew). The fetching itself is the driver's, not done here.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::output::Event;
+use super::session::Session;
+use super::settings::Demand;
+use super::{Parent, Timer};
+use crate::id::SessionKey;
+use crate::namespace::{Limits, Offer, Part, Seniority};
+use crate::refusal::{Ended, Refusal};
+
+/// How long after a list could not be fetched it is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+impl Parent {
+    /// A subserver lists these tools, all of them. A list that came for a session that is over is let go.
+    pub fn handle_tools(&mut self, now: Instant, key: SessionKey, offers: Vec<Offer>) {
+        self.fetched(now, key);
+        let Some(session) = self.sessions.live(key) else { return };
+        let seniority = Seniority { order: session.order, subserver: session.subserver_id };
+        let (session, segment) = (session.clone(), session.segment.clone());
+        match Part::new(segment.clone(), seniority, offers, &self.limits(&session)) {
+            Ok(part) => {
+                if part.tools().iter().any(|tool| tool.withheld().is_none() && tool.annotation().mutable) {
+                    self.claim(&session, Demand::ForChanges);
+                }
+                self.timers.cancel(&Timer::Grace(segment));
+                self.namespace = self.namespace.with(Arc::new(part));
+                self.namespace_changed = true;
+            }
+            Err(Refusal::DottedName { .. }) => self.end(key, Ended::DottedName),
+            Err(_) => self.retry(now, key),
+        }
+    }
+
+    /// A list could not be fetched.
+    pub fn handle_tools_failed(&mut self, now: Instant, key: SessionKey) {
+        self.fetched(now, key);
+        self.retry(now, key);
+    }
+
+    /// A subserver says that its list changed.
+    pub fn handle_list_changed(&mut self, now: Instant, key: SessionKey) {
+        self.want_list(now, key);
+    }
+
+    /// What holds for the tools of a session.
+    pub(super) fn limits(&self, session: &Session) -> Limits {
+        let demand = self.settings.policy(&session.segment).proof;
+        Limits {
+            dotted: session.subtree.is_some(),
+            before: self.above.prefix_length + session.segment.as_str().len() + 1,
+            unproven: !session.proven && demand != Demand::Never,
+            scope: session.auth_scope,
+        }
+    }
+
+    /// How many tools of a session are not shown.
+    pub(super) fn withheld(&self, key: SessionKey) -> u64 {
+        let part = self.sessions.get(key).and_then(|session| self.namespace.part(session.segment.as_str()));
+        part.map_or(0, |part| (part.tools().len() - part.listed() + part.refused().len()) as u64)
+    }
+
+    pub(super) fn want_list(&mut self, now: Instant, key: SessionKey) {
+        if self.sessions.live(key).is_some_and(|session| session.capabilities.tools) {
+            self.fetches.want(key);
+            self.start_fetches(now);
+        }
+    }
+
+    fn retry(&mut self, now: Instant, key: SessionKey) {
+        if self.sessions.live(key).is_some() {
+            self.timers.set(Timer::Refetch(key), now + AGAIN);
+        }
+    }
+
+    fn fetched(&mut self, now: Instant, key: SessionKey) {
+        self.timers.cancel(&Timer::Fetch(key));
+        self.fetches.done(key);
+        self.start_fetches(now);
+    }
+
+    fn start_fetches(&mut self, now: Instant) {
+        while let Some(key) = self.fetches.start() {
+            let Some(link) = self.sessions.live(key).map(|session| session.link) else {
+                self.fetches.forget(key);
+                continue;
+            };
+            self.timers.set(Timer::Fetch(key), now + self.settings.fetch_timeout);
+            self.events.push_back(Event::FetchTools { session: key, link });
+        }
+    }
+}

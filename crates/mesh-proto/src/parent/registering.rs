@@ -1,0 +1,176 @@
+//! The way of a registration: it waits for its turn, is examined, and what is not known about it is asked. What it leads to
+//! is not done here.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use super::output::{Event, Incoming, StoreAnswer, Transmit};
+use super::questions::{Asked, Case, Question};
+use super::queue::Applicant;
+use super::{Parent, Timer};
+use crate::id::{CallId, NodeId};
+use crate::message::{AskParent, ParentIs, Register, Request};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+
+/// When somebody without heartbeats may try again who was refused for another's sake.
+const SOON: Duration = Duration::from_secs(5);
+
+impl Parent {
+    pub(super) fn apply(&mut self, now: Instant, incoming: &Incoming<'_>, register: Box<Register>) {
+        let (link, request) = (incoming.link, incoming.request);
+        for case in self.questions.of_link(link, Some(register.subserver_id)) {
+            if let Some(case) = self.drop_case(case) {
+                self.supersede(&case.applicant);
+            }
+        }
+        let applicant = Applicant { link, request, identity: incoming.identity.clone(), register };
+        match self.queue.push(applicant) {
+            Ok(None) => {}
+            Ok(Some(earlier)) => self.supersede(&earlier),
+            Err((applicant, retry_after)) => self.answer(applicant.link, applicant.request, Err(Refusal::RateLimited { retry_after })),
+        }
+        self.admit(now);
+    }
+
+    /// Whoever applies again before an answer came has given up on the first one.
+    fn supersede(&mut self, earlier: &Applicant) {
+        self.answer(earlier.link, earlier.request, Err(Refusal::RateLimited { retry_after: soon(earlier) }));
+    }
+
+    /// Lets in those whose turn it is.
+    pub(super) fn admit(&mut self, now: Instant) {
+        loop {
+            match self.queue.pop(now) {
+                Ok(Some(applicant)) => self.decide(now, Case { applicant, settled: BTreeSet::new(), open: BTreeSet::new() }),
+                Ok(None) => return self.timers.cancel(&Timer::Admit),
+                Err(ready) => return self.timers.set(Timer::Admit, ready),
+            }
+        }
+    }
+
+    /// Commits a registration, refuses it, or asks what is not known yet. While one waits for answers things may change, so it
+    /// is examined anew each time.
+    fn decide(&mut self, now: Instant, case: Case) {
+        match self.examine(now, &case.applicant) {
+            Err(refusal) => self.answer(case.applicant.link, case.applicant.request, Err(refusal)),
+            Ok(questions) => {
+                let open: Vec<Question> = questions.into_iter().filter(|question| !case.settled.contains(question)).collect();
+                if open.is_empty() {
+                    return self.commit(now, case.applicant);
+                }
+                let number = self.questions.open(case);
+                for question in open {
+                    self.ask(now, number, question);
+                }
+            }
+        }
+    }
+
+    fn ask(&mut self, now: Instant, case: u64, question: Question) {
+        let Some(applicant) = self.questions.case(case).map(|case| &case.applicant) else { return };
+        let subserver_id = applicant.register.subserver_id;
+        let link = match question {
+            Question::Holder(session) => self.sessions.get(session).map(|session| session.link),
+            Question::Parent => Some(applicant.link),
+            Question::Store => None,
+        };
+        let call = self.questions.ask(Asked { case, question, link });
+        self.timers.set(Timer::Ask(call), now + self.settings.ask_timeout);
+        match link {
+            Some(link) => {
+                let message = AskParent { aggregator_id: self.settings.aggregator_id, subserver_id };
+                let (_, params) = Request::Parent(message).encode();
+                self.transmits.push_back(Transmit::Ask { link, call, params });
+            }
+            None => self.events.push_back(Event::AskStore { call, subserver_id }),
+        }
+    }
+
+    /// A question was answered, or never will be.
+    pub fn handle_answer(&mut self, now: Instant, call: CallId, reply: Reply<'_>) {
+        let Some(asked) = self.questions.asked(call) else { return };
+        let wait = self.questions.case(asked.case).map_or(SOON, |case| soon(&case.applicant));
+        let verdict = match asked.question {
+            Question::Holder(_) => self.holder_says(reply, wait),
+            Question::Parent => self.applicant_says(reply, wait),
+            // The store did not answer in time.
+            Question::Store => return self.handle_store_answer(now, call, StoreAnswer::Unavailable),
+        };
+        self.settle(now, call, verdict);
+    }
+
+    /// The store answered.
+    pub fn handle_store_answer(&mut self, now: Instant, call: CallId, answer: StoreAnswer) {
+        let Some(asked) = self.questions.asked(call).filter(|asked| asked.question == Question::Store) else { return };
+        match answer {
+            StoreAnswer::RegisteredWith(id) if id != self.settings.aggregator_id => {
+                let retry_after = self.questions.case(asked.case).map_or(SOON, |case| soon(&case.applicant));
+                self.settle(now, call, Err(Refusal::SplitBrain { registered_with: Some(id), retry_after }));
+            }
+            StoreAnswer::Free | StoreAnswer::RegisteredWith(_) => self.settle(now, call, Ok(())),
+            StoreAnswer::Unavailable => {
+                self.ask(now, asked.case, Question::Parent);
+                self.settle(now, call, Ok(()));
+            }
+        }
+    }
+
+    /// Whoever holds the session on its old link is there still, unless it says that it is not registered or says nothing.
+    fn holder_says(&self, reply: Reply<'_>, retry_after: Duration) -> Result<(), Refusal> {
+        let alive = match reply {
+            Reply::Lost | Reply::Mute => false,
+            Reply::Error(_) => true,
+            Reply::Result(result) => parent_of(result).is_ok_and(|parent| parent == Some(self.settings.aggregator_id)),
+        };
+        if alive { Err(Refusal::DuplicateSubserver { retry_after }) } else { Ok(()) }
+    }
+
+    /// A subserver that cannot say is believed: it follows the draft, which has no such question.
+    fn applicant_says(&self, reply: Reply<'_>, retry_after: Duration) -> Result<(), Refusal> {
+        match reply {
+            Reply::Error(_) | Reply::Mute => Ok(()),
+            Reply::Lost => Err(Refusal::SubserverSilent { retry_after }),
+            Reply::Result(result) => match parent_of(result)?.filter(|parent| *parent != self.settings.aggregator_id) {
+                None => Ok(()),
+                Some(other) => Err(Refusal::SplitBrain { registered_with: Some(other), retry_after }),
+            },
+        }
+    }
+
+    fn settle(&mut self, now: Instant, call: CallId, verdict: Result<(), Refusal>) {
+        self.timers.cancel(&Timer::Ask(call));
+        match verdict {
+            Ok(()) => {
+                if let Some(case) = self.questions.settle(call) {
+                    self.decide(now, case);
+                }
+            }
+            Err(refusal) => {
+                let number = self.questions.asked(call).map(|asked| asked.case);
+                if let Some(case) = number.and_then(|number| self.drop_case(number)) {
+                    self.answer(case.applicant.link, case.applicant.request, Err(refusal));
+                }
+            }
+        }
+    }
+
+    /// Closes a case and whatever is open about it.
+    pub(super) fn drop_case(&mut self, case: u64) -> Option<Case> {
+        let case = self.questions.close(case)?;
+        for call in &case.open {
+            self.timers.cancel(&Timer::Ask(*call));
+        }
+        Some(case)
+    }
+}
+
+/// The same, for somebody with heartbeats: what is to change by itself changes within a few of them.
+fn soon(applicant: &Applicant) -> Duration {
+    let interval = applicant.register.heartbeat_interval;
+    if interval.is_zero() { SOON } else { interval.min(SOON) }
+}
+
+fn parent_of(result: &[u8]) -> Result<Option<NodeId>, Refusal> {
+    ParentIs::decode(result).map(|answer| answer.parent_id)
+}

@@ -1,0 +1,373 @@
+//! What a subserver does to be registered with one of its parents, one case at a time.
+
+#![expect(clippy::unwrap_used, reason = "a test whose ground is missing fails loudly")]
+#![expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use banyan_model::Segment;
+use mesh_proto::child::{Child, ChildSettings, Event, LostWhy, Transmit};
+use mesh_proto::id::{CallId, LinkId, NodeId, SessionId};
+use mesh_proto::message::{Above, Alive, AskParent, Budget, Method, ParentIs, Register, Registered, Request, SubtreeChange};
+use mesh_proto::refusal::{Ended, Refusal};
+use mesh_proto::reply::Reply;
+
+const SECOND: Duration = Duration::from_secs(1);
+const OWN: NodeId = NodeId::new(1);
+
+/// A request of the child, and when it was sent.
+#[derive(Debug, Clone)]
+struct Sent {
+    at: Instant,
+    link: LinkId,
+    call: CallId,
+    request: Request,
+}
+
+struct World {
+    child: Child,
+    start: Instant,
+    now: Instant,
+    links: u64,
+    /// Which parents can be dialled, and which answer.
+    up: BTreeSet<usize>,
+    dialled: Vec<(Instant, usize)>,
+    hung_up: Vec<LinkId>,
+    sent: Vec<Sent>,
+    events: Vec<Event>,
+}
+
+impl World {
+    fn new(parents: usize) -> Self {
+        let mut register = Register::plain(OWN, Segment::nearest("a"));
+        register.heartbeat_interval = SECOND;
+        register.aggregator_id = Some(OWN);
+        register.subtree = Some(BTreeSet::from([OWN]));
+        Self::of(ChildSettings { parents, ..ChildSettings::new(register) }, [3; 32])
+    }
+
+    fn of(settings: ChildSettings, seed: [u8; 32]) -> Self {
+        let start = Instant::now();
+        let up = (0..settings.parents).collect();
+        let child = Child::new(settings, seed);
+        let mut world = Self { child, start, now: start, links: 0, up, dialled: vec![], hung_up: vec![], sent: vec![], events: vec![] };
+        world.child.start(start);
+        world.drain();
+        world
+    }
+
+    fn drain(&mut self) {
+        while let Some(transmit) = self.child.poll_transmit() {
+            match transmit {
+                Transmit::Dial { parent } => {
+                    self.dialled.push((self.now, parent));
+                    if self.up.contains(&parent) {
+                        self.links += 1;
+                        self.child.handle_link_up(self.now, parent, LinkId(self.links));
+                    } else {
+                        self.child.handle_dial_failed(self.now, parent);
+                    }
+                }
+                Transmit::HangUp { link } => self.hung_up.push(link),
+                Transmit::Request { link, call, method, params } => {
+                    let request = Request::decode(method.as_str(), params.as_bytes()).unwrap();
+                    self.sent.push(Sent { at: self.now, link, call, request });
+                }
+            }
+        }
+        self.events.extend(std::iter::from_fn(|| self.child.poll_event()));
+    }
+
+    /// The requests of a kind that were not taken yet.
+    fn take(&mut self, method: Method) -> Vec<Sent> {
+        let (taken, left) = self.sent.drain(..).partition(|sent: &Sent| sent.request.encode().0 == method);
+        self.sent = left;
+        taken
+    }
+
+    fn reply(&mut self, call: CallId, result: &str) {
+        self.child.handle_answer(self.now, call, Reply::Result(result.as_bytes()));
+        self.drain();
+    }
+
+    fn refuse(&mut self, call: CallId, refusal: &Refusal) {
+        let error = refusal.error();
+        let text = format!(r#"{{"code":{},"message":"{}","data":{}}}"#, error.code, error.message, error.data);
+        self.child.handle_answer(self.now, call, Reply::Error(text.as_bytes()));
+        self.drain();
+    }
+
+    /// Takes the registration that was asked for last.
+    fn accept(&mut self) -> LinkId {
+        let asked = self.take(Method::Register).pop().unwrap();
+        let registered = Registered {
+            segment: Segment::nearest("a"),
+            session: SessionId::of_bits(u128::from(asked.link.0)),
+            deadline: SECOND * 3,
+            budget: Budget::default(),
+            aggregator_id: Some(NodeId::new(100 + u128::from(asked.link.0))),
+            above: Above { ancestors: vec![NodeId::new(100)], prefix_length: 5 },
+        };
+        self.reply(asked.call, &registered.encode());
+        asked.link
+    }
+
+    fn step(&mut self) {
+        self.now = self.child.poll_timeout().unwrap().0;
+        self.child.handle_timeout(self.now);
+        self.drain();
+    }
+
+    /// Steps until a request of this kind is sent; heartbeats are answered meanwhile.
+    fn until(&mut self, method: Method) {
+        while !self.sent.iter().any(|sent| sent.request.encode().0 == method) {
+            for beat in self.take(Method::Heartbeat) {
+                self.reply(beat.call, &Alive::default().encode());
+            }
+            self.step();
+        }
+    }
+
+    /// Lets time pass; heartbeats are answered if `answered`.
+    fn pass(&mut self, time: Duration, answered: bool) -> Vec<Sent> {
+        let (end, mut beats) = (self.now + time, Vec::new());
+        while self.child.poll_timeout().is_some_and(|(at, _)| at <= end) {
+            self.step();
+            for beat in self.take(Method::Heartbeat) {
+                if answered {
+                    self.reply(beat.call, &Alive::default().encode());
+                }
+                beats.push(beat);
+            }
+        }
+        self.now = end;
+        beats
+    }
+}
+
+#[test]
+fn ax_22_heartbeats_are_sent_well_within_each_interval_and_not_all_at_once() {
+    let mut offsets = BTreeSet::new();
+    for seed in 0..10 {
+        let mut register = Register::plain(OWN, Segment::nearest("a"));
+        register.heartbeat_interval = SECOND;
+        let mut world = World::of(ChildSettings::new(register), [seed; 32]);
+        world.accept();
+        let beats = world.pass(SECOND * 20, true);
+        let mut last = world.start;
+        for beat in &beats {
+            let pause = beat.at - last;
+            assert!(pause >= SECOND / 2 && pause <= SECOND * 3 / 4, "{pause:?}");
+            last = beat.at;
+        }
+        offsets.insert(beats[0].at - world.start);
+    }
+    assert!(offsets.len() > 5);
+}
+
+#[test]
+fn ax_62_a_parent_that_says_nothing_is_left_for_the_backup_within_three_intervals() {
+    let mut world = World::new(2);
+    world.accept();
+    world.pass(SECOND * 10, true);
+    let silent_since = world.now;
+    while world.child.registered_at().is_some() {
+        world.step();
+    }
+    assert!(world.hung_up.contains(&LinkId(1)));
+    world.until(Method::Register);
+    assert_eq!(world.dialled.last().unwrap().1, 1);
+    world.accept();
+    assert_eq!(world.child.registered_at(), Some((1, LinkId(2))));
+    assert!(world.now - silent_since < SECOND * 3, "{:?}", world.now - silent_since);
+    assert!(world.events.contains(&Event::Lost { parent: 0, why: LostWhy::Silent }));
+}
+
+#[test]
+fn ax_62_it_goes_back_to_the_preferred_parent_and_lets_go_before_it_takes_hold() {
+    let mut world = World::new(2);
+    world.up = BTreeSet::from([1]);
+    world.child.handle_link_lost(world.now, LinkId(1));
+    world.sent.clear();
+    world.until(Method::Register);
+    let backup = world.accept();
+    world.up.insert(0);
+    world.until(Method::Deregister);
+    assert!(world.take(Method::Register).is_empty(), "it must let go first");
+    assert_eq!(world.child.parent_id(), None);
+    let deregister = world.take(Method::Deregister).pop().unwrap();
+    assert_eq!(deregister.link, backup);
+    world.reply(deregister.call, "{}");
+    world.accept();
+    assert_eq!(world.child.registered_at().unwrap().0, 0);
+    assert!(world.hung_up.contains(&backup));
+}
+
+#[test]
+fn ax_62_a_preferred_parent_that_refuses_sends_it_back_to_the_backup_at_once() {
+    let mut world = World::new(2);
+    world.up = BTreeSet::from([1]);
+    world.child.handle_link_lost(world.now, LinkId(1));
+    world.sent.clear();
+    world.until(Method::Register);
+    world.accept();
+    world.up.insert(0);
+    world.until(Method::Deregister);
+    let deregister = world.take(Method::Deregister).pop().unwrap();
+    world.reply(deregister.call, "{}");
+    let asked = world.take(Method::Register).pop().unwrap();
+    world.refuse(asked.call, &Refusal::RateLimited { retry_after: SECOND });
+    world.accept();
+    assert_eq!(world.child.registered_at().unwrap().0, 1);
+}
+
+#[test]
+fn after_a_restart_of_the_parent_it_registers_anew_at_once() {
+    let mut world = World::new(1);
+    world.accept();
+    world.pass(SECOND * 3, true);
+    while world.sent.is_empty() {
+        world.step();
+    }
+    let beat = world.take(Method::Heartbeat).pop().unwrap();
+    world.refuse(beat.call, &Refusal::UnknownSession { ended: None });
+    assert_eq!(world.take(Method::Register).len(), 1, "over the same link, without waiting");
+}
+
+#[test]
+fn who_was_put_out_for_its_own_fault_does_not_come_back_at_once() {
+    let mut world = World::new(1);
+    world.accept();
+    world.pass(SECOND * 3, true);
+    while world.sent.is_empty() {
+        world.step();
+    }
+    let beat = world.take(Method::Heartbeat).pop().unwrap();
+    world.refuse(beat.call, &Refusal::UnknownSession { ended: Some(Ended::DottedName) });
+    assert!(world.take(Method::Register).is_empty());
+    assert!(world.events.iter().any(|event| matches!(event, Event::Refused { refused, .. } if refused.ended == Some(Ended::DottedName))));
+    world.until(Method::Register);
+}
+
+#[test]
+fn it_tries_again_later_and_later_but_never_later_than_an_interval() {
+    let mut world = World::new(1);
+    world.up.clear();
+    world.child.handle_link_lost(world.now, LinkId(1));
+    world.drain();
+    world.dialled.clear();
+    for _ in 0..12 {
+        world.step();
+    }
+    let pauses: Vec<Duration> = world.dialled.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    assert!(pauses[0] < SECOND / 2, "{pauses:?}");
+    assert!(pauses.iter().all(|pause| *pause <= SECOND) && pauses.iter().skip(4).all(|pause| *pause >= SECOND / 2), "{pauses:?}");
+}
+
+#[test]
+fn ax_25_it_says_with_whom_it_is_registered() {
+    let mut world = World::new(1);
+    let ask = |id| Request::Parent(AskParent { aggregator_id: NodeId::new(9), subserver_id: id }).encode().1;
+    let answer = |world: &mut World| ParentIs::decode(world.child.handle_request("mcpax/parent", ask(OWN).as_bytes()).unwrap().as_bytes());
+    assert_eq!(answer(&mut world), Ok(ParentIs { parent_id: None }), "while it registers it is registered with nobody");
+    let link = world.accept();
+    assert_eq!(answer(&mut world), Ok(ParentIs { parent_id: Some(NodeId::new(100 + u128::from(link.0))) }));
+    assert!(world.child.handle_request("mcpax/parent", ask(NodeId::new(2)).as_bytes()).is_err());
+    assert_eq!(world.child.handle_request("mcpax/register", b"{}").unwrap_err().error().message, "params_invalid");
+    world.child.stop(world.now);
+    assert_eq!(answer(&mut world), Ok(ParentIs { parent_id: None }));
+}
+
+#[test]
+fn ax_24_what_stands_below_is_told_upward_one_change_at_a_time() {
+    let mut world = World::new(1);
+    world.accept();
+    let ids = |ids: &[u128]| ids.iter().map(|id| NodeId::new(*id)).chain([OWN]).collect::<BTreeSet<_>>();
+    world.child.handle_subtree(world.now, ids(&[2]));
+    world.child.handle_subtree(world.now, ids(&[2, 3]));
+    world.drain();
+    let first = world.take(Method::Subtree);
+    assert_eq!(first.len(), 1);
+    let change = |sent: &Sent| if let Request::Subtree(message) = &sent.request { message.change.clone() } else { panic!() };
+    let joined = |id| SubtreeChange::Step { joined: BTreeSet::from([NodeId::new(id)]), left: BTreeSet::new() };
+    assert_eq!(change(&first[0]), joined(2));
+    world.reply(first[0].call, "{}");
+    let second = world.take(Method::Subtree);
+    assert_eq!(change(&second[0]), joined(3));
+    world.refuse(second[0].call, &Refusal::RegistrationCycle { ids: vec![NodeId::new(3)], below_you: true });
+    assert!(world.events.contains(&Event::Cycle { ids: vec![NodeId::new(3)] }));
+    assert!(world.take(Method::Subtree).is_empty(), "what was refused is not sent again");
+    world.child.handle_subtree(world.now, ids(&[2]));
+    world.drain();
+    let third = world.take(Method::Subtree);
+    assert_eq!(change(&third[0]), SubtreeChange::All(ids(&[2])));
+    world.refuse(third[0].call, &Refusal::SubtreeOutOfStep);
+    assert_eq!(change(&world.take(Method::Subtree)[0]), SubtreeChange::All(ids(&[2])));
+    world.pass(SECOND * 3, true);
+    assert!(!world.take(Method::Subtree).is_empty(), "what nobody answered is sent anew");
+}
+
+#[test]
+fn ax_24_a_cycle_that_the_parent_does_not_know_of_points_at_somebody_below() {
+    for below_you in [true, false] {
+        let mut world = World::new(1);
+        let asked = world.take(Method::Register).pop().unwrap();
+        world.refuse(asked.call, &Refusal::RegistrationCycle { ids: vec![OWN, NodeId::new(7)], below_you });
+        let expected = Event::Cycle { ids: vec![NodeId::new(7)] };
+        assert_eq!(world.events.contains(&expected), !below_you);
+    }
+}
+
+#[test]
+fn what_stands_above_is_told_to_the_node_and_taken_back_when_the_parent_is_lost() {
+    let mut world = World::new(1);
+    world.accept();
+    let above = Above { ancestors: vec![NodeId::new(100)], prefix_length: 5 + 2 };
+    assert!(world.events.contains(&Event::Above(above)));
+    world.child.handle_link_lost(world.now, LinkId(1));
+    world.drain();
+    assert_eq!(world.events.last(), Some(&Event::Above(Above::default())));
+}
+
+#[test]
+fn a_node_that_stands_above_itself_leaves() {
+    let mut world = World::new(1);
+    world.accept();
+    let inside = Alive { above: Above { ancestors: vec![NodeId::new(100), OWN], prefix_length: 5 }, withheld: 0 };
+    for _ in 0..2 {
+        assert!(world.child.registered_at().is_some());
+        world.step();
+        let beat = world.take(Method::Heartbeat).pop().unwrap();
+        world.reply(beat.call, &inside.encode());
+    }
+    assert!(world.events.contains(&Event::Lost { parent: 0, why: LostWhy::Cycle }));
+    assert!(world.child.registered_at().is_none());
+}
+
+#[test]
+fn a_subserver_that_slept_does_not_blame_its_parent() {
+    let mut world = World::new(1);
+    world.accept();
+    world.pass(SECOND * 3, true);
+    world.now += SECOND * 3600;
+    world.child.handle_timeout(world.now);
+    world.drain();
+    assert!(world.child.registered_at().is_some());
+    let beat = world.take(Method::Heartbeat).pop().unwrap();
+    world.reply(beat.call, &Alive::default().encode());
+    world.pass(SECOND * 3, true);
+    assert!(world.child.registered_at().is_some());
+}
+
+#[test]
+fn it_leaves_when_it_is_told_to() {
+    let mut world = World::new(1);
+    let link = world.accept();
+    world.child.stop(world.now);
+    world.drain();
+    let deregister = world.take(Method::Deregister).pop().unwrap();
+    world.reply(deregister.call, "{}");
+    assert_eq!((world.events.last(), world.hung_up.last()), (Some(&Event::Stopped), Some(&link)));
+    assert_eq!(world.child.poll_timeout(), None);
+}

@@ -1,0 +1,130 @@
+//! What holds for any flood of notifications.
+
+#![expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use banyan_model::Segment;
+use bytes::Bytes;
+use mesh_proto::id::SessionKey;
+use mesh_proto::relay::{Relay, RelayLimits, Relayed, source};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+const SMALL: RelayLimits = RelayLimits { per_second: 100, depth: 20, depth_bytes: 400 };
+
+fn drain(relay: &mut Relay) -> Vec<Relayed> {
+    std::iter::from_fn(|| relay.poll_transmit()).collect()
+}
+
+fn open(limits: RelayLimits) -> Relay {
+    let mut relay = Relay::new(limits);
+    for n in 0..3u64 {
+        relay.handle_opened(SessionKey(n), Segment::nearest(&format!("s{n}")));
+    }
+    relay
+}
+
+/// Drives the relay for `time`, at exactly the times it asks for.
+fn wait(relay: &mut Relay, from: Instant, time: Duration) -> Vec<(Instant, Relayed)> {
+    let mut seen = Vec::new();
+    while let Some((at, _)) = relay.poll_timeout().filter(|(at, _)| *at <= from + time) {
+        relay.handle_timeout(at);
+        seen.extend(drain(relay).into_iter().map(|relayed| (at, relayed)));
+    }
+    seen
+}
+
+#[test]
+fn ax_51_more_than_a_hundred_a_second_wait_and_more_than_a_thousand_are_dropped_oldest_first() {
+    let (start, mut relay) = (Instant::now(), open(RelayLimits::default()));
+    for n in 0..1500 {
+        relay.handle_notification(start, SessionKey(0), Bytes::from(n.to_string()));
+    }
+    let at_once = drain(&mut relay);
+    let overflows = at_once.iter().filter(|r| matches!(r, Relayed::Overflow { .. })).count();
+    assert_eq!((at_once.len(), overflows), (11, 1), "a tenth of a second's worth, and one notice");
+    assert_eq!((relay.dropped(), relay.dropped_of(SessionKey(0))), (490, 490));
+    let second = wait(&mut relay, start, Duration::from_secs(1));
+    assert_eq!(second.len(), 100);
+    assert_eq!(second[0].1, Relayed::Notification { segment: Segment::nearest("s0"), bytes: Bytes::from("500") });
+    let rest = wait(&mut relay, start, Duration::from_secs(60));
+    assert_eq!(rest.last().unwrap().1, Relayed::Notification { segment: Segment::nearest("s0"), bytes: Bytes::from("1499") });
+}
+
+#[test]
+fn ax_51_each_flood_is_announced_once_and_the_next_one_again() {
+    let (mut now, mut relay) = (Instant::now(), open(SMALL));
+    for _ in 0..2 {
+        for n in 0..100 {
+            relay.handle_notification(now, SessionKey(1), Bytes::from(n.to_string()));
+        }
+        assert_eq!(drain(&mut relay).iter().filter(|r| matches!(r, Relayed::Overflow { .. })).count(), 1);
+        wait(&mut relay, now, Duration::from_secs(5));
+        now += Duration::from_secs(10);
+    }
+}
+
+#[test]
+fn ax_51_a_flood_of_one_subserver_holds_up_no_other() {
+    let (now, mut relay) = (Instant::now(), open(SMALL));
+    for n in 0..100 {
+        relay.handle_notification(now, SessionKey(0), Bytes::from(n.to_string()));
+    }
+    drain(&mut relay);
+    relay.handle_notification(now, SessionKey(1), Bytes::from_static(b"x"));
+    assert_eq!(drain(&mut relay), [Relayed::Notification { segment: Segment::nearest("s1"), bytes: Bytes::from_static(b"x") }]);
+}
+
+#[test]
+fn ax_50_each_aggregator_puts_its_segment_before_where_it_came_from() {
+    let segment = |text| Segment::new(text).unwrap();
+    let first = source(&segment("stm32h7"), None).unwrap();
+    assert_eq!(source(&segment("edge"), Some(&first)).as_deref(), Some("edge.stm32h7"));
+    assert_eq!(source(&segment("edge"), Some("Not.Legal")), None);
+    assert_eq!(source(&segment("edge"), Some(&"a.".repeat(130))), None);
+}
+
+#[test]
+fn ax_52_what_a_notification_carries_passes_byte_for_byte() {
+    let (now, mut relay) = (Instant::now(), open(SMALL));
+    let bytes = Bytes::from_static(br#"{"method":"x" ,"params":{"_meta":{"x-mcpax-event-id":"E","x-mcpax-causal-parent":null}}}"#);
+    relay.handle_notification(now, SessionKey(0), bytes.clone());
+    assert_eq!(drain(&mut relay), [Relayed::Notification { segment: Segment::nearest("s0"), bytes }]);
+}
+
+proptest! {
+    #[test]
+    fn ax_50_nothing_is_reordered_doubled_or_lost_without_being_counted(
+        steps in vec((0..3u64, 0..60u64, 0..40usize), 0..200), closed in prop::option::of(0..200usize),
+    ) {
+        let (start, mut relay) = (Instant::now(), open(SMALL));
+        let (mut now, mut sent, mut counted) = (start, BTreeMap::new(), BTreeMap::new());
+        let mut seen: BTreeMap<Segment, Vec<u64>> = BTreeMap::new();
+        let mut take = |relayed: Vec<Relayed>| for relayed in relayed {
+            if let Relayed::Notification { segment, bytes } = relayed {
+                let number = String::from_utf8_lossy(&bytes).trim().parse().unwrap();
+                seen.entry(segment).or_default().push(number);
+            }
+        };
+        for (step, (lane, pause, size)) in steps.iter().enumerate() {
+            if closed == Some(step) {
+                relay.handle_closed(SessionKey(2));
+            }
+            now += Duration::from_millis(*pause);
+            relay.handle_timeout(now);
+            let number = sent.entry(*lane).or_insert(0u64);
+            relay.handle_notification(now, SessionKey(*lane), Bytes::from(format!("{number:>size$}")));
+            *number += 1;
+            *counted.entry(()).or_insert(0u64) += 1;
+            take(drain(&mut relay));
+        }
+        take(wait(&mut relay, now, Duration::from_secs(60)).into_iter().map(|(_, relayed)| relayed).collect());
+        let passed: u64 = seen.values().map(|list| list.len() as u64).sum();
+        prop_assert_eq!(passed + relay.dropped(), counted.values().sum::<u64>());
+        for list in seen.values() {
+            prop_assert!(list.windows(2).all(|pair| pair[0] < pair[1]), "{:?}", list);
+        }
+    }
+}
