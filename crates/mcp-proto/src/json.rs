@@ -3,7 +3,9 @@
 //! One strict pass over RFC 8259 text: grammar, UTF-8, duplicate keys and depth are checked, nothing is built.
 //! It does not turn numbers or strings into values, and it keeps no tree.
 
+mod member;
 mod object;
+mod run;
 mod scan;
 pub(crate) mod stream;
 mod text;
@@ -14,8 +16,9 @@ use std::ops::Range;
 pub use object::Object;
 pub use text::{as_str, quote};
 
-use scan::{Level, Scan};
-use text::{key_is, unescape};
+use member::Member;
+use scan::{Level, Scan, Whole};
+use text::unescape;
 
 /// Deeper nesting than this is refused, as most parsers of other peers do.
 pub const MAX_DEPTH: usize = 128;
@@ -52,16 +55,6 @@ pub enum Duplicates {
     RefuseTop,
 }
 
-/// Where one member of an object stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Member {
-    /// Its key, still escaped, without the quotes.
-    key: Span,
-    /// Whether the key is spelled with an escape.
-    escaped: bool,
-    value: Span,
-}
-
 /// The members of one object, in order, keys still escaped.
 #[derive(Debug, Clone, Default)]
 pub struct Members<'a> {
@@ -72,8 +65,8 @@ pub struct Members<'a> {
 impl<'a> Members<'a> {
     /// Reads `text` as one whole object (surrounding space allowed).
     pub fn parse(text: &'a [u8], duplicates: Duplicates) -> Result<Self, JsonError> {
-        let (list, _) = Scan::new(text, duplicates).whole(Level::Listed)?;
-        Ok(Self { text, list: Cow::Owned(list) })
+        let Whole { members, .. } = Scan::new(text, duplicates).whole(Level::Listed)?;
+        Ok(Self { text, list: Cow::Owned(members) })
     }
 
     /// Reads an object that an earlier pass over the whole text has found sound.
@@ -88,7 +81,7 @@ impl<'a> Members<'a> {
 
     /// Where a member's value stands.
     pub fn span(&self, key: &str) -> Option<Span> {
-        self.member(key).map(|m| m.value.clone())
+        self.member(key).map(Member::value_span)
     }
 
     /// Where a whole member stands, its key's opening quote to its value's end.
@@ -113,7 +106,7 @@ impl<'a> Members<'a> {
 
     /// Every member: its key, unescaped, and the raw bytes of its value.
     pub fn iter(&self) -> impl Iterator<Item = (Cow<'a, str>, &'a [u8])> + '_ {
-        self.list.iter().map(|m| (unescape(&self.text[m.key.clone()]), &self.text[m.value.clone()]))
+        self.list.iter().map(|m| (unescape(&self.text[m.key_span()]), &self.text[m.value_span()]))
     }
 
     /// The keys that begin with `prefix`, unescaped. The prefix itself is plain text.
@@ -124,7 +117,7 @@ impl<'a> Members<'a> {
 
     /// Where every whole member and its value stand.
     pub fn spans(&self) -> Vec<(Span, Span)> {
-        self.list.iter().map(|m| (m.whole(), m.value.clone())).collect()
+        self.list.iter().map(|m| (m.whole(), m.value_span())).collect()
     }
 
     fn member(&self, key: &str) -> Option<&Member> {
@@ -139,28 +132,6 @@ impl<'a> Members<'a> {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
-    }
-}
-
-impl Member {
-    #[inline]
-    fn is(&self, text: &[u8], key: &str) -> bool {
-        key_is(text, &self.key, self.escaped, key)
-    }
-
-    /// What the key means.
-    fn key<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
-        let raw = &text[self.key.clone()];
-        if self.escaped { Cow::Owned(unescape(raw).into_owned().into_bytes()) } else { Cow::Borrowed(raw) }
-    }
-
-    fn whole(&self) -> Span {
-        self.key.start - 1..self.value.end
-    }
-
-    /// The same in a text that begins `by` bytes later.
-    fn since(&self, by: usize) -> Self {
-        Self { key: self.key.start - by..self.key.end - by, escaped: self.escaped, value: self.value.start - by..self.value.end - by }
     }
 }
 
@@ -180,20 +151,24 @@ pub(crate) type Part<'a> = (&'a [u8], Option<Object>);
 
 /// Reads a whole message.
 pub(crate) fn message(text: &bytes::Bytes, duplicates: Duplicates) -> Result<Parts<'_>, JsonError> {
-    let (list, inner) = Scan::new(text, duplicates).whole(Level::Message)?;
+    let Whole { members, mut inner, .. } = Scan::new(text, duplicates).whole(Level::Message)?;
     let mut parts = Parts::default();
-    let (mut params, mut result) = (inner.params, inner.result);
-    for member in &list {
-        let value = &text[member.value.clone()];
-        let part = |found: Option<_>| Some((value, found.map(|found| Object::found(text.slice(member.value.clone()), found))));
-        match &*member.key(text) {
-            b"error" => parts.error = Some(value),
-            b"id" => parts.id = Some(value),
-            b"jsonrpc" => parts.jsonrpc = Some(value),
-            b"method" => parts.method = Some(value),
-            b"params" => parts.params = part(params.take()),
-            b"result" => parts.result = part(result.take()),
-            _ => {}
+    for member in &members {
+        let value = &text[member.value_span()];
+        let part = |found: Option<_>| Some((value, found.map(|found| Object::found(text.slice(member.value_span()), found))));
+        let is = |key| member.is(text, key);
+        if is("jsonrpc") {
+            parts.jsonrpc = Some(value);
+        } else if is("id") {
+            parts.id = Some(value);
+        } else if is("method") {
+            parts.method = Some(value);
+        } else if is("params") {
+            parts.params = part(inner.params.take());
+        } else if is("result") {
+            parts.result = part(inner.result.take());
+        } else if is("error") {
+            parts.error = Some(value);
         }
     }
     Ok(parts)
@@ -201,22 +176,12 @@ pub(crate) fn message(text: &bytes::Bytes, duplicates: Duplicates) -> Result<Par
 
 /// Checks that `text` is one JSON value and says where it stands without the space around it.
 pub fn check(text: &[u8], duplicates: Duplicates) -> Result<Span, JsonError> {
-    let mut scan = Scan::new(text, duplicates);
-    scan.space();
-    let start = scan.at();
-    scan.value(0)?;
-    let end = scan.at();
-    scan.end()?;
-    Ok(start..end)
+    Scan::new(text, duplicates).one_value()
 }
 
 /// The elements of a raw array; `None` when `text` is not a sound array.
 pub fn elements(text: &[u8]) -> Option<Vec<&[u8]>> {
-    let mut scan = Scan::new(text, Duplicates::RefuseTop);
-    scan.space();
-    let mut spans = Vec::new();
-    scan.array(1, Some(&mut spans)).ok()?;
-    scan.end().ok()?;
+    let spans = Scan::new(text, Duplicates::RefuseTop).elements().ok()?;
     Some(spans.into_iter().map(|s| &text[s]).collect())
 }
 

@@ -15,6 +15,7 @@ use mcp_proto::http1::{Post, Unusual};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
+use tokio_util::io::poll_read_buf;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::endpoint::{self, Asked};
@@ -230,18 +231,13 @@ impl Line {
 
     /// Reads what there is; `false`: nothing more will come. The buffer grows only when there is something to read.
     fn poll_read(&mut self, cx: &mut Context<'_>, room: usize) -> Poll<bool> {
-        loop {
-            if ready!(self.stream.poll_read_ready(cx)).is_err() {
-                return Poll::Ready(false);
-            }
-            self.buffer.reserve(room.clamp(ROOM, 1 << 20));
-            match self.stream.try_read_buf(&mut self.buffer) {
-                Ok(0) => return Poll::Ready(false),
-                Ok(_) => return Poll::Ready(true),
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-                Err(_) => return Poll::Ready(false),
-            }
+        if ready!(self.stream.poll_read_ready(cx)).is_err() {
+            return Poll::Ready(false);
         }
+        self.buffer.reserve(room.clamp(ROOM, 1 << 20));
+        // Unlike `try_read_buf`, this takes a read that fills less than the room for the last one, and asks the kernel no further.
+        let read = ready!(poll_read_buf(Pin::new(&mut self.stream), cx, &mut self.buffer));
+        Poll::Ready(read.is_ok_and(|read| read > 0))
     }
 
     /// Ready when nothing has come for `patience`. The alarm is set anew only when it rings.

@@ -7,8 +7,9 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 
-use super::scan::{Found, Level, Scan};
-use super::{Duplicates, Member, Members, Span};
+use super::member::Found;
+use super::scan::{Level, Scan};
+use super::{Duplicates, Members};
 
 /// A raw object. Clones share everything.
 #[derive(Debug, Clone)]
@@ -35,8 +36,7 @@ impl Object {
     fn index(&self) -> &Found {
         let read = || {
             let read = Scan::new(&self.text, Duplicates::RefuseTop).whole(Level::Params);
-            let (list, inner) = read.unwrap_or_default();
-            Found::new(0, &list, inner.meta.as_deref())
+            read.map_or_else(|_| Found::new(0, &[], None), |whole| Found::new(0, &whole.members, whole.meta))
         };
         self.found.as_ref().unwrap_or_else(|| self.asked.get_or_init(read))
     }
@@ -72,10 +72,8 @@ impl Object {
     pub fn with(&self, key: &str, raw: &[u8]) -> Self {
         let Some(span) = self.members().span(key) else { return self.clone() };
         let text = Bytes::from([&self.text[..span.start], raw, &self.text[span.end..]].concat());
-        let moved = |at: usize| if at >= span.end { at - span.len() + raw.len() } else { at };
-        let shift = |s: &Span| moved(s.start)..moved(s.end);
         let found = self.index();
-        let members = found.members.iter().map(|m| Member { key: shift(&m.key), escaped: m.escaped, value: shift(&m.value) }).collect();
+        let members = found.members.iter().map(|m| m.around(&span, raw.len())).collect();
         Self::found(text, Found { members, own: found.own, has_meta: found.has_meta })
     }
 }

@@ -1,13 +1,13 @@
 //! One strict pass over JSON text. What is found is kept on one stack, so that nesting costs no allocation.
 //! What the members mean is not known here.
 
-use std::sync::Arc;
+use super::member::{Found, Member};
+use super::run::run;
+use super::text::unescape;
+use super::{Duplicates, JsonError, MAX_DEPTH, Span};
 
-use super::text::{key_is, unescape};
-use super::{Duplicates, JsonError, MAX_DEPTH, Member, Span};
-
-/// Most strings end within so many bytes, and a call for the rest would cost more than they do.
-const SHORT: usize = 48;
+/// No longer text is read, in bytes: places are kept in four.
+const MAX_TEXT: usize = u32::MAX as usize;
 
 pub(super) struct Scan<'a> {
     text: &'a [u8],
@@ -15,36 +15,27 @@ pub(super) struct Scan<'a> {
     deep: bool,
     /// The members of every object that is open and of interest, innermost last.
     stack: Vec<Member>,
-    /// What was asked for of the objects that are closed.
-    pub(super) inner: Inner,
+    inner: Inner,
+    /// A key that an object has twice.
+    twice: Span,
 }
 
-/// What was found in objects within the outermost one.
+/// What was found in objects within a message.
 #[derive(Debug, Default)]
 pub(super) struct Inner {
     /// The members of `params`, where it is an object.
     pub(super) params: Option<Found>,
     /// Those of `result`.
     pub(super) result: Option<Found>,
-    /// The members of the `_meta` of the object read last.
-    pub(super) meta: Option<Vec<Member>>,
 }
 
-/// The members of an object and of its `_meta`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
-    /// Its own, and behind them those of its `_meta`; places count from its opening brace.
-    pub(super) members: Arc<[Member]>,
-    pub(super) own: usize,
-    pub(super) has_meta: bool,
-}
-
-impl Found {
-    /// Of an object that begins at `start` of the text in which its members were found.
-    pub(super) fn new(start: usize, own: &[Member], meta: Option<&[Member]>) -> Self {
-        let members = own.iter().chain(meta.unwrap_or_default()).map(|m| m.since(start)).collect();
-        Self { members, own: own.len(), has_meta: meta.is_some() }
-    }
+/// What was found in a whole text.
+pub(super) struct Whole {
+    /// The members of the outermost object.
+    pub(super) members: Vec<Member>,
+    /// How many of them, at the end, are not its own but its `_meta`'s.
+    pub(super) meta: Option<usize>,
+    pub(super) inner: Inner,
 }
 
 /// Which object is being read.
@@ -64,53 +55,98 @@ pub(super) enum Level {
     Other,
 }
 
+/// Why reading ended; the scan knows where. Small, since every step hands it on.
+#[derive(Clone, Copy)]
+pub(super) enum Bad {
+    Duplicate,
+    Syntax,
+    TooDeep,
+}
+
 impl<'a> Scan<'a> {
     pub(super) fn new(text: &'a [u8], duplicates: Duplicates) -> Self {
-        Self { text, at: 0, deep: duplicates == Duplicates::RefuseDeep, stack: Vec::new(), inner: Inner::default() }
+        let deep = duplicates == Duplicates::RefuseDeep;
+        // What is longer ends too early, and that is where it is refused.
+        let text = &text[..text.len().min(MAX_TEXT)];
+        Self { text, at: 0, deep, stack: Vec::new(), inner: Inner::default(), twice: 0..0 }
     }
 
-    /// Reads one object that is the whole text; gives its members.
-    pub(super) fn whole(mut self, level: Level) -> Result<(Vec<Member>, Inner), JsonError> {
+    /// Reads one object that is the whole text.
+    pub(super) fn whole(mut self, level: Level) -> Result<Whole, JsonError> {
         self.stack.reserve(if level == Level::Message { 24 } else { 8 });
-        self.space();
-        self.object(1, level)?;
-        self.end()?;
-        Ok((self.stack, self.inner))
+        let mut read = || {
+            self.space();
+            let meta = self.object(1, level)?;
+            self.end()?;
+            Ok(meta)
+        };
+        match read() {
+            Ok(meta) => Ok(Whole { members: self.stack, meta, inner: self.inner }),
+            Err(bad) => Err(self.error(bad)),
+        }
     }
 
-    /// Where the next byte stands that has not been read.
-    pub(super) fn at(&self) -> usize {
-        self.at
+    /// Reads one value that is the whole text; says where it stands.
+    pub(super) fn one_value(mut self) -> Result<Span, JsonError> {
+        let mut read = || {
+            self.space();
+            let start = self.at;
+            self.value(0)?;
+            let end = self.at;
+            self.end()?;
+            Ok(start..end)
+        };
+        read().map_err(|bad| self.error(bad))
     }
 
+    /// Reads an array that is the whole text; says where its elements stand.
+    pub(super) fn elements(mut self) -> Result<Vec<Span>, JsonError> {
+        let mut spans = Vec::new();
+        let mut read = || {
+            self.space();
+            self.array(1, Some(&mut spans))?;
+            self.end()
+        };
+        read().map_err(|bad| self.error(bad))?;
+        Ok(spans)
+    }
+
+    #[cold]
+    fn error(&self, bad: Bad) -> JsonError {
+        match bad {
+            Bad::Duplicate => JsonError::DuplicateKey(unescape(&self.text[self.twice.clone()]).into_owned()),
+            Bad::Syntax => JsonError::Syntax(self.at),
+            Bad::TooDeep => JsonError::TooDeep,
+        }
+    }
+
+    #[inline]
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
 
-    fn bad<T>(&self) -> Result<T, JsonError> {
-        Err(JsonError::Syntax(self.at))
-    }
-
-    pub(super) fn space(&mut self) {
+    #[inline]
+    fn space(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
             self.at += 1;
         }
     }
 
-    pub(super) fn end(&mut self) -> Result<(), JsonError> {
+    fn end(&mut self) -> Result<(), Bad> {
         self.space();
-        if self.at == self.text.len() { Ok(()) } else { self.bad() }
+        if self.at == self.text.len() { Ok(()) } else { Err(Bad::Syntax) }
     }
 
-    fn expect(&mut self, b: u8) -> Result<(), JsonError> {
+    #[inline]
+    fn expect(&mut self, b: u8) -> Result<(), Bad> {
         if self.peek() != Some(b) {
-            return self.bad();
+            return Err(Bad::Syntax);
         }
         self.at += 1;
         Ok(())
     }
 
-    pub(super) fn value(&mut self, depth: usize) -> Result<(), JsonError> {
+    fn value(&mut self, depth: usize) -> Result<(), Bad> {
         match self.peek() {
             Some(b'"') => self.string().map(|_| ()),
             Some(b'{') => {
@@ -124,23 +160,24 @@ impl<'a> Scan<'a> {
             Some(b'f') => self.word(b"false"),
             Some(b'n') => self.word(b"null"),
             Some(b'-' | b'0'..=b'9') => self.number(),
-            _ => self.bad(),
+            _ => Err(Bad::Syntax),
         }
     }
 
-    /// Leaves the members of the object on the stack, where its level or the comparison of keys asks for them.
-    fn object(&mut self, depth: usize, level: Level) -> Result<(), JsonError> {
+    /// Leaves the members of the object on the stack, where its level or the comparison of keys asks for them, and behind them those of
+    /// its `_meta`, where its level asks for that; gives their number.
+    fn object(&mut self, depth: usize, level: Level) -> Result<Option<usize>, Bad> {
         if depth > MAX_DEPTH {
-            return Err(JsonError::TooDeep);
+            return Err(Bad::TooDeep);
         }
         self.expect(b'{')?;
         self.space();
         if self.peek() == Some(b'}') {
             self.at += 1;
-            return Ok(());
+            return Ok(None);
         }
         let listed = self.deep || level != Level::Other;
-        let (base, mut any_escaped) = (self.stack.len(), false);
+        let (base, mut any_escaped, mut meta) = (self.stack.len(), false, None);
         loop {
             let key = self.at + 1;
             let escaped = self.string()?;
@@ -150,50 +187,66 @@ impl<'a> Scan<'a> {
             self.expect(b':')?;
             self.space();
             let value = self.at;
-            self.member(depth, level, &key, escaped)?;
             if listed {
-                self.stack.push(Member { key, escaped, value: value..self.at });
+                // Its end is not known yet, but which one it is.
+                let member = Member::new(self.text, key.clone(), escaped, value..value);
+                let from = self.stack.len();
+                if self.member(depth, level, &member, meta.is_none())? {
+                    meta = Some(from..self.stack.len());
+                }
+                self.stack.push(Member::new(self.text, key, escaped, value..self.at));
+            } else {
+                self.value(depth)?;
             }
             self.space();
             match self.peek() {
                 Some(b',') => self.at += 1,
                 Some(b'}') => break,
-                _ => return self.bad(),
+                _ => return Err(Bad::Syntax),
             }
             self.space();
         }
         self.at += 1;
-        refuse_duplicates(self.text, &self.stack[base..], any_escaped)
+        let metas = meta.map(|span| {
+            self.stack[span.start..].rotate_left(span.len());
+            span.len()
+        });
+        let own = self.stack.len() - metas.unwrap_or_default();
+        self.refuse_duplicates(base, own, any_escaped)?;
+        Ok(metas)
     }
 
-    /// The value of one member; some of those of a message are kept.
-    fn member(&mut self, depth: usize, level: Level, key: &Span, escaped: bool) -> Result<(), JsonError> {
+    /// The value of one member; some of those of a message are kept. `true`: the members of a `_meta` are on the stack.
+    fn member(&mut self, depth: usize, level: Level, member: &Member, first: bool) -> Result<bool, Bad> {
         let next = match level {
-            Level::Message if key_is(self.text, key, escaped, "params") => Level::Params,
-            Level::Message if key_is(self.text, key, escaped, "result") => Level::Result,
-            Level::Params | Level::Result if key_is(self.text, key, escaped, "_meta") => Level::Meta,
-            Level::Listed | Level::Message | Level::Meta | Level::Other | Level::Params | Level::Result => return self.value(depth),
+            Level::Message if member.is(self.text, "params") => Level::Params,
+            Level::Message if member.is(self.text, "result") => Level::Result,
+            Level::Params | Level::Result if first && member.is(self.text, "_meta") => Level::Meta,
+            Level::Listed | Level::Message | Level::Meta | Level::Other | Level::Params | Level::Result => {
+                return self.value(depth).map(|()| false);
+            }
         };
         if self.peek() != Some(b'{') {
-            return self.value(depth);
+            return self.value(depth).map(|()| false);
         }
         let (base, start) = (self.stack.len(), self.at);
-        self.object(depth + 1, next)?;
-        let found = &self.stack[base..];
-        match next {
-            Level::Meta => self.inner.meta = Some(found.to_vec()),
-            Level::Result => self.inner.result = Some(Found::new(start, found, self.inner.meta.take().as_deref())),
-            Level::Listed | Level::Message | Level::Other | Level::Params => {
-                self.inner.params = Some(Found::new(start, found, self.inner.meta.take().as_deref()))
-            }
+        let meta = self.object(depth + 1, next)?;
+        if next == Level::Meta {
+            return Ok(true);
+        }
+        let found = Some(Found::new(start, &self.stack[base..], meta));
+        if next == Level::Result {
+            self.inner.result = found;
+        } else {
+            self.inner.params = found;
         }
         self.stack.truncate(base);
-        Ok(())
+        Ok(false)
     }
 
-    pub(super) fn array(&mut self, depth: usize, mut spans: Option<&mut Vec<Span>>) -> Result<(), JsonError> {
+    fn array(&mut self, depth: usize, mut spans: Option<&mut Vec<Span>>) -> Result<(), Bad> {
         if depth > MAX_DEPTH {
-            return Err(JsonError::TooDeep);
+            return Err(Bad::TooDeep);
         }
         self.expect(b'[')?;
         self.space();
@@ -211,7 +264,7 @@ impl<'a> Scan<'a> {
             match self.peek() {
                 Some(b',') => self.at += 1,
                 Some(b']') => break,
-                _ => return self.bad(),
+                _ => return Err(Bad::Syntax),
             }
             self.space();
         }
@@ -220,15 +273,17 @@ impl<'a> Scan<'a> {
     }
 
     /// `true`: it holds an escape.
-    fn string(&mut self) -> Result<bool, JsonError> {
+    #[inline]
+    fn string(&mut self) -> Result<bool, Bad> {
         self.expect(b'"')?;
         let mut escaped = false;
         loop {
-            let rest = &self.text[self.at..];
+            let rest = self.text.get(self.at..).unwrap_or_default();
             let (stop, is_ascii) = run(rest);
             // No character of several bytes holds a byte that ends a run, and outside of strings there is none at all.
             if !is_ascii && let Err(e) = std::str::from_utf8(&rest[..stop]) {
-                return Err(JsonError::Syntax(self.at + e.valid_up_to()));
+                self.at += e.valid_up_to();
+                return Err(Bad::Syntax);
             }
             self.at += stop;
             match rest.get(stop) {
@@ -241,42 +296,42 @@ impl<'a> Scan<'a> {
                     escaped = true;
                     self.escape()?;
                 }
-                _ => return self.bad(),
+                _ => return Err(Bad::Syntax),
             }
         }
     }
 
-    fn escape(&mut self) -> Result<(), JsonError> {
+    fn escape(&mut self) -> Result<(), Bad> {
         match self.peek() {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 1,
             Some(b'u') => {
                 let digits = self.text.get(self.at + 1..self.at + 5);
                 if !digits.is_some_and(|d| d.iter().all(u8::is_ascii_hexdigit)) {
-                    return self.bad();
+                    return Err(Bad::Syntax);
                 }
                 self.at += 5;
             }
-            _ => return self.bad(),
+            _ => return Err(Bad::Syntax),
         }
         Ok(())
     }
 
-    fn word(&mut self, word: &[u8]) -> Result<(), JsonError> {
+    fn word(&mut self, word: &[u8]) -> Result<(), Bad> {
         if !self.text[self.at..].starts_with(word) {
-            return self.bad();
+            return Err(Bad::Syntax);
         }
         self.at += word.len();
         Ok(())
     }
 
-    fn number(&mut self) -> Result<(), JsonError> {
+    fn number(&mut self) -> Result<(), Bad> {
         if self.peek() == Some(b'-') {
             self.at += 1;
         }
         match self.peek() {
             Some(b'0') => self.at += 1,
             Some(b'1'..=b'9') => self.digits()?,
-            _ => return self.bad(),
+            _ => return Err(Bad::Syntax),
         }
         if self.peek() == Some(b'.') {
             self.at += 1;
@@ -292,117 +347,34 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn digits(&mut self) -> Result<(), JsonError> {
+    fn digits(&mut self) -> Result<(), Bad> {
         let start = self.at;
         while let Some(b'0'..=b'9') = self.peek() {
             self.at += 1;
         }
-        if self.at == start { self.bad() } else { Ok(()) }
+        if self.at == start { Err(Bad::Syntax) } else { Ok(()) }
     }
-}
 
-/// How many bytes of `rest` belong to a string without an escape: up to a quote, a backslash or a control character; and whether they
-/// are all ASCII.
-pub(super) fn run(rest: &[u8]) -> (usize, bool) {
-    let mut seen = 0;
-    for (i, block) in rest.chunks_exact(8).take(SHORT / 8).enumerate() {
-        let word = u64::from_le_bytes(block.try_into().unwrap_or_default());
-        let stops = stops(word);
-        if stops != 0 {
-            let stop = stops.trailing_zeros() / 8;
-            let before = word & !(u64::MAX << (stop * 8));
-            return (i * 8 + stop as usize, (seen | before) & HIGH == 0);
-        }
-        seen |= word;
+    /// Few keys are compared pairwise; many by a sorted copy, so that a hostile object costs n log n.
+    fn refuse_duplicates(&mut self, from: usize, to: usize, any_escaped: bool) -> Result<(), Bad> {
+        let list = &self.stack[from..to];
+        let twice = if list.len() <= 12 && !any_escaped {
+            let before = |i: usize, a: &Member| list[..i].iter().any(|b| a.is_spelled_like(b, self.text));
+            list.iter().enumerate().find(|(i, a)| before(*i, a)).map(|(_, a)| a.key_span())
+        } else {
+            let mut keys: Vec<_> = list.iter().map(|m| (unescape(&self.text[m.key_span()]), m.key_span())).collect();
+            keys.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+            keys.windows(2).find(|w| w[0].0 == w[1].0).map(|w| w[0].1.clone())
+        };
+        let Some(twice) = twice else { return Ok(()) };
+        self.twice = twice;
+        Err(Bad::Duplicate)
     }
-    let begun = (rest.len() / 8).min(SHORT / 8) * 8;
-    let (more, is_ascii) = long_run(&rest[begun..]);
-    (begun + more, is_ascii && seen & HIGH == 0)
-}
-
-const ONES: u64 = 0x0101_0101_0101_0101;
-const HIGH: u64 = 0x8080_8080_8080_8080;
-
-/// The high bit of the first byte of `word` that is a quote, a backslash or below 0x20, and perhaps of bytes behind it.
-fn stops(word: u64) -> u64 {
-    // A byte that is zero borrows from its high bit; a borrow can only reach bytes behind the first that is zero.
-    let zero = |x: u64| x.wrapping_sub(ONES) & !x;
-    let quote = zero(word ^ (ONES * u64::from(b'"')));
-    let backslash = zero(word ^ (ONES * u64::from(b'\\')));
-    let control = word.wrapping_sub(ONES * 0x20) & !word;
-    (quote | backslash | control) & HIGH
-}
-
-fn long_run(rest: &[u8]) -> (usize, bool) {
-    let stop = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
-    // Whole blocks are looked at together; only one that has a control character is searched for its place.
-    let (mut at, mut seen) = (0, 0);
-    for block in rest[..stop].chunks(64) {
-        let (control, all) = block.iter().fold((false, 0), |(control, all), b| (control | (*b < 0x20), all | *b));
-        if control {
-            let stop = block.iter().position(|b| *b < 0x20).unwrap_or(0);
-            return (at + stop, rest[..at + stop].is_ascii());
-        }
-        seen |= all;
-        at += block.len();
-    }
-    (stop, seen < 0x80)
-}
-
-/// Few keys are compared pairwise; many by a sorted copy, so that a hostile object costs n log n.
-fn refuse_duplicates(text: &[u8], list: &[Member], escaped: bool) -> Result<(), JsonError> {
-    let duplicate = |key: &Span| Err(JsonError::DuplicateKey(unescape(&text[key.clone()]).into_owned()));
-    if list.len() <= 12 && !escaped {
-        for (i, a) in list.iter().enumerate() {
-            let key = &text[a.key.clone()];
-            if list[..i].iter().any(|b| b.key.len() == key.len() && text[b.key.clone()] == *key) {
-                return duplicate(&a.key);
-            }
-        }
-        return Ok(());
-    }
-    let mut keys: Vec<_> = list.iter().map(|m| (unescape(&text[m.key.clone()]), &m.key)).collect();
-    keys.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-    keys.windows(2).find(|w| w[0].0 == w[1].0).map_or(Ok(()), |w| duplicate(w[0].1))
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::collection::vec;
-    use proptest::prelude::*;
-    use proptest::sample::select;
-
-    use super::*;
-    use crate::json::check;
-
-    /// The same, a byte at a time.
-    fn slow_run(rest: &[u8]) -> (usize, bool) {
-        let stop = rest.iter().position(|b| matches!(b, b'"' | b'\\' | 0..0x20)).unwrap_or(rest.len());
-        (stop, rest[..stop].is_ascii())
-    }
-
-    proptest! {
-        #[test]
-        fn a_run_ends_where_a_search_byte_by_byte_ends(mut bytes in vec(any::<u8>(), 0..20), long in 0..200_usize, stop in any::<u8>()) {
-            prop_assert_eq!(run(&bytes), slow_run(&bytes));
-            // Mostly nothing stops it, so that every block and the rest behind them is reached.
-            let edge = [0x20, 0x21, 0x23, 0x5b, 0x5d, 0x7f, 0x80, 0xa0, 0xa2, 0xdc, 0xff];
-            let mut text: Vec<u8> = edge.iter().copied().cycle().skip(bytes.len()).take(long).collect();
-            prop_assert_eq!(run(&text).0, long);
-            text.push(stop);
-            text.append(&mut bytes);
-            prop_assert_eq!(run(&text), slow_run(&text));
-        }
-
-        #[test]
-        fn a_word_stops_at_its_first_byte_that_ends_a_string(
-            word in vec(prop_oneof![any::<u8>(), select(b"\"\\#!][\x00\x1f\x20\x21\x7f\x80\xa2\xdc".to_vec())], 8),
-        ) {
-            let found = stops(u64::from_le_bytes(word[..].try_into().unwrap_or_default()));
-            let first = if found == 0 { 8 } else { (found.trailing_zeros() / 8) as usize };
-            prop_assert_eq!(first, slow_run(&word).0);
-        }
-    }
+    use crate::json::{Duplicates, JsonError, check};
 
     #[test]
     fn what_no_string_may_hold_is_refused_wherever_it_stands() {

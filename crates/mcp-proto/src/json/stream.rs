@@ -3,7 +3,7 @@
 //! What it holds does not grow with the text: a state, what is open, and a digest of each key of what is open. It knows no message and
 //! finds no values: it says where members begin and end, of the outermost object and of those right in it.
 
-use super::scan::run;
+use super::run::run;
 use super::{JsonError, MAX_DEPTH};
 
 /// The keys of so many members are compared. A marked object with more is refused; deeper down those beyond are not compared.

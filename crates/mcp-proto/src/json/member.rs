@@ -1,0 +1,104 @@
+//! Where the members of an object stand, and how two keys are told apart without looking at their text.
+
+use std::sync::Arc;
+
+use super::Span;
+use super::text::unescape;
+
+/// Where one member of an object stands. No text that is read here reaches 4 GiB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Member {
+    key: u32,
+    key_end: u32,
+    value: u32,
+    end: u32,
+    tag: u32,
+}
+
+/// Marks a key that is spelled with an escape: only its text says what it means.
+const ESCAPED: u32 = 1 << 31;
+
+impl Member {
+    /// The member whose key, without its quotes, and whose value stand at these places of `text`.
+    pub(super) fn new(text: &[u8], key: Span, escaped: bool, value: Span) -> Self {
+        let tag = if escaped { ESCAPED } else { tag(&text[key.clone()]) };
+        Self { key: place(key.start), key_end: place(key.end), value: place(value.start), end: place(value.end), tag }
+    }
+
+    /// Whether its key means `key`.
+    #[inline]
+    pub(super) fn is(&self, text: &[u8], key: &str) -> bool {
+        if self.tag == tag(key.as_bytes()) {
+            return text[self.key_span()] == *key.as_bytes();
+        }
+        self.is_escaped() && unescape(&text[self.key_span()]) == key
+    }
+
+    /// Whether its key is spelled like that of `other`; both without an escape.
+    #[inline]
+    pub(super) fn is_spelled_like(&self, other: &Self, text: &[u8]) -> bool {
+        self.tag == other.tag && text[self.key_span()] == text[other.key_span()]
+    }
+
+    pub(super) fn is_escaped(&self) -> bool {
+        self.tag == ESCAPED
+    }
+
+    /// Its key, still escaped, without the quotes.
+    #[inline]
+    pub(super) fn key_span(&self) -> Span {
+        self.key as usize..self.key_end as usize
+    }
+
+    #[inline]
+    pub(super) fn value_span(&self) -> Span {
+        self.value as usize..self.end as usize
+    }
+
+    /// From its key's opening quote to its value's end.
+    pub(super) fn whole(&self) -> Span {
+        self.key as usize - 1..self.end as usize
+    }
+
+    /// The same in a text that begins `by` bytes later.
+    pub(super) fn since(&self, by: u32) -> Self {
+        Self { key: self.key - by, key_end: self.key_end - by, value: self.value - by, end: self.end - by, tag: self.tag }
+    }
+
+    /// The same in a text in which so many bytes stand in the place of `span`, which no key crosses.
+    pub(super) fn around(&self, span: &Span, now: usize) -> Self {
+        let moved = |at: u32| if at as usize >= span.end { place(at as usize - span.len() + now) } else { at };
+        Self { key: moved(self.key), key_end: moved(self.key_end), value: moved(self.value), end: moved(self.end), tag: self.tag }
+    }
+}
+
+/// The members of an object and of its `_meta`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Its own, and behind them those of its `_meta`; places count from its opening brace.
+    pub(super) members: Arc<[Member]>,
+    pub(super) own: usize,
+    pub(super) has_meta: bool,
+}
+
+impl Found {
+    /// Of an object that begins at `start` of the text in which its members were found; the last `meta` of them are its `_meta`'s.
+    pub(super) fn new(start: usize, members: &[Member], meta: Option<usize>) -> Self {
+        let own = members.len() - meta.unwrap_or_default();
+        Self { members: members.iter().map(|m| m.since(place(start))).collect(), own, has_meta: meta.is_some() }
+    }
+}
+
+/// What two keys that are spelled alike have in common: length, first, middle and last byte.
+#[inline]
+const fn tag(key: &[u8]) -> u32 {
+    let length = key.len();
+    if length == 0 {
+        return 0;
+    }
+    (length as u32 & 0x7f) << 24 | (key[0] as u32) << 16 | (key[length / 2] as u32) << 8 | key[length - 1] as u32
+}
+
+fn place(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,91 @@
+//! How far a string of JSON goes on without anything that must be looked at.
+
+/// Most strings end within so many bytes, and a call for the rest would cost more than they do.
+const SHORT: usize = 48;
+
+/// How many bytes of `rest` belong to a string without an escape: up to a quote, a backslash or a control character; and whether they
+/// are all ASCII.
+#[inline]
+pub(super) fn run(rest: &[u8]) -> (usize, bool) {
+    let mut seen = 0;
+    for (i, block) in rest.chunks_exact(8).take(SHORT / 8).enumerate() {
+        let word = u64::from_le_bytes(block.try_into().unwrap_or_default());
+        let stops = stops(word);
+        if stops != 0 {
+            let stop = stops.trailing_zeros() / 8;
+            let before = word & !(u64::MAX << (stop * 8));
+            return (i * 8 + stop as usize, (seen | before) & HIGH == 0);
+        }
+        seen |= word;
+    }
+    let begun = (rest.len() / 8).min(SHORT / 8) * 8;
+    let (more, is_ascii) = long_run(&rest[begun..]);
+    (begun + more, is_ascii && seen & HIGH == 0)
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = 0x8080_8080_8080_8080;
+
+/// The high bit of the first byte of `word` that is a quote, a backslash or below 0x20, and perhaps of bytes behind it.
+fn stops(word: u64) -> u64 {
+    // A byte that is zero borrows from its high bit; a borrow can only reach bytes behind the first that is zero.
+    let zero = |x: u64| x.wrapping_sub(ONES) & !x;
+    let quote = zero(word ^ (ONES * u64::from(b'"')));
+    let backslash = zero(word ^ (ONES * u64::from(b'\\')));
+    let control = word.wrapping_sub(ONES * 0x20) & !word;
+    (quote | backslash | control) & HIGH
+}
+
+fn long_run(rest: &[u8]) -> (usize, bool) {
+    let stop = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+    // Whole blocks are looked at together; only one that has a control character is searched for its place.
+    let (mut at, mut seen) = (0, 0);
+    for block in rest[..stop].chunks(64) {
+        let (control, all) = block.iter().fold((false, 0), |(control, all), b| (control | (*b < 0x20), all | *b));
+        if control {
+            let stop = block.iter().position(|b| *b < 0x20).unwrap_or(0);
+            return (at + stop, rest[..at + stop].is_ascii());
+        }
+        seen |= all;
+        at += block.len();
+    }
+    (stop, seen < 0x80)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::*;
+
+    /// The same, a byte at a time.
+    fn slow_run(rest: &[u8]) -> (usize, bool) {
+        let stop = rest.iter().position(|b| matches!(b, b'"' | b'\\' | 0..0x20)).unwrap_or(rest.len());
+        (stop, rest[..stop].is_ascii())
+    }
+
+    proptest! {
+        #[test]
+        fn a_run_ends_where_a_search_byte_by_byte_ends(mut bytes in vec(any::<u8>(), 0..20), long in 0..200_usize, stop in any::<u8>()) {
+            prop_assert_eq!(run(&bytes), slow_run(&bytes));
+            // Mostly nothing stops it, so that every block and the rest behind them is reached.
+            let edge = [0x20, 0x21, 0x23, 0x5b, 0x5d, 0x7f, 0x80, 0xa0, 0xa2, 0xdc, 0xff];
+            let mut text: Vec<u8> = edge.iter().copied().cycle().skip(bytes.len()).take(long).collect();
+            prop_assert_eq!(run(&text).0, long);
+            text.push(stop);
+            text.append(&mut bytes);
+            prop_assert_eq!(run(&text), slow_run(&text));
+        }
+
+        #[test]
+        fn a_word_stops_at_its_first_byte_that_ends_a_string(
+            word in vec(prop_oneof![any::<u8>(), select(b"\"\\#!][\x00\x1f\x20\x21\x7f\x80\xa2\xdc".to_vec())], 8),
+        ) {
+            let found = stops(u64::from_le_bytes(word[..].try_into().unwrap_or_default()));
+            let first = if found == 0 { 8 } else { (found.trailing_zeros() / 8) as usize };
+            prop_assert_eq!(first, slow_run(&word).0);
+        }
+    }
+}
