@@ -1,6 +1,7 @@
 //! The tree as it is at one moment: every mount with what it offers, and the views made from it. Never changed, only replaced.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use banyan_model::Segment;
@@ -9,7 +10,7 @@ use mcp_proto::client::Negotiated;
 use mcp_proto::era;
 use mcp_proto::mcpax::{self, Peer};
 
-use crate::call::caller::ViewKey;
+use crate::call::caller::{Caller, ViewKey};
 use crate::catalog::Catalog;
 use crate::config::resolved::{Config, Profile};
 use crate::upstream::mount::Mount;
@@ -20,6 +21,8 @@ const KEPT_VIEWS: usize = 4096;
 
 /// A snapshot.
 pub(crate) struct Tree {
+    /// No other snapshot has it.
+    number: u64,
     pub(crate) config: Arc<Config>,
     pub(crate) branches: Vec<Branch>,
     /// Where each mount stands in `branches`.
@@ -53,7 +56,8 @@ impl Branch {
 impl Tree {
     pub(crate) fn new(config: Arc<Config>, branches: Vec<Branch>) -> Self {
         let places = branches.iter().enumerate().map(|(place, b)| (b.mount.config.name.clone(), place)).collect();
-        Self { config, branches, places, views: RwLock::default() }
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self { number: NEXT.fetch_add(1, Ordering::Relaxed), config, branches, places, views: RwLock::default() }
     }
 
     /// What `key` shows; made at its first use. Nothing, where its profile is not there.
@@ -68,6 +72,11 @@ impl Tree {
         }
         views.insert(key.clone(), Arc::clone(&view));
         view
+    }
+
+    /// What `caller` is shown.
+    pub(crate) fn shown(&self, caller: &Caller) -> Arc<View> {
+        caller.shown.or(self.number, || self.view(&caller.scope))
     }
 
     /// The branches that `scope` covers, with their places.

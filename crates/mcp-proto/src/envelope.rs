@@ -4,6 +4,8 @@
 
 mod poured;
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 
 pub use poured::Poured;
@@ -27,7 +29,7 @@ pub struct Request {
     /// The raw id: a string or a number, spelled as it came.
     pub id: Bytes,
     /// The method.
-    pub method: String,
+    pub method: Cow<'static, str>,
     /// The `params` object; `{}` where there was none.
     pub params: Object,
 }
@@ -103,18 +105,26 @@ impl Message {
             };
             return Ok(Self::Response(Response { id: id.unwrap_or(Bytes::from_static(b"null")), answer }));
         };
-        let method = json::as_str(method).ok_or_else(|| invalid("`method` must be a string"))?.into_owned();
+        let method = json::as_str(method).ok_or_else(|| invalid("`method` must be a string"))?;
         let params = match parts.params {
             Some((_, Some(object))) => object,
             None | Some((b"null", None)) => Object::empty(),
             Some((_, None)) => return Err(invalid("`params` must be an object")),
         };
         match (parts.id, id) {
-            (None, _) => Ok(Self::Notification(Notification { method, params, whole: piece(text.trim_ascii()) })),
-            (Some(_), Some(id)) => Ok(Self::Request(Request { id, method, params })),
+            (None, _) => Ok(Self::Notification(Notification { method: method.into_owned(), params, whole: piece(text.trim_ascii()) })),
+            (Some(_), Some(id)) => Ok(Self::Request(Request { id, method: shared(method), params })),
             (Some(_), None) => Err(EnvelopeError::Invalid { id: None, why: "`id` must be a string or a number" }),
         }
     }
+}
+
+/// The same text, without a copy where it is one of the methods that nearly every request has.
+fn shared(method: Cow<'_, str>) -> Cow<'static, str> {
+    const USUAL: [&str; 8] =
+        ["tools/call", "tools/list", "server/discover", "initialize", "ping", "prompts/get", "resources/read", "resources/list"];
+    let usual = USUAL.into_iter().find(|usual| *usual == method);
+    usual.map_or_else(|| method.into_owned().into(), Cow::Borrowed)
 }
 
 /// Writes a request.
@@ -172,7 +182,7 @@ mod tests {
     #[test]
     fn the_three_kinds_are_told_apart() {
         let Ok(Message::Request(r)) = parse(r#"{"jsonrpc":"2.0","id":1e0,"method":"tools/call","params":{ "a":1 }}"#) else { panic!() };
-        assert_eq!((&r.id[..], r.method.as_str(), &r.params[..]), (&b"1e0"[..], "tools/call", &b"{ \"a\":1 }"[..]));
+        assert_eq!((&r.id[..], &*r.method, &r.params[..]), (&b"1e0"[..], "tools/call", &b"{ \"a\":1 }"[..]));
         let Ok(Message::Notification(n)) = parse(r#" {"jsonrpc":"2.0","method":"n"} "#) else { panic!() };
         assert_eq!((&n.params[..], &n.whole[..]), (&b"{}"[..], &br#"{"jsonrpc":"2.0","method":"n"}"#[..]));
         let Ok(Message::Response(r)) = parse(r#"{"jsonrpc":"2.0","id":"x","result":[1]}"#) else { panic!() };

@@ -45,10 +45,8 @@ pub struct RequestMeta {
     pub log_level: Option<LogLevel>,
     /// The raw progress token.
     pub progress_token: Option<Bytes>,
-    /// The W3C trace parent.
-    pub traceparent: Option<String>,
     /// The revision.
-    pub version: Option<String>,
+    pub version: Option<Cow<'static, str>>,
 }
 
 impl RequestMeta {
@@ -61,8 +59,7 @@ impl RequestMeta {
             client_info: object(key::CLIENT_INFO),
             log_level: meta.str(key::LOG_LEVEL).and_then(|l| LogLevel::parse(&l)),
             progress_token: meta.get("progressToken").map(|raw| params.slice_ref(raw)),
-            traceparent: meta.str("traceparent").map(Cow::into_owned),
-            version: meta.str(key::PROTOCOL_VERSION).map(Cow::into_owned),
+            version: meta.str(key::PROTOCOL_VERSION).map(shared),
         }
     }
 
@@ -75,6 +72,11 @@ impl RequestMeta {
     pub fn is_stateless(&self) -> bool {
         self.version.is_some()
     }
+}
+
+/// The same text, without a copy where it is the revision that nearly every request names.
+fn shared(version: Cow<'_, str>) -> Cow<'static, str> {
+    if version == STATELESS { Cow::Borrowed(STATELESS) } else { version.into_owned().into() }
 }
 
 /// Syslog's levels, as MCP logging names them.

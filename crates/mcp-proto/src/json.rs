@@ -16,7 +16,7 @@ use std::ops::Range;
 pub use object::Object;
 pub use text::{as_str, quote};
 
-use member::Member;
+use member::{Key, Member};
 use scan::{Level, Scan, Whole};
 use text::unescape;
 
@@ -111,8 +111,8 @@ impl<'a> Members<'a> {
 
     /// The keys that begin with `prefix`, unescaped. The prefix itself is plain text.
     pub fn beginning_with(&self, prefix: &str) -> impl Iterator<Item = Cow<'a, str>> {
-        let of = |m: &&Member| m.escaped || self.text[m.key.clone()].starts_with(prefix.as_bytes());
-        self.list.iter().filter(of).map(|m| unescape(&self.text[m.key.clone()])).filter(move |key| key.starts_with(prefix))
+        let of = |m: &&Member| m.is_escaped() || self.text[m.key_span()].starts_with(prefix.as_bytes());
+        self.list.iter().filter(of).map(|m| unescape(&self.text[m.key_span()])).filter(move |key| key.starts_with(prefix))
     }
 
     /// Where every whole member and its value stand.
@@ -121,6 +121,7 @@ impl<'a> Members<'a> {
     }
 
     fn member(&self, key: &str) -> Option<&Member> {
+        let key = Key::new(key);
         self.list.iter().find(|m| m.is(self.text, key))
     }
 
@@ -149,6 +150,11 @@ pub(crate) struct Parts<'a> {
 /// A value, and what it is where it is an object.
 pub(crate) type Part<'a> = (&'a [u8], Option<Object>);
 
+const ERROR: Key<'_> = Key::new("error");
+const ID: Key<'_> = Key::new("id");
+const JSONRPC: Key<'_> = Key::new("jsonrpc");
+const METHOD: Key<'_> = Key::new("method");
+
 /// Reads a whole message.
 pub(crate) fn message(text: &bytes::Bytes, duplicates: Duplicates) -> Result<Parts<'_>, JsonError> {
     let Whole { members, mut inner, .. } = Scan::new(text, duplicates).whole(Level::Message)?;
@@ -156,19 +162,15 @@ pub(crate) fn message(text: &bytes::Bytes, duplicates: Duplicates) -> Result<Par
     for member in &members {
         let value = &text[member.value_span()];
         let part = |found: Option<_>| Some((value, found.map(|found| Object::found(text.slice(member.value_span()), found))));
-        let is = |key| member.is(text, key);
-        if is("jsonrpc") {
-            parts.jsonrpc = Some(value);
-        } else if is("id") {
-            parts.id = Some(value);
-        } else if is("method") {
-            parts.method = Some(value);
-        } else if is("params") {
+        for (key, slot) in [(ID, &mut parts.id), (METHOD, &mut parts.method), (JSONRPC, &mut parts.jsonrpc), (ERROR, &mut parts.error)] {
+            if member.is(text, key) {
+                *slot = Some(value);
+            }
+        }
+        if member.is(text, scan::PARAMS) {
             parts.params = part(inner.params.take());
-        } else if is("result") {
+        } else if member.is(text, scan::RESULT) {
             parts.result = part(inner.result.take());
-        } else if is("error") {
-            parts.error = Some(value);
         }
     }
     Ok(parts)

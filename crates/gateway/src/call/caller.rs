@@ -1,12 +1,13 @@
 //! Who makes a call, in which era, and what it is shown. Made by the downstream side once the caller is known. Holds no credential.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use banyan_model::{Era, Principal, Segment};
 use bytes::Bytes;
 use mcp_proto::projection::Style;
 
 use crate::downstream::session::Session;
+use crate::view::View;
 
 /// A caller.
 #[derive(Debug)]
@@ -25,6 +26,27 @@ pub(crate) struct Caller {
     pub(crate) scope: ViewKey,
     /// Its session, in the initialize era.
     pub(crate) session: Option<Arc<Session>>,
+    /// Where what it was shown last is found again.
+    pub(crate) shown: Shown,
+}
+
+/// The view that was looked up last, and in which tree. It does not keep the view alive.
+#[derive(Debug, Default)]
+pub(crate) struct Shown(Mutex<(u64, Weak<View>)>);
+
+impl Shown {
+    /// The view in tree number `tree`: the last one, or what `look_up` finds.
+    pub(crate) fn or(&self, tree: u64, look_up: impl FnOnce() -> Arc<View>) -> Arc<View> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.0 == tree
+            && let Some(view) = last.1.upgrade()
+        {
+            return view;
+        }
+        let view = look_up();
+        *last = (tree, Arc::downgrade(&view));
+        view
+    }
 }
 
 /// Which part of the tree is shown, and how.

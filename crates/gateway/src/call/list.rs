@@ -34,7 +34,7 @@ pub(crate) async fn list(gateway: &Inner, kind: Kind, request: &Request, caller:
         None | Some(b"null") => 0,
         Some(raw) => json::as_str(raw).and_then(|c| cursor::decode(kind, &c)).ok_or(CallError::BadCursor)?,
     };
-    let view = tree.view(&caller.scope);
+    let view = tree.shown(caller);
     let (array, more) = view.page(kind, page).ok_or(CallError::BadCursor)?;
     let mut out = Vec::with_capacity(array.len() + 160);
     out.extend_from_slice(b"{\"");

@@ -48,7 +48,7 @@ pub(crate) async fn serve(gateway: &Arc<Inner>, request: &Request, back: &Arc<Ba
     if request.method != "ping" && tree.lacks_profile(&caller.scope) {
         return Err(CallError::ProfileGone(Arc::clone(&caller.scope.profile)));
     }
-    match (request.method.as_str(), caller.era) {
+    match (&*request.method, caller.era) {
         ("tools/call", _) => tool(gateway, &tree, request, back).await,
         ("prompts/get", _) => call(gateway, &tree, request, Method::PromptGet, back).await,
         ("resources/read", _) => call(gateway, &tree, request, Method::ResourceRead, back).await,
@@ -62,7 +62,7 @@ pub(crate) async fn serve(gateway: &Arc<Inner>, request: &Request, back: &Arc<Ba
         ("tasks/get" | "tasks/cancel", _) | ("tasks/result", Era::Initialize) | ("tasks/update", Era::Stateless) => {
             call(gateway, &tree, request, Method::Task, back).await
         }
-        (method, _) if method.starts_with("tasks/") => Err(CallError::MethodNotFound(request.method.clone())),
+        (method, _) if method.starts_with("tasks/") => Err(CallError::MethodNotFound(request.method.clone().into_owned())),
         (method, _) => match Kind::of_method(method) {
             Some(kind) => list::list(gateway, kind, request, caller).await,
             None => passing::unknown(gateway, &tree, request, back).await,
@@ -72,7 +72,7 @@ pub(crate) async fn serve(gateway: &Arc<Inner>, request: &Request, back: &Arc<Ba
 
 /// A tool call: one of the tools that find tools, or an owner's.
 async fn tool(gateway: &Arc<Inner>, tree: &Arc<Tree>, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
-    let view = tree.view(&back.caller.scope);
+    let view = tree.shown(&back.caller);
     if view.searched
         && let Some(meant) = search::meant(tree, &view, request).await
     {
@@ -153,5 +153,6 @@ pub(crate) fn own_caller(scope: caller::ViewKey) -> Arc<Caller> {
         info: Bytes::from_static(b"{\"name\":\"banyan\"}"),
         scope,
         session: None,
+        shown: caller::Shown::default(),
     })
 }

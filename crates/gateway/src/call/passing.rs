@@ -18,7 +18,7 @@ use crate::upstream::{Outgoing, UpstreamError};
 
 /// An unknown method goes to the only server there is, or to the only one that names its extension.
 pub(crate) async fn unknown(_gateway: &Arc<Inner>, tree: &Tree, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
-    let unserved = || CallError::MethodNotFound(request.method.clone());
+    let unserved = || CallError::MethodNotFound(request.method.clone().into_owned());
     if is_removed(&request.method) {
         return Err(unserved());
     }
@@ -45,7 +45,7 @@ pub(crate) async fn tasks_list(_gateway: &Arc<Inner>, tree: &Tree, request: &Req
         .filter(|b| b.negotiated.as_ref().is_some_and(|n| mcp_proto::era::declares(&n.capabilities, "tasks")))
         .collect();
     match &with[..] {
-        [] => return Err(CallError::MethodNotFound(request.method.clone())),
+        [] => return Err(CallError::MethodNotFound(request.method.clone().into_owned())),
         [only] => return ask(only, request, back).await,
         _ => {}
     }

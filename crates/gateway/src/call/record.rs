@@ -31,7 +31,7 @@ impl Record {
         let meta = request.params.meta().and_then(|m| TraceContext::of_meta(&m));
         let span = gateway.otlp.tracer().start(&Incoming {
             method: &request.method,
-            request_id: &String::from_utf8_lossy(&request.id),
+            request_id: &request.id,
             principal: &caller.principal.name,
             version: Some(caller.version),
             transport: Transport::Tcp,

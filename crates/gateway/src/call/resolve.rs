@@ -25,7 +25,7 @@ pub(crate) struct Resolved {
     pub(crate) caller: Arc<Caller>,
     pub(crate) branch: Branch,
     /// The method as it goes out.
-    pub(crate) wire_method: String,
+    pub(crate) wire_method: Cow<'static, str>,
     pub(crate) method: Method,
     /// The params, naming things as the owner does.
     pub(crate) params: Object,
@@ -44,7 +44,7 @@ pub(crate) fn resolve(
     request: &Request,
     method: Method,
 ) -> Result<Resolved, CallError> {
-    let view = tree.view(&caller.scope);
+    let view = tree.shown(caller);
     let members = request.params.members();
     let found = match method {
         Method::Complete => complete(gateway, tree, &view, &members)?,

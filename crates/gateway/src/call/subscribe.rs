@@ -129,7 +129,7 @@ pub(crate) async fn open_listener(
 /// The listener, and the members of the filter that are honoured.
 fn listener(gateway: &Arc<Inner>, request: &Request, caller: &Caller, lane: &Arc<Lane>) -> (Arc<Listener>, Vec<String>) {
     let tree = gateway.tree.load_full();
-    let view = tree.view(&caller.scope);
+    let view = tree.shown(caller);
     let members = request.params.members();
     let filter = members.get("notifications").map(Members::again).unwrap_or_default();
     let (mut kinds, mut honoured, mut uris) = (Vec::new(), Vec::new(), Vec::new());
@@ -174,7 +174,7 @@ async fn follow(gateway: &Arc<Inner>, listener: &Listener, begin: bool) {
 fn meant(gateway: &Inner, tree: &Tree, request: &Request, caller: &Caller) -> Result<(crate::tree::Branch, String), CallError> {
     let members = request.params.members();
     let shown = members.str("uri").ok_or_else(|| CallError::BadParams("`params.uri` must be a string".into()))?;
-    resource(gateway, tree, &tree.view(&caller.scope), &shown)
+    resource(gateway, tree, &tree.shown(caller), &shown)
 }
 
 fn session(caller: &Caller) -> Result<&Arc<Session>, CallError> {

@@ -18,7 +18,7 @@ use crate::call::caller::ViewKey;
 use crate::config::resolved::{Config, NameStyle};
 
 /// Proof that somebody may come in.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entered {
     pub(crate) principal: Principal,
     /// The profile that goes with the token.

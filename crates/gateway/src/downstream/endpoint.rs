@@ -13,6 +13,7 @@ use mcp_proto::json::Duplicates;
 use mcp_proto::projection::Style;
 
 use super::door::{self, Entered};
+use super::known::Known;
 use super::reply::{self, Reply};
 use super::stateless::{self, Place, Streams};
 use super::{field, initialize};
@@ -38,21 +39,21 @@ pub(crate) fn is_here(path: &str) -> bool {
 }
 
 /// Lets a request in, or says why not.
-pub(crate) fn admit(gateway: &Inner, asked: Asked<'_>) -> Result<Admitted, Reply> {
-    let entered = door::enter(&gateway.config.load(), asked.fields).map_err(|refused| refuse(&refused))?;
+pub(crate) fn admit(gateway: &Inner, asked: Asked<'_>, known: &mut Known) -> Result<Admitted, Reply> {
+    let entered = known.enter(&gateway.config.load(), asked.fields).map_err(|refused| refuse(&refused))?;
     let mount = mount(gateway, asked.path).map_err(|why| reply::refuse(StatusCode::NOT_FOUND, None, -32000, &why))?;
     Ok(Admitted { entered, mount })
 }
 
 /// Answers a POST.
-pub(crate) async fn post(gateway: &Arc<Inner>, admitted: &Admitted, asked: Asked<'_>, body: &Bytes) -> Reply {
+pub(crate) async fn post(gateway: &Arc<Inner>, admitted: &Admitted, asked: Asked<'_>, body: &Bytes, known: &mut Known) -> Reply {
     let message = match Message::parse(body, Duplicates::RefuseDeep) {
         Ok(message) => message,
         Err(error) => return unreadable(error),
     };
     let (entered, place) = (&admitted.entered, admitted.place(asked));
     match message {
-        Message::Request(request) if is_stateless(&request, place.fields) => stateless::post(gateway, entered, place, request).await,
+        Message::Request(request) if is_stateless(&request, place.fields) => stateless::post(gateway, entered, place, request, known).await,
         // The stateless era defines no notification from a client over HTTP; one is taken and means nothing.
         Message::Notification(_) if speaks_stateless(place.fields) => reply::empty(StatusCode::ACCEPTED),
         message @ (Message::Notification(_) | Message::Request(_) | Message::Response(_)) => {

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::endpoint::{self, Asked};
+use super::known::Known;
 use super::plain::{self, Left};
 use super::reply::{self, Payload, Reply};
 use super::rewind::Rewind;
@@ -98,13 +99,15 @@ async fn mcp(gateway: &Arc<Inner>, request: Request<Incoming>) -> Reply {
     let (parts, body) = request.into_parts();
     let fields = fields(&parts);
     let asked = Asked { path: parts.uri.path(), query: parts.uri.query(), fields: &fields };
-    let admitted = match endpoint::admit(gateway, asked) {
+    // Streams of one connection run side by side here, so each proves itself.
+    let mut known = Known::default();
+    let admitted = match endpoint::admit(gateway, asked, &mut known) {
         Ok(admitted) => admitted,
         Err(refused) => return refused,
     };
     match parts.method {
         Method::POST => match read(gateway, body).await {
-            Ok(body) => endpoint::post(gateway, &admitted, asked, &body).await,
+            Ok(body) => endpoint::post(gateway, &admitted, asked, &body, &mut known).await,
             Err(reply) => reply,
         },
         Method::GET => endpoint::get(gateway, &admitted, asked),

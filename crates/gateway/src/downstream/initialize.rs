@@ -23,7 +23,7 @@ use super::session::{Opening, Session};
 use super::stateless::{Place, Streams};
 use crate::Inner;
 use crate::call::back::{Back, Sink, Takes};
-use crate::call::caller::Caller;
+use crate::call::caller::{Caller, Shown};
 use crate::random;
 use crate::telemetry::trace_context::TraceContext;
 
@@ -152,6 +152,7 @@ pub(crate) fn caller(session: &Arc<Session>) -> Arc<Caller> {
         info: opening.info.clone(),
         scope: session.scope(),
         session: Some(Arc::clone(session)),
+        shown: Shown::default(),
     })
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod exchange;
 pub(crate) mod field;
 pub(crate) mod http;
 mod initialize;
+mod known;
 pub(crate) mod lane;
 mod parked;
 mod plain;

@@ -141,5 +141,5 @@ fn input_required(questions: &[Question], handle: &str) -> Bytes {
 fn identity(request: &Request) -> (String, String) {
     let members = request.params.members();
     let name = members.str("name").or_else(|| members.str("uri")).unwrap_or_default().into_owned();
-    (request.method.clone(), name)
+    (request.method.clone().into_owned(), name)
 }

@@ -19,6 +19,7 @@ use tokio_util::io::poll_read_buf;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::endpoint::{self, Asked};
+use super::known::Known;
 use super::lane::Events;
 use super::reply::{self, Reply};
 use crate::Inner;
@@ -49,13 +50,14 @@ pub(crate) enum Left {
 /// Serves until something unusual comes, the connection ends or `stop` fires.
 pub(crate) async fn serve(gateway: &Arc<Inner>, stream: TcpStream, stop: &CancellationToken) -> Left {
     let mut line = Line::new(stream, stop, Patience { arrival: ARRIVAL, idle: IDLE });
+    let mut known = Known::default();
     loop {
         let post = match line.head().await {
             Ok(Some(post)) => post,
             Ok(None) => return Left::Ended,
             Err(Unusual) => return Left::Unusual(line.buffer.freeze(), line.stream),
         };
-        let Some(answered) = answer(gateway, &mut line, &post).await else { return Left::Ended };
+        let Some(answered) = answer(gateway, &mut line, &post, &mut known).await else { return Left::Ended };
         let keep = post.keeps_connection() && !stop.is_cancelled() && answered.read;
         if line.send(answered.reply.wire(keep)).await.is_err() || !keep {
             line.close(answered.read).await;
@@ -72,19 +74,19 @@ struct Answered {
 }
 
 /// The answer to one request; `None`: the client has gone.
-async fn answer(gateway: &Arc<Inner>, line: &mut Line, post: &Post) -> Option<Answered> {
+async fn answer(gateway: &Arc<Inner>, line: &mut Line, post: &Post, known: &mut Known) -> Option<Answered> {
     let (path, query) = post.target();
     let asked = Asked { path, query, fields: post.fields() };
     let limit = gateway.limits().request_bytes;
     if post.length() > limit {
         return Some(Answered { reply: endpoint::too_long(limit), read: false });
     }
-    let admitted = match endpoint::admit(gateway, asked) {
+    let admitted = match endpoint::admit(gateway, asked, known) {
         Ok(admitted) => admitted,
         Err(reply) => return Some(Answered { reply, read: line.skip(post.length()) }),
     };
     let body = line.body(post.length()).await?;
-    let reply = line.watched(pin!(endpoint::post(gateway, &admitted, asked, &body))).await?;
+    let reply = line.watched(pin!(endpoint::post(gateway, &admitted, asked, &body, known))).await?;
     Some(Answered { reply, read: true })
 }
 

@@ -12,9 +12,10 @@ use mcp_proto::http1::Fields;
 use mcp_proto::projection::Style;
 use tokio_util::sync::CancellationToken;
 
-use super::door::{About, Entered};
+use super::door::Entered;
 use super::exchange::{Ended, Exchange, Turn};
 use super::field;
+use super::known::Known;
 use super::lane::{Events, Lane, Weight};
 use super::pour::Pouring;
 use super::reply::{self, Reply};
@@ -25,13 +26,13 @@ use crate::call::error::{CallError, status_of_code};
 use crate::telemetry::trace_context::TraceContext;
 
 /// Answers one POST.
-pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: Request) -> Reply {
+pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: Request, known: &mut Known) -> Reply {
     let meta = RequestMeta::of(&request.params);
     if let Err(refused) = check_meta(&meta).and_then(|()| check_headers(place.fields, &request, &meta)).and_then(|()| check_version(&meta))
     {
         return refusal(&request.id, &refused);
     }
-    let caller = caller(gateway, entered, place.mount, place.style, &meta);
+    let caller = known.caller(&gateway.tree.load().config, entered, place.mount.as_ref(), place.style, &meta);
     if let Err(mismatch) = check_params(gateway, &caller, place.fields, &request) {
         return refusal(&request.id, &CallError::HeaderMismatch(mismatch));
     }
@@ -86,22 +87,6 @@ pub(crate) enum Streams {
     Refused,
     /// It takes both.
     Taken,
-}
-
-/// Makes the caller of a stateless request.
-pub(crate) fn caller(gateway: &Inner, entered: &Entered, mount: &Option<Segment>, style: Option<Style>, meta: &RequestMeta) -> Arc<Caller> {
-    let or_empty = |object: &Option<Bytes>| object.clone().unwrap_or(Bytes::from_static(b"{}"));
-    let (info, capabilities) = (or_empty(&meta.client_info), or_empty(&meta.capabilities));
-    let about = About { info: &info, capabilities: &capabilities };
-    Arc::new(Caller {
-        principal: entered.principal.clone(),
-        era: Era::Stateless,
-        version: STATELESS,
-        scope: entered.scope(&gateway.tree.load().config, mount.clone(), about, style),
-        capabilities,
-        info,
-        session: None,
-    })
 }
 
 /// Begins a request, or takes up the parked call that it comes back to; with the questions that are still open.
@@ -192,7 +177,7 @@ pub(crate) fn check_meta(meta: &RequestMeta) -> Result<(), CallError> {
 /// Whether the revision is ours.
 pub(crate) fn check_version(meta: &RequestMeta) -> Result<(), CallError> {
     match &meta.version {
-        Some(version) if version != STATELESS => Err(CallError::UnsupportedVersion(version.clone())),
+        Some(version) if version != STATELESS => Err(CallError::UnsupportedVersion(version.clone().into_owned())),
         _ => Ok(()),
     }
 }
@@ -214,7 +199,7 @@ fn check_headers(fields: &Fields, request: &Request, meta: &RequestMeta) -> Resu
         None => return Err(CallError::HeaderMismatch(Mismatch::Missing { header: header(), body: version.into() })),
     }
     header::check_method(fields.get(field::METHOD), &request.method).map_err(CallError::HeaderMismatch)?;
-    let key = match request.method.as_str() {
+    let key = match &*request.method {
         "tools/call" | "prompts/get" => "name",
         "resources/read" => "uri",
         // Tasks extension, "Routing Headers".
@@ -231,7 +216,7 @@ fn check_params(gateway: &Inner, caller: &Caller, fields: &Fields, request: &Req
         return Ok(());
     }
     let tree = gateway.tree.load();
-    let view = tree.view(&caller.scope);
+    let view = tree.shown(caller);
     let Some(name) = request.params.str("name") else { return Ok(()) };
     let offer = view.tools.find(&name).and_then(|(b, i)| tree.branches.get(b)?.catalog.tools.get(i));
     match offer {

@@ -16,6 +16,7 @@ use tokio_util::task::TaskTracker;
 use super::door::Entered;
 use super::exchange::{Exchange, Turn};
 use super::initialize;
+use super::known::Known;
 use super::lane::{Lane, Weight};
 use super::session::Session;
 use super::stateless;
@@ -118,7 +119,7 @@ impl Door {
         if let Err(refused) = stateless::check_meta(meta).and_then(|()| stateless::check_version(meta)) {
             return self.send(&request.id, &Answer::Error(refused.tell(banyan_model::Era::Stateless).object()));
         }
-        let caller = stateless::caller(&self.gateway, &Entered::local(), &None, None, meta);
+        let caller = Known::default().caller(&self.gateway.tree.load().config, &Entered::local(), None, None, meta);
         if request.method == "subscriptions/listen" {
             let door = Arc::clone(self);
             // Servers are asked first, and the lines behind this one must not wait for them.

@@ -21,8 +21,8 @@ pub struct Tracer(Option<SdkTracer>);
 pub struct Incoming<'a> {
     /// The method, as it was called.
     pub method: &'a str,
-    /// The JSON-RPC id as text.
-    pub request_id: &'a str,
+    /// The raw JSON-RPC id.
+    pub request_id: &'a [u8],
     /// Who calls.
     pub principal: &'a str,
     /// The revision the caller speaks.
@@ -66,7 +66,7 @@ impl Tracer {
         let method = clip(call.method).to_owned();
         let mut attributes = vec![
             KeyValue::new("mcp.method.name", method.clone()),
-            KeyValue::new("jsonrpc.request.id", clip(call.request_id).to_owned()),
+            KeyValue::new("jsonrpc.request.id", clip(&String::from_utf8_lossy(call.request_id)).to_owned()),
             KeyValue::new("network.transport", call.transport.label()),
             KeyValue::new("banyan.principal", clip(call.principal).to_owned()),
         ];

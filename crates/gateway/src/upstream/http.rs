@@ -253,7 +253,7 @@ impl HttpWire {
     pub(crate) fn answer_question(self: &Arc<Self>, request: envelope::Request, back: Option<&Arc<Back>>) {
         let wire = Arc::clone(self);
         let asked = asks::Asked {
-            method: request.method,
+            method: request.method.into_owned(),
             params: request.params.text().clone(),
             near: back.map_or_else(|| self.near(), |b| vec![Arc::clone(b)]),
             inbox: self.inbox.clone(),

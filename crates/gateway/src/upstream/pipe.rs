@@ -347,7 +347,7 @@ mod tests {
             let _first = from_pipe.recv().await;
             while let Some(text) = from_pipe.recv().await {
                 let Ok(Message::Request(request)) = Message::parse(&text, Duplicates::RefuseDeep) else { continue };
-                let (wait, answer) = match request.method.as_str() {
+                let (wait, answer) = match &*request.method {
                     "initialize" => (Duration::ZERO, Answer::Error(Bytes::from_static(REFUSAL))),
                     _ => (after, Answer::Result(Bytes::from_static(DISCOVERED).into())),
                 };

@@ -16,6 +16,22 @@ pub struct Fields {
 pub(super) struct Place {
     name: Range<u32>,
     value: Range<u32>,
+    tag: u32,
+}
+
+impl Place {
+    #[inline]
+    fn new(text: &[u8], name: Range<u32>, value: Range<u32>) -> Self {
+        let tag = tag(&text[name.start as usize..name.end as usize]);
+        Self { name, value, tag }
+    }
+}
+
+/// What two names that differ in their case only have in common: length, first, middle and last byte.
+#[inline]
+fn tag(name: &[u8]) -> u32 {
+    let at = |at: usize| u32::from(name.get(at).copied().unwrap_or_default() | 0x20);
+    (name.len() as u32) << 24 | at(0) << 16 | at(name.len() / 2) << 8 | at(name.len().saturating_sub(1))
 }
 
 impl Fields {
@@ -27,7 +43,7 @@ impl Fields {
             text.extend_from_slice(name.as_bytes());
             let end = text.len();
             text.extend_from_slice(value);
-            list.push(Place { name: span(start, end), value: span(end, text.len()) });
+            list.push(Place::new(&text, span(start, end), span(end, text.len())));
         }
         Self { text: text.into(), list }
     }
@@ -38,7 +54,8 @@ impl Fields {
 
     /// The value of the first field of that name, without the space around it.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
-        let place = self.list.iter().find(|place| self.is(place, name))?;
+        let tag = tag(name.as_bytes());
+        let place = self.list.iter().find(|place| place.tag == tag && self.is(place, name))?;
         Some(self.slice(&place.value).trim_ascii())
     }
 
@@ -55,9 +72,11 @@ impl Fields {
     /// A name that begins with `prefix`, in lower case, and is there twice.
     pub fn repeated(&self, prefix: &str) -> Option<String> {
         let begins = |name: &[u8]| name.get(..prefix.len()).is_some_and(|p| p.eq_ignore_ascii_case(prefix.as_bytes()));
-        let names: Vec<&[u8]> = self.list.iter().map(|place| self.slice(&place.name)).filter(|name| begins(name)).collect();
-        let twice = names.iter().enumerate().find(|(i, name)| names[..*i].iter().any(|other| other.eq_ignore_ascii_case(name)))?;
-        Some(String::from_utf8_lossy(twice.1).to_ascii_lowercase())
+        let same = |a: &Place, b: &Place| a.tag == b.tag && self.slice(&a.name).eq_ignore_ascii_case(self.slice(&b.name));
+        let is_twice =
+            |(i, place): &(usize, &Place)| self.list[..*i].iter().any(|other| same(other, place)) && begins(self.slice(&place.name));
+        let (_, twice) = self.list.iter().enumerate().find(is_twice)?;
+        Some(String::from_utf8_lossy(self.slice(&twice.name)).to_ascii_lowercase())
     }
 
     fn is(&self, place: &Place, name: &str) -> bool {
@@ -77,7 +96,7 @@ pub(super) fn places(text: &[u8], fields: &[httparse::Header<'_>]) -> Vec<Place>
         let start = (part.as_ptr() as usize).saturating_sub(base);
         span(start, start + part.len())
     };
-    fields.iter().map(|f| Place { name: place(f.name.as_bytes()), value: place(f.value) }).collect()
+    fields.iter().map(|f| Place::new(text, place(f.name.as_bytes()), place(f.value))).collect()
 }
 
 /// Heads are far shorter than 4 GiB.

@@ -19,19 +19,26 @@ pub(super) struct Member {
 const ESCAPED: u32 = 1 << 31;
 
 impl Member {
-    /// The member whose key, without its quotes, and whose value stand at these places of `text`.
-    pub(super) fn new(text: &[u8], key: Span, escaped: bool, value: Span) -> Self {
+    /// The member whose key, without its quotes, and whose value begin at these places of `text`; where it ends is not known yet.
+    #[inline]
+    pub(super) fn new(text: &[u8], key: Span, escaped: bool, value: usize) -> Self {
         let tag = if escaped { ESCAPED } else { tag(&text[key.clone()]) };
-        Self { key: place(key.start), key_end: place(key.end), value: place(value.start), end: place(value.end), tag }
+        Self { key: place(key.start), key_end: place(key.end), value: place(value), end: place(value), tag }
     }
 
     /// Whether its key means `key`.
     #[inline]
-    pub(super) fn is(&self, text: &[u8], key: &str) -> bool {
-        if self.tag == tag(key.as_bytes()) {
-            return text[self.key_span()] == *key.as_bytes();
+    pub(super) fn is(&self, text: &[u8], key: Key<'_>) -> bool {
+        if self.tag == key.tag {
+            return text[self.key_span()] == *key.text.as_bytes();
         }
-        self.is_escaped() && unescape(&text[self.key_span()]) == key
+        self.is_escaped() && unescape(&text[self.key_span()]) == key.text
+    }
+
+    /// Its value ends before `at`.
+    #[inline]
+    pub(super) fn ending(self, at: usize) -> Self {
+        Self { end: place(at), ..self }
     }
 
     /// Whether its key is spelled like that of `other`; both without an escape.
@@ -69,6 +76,20 @@ impl Member {
     pub(super) fn around(&self, span: &Span, now: usize) -> Self {
         let moved = |at: u32| if at as usize >= span.end { place(at as usize - span.len() + now) } else { at };
         Self { key: moved(self.key), key_end: moved(self.key_end), value: moved(self.value), end: moved(self.end), tag: self.tag }
+    }
+}
+
+/// A key that is looked for.
+#[derive(Clone, Copy)]
+pub(super) struct Key<'a> {
+    text: &'a str,
+    tag: u32,
+}
+
+impl<'a> Key<'a> {
+    #[inline]
+    pub(super) const fn new(text: &'a str) -> Self {
+        Self { text, tag: tag(text.as_bytes()) }
     }
 }
 

@@ -1,13 +1,17 @@
 //! One strict pass over JSON text. What is found is kept on one stack, so that nesting costs no allocation.
 //! What the members mean is not known here.
 
-use super::member::{Found, Member};
+use super::member::{Found, Key, Member};
 use super::run::run;
 use super::text::unescape;
 use super::{Duplicates, JsonError, MAX_DEPTH, Span};
 
 /// No longer text is read, in bytes: places are kept in four.
 const MAX_TEXT: usize = u32::MAX as usize;
+
+pub(super) const PARAMS: Key<'_> = Key::new("params");
+pub(super) const RESULT: Key<'_> = Key::new("result");
+const META: Key<'_> = Key::new("_meta");
 
 pub(super) struct Scan<'a> {
     text: &'a [u8],
@@ -186,15 +190,13 @@ impl<'a> Scan<'a> {
             self.space();
             self.expect(b':')?;
             self.space();
-            let value = self.at;
             if listed {
-                // Its end is not known yet, but which one it is.
-                let member = Member::new(self.text, key.clone(), escaped, value..value);
+                let member = Member::new(self.text, key, escaped, self.at);
                 let from = self.stack.len();
                 if self.member(depth, level, &member, meta.is_none())? {
                     meta = Some(from..self.stack.len());
                 }
-                self.stack.push(Member::new(self.text, key, escaped, value..self.at));
+                self.stack.push(member.ending(self.at));
             } else {
                 self.value(depth)?;
             }
@@ -219,9 +221,9 @@ impl<'a> Scan<'a> {
     /// The value of one member; some of those of a message are kept. `true`: the members of a `_meta` are on the stack.
     fn member(&mut self, depth: usize, level: Level, member: &Member, first: bool) -> Result<bool, Bad> {
         let next = match level {
-            Level::Message if member.is(self.text, "params") => Level::Params,
-            Level::Message if member.is(self.text, "result") => Level::Result,
-            Level::Params | Level::Result if first && member.is(self.text, "_meta") => Level::Meta,
+            Level::Message if member.is(self.text, PARAMS) => Level::Params,
+            Level::Message if member.is(self.text, RESULT) => Level::Result,
+            Level::Params | Level::Result if first && member.is(self.text, META) => Level::Meta,
             Level::Listed | Level::Message | Level::Meta | Level::Other | Level::Params | Level::Result => {
                 return self.value(depth).map(|()| false);
             }

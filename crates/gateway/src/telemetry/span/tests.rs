@@ -130,7 +130,7 @@ fn without_an_exporter_the_callers_context_goes_on_unchanged() {
 fn incoming() -> Incoming<'static> {
     Incoming {
         method: "tools/call",
-        request_id: "7",
+        request_id: b"7",
         principal: "local",
         version: Some("2026-07-28"),
         transport: Transport::Tcp,

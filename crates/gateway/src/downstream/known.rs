@@ -1,0 +1,151 @@
+//! What is known of whoever holds a connection, so that not every request on it has to prove it anew.
+//!
+//! It holds good only for the same words under the same configuration. Who may come in is decided in `door.rs`.
+
+use std::sync::Arc;
+
+use banyan_model::{Era, Segment};
+use bytes::Bytes;
+use mcp_proto::era::{RequestMeta, STATELESS};
+use mcp_proto::http1::Fields;
+use mcp_proto::projection::Style;
+
+use super::door::{self, About, Entered, Refused};
+use crate::call::caller::{Caller, Shown};
+use crate::config::resolved::Config;
+
+/// The fields by which the door decides.
+const SHOWN: [&str; 3] = ["authorization", "host", "origin"];
+
+/// What the last request on a connection has shown. It keeps copies, for what was read must not stay for it.
+#[derive(Default)]
+pub(crate) struct Known {
+    entry: Option<Entry>,
+    calls: Option<Calls>,
+}
+
+struct Entry {
+    config: Arc<Config>,
+    shown: [Option<Box<[u8]>>; SHOWN.len()],
+    entered: Entered,
+}
+
+struct Calls {
+    config: Arc<Config>,
+    entered: Entered,
+    style: Option<Style>,
+    caller: Arc<Caller>,
+}
+
+impl Known {
+    /// Lets a request in, or not: at once, where it shows what the one before has shown.
+    pub(crate) fn enter(&mut self, config: &Arc<Config>, fields: &Fields) -> Result<Entered, Refused> {
+        let shown = SHOWN.map(|name| fields.get(name));
+        if let Some(entry) = &self.entry
+            && Arc::ptr_eq(&entry.config, config)
+            && entry.shown.iter().zip(&shown).all(|(then, now)| then.as_deref() == *now)
+        {
+            return Ok(entry.entered.clone());
+        }
+        let entered = door::enter(config, fields)?;
+        let shown = shown.map(|value| value.map(Into::into));
+        self.entry = Some(Entry { config: Arc::clone(config), shown, entered: entered.clone() });
+        Ok(entered)
+    }
+
+    /// The caller of a stateless request: the one before, where it says the same of itself.
+    pub(crate) fn caller(
+        &mut self,
+        config: &Arc<Config>,
+        entered: &Entered,
+        mount: Option<&Segment>,
+        style: Option<Style>,
+        meta: &RequestMeta,
+    ) -> Arc<Caller> {
+        let (info, capabilities) = (said(meta.client_info.as_ref()), said(meta.capabilities.as_ref()));
+        if let Some(calls) = &self.calls
+            && Arc::ptr_eq(&calls.config, config)
+            && calls.caller.info == info
+            && calls.caller.capabilities == capabilities
+            && calls.style == style
+            && calls.caller.scope.mount.as_ref() == mount
+            && calls.entered == *entered
+        {
+            return Arc::clone(&calls.caller);
+        }
+        let (info, capabilities) = (Bytes::copy_from_slice(info), Bytes::copy_from_slice(capabilities));
+        let scope = entered.scope(config, mount.cloned(), About { info: &info, capabilities: &capabilities }, style);
+        let caller = Caller {
+            principal: entered.principal.clone(),
+            era: Era::Stateless,
+            version: STATELESS,
+            capabilities,
+            info,
+            scope,
+            session: None,
+            shown: Shown::default(),
+        };
+        let caller = Arc::new(caller);
+        self.calls = Some(Calls { config: Arc::clone(config), entered: entered.clone(), style, caller: Arc::clone(&caller) });
+        caller
+    }
+}
+
+fn said(raw: Option<&Bytes>) -> &[u8] {
+    raw.map_or(b"{}", |raw| raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_proto::json::Object;
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+    use crate::config::resolved::Token;
+
+    fn config(token: &str) -> Arc<Config> {
+        let token = Token { name: token.into(), sha256: Sha256::digest(token).into(), profile: None };
+        Arc::new(Config { tokens: vec![token], ..Config::default() })
+    }
+
+    fn fields(token: &str) -> Fields {
+        let value = format!("Bearer {token}");
+        Fields::new([("host", &b"127.0.0.1"[..]), ("authorization", value.as_bytes())])
+    }
+
+    fn meta(info: &'static str) -> RequestMeta {
+        let text = format!(r#"{{"_meta":{{"io.modelcontextprotocol/clientInfo":{info}}}}}"#);
+        RequestMeta::of(&Object::from(Bytes::from(text)))
+    }
+
+    #[test]
+    fn another_token_or_another_configuration_is_looked_at_anew() {
+        let (first, second) = (config("a"), config("b"));
+        let mut known = Known::default();
+        for _ in 0..2 {
+            assert_eq!(&*known.enter(&first, &fields("a")).unwrap().principal.name, "a");
+            assert!(known.enter(&first, &fields("b")).is_err());
+            assert!(known.enter(&first, &Fields::new([("host", &b"127.0.0.1"[..])])).is_err());
+            assert!(known.enter(&second, &fields("a")).is_err());
+            assert_eq!(&*known.enter(&second, &fields("b")).unwrap().principal.name, "b");
+        }
+    }
+
+    #[test]
+    fn a_caller_stays_the_same_while_it_says_the_same() {
+        let (config, mut known) = (config("a"), Known::default());
+        let entered = known.enter(&config, &fields("a")).unwrap();
+        let mount = Segment::new("m").unwrap();
+        let first = known.caller(&config, &entered, None, None, &meta(r#"{"name":"x"}"#));
+        assert!(Arc::ptr_eq(&first, &known.caller(&config, &entered, None, None, &meta(r#"{"name":"x"}"#))));
+        let other = [
+            known.caller(&config, &entered, None, None, &meta(r#"{"name":"y"}"#)),
+            known.caller(&config, &entered, Some(&mount), None, &meta(r#"{"name":"y"}"#)),
+            known.caller(&config, &entered, Some(&mount), Some(Style::Dotted), &meta(r#"{"name":"y"}"#)),
+            known.caller(&config, &Entered::local(), Some(&mount), Some(Style::Dotted), &meta(r#"{"name":"y"}"#)),
+        ];
+        let told: Vec<_> = other.iter().map(|c| (&c.info[..], c.scope.mount.is_some(), c.scope.style == Style::Dotted, &*c.principal.name)).collect();
+        let y = &br#"{"name":"y"}"#[..];
+        assert_eq!(told, [(y, false, false, "a"), (y, true, false, "a"), (y, true, true, "a"), (y, true, true, "local")]);
+    }
+}
