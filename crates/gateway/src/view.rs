@@ -26,6 +26,8 @@ pub(crate) struct View {
     /// The places of the mounts it covers.
     pub(crate) mounts: Vec<usize>,
     lists: HashMap<Kind, Vec<Bytes>>,
+    /// Whether any tool wants parameters mirrored in headers.
+    pub(crate) mirrors: bool,
     /// Whether search, describe and call stand in for the tools.
     pub(crate) searched: bool,
     pub(crate) index: OnceLock<crate::search::Index>,
@@ -87,7 +89,8 @@ impl View {
         lists.insert(Kind::Resources, pages(&shown(&branches, Kind::Resources, &resources)));
         lists.insert(Kind::Templates, pages(&shown(&branches, Kind::Templates, &resources)));
         let mounts = branches.iter().map(|(b, _)| *b).collect();
-        Self { tools, prompts, resources, mounts, lists, searched, index: OnceLock::new() }
+        let mirrors = branches.iter().any(|(_, b)| b.catalog.tools.iter().any(|t| !t.headers.is_empty()));
+        Self { mirrors, tools, prompts, resources, mounts, lists, searched, index: OnceLock::new() }
     }
 
     /// One page of a list: the raw array, and whether another page follows. Pages are counted from 0.

@@ -129,7 +129,18 @@ fn shared(method: Cow<'_, str>) -> Cow<'static, str> {
 
 /// Writes a request.
 pub fn request(id: &[u8], method: &str, params: &[u8]) -> Bytes {
-    joined(&[b"{\"jsonrpc\":\"2.0\",\"id\":", id, b",\"method\":", json::quote(method).as_bytes(), b",\"params\":", params, b"}"])
+    joined(&[&request_head(id, method), params, b"}"])
+}
+
+/// Writes a request up to its params; `}` follows them.
+pub fn request_head(id: &[u8], method: &str) -> Vec<u8> {
+    let mut head = Vec::with_capacity(64 + id.len() + method.len());
+    for part in [RESPONSE_HEAD, id, b",\"method\":"] {
+        head.extend_from_slice(part);
+    }
+    json::push_quoted(&mut head, method);
+    head.extend_from_slice(b",\"params\":");
+    head
 }
 
 /// Writes a notification.
@@ -143,7 +154,7 @@ pub fn response(id: &[u8], answer: &Answer) -> Bytes {
     joined(&[RESPONSE_HEAD, id, key, &body, b"}"])
 }
 
-/// What stands before the id in every response that is written here.
+/// What stands before the id in every message with one that is written here.
 pub const RESPONSE_HEAD: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":";
 
 /// What stands between a response's id and its closing brace: the member's name, and its raw value.

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 pub use object::Object;
-pub use text::{as_str, quote};
+pub use text::{as_str, push_quoted, quote};
 
 use member::{Key, Member};
 use scan::{Level, Scan, Whole};

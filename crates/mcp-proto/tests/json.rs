@@ -388,6 +388,15 @@ fn what_is_read_of_a_message_is_not_there_twice_however_it_is_spelled() {
     }
     let deep = r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"arguments":{"a":1,"a":2}}}"#;
     assert!(parse(deep, Duplicates::RefuseTop).is_ok() && parse(deep, Duplicates::RefuseDeep).is_err());
+    // What a `_meta` says may stand in the params as well.
+    let both = r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1,"_meta":{"name":1,"a":2},"name":"n","b":3}}"#;
+    let Ok(Message::Request(request)) = parse(both, Duplicates::RefuseDeep) else { panic!() };
+    assert_eq!((request.params.get("name").as_deref(), request.params.members().len()), (Some(&b"\"n\""[..]), 4));
+    assert_eq!(request.params.meta().unwrap().get("a"), Some(&b"2"[..]));
+    for twice in [r#"{"_meta":{"x":1},"a":1,"a":2}"#, r#"{"a":1,"_meta":{"x":1},"a":2}"#, r#"{"a":1,"_meta":{"x":1},"_meta":{"y":1}}"#] {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{twice}}}"#);
+        assert!(matches!(parse(&text, Duplicates::RefuseTop), Err(EnvelopeError::Json(JsonError::DuplicateKey(_)))), "{twice}");
+    }
     // The members of a `_meta` elsewhere are not those of the params.
     let other = r#"{"jsonrpc":"2.0","id":1,"_meta":{"x":1},"method":"m","params":{"o":{"_meta":{"y":2}},"params":{"_meta":{"z":3}}}}"#;
     let Ok(Message::Request(request)) = parse(other, Duplicates::RefuseDeep) else { panic!() };

@@ -106,7 +106,7 @@ fn is_stateless(request: &Request, fields: &Fields) -> bool {
 
 /// Whether the header names a revision that is not of the initialize era.
 fn speaks_stateless(fields: &Fields) -> bool {
-    fields.str(field::VERSION).is_some_and(|v| !INITIALIZE.contains(&v))
+    fields.get(field::VERSION).is_some_and(|v| !INITIALIZE.iter().any(|known| known.as_bytes() == v) && v.is_ascii())
 }
 
 fn unreadable(error: EnvelopeError) -> Reply {
@@ -141,10 +141,10 @@ fn style(query: Option<&str>) -> Option<Style> {
 }
 
 fn streams(fields: &Fields) -> Streams {
-    let accept = fields.str("accept").unwrap_or_default();
-    if accept == "application/json, text/event-stream" {
+    if fields.get("accept") == Some(b"application/json, text/event-stream") {
         return Streams::Taken;
     }
+    let accept = fields.str("accept").unwrap_or_default();
     match (accept.find("text/event-stream"), accept.find("application/json")) {
         (Some(events), Some(json)) if events < json => Streams::Preferred,
         (Some(_), None) => Streams::Preferred,

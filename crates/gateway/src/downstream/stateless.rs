@@ -217,6 +217,9 @@ fn check_params(gateway: &Inner, caller: &Caller, fields: &Fields, request: &Req
     }
     let tree = gateway.tree.load();
     let view = tree.shown(caller);
+    if !view.mirrors {
+        return Ok(());
+    }
     let Some(name) = request.params.str("name") else { return Ok(()) };
     let offer = view.tools.find(&name).and_then(|(b, i)| tree.branches.get(b)?.catalog.tools.get(i));
     match offer {

@@ -15,7 +15,7 @@ use mcp_proto::json::Duplicates;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::http::{Body, Heads, HttpWire, excerpt};
+use super::http::{Body, Heads, HttpWire, Sent, excerpt};
 use super::mount::Mount;
 use super::pipe::{self, OpenError};
 use super::pool::Pool;
@@ -156,7 +156,7 @@ async fn shake(wire: &Arc<HttpWire>, mut handshake: Handshake) -> Result<Negotia
 
 /// One request of the handshake. The inner error is what the server's HTTP said in place of an answer.
 async fn exchange(wire: &Arc<HttpWire>, message: Bytes, method: &str) -> Result<Result<Answer, HandshakeError>, UpstreamError> {
-    let (status, body) = match wire.post(message, &Outgoing::plain(method, Bytes::new())).await? {
+    let (status, body) = match wire.post(Sent::whole(&message), &Outgoing::plain(method, Bytes::new())).await? {
         Body::Whole(status, body) => (status, body),
         Body::Events(response) => (200, wire.first_response(*response).await?),
     };

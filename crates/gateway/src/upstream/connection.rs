@@ -44,10 +44,13 @@ pub(crate) enum ConnectionError {
     Unsent(io::Error),
 }
 
-/// What is left of a request, in two pieces that follow each other on the wire.
+/// A request, head and body, as it follows on the wire.
+pub(crate) type Pieces = [Bytes; 3];
+
+/// What is left of a request.
 #[derive(Default)]
 struct Unwritten {
-    pieces: [Bytes; 2],
+    pieces: Pieces,
     begun: bool,
     /// Nothing of it is left, here or in what protects the connection.
     over: bool,
@@ -75,11 +78,11 @@ impl Connection {
         }
     }
 
-    /// Sends a request, head and body, and reads the head of the response.
+    /// Sends a request and reads the head of the response.
     ///
     /// A server may answer before it has read everything, so both directions go on at once, here and while the body is read.
-    pub(crate) async fn exchange(&mut self, head: Bytes, body: Bytes) -> Result<Head, ConnectionError> {
-        self.request = Unwritten { pieces: [head, body], begun: false, over: false };
+    pub(crate) async fn exchange(&mut self, request: Pieces) -> Result<Head, ConnectionError> {
+        self.request = Unwritten { pieces: request, begun: false, over: false };
         std::future::poll_fn(|cx| self.poll_exchange(cx)).await
     }
 
@@ -171,21 +174,22 @@ impl Unwritten {
             return Poll::Ready(Ok(()));
         }
         while !self.pieces.iter().all(Bytes::is_empty) {
-            let [head, body] = &self.pieces;
+            let [head, rest @ ..] = &self.pieces;
             let mut io = Pin::new(&mut *io);
-            let written = match (head.is_empty(), body.is_empty()) {
-                (false, false) => io.as_mut().poll_write_vectored(cx, &[IoSlice::new(head), IoSlice::new(body)]),
-                (false, true) => io.as_mut().poll_write(cx, head),
-                (true, _) => io.as_mut().poll_write(cx, body),
+            let mut written = if rest.iter().all(Bytes::is_empty) {
+                ready!(io.as_mut().poll_write(cx, head))?
+            } else {
+                ready!(io.as_mut().poll_write_vectored(cx, &self.pieces.each_ref().map(|piece| IoSlice::new(piece))))?
             };
-            let written = ready!(written)?;
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
             self.begun = true;
-            let of_head = written.min(self.pieces[0].len());
-            self.pieces[0].advance(of_head);
-            self.pieces[1].advance(written - of_head);
+            for piece in &mut self.pieces {
+                let of_piece = written.min(piece.len());
+                piece.advance(of_piece);
+                written -= of_piece;
+            }
         }
         ready!(Pin::new(io).poll_flush(cx))?;
         // A kept connection must not hold on to what it has sent.

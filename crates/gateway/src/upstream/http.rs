@@ -23,7 +23,7 @@ use mcp_proto::json::{Duplicates, Object};
 use mcp_proto::sse::Decoder;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use heads::Heads;
+pub(crate) use heads::{Body as Sent, Heads};
 
 use exchange::{Exchange, UnderWay};
 use heads::Fields;
@@ -75,7 +75,8 @@ impl HttpWire {
         let raw_id = digits.format(id).as_bytes();
         // Callers that share a session must not share progress tokens.
         let (params, token) = if self.era() == Era::Initialize { own_token(&out.params, id) } else { (out.params.text().clone(), None) };
-        let message = envelope::request(raw_id, out.method, &params);
+        let before = envelope::request_head(raw_id, out.method);
+        let message = Sent { before: &before, value: &params, after: b"}" };
         let exchange = Exchange::new(self, id, token, back);
         let Some(back) = back else { return exchange.run(message, out).await };
         let _under_way = UnderWay::note(self, id, back);
@@ -93,7 +94,7 @@ impl HttpWire {
     /// Sends a whole notification (initialize era; the stateless one has none).
     pub(crate) async fn notify(self: &Arc<Self>, method: &str, whole: Bytes) {
         if self.era() == Era::Initialize
-            && let Err(e) = self.post(whole, &Outgoing::plain(method, Bytes::new())).await
+            && let Err(e) = self.post(Sent::whole(&whole), &Outgoing::plain(method, Bytes::new())).await
         {
             tracing::debug!(method, error = %e, "a notification did not reach the server");
         }
@@ -104,9 +105,9 @@ impl HttpWire {
         self.closed.cancel();
         if self.session.load().is_some() {
             let token = self.token().await.unwrap_or_default();
-            let (head, body) = self.head("DELETE", EITHER, token.as_deref(), &Outgoing::plain("", Bytes::new())).end(&Bytes::new());
+            let request = self.head("DELETE", EITHER, token.as_deref(), &Outgoing::plain("", Bytes::new())).end(&Sent::none());
             // A server that is gone has no session to end.
-            drop(tokio::time::timeout(Duration::from_secs(2), self.pool.send(head, body)).await);
+            drop(tokio::time::timeout(Duration::from_secs(2), self.pool.send(request)).await);
         }
     }
 
@@ -129,18 +130,18 @@ impl HttpWire {
         Err(UpstreamError::Lost("its event stream ended before the answer was there".into()))
     }
 
-    /// Posts a whole message.
-    pub(crate) async fn post(&self, message: Bytes, out: &Outgoing<'_>) -> Result<Body, UpstreamError> {
+    /// Posts a message.
+    pub(crate) async fn post(&self, message: Sent<'_>, out: &Outgoing<'_>) -> Result<Body, UpstreamError> {
         let reply = self.posted(message, out).await?;
         self.body(reply).await
     }
 
     /// The same; the body of the response has not been read.
-    async fn posted(&self, message: Bytes, out: &Outgoing<'_>) -> Result<Reply, UpstreamError> {
+    async fn posted(&self, message: Sent<'_>, out: &Outgoing<'_>) -> Result<Reply, UpstreamError> {
         for round in 0..3 {
             let token = self.token().await?;
-            let (head, body) = self.head("POST", EITHER, token.as_deref(), out).end(&message);
-            let reply = self.pool.send(head, body).await?;
+            let request = self.head("POST", EITHER, token.as_deref(), out).end(&message);
+            let reply = self.pool.send(request).await?;
             let status = reply.head.status();
             if let (401 | 403, Some(oauth), true) = (status, &self.oauth, round < 2) {
                 let challenge = reply.head.fields().str("www-authenticate");
@@ -163,8 +164,7 @@ impl HttpWire {
         if let Some(id) = last_id {
             fields.put("last-event-id", id);
         }
-        let (head, body) = fields.end(&Bytes::new());
-        let reply = self.pool.send(head, body).await?;
+        let reply = self.pool.send(fields.end(&Sent::none())).await?;
         let status = reply.head.status();
         if status != 200 || !is_events(&reply) {
             return Err(UpstreamError::Refused { status, body: excerpt(&self.whole(reply).await?) });
@@ -266,7 +266,7 @@ impl HttpWire {
                 (_, None) => asked.answer().await,
             };
             let message = envelope::response(&request.id, &answer);
-            if let Err(e) = wire.post(message, &Outgoing::plain("", Bytes::new())).await {
+            if let Err(e) = wire.post(Sent::whole(&message), &Outgoing::plain("", Bytes::new())).await {
                 tracing::debug!(error = %e, "an answer to a server's question did not reach it");
             }
         });

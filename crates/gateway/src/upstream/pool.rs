@@ -9,7 +9,7 @@ use bytes::Bytes;
 use mcp_proto::http1::{Body, Head};
 
 use super::UpstreamError;
-use super::connection::{Connection, ConnectionError};
+use super::connection::{Connection, ConnectionError, Pieces};
 use crate::tls::{Connector, Security, Target};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -49,12 +49,12 @@ impl Pool {
         Arc::new(Self { host, port, security, connector, idle: Mutex::default() })
     }
 
-    /// Sends a request, head and body; its connection comes back to the pool when the body of the response has been read to its end.
+    /// Sends a request; its connection comes back to the pool when the body of the response has been read to its end.
     ///
     /// A request that a kept connection could not take is sent again on another one: it has not left.
-    pub(crate) async fn send(self: &Arc<Self>, head: Bytes, body: Bytes) -> Result<Reply, UpstreamError> {
+    pub(crate) async fn send(self: &Arc<Self>, request: Pieces) -> Result<Reply, UpstreamError> {
         while let Some(mut connection) = self.take() {
-            match connection.exchange(head.clone(), body.clone()).await {
+            match connection.exchange(request.clone()).await {
                 Ok(head) => return Ok(self.reply(head, connection)),
                 Err(ConnectionError::Unsent(_)) => {}
                 Err(e) => return Err(self.lost(&e)),
@@ -63,7 +63,7 @@ impl Pool {
         let to = Target { host: &self.host, port: self.port, security: self.security };
         let io = self.connector.connect(to, CONNECT_LIMIT).await.map_err(|e| UpstreamError::Unreachable(e.to_string()))?;
         let mut connection = Connection::new(io);
-        match connection.exchange(head, body).await {
+        match connection.exchange(request).await {
             Ok(head) => Ok(self.reply(head, connection)),
             Err(e) => Err(self.lost(&e)),
         }
@@ -183,6 +183,10 @@ mod tests {
 
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 
+    fn request() -> Pieces {
+        [Bytes::from_static(REQUEST), Bytes::new(), Bytes::new()]
+    }
+
     async fn pool() -> (Arc<Pool>, TcpListener) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = url::Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
@@ -213,7 +217,7 @@ mod tests {
             answer(&mut stream, 2 << 20).await;
             stream
         });
-        let pieces = read(pool.send(Bytes::from_static(REQUEST), Bytes::new()).await.unwrap()).await;
+        let pieces = read(pool.send(request()).await.unwrap()).await;
         let last = pieces.last().unwrap().clone();
         drop(pieces);
         let kept = pool.take();
@@ -228,7 +232,7 @@ mod tests {
         let mut streams = Vec::new();
         let mut replies = Vec::new();
         for _ in 0..8 {
-            let (reply, stream) = tokio::join!(pool.send(Bytes::from_static(REQUEST), Bytes::new()), async {
+            let (reply, stream) = tokio::join!(pool.send(request()), async {
                 let mut stream = listener.accept().await.unwrap().0;
                 answer(&mut stream, 1).await;
                 stream
@@ -246,7 +250,7 @@ mod tests {
         drop(streams);
         tokio::time::sleep(Duration::from_millis(50)).await;
         for _ in 0..8 {
-            let (reply, ()) = tokio::join!(pool.send(Bytes::from_static(REQUEST), Bytes::new()), answer(&mut last, 1));
+            let (reply, ()) = tokio::join!(pool.send(request()), answer(&mut last, 1));
             read(reply.unwrap()).await;
         }
         assert_eq!(kept(), 1);

@@ -9,7 +9,7 @@ use mcp_proto::sse::Decoder;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::http::{Body, HttpWire, excerpt};
+use super::http::{Body, HttpWire, Sent, excerpt};
 use super::pipe::{Carrier, Incoming};
 use super::pool::Reply;
 use super::{Outgoing, UpstreamError};
@@ -87,7 +87,7 @@ impl Reading {
 /// Posts in order: a notification must not overtake the request before it.
 async fn post_all(wire: Arc<HttpWire>, mut messages: mpsc::Receiver<Bytes>, close: CancellationToken) {
     while let Some(message) = messages.recv().await {
-        match wire.post(message, &Outgoing::plain("", Bytes::new())).await {
+        match wire.post(Sent::whole(&message), &Outgoing::plain("", Bytes::new())).await {
             Ok(Body::Whole(200..300, _)) => {}
             Ok(Body::Events(_)) => {}
             Ok(Body::Whole(status, body)) => tracing::warn!(%status, body = excerpt(&body), "the server refused a message"),

@@ -113,13 +113,13 @@ impl Found {
 /// What two keys that are spelled alike have in common: length, first, middle and last byte.
 #[inline]
 const fn tag(key: &[u8]) -> u32 {
-    let length = key.len();
-    if length == 0 {
-        return 0;
+    match key {
+        [] => 0,
+        [only] => 1 << 24 | *only as u32,
+        [first, .., last] => (key.len() as u32 & 0x7f) << 24 | (*first as u32) << 16 | (key[key.len() / 2] as u32) << 8 | *last as u32,
     }
-    (length as u32 & 0x7f) << 24 | (key[0] as u32) << 16 | (key[length / 2] as u32) << 8 | key[length - 1] as u32
 }
 
 fn place(at: usize) -> u32 {
-    u32::try_from(at).unwrap_or(u32::MAX)
+    at as u32
 }

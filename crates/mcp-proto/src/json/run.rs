@@ -1,5 +1,21 @@
 //! How far a string of JSON goes on without anything that must be looked at.
 
+/// How many bytes of `text` from `at` on are ASCII and belong to a string without an escape. It may stop early.
+#[inline]
+pub(super) fn plain_run(text: &[u8], at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    let mut run = 0;
+    for block in rest.chunks_exact(8) {
+        let word = u64::from_le_bytes(block.try_into().unwrap_or_default());
+        let stops = stops(word) | word & HIGH;
+        if stops != 0 {
+            return run + stops.trailing_zeros() as usize / 8;
+        }
+        run += 8;
+    }
+    run + rest[run..].iter().take_while(|b| matches!(b, b' '..=b'~') && !matches!(b, b'"' | b'\\')).count()
+}
+
 /// Most strings end within so many bytes, and a call for the rest would cost more than they do.
 const SHORT: usize = 48;
 

@@ -2,12 +2,15 @@
 //! What the members mean is not known here.
 
 use super::member::{Found, Key, Member};
-use super::run::run;
+use super::run::{plain_run, run};
 use super::text::unescape;
 use super::{Duplicates, JsonError, MAX_DEPTH, Span};
 
 /// No longer text is read, in bytes: places are kept in four.
 const MAX_TEXT: usize = u32::MAX as usize;
+
+/// So many keys of one object are compared with each other; more are sorted.
+const PAIRWISE: usize = 12;
 
 pub(super) const PARAMS: Key<'_> = Key::new("params");
 pub(super) const RESULT: Key<'_> = Key::new("result");
@@ -181,7 +184,7 @@ impl<'a> Scan<'a> {
             return Ok(None);
         }
         let listed = self.deep || level != Level::Other;
-        let (base, mut any_escaped, mut meta) = (self.stack.len(), false, None);
+        let (base, mut own, mut any_escaped, mut meta) = (self.stack.len(), 0, false, None);
         loop {
             let key = self.at + 1;
             let escaped = self.string()?;
@@ -196,6 +199,10 @@ impl<'a> Scan<'a> {
                 if self.member(depth, level, &member, meta.is_none())? {
                     meta = Some(from..self.stack.len());
                 }
+                if own < PAIRWISE && self.is_there(base, meta.as_ref(), &member) {
+                    return Err(Bad::Duplicate);
+                }
+                own += 1;
                 self.stack.push(member.ending(self.at));
             } else {
                 self.value(depth)?;
@@ -213,8 +220,9 @@ impl<'a> Scan<'a> {
             self.stack[span.start..].rotate_left(span.len());
             span.len()
         });
-        let own = self.stack.len() - metas.unwrap_or_default();
-        self.refuse_duplicates(base, own, any_escaped)?;
+        if any_escaped || own > PAIRWISE {
+            self.refuse_duplicates(base, base + own)?;
+        }
         Ok(metas)
     }
 
@@ -278,6 +286,17 @@ impl<'a> Scan<'a> {
     #[inline]
     fn string(&mut self) -> Result<bool, Bad> {
         self.expect(b'"')?;
+        self.at += plain_run(self.text, self.at);
+        if self.peek() == Some(b'"') {
+            self.at += 1;
+            return Ok(false);
+        }
+        self.rest_of_string()
+    }
+
+    /// The same from anywhere within a string.
+    #[cold]
+    fn rest_of_string(&mut self) -> Result<bool, Bad> {
         let mut escaped = false;
         loop {
             let rest = self.text.get(self.at..).unwrap_or_default();
@@ -357,18 +376,27 @@ impl<'a> Scan<'a> {
         if self.at == start { Err(Bad::Syntax) } else { Ok(()) }
     }
 
-    /// Few keys are compared pairwise; many by a sorted copy, so that a hostile object costs n log n.
-    fn refuse_duplicates(&mut self, from: usize, to: usize, any_escaped: bool) -> Result<(), Bad> {
-        let list = &self.stack[from..to];
-        let twice = if list.len() <= 12 && !any_escaped {
-            let before = |i: usize, a: &Member| list[..i].iter().any(|b| a.is_spelled_like(b, self.text));
-            list.iter().enumerate().find(|(i, a)| before(*i, a)).map(|(_, a)| a.key_span())
-        } else {
-            let mut keys: Vec<_> = list.iter().map(|m| (unescape(&self.text[m.key_span()]), m.key_span())).collect();
-            keys.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-            keys.windows(2).find(|w| w[0].0 == w[1].0).map(|w| w[0].1.clone())
+    /// Whether a key spelled like that of `member` is among those on the stack from `base` on, `meta` left out.
+    #[inline]
+    fn is_there(&mut self, base: usize, meta: Option<&Span>, member: &Member) -> bool {
+        let is_in = |list: &[Member]| list.iter().any(|other| member.is_spelled_like(other, self.text));
+        let there = match meta {
+            None => is_in(&self.stack[base..]),
+            Some(meta) => is_in(&self.stack[base..meta.start]) || is_in(&self.stack[meta.end..]),
         };
-        let Some(twice) = twice else { return Ok(()) };
+        if there {
+            self.twice = member.key_span();
+        }
+        there
+    }
+
+    /// By a sorted copy, so that a hostile object costs n log n.
+    #[cold]
+    fn refuse_duplicates(&mut self, from: usize, to: usize) -> Result<(), Bad> {
+        let list = &self.stack[from..to];
+        let mut keys: Vec<_> = list.iter().map(|m| (unescape(&self.text[m.key_span()]), m.key_span())).collect();
+        keys.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let Some(twice) = keys.windows(2).find(|w| w[0].0 == w[1].0).map(|w| w[0].1.clone()) else { return Ok(()) };
         self.twice = twice;
         Err(Bad::Duplicate)
     }

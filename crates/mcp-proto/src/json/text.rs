@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::run::plain_run;
+
 /// The text of a raw JSON string, unescaped; `None` when it is no string.
 pub fn as_str(raw: &[u8]) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
@@ -10,25 +12,32 @@ pub fn as_str(raw: &[u8]) -> Option<Cow<'_, str>> {
 
 /// Writes `text` as a JSON string.
 pub fn quote(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    if text.bytes().all(|b| b >= 0x20 && b != b'"' && b != b'\\') {
-        out.extend(["\"", text, "\""]);
-        return out;
+    let mut out = Vec::with_capacity(text.len() + 2);
+    push_quoted(&mut out, text);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// The same at the end of `out`.
+pub fn push_quoted(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    if plain_run(text.as_bytes(), 0) == text.len() {
+        out.extend_from_slice(text.as_bytes());
+    } else {
+        text.bytes().for_each(|b| push_escaped(out, b));
     }
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if (c as u32) < 0x20 => out.push_str(&format!("\\u{:04x}", c as u32)),
-            c => out.push(c),
-        }
+    out.push(b'"');
+}
+
+fn push_escaped(out: &mut Vec<u8>, b: u8) {
+    match b {
+        b'"' => out.extend_from_slice(b"\\\""),
+        b'\\' => out.extend_from_slice(b"\\\\"),
+        b'\n' => out.extend_from_slice(b"\\n"),
+        b'\r' => out.extend_from_slice(b"\\r"),
+        b'\t' => out.extend_from_slice(b"\\t"),
+        0..0x20 => out.extend_from_slice(format!("\\u{b:04x}").as_bytes()),
+        _ => out.push(b),
     }
-    out.push('"');
-    out
 }
 
 /// Unescapes the inside of a sound JSON string. A lone surrogate becomes U+FFFD.

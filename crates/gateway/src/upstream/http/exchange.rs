@@ -12,7 +12,7 @@ use mcp_proto::json::Duplicates;
 use mcp_proto::sse::{Decoder, Event};
 
 use super::pour::{LONG, is_long};
-use super::{Body, HttpWire, excerpt};
+use super::{Body, HttpWire, Sent, excerpt};
 use crate::call::adapt::Member;
 use crate::call::back::Back;
 use crate::upstream::pool::Reply;
@@ -57,7 +57,7 @@ impl<'a> Exchange<'a> {
         Self { wire, id, token, back, resumes: 0, last_id: None, retry: Duration::from_secs(1) }
     }
 
-    pub(super) async fn run(mut self, message: Bytes, out: &Outgoing<'_>) -> Result<Answer, UpstreamError> {
+    pub(super) async fn run(mut self, message: Sent<'_>, out: &Outgoing<'_>) -> Result<Answer, UpstreamError> {
         let reply = self.wire.posted(message, out).await?;
         if let Some(lacking) = out.pour
             && is_long(&reply)

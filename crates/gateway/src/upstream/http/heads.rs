@@ -4,13 +4,16 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::upstream::connection::Pieces;
+
 /// Fields that say how the message itself is carried; a configuration has no say in them.
 const OURS: [&str; 8] =
     ["accept", "connection", "content-length", "content-type", "host", "mcp-protocol-version", "mcp-session-id", "transfer-encoding"];
 
 /// What the heads of all requests to one URL have in common.
 pub(crate) struct Heads {
-    target: String,
+    /// What stands between the method and the value of `accept`.
+    begin: String,
     host: String,
     /// Configured fields, secrets resolved.
     configured: HeaderMap,
@@ -20,7 +23,7 @@ pub(crate) struct Heads {
 
 impl std::fmt::Debug for Heads {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Heads({}{})", self.host, self.target)
+        write!(f, "Heads({})", self.host)
     }
 }
 
@@ -35,7 +38,8 @@ impl Heads {
         let host = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
         let kept = |(name, value): (&HeaderName, &HeaderValue)| (name.clone(), value.clone());
         let configured: HeaderMap = configured.iter().filter(|(n, _)| !OURS.contains(&n.as_str())).map(kept).collect();
-        Self { target, host, authorized: configured.contains_key("authorization"), configured }
+        let begin = format!(" {target} HTTP/1.1\r\nhost: {host}\r\naccept: ");
+        Self { begin, host, authorized: configured.contains_key("authorization"), configured }
     }
 
     /// The same fields for another URL of the same origin.
@@ -46,7 +50,7 @@ impl Heads {
     /// Begins a head. `token`: a bearer token that stands before a configured one.
     pub(crate) fn begin(&self, method: &str, accept: &str, token: Option<&str>) -> Fields {
         let mut out = Vec::with_capacity(1024);
-        for part in [method, " ", &self.target, " HTTP/1.1\r\nhost: ", &self.host, "\r\naccept: ", accept, "\r\n"] {
+        for part in [method, &self.begin, accept, "\r\n"] {
             out.extend_from_slice(part.as_bytes());
         }
         for (name, value) in &self.configured {
@@ -74,17 +78,44 @@ impl Fields {
     }
 
     /// Ends the head of a request with `body`; gives both, small ones in one piece.
-    pub(crate) fn end(mut self, body: &Bytes) -> (Bytes, Bytes) {
-        if !body.is_empty() {
+    pub(crate) fn end(mut self, body: &Body<'_>) -> Pieces {
+        let length = body.before.len() + body.value.len() + body.after.len();
+        if length > 0 {
             self.0.extend_from_slice(b"content-type: application/json\r\n");
         }
-        raw(&mut self.0, "content-length", itoa::Buffer::new().format(body.len()).as_bytes());
+        raw(&mut self.0, "content-length", itoa::Buffer::new().format(length).as_bytes());
         self.0.extend_from_slice(b"\r\n");
-        if body.len() > 4 << 10 {
-            return (self.0.into(), body.clone());
+        self.0.extend_from_slice(body.before);
+        if length > COPIED {
+            return [self.0.into(), body.value.clone(), Bytes::from_static(body.after)];
         }
-        self.0.extend_from_slice(body);
-        (self.0.into(), Bytes::new())
+        self.0.extend_from_slice(body.value);
+        self.0.extend_from_slice(body.after);
+        [self.0.into(), Bytes::new(), Bytes::new()]
+    }
+}
+
+/// Bodies up to this size are copied behind their head; longer ones are sent from where they lie, in bytes.
+const COPIED: usize = 4 << 10;
+
+/// The body of a request: a value, and what stands around it.
+#[derive(Clone, Copy)]
+pub(crate) struct Body<'a> {
+    pub(crate) before: &'a [u8],
+    pub(crate) value: &'a Bytes,
+    pub(crate) after: &'static [u8],
+}
+
+impl<'a> Body<'a> {
+    /// One that is there as a whole.
+    pub(crate) fn whole(value: &'a Bytes) -> Self {
+        Self { before: b"", value, after: b"" }
+    }
+
+    /// None.
+    pub(crate) fn none() -> Self {
+        static NONE: Bytes = Bytes::new();
+        Self::whole(&NONE)
     }
 }
 
@@ -105,17 +136,20 @@ mod tests {
 
     #[test]
     fn a_head_is_whole_and_a_small_body_follows_it() {
-        let (head, body) = heads(&[("x-key", "k")]).begin("POST", "a/b", None).end(&Bytes::from_static(b"{}"));
+        let value = Bytes::from_static(b"{}");
+        let [head, body, after] = heads(&[("x-key", "k")]).begin("POST", "a/b", None).end(&Body::whole(&value));
         let wanted = "POST /mcp?x=1 HTTP/1.1\r\nhost: a.example:81\r\naccept: a/b\r\nx-key: k\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
-        assert_eq!((std::str::from_utf8(&head).unwrap(), &body[..]), (wanted, &b""[..]));
+        assert_eq!((std::str::from_utf8(&head).unwrap(), &body[..], &after[..]), (wanted, &b""[..], &b""[..]));
         let large = Bytes::from(vec![b' '; 5000]);
-        assert_eq!(heads(&[]).begin("POST", "a/b", None).end(&large).1, large);
+        let [head, body, after] = heads(&[]).begin("POST", "a/b", None).end(&Body { before: b"[", value: &large, after: b"]" });
+        assert_eq!((body.as_ptr(), &after[..]), (large.as_ptr(), &b"]"[..]));
+        assert!(head.ends_with(b"content-length: 5002\r\n\r\n["));
     }
 
     #[test]
     fn a_configuration_can_not_change_how_a_message_is_carried() {
         let tricky = [("transfer-encoding", "chunked"), ("content-length", "7"), ("host", "evil.example"), ("connection", "close")];
-        let (head, _) = heads(&tricky).begin("GET", "a/b", None).end(&Bytes::new());
+        let [head, ..] = heads(&tricky).begin("GET", "a/b", None).end(&Body::none());
         assert_eq!(
             std::str::from_utf8(&head).unwrap(),
             "GET /mcp?x=1 HTTP/1.1\r\nhost: a.example:81\r\naccept: a/b\r\ncontent-length: 0\r\n\r\n"
@@ -128,12 +162,12 @@ mod tests {
         for evil in ["a\r\nx-evil: 1", "a\nb", "a\0", "\u{e9}"] {
             fields.put("mcp-method", evil);
         }
-        assert!(!String::from_utf8_lossy(&fields.end(&Bytes::new()).0).contains("mcp-method"));
+        assert!(!String::from_utf8_lossy(&fields.end(&Body::none())[0]).contains("mcp-method"));
     }
 
     #[test]
     fn a_token_stands_in_for_a_configured_one() {
-        let (head, _) = heads(&[("authorization", "Basic x")]).begin("GET", "a/b", Some("t")).end(&Bytes::new());
+        let [head, ..] = heads(&[("authorization", "Basic x")]).begin("GET", "a/b", Some("t")).end(&Body::none());
         let text = String::from_utf8_lossy(&head).into_owned();
         assert!(text.contains("authorization: Bearer t\r\n") && !text.contains("Basic"), "{text}");
     }
