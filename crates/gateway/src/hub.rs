@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use banyan_model::{Principal, Segment};
 use bytes::Bytes;
+use foldhash::fast::RandomState;
 use mcp_proto::catalog::Kind;
 use mcp_proto::envelope::{self, Notification};
 use mcp_proto::era::{LogLevel, key};
@@ -22,7 +23,7 @@ use crate::upstream::asks;
 /// The registry.
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
-    sessions: RwLock<HashMap<Arc<str>, Arc<Session>>>,
+    sessions: RwLock<HashMap<Arc<str>, Arc<Session>, RandomState>>,
     listeners: RwLock<Vec<Weak<Listener>>>,
 }
 

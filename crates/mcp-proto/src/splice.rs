@@ -44,6 +44,13 @@ pub fn edit(text: &[u8], changes: &[(&str, Change<'_>)]) -> Vec<u8> {
     out
 }
 
+/// Puts raw `members` behind the last one of the object within the sound text whose closing brace stands at `end`; `empty`: it has none.
+pub fn insert(text: &[u8], end: usize, empty: bool, members: &[u8]) -> Vec<u8> {
+    let comma: &[u8] = if empty { b"" } else { b"," };
+    let last = text[..end].trim_ascii_end().len();
+    [&text[..last], comma, members, &text[last..]].concat()
+}
+
 /// Copies what stands before the closing brace, members changed or left out; returns how many stayed.
 fn copy_members(
     text: &[u8],

@@ -29,21 +29,51 @@ pub(crate) fn params(params: &Object, caller: &Caller, era: Era) -> Object {
     }
 }
 
+/// Nearly always none of the members are there yet, and then nothing needs to be read to put them in.
 fn with_meta(params: &Object, caller: &Caller) -> Object {
-    let members = params.members();
-    let meta = members.get("_meta").unwrap_or(b"{}");
-    let version = json::quote(STATELESS);
-    let mut changes = vec![
-        (key::PROTOCOL_VERSION, Change::Set(version.as_bytes())),
-        (key::CLIENT_CAPABILITIES, Change::Set(&caller.capabilities)),
-        (key::CLIENT_INFO, Change::Set(&caller.info)),
-    ];
-    let level = caller.session.as_ref().map(|s| json::quote(s.log_level().name()));
-    if let Some(level) = &level {
-        changes.push((key::LOG_LEVEL, Change::Set(level.as_bytes())));
+    let claims = claims(caller);
+    match params.meta() {
+        None if !params.members().has("_meta") => {
+            let meta = [b"\"_meta\":{", &claims[..], b"}"].concat();
+            splice::insert(params, params.trim_ascii_end().len() - 1, params.members().is_empty(), &meta).into()
+        }
+        Some(meta) if !CLAIMS.iter().any(|key| meta.has(key)) => {
+            let end = params.members().span("_meta").map_or(params.len(), |span| span.end) - 1;
+            splice::insert(params, end, meta.is_empty(), &claims).into()
+        }
+        meta => {
+            let claimed = [b"{", &claims[..], b"}"].concat();
+            let claimed = Members::again(&claimed);
+            let changes: Vec<_> = CLAIMS.iter().filter_map(|key| Some((*key, Change::Set(claimed.get(key)?)))).collect();
+            let old = params.get("_meta").filter(|_| meta.is_some()).unwrap_or(Bytes::from_static(b"{}"));
+            let meta = splice::edit(&old, &changes);
+            splice::edit(params, &[("_meta", Change::Set(&meta))]).into()
+        }
     }
-    let meta = splice::edit(meta, &changes);
-    splice::edit(params, &[("_meta", Change::Set(&meta))]).into()
+}
+
+/// What the stateless era wants said with every request.
+const CLAIMS: [&str; 4] = [key::PROTOCOL_VERSION, key::CLIENT_CAPABILITIES, key::CLIENT_INFO, key::LOG_LEVEL];
+
+/// These members, as they follow each other in `_meta`.
+fn claims(caller: &Caller) -> Vec<u8> {
+    let level = caller.session.as_ref().map_or("", |session| session.log_level().name());
+    let [version, capabilities, info, log_level] = CLAIMS;
+    let mut out = Vec::with_capacity(256 + caller.capabilities.len() + caller.info.len());
+    for part in ["\"", version, "\":\"", STATELESS, "\",\"", capabilities, "\":"] {
+        out.extend_from_slice(part.as_bytes());
+    }
+    out.extend_from_slice(&caller.capabilities);
+    for part in [",\"", info, "\":"] {
+        out.extend_from_slice(part.as_bytes());
+    }
+    out.extend_from_slice(&caller.info);
+    if !level.is_empty() {
+        for part in [",\"", log_level, "\":\"", level, "\""] {
+            out.extend_from_slice(part.as_bytes());
+        }
+    }
+    out
 }
 
 fn without_meta(params: &Object) -> Object {
@@ -118,9 +148,17 @@ fn wanted(cacheable: bool) -> &'static [Member] {
 /// A result with the members that the stateless era wants in every one.
 pub(crate) fn completed(result: &Object, cacheable: bool) -> Object {
     let members = result.members();
-    let lacks = wanted(cacheable).iter().filter(|(name, _)| !members.has(name));
-    let changes: Vec<(&str, Change<'_>)> = lacks.map(|(name, value)| (*name, Change::Set(value))).collect();
-    if changes.is_empty() { result.clone() } else { splice::edit(result, &changes).into() }
+    let mut lacking = Vec::new();
+    for (name, value) in wanted(cacheable).iter().filter(|(name, _)| !members.has(name)) {
+        let comma: &[u8] = if lacking.is_empty() { b"\"" } else { b",\"" };
+        for part in [comma, name.as_bytes(), b"\":", value] {
+            lacking.extend_from_slice(part);
+        }
+    }
+    if lacking.is_empty() || !result.ends_with(b"}") {
+        return result.clone();
+    }
+    splice::insert(result, result.len() - 1, members.is_empty(), &lacking).into()
 }
 
 /// What a stateless server wants to know before it goes on.
@@ -190,6 +228,27 @@ mod tests {
         assert_eq!(&completed(&raw, false)[..], br#"{ "content":[],"n":1.0,"resultType":"complete" }"#);
         let full = Object::from(Bytes::from_static(br#"{"resultType":"task","ttlMs":1,"cacheScope":"public"}"#));
         assert_eq!(completed(&full, true), full);
+    }
+
+    #[test]
+    fn a_request_for_the_stateless_era_says_who_asks() {
+        let scope = super::super::caller::ViewKey { mount: None, profile: "".into(), style: mcp_proto::projection::Style::Safe };
+        let caller = super::super::own_caller(scope);
+        let claims = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"banyan"}"#;
+        for (before, after) in [
+            (r#"{ "name":"x" }"#, format!(r#"{{ "name":"x","_meta":{{{claims}}} }}"#)),
+            ("{}", format!(r#"{{"_meta":{{{claims}}}}}"#)),
+            (r#"{"_meta":{},"a":1}"#, format!(r#"{{"_meta":{{{claims}}},"a":1}}"#)),
+            (r#"{"_meta":{"progressToken":1},"a":1}"#, format!(r#"{{"_meta":{{"progressToken":1,{claims}}},"a":1}}"#)),
+            (
+                r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"1","progressToken":1}}"#,
+                format!(r#"{{"_meta":{{{}}}}}"#, claims.replacen(r#"28","#, r#"28","progressToken":1,"#, 1)),
+            ),
+            (r#"{"_meta":7}"#, format!(r#"{{"_meta":{{{claims}}}}}"#)),
+        ] {
+            let said = with_meta(&Bytes::copy_from_slice(before.as_bytes()).into(), &caller);
+            assert_eq!(std::str::from_utf8(&said).unwrap(), after, "{before}");
+        }
     }
 
     #[test]

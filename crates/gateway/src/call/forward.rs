@@ -55,7 +55,7 @@ async fn rounds(resolved: &Resolved, back: &Arc<Back>, trace: Option<TraceContex
             && era == Era::Stateless
             && let Some(wanted) = adapt::input_required(&answer)
         {
-            match wanted.answered(&params, back).await {
+            match Box::pin(wanted.answered(&params, back)).await {
                 Ok(next) => params = next.into(),
                 Err(error) => return Ok(Answer::Error(error)),
             }
@@ -79,7 +79,7 @@ async fn attempt(resolved: &Resolved, lease: Lease, out: &Outgoing<'_>, back: &A
     let mount = &resolved.branch.mount;
     mount.forget(&lease.instance);
     drop(lease);
-    mount.settle(Duration::from_secs(10)).await;
+    Box::pin(mount.settle(Duration::from_secs(10))).await;
     let lease = self::lease(resolved).await?;
     timed(resolved, &lease, out, back).await.map_err(|e| failed(resolved, e))
 }
@@ -103,7 +103,7 @@ async fn timed(resolved: &Resolved, lease: &Lease, out: &Outgoing<'_>, back: &Ar
         }
         back.cancel.cancel();
         // The connection tells the server that nobody waits any more.
-        drop(tokio::time::timeout(Duration::from_secs(1), &mut request).await);
+        drop(Box::pin(tokio::time::timeout(Duration::from_secs(1), &mut request)).await);
         return Err(UpstreamError::Silent(allowed));
     }
 }
@@ -112,7 +112,7 @@ async fn lease(resolved: &Resolved) -> Result<Lease, CallError> {
     let mount = &resolved.branch.mount;
     if mount.shared.load().is_none() {
         if mount.state.load().phase == Phase::Starting {
-            mount.settle(mount.config.start_timeout).await;
+            Box::pin(mount.settle(mount.config.start_timeout)).await;
         }
         if mount.shared.load().is_none() {
             return Err(mount.unavailable());

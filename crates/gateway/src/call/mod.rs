@@ -48,6 +48,7 @@ pub(crate) async fn serve(gateway: &Arc<Inner>, request: &Request, back: &Arc<Ba
     if request.method != "ping" && tree.lacks_profile(&caller.scope) {
         return Err(CallError::ProfileGone(Arc::clone(&caller.scope.profile)));
     }
+    // What is not a call is boxed: every call under way holds room for all that could be done here.
     match (&*request.method, caller.era) {
         ("tools/call", _) => tool(gateway, &tree, request, back).await,
         ("prompts/get", _) => call(gateway, &tree, request, Method::PromptGet, back).await,
@@ -55,17 +56,17 @@ pub(crate) async fn serve(gateway: &Arc<Inner>, request: &Request, back: &Arc<Ba
         ("completion/complete", _) => call(gateway, &tree, request, Method::Complete, back).await,
         ("server/discover", Era::Stateless) => Ok(Answer::Result(list::discovered(gateway, &tree, caller).into())),
         ("ping", Era::Initialize) => empty(),
-        ("logging/setLevel", Era::Initialize) => subscribe::set_level(gateway, &tree, request, caller).await,
-        ("resources/subscribe", Era::Initialize) => subscribe::subscribe(gateway, &tree, request, caller).await,
-        ("resources/unsubscribe", Era::Initialize) => subscribe::unsubscribe(gateway, &tree, request, caller).await,
-        ("tasks/list", Era::Initialize) => passing::tasks_list(gateway, &tree, request, back).await,
+        ("logging/setLevel", Era::Initialize) => Box::pin(subscribe::set_level(gateway, &tree, request, caller)).await,
+        ("resources/subscribe", Era::Initialize) => Box::pin(subscribe::subscribe(gateway, &tree, request, caller)).await,
+        ("resources/unsubscribe", Era::Initialize) => Box::pin(subscribe::unsubscribe(gateway, &tree, request, caller)).await,
+        ("tasks/list", Era::Initialize) => Box::pin(passing::tasks_list(gateway, &tree, request, back)).await,
         ("tasks/get" | "tasks/cancel", _) | ("tasks/result", Era::Initialize) | ("tasks/update", Era::Stateless) => {
             call(gateway, &tree, request, Method::Task, back).await
         }
         (method, _) if method.starts_with("tasks/") => Err(CallError::MethodNotFound(request.method.clone().into_owned())),
         (method, _) => match Kind::of_method(method) {
-            Some(kind) => list::list(gateway, kind, request, caller).await,
-            None => passing::unknown(gateway, &tree, request, back).await,
+            Some(kind) => Box::pin(list::list(gateway, kind, request, caller)).await,
+            None => Box::pin(passing::unknown(gateway, &tree, request, back)).await,
         },
     }
 }
@@ -74,7 +75,7 @@ pub(crate) async fn serve(gateway: &Arc<Inner>, request: &Request, back: &Arc<Ba
 async fn tool(gateway: &Arc<Inner>, tree: &Arc<Tree>, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
     let view = tree.shown(&back.caller);
     if view.searched
-        && let Some(meant) = search::meant(tree, &view, request).await
+        && let Some(meant) = Box::pin(search::meant(tree, &view, request)).await
     {
         return match meant {
             search::Meant::Answer(result) => Ok(Answer::Result(adapted(result.into(), back.caller.era))),
@@ -109,10 +110,10 @@ async fn stages(
 ) -> Result<Answer, CallError> {
     let resolved = match resolve::resolve(gateway, tree, &back.caller, request, method) {
         // Its server is being started for the first time, and nobody knows its names yet.
-        Err(CallError::Unavailable { mount, .. }) if gateway.started(&mount).await => {
+        Err(CallError::Unavailable { mount, .. }) if Box::pin(gateway.started(&mount)).await => {
             resolve::resolve(gateway, &gateway.tree.load_full(), &back.caller, request, method)?
         }
-        Err(unknown) if unknown.is_unknown() => match grown(gateway, &back.caller).await {
+        Err(unknown) if unknown.is_unknown() => match Box::pin(grown(gateway, &back.caller)).await {
             Some(tree) => resolve::resolve(gateway, &tree, &back.caller, request, method)?,
             None => return Err(unknown),
         },

@@ -144,7 +144,8 @@ mod tests {
             known.caller(&config, &entered, Some(&mount), Some(Style::Dotted), &meta(r#"{"name":"y"}"#)),
             known.caller(&config, &Entered::local(), Some(&mount), Some(Style::Dotted), &meta(r#"{"name":"y"}"#)),
         ];
-        let told: Vec<_> = other.iter().map(|c| (&c.info[..], c.scope.mount.is_some(), c.scope.style == Style::Dotted, &*c.principal.name)).collect();
+        let told: Vec<_> =
+            other.iter().map(|c| (&c.info[..], c.scope.mount.is_some(), c.scope.style == Style::Dotted, &*c.principal.name)).collect();
         let y = &br#"{"name":"y"}"#[..];
         assert_eq!(told, [(y, false, false, "a"), (y, true, false, "a"), (y, true, true, "a"), (y, true, true, "local")]);
     }

@@ -11,6 +11,7 @@ use std::time::Instant;
 use arc_swap::ArcSwap;
 use banyan_model::Segment;
 use bytes::Bytes;
+use foldhash::fast::RandomState;
 use mcp_proto::envelope::{self, Answer};
 use mcp_proto::era::LogLevel;
 use mcp_proto::projection::Style;
@@ -65,7 +66,7 @@ struct State {
     standing: Option<Arc<Lane>>,
     streams: BTreeMap<u64, Arc<Lane>>,
     asks: HashMap<u64, oneshot::Sender<Answer>>,
-    in_flight: HashMap<Bytes, CancellationToken>,
+    in_flight: HashMap<Bytes, CancellationToken, RandomState>,
     subscriptions: BTreeSet<String>,
 }
 
@@ -77,7 +78,7 @@ impl Session {
             standing: None,
             streams: BTreeMap::new(),
             asks: HashMap::new(),
-            in_flight: HashMap::new(),
+            in_flight: HashMap::default(),
             subscriptions: BTreeSet::new(),
         };
         Arc::new(Self {

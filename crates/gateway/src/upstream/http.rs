@@ -84,7 +84,7 @@ impl HttpWire {
             answer = exchange.run(message, out) => answer,
             () = back.cancel.cancelled() => {
                 if self.era() == Era::Initialize {
-                    self.cancelled(id).await;
+                    Box::pin(self.cancelled(id)).await;
                 }
                 Err(UpstreamError::Cancelled)
             }
@@ -147,7 +147,7 @@ impl HttpWire {
                 let challenge = reply.head.fields().str("www-authenticate");
                 if status == 401 || challenge.is_some() {
                     let sent = token.as_ref().map(|t| format!("Bearer {t}"));
-                    let known = oauth.challenged(status, challenge, sent.as_deref()).await;
+                    let known = Box::pin(oauth.challenged(status, challenge, sent.as_deref())).await;
                     known.map_err(|e| UpstreamError::SignIn(e.to_string()))?;
                     continue;
                 }
@@ -209,7 +209,7 @@ impl HttpWire {
 
     async fn token(&self) -> Result<Option<String>, UpstreamError> {
         let Some(oauth) = &self.oauth else { return Ok(None) };
-        let token = oauth.token().await.map_err(|e| UpstreamError::SignIn(e.to_string()))?;
+        let token = Box::pin(oauth.token()).await.map_err(|e| UpstreamError::SignIn(e.to_string()))?;
         Ok(token.map(|t| t.expose().to_owned()))
     }
 

@@ -121,7 +121,7 @@ impl Instance {
     pub(crate) async fn request(&self, out: &Outgoing<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
         match &self.wire {
             Wire::Http(wire) => wire.request(out, back).await,
-            Wire::Pipe(pipe) => pipe.request(out, back).await,
+            Wire::Pipe(pipe) => Box::pin(pipe.request(out, back)).await,
         }
     }
 

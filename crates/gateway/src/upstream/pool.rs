@@ -61,7 +61,8 @@ impl Pool {
             }
         }
         let to = Target { host: &self.host, port: self.port, security: self.security };
-        let io = self.connector.connect(to, CONNECT_LIMIT).await.map_err(|e| UpstreamError::Unreachable(e.to_string()))?;
+        // Boxed, as is all on this way that few calls come to: every call under way holds room for all it might do.
+        let io = Box::pin(self.connector.connect(to, CONNECT_LIMIT)).await.map_err(|e| UpstreamError::Unreachable(e.to_string()))?;
         let mut connection = Connection::new(io);
         match connection.exchange(request).await {
             Ok(head) => Ok(self.reply(head, connection)),

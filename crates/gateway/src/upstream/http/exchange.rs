@@ -74,7 +74,7 @@ impl<'a> Exchange<'a> {
             if let Some(answer) = self.read(response, out.pour).await? {
                 return Ok(answer);
             }
-            response = self.resume().await?;
+            response = Box::pin(self.resume()).await?;
         }
     }
 

@@ -127,8 +127,8 @@ impl Mount {
         let roots = self.asks_roots.load(Ordering::Relaxed) && mcp_proto::era::declares(&caller.capabilities, "roots");
         let own = self.config.sharing == Sharing::Never || roots;
         match &caller.session {
-            Some(session) if own => return Ok(lease(self.own(session).await?, Held::Nothing)),
-            None if self.config.sharing == Sharing::Never => return self.of_client(caller).await,
+            Some(session) if own => return Ok(lease(Box::pin(self.own(session)).await?, Held::Nothing)),
+            None if self.config.sharing == Sharing::Never => return Box::pin(self.of_client(caller)).await,
             _ if !caller.can_answer() => return Ok(lease(shared, Held::Nothing)),
             _ => {}
         }
@@ -138,11 +138,11 @@ impl Mount {
         }
         self.asking.fetch_sub(1, Ordering::Relaxed);
         if let Some(session) = &caller.session {
-            return Ok(lease(self.own(session).await?, Held::Nothing));
+            return Ok(lease(Box::pin(self.own(session)).await?, Held::Nothing));
         }
         let instance = match self.spare() {
             Some(instance) => instance,
-            None => connect::connect(self, Owner::Shared, self.gateway.node.shared()).await?,
+            None => Box::pin(connect::connect(self, Owner::Shared, self.gateway.node.shared())).await?,
         };
         let keep = self.lock().leases.len() < MOST_LEASES;
         Ok(lease(instance, if keep { Held::Spare } else { Held::Nothing }))
