@@ -27,7 +27,7 @@ fn style() -> impl Strategy<Value = Style> {
 fn entries(most: usize) -> impl Strategy<Value = Vec<Entry>> {
     let mount = option::weighted(0.9, select(vec!["a", "a_", "a__b", "b", "b-c"]));
     let name = prop_oneof![name(), path()];
-    vec((mount, name, any::<bool>(), option::weighted(0.1, self::name())), 0..most).prop_map(|list| list.into_iter().map(entry).collect())
+    vec((mount, name, option::weighted(0.1, self::name())), 0..most).prop_map(|list| list.into_iter().map(entry).collect())
 }
 
 /// Names as another gate has them: short ones that are likely to become each other, and long ones.
@@ -35,8 +35,10 @@ fn path() -> impl Strategy<Value = String> {
     prop_oneof![4 => vec("[ab_]{1,2}", 1..4), 1 => vec("[a-z]{5,20}", 4..9)].prop_map(|segments| segments.join("."))
 }
 
-fn entry((mount, original, gate, rename): (Option<&str>, String, bool, Option<String>)) -> Entry {
-    let local = if gate { local_routes(&[&original]).remove(0) } else { Route(local_names(&[&original])) };
+/// A mount is a gate or it is none, for all its names.
+fn entry((mount, original, rename): (Option<&str>, String, Option<String>)) -> Entry {
+    let is_gate = mount.is_some_and(|mount| mount.starts_with("a_"));
+    let local = if is_gate { local_routes(&[&original]).remove(0) } else { Route(local_names(&[&original])) };
     Entry { mount: mount.map(Segment::nearest), original: original.into(), local: local.into(), rename: rename.map(Arc::from) }
 }
 
