@@ -20,8 +20,8 @@ def cases():
 
 
 def passes(report, name):
-    """In either framing, however often, and while others are served."""
-    for framing in ("length", "chunked"):
+    """However it is framed, however often, and while others are served."""
+    for framing in ("length", "chunked", "event"):
         with recording.Upstream(lambda handler, message: send(handler, message, framing)) as upstream:
             with beside(report, f"{name}, {framing}", {"type": "http", "url": upstream.url}) as gateway:
                 # The first one also fills what the allocator and the runtime keep.
@@ -67,14 +67,16 @@ def expected():
 def send(handler, message, framing, cut=None):
     """The answer of the server of the initialize era."""
     body = b'{"jsonrpc":"2.0","id":%s,"result":' % json.dumps(message["id"]).encode() + result() + b"}}"
+    if framing == "event":
+        body = b"event: message\ndata: " + body + b"\n\n"
     handler.send_response(200)
-    handler.send_header("content-type", "application/json")
-    handler.send_header(*(("transfer-encoding", "chunked") if framing == "chunked" else ("content-length", str(len(body)))))
+    handler.send_header("content-type", "text/event-stream" if framing == "event" else "application/json")
+    handler.send_header(*(("content-length", str(len(body))) if framing == "length" else ("transfer-encoding", "chunked")))
     handler.end_headers()
     for at in range(0, cut or len(body), MEGABYTE):
         piece = body[at:at + MEGABYTE]
-        handler.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece) if framing == "chunked" else piece)
-    if framing == "chunked":
+        handler.wfile.write(piece if framing == "length" else b"%x\r\n%s\r\n" % (len(piece), piece))
+    if framing != "length":
         handler.wfile.write(b"0\r\n\r\n")
     handler.close_connection = cut is not None
 
