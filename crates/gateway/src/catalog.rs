@@ -1,5 +1,6 @@
 //! What one mount offers, as it offers it: filtered by the mount's own configuration, not yet named for any client.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use banyan_model::{Era, QualifiedName, Route};
@@ -8,6 +9,7 @@ use mcp_proto::glob::Glob;
 use mcp_proto::header::{ParamHeader, tool_headers};
 use mcp_proto::projection::{local_names, local_routes};
 
+use crate::annotation::{Noted, Pace};
 use crate::config::resolved::Mount;
 use crate::upstream::{Instance, Wire};
 
@@ -35,6 +37,8 @@ pub(crate) struct Offer {
     pub(crate) local: Arc<Route>,
     /// Parameters that are mirrored in headers.
     pub(crate) headers: Vec<ParamHeader>,
+    /// What MCP-AX says of it; prompts have none.
+    pub(crate) noted: Option<Arc<Noted>>,
 }
 
 impl Catalog {
@@ -55,7 +59,8 @@ impl Catalog {
                 let over_http = matches!(instance.wire, Wire::Http(_)) && instance.era() == Era::Stateless;
                 let allowed = entries.into_iter().filter(|e| allowed(&e.key, &mount.include, &mount.exclude)).collect();
                 let kept = unnamed(allowed, mount, &mut self.notes, over_http);
-                self.tools = named(kept, mount, &mut self.notes, instance.is_gate());
+                let tools = named(kept, mount, &mut self.notes, instance.is_gate());
+                self.tools = noted(tools, &self.tools, mount, instance.is_gate());
             }
         }
     }
@@ -100,7 +105,7 @@ fn named(kept: Vec<Unnamed>, mount: &Mount, notes: &mut Vec<String>, gate: bool)
             endless.push(entry.key);
             continue;
         }
-        offers.push(Offer { entry, name, local: Arc::new(local), headers });
+        offers.push(Offer { entry, name, local: Arc::new(local), headers, noted: None });
     }
     if let Some(first) = endless.first() {
         let (many, most) = (endless.len(), QualifiedName::MAX);
@@ -111,6 +116,17 @@ fn named(kept: Vec<Unnamed>, mount: &Mount, notes: &mut Vec<String>, gate: bool)
         notes.push(text);
     }
     offers
+}
+
+/// Notes what there is to say of each tool. What was measured over this connection stays known.
+fn noted(mut tools: Vec<Offer>, old: &[Offer], mount: &Mount, is_gate: bool) -> Vec<Offer> {
+    let paces = old.iter().filter_map(|o| Some((o.entry.key.as_str(), &o.noted.as_ref()?.pace))).filter(|(_, pace)| pace.is_noted());
+    let paces: HashMap<&str, &Arc<Pace>> = paces.collect();
+    for offer in &mut tools {
+        let pace = paces.get(offer.entry.key.as_str()).map(|pace| Arc::clone(pace));
+        offer.noted = Some(Arc::new(Noted::of(&mut offer.entry, &mount.tools, is_gate, pace)));
+    }
+    tools
 }
 
 #[cfg(test)]

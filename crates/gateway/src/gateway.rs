@@ -127,6 +127,12 @@ pub struct ToolRow {
     pub tokens: usize,
     /// Why the shown name looks as it does.
     pub reason: String,
+    /// How many gates a call passes from here to the tool's server, this one included.
+    #[serde(default)]
+    pub hops: u8,
+    /// How long a call is expected to take: `realtime`, `fast`, `standard`, `slow` or `batch`.
+    #[serde(default)]
+    pub latency_class: String,
 }
 
 impl Gateway {
@@ -321,6 +327,12 @@ impl Inner {
         self.changed.notify_waiters();
     }
 
+    /// What is known of a mount's tools changed: only who sees that is told.
+    pub(crate) fn reannotate(&self, mount: &Segment) {
+        self.rebuild();
+        self.hub.annotations_changed(mount);
+    }
+
     fn rebuild(&self) {
         let _one = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
         let mounts = self.mounts.load_full();
@@ -463,5 +475,7 @@ fn row(tree: &Tree, shown: &str, branch: usize, place: usize, reason: String) ->
         // Four bytes a token is what common tokenizers come to on JSON and English.
         tokens: raw.len().div_ceil(4),
         reason,
+        hops: offer.noted.as_ref().map_or(1, |noted| noted.hops()),
+        latency_class: offer.noted.as_ref().map(|noted| noted.class().as_str().to_owned()).unwrap_or_default(),
     })
 }

@@ -120,17 +120,26 @@ impl Hub {
 
     /// Lists of `mount` changed; `None`: what is shown changed as a whole.
     pub(crate) fn lists_changed(&self, mount: Option<&Segment>, kinds: &[Kind]) {
-        let concerns = |scope: Option<&Segment>| mount.is_none_or(|m| covers(scope, m));
+        self.changed(kinds, |scope| mount.is_none_or(|m| covers(scope.mount.as_ref(), m)));
+    }
+
+    /// What MCP-AX says of the tools of `mount` changed, which most are not shown.
+    pub(crate) fn annotations_changed(&self, mount: &Segment) {
+        self.changed(&[Kind::Tools], |scope| scope.annotated && covers(scope.mount.as_ref(), mount));
+    }
+
+    /// Lists changed for those whose scope it `concerns`.
+    fn changed(&self, kinds: &[Kind], concerns: impl Fn(&ViewKey) -> bool) {
         let mut methods: Vec<&str> = kinds.iter().map(|k| k.list_changed()).collect();
         methods.sort_unstable();
         methods.dedup();
         for session in self.all_sessions() {
-            if concerns(session.opening.mount.as_ref()) {
+            if concerns(&session.scope()) {
                 methods.iter().for_each(|m| session.notify(bare(m), Weight::Kept));
             }
         }
         for listener in self.all_listeners() {
-            if !concerns(listener.scope.mount.as_ref()) {
+            if !concerns(&listener.scope) {
                 continue;
             }
             let mut wanted: Vec<&str> = kinds.iter().filter(|k| listener.kinds.contains(k)).map(|k| k.list_changed()).collect();

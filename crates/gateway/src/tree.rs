@@ -13,7 +13,7 @@ use mcp_proto::mcpax::{self, Peer};
 use crate::call::caller::{Caller, ViewKey};
 use crate::catalog::Catalog;
 use crate::config::resolved::{Config, Profile};
-use crate::upstream::mount::Mount;
+use crate::upstream::mount::{Mount, Phase};
 use crate::view::View;
 
 /// More views than this are made anew each time; profiles times endpoints stay far below it.
@@ -41,6 +41,8 @@ pub(crate) struct Branch {
     pub(crate) has_resources: bool,
     /// Whether it is another gate.
     pub(crate) is_gate: bool,
+    /// Whether it was there and is not at present.
+    pub(crate) is_lost: bool,
 }
 
 impl Branch {
@@ -49,7 +51,14 @@ impl Branch {
         let negotiated = mount.negotiated();
         let has_resources = negotiated.as_ref().is_some_and(|n| era::declares(&n.capabilities, "resources"));
         let is_gate = negotiated.as_ref().is_some_and(|n| matches!(mcpax::peer(&n.capabilities), Peer::Gate(_)));
-        Self { mount: Arc::clone(mount), catalog: mount.catalog.load_full(), negotiated, has_resources, is_gate }
+        Self {
+            mount: Arc::clone(mount),
+            catalog: mount.catalog.load_full(),
+            negotiated,
+            has_resources,
+            is_gate,
+            is_lost: mount.state.load().phase == Phase::Degraded,
+        }
     }
 }
 

@@ -78,7 +78,13 @@ impl View {
         let offers = |names: &Names, kind, of: fn(&Catalog) -> &Vec<Offer>| -> Vec<Bytes> {
             names
                 .iter()
-                .filter_map(|(shown, (b, i))| Some(of(&tree.branches.get(b)?.catalog).get(i)?.entry.shown_as(kind, shown)))
+                .filter_map(|(shown, (b, i))| {
+                    let branch = tree.branches.get(b)?;
+                    let offer = of(&branch.catalog).get(i)?;
+                    let raw = offer.entry.shown_as(kind, shown);
+                    let noted = offer.noted.as_ref().filter(|_| key.annotated);
+                    Some(noted.map_or_else(|| raw.clone(), |noted| noted.written(&raw, branch.is_lost)))
+                })
                 .collect()
         };
         let servers: Vec<&str> = branches.iter().map(|(_, b)| b.mount.config.name.as_str()).collect();

@@ -58,6 +58,8 @@ pub(crate) struct ViewKey {
     pub(crate) profile: Arc<str>,
     /// How names are spelled. Only another gate is shown them as they are in the tree.
     pub(crate) style: Style,
+    /// Whether tools are listed with what MCP-AX says of them.
+    pub(crate) annotated: bool,
 }
 
 impl ViewKey {

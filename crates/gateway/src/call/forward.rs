@@ -84,11 +84,37 @@ async fn attempt(resolved: &Resolved, lease: Lease, out: &Outgoing<'_>, back: &A
     timed(resolved, &lease, out, back).await.map_err(|e| failed(resolved, e))
 }
 
-/// One request within the time the mount allows; a sign of life begins the time anew.
+/// One request, and what it says of its tool's pace. A call that gave signs of life says nothing: it may have waited for a person.
 async fn timed(resolved: &Resolved, lease: &Lease, out: &Outgoing<'_>, back: &Arc<Back>) -> Result<Answer, UpstreamError> {
-    let allowed = resolved.branch.mount.config.timeout;
     let began = Instant::now();
+    let answer = bounded(resolved, lease, out, back, began).await;
+    if let Some(noted) = &resolved.noted
+        && matches!(answer, Ok(_) | Err(UpstreamError::Silent(_)))
+        && noted.took(began.elapsed(), || back.stirred().is_none())
+    {
+        resolved.branch.mount.gateway.reannotate(&resolved.branch.mount.config.name);
+    }
+    answer
+}
+
+/// How long a call may be silent: as the mount's configuration says, else as the tool's class does where somebody named one (AX-31),
+/// else as mounts do by default. `None`: as long as its caller waits.
+fn allowed(resolved: &Resolved) -> Option<Duration> {
+    let config = &resolved.branch.mount.config;
+    let of_tool = resolved.noted.as_ref().filter(|_| !config.timeout_given).and_then(|noted| noted.patience());
+    of_tool.unwrap_or(Some(config.timeout))
+}
+
+/// One request within the time that is allowed; a sign of life begins the time anew.
+async fn bounded(
+    resolved: &Resolved,
+    lease: &Lease,
+    out: &Outgoing<'_>,
+    back: &Arc<Back>,
+    began: Instant,
+) -> Result<Answer, UpstreamError> {
     let request = lease.instance.request(out, Some(back));
+    let Some(allowed) = allowed(resolved) else { return request.await };
     tokio::pin!(request);
     let mut wait = allowed;
     loop {

@@ -175,6 +175,7 @@ mod tests {
             name: "stm.dma".into(),
             local: Arc::new(local_routes(&["stm.dma"]).remove(0)),
             headers: Vec::new(),
+            noted: None,
         };
         let edge = Segment::nearest("edge");
         let at = |route: &str, cursor: u8, mount| {

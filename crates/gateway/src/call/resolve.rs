@@ -15,6 +15,7 @@ use super::error::CallError;
 use super::hop::{self, Onward};
 use super::remember::Whose;
 use crate::Inner;
+use crate::annotation::Noted;
 use crate::tree::{Branch, Tree};
 use crate::upstream::mount::Phase;
 use crate::view::View;
@@ -34,6 +35,8 @@ pub(crate) struct Resolved {
     pub(crate) headers: Vec<ParamHeader>,
     /// The way to the tool below another gate.
     pub(crate) onward: Option<Onward>,
+    /// What MCP-AX says of the tool.
+    pub(crate) noted: Option<Arc<Noted>>,
 }
 
 /// Finds the owner of a request.
@@ -67,7 +70,12 @@ pub(crate) fn resolve(
             let (b, i) = view.tools.find(&shown).ok_or_else(unknown)?;
             let (branch, offer) = offer(tree, b, |c| c.tools.get(i)).ok_or_else(unknown)?;
             let onward = hop::onward(caller, &branch, offer, &request.params).map_err(CallError::Route)?;
-            Found { headers: offer.headers.clone(), onward, ..Found::renamed(branch, "name", &shown, offer.entry.key.clone()) }
+            Found {
+                headers: offer.headers.clone(),
+                onward,
+                noted: offer.noted.clone(),
+                ..Found::renamed(branch, "name", &shown, offer.entry.key.clone())
+            }
         }
     };
     let params = match &found.edit {
@@ -83,6 +91,7 @@ pub(crate) fn resolve(
         name: found.name,
         headers: found.headers,
         onward: found.onward,
+        noted: found.noted,
     })
 }
 
@@ -121,12 +130,13 @@ struct Found {
     name: String,
     headers: Vec<ParamHeader>,
     onward: Option<Onward>,
+    noted: Option<Arc<Noted>>,
 }
 
 impl Found {
     fn renamed(branch: Branch, key: &'static str, shown: &str, name: String) -> Self {
         let edit = (shown != name).then(|| (key, json::quote(&name).into_bytes()));
-        Self { branch, edit, name, headers: Vec::new(), onward: None }
+        Self { branch, edit, name, headers: Vec::new(), onward: None, noted: None }
     }
 }
 
@@ -149,7 +159,7 @@ fn complete(gateway: &Inner, tree: &Tree, view: &View, members: &Members<'_>) ->
         return Err(CallError::BadParams("`params.ref` must have a `name` or a `uri`".into()));
     };
     let edit = (shown != name).then(|| ("ref", splice::edit(raw, &[(key, Change::Set(json::quote(&name).as_bytes()))])));
-    Ok(Found { branch, edit, name, headers: Vec::new(), onward: None })
+    Ok(Found { branch, edit, name, headers: Vec::new(), onward: None, noted: None })
 }
 
 fn template(tree: &Tree, view: &View, shown: &str) -> Option<(Branch, String)> {
@@ -163,7 +173,7 @@ fn template(tree: &Tree, view: &View, shown: &str) -> Option<(Branch, String)> {
 fn task(gateway: &Inner, tree: &Tree, caller: &Caller, members: &Members<'_>) -> Result<Found, CallError> {
     let id = named(members, "taskId")?;
     let branch = owner_of_task(gateway, tree, caller, &id).ok_or_else(|| CallError::UnknownTask(id.clone().into_owned()))?;
-    Ok(Found { branch, edit: None, name: id.into_owned(), headers: Vec::new(), onward: None })
+    Ok(Found { branch, edit: None, name: id.into_owned(), headers: Vec::new(), onward: None, noted: None })
 }
 
 /// The server that runs a task of `caller`. One that began before we did can only be the business of the one server of tasks.

@@ -174,12 +174,13 @@ fn reordered(old: &[Arc<Profile>], new: &[Arc<Profile>]) -> bool {
 
 /// Where a mount comes from is no difference: it runs the same.
 fn mount_fields(old: &Mount, new: &Mount) -> Vec<&'static str> {
-    let Mount { name: _, transport, era, sharing, timeout, start_timeout, include, exclude, rename, origin: _ } = old;
+    let Mount { name: _, transport, era, sharing, timeout, timeout_given, start_timeout, include, exclude, rename, tools, origin: _ } = old;
     let mut keys = transport_fields(transport, &new.transport);
     keys.extend(differing([
         ("era", *era != new.era),
         ("sharing", *sharing != new.sharing),
-        ("timeout", *timeout != new.timeout),
+        ("timeout", (*timeout, *timeout_given) != (new.timeout, new.timeout_given)),
+        ("tools", *tools != new.tools),
         ("start_timeout", *start_timeout != new.start_timeout),
         ("include", *include != new.include),
         ("exclude", *exclude != new.exclude),

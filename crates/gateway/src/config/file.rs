@@ -1,6 +1,8 @@
 //! The shape of `banyan.toml`, as people write it, one type a section. Does not check what the texts say:
 //! `resolve` does.
 
+mod tool;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -8,6 +10,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
+
+pub use tool::{AuthScope, Availability, Consistency, CostClass, LatencyClass, Tool};
 
 /// The configuration of Banyan.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -126,6 +130,9 @@ pub struct Mount {
     /// Other names for its tools: its own name to the new one.
     #[schemars(with = "BTreeMap<String, String>", example = BTreeMap::from([("getUser", "user")]))]
     pub rename: BTreeMap<At<String>, At<String>>,
+    /// What is known of its tools beyond what they say themselves: by the server's own name of a tool; `*` stands for any text.
+    #[schemars(with = "BTreeMap<String, Tool>")]
+    pub tools: BTreeMap<At<String>, Tool>,
     /// `true` leaves the server out without forgetting it.
     pub disabled: bool,
 }

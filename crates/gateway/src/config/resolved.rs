@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use banyan_model::Segment;
+use mesh_proto::annotation::Wishes;
 
 use super::secret::SecretRef;
 
@@ -109,6 +110,8 @@ pub struct Mount {
     pub sharing: Sharing,
     /// How long a call may stay silent (no progress) before it is cancelled.
     pub timeout: Duration,
+    /// Whether somebody set it; if not, the latency class that a tool names may set another.
+    pub timeout_given: bool,
     /// How long start and handshake may take.
     pub start_timeout: Duration,
     /// Tools it may show (globs over its own names; empty: all), and those it may not.
@@ -117,6 +120,8 @@ pub struct Mount {
     pub exclude: Vec<String>,
     /// Its own tool name to the name shown instead.
     pub rename: BTreeMap<String, String>,
+    /// What is said of its tools: a glob over its own names, and what holds for those it matches. Later ones hold over earlier ones.
+    pub tools: Vec<(String, Wishes)>,
     /// Where this mount came from, for people: `banyan.toml`, or a client's file.
     pub origin: String,
 }
@@ -130,10 +135,12 @@ impl Mount {
             era: None,
             sharing: Sharing::Auto,
             timeout: Duration::from_secs(300),
+            timeout_given: false,
             start_timeout: Duration::from_secs(60),
             include: Vec::new(),
             exclude: Vec::new(),
             rename: BTreeMap::new(),
+            tools: Vec::new(),
             origin: origin.into(),
         }
     }

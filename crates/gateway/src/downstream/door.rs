@@ -94,7 +94,8 @@ impl Entered {
             Some(own) => config.profiles.iter().find(|p| p.name == *own),
             None => config.profiles.iter().find(|p| p.clients.iter().any(|c| Glob::new(c).matches(&name))),
         };
-        let gate = matches!(mcpax::peer(about.capabilities), Peer::Gate(_)).then_some(Style::Qualified);
+        let peer = mcpax::peer(about.capabilities);
+        let gate = matches!(peer, Peer::Gate(_)).then_some(Style::Qualified);
         let style = gate.or(asked).unwrap_or_else(|| match (profile.and_then(|p| p.names), config.names) {
             (Some(NameStyle::Dotted), _) | (None, NameStyle::Dotted) => Style::Dotted,
             (Some(NameStyle::Safe), _) => Style::Safe,
@@ -102,7 +103,7 @@ impl Entered {
         });
         // A token's own profile stays named where it is not found, so that its holder is shown nothing rather than everything.
         let named = self.profile.as_ref().or(profile.map(|p| &p.name));
-        ViewKey { mount, profile: named.cloned().unwrap_or_else(no_profile), style }
+        ViewKey { mount, profile: named.cloned().unwrap_or_else(no_profile), style, annotated: peer != Peer::Plain }
     }
 }
 

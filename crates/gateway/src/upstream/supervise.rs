@@ -247,7 +247,11 @@ fn fall(mount: &Arc<Mount>, why: &UpstreamError, wait: Duration, last_ready: Opt
     let phase = if listed && *why != UpstreamError::Loop { Phase::Degraded } else { Phase::Failed };
     let text = explain(mount, why);
     tracing::warn!(mount = %mount.config.name, error = %text, retry_in = ?wait, "the server is not available");
+    let was = mount.state.load().phase;
     mount.enter(phase, Some(text), Some(next));
+    if phase == Phase::Degraded && was != phase {
+        mount.gateway.reannotate(&mount.config.name);
+    }
     if phase == Phase::Failed && !mount.catalog.load().is_empty() {
         mount.catalog.store(Arc::default());
         mount.gateway.publish(&mount.config.name, &Kind::ALL);

@@ -221,3 +221,64 @@ async fn ax_30_a_gate_whose_route_leads_elsewhere_is_refused() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn ax_33_whoever_asks_sees_what_is_known_of_a_tool_and_nobody_else_does() {
+    bounded(async {
+        let config = "[mount.fx.tools.\"fx_*\"]\ncost_class = \"expensive\"\n[mount.fx.tools.fx_echo]\nmutable = false\ntrust = true\n";
+        let lower = World::start(&format!("{}{config}", fixture("fx", Era::Stateless))).await;
+        let root = World::start(&below("low", &lower, "")).await;
+        for era in [Era::Initialize, Era::Stateless] {
+            let listed = async |world: &World, asks: bool| {
+                let mut client = Client::new(world, era);
+                if asks {
+                    client.capabilities = json!({"extensions": {"io.banyan/mcpax": {}}, "experimental": {"io.banyan/mcpax": {}}});
+                }
+                let listed = client.open().await.call("tools/list", json!({})).await;
+                let tools = listed["result"]["tools"].as_array().unwrap_or_else(|| panic!("{listed}")).clone();
+                let find = |end: &str| tools.iter().find(|t| t["name"].as_str().unwrap().ends_with(end)).cloned().unwrap();
+                (find("fx_echo"), find("test_simple_text"), tools.len())
+            };
+            let (echo, simple, count) = listed(&root, true).await;
+            assert_eq!((&echo["name"], &echo["_meta"]["x-mcpax-hops"]), (&json!("low__fx__fx_echo"), &json!(2)), "{echo}");
+            assert_eq!((&echo["_meta"]["x-mcpax-cost-class"], &echo["_meta"]["x-mcpax-mutable"]), (&json!("expensive"), &json!(false)));
+            assert_eq!(
+                (&simple["_meta"]["x-mcpax-mutable"], &simple["_meta"]["x-mcpax-latency-class"]),
+                (&json!(true), &json!("standard"))
+            );
+            assert_eq!(listed(&lower, true).await.0["_meta"]["x-mcpax-hops"], 1);
+            // Everybody else gets the definition as its server wrote it, however many gates it came through.
+            let (mut above, mut below) = (listed(&root, false).await, listed(&lower, false).await);
+            assert_eq!((above.2, below.2), (count, count));
+            for tool in [&mut above.0, &mut below.0] {
+                assert_eq!(tool.get("_meta"), None, "{tool}");
+                tool["name"] = json!("fx_echo");
+            }
+            assert_eq!(above.0.to_string(), below.0.to_string());
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_31_a_call_is_ended_by_the_class_of_its_tool_where_the_mount_sets_no_time() {
+    bounded(async {
+        let class = "[mount.fx.tools.fx_sleep]\nlatency_class = \"realtime\"\ntrust = true\n";
+        for (more, ends) in [("", true), ("timeout = \"1m\"\n", false)] {
+            let lower = World::start(&format!("{}{more}{class}", fixture("fx", Era::Stateless))).await;
+            let root = World::start(&below("low", &lower, "")).await;
+            let client = Client::ready(&root, Era::Stateless).await;
+            let told = client.tool("low__fx__fx_sleep", json!({"ms": 1500, "steps": 1})).await;
+            assert_eq!(told["error"]["data"]["reason"] == "upstream_timeout", ends, "{told}");
+            assert_eq!(told["result"]["content"][0]["text"] == "slept", !ends, "{told}");
+            if ends {
+                let stats = eventually(async || {
+                    let told = client.tool("low__fx__fx_stats", json!({})).await;
+                    (told["result"]["structuredContent"]["cancelled"] == 1).then_some(told)
+                });
+                stats.await;
+            }
+        }
+    })
+    .await;
+}

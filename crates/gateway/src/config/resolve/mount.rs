@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use banyan_model::Segment;
+use mesh_proto::annotation::Wishes;
 
 use super::Lowering;
 use crate::config::file::{self, At, OAuthSetting};
@@ -53,6 +54,7 @@ impl Lowering<'_> {
         let start_timeout = self.duration(mount.start_timeout.as_ref());
         let (include, exclude) = (self.globs(&mount.include), self.globs(&mount.exclude));
         let rename = self.mount_renames(&mount.rename);
+        let tools = self.wishes(&mount.tools);
         let defaults = Mount::new(segment.clone(), transport?, "banyan.toml");
         Some(Mount {
             era: match mount.era {
@@ -66,12 +68,22 @@ impl Lowering<'_> {
                 file::Sharing::Never => Sharing::Never,
             },
             timeout: timeout.unwrap_or(defaults.timeout),
+            timeout_given: timeout.is_some(),
             start_timeout: start_timeout.unwrap_or(defaults.start_timeout),
             include,
             exclude,
             rename,
+            tools,
             ..defaults
         })
+    }
+
+    /// Of several globs that match a tool the longer one holds over the shorter.
+    fn wishes(&mut self, tools: &BTreeMap<At<String>, file::Tool>) -> Vec<(String, Wishes)> {
+        drop(self.globs(&tools.keys().cloned().collect::<Vec<_>>()));
+        let mut found: Vec<(String, Wishes)> = tools.iter().map(|(glob, tool)| (glob.get().clone(), tool.wishes())).collect();
+        found.sort_by_key(|(glob, _)| glob.len());
+        found
     }
 
     /// A new name is a segment of the tree, as every tool's is (AX-10).

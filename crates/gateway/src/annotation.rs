@@ -1,0 +1,213 @@
+//! What MCP-AX says of a tool as it stands here (AX-33, AX-34): read from its definition and the configuration, raised by what calls take.
+//! What a definition means is not decided here but in `mesh-proto`; who is shown it, in `view`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_proto::catalog::Entry;
+use mcp_proto::glob::Glob;
+use mcp_proto::json::Members;
+use mcp_proto::splice::{self, Change};
+use mesh_proto::annotation::{Annotation, LatencyClass, Transport, Wishes, key};
+use mesh_proto::route_cursor::PREFIX;
+
+/// By how many the calls that outlast a class must outnumber those that keep it, before the next class is listed.
+const OUTNUMBERED: u8 = 3;
+
+/// What is known of one tool.
+#[derive(Debug)]
+pub(crate) struct Noted {
+    annotation: Annotation,
+    /// What another gate wrote into the definition, as a raw object. It is for gates alone, so clients get the definition without.
+    said: Option<Bytes>,
+    /// Whether its own server or the configuration names its latency class.
+    is_classed: bool,
+    pub(crate) pace: Arc<Pace>,
+}
+
+/// How long calls of a tool take, as far as it matters: whether they outlast its class. Never slower than what is listed by two
+/// relaxed loads, for it is asked after every call.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    /// The class that was measured, by its place in [`LatencyClass::ALL`].
+    class: AtomicU8,
+    over: AtomicU8,
+}
+
+impl Noted {
+    /// Reads the definition of a tool; takes out of it what another gate wrote there.
+    pub(crate) fn of(entry: &mut Entry, wishes: &[(String, Wishes)], is_gate: bool, pace: Option<Arc<Pace>>) -> Self {
+        let mut annotation = Annotation::of_tool(&entry.raw, &Transport::default());
+        let wanted: Vec<&Wishes> = wishes.iter().filter(|(glob, _)| Glob::new(glob).matches(&entry.key)).map(|(_, w)| w).collect();
+        wanted.iter().for_each(|wishes| wishes.apply(&mut annotation));
+        let meta = Members::again(&entry.raw).object("_meta").unwrap_or_default();
+        let named = meta.str(key::LATENCY_CLASS).is_some_and(|class| LatencyClass::parse(&class).is_some());
+        let said = if is_gate { between_gates(&meta) } else { None };
+        // The gate below is nearer to the tool, and ends its calls by its class.
+        let is_classed = !is_gate && (named || wanted.iter().any(|w| w.latency_class.is_some()));
+        if said.is_some() {
+            entry.raw = without(&entry.raw, &meta);
+        }
+        Self { annotation, said, is_classed, pace: pace.unwrap_or_default() }
+    }
+
+    /// How long a call may be silent; outer `None`: the tool says nothing of it, inner: as long as its caller waits (AX-31).
+    pub(crate) fn patience(&self) -> Option<Option<Duration>> {
+        self.is_classed.then(|| self.class().timeout())
+    }
+
+    /// Notes how long a call took; one that took too long counts only if it `counts`. `true`: the tool is listed as slower from now on.
+    pub(crate) fn took(&self, took: Duration, counts: impl FnOnce() -> bool) -> bool {
+        let is_over = self.class().timeout().is_some_and(|most| took > most);
+        if is_over { counts() && self.pace.outlasted(took) } else { self.pace.kept() }
+    }
+
+    /// A definition with the annotation in its `_meta`. `is_lost`: its server is not there at present (AX-61).
+    pub(crate) fn written(&self, definition: &Bytes, is_lost: bool) -> Bytes {
+        let mut annotation = self.annotation.clone();
+        annotation.raise_latency(self.class().timeout().unwrap_or(Duration::MAX));
+        let own = annotation.additions(is_lost);
+        let said = self.said.as_ref().map(|said| Members::again(said)).unwrap_or_default();
+        let said: Vec<(String, &[u8])> = said.iter().map(|(key, raw)| (key.into_owned(), raw)).collect();
+        let mut changes: Vec<(&str, Change<'_>)> = own.iter().map(|(key, raw)| (*key, Change::Set(raw.as_bytes()))).collect();
+        changes.extend(said.iter().filter(|(key, _)| !own.iter().any(|(own, _)| own == key)).map(|(key, raw)| (&**key, Change::Set(raw))));
+        let members = Members::again(definition);
+        let meta = members.get("_meta").filter(|raw| raw.starts_with(b"{")).unwrap_or(b"{}");
+        let meta = splice::edit(meta, &changes);
+        splice::edit(definition, &[("_meta", Change::Set(&meta))]).into()
+    }
+
+    /// How many gates a call passes from here to the tool's server, this one included.
+    pub(crate) fn hops(&self) -> u8 {
+        self.annotation.hops
+    }
+
+    /// The latency class as it is listed.
+    pub(crate) fn class(&self) -> LatencyClass {
+        self.annotation.latency_class.max(self.pace.class())
+    }
+}
+
+/// What was measured is not part of what a server lists.
+impl PartialEq for Noted {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.annotation, &self.said, self.is_classed) == (&other.annotation, &other.said, other.is_classed)
+    }
+}
+
+impl Pace {
+    /// Whether anything was noted that must outlive the list.
+    pub(crate) fn is_noted(&self) -> bool {
+        self.class.load(Ordering::Relaxed) > 0 || self.over.load(Ordering::Relaxed) > 0
+    }
+
+    fn class(&self) -> LatencyClass {
+        let place = usize::from(self.class.load(Ordering::Relaxed));
+        LatencyClass::ALL.get(place).copied().unwrap_or(LatencyClass::Realtime)
+    }
+
+    /// A call kept its class.
+    fn kept(&self) -> bool {
+        let over = self.over.load(Ordering::Relaxed);
+        if over > 0 {
+            self.over.store(over - 1, Ordering::Relaxed);
+        }
+        false
+    }
+
+    /// One slow call says nothing of a tool: the slow must outnumber the others. What was raised is not lowered again (AX-34).
+    fn outlasted(&self, took: Duration) -> bool {
+        if self.over.fetch_add(1, Ordering::Relaxed) + 1 < OUTNUMBERED {
+            return false;
+        }
+        self.over.store(0, Ordering::Relaxed);
+        let class = LatencyClass::of(took);
+        let place = LatencyClass::ALL.iter().position(|c| *c == class).and_then(|place| u8::try_from(place).ok()).unwrap_or_default();
+        self.class.fetch_max(place, Ordering::Relaxed) < place
+    }
+}
+
+/// The members that gates write for each other, as a raw object; `None`: there are none.
+fn between_gates(meta: &Members<'_>) -> Option<Bytes> {
+    let keys: Vec<String> = meta.beginning_with(PREFIX).map(|key| key.into_owned()).collect();
+    let members: Vec<(&str, Change<'_>)> = keys.iter().filter_map(|key| Some((&**key, Change::Set(meta.get(key)?)))).collect();
+    (!members.is_empty()).then(|| splice::edit(b"{}", &members).into())
+}
+
+/// A definition without them, and without a `_meta` that held nothing else.
+fn without(definition: &Bytes, meta: &Members<'_>) -> Bytes {
+    let keys: Vec<String> = meta.beginning_with(PREFIX).map(|key| key.into_owned()).collect();
+    if keys.len() == meta.len() {
+        return splice::edit(definition, &[("_meta", Change::Remove)]).into();
+    }
+    let changes: Vec<(&str, Change<'_>)> = keys.iter().map(|key| (&**key, Change::Remove)).collect();
+    let raw = Members::again(definition).get("_meta").unwrap_or(b"{}").to_vec();
+    splice::edit(definition, &[("_meta", Change::Set(&splice::edit(&raw, &changes)))]).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(raw: &'static str) -> Entry {
+        Entry { key: "t".into(), raw: Bytes::from_static(raw.as_bytes()) }
+    }
+
+    fn text(bytes: &Bytes) -> String {
+        String::from_utf8_lossy(bytes).into_owned()
+    }
+
+    #[test]
+    fn ax_33_what_a_gate_wrote_is_for_gates_and_the_definition_is_the_servers() {
+        let raw = r#"{"name":"t","inputSchema":{"n":1.0},"_meta":{"own":1,"x-mcpax-hops":2,"x-mcpax-mutable":false,"x-mcpax-new":[3]}}"#;
+        let mut tool = entry(raw);
+        let noted = Noted::of(&mut tool, &[], true, None);
+        assert_eq!(text(&tool.raw), r#"{"name":"t","inputSchema":{"n":1.0},"_meta":{"own":1}}"#);
+        let written = text(&noted.written(&tool.raw, false));
+        for part in
+            [r#""own":1"#, r#""x-mcpax-hops":3"#, r#""x-mcpax-mutable":false"#, r#""x-mcpax-new":[3]"#, r#""inputSchema":{"n":1.0}"#]
+        {
+            assert_eq!(written.matches(part).count(), 1, "{part}: {written}");
+        }
+        let mut only = entry(r#"{"name":"t","_meta":{"x-mcpax-hops":1}}"#);
+        drop(Noted::of(&mut only, &[], true, None));
+        assert_eq!(text(&only.raw), r#"{"name":"t"}"#);
+        let mut plain = entry(raw);
+        drop(Noted::of(&mut plain, &[], false, None));
+        assert_eq!(text(&plain.raw), raw);
+    }
+
+    #[test]
+    fn ax_33_the_configuration_may_say_what_a_server_does_not() {
+        let wishes = [("t*".to_owned(), Wishes { latency_class: Some(LatencyClass::Slow), ..Wishes::default() })];
+        let noted = Noted::of(&mut entry(r#"{"name":"t"}"#), &wishes, false, None);
+        assert!(text(&noted.written(&entry(r#"{"name":"t"}"#).raw, false)).contains(r#""x-mcpax-latency-class":"slow""#));
+        assert_eq!(noted.patience(), Some(Some(Duration::from_secs(120))));
+    }
+
+    #[test]
+    fn ax_31_only_a_class_that_somebody_named_bounds_a_call() {
+        let patience = |raw, is_gate| Noted::of(&mut entry(raw), &[], is_gate, None).patience();
+        let fast = r#"{"name":"t","_meta":{"x-mcpax-latency-class":"fast"}}"#;
+        assert_eq!(patience(fast, false), Some(Some(Duration::from_secs(5))));
+        assert_eq!(patience(r#"{"name":"t","_meta":{"x-mcpax-latency-class":"batch"}}"#, false), Some(None));
+        assert_eq!(patience(r#"{"name":"t"}"#, false), None);
+        assert_eq!(patience(fast, true), None);
+    }
+
+    #[test]
+    fn ax_34_a_class_is_raised_by_what_calls_take_and_never_lowered() {
+        let fast = r#"{"name":"t","_meta":{"x-mcpax-latency-class":"fast"}}"#;
+        let noted = Noted::of(&mut entry(fast), &[], false, None);
+        let (slow, quick) = (Duration::from_secs(20), Duration::from_millis(3));
+        let steps = [slow, quick, slow, slow, quick, slow].map(|took| noted.took(took, || true));
+        assert_eq!((steps, noted.class()), ([false; 6], LatencyClass::Fast));
+        assert!(!noted.took(slow, || false) && noted.took(slow, || true) && !noted.took(slow, || true));
+        assert_eq!(noted.class(), LatencyClass::Standard);
+        (0..100).for_each(|_| assert!(!noted.took(quick, || true)));
+        assert_eq!(noted.class(), LatencyClass::Standard);
+        assert!(text(&noted.written(&entry(fast).raw, false)).contains(r#""x-mcpax-latency-class":"standard""#));
+    }
+}
