@@ -150,6 +150,8 @@ mod tests {
             restarts: 0,
             in_flight: 0,
             notes: Vec::new(),
+            gate: false,
+            p50_ms: None,
         }
     }
 

@@ -10,7 +10,7 @@ use mcp_proto::catalog::Entry;
 use mcp_proto::glob::Glob;
 use mcp_proto::json::Members;
 use mcp_proto::splice::{self, Change};
-use mesh_proto::annotation::{Annotation, LatencyClass, Transport, Wishes, key};
+use mesh_proto::annotation::{Annotation, Availability, LatencyClass, Transport, Wishes, key};
 use mesh_proto::route_cursor::PREFIX;
 
 /// By how many the calls that outlast a class must outnumber those that keep it, before the next class is listed.
@@ -82,6 +82,11 @@ impl Noted {
     /// How many gates a call passes from here to the tool's server, this one included.
     pub(crate) fn hops(&self) -> u8 {
         self.annotation.hops
+    }
+
+    /// Whether the tool is there, in the word of the schema.
+    pub(crate) fn availability(&self, is_lost: bool) -> &'static str {
+        if is_lost { Availability::Degraded } else { self.annotation.availability }.as_str()
     }
 
     /// The latency class as it is listed.

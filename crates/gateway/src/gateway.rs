@@ -11,6 +11,7 @@ use mcp_proto::catalog::Kind;
 use mcp_proto::client::{Identity, stateless_meta};
 use mcp_proto::envelope::{Answer, Notification, Request};
 use mcp_proto::json::{self, Members};
+use mcp_proto::mcpax::{self, Peer};
 use mcp_proto::projection::{Style, style_for};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -106,6 +107,12 @@ pub struct MountStatus {
     pub in_flight: usize,
     /// What people should know about its lists.
     pub notes: Vec<String>,
+    /// Whether it is another gate.
+    #[serde(default)]
+    pub gate: bool,
+    /// The median of what its calls of the last minute took, in milliseconds.
+    #[serde(default)]
+    pub p50_ms: Option<f64>,
 }
 
 /// One tool as some client sees it.
@@ -130,6 +137,9 @@ pub struct ToolRow {
     /// How many gates a call passes from here to the tool's server, this one included.
     #[serde(default)]
     pub hops: u8,
+    /// Whether it is there: `always`, `scheduled`, `best_effort` or `degraded`.
+    #[serde(default)]
+    pub availability: String,
     /// How long a call is expected to take: `realtime`, `fast`, `standard`, `slow` or `batch`.
     #[serde(default)]
     pub latency_class: String,
@@ -431,6 +441,7 @@ fn status(mount: &Arc<Mount>) -> MountStatus {
     let seconds = |t: SystemTime| t.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let negotiated = mount.negotiated();
     let catalog = mount.catalog.load();
+    let gate = negotiated.as_ref().is_some_and(|n| matches!(mcpax::peer(&n.capabilities), Peer::Gate(_)));
     MountStatus {
         name: mount.config.name.to_string(),
         origin: mount.config.origin.clone(),
@@ -458,6 +469,8 @@ fn status(mount: &Arc<Mount>) -> MountStatus {
         restarts: mount.restarts.load(std::sync::atomic::Ordering::Relaxed),
         in_flight: mount.in_flight.load(std::sync::atomic::Ordering::Relaxed),
         notes: catalog.notes.clone(),
+        gate,
+        p50_ms: mount.recent.median(Instant::now()).map(|took| took.as_secs_f64() * 1000.0),
     }
 }
 
@@ -476,6 +489,7 @@ fn row(tree: &Tree, shown: &str, branch: usize, place: usize, reason: String) ->
         tokens: raw.len().div_ceil(4),
         reason,
         hops: offer.noted.as_ref().map_or(1, |noted| noted.hops()),
+        availability: offer.noted.as_ref().map(|noted| noted.availability(branch.is_lost).to_owned()).unwrap_or_default(),
         latency_class: offer.noted.as_ref().map(|noted| noted.class().as_str().to_owned()).unwrap_or_default(),
     })
 }

@@ -1,4 +1,6 @@
-//! `banyan tree`: the tree of servers and tools as text. Does not follow servers into their own trees.
+//! `banyan tree`: the tree of servers and tools as text, and of the gates below. It asks only one gate, and not those below it.
+
+use std::collections::BTreeMap;
 
 use clap::Args;
 use gateway::admin::shapes::{MountStatus, ToolRow};
@@ -37,6 +39,17 @@ struct Branch<'a> {
     #[serde(flatten)]
     mount: &'a MountStatus,
     names: Vec<&'a str>,
+    /// The names in the tree, in the same order.
+    paths: Vec<&'a str>,
+    #[serde(skip)]
+    tools: Vec<&'a ToolRow>,
+}
+
+/// What stands below one segment.
+#[derive(Default)]
+struct Below<'a> {
+    segments: BTreeMap<&'a str, Self>,
+    tools: Vec<&'a ToolRow>,
 }
 
 impl Tree {
@@ -67,17 +80,89 @@ impl Tree {
 }
 
 fn branch<'a>(mount: &'a MountStatus, tools: &'a [ToolRow]) -> Branch<'a> {
-    Branch { mount, names: tools.iter().filter(|t| t.mount == mount.name).map(|t| t.shown.as_str()).collect() }
+    let tools: Vec<&ToolRow> = tools.iter().filter(|t| t.mount == mount.name).collect();
+    let (names, paths) = tools.iter().map(|t| (t.shown.as_str(), t.dotted.as_str())).unzip();
+    Branch { mount, names, paths, tools }
 }
 
 fn drawn(branch: &Branch<'_>, last: bool, output: &Output) -> Vec<String> {
     let mount = branch.mount;
-    let (fork, stem) = if last { ("└── ", "    ") } else { ("├── ", "│   ") };
+    let (fork, stem) = limbs(last);
     let state = output.paint(look(&mount.state), &mount.state);
     let name = output.paint(Look::Strong, &mount.name);
-    let mut lines = vec![format!("{fork}{name}  {state}, {}, {}", counted(mount.tools, "tool"), mount.transport)];
+    let mut about = vec![state, counted(mount.tools, "tool"), mount.transport.clone()];
+    about.extend(mount.gate.then(|| "a gate".to_owned()));
+    about.extend(mount.p50_ms.map(|p50| format!("p50 {p50:.1} ms")));
+    let mut lines = vec![format!("{fork}{name}  {}", about.join(", "))];
     lines.extend(mount.error.iter().flat_map(|e| e.lines()).map(|l| format!("{stem}  {}", printable(l))));
-    let end = branch.names.len().saturating_sub(1);
-    lines.extend(branch.names.iter().enumerate().map(|(i, n)| format!("{stem}{}{}", if i == end { "└── " } else { "├── " }, printable(n))));
+    let mut below = Below::default();
+    branch.tools.iter().for_each(|tool| below.put(tool));
+    lines.extend(below.drawn(output).iter().map(|line| format!("{stem}{line}")));
     lines
+}
+
+/// What stands before a thing, and before all that is below it.
+fn limbs(last: bool) -> (&'static str, &'static str) {
+    if last { ("└── ", "    ") } else { ("├── ", "│   ") }
+}
+
+impl<'a> Below<'a> {
+    /// Puts a tool where its name in the tree says; the mount itself comes first there, the tool last.
+    fn put(&mut self, tool: &'a ToolRow) {
+        let mut segments: Vec<&str> = tool.dotted.split('.').skip(1).collect();
+        segments.pop();
+        let place = segments.into_iter().fold(self, |below, segment| below.segments.entry(segment).or_default());
+        place.tools.push(tool);
+    }
+
+    fn all(&self) -> Vec<&'a ToolRow> {
+        self.segments.values().flat_map(Self::all).chain(self.tools.iter().copied()).collect()
+    }
+
+    fn drawn(&self, output: &Output) -> Vec<String> {
+        let mut lines = Vec::new();
+        let end = (self.segments.len() + self.tools.len()).saturating_sub(1);
+        for (i, (segment, below)) in self.segments.iter().enumerate() {
+            let (fork, stem) = limbs(i == end);
+            let tools = below.all();
+            let mut about = vec![counted(tools.len(), "tool")];
+            about.extend(tools.iter().map(|t| t.hops).max().map(|hops| counted(usize::from(hops), "hop")));
+            let lost = tools.iter().all(|t| t.availability == "degraded");
+            about.extend(lost.then(|| output.paint(Look::Warn, "degraded")));
+            lines.push(format!("{fork}{}  {}", output.paint(Look::Strong, &printable(segment)), about.join(", ")));
+            lines.extend(below.drawn(output).iter().map(|line| format!("{stem}{line}")));
+        }
+        for (i, tool) in self.tools.iter().enumerate() {
+            let (fork, _) = limbs(i + self.segments.len() == end);
+            lines.push(format!("{fork}{}", printable(&tool.shown)));
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_of_gates_below_are_drawn_as_branches() {
+        let row = |dotted: &str, hops: u8, availability: &str| {
+            let shown = dotted.replace('.', "__");
+            serde_json::json!({"dotted": dotted, "shown": shown, "original": "", "mount": "infra", "description": "", "bytes": 1, "tokens": 1,
+                "reason": "kept", "hops": hops, "availability": availability})
+        };
+        let rows = [row("infra.edge.stm.dma", 3, "degraded"), row("infra.edge.ping", 2, "always"), row("infra.reset", 1, "always")];
+        let rows: Vec<ToolRow> = rows.into_iter().map(|row| serde_json::from_value(row).unwrap()).collect();
+        let mut below = Below::default();
+        rows.iter().for_each(|row| below.put(row));
+        let drawn = below.drawn(&Output::new(false));
+        let wanted = [
+            "├── edge  2 tools, 3 hops",
+            "│   ├── stm  1 tool, 3 hops, degraded",
+            "│   │   └── infra__edge__stm__dma",
+            "│   └── infra__edge__ping",
+            "└── infra__reset",
+        ];
+        assert_eq!(drawn, wanted);
+    }
 }

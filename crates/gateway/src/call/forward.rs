@@ -88,9 +88,13 @@ async fn attempt(resolved: &Resolved, lease: Lease, out: &Outgoing<'_>, back: &A
 async fn timed(resolved: &Resolved, lease: &Lease, out: &Outgoing<'_>, back: &Arc<Back>) -> Result<Answer, UpstreamError> {
     let began = Instant::now();
     let answer = bounded(resolved, lease, out, back, began).await;
+    let took = began.elapsed();
+    if answer.is_ok() {
+        resolved.branch.mount.recent.note(began, took);
+    }
     if let Some(noted) = &resolved.noted
         && matches!(answer, Ok(_) | Err(UpstreamError::Silent(_)))
-        && noted.took(began.elapsed(), || back.stirred().is_none())
+        && noted.took(took, || back.stirred().is_none())
     {
         resolved.branch.mount.gateway.reannotate(&resolved.branch.mount.config.name);
     }

@@ -3,6 +3,7 @@
 //! Starting and restarting is in `supervise.rs`. Calls are not decided on here.
 
 mod lease;
+mod recent;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -32,6 +33,7 @@ use crate::downstream::session::Session;
 use crate::telemetry::metrics::{MountMetrics, MountState};
 
 pub(crate) use lease::Lease;
+use recent::Recent;
 
 /// Where a mount stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +79,7 @@ pub(crate) struct Mount {
     pub(crate) wake: Notify,
     pub(crate) places: Arc<Places>,
     pub(crate) restarts: AtomicU64,
+    pub(crate) recent: Recent,
     pub(crate) in_flight: AtomicUsize,
     /// The server was seen to ask during a call.
     asks: AtomicBool,
@@ -125,6 +128,7 @@ impl Mount {
             wake: Notify::new(),
             places: Arc::default(),
             restarts: AtomicU64::new(0),
+            recent: Recent::new(),
             in_flight: AtomicUsize::new(0),
             asks: AtomicBool::new(false),
             asks_roots: AtomicBool::new(false),
