@@ -15,8 +15,8 @@ use crate::call::pour::{BrokenOff, Pour};
 pub(crate) struct Pouring {
     pour: Arc<Pour>,
     next: Next,
-    /// What the call holds until its answer has gone out.
-    _held: Box<dyn Send + Sync>,
+    /// What the call holds until all of its answer is there.
+    held: Option<Box<dyn Send + Sync>>,
     /// Fires when the caller goes away, where that cancels the call.
     gone: Option<DropGuard>,
 }
@@ -31,7 +31,7 @@ impl Pouring {
     /// The response to the request `id`.
     pub(crate) fn new(id: &[u8], pour: Arc<Pour>, held: impl Send + Sync + 'static, gone: Option<DropGuard>) -> Self {
         let head = [RESPONSE_HEAD, id, b",\"result\":"].concat();
-        Self { pour, next: Next::Head(head.into()), _held: Box::new(held), gone }
+        Self { pour, next: Next::Head(head.into()), held: Some(Box::new(held)), gone }
     }
 
     /// The next piece; `None` behind the last one.
@@ -49,6 +49,7 @@ impl Pouring {
             return Poll::Ready(piece);
         }
         self.next = Next::Over;
+        self.held = None;
         if let Some(gone) = self.gone.take() {
             gone.disarm();
         }
