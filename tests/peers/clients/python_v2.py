@@ -2,6 +2,8 @@
 
     python_v2.py MODE http URL              MODE: auto, legacy or 2026-07-28
     python_v2.py MODE stdio PREFIX COMMAND ARGUMENT...
+
+Over HTTP the names begin with `$PEERS_PREFIX`, where it is set.
 """
 import contextlib
 import os
@@ -60,7 +62,7 @@ class Peer(python_peer.Peer):
 
 async def main():
     mode, transport, target = sys.argv[1], sys.argv[2], sys.argv[3]
-    prefix = target if transport == "stdio" else ""
+    prefix = target if transport == "stdio" else os.environ.get("PEERS_PREFIX", "")
     if transport == "stdio":
         target = StdioServerParameters(command=sys.argv[4], args=sys.argv[5:], env=dict(os.environ))
     peer = Peer(types)

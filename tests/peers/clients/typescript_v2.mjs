@@ -1,6 +1,6 @@
 // The TypeScript client package 2.4 as a client of Banyan.
 //   typescript_v2.mjs MODE http URL | typescript_v2.mjs MODE stdio PREFIX COMMAND ARGUMENT...
-//   MODE: auto, legacy or 2026-07-28
+//   MODE: auto, legacy or 2026-07-28; over HTTP the names begin with PEERS_PREFIX, where it is set
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Events, calls, onElicitation, onRoots, onSampling, say, tour } from './typescript_tour.mjs';
@@ -10,7 +10,7 @@ const { Client, StreamableHTTPClientTransport } = require('@modelcontextprotocol
 const { StdioClientTransport } = require('@modelcontextprotocol/client/stdio');
 
 const [mode, transport, target, command, ...args] = process.argv.slice(2);
-const prefix = transport === 'stdio' ? target : '';
+const prefix = transport === 'stdio' ? target : (process.env.PEERS_PREFIX ?? '');
 const events = new Events();
 let logs = [];
 
