@@ -111,6 +111,8 @@ pub struct Child {
     /// The aggregators below and itself.
     subtree: BTreeSet<NodeId>,
     next_call: u64,
+    /// What stood below when a registration was refused for it, and is not to.
+    unwanted: Vec<NodeId>,
     /// How often it has tried since it was last well.
     attempts: u32,
     /// How often it went back to a better parent in vain.
@@ -129,6 +131,7 @@ impl Child {
             transmits: VecDeque::new(),
             events: VecDeque::new(),
             subtree,
+            unwanted: Vec::new(),
             next_call: 0,
             attempts: 0,
             returns: 0,
@@ -196,7 +199,10 @@ impl Child {
     pub fn handle_answer(&mut self, now: Instant, call: CallId, reply: Reply<'_>) {
         match self.state.clone() {
             State::Registering { at, call: asked, fallback } if asked == call => self.registration_answered(now, at, fallback, reply),
-            State::Leaving { from, call: asked, then } if asked == call => self.left(now, from, then),
+            State::Leaving { from, call: asked, then } if asked == call => match reply {
+                Reply::Error(_) | Reply::Result(_) => self.left(now, from, then),
+                Reply::Lost | Reply::Mute => self.left_unheard(now, from, then),
+            },
             State::Registered(membership) => self.membership_answered(now, &membership, call, reply),
             State::Dialling { .. } | State::Leaving { .. } | State::Registering { .. } | State::Stopped | State::Waiting { .. } => {}
         }
@@ -255,6 +261,16 @@ impl Child {
         match &self.state {
             State::Registered(membership) => Some((membership.at.parent, membership.at.link)),
             State::Dialling { .. } | State::Leaving { .. } | State::Registering { .. } | State::Stopped | State::Waiting { .. } => None,
+        }
+    }
+
+    /// The link over which to say that a list changed: that on which it is registered, or asks to be. The parent may have taken the
+    /// registration already and be fetching the list, before the answer is here.
+    pub fn link(&self) -> Option<LinkId> {
+        match &self.state {
+            State::Registered(membership) => Some(membership.at.link),
+            State::Registering { at, .. } => Some(at.link),
+            State::Dialling { .. } | State::Leaving { .. } | State::Stopped | State::Waiting { .. } => None,
         }
     }
 

@@ -316,6 +316,9 @@ fn ax_24_a_cycle_that_the_parent_does_not_know_of_points_at_somebody_below() {
         world.refuse(asked.call, &Refusal::RegistrationCycle { ids: vec![OWN, NodeId::new(7)], below_you });
         let expected = Event::Cycle { ids: vec![NodeId::new(7)] };
         assert_eq!(world.events.contains(&expected), !below_you);
+        world.child.handle_subtree(world.now, BTreeSet::from([OWN]));
+        world.drain();
+        assert_eq!(world.take(Method::Register).len(), usize::from(!below_you), "at once, now that it has gone");
     }
 }
 
@@ -370,4 +373,20 @@ fn it_leaves_when_it_is_told_to() {
     world.reply(deregister.call, "{}");
     assert_eq!((world.events.last(), world.hung_up.last()), (Some(&Event::Stopped), Some(&link)));
     assert_eq!(world.child.poll_timeout(), None);
+}
+
+#[test]
+fn ax_25_a_parent_that_does_not_say_that_it_let_go_loses_its_link_first() {
+    let mut world = World::new(2);
+    world.up = BTreeSet::from([1]);
+    world.child.handle_link_lost(world.now, LinkId(1));
+    world.sent.clear();
+    world.until(Method::Register);
+    let backup = world.accept();
+    world.up.insert(0);
+    world.until(Method::Deregister);
+    world.until(Method::Register);
+    assert!(world.hung_up.contains(&backup));
+    world.accept();
+    assert_eq!(world.child.registered_at().unwrap().0, 0);
 }

@@ -1,4 +1,6 @@
 //! Reference models, fault schedules and decoder checks for tests. No shipped crate may depend on it (`tests/tidy/layers.rs`).
 
 pub mod decoders;
+mod random;
+pub mod tree;
 pub mod upstream;

@@ -3,7 +3,6 @@
 //! There is no clock, socket or task: a seed is a whole history. The reference model knows what each line of the server must
 //! lead to and is compared after each; it decides nothing about the gateway's driver, which has tests of its own.
 
-mod random;
 mod reference;
 mod said;
 mod server;

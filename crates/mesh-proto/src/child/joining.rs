@@ -21,6 +21,7 @@ impl Child {
         if register.is_aggregator() {
             register.subtree = Some(self.subtree.clone());
         }
+        self.unwanted.clear();
         register.backup = at.parent > 0;
         let call = self.request(at.link, &Request::Register(Box::new(register)));
         self.timers.cancel(&Timer::Dial);
@@ -78,8 +79,8 @@ impl Child {
     fn refused(&mut self, now: Instant, at: Place, fallback: Option<Place>, refused: Refused) {
         let own = self.settings.register.aggregator_id;
         if refused.is("registration_cycle") && !refused.below_you {
-            let ids = refused.ids.iter().copied().filter(|id| Some(*id) != own).collect();
-            self.events.push_back(Event::Cycle { ids });
+            self.unwanted = refused.ids.iter().copied().filter(|id| Some(*id) != own).collect();
+            self.events.push_back(Event::Cycle { ids: self.unwanted.clone() });
         }
         let wait = refused.retry_after;
         self.events.push_back(Event::Refused { parent: at.parent, refused: Box::new(refused) });
@@ -126,6 +127,7 @@ impl Child {
     }
 
     pub(super) fn try_again(&mut self, now: Instant) {
+        self.timers.cancel(&Timer::Dial);
         match self.state {
             State::Waiting { parent, link: Some(link) } => self.register(now, Place { parent, link }, None),
             State::Waiting { parent, link: None } => self.dial(now, parent),
@@ -138,7 +140,7 @@ impl Child {
         match self.state.clone() {
             State::Dialling { parent } => self.try_next(now, parent),
             State::Registering { at, fallback, .. } => self.not_registered(now, at, fallback),
-            State::Leaving { from, then, .. } => self.left(now, from, then),
+            State::Leaving { from, then, .. } => self.left_unheard(now, from, then),
             State::Registered(_) | State::Stopped | State::Waiting { .. } => {}
         }
     }

@@ -56,11 +56,18 @@ impl Told {
 }
 
 impl Child {
-    /// The aggregators below, and this one, are these. Of no effect for a plain subserver.
+    /// The aggregators below, and this one, are these. Of no effect for a plain subserver. If that is what a registration was refused
+    /// for, it registers at once: before whoever brought what is gone can bring it again.
     pub fn handle_subtree(&mut self, now: Instant, ids: BTreeSet<NodeId>) {
-        if self.settings.register.is_aggregator() {
-            self.subtree = ids;
-            self.tell_subtree(now);
+        if !self.settings.register.is_aggregator() {
+            return;
+        }
+        self.subtree = ids;
+        self.tell_subtree(now);
+        let rid = !self.unwanted.is_empty() && self.unwanted.iter().all(|id| !self.subtree.contains(id));
+        if rid && matches!(self.state, State::Waiting { .. }) {
+            self.unwanted.clear();
+            self.try_again(now);
         }
     }
 

@@ -126,9 +126,10 @@ impl Child {
     }
 
     /// The parent does not know the session: it restarted, or ended it. Then it registers anew at once, over the same link, unless the
-    /// session ended for what would end the next one too, or it was forgotten right away.
+    /// session ended for what would end the next one too, or it was forgotten right away. Where the session brought a cycle, the answer to the
+    /// next registration says through whom.
     fn forgotten(&mut self, now: Instant, membership: &Membership, refused: Refused) {
-        let at_fault = matches!(refused.ended, Some(Ended::DottedName | Ended::Cycle));
+        let at_fault = refused.ended == Some(Ended::DottedName);
         let at = membership.at;
         self.gone(membership, LostWhy::Forgotten);
         if !at_fault && self.attempts == 0 {

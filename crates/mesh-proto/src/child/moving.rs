@@ -70,7 +70,7 @@ impl Child {
         self.state = State::Leaving { from: membership.at, call, then: Then::Register(next) };
     }
 
-    /// The parent knows that it left, or cannot be told.
+    /// The parent knows that it left.
     pub(super) fn left(&mut self, now: Instant, from: Place, then: Then) {
         self.timers.cancel(&Timer::Answer);
         match then {
@@ -82,7 +82,13 @@ impl Child {
         }
     }
 
-    /// The same, and there is no way back.
+    /// The parent did not say that it let go. It does once the link is gone, and until then there is no way back.
+    pub(super) fn left_unheard(&mut self, now: Instant, from: Place, then: Then) {
+        self.hang_up(from.link);
+        self.left_without_link(now, from, then);
+    }
+
+    /// The link to the parent that it left is gone.
     pub(super) fn left_without_link(&mut self, now: Instant, from: Place, then: Then) {
         self.timers.cancel(&Timer::Answer);
         match then {

@@ -52,27 +52,44 @@ impl Claim {
 
 /// All the claims of an aggregator.
 #[derive(Debug, Default)]
-pub(super) struct Claims(BTreeMap<Segment, Claim>);
+pub(super) struct Claims {
+    by_segment: BTreeMap<Segment, Claim>,
+    /// Who has proved to be the owner of an id.
+    owners: BTreeMap<NodeId, Authority>,
+}
 
 impl Claims {
     /// Whether this authority may register the segment; `proven` says whether it is proved.
     pub(super) fn allow(&self, segment: &Segment, authority: Option<&Authority>, proven: bool) -> bool {
-        let Some(claim) = self.0.get(segment) else { return true };
+        let Some(claim) = self.by_segment.get(segment) else { return true };
         let same = authority == Some(&claim.authority);
         if claim.proven { same && proven } else { same || proven }
     }
 
+    /// Whether somebody who has proved this authority, or none, may have this id: an id that a proved claim names is its owner's.
+    pub(super) fn allow_subserver(&self, id: NodeId, proved: Option<&Authority>) -> bool {
+        self.owners.get(&id).is_none_or(|owner| Some(owner) == proved)
+    }
+
     /// Enters a claim; returns whether anything changed.
     pub(super) fn enter(&mut self, claim: Claim) -> bool {
-        self.0.insert(claim.segment.clone(), claim.clone()) != Some(claim)
+        if let Some(before) = self.by_segment.get(&claim.segment).filter(|before| before.subserver_id != claim.subserver_id) {
+            self.owners.remove(&before.subserver_id);
+        }
+        if claim.proven {
+            self.owners.insert(claim.subserver_id, claim.authority.clone());
+        }
+        self.by_segment.insert(claim.segment.clone(), claim.clone()) != Some(claim)
     }
 
     pub(super) fn release(&mut self, segment: &Segment) -> bool {
-        self.0.remove(segment).is_some()
+        let Some(claim) = self.by_segment.remove(segment) else { return false };
+        self.owners.remove(&claim.subserver_id);
+        true
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Claim> {
-        self.0.values()
+        self.by_segment.values()
     }
 }
 

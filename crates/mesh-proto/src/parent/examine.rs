@@ -37,7 +37,8 @@ impl Parent {
 
     /// The ids that stand both below and above.
     pub(super) fn above_and_in<'a>(&self, below: impl IntoIterator<Item = &'a NodeId>) -> Vec<NodeId> {
-        let above = |id: &&NodeId| **id == self.settings.aggregator_id || self.above.ancestors.contains(id);
+        let own = self.settings.aggregator_id;
+        let above = |id: &&NodeId| **id == own || self.above.ancestors.contains(id);
         below.into_iter().filter(above).copied().collect()
     }
 
@@ -95,7 +96,11 @@ impl Parent {
 
     /// The same subserver may be here already: after a reboot, over a new link, or as a second one that has the same id.
     fn examine_subserver(&self, now: Instant, applicant: &Applicant) -> Result<Vec<Question>, Refusal> {
-        let Some(holder) = self.sessions.of_subserver(applicant.register.subserver_id) else { return Ok(Vec::new()) };
+        let subserver = applicant.register.subserver_id;
+        if !self.claims.allow_subserver(subserver, applicant.register.authority.as_ref().filter(|_| Self::is_proven(applicant))) {
+            return Err(Refusal::DuplicateSubserver { retry_after: self.settings.grace });
+        }
+        let Some(holder) = self.sessions.of_subserver(subserver) else { return Ok(Vec::new()) };
         if holder.link == applicant.link && holder.is_live() {
             return Ok(Vec::new());
         }
@@ -104,7 +109,8 @@ impl Parent {
             let left = self.timers.at(&until).map_or(self.settings.ask_timeout, |at| at.saturating_duration_since(now));
             return Err(Refusal::DuplicateSubserver { retry_after: left });
         }
-        if !holder.is_live() {
+        // Whoever proves who it is need not wait for somebody that only has copied its id.
+        if !holder.is_live() || (Self::is_proven(applicant) && !holder.proven) {
             return Ok(Vec::new());
         }
         Ok(vec![Question::Holder(holder.key)])
@@ -115,11 +121,11 @@ impl Parent {
     }
 }
 
-/// Whether an applicant may have what this session holds once nobody speaks for it: the same subserver known by the same
-/// name, or whoever has proved the same authority.
+/// Whether an applicant may have what this session holds once nobody speaks for it: whoever has proved the same authority; and
+/// where nothing was proved, the same subserver if it is known by the same name, or proves something now.
 fn same_party(holder: &Session, applicant: &Applicant) -> bool {
     let register = &applicant.register;
     let proved = holder.proven && Parent::is_proven(applicant) && holder.authority == register.authority;
-    let known = holder.subserver_id == register.subserver_id && holder.principal == applicant.identity.principal;
-    proved || (known && !holder.proven)
+    let known = holder.principal == applicant.identity.principal || Parent::is_proven(applicant);
+    proved || (holder.subserver_id == register.subserver_id && known && !holder.proven)
 }

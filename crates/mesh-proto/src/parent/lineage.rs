@@ -43,7 +43,9 @@ impl Parent {
         }
     }
 
-    /// An aggregator above says that these ids, which were sent to it as standing below, stand above. Whoever brought them has to go.
+    /// An aggregator above says that these ids, which were sent to it as standing below, stand above. Whoever brought them has to go:
+    /// otherwise somebody who lies far below would keep this aggregator out of the tree for ever. The child machine registers as soon as
+    /// it hears of the smaller subtree, and from then on such a lie is known for one.
     pub fn handle_cycle(&mut self, ids: &[NodeId]) {
         let brought = |session: &&super::Session| session.subtree.iter().flatten().any(|id| ids.contains(id));
         let keys: Vec<SessionKey> = self.sessions.iter().filter(|s| s.is_live()).filter(brought).map(|s| s.key).collect();

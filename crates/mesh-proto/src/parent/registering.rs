@@ -70,13 +70,16 @@ impl Parent {
     fn ask(&mut self, now: Instant, case: u64, question: Question) {
         let Some(applicant) = self.questions.case(case).map(|case| &case.applicant) else { return };
         let subserver_id = applicant.register.subserver_id;
+        // Whoever has heartbeats does not wait for an answer much longer than half an interval.
+        let interval = applicant.register.heartbeat_interval;
+        let timeout = if interval.is_zero() { self.settings.ask_timeout } else { self.settings.ask_timeout.min(interval / 4) };
         let link = match question {
             Question::Holder(session) => self.sessions.get(session).map(|session| session.link),
             Question::Parent => Some(applicant.link),
             Question::Store => None,
         };
         let call = self.questions.ask(Asked { case, question, link });
-        self.timers.set(Timer::Ask(call), now + self.settings.ask_timeout);
+        self.timers.set(Timer::Ask(call), now + timeout);
         match link {
             Some(link) => {
                 let message = AskParent { aggregator_id: self.settings.aggregator_id, subserver_id };

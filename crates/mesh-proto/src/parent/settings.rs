@@ -23,7 +23,7 @@ pub struct Settings {
     pub policies: BTreeMap<Segment, SegmentPolicy>,
     /// How it is found out that a subserver is registered elsewhere (AX-25).
     pub split_brain: SplitBrain,
-    /// How long an answer to a question is waited for.
+    /// How long an answer to a question is waited for. Never more than a quarter of the heartbeat interval of who is asked about.
     pub ask_timeout: Duration,
     /// How many registrations are served in a second.
     pub registrations_per_second: u32,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::random::Random;
 use super::said::Said;
+use crate::random::Random;
 
 /// How it takes the probe for the stateless era.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use mcp_proto::lines::{Line, Lines};
 use mcp_proto::sse;
 
-use super::random::Random;
 use super::said::Said;
+use crate::random::Random;
 
 /// No line may be longer than this.
 pub(super) const LIMIT: usize = 600;

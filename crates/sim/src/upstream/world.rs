@@ -5,11 +5,11 @@ use bytes::Bytes;
 use mcp_proto::client::{AskKey, CallKey, Identity, Pipe};
 use mcp_proto::envelope::Answer;
 
-use super::random::Random;
 use super::reference::{Reference, params, spelled};
 use super::said::Said;
 use super::server::{Kind, Server};
 use super::wire::{Read, Wire};
+use crate::random::Random;
 
 /// What came of a history.
 #[derive(Debug, Default, PartialEq, Eq)]

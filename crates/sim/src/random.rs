@@ -2,15 +2,15 @@
 
 /// A stream of numbers.
 #[derive(Debug)]
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
     /// A number below `bound`, which is not zero.
-    pub(super) fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -19,12 +19,17 @@ impl Random {
     }
 
     /// `true` in so many of a hundred cases.
-    pub(super) fn percent(&mut self, chance: usize) -> bool {
+    pub(crate) fn percent(&mut self, chance: usize) -> bool {
         self.below(100) < chance
     }
 
     /// One of several.
-    pub(super) fn pick<T: Copy>(&mut self, all: &[T]) -> Option<T> {
+    pub(crate) fn pick<T: Copy>(&mut self, all: &[T]) -> Option<T> {
         if all.is_empty() { None } else { all.get(self.below(all.len())).copied() }
+    }
+
+    /// 32 bytes, for a machine that wants a seed of its own.
+    pub(crate) fn seed(&mut self) -> [u8; 32] {
+        std::array::from_fn(|_| u8::try_from(self.below(256)).unwrap_or_default())
     }
 }
