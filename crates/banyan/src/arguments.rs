@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::command::{
     auth, call, check, completions, connect, demo, doctor, import, logs, man, names, reload, schema, secret, status, stdio, token, tools,
-    tree, up,
+    trace, tree, up,
 };
 use crate::failure::Failure;
 use crate::output::Output;
@@ -79,6 +79,8 @@ pub(crate) enum Command {
     Token(token::Token),
     /// List tools, and what they cost a model
     Tools(tools::Tools),
+    /// Show the way to a tool and how long each step takes
+    Trace(trace::Trace),
     /// Draw the tree of servers and tools
     Tree(tree::Tree),
     /// Serve the gate over HTTP
@@ -109,6 +111,7 @@ impl Command {
             Self::Stop(command) => command.run(place, output),
             Self::Token(command) => command.run(place, output),
             Self::Tools(command) => command.run(place, output),
+            Self::Trace(command) => command.run(place, output),
             Self::Tree(command) => command.run(place, output),
             Self::Up(command) => command.run(place, output),
         }

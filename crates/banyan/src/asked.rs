@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use gateway::Gateway;
 use gateway::admin::client::{AdminClient, AdminError};
-use gateway::admin::shapes::{CallRequest, MountStatus, Tools};
+use gateway::admin::shapes::{CallRequest, MountStatus, Tools, Trace, TraceRequest};
 use gateway::config::secret::SystemSources;
 
 use crate::arguments::Place;
@@ -77,6 +77,17 @@ impl Asked {
         match self {
             Self::Own(gate) => Ok(gate.call_tool(request).await.map_err(AdminError::Refused)?.0),
             Self::Running(gate) => Ok(gate.post("/-/call", request).await?),
+        }
+    }
+
+    /// The way to a tool.
+    pub(crate) async fn trace(&self, request: &TraceRequest) -> Result<Trace, Failure> {
+        match self {
+            Self::Own(gate) => Ok(gate.trace(request).await.map_err(AdminError::Refused)?),
+            Self::Running(gate) => {
+                let body = gate.post("/-/trace", request).await?;
+                serde_json::from_slice(&body).map_err(|e| Failure::Failed(format!("the gate's answer can't be read: {e}")))
+            }
         }
     }
 

@@ -18,5 +18,6 @@ pub(crate) mod status;
 pub(crate) mod stdio;
 pub(crate) mod token;
 pub(crate) mod tools;
+pub(crate) mod trace;
 pub(crate) mod tree;
 pub(crate) mod up;

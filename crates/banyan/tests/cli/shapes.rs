@@ -42,6 +42,7 @@ fn asking_a_gate() -> Vec<(String, Value)> {
     for words in [&["status"][..], &["tools"], &["names"], &["tree"], &["doctor"]] {
         shapes.push((words[0].to_owned(), shape(&serde_json::from_str(&home.run(&[words, &["--json"]].concat()).out).expect("JSON"))));
     }
+    shapes.push(("trace".to_owned(), shape(&home.run(&["trace", "shell.fail", "--json"]).exits(0).json())));
     shapes.push(("logs".to_owned(), shape(&home.run(&["logs", "shell", "--json"]).exits(0).json())));
     let good = home.read("banyan.toml");
     home.write("banyan.toml", "agrs = 1");

@@ -7,6 +7,7 @@ pub mod client;
 pub mod presence;
 mod routes;
 pub mod shapes;
+mod trace;
 
 pub(crate) use access::Access;
 pub use access::Command;

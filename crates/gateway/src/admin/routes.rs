@@ -17,7 +17,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
 
 use super::access::Command;
-use super::shapes::{CallRequest, Called, ErrorBody, LogLine, Refusal, RefusalKind, Reloaded, Status, Tools};
+use super::shapes::{CallRequest, Called, ErrorBody, LogLine, Refusal, RefusalKind, Reloaded, Status, Tools, TraceRequest};
 use crate::downstream::door;
 use crate::downstream::http::fields;
 use crate::downstream::reply::{self, Payload};
@@ -37,6 +37,10 @@ pub(crate) async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>) -> 
         (&Method::GET, path) if path.starts_with("/-/logs/") => owner(&gateway, &parts).and_then(|()| logs(&gateway, &parts)),
         (&Method::POST, "/-/call") => match owner(&gateway, &parts) {
             Ok(()) => call(&gateway, body).await,
+            Err(refusal) => Err(refusal),
+        },
+        (&Method::POST, "/-/trace") => match owner(&gateway, &parts) {
+            Ok(()) => trace(&gateway, body).await,
             Err(refusal) => Err(refusal),
         },
         (&Method::POST, "/-/reload") => match owner(&gateway, &parts) {
@@ -154,6 +158,13 @@ async fn call(gateway: &Gateway, body: Incoming) -> Result<Response<Payload>, Re
         serde_json::from_slice(&body.to_bytes()).map_err(|e| Refusal::failed(format!("the request is not {{tool, arguments}}: {e}")))?;
     let called = gateway.call_tool(&request).await?;
     Ok(plain(StatusCode::OK, "application/json", called.0))
+}
+
+async fn trace(gateway: &Gateway, body: Incoming) -> Result<Response<Payload>, Refusal> {
+    let body = Limited::new(body, CALL_BYTES).collect().await.map_err(|e| Refusal::failed(format!("the request can't be read: {e}")))?;
+    let request: TraceRequest =
+        serde_json::from_slice(&body.to_bytes()).map_err(|e| Refusal::failed(format!("the request is not {{tool}}: {e}")))?;
+    Ok(json(&gateway.trace(&request).await?))
 }
 
 async fn reload(gateway: &Gateway) -> Result<Response<Payload>, Refusal> {

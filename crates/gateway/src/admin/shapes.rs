@@ -52,6 +52,40 @@ pub struct CallRequest {
     pub arguments: Box<serde_json::value::RawValue>,
 }
 
+/// The body of `POST /-/trace`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceRequest {
+    /// The tool's dotted name, or the name that a client is shown.
+    pub tool: String,
+}
+
+/// `POST /-/trace`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trace {
+    /// The tool's dotted name.
+    pub tool: String,
+    /// The steps to its server, the nearest first.
+    pub hops: Vec<Hop>,
+}
+
+/// One step of the way to a tool: a mount of the gate before it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Hop {
+    /// The mount.
+    pub mount: String,
+    /// Whether it is another gate.
+    pub gate: bool,
+    /// `stdio`, `http` or `sse`.
+    pub transport: String,
+    /// `initialize` or `stateless`.
+    pub era: Option<String>,
+    /// How long its answer took, with all steps after it, in milliseconds.
+    pub ms: f64,
+    /// Why there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
 /// The raw `result` of a call, as its owner wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Called(pub Bytes);

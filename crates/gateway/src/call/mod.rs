@@ -22,6 +22,7 @@ mod resolve;
 mod search;
 mod statuses;
 mod subscribe;
+mod trace;
 
 use std::sync::Arc;
 
@@ -33,6 +34,7 @@ use mcp_proto::json::Object;
 
 pub(crate) use list::{SERVER_INFO, capabilities};
 pub(crate) use subscribe::{forget, open_listener};
+pub(crate) use trace::METHOD as TRACE;
 
 use crate::Inner;
 use crate::tree::Tree;

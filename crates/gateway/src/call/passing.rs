@@ -11,14 +11,17 @@ use mcp_proto::json::{self, Members};
 use super::adapt;
 use super::back::Back;
 use super::error::CallError;
-use super::hop;
+use super::{hop, trace};
 use crate::Inner;
 use crate::tree::{Branch, Tree};
 use crate::upstream::{Outgoing, UpstreamError};
 
-/// An unknown method goes to the only server there is, or to the only one that names its extension.
-pub(crate) async fn unknown(_gateway: &Arc<Inner>, tree: &Tree, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
+/// What gates ask each other is answered here. Any other method goes to the only server there is, or to the only one that names its extension.
+pub(crate) async fn unknown(gateway: &Arc<Inner>, tree: &Tree, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
     let unserved = || CallError::MethodNotFound(request.method.clone().into_owned());
+    if request.method == trace::METHOD {
+        return trace::trace(gateway, tree, request, back).await;
+    }
     if is_removed(&request.method) {
         return Err(unserved());
     }

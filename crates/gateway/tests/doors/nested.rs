@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gateway::admin::shapes::TraceRequest;
 use serde_json::{Value, json};
 
 use crate::asked::{rounds, said, text};
@@ -278,6 +279,34 @@ async fn ax_31_a_call_is_ended_by_the_class_of_its_tool_where_the_mount_sets_no_
                 });
                 stats.await;
             }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_30_a_trace_tells_of_every_step_to_a_tool_and_of_the_one_that_fails() {
+    bounded(async {
+        for link in [Era::Initialize, Era::Stateless] {
+            let [root, _edge, gateway] = three(link, Era::Initialize).await;
+            let ask = async |tool: &str| root.gateway.trace(&TraceRequest { tool: tool.into() }).await;
+            for name in ["edge.stm.fx.fx_echo", "edge__stm__fx__fx_echo"] {
+                let traced = ask(name).await.unwrap();
+                assert_eq!(traced.tool, "edge.stm.fx.fx_echo");
+                let steps: Vec<_> =
+                    traced.hops.iter().map(|h| (h.mount.as_str(), h.gate, h.transport.as_str(), h.error.as_deref())).collect();
+                assert_eq!(steps, [("edge", true, "http", None), ("stm", true, "http", None), ("fx", false, "stdio", None)]);
+                assert!(traced.hops.is_sorted_by(|a, b| a.ms >= b.ms) && traced.hops[2].ms > 0.0, "{traced:?}");
+            }
+            assert!(ask("edge.nothing").await.is_err());
+            // No tool was called, and only a gate is told.
+            let client = Client::ready(&root, Era::Stateless).await;
+            assert_eq!(client.tool("edge__stm__fx__fx_stats", json!({})).await["result"]["structuredContent"]["calls"], 0);
+            assert_eq!(client.call("mcpax/trace", json!({"name": "edge__stm__fx__fx_echo"})).await["error"]["code"], -32601);
+            // The way ends where a gate is gone.
+            gateway.shut();
+            let traced = eventually(async || ask("edge.stm.fx.fx_echo").await.ok().filter(|t| t.hops.len() < 3)).await;
+            assert!(traced.hops.len() == 2 && traced.hops[0].error.is_none() && traced.hops[1].error.is_some(), "{traced:?}");
         }
     })
     .await;

@@ -1,0 +1,43 @@
+//! `POST /-/trace`: asks for the way to a tool as another gate would. The steps themselves are taken in `call/trace.rs`, not here.
+
+use banyan_model::Era;
+use bytes::Bytes;
+use mcp_proto::client::{Identity, stateless_meta};
+use mcp_proto::envelope::{Answer, Request};
+use mcp_proto::json;
+use mcp_proto::projection::Style;
+use tokio_util::sync::CancellationToken;
+
+use super::shapes::{Refusal, RefusalKind, Trace, TraceRequest};
+use crate::Gateway;
+use crate::call::back::{Back, Sink};
+use crate::call::caller::ViewKey;
+use crate::call::{TRACE, own_caller, serve};
+use crate::node::Node;
+
+impl Gateway {
+    /// The way to a tool, by its dotted or shown name. What fails on the way stands in its last step.
+    pub async fn trace(&self, request: &TraceRequest) -> Result<Trace, Refusal> {
+        let known = self.tools(None).into_iter().find(|t| t.dotted == request.tool || t.shown == request.tool);
+        let Some(tool) = known else {
+            return Err(Refusal { kind: RefusalKind::NotFound, message: format!("there is no tool `{}`", request.tool) });
+        };
+        let meta = stateless_meta(&Identity { info: Node::info(), capabilities: Bytes::from_static(b"{}") });
+        let params = format!("{{\"name\":{},\"_meta\":{meta}}}", json::quote(&tool.dotted));
+        let asked = Request { id: Bytes::from_static(b"0"), method: TRACE.into(), params: Bytes::from(params).into() };
+        let scope = ViewKey { style: Style::Qualified, ..self.0.scope_of("") };
+        let back = Back::new(own_caller(scope), Sink::None, None, CancellationToken::new());
+        let failed = |text: &[u8]| Refusal { kind: RefusalKind::Failed, message: String::from_utf8_lossy(text).into_owned() };
+        let result = match serve(&self.0, &asked, &back).await {
+            Ok(Answer::Result(result)) => result,
+            Ok(Answer::Error(error)) => return Err(failed(&error)),
+            Err(error) => return Err(failed(error.tell(Era::Stateless).message.as_bytes())),
+        };
+        let hops = result.members().get("hops").map(serde_json::from_slice);
+        match hops {
+            Some(Ok(hops)) => Ok(Trace { tool: tool.dotted, hops }),
+            Some(Err(error)) => Err(failed(format!("a gate below told what this version does not understand: {error}").as_bytes())),
+            None => Err(failed(b"the trace came back without steps")),
+        }
+    }
+}
