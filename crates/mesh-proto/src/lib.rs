@@ -6,6 +6,22 @@
 //! The machines share five verbs: `handle_*` takes what happened, `handle_timeout` that time has passed, `poll_transmit` gives
 //! what is to be sent, `poll_event` what the driver has to know, `poll_timeout` when to come back and why. Whoever drives one
 //! calls a `handle`, drains the polls until they give `None`, and waits until the time that `poll_timeout` names.
+//!
+//! A node that is an aggregator runs a [`parent::Parent`] and a [`relay::Relay`]; one that stands in somebody else's tree runs a
+//! [`child::Child`] for each tree; a gate in the middle runs all three. What the driver of such a node passes between them:
+//!
+//! | out of | into |
+//! | --- | --- |
+//! | `parent::Event::SubtreeChanged` | `Child::handle_subtree` with `Parent::subtree` |
+//! | `child::Event::Above` | `Parent::handle_above` |
+//! | `child::Event::Cycle` | `Parent::handle_cycle`, before anything else happens |
+//! | `parent::Event::NamespaceChanged` | `list_changed` over `Child::link` |
+//! | `list_changed` from a link | `Parent::handle_list_changed` for each of `Parent::sessions_on` |
+//! | `parent::Event::FetchTools` | `tools/list` over that link, all pages, then `Parent::handle_tools` |
+//! | `parent::Event::Registered` | `Relay::handle_opened` |
+//! | `parent::Event::SubserverLost` and `Ended` | `Relay::handle_closed`, and upward as a notification (AX-60) |
+//! | `parent::Event::ClaimMade` and `ClaimReleased` | the store, and from there `Parent::restore` at the next start |
+//! | `mcpax/parent` from a parent's link | `Child::handle_request` |
 
 pub mod annotation;
 pub mod authority;

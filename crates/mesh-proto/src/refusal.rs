@@ -41,6 +41,12 @@ pub enum Refusal {
         /// When to try again, if the other one is to go.
         retry_after: Duration,
     },
+    /// No room for another registration.
+    #[error("{most} servers are registered here already, which is the limit; register elsewhere, or raise it")]
+    Full {
+        /// The limit.
+        most: usize,
+    },
     /// An interval that is neither 0 nor in range.
     #[error("heartbeat_interval_ms is {given}; use 0 for none, or {least} to {most}")]
     HeartbeatInterval {
@@ -265,6 +271,7 @@ impl Refusal {
             Self::AuthorityMismatch { .. }
             | Self::AuthorityRequired { .. }
             | Self::DottedName { .. }
+            | Self::Full { .. }
             | Self::HeartbeatInterval { .. }
             | Self::MethodUnknown
             | Self::NameTooLong { .. }
@@ -285,6 +292,7 @@ impl Refusal {
             Self::AuthorityRequired { .. } => (-32015, "authority_required"),
             Self::DottedName { .. } => (-32016, "dotted_name"),
             Self::DuplicateSubserver { .. } => (-32014, "duplicate_subserver"),
+            Self::Full { .. } => (-32018, "aggregator_full"),
             Self::HeartbeatInterval { .. } => (-32019, "heartbeat_interval_invalid"),
             Self::MethodUnknown => (-32601, "method_unknown"),
             Self::NameTooLong { .. } => (-32016, "name_too_long"),
@@ -325,7 +333,7 @@ impl Refusal {
             Self::SplitBrain { registered_with, .. } => {
                 json!({ "registered_with": registered_with.map(|id| id.to_string()), "retry_after_ms": after })
             }
-            Self::SubtreeTooLarge { most } => json!({ "most": most }),
+            Self::Full { most } | Self::SubtreeTooLarge { most } => json!({ "most": most }),
             Self::UnknownSession { ended } => json!({ "ended": ended.map(Ended::as_str) }),
             Self::VersionUnsupported { given } => json!({ "given": given, "supported": [crate::message::VERSION] }),
             Self::MethodUnknown | Self::RouteInvalid { .. } | Self::SubtreeOutOfStep => Value::Null,
@@ -346,6 +354,7 @@ mod tests {
             Refusal::DottedName { name: name.clone() },
             Refusal::DuplicateSubserver { retry_after: wait },
             Refusal::HeartbeatInterval { given: 1, least: 100, most: 1000 },
+            Refusal::Full { most: 7 },
             Refusal::MethodUnknown,
             Refusal::NameTooLong { name: name.clone(), length: 300 },
             Refusal::NamespaceConflict { segment: "a".into(), holder: Holder::Lost, retry_after: Some(wait) },

@@ -567,3 +567,24 @@ fn lists_are_fetched_a_few_at_a_time_and_again_when_they_changed_meanwhile() {
     world.pass(SECOND);
     assert_eq!(fetches(&world), [a, b, a, b]);
 }
+
+#[test]
+fn an_aggregator_that_is_full_takes_back_whom_it_had_and_nobody_else() {
+    let mut world = World::with(|settings| settings.registrations = 1);
+    world.register(1, plain(1, "a")).unwrap();
+    assert_eq!(world.register(2, plain(2, "b")), Err(Refusal::Full { most: 1 }));
+    world.parent.handle_link_lost(world.now, LinkId(1));
+    world.register(3, plain(1, "a")).unwrap();
+}
+
+#[test]
+fn ax_24_nobody_brings_more_ids_than_can_be_told_upward() {
+    let mut world = World::with(|settings| settings.subtree_ids = 6_000);
+    let many = |from: u128, count: u128| (from..from + count).collect::<Vec<_>>();
+    world.register(1, aggregator(1, "a", &many(100, 5_000))).unwrap();
+    let session = world.register(2, aggregator(2, "b", &[])).unwrap().session;
+    assert_eq!(world.register(3, aggregator(3, "c", &many(100, 6_000))), Err(Refusal::SubtreeTooLarge { most: 6_000 }));
+    let change = SubtreeChange::All(many(50_000, 5_000).into_iter().map(NodeId::new).collect());
+    assert_eq!(world.subtree(2, &session, 1, change), Err(Refusal::SubtreeTooLarge { most: 6_000 }));
+    assert_eq!(world.parent.subtree().len(), 5_003);
+}

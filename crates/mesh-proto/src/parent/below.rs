@@ -33,6 +33,11 @@ impl Below {
         self.0.len() != before
     }
 
+    /// How many ids there would be with these.
+    pub(super) fn len_with<'a>(&self, ids: impl IntoIterator<Item = &'a NodeId>) -> usize {
+        self.0.len() + ids.into_iter().filter(|id| !self.0.contains_key(id)).count()
+    }
+
     pub(super) fn ids(&self) -> impl Iterator<Item = NodeId> {
         self.0.keys().copied()
     }

@@ -1,5 +1,6 @@
 //! Whether a registration is allowed, and what must be asked before that is known. Nothing is changed here.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use banyan_model::QualifiedName;
@@ -10,6 +11,7 @@ use super::session::{Session, Standing};
 use super::settings::{Demand, SplitBrain};
 use super::{Parent, Timer};
 use crate::id::NodeId;
+use crate::message::MAX_SUBTREE_IDS;
 use crate::refusal::{Holder, Refusal};
 
 impl Parent {
@@ -19,6 +21,7 @@ impl Parent {
     /// When no answer could make the registration legal at present.
     pub(super) fn examine(&self, now: Instant, applicant: &Applicant) -> Result<Vec<Question>, Refusal> {
         self.examine_cycle(applicant)?;
+        self.examine_room(applicant)?;
         self.examine_length(applicant)?;
         self.examine_authority(applicant)?;
         self.examine_segment(now, applicant)?;
@@ -50,6 +53,26 @@ impl Parent {
         }
         let below_you = register.aggregator_id.is_some_and(|id| self.above.ancestors.contains(&id));
         Err(Refusal::RegistrationCycle { ids, below_you })
+    }
+
+    /// Whether there is room for one more. Who comes back takes no more than it had.
+    fn examine_room(&self, applicant: &Applicant) -> Result<(), Refusal> {
+        let most = self.settings.registrations;
+        if self.sessions.len() >= most && self.sessions.of_subserver(applicant.register.subserver_id).is_none() {
+            return Err(Refusal::Full { most });
+        }
+        self.examine_subtree(applicant.register.subtree.as_ref().unwrap_or(&BTreeSet::new()))
+    }
+
+    /// Whether so many ids are taken. All of them together have to fit into what is sent upward: somebody who brings very many must not
+    /// keep this aggregator out of its own tree.
+    pub(super) fn examine_subtree(&self, ids: &BTreeSet<NodeId>) -> Result<(), Refusal> {
+        let room = self.below.len_with(ids) < MAX_SUBTREE_IDS;
+        if room && ids.len() <= self.settings.subtree_ids {
+            Ok(())
+        } else {
+            Err(Refusal::SubtreeTooLarge { most: self.settings.subtree_ids })
+        }
     }
 
     fn examine_length(&self, applicant: &Applicant) -> Result<(), Refusal> {

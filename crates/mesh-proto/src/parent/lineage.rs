@@ -9,7 +9,7 @@ use banyan_model::Segment;
 
 use super::Parent;
 use crate::id::{LinkId, NodeId, SessionKey};
-use crate::message::{Above, MAX_SUBTREE_IDS, Subtree, SubtreeChange};
+use crate::message::{Above, Subtree, SubtreeChange};
 use crate::refusal::{Ended, Refusal};
 
 impl Parent {
@@ -67,9 +67,7 @@ impl Parent {
             SubtreeChange::Step { joined, left } => before.difference(&left).copied().chain(joined).collect(),
         };
         after.extend(session.aggregator_id);
-        if after.len() > MAX_SUBTREE_IDS {
-            return Err(Refusal::SubtreeTooLarge { most: MAX_SUBTREE_IDS });
-        }
+        self.examine_subtree(&after)?;
         let ids = self.above_and_in(&after);
         if !ids.is_empty() {
             let below_you = session.aggregator_id.is_some_and(|id| self.above.ancestors.contains(&id));

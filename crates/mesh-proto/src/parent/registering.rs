@@ -90,7 +90,7 @@ impl Parent {
         }
     }
 
-    /// A question was answered, or never will be.
+    /// A question was answered, or never will be. The driver takes an answer only from the link on which it asked.
     pub fn handle_answer(&mut self, now: Instant, call: CallId, reply: Reply<'_>) {
         let Some(asked) = self.questions.asked(call) else { return };
         let wait = self.questions.case(asked.case).map_or(SOON, |case| soon(&case.applicant));

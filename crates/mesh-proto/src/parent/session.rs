@@ -147,6 +147,10 @@ impl Sessions {
         self.by_link.range(range).map(|(_, key)| *key).collect()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
     /// All of them, by segment.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Session> {
         self.by_segment.values().filter_map(|key| self.by_key.get(key))

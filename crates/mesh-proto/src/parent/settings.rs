@@ -31,6 +31,10 @@ pub struct Settings {
     pub waiting: usize,
     /// How many of them on one link.
     pub waiting_per_link: usize,
+    /// How many registrations are held at once, those that are lost and waited for included.
+    pub registrations: usize,
+    /// How many ids one registration may bring.
+    pub subtree_ids: usize,
     /// How many lists are fetched at once.
     pub fetches: usize,
     /// How long a list is waited for.
@@ -51,6 +55,8 @@ impl Settings {
             registrations_per_second: 500,
             waiting: 10_000,
             waiting_per_link: 256,
+            registrations: 20_000,
+            subtree_ids: 4_096,
             fetches: 64,
             fetch_timeout: Duration::from_secs(30),
         }

@@ -123,7 +123,8 @@ impl World {
                 let registered = Registered::decode(result.as_bytes()).map_err(|refusal| refusal.to_string())?;
                 let from = self.network.links[&link].child;
                 let principal = self.nodes.get(from).map_or("liar", |node| &*node.identity.principal).to_owned();
-                let owner = Owner { subserver: register.subserver_id, principal, link, heard: self.now, live: true };
+                let proven = self.nodes.get(from).is_some_and(|node| !node.identity.proven.is_empty());
+                let owner = Owner { subserver: register.subserver_id, principal, proven, link, heard: self.now, live: true };
                 self.reference.registered(at, &registered.segment, owner)?;
             }
             (Asked::Deregister, Ok(_)) => self.outcome.count("left"),

@@ -49,10 +49,10 @@ pub(super) struct Node {
 }
 
 impl Node {
-    pub(super) fn new(number: usize, plan: Plan) -> Self {
+    pub(super) fn new(number: usize, plan: Plan, bare: bool) -> Self {
         let name = format!("n{number}.example");
         let identity = Identity::bare(&name);
-        let identity = match Authority::of_dns_name(&name) {
+        let identity = match Authority::of_dns_name(&name).filter(|_| !bare) {
             Some(authority) => identity.with(authority),
             None => identity,
         };

@@ -49,3 +49,16 @@ pub(super) fn draw(random: &mut Random) -> (Vec<Plan>, bool) {
     }
     (plans, false)
 }
+
+/// Tells some aggregators to prefer others, whoever stands above whom; says whether there were any.
+pub(super) fn entangle(random: &mut Random, plans: &mut [Plan]) -> bool {
+    let aggregators: Vec<usize> = (0..plans.len()).filter(|at| plans[*at].aggregates).collect();
+    for _ in 0..1 + random.below(3) {
+        let (Some(one), Some(other)) = (random.pick(&aggregators), random.pick(&aggregators)) else { return false };
+        if one != other {
+            plans[one].parents.retain(|parent| *parent != other);
+            plans[one].parents.insert(0, other);
+        }
+    }
+    aggregators.len() > 1
+}

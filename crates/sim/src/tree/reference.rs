@@ -14,6 +14,8 @@ use super::plan::INTERVAL;
 pub(super) struct Owner {
     pub(super) subserver: NodeId,
     pub(super) principal: String,
+    /// Whether it has proved who it is.
+    pub(super) proven: bool,
     pub(super) link: u64,
     /// When it was last heard of.
     pub(super) heard: Duration,
@@ -36,7 +38,8 @@ impl Reference {
     pub(super) fn registered(&mut self, at: usize, segment: &Segment, owner: Owner) -> Result<(), String> {
         let key = (at, segment.clone());
         if let Some(before) = self.owners.get(&key) {
-            let same = before.subserver == owner.subserver && (before.principal == owner.principal || before.principal == "liar");
+            let known = before.principal == owner.principal || (owner.proven && !before.proven);
+            let same = before.subserver == owner.subserver && known;
             if !same {
                 return Err(format!("n{at} gave `{segment}` to {owner:?} while it belongs to {before:?}"));
             }

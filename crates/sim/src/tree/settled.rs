@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use banyan_model::Segment;
 use mesh_proto::annotation::Availability;
 use mesh_proto::child::{Child, LostWhy};
-use mesh_proto::parent::{Parent, Standing, Target};
+use mesh_proto::parent::{Parent, Session, Standing, Target};
 
 use super::node::Node;
 use super::plan::INTERVAL;
@@ -111,7 +111,9 @@ impl World {
         let Some(machine) = self.nodes[parent].parent() else { return false };
         let above: BTreeSet<usize> = std::iter::successors(Some(parent), |at| edges.get(at).copied()).take(self.nodes.len() + 1).collect();
         let segment = &self.nodes[child].segment;
-        let taken = machine.sessions().any(|session| session.segment == *segment && session.subserver_id != self.nodes[child].id);
+        let id = self.nodes[child].id;
+        let liars = |session: &Session| session.subserver_id == id && &*session.principal == "liar";
+        let taken = machine.sessions().any(|session| (session.segment == *segment && session.subserver_id != id) || liars(session));
         !above.contains(&child) && !taken
     }
 

@@ -81,8 +81,14 @@ pub(super) struct World {
 impl World {
     pub(super) fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let (plans, circular) = plan::draw(&mut random);
-        let nodes: Vec<Node> = plans.into_iter().enumerate().map(|(number, plan)| Node::new(number, plan)).collect();
+        let (mut plans, mut circular) = plan::draw(&mut random);
+        let entangled = seed % 8 == 5;
+        if entangled {
+            circular |= plan::entangle(&mut Random::new(!seed), &mut plans);
+        }
+        // In some worlds nobody proves anything, and only who came first is an owner.
+        let bare = seed % 4 == 2;
+        let nodes: Vec<Node> = plans.into_iter().enumerate().map(|(number, plan)| Node::new(number, plan, bare)).collect();
         let liars = (0..random.below(4)).filter_map(|number| Liar::draw(number, &nodes, &mut random)).collect();
         let calm = Duration::from_millis(6000 + random.below(6000) as u64);
         let mut world = Self {
@@ -114,8 +120,9 @@ impl World {
     /// When a rule is broken.
     pub(super) fn live(&mut self) -> Result<(), String> {
         for node in 0..self.nodes.len() {
-            let at = Duration::from_millis(self.random.below(300) as u64);
-            self.schedule(at, Happening::Start { node });
+            // Who is told to register with each other does so at one moment.
+            let at = self.random.below(if self.circular { 10 } else { 300 }) as u64;
+            self.schedule(Duration::from_millis(at), Happening::Start { node });
         }
         for liar in 0..self.liars.len() {
             let at = Duration::from_millis(1000 + self.random.below(5000) as u64);
