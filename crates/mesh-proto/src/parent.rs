@@ -1,7 +1,7 @@
 //! The machine of an aggregator: who is registered, what each holds, and what becomes of it (MCP-AX 4.2, 5.3, 6 and 13).
 //!
 //! It decides; it neither calls tools nor fetches lists, and does not check tokens or certificates: who a peer is comes in as an
-//! [`Identity`](crate::authority::Identity). A peer's mistake is a [`Refusal`](crate::refusal::Refusal) or an ended session, and never
+//! [`Identity`](crate::authority::Identity). A peer's mistake is a [`Refusal`] or an ended session, and never
 //! anything for another peer.
 
 mod below;
@@ -56,6 +56,7 @@ enum Timer {
     Admit,
     Ask(CallId),
     Fetch(SessionKey),
+    Forget(SessionKey),
     Grace(Segment),
     Heartbeat(SessionKey),
     Refetch(SessionKey),
@@ -67,6 +68,7 @@ impl Timer {
             Self::Admit => "registrations wait for their turn",
             Self::Ask(_) => "a question has not been answered",
             Self::Fetch(_) => "a list has not come",
+            Self::Forget(_) => "a lost subserver need not be waited for any more",
             Self::Grace(_) => "the tools of a lost subserver are to go",
             Self::Heartbeat(_) => "a heartbeat is due",
             Self::Refetch(_) => "a list is to be fetched again",
@@ -159,7 +161,8 @@ impl Parent {
                 Timer::Admit => self.admit(now),
                 Timer::Ask(call) => self.handle_answer(now, call, Reply::Lost),
                 Timer::Fetch(session) => self.handle_tools_failed(now, session),
-                Timer::Grace(segment) => self.end_grace(&segment),
+                Timer::Forget(session) => self.forget(session),
+                Timer::Grace(segment) => self.remove_part(&segment),
                 Timer::Heartbeat(session) => self.lose(now, session, Ended::Silent),
                 Timer::Refetch(session) => self.want_list(now, session),
             }

@@ -23,8 +23,11 @@ impl Parent {
         self.events.push_back(Event::SubserverLost { session: key, segment: segment.clone(), why });
         self.hold_part(&segment, Holding::Degraded { since: now, why });
         if self.settings.grace.is_zero() {
-            self.end(key, why);
-        } else if self.timers.at(&Timer::Grace(segment.clone())).is_none() {
+            return self.end(key, why);
+        }
+        // The segment is kept for it from now on; its tools no longer than since they were last there.
+        self.timers.set(Timer::Forget(key), now + self.settings.grace);
+        if self.timers.at(&Timer::Grace(segment.clone())).is_none() {
             self.timers.set(Timer::Grace(segment), now + self.settings.grace);
         }
     }
@@ -37,13 +40,10 @@ impl Parent {
         self.events.push_back(Event::Ended { session: key, segment: session.segment, why });
     }
 
-    /// The grace of a segment is over.
-    pub(super) fn end_grace(&mut self, segment: &Segment) {
-        let holder = self.sessions.of_segment(segment.as_str()).map(|session| (session.key, session.standing));
-        match holder {
-            Some((key, Standing::Lost { why, .. })) => self.end(key, why),
-            // It came back, and its list did not.
-            Some((_, Standing::Live)) | None => self.remove_part(segment),
+    /// A lost subserver did not come back in time.
+    pub(super) fn forget(&mut self, key: SessionKey) {
+        if let Some(Standing::Lost { why, .. }) = self.sessions.get(key).map(|session| session.standing) {
+            self.end(key, why);
         }
     }
 
@@ -74,7 +74,7 @@ impl Parent {
 
     fn silence(&mut self, key: SessionKey) {
         self.fetches.forget(key);
-        for timer in [Timer::Fetch(key), Timer::Heartbeat(key), Timer::Refetch(key)] {
+        for timer in [Timer::Fetch(key), Timer::Forget(key), Timer::Heartbeat(key), Timer::Refetch(key)] {
             self.timers.cancel(&timer);
         }
     }

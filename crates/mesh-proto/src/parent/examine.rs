@@ -111,7 +111,7 @@ impl Parent {
             Standing::Live => Err(Self::conflict(applicant, Holder::Registered, None)),
             Standing::Lost { .. } if same_party(holder, applicant) => Ok(()),
             Standing::Lost { .. } => {
-                let left = self.timers.at(&Timer::Grace(segment.clone())).map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
+                let left = self.timers.at(&Timer::Forget(holder.key)).map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
                 Err(Self::conflict(applicant, Holder::Lost, Some(left)))
             }
         }
@@ -128,7 +128,7 @@ impl Parent {
             return Ok(Vec::new());
         }
         if !same_party(holder, applicant) {
-            let until = if holder.is_live() { Timer::Heartbeat(holder.key) } else { Timer::Grace(holder.segment.clone()) };
+            let until = if holder.is_live() { Timer::Heartbeat(holder.key) } else { Timer::Forget(holder.key) };
             let left = self.timers.at(&until).map_or(self.settings.ask_timeout, |at| at.saturating_duration_since(now));
             return Err(Refusal::DuplicateSubserver { retry_after: left });
         }
