@@ -19,7 +19,7 @@
 //! | `list_changed` from a link | `Parent::handle_list_changed` for each of `Parent::sessions_on` |
 //! | `parent::Event::FetchTools` | `tools/list` over that link, all pages, then `Parent::handle_tools` |
 //! | `parent::Event::Registered` | `Relay::handle_opened` |
-//! | `parent::Event::SubserverLost` and `Ended` | `Relay::handle_closed`, and upward as a notification (AX-60) |
+//! | `parent::Event::SubserverLost` and `Ended` | `Relay::handle_closed`, and upward as [`relay::notice::LOST`] |
 //! | `parent::Event::ClaimMade` and `ClaimReleased` | the store, and from there `Parent::restore` at the next start |
 //! | `mcpax/parent` from a parent's link | `Child::handle_request` |
 

@@ -4,6 +4,7 @@
 //! holds between two subservers, and none is kept.
 
 mod lane;
+pub mod notice;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
@@ -21,8 +22,6 @@ pub const SOURCE: &str = "x-mcpax-source";
 pub const EVENT_ID: &str = "x-mcpax-event-id";
 /// The member that names the event before it. It passes as it is, and nothing is kept of it (AX-52).
 pub const CAUSAL_PARENT: &str = "x-mcpax-causal-parent";
-/// The notification that says that some were dropped (AX-51).
-pub const OVERFLOW: &str = "notifications/x-mcpax/notification_overflow";
 
 /// The value of [`SOURCE`] for what came from `segment`, which itself said `below`. `None` when that is no legal name any more.
 pub fn source(segment: &Segment, below: Option<&str>) -> Option<String> {
