@@ -1,5 +1,5 @@
 //! What must hold once the faults have ceased: everybody is registered within three intervals, and soon every table is what the
-//! nodes below list. How the machines get there is not looked at.
+//! nodes below list, and every name leads to its tool. How the machines get there is not looked at.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,6 +7,7 @@ use banyan_model::Segment;
 use mesh_proto::annotation::Availability;
 use mesh_proto::child::{Child, LostWhy};
 use mesh_proto::parent::{Parent, Session, Standing, Target};
+use mesh_proto::route_cursor::{Hop, write_route};
 
 use super::node::Node;
 use super::plan::INTERVAL;
@@ -133,8 +134,29 @@ impl World {
             if listed != expected {
                 return Err(format!("n{at} lists {listed:?}, and below is {expected:?}"));
             }
+            for name in &listed {
+                self.walk(at, name).map_err(|why| format!("`{name}` of n{at} leads nowhere: {why}"))?;
+            }
         }
         Ok(())
+    }
+
+    /// Follows the route of a listed name, hop by hop, to the server that has the tool.
+    fn walk(&self, from: usize, name: &str) -> Result<(), String> {
+        let table = self.nodes[from].parent().map(Parent::namespace).ok_or("no aggregator")?;
+        let route = table.resolve(name).and_then(|handle| table.route(handle)).ok_or("not resolved")?;
+        let (raw, mut cursor, mut at) = (write_route(&route.0), "0".to_owned(), from);
+        loop {
+            let hop = Hop::read(raw.as_bytes(), cursor.as_bytes()).map_err(|refusal| refusal.to_string())?;
+            let Some(parent) = self.nodes[at].parent() else {
+                let here = hop.is_last() && self.nodes[at].tools.contains(hop.tool());
+                return if here { Ok(()) } else { Err(format!("n{at} has no such tool")) };
+            };
+            parent.namespace().resolve_hop(&hop).ok_or_else(|| format!("n{at} does not know what follows `{}`", hop.segment()))?;
+            let Some(Target::Live(session)) = parent.target(hop.segment()) else { return Err(format!("n{at} has nobody there")) };
+            at = self.nodes.iter().position(|node| node.id == session.subserver_id).ok_or("a stranger")?;
+            cursor = hop.next_cursor().ok_or("the route ends too early")?;
+        }
     }
 
     /// The names that a node lists as there, without those of liars.
