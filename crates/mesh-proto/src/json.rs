@@ -64,6 +64,11 @@ impl Object {
     }
 }
 
+/// For members that are read into a tree: the same strictness.
+pub(crate) fn strict<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+    Strict.deserialize(deserializer)
+}
+
 /// Builds a [`Value`], and refuses an object that names a member twice.
 struct Strict;
 

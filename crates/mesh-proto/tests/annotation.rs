@@ -27,7 +27,9 @@ fn listed(definition: &str, annotation: &Annotation) -> String {
 
 #[test]
 fn ax_33_a_tool_that_says_nothing_is_taken_for_the_riskiest() {
-    for silent in ["{}", "[]", "nonsense", r#"{"annotations":7,"_meta":[]}"#] {
+    let twice = r#"{"annotations":{"readOnlyHint":true,"readOnlyHint":true}}"#;
+    let two = r#"{"_meta":{"x-mcpax-mutable":false},"_meta":{}}"#;
+    for silent in ["{}", "[]", r#"[{"readOnlyHint":true},{}]"#, "nonsense", r#"{"annotations":7,"_meta":[]}"#, twice, two] {
         let a = of(silent);
         assert!(a.mutable && !a.reversible && !a.idempotent && a.is_irreversible_mutable(), "{silent}");
         assert_eq!((a.auth_scope, a.consistency, a.hops), (AuthScope::Write, Consistency::BestEffort, 1));

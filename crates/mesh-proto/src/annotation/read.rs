@@ -1,10 +1,12 @@
 //! From a tool's definition to its annotation: what it says itself, what MCP's hints say, and else the careful value (AX-33).
 //! What the configuration wants comes after that, and not here.
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::additions::{self, of_key};
 use super::{Annotation, AuthScope, Availability, Consistency, CostClass, IRREVERSIBLE_MUTABLE, LatencyClass, Said, Transport, key};
+use crate::json::strict;
 
 impl Annotation {
     /// The annotation of a tool that its aggregator lists, one hop further away than it says.
@@ -12,16 +14,27 @@ impl Annotation {
     /// `definition` is the raw tool object. What is no object, and every value that is not of the schema, says nothing: the
     /// careful value stands in for it, and the value itself travels on as it is.
     pub fn of_tool(definition: &[u8], transport: &Transport) -> Self {
-        let parsed: Value = serde_json::from_slice(definition).unwrap_or_default();
+        // A list would be read member by member as well.
+        let object = definition.trim_ascii_start().starts_with(b"{");
+        let read: Definition = if object { serde_json::from_slice(definition).unwrap_or_default() } else { Definition::default() };
         let empty = Map::new();
-        let part = |member: &str| parsed.get(member).and_then(Value::as_object).unwrap_or(&empty);
-        let (meta, hints) = (Meta(part("_meta")), Hints(part("annotations")));
+        let (meta, hints) = (Meta(read.meta.as_object().unwrap_or(&empty)), Hints(read.annotations.as_object().unwrap_or(&empty)));
         let mut annotation = from_hints(&hints, transport);
         meta.overlay(&mut annotation, &hints);
         annotation.hops = meta.hops().saturating_add(1);
         annotation.said = meta.said();
         annotation
     }
+}
+
+/// What is read of a definition. Its schemas, most of its bytes, are passed over. A member that stands twice could be read in two ways, so
+/// that nothing is believed.
+#[derive(Default, Deserialize)]
+struct Definition {
+    #[serde(default, deserialize_with = "strict")]
+    annotations: Value,
+    #[serde(default, rename = "_meta", deserialize_with = "strict")]
+    meta: Value,
 }
 
 /// MCP's own annotations. Each is false only where it says so, or true only where it says so.
