@@ -113,6 +113,8 @@ pub struct Child {
     next_call: u64,
     /// What stood below when a registration was refused for it, and is not to.
     unwanted: Vec<NodeId>,
+    /// Whether it tried again without that since it was last registered.
+    cleaned: bool,
     /// How often it has tried since it was last well.
     attempts: u32,
     /// How often it went back to a better parent in vain.
@@ -132,6 +134,7 @@ impl Child {
             events: VecDeque::new(),
             subtree,
             unwanted: Vec::new(),
+            cleaned: false,
             next_call: 0,
             attempts: 0,
             returns: 0,

@@ -390,3 +390,20 @@ fn ax_25_a_parent_that_does_not_say_that_it_let_go_loses_its_link_first() {
     world.accept();
     assert_eq!(world.child.registered_at().unwrap().0, 0);
 }
+
+#[test]
+fn ax_24_whoever_lies_below_does_not_decide_with_whom_it_registers() {
+    let mut world = World::new(2);
+    let liar = NodeId::new(7);
+    world.child.handle_subtree(world.now, BTreeSet::from([OWN, liar]));
+    let asked = world.take(Method::Register).pop().unwrap();
+    world.refuse(asked.call, &Refusal::RegistrationCycle { ids: vec![liar], below_you: false });
+    world.child.handle_subtree(world.now, BTreeSet::from([OWN]));
+    world.drain();
+    let again = world.take(Method::Register).pop().unwrap();
+    assert_eq!(again.link, asked.link, "the same parent, not the backup");
+    world.child.handle_subtree(world.now, BTreeSet::from([OWN, liar]));
+    world.refuse(again.call, &Refusal::RegistrationCycle { ids: vec![liar], below_you: false });
+    world.until(Method::Register);
+    assert_eq!(world.dialled.last().unwrap().1, 1, "but not for ever");
+}

@@ -58,6 +58,7 @@ impl Child {
             own_id_above: 0,
             scouting: None,
         };
+        self.cleaned = false;
         let above = registered.above.clone();
         self.state = State::Registered(Box::new(membership));
         self.events.push_back(Event::Registered { parent: at.parent, link: at.link, registered: Box::new(registered) });
@@ -84,6 +85,10 @@ impl Child {
         }
         let wait = refused.retry_after;
         self.events.push_back(Event::Refused { parent: at.parent, refused: Box::new(refused) });
+        let removable = self.unwanted.iter().any(|id| self.subtree.contains(id));
+        if removable && !std::mem::replace(&mut self.cleaned, true) {
+            return self.try_cleaned(now, at, fallback);
+        }
         if let Some(old) = fallback {
             self.hang_up(at.link);
             return self.register(now, old, None);
@@ -98,6 +103,17 @@ impl Child {
         let least = wait.filter(|_| self.settings.parents == 1).unwrap_or_default().min(self.settings.backoff_most());
         let wait = self.backoff().max(least);
         self.wait(now, next, link, wait);
+    }
+
+    /// Who brought what it was refused for is about to be put out, and then the same parent is asked again: nobody below shall decide
+    /// where it may register.
+    fn try_cleaned(&mut self, now: Instant, at: Place, fallback: Option<Place>) {
+        if let Some(old) = fallback {
+            self.hang_up(old.link);
+        }
+        self.attempts += 1;
+        let pause = self.backoff();
+        self.wait(now, at.parent, Some(at.link), pause);
     }
 
     /// There was no answer, or none that can be read. What the parent made of it is not known, so the link goes: that ends whatever

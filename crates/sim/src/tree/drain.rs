@@ -63,6 +63,11 @@ impl World {
             }
             parent::Event::Ended { session, segment, why } => {
                 self.trace(|| format!("n{at} ended `{segment}`: {why:?}"));
+                if why == Ended::Cycle
+                    && let Some(node) = self.nodes.iter_mut().find(|node| node.segment == segment)
+                {
+                    node.put_out = Some(self.now);
+                }
                 if why != Ended::Replaced {
                     self.reference.ended(at, &segment);
                 }

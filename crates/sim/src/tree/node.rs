@@ -44,6 +44,8 @@ pub(super) struct Node {
     pub(super) tools: BTreeSet<String>,
     /// How many notifications it has sent.
     pub(super) sent: u64,
+    /// When a parent last put it out because somebody below it lied.
+    pub(super) put_out: Option<Duration>,
     /// When it last lost a registration, and why.
     pub(super) lost_at: Option<(Duration, mesh_proto::child::LostWhy)>,
 }
@@ -68,6 +70,7 @@ impl Node {
             claims: BTreeMap::new(),
             tools: BTreeSet::from(["a".to_owned()]),
             sent: 0,
+            put_out: None,
             lost_at: None,
             plan,
         }

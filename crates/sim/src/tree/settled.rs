@@ -54,7 +54,9 @@ impl World {
             if node.machines.is_none() || node.plan.parents.is_empty() || edges.contains_key(&child) {
                 continue;
             }
-            let moving = node.lost_at.is_some_and(|(at, why)| why == LostWhy::Leaving && at + INTERVAL > self.now);
+            // A move may bring to light what somebody far below lied about; whoever is put out for it hears of it with its next heartbeat.
+            let moving = node.lost_at.is_some_and(|(at, why)| why == LostWhy::Leaving && at + INTERVAL > self.now)
+                || node.put_out.is_some_and(|at| at + INTERVAL * 2 > self.now);
             let open = node.plan.parents.iter().find(|parent| self.could_take(**parent, child, &edges));
             if let Some(parent) = open.filter(|_| !moving) {
                 let state = node.child().map(|child| (child.registered_at(), child.poll_timeout()));
@@ -83,9 +85,10 @@ impl World {
         Err(format!("the tree does not come to rest: {moving}"))
     }
 
-    /// Whether a node leaves a backup for a parent that it prefers.
+    /// Whether a node leaves a backup for a parent that it prefers, or was put out for what such a move brought to light.
     fn is_going_home(&self, node: &Node) -> bool {
-        node.lost_at.is_some_and(|(at, why)| why == LostWhy::Leaving && at + INTERVAL * 3 > self.now)
+        let left = node.lost_at.is_some_and(|(at, why)| why == LostWhy::Leaving && at + INTERVAL * 3 > self.now);
+        left || node.put_out.is_some_and(|at| at + INTERVAL * 3 > self.now)
     }
 
     /// Who is registered with whom, as both know it.
