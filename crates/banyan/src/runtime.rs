@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use gateway::Workers;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::failure::Failure;
@@ -14,6 +15,12 @@ pub(crate) fn wait<F: Future>(work: F) -> Result<F::Output, Failure> {
 /// A runtime of as many threads as there are cores: for commands that serve.
 pub(crate) fn serving() -> Result<Runtime, Failure> {
     built(Builder::new_multi_thread())
+}
+
+/// A worker for each core, of which the calling thread is one.
+pub(crate) fn workers() -> Result<Workers, Failure> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    Workers::start(cores).map_err(|e| Failure::Failed(format!("{cores} threads can't be started: {e}")))
 }
 
 fn built(mut builder: Builder) -> Result<Runtime, Failure> {

@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use gateway::Gateway;
 use gateway::admin::Command;
 use gateway::config::reload::{Reload, reload};
 use gateway::config::secret::SystemSources;
 use gateway::config::watch::Watch;
+use gateway::{Gateway, Workers};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -25,7 +25,7 @@ use crate::{places, port};
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Serves `plan` until a signal or the admin API says to stop. `listen` overrides what a changed configuration says.
-pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, output: &Output) -> Result<(), Failure> {
+pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, workers: Workers, output: &Output) -> Result<(), Failure> {
     gateway::config::check_listen(plan.config.listen, &plan.config.tokens).map_err(|why| Failure::Refused(why.to_string()))?;
     let listener = bind(plan.config.listen).await?;
     let address = listener.local_addr().map_err(|e| Failure::Failed(format!("the listener has no address: {e}")))?;
@@ -38,7 +38,7 @@ pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, output: &Outpu
     let stop = CancellationToken::new();
     let serving = tokio::spawn({
         let (gate, stop) = (gate.clone(), stop.clone());
-        async move { gate.serve_http(listener, stop).await }
+        async move { gate.serve_http(listener, stop, &workers).await }
     });
     let url = format!("http://{address}/mcp");
     tell(&News::Listening { url, pid: std::process::id(), serves: plan.serves, servers }, output)?;

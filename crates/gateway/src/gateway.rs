@@ -40,6 +40,7 @@ use crate::tree::{Branch, Tree};
 use crate::upstream::mount::{Mount, Phase};
 use crate::upstream::oauth::OAuthClient;
 use crate::upstream::supervise::supervise;
+use crate::worker::Workers;
 
 /// How long the first lists wait for servers that are starting.
 const STARTUP_WAIT: Duration = Duration::from_secs(5);
@@ -182,9 +183,9 @@ impl Gateway {
         Self(inner)
     }
 
-    /// Serves HTTP until `stop` fires; calls in flight may finish.
-    pub async fn serve_http(&self, listener: TcpListener, stop: CancellationToken) {
-        http::serve(Arc::clone(&self.0), listener, stop).await;
+    /// Serves HTTP on `workers` until `stop` fires; calls in flight may finish.
+    pub async fn serve_http(&self, listener: TcpListener, stop: CancellationToken, workers: &Workers) {
+        http::serve(Arc::clone(&self.0), listener, stop, workers).await;
     }
 
     /// Serves one client over a pair of streams until `input` ends or `stop` fires.

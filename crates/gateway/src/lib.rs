@@ -20,8 +20,10 @@ pub mod tls;
 mod tree;
 mod upstream;
 mod view;
+mod worker;
 
 pub(crate) use gateway::Inner;
 pub use gateway::{Gateway, MountStatus, ToolRow};
 pub use upstream::mount::{Phase, State};
 pub use upstream::oauth::{AuthError, OAuthClient};
+pub use worker::Workers;

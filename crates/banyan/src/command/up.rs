@@ -37,8 +37,8 @@ impl Up {
         self.log.start()?;
         let wish = Wish { from: self.from.as_deref(), listen: self.listen, yes: self.yes };
         let plan = plan::plan(&wish, place, output)?;
-        let runtime = runtime::serving()?;
-        runtime.block_on(serve::serve(plan, self.listen, output))
+        let workers = runtime::workers()?;
+        runtime::wait(serve::serve(plan, self.listen, workers, output))?
     }
 }
 

@@ -24,12 +24,13 @@ use super::plain::{self, Left};
 use super::reply::{self, Payload, Reply};
 use super::rewind::Rewind;
 use crate::Inner;
+use crate::worker::{Seat, Workers};
 
 /// How long open requests have when the gate shuts.
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// Serves until `stop` fires, then lets requests in flight finish.
-pub(crate) async fn serve(gateway: Arc<Inner>, listener: TcpListener, stop: CancellationToken) {
+pub(crate) async fn serve(gateway: Arc<Inner>, listener: TcpListener, stop: CancellationToken, workers: &Workers) {
     let open = TaskTracker::new();
     loop {
         let accepted = tokio::select! {
@@ -37,9 +38,7 @@ pub(crate) async fn serve(gateway: Arc<Inner>, listener: TcpListener, stop: Canc
             () = stop.cancelled() => break,
         };
         match accepted {
-            Ok((stream, _)) => {
-                open.spawn(connection(Arc::clone(&gateway), stream, stop.clone()));
-            }
+            Ok((stream, _)) => hand_over(&gateway, stream, &stop, workers.seat(), &open),
             Err(error) => {
                 // Too many open files, most likely: others must close before more can come.
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -52,6 +51,28 @@ pub(crate) async fn serve(gateway: Arc<Inner>, listener: TcpListener, stop: Canc
     gateway.admin.closing.cancel();
     open.close();
     drop(tokio::time::timeout(DRAIN, open.wait()).await);
+}
+
+/// Gives a connection to the worker whose seat it has.
+fn hand_over(gateway: &Arc<Inner>, stream: TcpStream, stop: &CancellationToken, seat: Seat, open: &TaskTracker) {
+    let (gateway, stop) = (Arc::clone(gateway), stop.clone());
+    let Some(runtime) = seat.runtime.clone() else {
+        open.spawn(async move {
+            let _seat = seat;
+            connection(gateway, stream, stop).await;
+        });
+        return;
+    };
+    let moved = stream.into_std();
+    let served = async move {
+        let _seat = seat;
+        // The worker watches it from here on.
+        match moved.and_then(TcpStream::from_std) {
+            Ok(stream) => connection(gateway, stream, stop).await,
+            Err(error) => tracing::warn!(%error, "a connection could not be handed to its worker"),
+        }
+    };
+    open.spawn_on(served, &runtime);
 }
 
 async fn connection(gateway: Arc<Inner>, stream: TcpStream, stop: CancellationToken) {

@@ -1,7 +1,7 @@
 //! Connections to one origin, kept open and used again. HTTP/1.1 with `TCP_NODELAY`; no redirects, no proxies, no cookies.
 //! What is sent is not known here.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use mcp_proto::http1::{Body, Head};
 use super::UpstreamError;
 use super::connection::{Connection, ConnectionError, Pieces};
 use crate::tls::{Connector, Security, Target};
+use crate::worker;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// How long the end of a response is waited for once its answer is there.
@@ -23,7 +24,8 @@ pub(crate) struct Pool {
     port: u16,
     security: Security,
     connector: Arc<Connector>,
-    idle: Mutex<Idle>,
+    /// A worker's own ones: a connection is woken where it was opened.
+    idle: Box<[Mutex<Idle>]>,
 }
 
 /// Connections that are kept, the last one used last.
@@ -46,7 +48,8 @@ impl Pool {
         let security = if url.scheme() == "https" { Security::Tls } else { Security::Plain };
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let port = url.port_or_known_default().unwrap_or(80);
-        Arc::new(Self { host, port, security, connector, idle: Mutex::default() })
+        let idle = (0..worker::count()).map(|_| Mutex::default()).collect();
+        Arc::new(Self { host, port, security, connector, idle })
     }
 
     /// Sends a request; its connection comes back to the pool when the body of the response has been read to its end.
@@ -72,7 +75,7 @@ impl Pool {
 
     fn take(&self) -> Option<Connection> {
         loop {
-            let mut connection = self.idle.lock().unwrap_or_else(PoisonError::into_inner).kept.pop()?;
+            let mut connection = self.idle()?.kept.pop()?;
             if connection.is_idle() {
                 return Some(connection);
             }
@@ -87,8 +90,13 @@ impl Pool {
 
     fn give_back(&self, mut connection: Connection) {
         connection.rest();
-        let closed = self.idle.lock().unwrap_or_else(PoisonError::into_inner).put(connection);
+        let closed = self.idle().map(|mut idle| idle.put(connection));
         drop(closed);
+    }
+
+    fn idle(&self) -> Option<MutexGuard<'_, Idle>> {
+        let own = self.idle.get(worker::index()).or(self.idle.first())?;
+        Some(own.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn lost(&self, error: &ConnectionError) -> UpstreamError {
@@ -244,7 +252,7 @@ mod tests {
         for reply in replies {
             read(reply).await;
         }
-        let kept = || pool.idle.lock().unwrap().kept.len();
+        let kept = || pool.idle().unwrap().kept.len();
         assert_eq!(kept(), 8);
         // All but the one that is used next are closed.
         let mut last = streams.pop().unwrap();

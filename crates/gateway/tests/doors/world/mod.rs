@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use gateway::config::{self, resolved::Config, secret::SystemSources};
-use gateway::{Gateway, MountStatus};
+use gateway::{Gateway, MountStatus, Workers};
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -65,7 +65,7 @@ impl World {
         let addr = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
         let (serving, until) = (gateway.clone(), stop.clone());
-        tokio::spawn(async move { serving.serve_http(listener, until).await });
+        tokio::spawn(async move { serving.serve_http(listener, until, &Workers::default()).await });
         assert!(gateway.settled(Duration::from_secs(30)).await, "{:?}", gateway.status());
         Self { gateway, addr, stop, _state: state }
     }
