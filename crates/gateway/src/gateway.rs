@@ -1,8 +1,10 @@
 //! The gate as a whole: what it is made of, how it starts, changes and ends, and what it says about itself. No call passes through here.
 
+mod status;
+
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use banyan_model::{Era, Segment};
@@ -10,8 +12,7 @@ use bytes::Bytes;
 use mcp_proto::catalog::Kind;
 use mcp_proto::client::{Identity, stateless_meta};
 use mcp_proto::envelope::{Answer, Notification, Request};
-use mcp_proto::json::{self, Members};
-use mcp_proto::mcpax::{self, Peer};
+use mcp_proto::json;
 use mcp_proto::projection::{Style, style_for};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -41,6 +42,10 @@ use crate::upstream::mount::{Mount, Phase};
 use crate::upstream::oauth::OAuthClient;
 use crate::upstream::supervise::supervise;
 use crate::worker::Workers;
+
+pub use status::{MountStatus, ToolRow};
+
+use status::{row, status};
 
 /// How long the first lists wait for servers that are starting.
 const STARTUP_WAIT: Duration = Duration::from_secs(5);
@@ -74,77 +79,6 @@ pub(crate) struct Inner {
 /// A running gate. Clones are the same gate.
 #[derive(Clone)]
 pub struct Gateway(pub(crate) Arc<Inner>);
-
-/// What there is to say about one mount.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct MountStatus {
-    /// Its segment.
-    pub name: String,
-    /// Where it was configured.
-    pub origin: String,
-    /// `starting`, `ready`, `degraded` or `failed`.
-    pub state: String,
-    /// Since when, in seconds since 1970.
-    pub since: u64,
-    /// When it is tried next, in seconds since 1970.
-    pub next_try: Option<u64>,
-    /// What is wrong.
-    pub error: Option<String>,
-    /// `initialize` or `stateless`.
-    pub era: Option<String>,
-    /// The revision spoken.
-    pub version: Option<String>,
-    /// `stdio`, `http` or `sse`.
-    pub transport: String,
-    /// How many tools it offers.
-    pub tools: usize,
-    /// How many prompts.
-    pub prompts: usize,
-    /// How many resources and templates.
-    pub resources: usize,
-    /// How often it was started again.
-    pub restarts: u64,
-    /// Calls in flight.
-    pub in_flight: usize,
-    /// What people should know about its lists.
-    pub notes: Vec<String>,
-    /// Whether it is another gate.
-    #[serde(default)]
-    pub gate: bool,
-    /// The median of what its calls of the last minute took, in milliseconds.
-    #[serde(default)]
-    pub p50_ms: Option<f64>,
-}
-
-/// One tool as some client sees it.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct ToolRow {
-    /// Its name in the tree.
-    pub dotted: String,
-    /// The name the client sees.
-    pub shown: String,
-    /// The name its server knows.
-    pub original: String,
-    /// Its mount.
-    pub mount: String,
-    /// What it says about itself.
-    pub description: String,
-    /// The size of its definition.
-    pub bytes: usize,
-    /// About how many tokens that is for a model.
-    pub tokens: usize,
-    /// Why the shown name looks as it does.
-    pub reason: String,
-    /// How many gates a call passes from here to the tool's server, this one included.
-    #[serde(default)]
-    pub hops: u8,
-    /// Whether it is there: `always`, `scheduled`, `best_effort` or `degraded`.
-    #[serde(default)]
-    pub availability: String,
-    /// How long a call is expected to take: `realtime`, `fast`, `standard`, `slow` or `batch`.
-    #[serde(default)]
-    pub latency_class: String,
-}
 
 impl Gateway {
     /// Starts every mount of `config` in the background. Needs a tokio runtime. `state_dir` keeps tokens of upstreams.
@@ -435,62 +369,4 @@ async fn sweep(gateway: Arc<Inner>) {
             crate::call::forget(&gateway, &session).await;
         }
     }
-}
-
-fn status(mount: &Arc<Mount>) -> MountStatus {
-    let state = mount.state.load();
-    let seconds = |t: SystemTime| t.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    let negotiated = mount.negotiated();
-    let catalog = mount.catalog.load();
-    let gate = negotiated.as_ref().is_some_and(|n| matches!(mcpax::peer(&n.capabilities), Peer::Gate(_)));
-    MountStatus {
-        name: mount.config.name.to_string(),
-        origin: mount.config.origin.clone(),
-        state: match state.phase {
-            Phase::Degraded => "degraded",
-            Phase::Failed => "failed",
-            Phase::Ready => "ready",
-            Phase::Starting => "starting",
-        }
-        .to_owned(),
-        since: seconds(state.since),
-        next_try: state.next_try.map(seconds),
-        error: state.error.clone(),
-        era: negotiated.as_ref().map(|n| if n.era == Era::Stateless { "stateless" } else { "initialize" }.to_owned()),
-        version: negotiated.map(|n| n.version.clone()),
-        transport: match &mount.config.transport {
-            Transport::Http(_) => "http",
-            Transport::Sse(_) => "sse",
-            Transport::Stdio(_) => "stdio",
-        }
-        .to_owned(),
-        tools: catalog.tools.len(),
-        prompts: catalog.prompts.len(),
-        resources: catalog.resources.len() + catalog.templates.len(),
-        restarts: mount.restarts.load(std::sync::atomic::Ordering::Relaxed),
-        in_flight: mount.in_flight.load(std::sync::atomic::Ordering::Relaxed),
-        notes: catalog.notes.clone(),
-        gate,
-        p50_ms: mount.recent.median(Instant::now()).map(|took| took.as_secs_f64() * 1000.0),
-    }
-}
-
-fn row(tree: &Tree, shown: &str, branch: usize, place: usize, reason: String) -> Option<ToolRow> {
-    let branch = tree.branches.get(branch)?;
-    let offer = branch.catalog.tools.get(place)?;
-    let raw = &offer.entry.raw;
-    Some(ToolRow {
-        dotted: format!("{}.{}", branch.mount.config.name, offer.local),
-        shown: shown.to_owned(),
-        original: offer.entry.key.clone(),
-        mount: branch.mount.config.name.to_string(),
-        description: Members::again(raw).str("description").unwrap_or_default().into_owned(),
-        bytes: raw.len(),
-        // Four bytes a token is what common tokenizers come to on JSON and English.
-        tokens: raw.len().div_ceil(4),
-        reason,
-        hops: offer.noted.as_ref().map_or(1, |noted| noted.hops()),
-        availability: offer.noted.as_ref().map(|noted| noted.availability(branch.is_lost).to_owned()).unwrap_or_default(),
-        latency_class: offer.noted.as_ref().map(|noted| noted.class().as_str().to_owned()).unwrap_or_default(),
-    })
 }

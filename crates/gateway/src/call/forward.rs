@@ -41,10 +41,9 @@ async fn rounds(resolved: &Resolved, back: &Arc<Back>, trace: Option<TraceContex
         if resolved.caller.era == Era::Stateless && era == Era::Initialize && params.members().has("requestState") {
             return Err(CallError::StateUnknown);
         }
-        let adapted = adapt::params(&params, &resolved.caller, era);
         let out = Outgoing {
             method: &resolved.wire_method,
-            params: adapt::traced(hop::params(adapted, &resolved.caller, &resolved.branch, era, resolved.onward.as_ref()), trace.as_ref()),
+            params: adapt::traced(hop::params(&params, &resolved.caller, &resolved.branch, era, resolved.onward.as_ref()), trace.as_ref()),
             name: (resolved.method != Method::Complete).then_some(&*resolved.name),
             param_headers: if resolved.headers.is_empty() { Vec::new() } else { expected_params(&params, &resolved.headers) },
             trace: trace.as_ref(),

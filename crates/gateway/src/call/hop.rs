@@ -12,6 +12,7 @@ use mcp_proto::splice::{self, Change};
 use mesh_proto::refusal::Refusal;
 use mesh_proto::route_cursor::{CURSOR, Hop, PREFIX, ROUTE, write_route};
 
+use super::adapt;
 use super::caller::Caller;
 use crate::catalog::Offer;
 use crate::node::Node;
@@ -64,9 +65,13 @@ fn arrived(mount: Option<&Segment>, offer: &Offer, params: &Object) -> Result<Op
     Ok(moved.map(|cursor| Onward { route: params.slice_ref(route), cursor }))
 }
 
-/// The params, already those of `era`, as the server of `branch` may see them.
-pub(crate) fn params(params: Object, caller: &Caller, branch: &Branch, era: Era, onward: Option<&Onward>) -> Object {
-    if branch.is_gate { for_gate(&params, &branch.mount.gateway.node, caller.scope.is_for_gate(), era, onward) } else { without(params) }
+/// The params of `caller` as the server of `branch`, which speaks `era`, may see them.
+pub(crate) fn params(params: &Object, caller: &Caller, branch: &Branch, era: Era, onward: Option<&Onward>) -> Object {
+    if !branch.is_gate {
+        // In this order, for the caller's own params know where their members stand.
+        return adapt::params(&without(params.clone()), caller, era);
+    }
+    for_gate(&adapt::params(params, caller, era), &branch.mount.gateway.node, caller.scope.is_for_gate(), era, onward)
 }
 
 /// A gate is shown that a gate asks, by every single request: it shows a gate other names than it shows the client behind it.

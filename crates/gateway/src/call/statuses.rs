@@ -117,7 +117,7 @@ impl Following {
         let params = splice::edit(&self.params, &[("notifications", Change::Set(filter.as_bytes()))]);
         let lane = Lane::new();
         let back = Back::new(Arc::clone(&self.caller), Sink::Standing(Arc::clone(&lane)), None, self.over.clone());
-        let out = Outgoing::plain("subscriptions/listen", hop::params(params.into(), &self.caller, &self.branch, Era::Stateless, None));
+        let out = Outgoing::plain("subscriptions/listen", hop::params(&params.into(), &self.caller, &self.branch, Era::Stateless, None));
         let request = lease.instance.request(&out, Some(&back));
         tokio::pin!(request);
         let mut said = lane.read(0);
@@ -168,7 +168,7 @@ impl Following {
         let params = splice::edit(&self.params, &[("notifications", Change::Remove), ("taskId", Change::Set(id_raw.as_bytes()))]);
         let request = Outgoing {
             name: Some(id),
-            ..Outgoing::plain("tasks/get", hop::params(params.into(), &self.caller, &self.branch, Era::Stateless, None))
+            ..Outgoing::plain("tasks/get", hop::params(&params.into(), &self.caller, &self.branch, Era::Stateless, None))
         };
         let answer = tokio::time::timeout(self.branch.mount.config.timeout, instance.request(&request, None)).await;
         if let Ok(Ok(Answer::Result(result))) = answer {

@@ -66,8 +66,7 @@ async fn step(resolved: &Resolved, back: &Arc<Back>) -> Result<Answer, UpstreamE
     let instance = mount.shared.load_full().ok_or_else(|| UpstreamError::Unreachable(mount.trouble()))?;
     let era = instance.era();
     let (method, params): (&str, Object) = if resolved.branch.is_gate {
-        let adapted = adapt::params(&resolved.params, &resolved.caller, era);
-        (METHOD, hop::params(adapted, &resolved.caller, &resolved.branch, era, resolved.onward.as_ref()))
+        (METHOD, hop::params(&resolved.params, &resolved.caller, &resolved.branch, era, resolved.onward.as_ref()))
     } else if era == Era::Stateless {
         let meta = stateless_meta(&mount.gateway.node.shared());
         ("server/discover", Bytes::from(format!("{{\"_meta\":{meta}}}")).into())
