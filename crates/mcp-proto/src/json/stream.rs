@@ -3,6 +3,12 @@
 //! What it holds does not grow with the text: a state, what is open, and a digest of each key of what is open. It knows no message and
 //! finds no values: it says where members begin and end, of the outermost object and of those right in it.
 
+mod digest;
+mod split;
+
+use digest::{Digest, repeated};
+use split::Split;
+
 use super::run::run;
 use super::{JsonError, MAX_DEPTH};
 
@@ -28,7 +34,7 @@ pub(crate) struct Stream {
     open: Vec<Open>,
     /// Digests of the keys of every object that is open, outermost first.
     keys: Vec<u64>,
-    key: Key,
+    key: Digest,
     /// What has come of a character that the last piece ended in.
     split: Split,
     at: usize,
@@ -84,7 +90,7 @@ enum Number {
 
 impl Default for Stream {
     fn default() -> Self {
-        Self { state: State::Value, open: Vec::new(), keys: Vec::new(), key: Key::default(), split: Split::default(), at: 0 }
+        Self { state: State::Value, open: Vec::new(), keys: Vec::new(), key: Digest::default(), split: Split::default(), at: 0 }
     }
 }
 
@@ -238,7 +244,7 @@ impl Stream {
     /// A key has been read.
     fn noted(&mut self) -> Result<(), JsonError> {
         if self.keys.len() < MOST_KEYS {
-            self.keys.push(self.key.digest);
+            self.keys.push(self.key.value);
         } else if self.open.len() <= MARKED {
             return Err(JsonError::TooMany);
         }
@@ -313,126 +319,6 @@ impl Number {
 
     fn may_end(self) -> bool {
         matches!(self, Self::Whole | Self::Zero | Self::Fraction | Self::Exponent)
-    }
-}
-
-/// A few are compared pairwise, many in order.
-fn repeated(keys: &mut [u64]) -> bool {
-    if keys.len() <= 12 {
-        return keys.iter().enumerate().any(|(i, key)| keys.iter().take(i).any(|other| other == key));
-    }
-    keys.sort_unstable();
-    keys.windows(2).any(|pair| pair[0] == pair[1])
-}
-
-/// The beginning of a character whose end has not come.
-#[derive(Debug, Default)]
-struct Split {
-    bytes: [u8; 4],
-    length: usize,
-}
-
-impl Split {
-    fn is_empty(&self) -> bool {
-        self.length == 0
-    }
-
-    /// Checks the next bytes of a string. `open`: more of it may follow. The error is how many of them are sound.
-    fn check(&mut self, text: &[u8], open: bool) -> Result<(), usize> {
-        let mut used = 0;
-        while self.length > 0 {
-            let Some(byte) = text.get(used) else { return if open { Ok(()) } else { Err(used) } };
-            self.bytes[self.length] = *byte;
-            self.length += 1;
-            match std::str::from_utf8(&self.bytes[..self.length]) {
-                Ok(_) => self.length = 0,
-                Err(e) if e.error_len().is_some() || self.length == self.bytes.len() => return Err(used),
-                Err(_) => {}
-            }
-            used += 1;
-        }
-        let rest = &text[used..];
-        let Err(e) = std::str::from_utf8(rest) else { return Ok(()) };
-        let begun = &rest[e.valid_up_to()..];
-        if e.error_len().is_some() || !open {
-            return Err(used + e.valid_up_to());
-        }
-        self.bytes[..begun.len()].copy_from_slice(begun);
-        self.length = begun.len();
-        Ok(())
-    }
-}
-
-/// A key, unescaped: a digest of it, and all of it where it is short. Two keys that differ have one digest about once in 2^64 pairs,
-/// and then a sound text is refused; the same key never has two.
-#[derive(Debug, Default)]
-struct Key {
-    is_read: bool,
-    digest: u64,
-    start: [u8; 16],
-    length: usize,
-    /// The first half of a surrogate pair.
-    high: Option<u16>,
-}
-
-impl Key {
-    fn begin(&mut self) {
-        // FNV-1a, because it does not matter to it how the text is cut.
-        *self = Self { is_read: true, digest: 0xcbf2_9ce4_8422_2325, ..Self::default() };
-    }
-
-    fn end(&mut self) {
-        self.alone();
-        self.is_read = false;
-    }
-
-    fn short(&self) -> Option<&[u8]> {
-        self.start.get(..self.length)
-    }
-
-    fn text(&mut self, text: &[u8]) {
-        if self.is_read {
-            self.alone();
-            self.push(text);
-        }
-    }
-
-    /// A `\u` escape. Surrogates pair up as `text.rs` has it.
-    fn unit(&mut self, unit: u16) {
-        if !self.is_read {
-            return;
-        }
-        let code = match (self.high.take(), unit) {
-            (Some(high), 0xDC00..0xE000) => 0x10000 + ((u32::from(high) - 0xD800) << 10) + (u32::from(unit) - 0xDC00),
-            (high, _) => {
-                self.high = high;
-                self.alone();
-                if (0xD800..0xDC00).contains(&unit) {
-                    self.high = Some(unit);
-                    return;
-                }
-                u32::from(unit)
-            }
-        };
-        let character = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
-        self.push(character.encode_utf8(&mut [0; 4]).as_bytes());
-    }
-
-    /// A first half without a second one.
-    fn alone(&mut self) {
-        if self.high.take().is_some() {
-            self.push("\u{FFFD}".as_bytes());
-        }
-    }
-
-    fn push(&mut self, text: &[u8]) {
-        for byte in text {
-            self.digest = (self.digest ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-        if let Some(room) = self.start.get_mut(self.length..self.length + text.len()) {
-            room.copy_from_slice(text);
-        }
-        self.length += text.len();
     }
 }
 
