@@ -12,6 +12,7 @@ use gateway::config::secret::SystemSources;
 use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
+use crate::similar::did_you_mean;
 use crate::table::counted;
 use crate::{gate, places};
 
@@ -89,6 +90,14 @@ impl Asked {
                 serde_json::from_slice(&body).map_err(|e| Failure::Failed(format!("the gate's answer can't be read: {e}")))
             }
         }
+    }
+
+    /// `answer`; where there is no such tool, with the names that are near it.
+    pub(crate) async fn with_near_tools<T>(&self, tool: &str, answer: Result<T, Failure>) -> Result<T, Failure> {
+        let Err(Failure::NotFound(text)) = answer else { return answer };
+        let tools = self.tools(None).await?.tools;
+        let hint = did_you_mean(tool, tools.iter().flat_map(|t| [t.dotted.as_str(), t.shown.as_str()]));
+        Err(Failure::NotFound(format!("{text}{hint}\n  `banyan tools` lists them")))
     }
 
     /// Says which servers of a gate of our own did not start, and ends them all.

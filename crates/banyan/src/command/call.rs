@@ -10,7 +10,6 @@ use crate::asked::Asked;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::{printable, printable_lines};
-use crate::similar::did_you_mean;
 use crate::{call_arguments, runtime};
 
 /// Calls one tool and prints what it answers.
@@ -47,12 +46,7 @@ impl Call {
 
     async fn ask(&self, place: &Place, request: &CallRequest, output: &Output) -> Result<Bytes, Failure> {
         let asked = Asked::find(place, output).await?;
-        let mut answer = asked.call(request).await;
-        if let Err(Failure::NotFound(text)) = &answer {
-            let tools = asked.tools(None).await?.tools;
-            let hint = did_you_mean(&self.tool, tools.iter().flat_map(|t| [t.dotted.as_str(), t.shown.as_str()]));
-            answer = Err(Failure::NotFound(format!("{text}{hint}\n  `banyan tools` lists them")));
-        }
+        let answer = asked.with_near_tools(&self.tool, asked.call(request).await).await;
         asked.end(output).await;
         answer
     }

@@ -54,6 +54,7 @@ impl Trace {
     async fn ask(&self, place: &Place, output: &Output) -> Result<Traced, Failure> {
         let asked = Asked::find(place, output).await?;
         let traced = asked.trace(&TraceRequest { tool: self.tool.clone() }).await;
+        let traced = asked.with_near_tools(&self.tool, traced).await;
         asked.end(output).await;
         traced
     }
