@@ -24,7 +24,7 @@ fn found(place: &Place) -> Result<Option<Presence>, Failure> {
 /// Where the running gate listens, if one runs.
 pub(crate) fn address(place: &Place) -> Result<Option<SocketAddr>, Failure> {
     let gate = found(place)?;
-    Ok(gate.and_then(|p| p.url.strip_prefix("http://")?.parse().ok()))
+    Ok(gate.and_then(|p| p.url.split_once("://")?.1.parse().ok()))
 }
 
 /// As [`running`], for commands that are of no use without a gate.
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     fn presence(pid: u32, serves: &str) -> Presence {
-        Presence { url: format!("http://127.0.0.1:{pid}"), pid, token: String::new(), serves: serves.to_owned() }
+        Presence { url: format!("http://127.0.0.1:{pid}"), certificate: None, pid, token: String::new(), serves: serves.to_owned() }
     }
 
     fn place(gate: Option<u32>, config: Option<&str>) -> Place {

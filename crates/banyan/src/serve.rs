@@ -26,7 +26,9 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Serves `plan` until a signal or the admin API says to stop. `listen` overrides what a changed configuration says.
 pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, workers: Workers, output: &Output) -> Result<(), Failure> {
-    gateway::config::check_listen(plan.config.listen, &plan.config.tokens).map_err(|why| Failure::Refused(why.to_string()))?;
+    gateway::config::check_listen(plan.config.listen, &plan.config).map_err(|why| Failure::Refused(why.to_string()))?;
+    gateway::trust::check(&plan.config).map_err(|why| Failure::Refused(why.to_string()))?;
+    let scheme = if plan.config.trust.tls.is_some() { "https" } else { "http" };
     let listener = bind(plan.config.listen).await?;
     let address = listener.local_addr().map_err(|e| Failure::Failed(format!("the listener has no address: {e}")))?;
     let mut signals = Signals::new()?;
@@ -40,7 +42,7 @@ pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, workers: Worke
         let (gate, stop) = (gate.clone(), stop.clone());
         async move { gate.serve_http(listener, stop, &workers).await }
     });
-    let url = format!("http://{address}/mcp");
+    let url = format!("{scheme}://{address}/mcp");
     tell(&News::Listening { url, pid: std::process::id(), serves: plan.serves, servers }, output)?;
     let mut running = Running { gate: gate.clone(), watched: plan.watched, listen, teller: Teller::default() };
     let outcome = running.until_stopped(&mut signals, commands, output).await;

@@ -38,6 +38,7 @@ use crate::telemetry::metrics::Metrics;
 use crate::telemetry::otlp::Otlp;
 use crate::tls::Connector;
 use crate::tree::{Branch, Tree};
+use crate::trust::Trust;
 use crate::upstream::mount::{Mount, Phase};
 use crate::upstream::oauth::OAuthClient;
 use crate::upstream::supervise::supervise;
@@ -57,6 +58,7 @@ pub(crate) struct Inner {
     pub(crate) tree: ArcSwap<Tree>,
     pub(crate) mounts: ArcSwap<Vec<Arc<Mount>>>,
     pub(crate) node: Node,
+    pub(crate) trust: Trust,
     pub(crate) hub: Hub,
     pub(crate) parked: Parked,
     pub(crate) seen: SeenUris,
@@ -93,6 +95,7 @@ impl Gateway {
             refusals: Arc::default(),
             config: ArcSwap::new(Arc::clone(&config)),
             mounts: ArcSwap::default(),
+            trust: Trust::new(&config),
             parked: Parked::of(&node.id),
             node,
             hub: Hub::default(),
@@ -114,6 +117,7 @@ impl Gateway {
         });
         inner.mount(&config);
         tokio::spawn(sweep(Arc::clone(&inner)));
+        tokio::spawn(crate::trust::follow(Arc::clone(&inner)));
         Self(inner)
     }
 
@@ -140,6 +144,7 @@ impl Gateway {
             return changes;
         }
         let config = Arc::new(config);
+        self.0.trust.apply(&config);
         self.0.config.store(Arc::clone(&config));
         self.0.mount(&config);
         self.0.hub.follow(&config);

@@ -18,6 +18,7 @@ pub mod search;
 pub mod telemetry;
 pub mod tls;
 mod tree;
+pub mod trust;
 mod upstream;
 mod view;
 mod worker;

@@ -12,6 +12,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
+use rustls_platform_verifier::Verifier;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
@@ -50,6 +51,7 @@ pub enum Security {
 /// Makes connections. All of them share one TLS configuration and so one store of sessions to resume.
 #[derive(Default)]
 pub struct Connector {
+    verifier: OnceLock<Result<Arc<Verifier>, RootsError>>,
     config: OnceLock<Result<Arc<ClientConfig>, RootsError>>,
     extra_roots: Option<PathBuf>,
 }
@@ -65,23 +67,33 @@ impl Connector {
 
     /// A connector that trusts what the platform trusts, and the certificates of `file` (PEM).
     pub fn with_extra_roots(file: Option<PathBuf>) -> Self {
-        Self { config: OnceLock::new(), extra_roots: file }
+        Self { verifier: OnceLock::new(), config: OnceLock::new(), extra_roots: file }
     }
 
     /// The shared TLS configuration, without ALPN.
     pub fn tls(&self) -> Result<Arc<ClientConfig>, RootsError> {
-        self.config.get_or_init(|| roots::client_config(self.extra_roots.as_deref())).clone()
+        self.config.get_or_init(|| roots::client_config(self.verifier()?)).clone()
+    }
+
+    /// What says whom this machine trusts.
+    pub(crate) fn verifier(&self) -> Result<Arc<Verifier>, RootsError> {
+        self.verifier.get_or_init(|| roots::verifier(self.extra_roots.as_deref())).clone()
     }
 
     /// Connects within `limit`, name lookup and TLS handshake included, with `TCP_NODELAY` set.
     pub async fn connect(&self, to: Target<'_>, limit: Duration) -> Result<Io, ConnectError> {
-        match tokio::time::timeout(limit, self.connect_unhurried(to)).await {
+        self.connect_as(to, None, limit).await
+    }
+
+    /// The same with a TLS configuration of its own, where there is one.
+    pub(crate) async fn connect_as(&self, to: Target<'_>, tls: Option<Arc<ClientConfig>>, limit: Duration) -> Result<Io, ConnectError> {
+        match tokio::time::timeout(limit, self.connect_unhurried(to, tls)).await {
             Ok(done) => done,
             Err(_) => Err(ConnectError::Timeout { host: to.host.into(), port: to.port, limit }),
         }
     }
 
-    async fn connect_unhurried(&self, to: Target<'_>) -> Result<Io, ConnectError> {
+    async fn connect_unhurried(&self, to: Target<'_>, tls: Option<Arc<ClientConfig>>) -> Result<Io, ConnectError> {
         let tcp = connect_tcp(to.host, to.port).await?;
         tcp.set_nodelay(true).map_err(|source| ConnectError::tcp(to, source))?;
         let alpn = match to.security {
@@ -90,7 +102,7 @@ impl Connector {
             Security::TlsHttp2 => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
         };
         let name = ServerName::try_from(to.host.to_owned()).map_err(|_| ConnectError::BadName { host: to.host.into() })?;
-        let connector = TlsConnector::from(self.tls()?);
+        let connector = TlsConnector::from(tls.map_or_else(|| self.tls(), Ok)?);
         let stream = connector.with_alpn(alpn).connect(name, tcp).await;
         stream.map(Io::tls).map_err(|source| ConnectError::tls(to, source))
     }

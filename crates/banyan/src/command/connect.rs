@@ -136,7 +136,8 @@ impl Connect {
         let config = if file.exists() { gateway::config::load(&file, &SystemSources)? } else { Config::default() };
         let address = gate::address(place)?.unwrap_or(config.listen);
         let places = plan::clients(&Wish { from: None, listen: Some(address), yes: false })?;
-        Ok(Machine { places, file, address, needs_token: !config.tokens.is_empty() })
+        let scheme = if config.trust.tls.is_some() { "https" } else { "http" };
+        Ok(Machine { places, file, address, scheme, needs_token: config.wants_credential() })
     }
 
     fn endpoint(&self, machine: &Machine) -> Result<Endpoint, Failure> {
@@ -146,7 +147,7 @@ impl Connect {
             return Ok(Endpoint::Stdio { command: program.display().to_string(), args: args.into() });
         }
         let bearer_env = machine.needs_token.then(|| TOKEN_VARIABLE.to_owned());
-        let url = format!("http://{}/mcp", machine.address).parse();
+        let url = format!("{}://{}/mcp", machine.scheme, machine.address).parse();
         url.map(|url| Endpoint::Http { url, bearer_env }).map_err(|e| Failure::Failed(format!("{} makes no address: {e}", machine.address)))
     }
 }
@@ -175,6 +176,7 @@ struct Machine {
     /// The configuration that takes the servers; need not be there yet.
     file: PathBuf,
     address: SocketAddr,
+    scheme: &'static str,
     needs_token: bool,
 }
 

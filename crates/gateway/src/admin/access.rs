@@ -71,7 +71,12 @@ impl Gateway {
         let mut token = [0; 32];
         getrandom::fill(&mut token).map_err(|e| io::Error::other(e.to_string()))?;
         let token = token.iter().map(|b| format!("{b:02x}")).collect();
-        let presence = Presence { url: format!("http://{}", reachable(address)), pid: std::process::id(), token, serves };
+        let tls = self.0.config.load().trust.tls.clone();
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{}", reachable(address));
+        // Watched files are found wherever the asking command runs.
+        let certificate = tls.and_then(|tls| std::path::absolute(tls.certificate).ok());
+        let presence = Presence { url, certificate, pid: std::process::id(), token, serves };
         let published = presence.publish(dir)?;
         let (sender, receiver) = mpsc::channel(4);
         let access = &self.0.admin;
@@ -106,7 +111,7 @@ mod tests {
     fn only_the_token_of_the_file_makes_an_owner() {
         let access = Access::default();
         assert!(!access.is_owner(&bearer("")), "nothing is published");
-        let presence = Presence { url: String::new(), pid: 1, token: "right".into(), serves: String::new() };
+        let presence = Presence { url: String::new(), certificate: None, pid: 1, token: "right".into(), serves: String::new() };
         access.presence.set(presence).unwrap();
         assert!(access.is_owner(&bearer("right")));
         for wrong in ["", "righ", "right2", "Right"] {

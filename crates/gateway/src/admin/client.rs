@@ -1,18 +1,27 @@
 //! The asking half of the admin API, over one short HTTP/1.1 connection a question. Does not look for the gate: see `presence`.
 
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use hyper::client::conn::http1::SendRequest;
 use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use super::presence::Presence;
 use super::shapes::{ErrorBody, Refusal, RefusalKind};
+use crate::trust::{self, Wanted};
 
 /// How long a connection to our own machine may take.
 const CONNECT: Duration = Duration::from_secs(3);
@@ -89,7 +98,7 @@ impl AdminClient {
     }
 
     async fn ask(&self, method: Method, path: &str, body: Bytes) -> Result<Response<Incoming>, AdminError> {
-        let authority = self.gate.url.strip_prefix("http://").ok_or_else(|| self.malformed("its address is no http:// URL"))?;
+        let (_, authority) = self.gate.url.split_once("://").ok_or_else(|| self.malformed("its address is no URL"))?;
         let request = Request::builder()
             .method(method)
             .uri(path)
@@ -101,13 +110,24 @@ impl AdminClient {
         let stream = tokio::time::timeout(CONNECT, TcpStream::connect(authority)).await;
         let stream = stream.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into())).map_err(|e| self.unreachable(e))?;
         let failed = |e: hyper::Error| self.unreachable(std::io::Error::other(e));
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
-        tokio::spawn(connection);
+        let mut sender = match &self.gate.certificate {
+            None => send_over(stream).await.map_err(failed)?,
+            Some(file) => send_over(self.protect(file, stream).await?).await.map_err(failed)?,
+        };
         let answer = sender.send_request(request).await.map_err(failed)?;
         if answer.status().is_success() {
             return Ok(answer);
         }
         Err(self.refused(answer).await)
+    }
+
+    /// TLS to whoever has the very certificate that the gate reads from its file.
+    async fn protect(&self, file: &Path, stream: TcpStream) -> Result<TlsStream<TcpStream>, AdminError> {
+        let failed = |e: &dyn std::fmt::Display| self.unreachable(std::io::Error::other(e.to_string()));
+        let own = trust::first_certificate(file).map_err(|e| failed(&e))?;
+        let config = trust::anonymous(Wanted::Certificate(own)).map_err(|e| failed(&e))?;
+        let name = ServerName::IpAddress(Ipv4Addr::LOCALHOST.into());
+        TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(|e| self.unreachable(e))
     }
 
     async fn refused(&self, answer: Response<Incoming>) -> AdminError {
@@ -127,6 +147,13 @@ impl AdminClient {
     fn unreachable(&self, source: std::io::Error) -> AdminError {
         AdminError::Unreachable { url: self.gate.url.clone(), source }
     }
+}
+
+/// Speaks HTTP/1.1 over a connection.
+async fn send_over(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> hyper::Result<SendRequest<Full<Bytes>>> {
+    let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(connection);
+    Ok(sender)
 }
 
 fn with_query(path: &str, query: &[(&str, &str)]) -> String {

@@ -11,8 +11,11 @@ use serde::{Deserialize, Serialize};
 /// One running gate.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Presence {
-    /// `http://ADDRESS:PORT`, without a path; an address that can be connected to.
+    /// `http://ADDRESS:PORT` or `https://ADDRESS:PORT`, without a path; an address that can be connected to.
     pub url: String,
+    /// PEM file with the certificate that the gate shows there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<PathBuf>,
     /// Its process.
     pub pid: u32,
     /// The bearer token of its admin API.
@@ -95,7 +98,7 @@ mod tests {
     use super::*;
 
     fn presence(pid: u32) -> Presence {
-        Presence { url: "http://127.0.0.1:1".into(), pid, token: "s3cret".into(), serves: "banyan.toml".into() }
+        Presence { url: "http://127.0.0.1:1".into(), certificate: None, pid, token: "s3cret".into(), serves: "banyan.toml".into() }
     }
 
     #[test]

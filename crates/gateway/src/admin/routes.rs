@@ -22,18 +22,22 @@ use crate::downstream::door;
 use crate::downstream::http::fields;
 use crate::downstream::reply::{self, Payload};
 use crate::telemetry::metrics::CONTENT_TYPE;
+use crate::trust::Party;
 use crate::{Gateway, Inner};
 
 /// Answers a request that is not for `/mcp`.
-pub(crate) async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>) -> Response<Payload> {
+pub(crate) async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>, party: Option<Arc<Party>>) -> Response<Payload> {
+    let party = party.as_ref();
     let (parts, body) = request.into_parts();
     let gateway = Gateway(Arc::clone(gateway));
     let answer = match (&parts.method, parts.uri.path()) {
         (&Method::GET, "/healthz") => return plain(StatusCode::OK, "text/plain", "ok\n".into()),
         (&Method::GET, "/readyz") => return ready(&gateway),
-        (&Method::GET, "/metrics") => guest(&gateway, &parts).map(|()| plain(StatusCode::OK, CONTENT_TYPE, gateway.metrics().into())),
-        (&Method::GET, "/-/status") => guest(&gateway, &parts).map(|()| json(&status(&gateway))),
-        (&Method::GET, "/-/tools") => guest(&gateway, &parts).map(|()| json(&tools(&gateway, &parts))),
+        (&Method::GET, "/metrics") => {
+            guest(&gateway, &parts, party).map(|()| plain(StatusCode::OK, CONTENT_TYPE, gateway.metrics().into()))
+        }
+        (&Method::GET, "/-/status") => guest(&gateway, &parts, party).map(|()| json(&status(&gateway))),
+        (&Method::GET, "/-/tools") => guest(&gateway, &parts, party).map(|()| json(&tools(&gateway, &parts))),
         (&Method::GET, path) if path.starts_with("/-/logs/") => owner(&gateway, &parts).and_then(|()| logs(&gateway, &parts)),
         (&Method::POST, "/-/call") => match owner(&gateway, &parts) {
             Ok(()) => call(&gateway, body).await,
@@ -74,11 +78,11 @@ impl Refusal {
 }
 
 /// Whoever may call tools may also read; so may the gate's owner.
-fn guest(gateway: &Gateway, parts: &Parts) -> Result<(), Refusal> {
+fn guest(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Result<(), Refusal> {
     if gateway.0.admin.is_owner(&parts.headers) {
         return Ok(());
     }
-    door::enter(&gateway.0.config.load(), &fields(parts)).map(drop).map_err(|r| Refusal::refused(r.why))
+    door::enter(&gateway.0.config.load(), &gateway.0.trust, party, &fields(parts)).map(drop).map_err(|r| Refusal::refused(r.why))
 }
 
 /// Only whoever can read the presence file.
@@ -217,7 +221,7 @@ fn refused(gateway: &Gateway, refusal: Refusal) -> Response<Payload> {
     let status = match refusal.kind {
         RefusalKind::Failed => StatusCode::BAD_GATEWAY,
         RefusalKind::NotFound => StatusCode::NOT_FOUND,
-        RefusalKind::Refused if gateway.0.config.load().tokens.is_empty() => StatusCode::FORBIDDEN,
+        RefusalKind::Refused if !gateway.0.config.load().wants_credential() => StatusCode::FORBIDDEN,
         RefusalKind::Refused => StatusCode::UNAUTHORIZED,
     };
     let body = serde_json::to_vec(&ErrorBody { error: refusal }).unwrap_or_default();

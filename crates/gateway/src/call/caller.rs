@@ -7,6 +7,7 @@ use bytes::Bytes;
 use mcp_proto::projection::Style;
 
 use crate::downstream::session::Session;
+use crate::trust::Party;
 use crate::view::View;
 
 /// A caller.
@@ -14,6 +15,8 @@ use crate::view::View;
 pub(crate) struct Caller {
     /// Who it is.
     pub(crate) principal: Principal,
+    /// What its connection shows of it; `None`: it comes from this machine.
+    pub(crate) party: Option<Arc<Party>>,
     /// The era it speaks.
     pub(crate) era: Era,
     /// The revision it speaks.

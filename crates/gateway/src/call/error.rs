@@ -197,6 +197,7 @@ fn unavailable(text: String, mount: &str, since: SystemTime, next_try: Option<Sy
 fn upstream(text: String, mount: &str, error: &UpstreamError, stderr: &[String]) -> Told {
     let (code, name, retry, hint) = match error {
         UpstreamError::Cancelled => (-32000, "cancelled", false, "nothing: you cancelled it"),
+        UpstreamError::Exposed => (-32002, "tool_degraded", false, "reach that gate over https://, or say `insecure = true` in the mount"),
         UpstreamError::Loop => (-32002, "tool_degraded", false, "take the mount out of the configuration of one of the gates"),
         UpstreamError::Lost(_) => (-32004, "upstream_lost", false, "whether it took effect is not known: look before you repeat it"),
         UpstreamError::Malformed(_) => (-32006, "upstream_malformed", false, "the server is at fault; its log may tell"),

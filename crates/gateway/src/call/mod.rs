@@ -149,6 +149,7 @@ fn adapted(result: Object, era: Era) -> Object {
 /// Makes a caller of `scope` for Banyan's own use.
 pub(crate) fn own_caller(scope: caller::ViewKey) -> Arc<Caller> {
     Arc::new(Caller {
+        party: None,
         principal: banyan_model::Principal::local(),
         era: Era::Stateless,
         version: mcp_proto::era::STATELESS,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use banyan_model::Segment;
 
-use super::resolved::{Config, Limits, Mount, Profile, Remote, Token, Transport};
+use super::resolved::{AuthorityKeys, Config, Issuer, Limits, Mount, Profile, Remote, Tls, Token, Transport};
 
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,10 @@ pub struct Change {
 pub enum Subject {
     /// The host names that are accepted.
     AllowedHosts,
+    /// Keys that prove authorities.
+    Authority(Arc<str>),
+    /// An authorization server.
+    Issuer(Arc<str>),
     /// The bounds.
     Limits,
     /// The address to listen on.
@@ -35,8 +39,12 @@ pub enum Subject {
     Profile(Arc<str>),
     /// The order in which profiles are tried.
     ProfileOrder,
+    /// The address by which tokens name the gate.
+    Resource,
     /// Where traces go.
     Telemetry,
+    /// TLS on the listener.
+    Tls,
     /// A bearer token, by its holder.
     Token(Arc<str>),
 }
@@ -55,17 +63,22 @@ pub enum Kind {
 /// Everything that differs, in a stable order: the gate itself, then mounts, profiles and tokens by name.
 pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
     let single = |subject, differs: bool| differs.then_some(Change { subject, kind: Kind::Changed(Vec::new()) });
-    let Config { listen, allowed_hosts, tokens, limits, mounts, profiles, telemetry, names } = old;
+    let Config { listen, allowed_hosts, tokens, trust, limits, mounts, profiles, telemetry, names } = old;
     let mut changes: Vec<Change> = [
         single(Subject::Listen, *listen != new.listen),
         single(Subject::AllowedHosts, *allowed_hosts != new.allowed_hosts),
         single(Subject::Names, *names != new.names),
+        single(Subject::Resource, trust.resource != new.trust.resource),
         single(Subject::Telemetry, *telemetry != new.telemetry),
     ]
     .into_iter()
     .flatten()
     .collect();
     changes.extend(changed(Subject::Limits, limit_fields(limits, &new.limits)));
+    compare(&mut changes, &by(&trust.tls, |_| ()), &by(&new.trust.tls, |_| ()), |()| Subject::Tls, tls_fields);
+    compare(&mut changes, &by(&trust.issuers, issuer_name), &by(&new.trust.issuers, issuer_name), Subject::Issuer, issuer_fields);
+    let (old_keys, new_keys) = (by(&trust.authorities, authority_name), by(&new.trust.authorities, authority_name));
+    compare(&mut changes, &old_keys, &new_keys, Subject::Authority, authority_fields);
     compare(&mut changes, &by(mounts.values(), mount_name), &by(new.mounts.values(), mount_name), Subject::Mount, mount_fields);
     compare(&mut changes, &by(profiles, profile_name), &by(&new.profiles, profile_name), Subject::Profile, profile_fields);
     changes.extend(single(Subject::ProfileOrder, reordered(profiles, &new.profiles)));
@@ -76,7 +89,21 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
 impl Change {
     /// Whether it takes effect only when Banyan is started again.
     pub fn needs_restart(&self) -> bool {
-        matches!(self.subject, Subject::Listen | Subject::Telemetry)
+        match self.subject {
+            Subject::Listen | Subject::Telemetry => true,
+            // Other files are taken at once; a port that speaks TLS does not begin to speak without, nor the other way round.
+            Subject::Tls => !matches!(self.kind, Kind::Changed(_)),
+            Subject::AllowedHosts
+            | Subject::Authority(_)
+            | Subject::Issuer(_)
+            | Subject::Limits
+            | Subject::Mount(_)
+            | Subject::Names
+            | Subject::Profile(_)
+            | Subject::ProfileOrder
+            | Subject::Resource
+            | Subject::Token(_) => false,
+        }
     }
 }
 
@@ -106,13 +133,17 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AllowedHosts => f.write_str("allowed_hosts"),
+            Self::Authority(name) => write!(f, "authority {name}"),
+            Self::Issuer(name) => write!(f, "issuer {name}"),
             Self::Limits => f.write_str("limits"),
             Self::Listen => f.write_str("listen"),
             Self::Mount(name) => write!(f, "mount {name}"),
             Self::Names => f.write_str("names"),
             Self::Profile(name) => write!(f, "profile {name}"),
             Self::ProfileOrder => f.write_str("profiles: order"),
+            Self::Resource => f.write_str("resource"),
             Self::Telemetry => f.write_str("telemetry"),
+            Self::Tls => f.write_str("tls"),
             Self::Token(name) => write!(f, "token {name}"),
         }
     }
@@ -156,6 +187,32 @@ fn profile_name(profile: &Profile) -> Arc<str> {
 
 fn token_name(token: &Token) -> Arc<str> {
     token.name.clone()
+}
+
+fn issuer_name(issuer: &Issuer) -> Arc<str> {
+    issuer.name.clone()
+}
+
+fn authority_name(authority: &AuthorityKeys) -> Arc<str> {
+    authority.name.clone()
+}
+
+impl AsRef<Self> for Tls {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl AsRef<Self> for Issuer {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl AsRef<Self> for AuthorityKeys {
+    fn as_ref(&self) -> &Self {
+        self
+    }
 }
 
 impl AsRef<Self> for Token {
@@ -211,8 +268,39 @@ fn transport_fields(old: &Transport, new: &Transport) -> Vec<&'static str> {
 }
 
 fn remote_fields(old: &Remote, new: &Remote) -> Vec<&'static str> {
-    let Remote { url, headers, oauth } = old;
-    differing([("url", *url != new.url), ("headers", *headers != new.headers), ("oauth", *oauth != new.oauth)])
+    let Remote { url, headers, oauth, tls, insecure } = old;
+    differing([
+        ("url", *url != new.url),
+        ("headers", *headers != new.headers),
+        ("oauth", *oauth != new.oauth),
+        ("tls", *tls != new.tls),
+        ("insecure", *insecure != new.insecure),
+    ])
+}
+
+fn tls_fields(old: &Tls, new: &Tls) -> Vec<&'static str> {
+    let Tls { certificate, key, client_ca, required } = old;
+    differing([
+        ("certificate", *certificate != new.certificate),
+        ("key", *key != new.key),
+        ("client_ca", *client_ca != new.client_ca),
+        ("clients", *required != new.required),
+    ])
+}
+
+fn issuer_fields(old: &Issuer, new: &Issuer) -> Vec<&'static str> {
+    let Issuer { name: _, issuer, keys, scopes, profile } = old;
+    differing([
+        ("issuer", *issuer != new.issuer),
+        ("keys", *keys != new.keys),
+        ("scopes", *scopes != new.scopes),
+        ("profile", *profile != new.profile),
+    ])
+}
+
+fn authority_fields(old: &AuthorityKeys, new: &AuthorityKeys) -> Vec<&'static str> {
+    let AuthorityKeys { name: _, keys, names } = old;
+    differing([("keys", *keys != new.keys), ("names", *names != new.names)])
 }
 
 fn profile_fields(old: &Profile, new: &Profile) -> Vec<&'static str> {

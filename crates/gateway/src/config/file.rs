@@ -2,6 +2,7 @@
 //! `resolve` does.
 
 mod tool;
+mod trust;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 pub use tool::{AuthScope, Availability, Consistency, CostClass, LatencyClass, Tool};
+pub use trust::{Authority, Clients, Issuer, MountTls, Tls};
 
 /// The configuration of Banyan.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -27,10 +29,19 @@ pub struct File {
     /// Host names by which clients may reach the gate, besides the loopback ones: without scheme and port.
     #[schemars(example = ["gate.example.com"])]
     pub allowed_hosts: Vec<At<String>>,
+    /// TLS 1.3 on the listener.
+    pub tls: Option<At<Tls>>,
+    /// The address by which tokens name this gate: their `aud` (RFC 8707). Needed beside `issuer` and `authority`.
+    #[schemars(example = "https://gate.example.com/mcp")]
+    pub resource: Option<At<String>>,
     /// How the names of tools are spelled for clients that no profile matches. Default: `safe`.
     pub names: Option<Names>,
     /// Who may call: one entry for each bearer token. `banyan token add NAME` makes one.
     pub token: Vec<Token>,
+    /// Authorization servers whose tokens are taken, by the name behind their holders' in logs and records.
+    pub issuer: BTreeMap<At<String>, Issuer>,
+    /// Whose word proves which DNS names, for whoever registers with an authority.
+    pub authority: BTreeMap<At<String>, Authority>,
     /// Bounds on what callers and servers may use.
     pub limits: Limits,
     /// The servers behind the gate, by the name in front of their tools: 1 to 63 of a-z, 0-9, `_` and `-`.
@@ -111,6 +122,10 @@ pub struct Mount {
     /// How to sign in at a `url` that wants OAuth. `false` never signs in. Default: as the server asks, for `https`
     /// without an `Authorization` header.
     pub oauth: Option<At<OAuthSetting>>,
+    /// The certificate to show to an `https` server, and the authorities to trust for it.
+    pub tls: Option<At<MountTls>>,
+    /// `true` reaches another gate over plain `http`, or TLS before 1.3, on a network: whoever listens in reads and changes every call.
+    pub insecure: Option<At<bool>>,
     /// The era of MCP to speak. Default: `auto`, which asks the server.
     pub era: Era,
     /// Whether clients share one session or process. Default: `auto`.

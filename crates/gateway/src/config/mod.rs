@@ -17,6 +17,7 @@ mod units;
 pub mod watch;
 
 pub use problem::{ConfigError, Problem};
+pub(crate) use resolve::is_loopback;
 pub use resolve::{OpenListen, check_listen, load, parse};
 pub use schema::schema;
 

@@ -18,6 +18,9 @@ use super::snippet::Shown;
 use super::{shape, suggest, units};
 
 mod mount;
+mod trust;
+
+pub(crate) use trust::is_loopback;
 
 /// Reads the configuration file at `path`. References in addresses are looked up in the environment of `sources`.
 pub fn load(path: &Path, sources: &dyn Sources) -> Result<Config, ConfigError> {
@@ -55,9 +58,9 @@ impl OpenListen {
     }
 }
 
-/// Refuses an address that other machines reach while nobody needs a token.
-pub fn check_listen(listen: SocketAddr, tokens: &[Token]) -> Result<(), OpenListen> {
-    if listen.ip().is_loopback() || !tokens.is_empty() { Ok(()) } else { Err(OpenListen(listen)) }
+/// Refuses an address that other machines reach while nobody needs a credential.
+pub fn check_listen(listen: SocketAddr, config: &Config) -> Result<(), OpenListen> {
+    if listen.ip().is_loopback() || config.wants_credential() { Ok(()) } else { Err(OpenListen(listen)) }
 }
 
 /// Longer ones overflow when they are added to the time.
@@ -75,19 +78,21 @@ impl Lowering<'_> {
     fn config(&mut self, file: &File) -> Config {
         let defaults = Config::default();
         let tokens = self.tokens(&file.token, &file.profile);
+        let trust = self.trust(file);
+        let config = Config { tokens, trust, ..Config::default() };
         Config {
-            listen: self.listen(file.listen.as_ref(), &tokens).unwrap_or(defaults.listen),
+            listen: self.listen(file.listen.as_ref(), &config).unwrap_or(defaults.listen),
             allowed_hosts: self.allowed_hosts(&file.allowed_hosts),
-            tokens,
             limits: self.limits(&file.limits),
             mounts: self.mounts(&file.mount),
             profiles: self.profiles(&file.profile),
             telemetry: self.telemetry(&file.telemetry),
             names: file.names.map_or(defaults.names, name_style),
+            ..config
         }
     }
 
-    fn listen(&mut self, listen: Option<&At<String>>, tokens: &[Token]) -> Option<SocketAddr> {
+    fn listen(&mut self, listen: Option<&At<String>>, config: &Config) -> Option<SocketAddr> {
         let listen = listen?;
         let text = listen.get().replacen("localhost:", "127.0.0.1:", 1);
         let Ok(address) = text.parse() else {
@@ -95,7 +100,7 @@ impl Lowering<'_> {
             self.flaws.push(flaw.help("for example \"127.0.0.1:7411\", or \"0.0.0.0:7411\" for all interfaces"));
             return None;
         };
-        if let Err(open) = check_listen(address, tokens) {
+        if let Err(open) = check_listen(address, config) {
             self.flaws.push(Flaw::new(listen.span(), open.message()).help(OpenListen::HELP));
         }
         Some(address)

@@ -6,10 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod trust;
+
 use banyan_model::Segment;
 use mesh_proto::annotation::Wishes;
 
 use super::secret::SecretRef;
+
+pub use trust::{AuthorityKeys, ClientTls, Issuer, Keys, Tls, Trust};
 
 /// One whole, valid configuration.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +24,8 @@ pub struct Config {
     pub allowed_hosts: Vec<String>,
     /// Who may call. Empty: anybody who reaches a loopback listener.
     pub tokens: Vec<Token>,
+    /// Who else is known, and by what.
+    pub trust: Trust,
     /// Bounds on what a caller may ask for.
     pub limits: Limits,
     /// The servers, by the segment they are mounted under.
@@ -35,6 +41,11 @@ pub struct Config {
 impl Config {
     /// Where the gate listens unless told otherwise.
     pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7411);
+
+    /// Whether nobody comes in without a credential.
+    pub fn wants_credential(&self) -> bool {
+        !self.tokens.is_empty() || self.trust.wants_credential()
+    }
 }
 
 /// No servers, nobody needs a token, loopback only.
@@ -44,6 +55,7 @@ impl Default for Config {
             listen: Self::DEFAULT_LISTEN,
             allowed_hosts: Vec::new(),
             tokens: Vec::new(),
+            trust: Trust::default(),
             limits: Limits::default(),
             mounts: BTreeMap::new(),
             profiles: Vec::new(),
@@ -166,6 +178,10 @@ pub struct Remote {
     pub headers: BTreeMap<String, SecretRef>,
     /// Whether to sign in by OAuth when the server answers 401.
     pub oauth: Option<OAuth>,
+    /// How it and the gate know each other, where that is not left to this machine's certificates.
+    pub tls: Option<ClientTls>,
+    /// Whether another gate may be reached in a way that others can listen in on.
+    pub insecure: bool,
 }
 
 impl Remote {

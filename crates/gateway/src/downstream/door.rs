@@ -1,4 +1,4 @@
-//! Who may come in: `Host` and `Origin` (against DNS rebinding), bearer tokens, and what the caller is then shown.
+//! Who may come in: `Host` and `Origin` (against DNS rebinding), client certificates, bearer tokens, and what the caller is then shown.
 //! What they may call is not decided here.
 
 use std::net::IpAddr;
@@ -15,14 +15,29 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::call::caller::ViewKey;
-use crate::config::resolved::{Config, NameStyle};
+use crate::config::resolved::{Config, NameStyle, Token};
+use crate::trust::{Party, Trust};
 
 /// Proof that somebody may come in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entered {
     pub(crate) principal: Principal,
+    /// What the connection shows of it; `None`: it comes from this machine.
+    pub(crate) party: Option<Arc<Party>>,
     /// The profile that goes with the token.
     profile: Option<Arc<str>>,
+    by: By,
+}
+
+/// What somebody came in by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum By {
+    /// A client certificate.
+    Certificate,
+    /// Nothing: the gate asks for nothing.
+    Nothing,
+    /// A token that is kept as its hash.
+    Token,
 }
 
 /// What a client says about itself.
@@ -42,7 +57,7 @@ pub(crate) struct Refused {
 }
 
 /// Lets a request in, or not.
-pub(crate) fn enter(config: &Config, fields: &Fields) -> Result<Entered, Refused> {
+pub(crate) fn enter(config: &Config, _trust: &Trust, party: Option<&Arc<Party>>, fields: &Fields) -> Result<Entered, Refused> {
     let forbidden = |why: String| Refused { status: StatusCode::FORBIDDEN, why };
     let text = |name| fields.get(name).map(|v| std::str::from_utf8(v).unwrap_or("?"));
     if let Some(origin) = text("origin")
@@ -50,18 +65,45 @@ pub(crate) fn enter(config: &Config, fields: &Fields) -> Result<Entered, Refused
     {
         return Err(forbidden(format!("Origin {origin} is not allowed: add its host to `allowed_hosts` if it should be")));
     }
-    if config.tokens.is_empty() {
+    if !config.wants_credential() {
         let host = text("host").unwrap_or_default();
         if !host_allowed(config, host) {
             return Err(forbidden(format!("Host {host} is not allowed: use a loopback name, or add it to `allowed_hosts`")));
         }
-        return Ok(Entered { principal: Principal::local(), profile: None });
+        return Ok(Entered { party: party.cloned(), ..Entered::local() });
     }
-    let unauthorized = |why: &str| Refused { status: StatusCode::UNAUTHORIZED, why: why.into() };
-    let sent = text("authorization").ok_or_else(|| unauthorized("a bearer token is needed: make one with `banyan token add NAME`"))?;
+    let certified = party.and_then(|party| party.certified());
+    if certified.is_none() && config.trust.tls.as_ref().is_some_and(|tls| tls.required) {
+        return Err(unauthorized(
+            "a client certificate is needed here, one with a DNS name or a spiffe:// URI among its alternative names",
+        ));
+    }
+    let Some(sent) = text("authorization") else {
+        let principal = certified.map(|certified| Principal { name: Arc::clone(&certified.principal) });
+        let principal = principal.ok_or_else(|| unauthorized(MISSING))?;
+        return Ok(Entered { principal, party: party.cloned(), profile: None, by: By::Certificate });
+    };
     let sent = sent.strip_prefix("Bearer ").or_else(|| sent.strip_prefix("bearer "));
-    let sent = sent.ok_or_else(|| unauthorized("only bearer tokens are taken"))?;
-    let digest: [u8; 32] = Sha256::digest(sent.trim().as_bytes()).into();
+    let sent = sent.ok_or_else(|| unauthorized("only bearer tokens are taken"))?.trim();
+    let token =
+        find(config, sent).ok_or_else(|| unauthorized("the bearer token is not known: `banyan token list` shows whose there are"))?;
+    Ok(Entered {
+        principal: Principal { name: Arc::clone(&token.name) },
+        party: party.cloned(),
+        profile: token.profile.clone(),
+        by: By::Token,
+    })
+}
+
+const MISSING: &str = "a bearer token is needed: make one with `banyan token add NAME`";
+
+fn unauthorized(why: &str) -> Refused {
+    Refused { status: StatusCode::UNAUTHORIZED, why: why.into() }
+}
+
+/// The token that was sent, among those that are known.
+fn find<'a>(config: &'a Config, sent: &str) -> Option<&'a Token> {
+    let digest: [u8; 32] = Sha256::digest(sent.as_bytes()).into();
     // Every token is compared, so that the time taken tells nothing.
     let mut found = None;
     for token in &config.tokens {
@@ -69,20 +111,29 @@ pub(crate) fn enter(config: &Config, fields: &Fields) -> Result<Entered, Refused
             found = Some(token);
         }
     }
-    let token = found.ok_or_else(|| unauthorized("the bearer token is not known: `banyan token list` shows whose there are"))?;
-    Ok(Entered { principal: Principal { name: Arc::clone(&token.name) }, profile: token.profile.clone() })
+    found
 }
 
 impl Entered {
     /// Somebody on our own standard input.
     pub(crate) fn local() -> Self {
-        Self { principal: Principal::local(), profile: None }
+        Self { principal: Principal::local(), party: None, profile: None, by: By::Nothing }
+    }
+
+    /// Whether what it came in by is still good.
+    pub(crate) fn holds(&self) -> bool {
+        match &self.by {
+            By::Certificate | By::Nothing | By::Token => true,
+        }
     }
 
     /// The same one under a changed configuration, where its token may name another profile.
     pub(crate) fn under(&self, config: &Config) -> Self {
-        let token = config.tokens.iter().find(|t| t.name == self.principal.name);
-        Self { principal: self.principal.clone(), profile: token.and_then(|t| t.profile.clone()) }
+        let profile = match &self.by {
+            By::Certificate | By::Nothing => None,
+            By::Token => config.tokens.iter().find(|t| t.name == self.principal.name).and_then(|t| t.profile.clone()),
+        };
+        Self { profile, ..self.clone() }
     }
 
     /// What a client that says this about itself is shown. Another gate sees names as they are in the tree, whatever is configured

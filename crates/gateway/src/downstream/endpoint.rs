@@ -40,7 +40,7 @@ pub(crate) fn is_here(path: &str) -> bool {
 
 /// Lets a request in, or says why not.
 pub(crate) fn admit(gateway: &Inner, asked: Asked<'_>, known: &mut Known) -> Result<Admitted, Reply> {
-    let entered = known.enter(&gateway.config.load(), asked.fields).map_err(|refused| refuse(&refused))?;
+    let entered = known.enter(&gateway.config.load(), &gateway.trust, asked.fields).map_err(|refused| refuse(&refused))?;
     let mount = mount(gateway, asked.path).map_err(|why| reply::refuse(StatusCode::NOT_FOUND, None, -32000, &why))?;
     Ok(Admitted { entered, mount })
 }

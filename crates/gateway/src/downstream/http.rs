@@ -1,6 +1,7 @@
 //! The HTTP listener: accepts connections and reads what comes on them. What a request means is not known here.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +24,9 @@ use super::known::Known;
 use super::plain::{self, Left};
 use super::reply::{self, Payload, Reply};
 use super::rewind::Rewind;
+use super::socket::Socket;
 use crate::Inner;
+use crate::trust::{self, Party};
 use crate::worker::{Seat, Workers};
 
 /// How long open requests have when the gate shuts.
@@ -38,7 +41,7 @@ pub(crate) async fn serve(gateway: Arc<Inner>, listener: TcpListener, stop: Canc
             () = stop.cancelled() => break,
         };
         match accepted {
-            Ok((stream, _)) => hand_over(&gateway, stream, &stop, workers.seat(), &open),
+            Ok((stream, address)) => hand_over(&gateway, Came { stream, address }, &stop, workers.seat(), &open),
             Err(error) => {
                 // Too many open files, most likely: others must close before more can come.
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -53,44 +56,71 @@ pub(crate) async fn serve(gateway: Arc<Inner>, listener: TcpListener, stop: Canc
     drop(tokio::time::timeout(DRAIN, open.wait()).await);
 }
 
+/// A connection that has just come.
+struct Came {
+    stream: TcpStream,
+    address: SocketAddr,
+}
+
 /// Gives a connection to the worker whose seat it has.
-fn hand_over(gateway: &Arc<Inner>, stream: TcpStream, stop: &CancellationToken, seat: Seat, open: &TaskTracker) {
+fn hand_over(gateway: &Arc<Inner>, came: Came, stop: &CancellationToken, seat: Seat, open: &TaskTracker) {
     let (gateway, stop) = (Arc::clone(gateway), stop.clone());
     let Some(runtime) = seat.runtime.clone() else {
         open.spawn(async move {
             let _seat = seat;
-            connection(gateway, stream, stop).await;
+            connection(gateway, came, stop).await;
         });
         return;
     };
+    let Came { stream, address } = came;
     let moved = stream.into_std();
     let served = async move {
         let _seat = seat;
         // The worker watches it from here on.
         match moved.and_then(TcpStream::from_std) {
-            Ok(stream) => connection(gateway, stream, stop).await,
+            Ok(stream) => connection(gateway, Came { stream, address }, stop).await,
             Err(error) => tracing::warn!(%error, "a connection could not be handed to its worker"),
         }
     };
     open.spawn_on(served, &runtime);
 }
 
-async fn connection(gateway: Arc<Inner>, stream: TcpStream, stop: CancellationToken) {
+async fn connection(gateway: Arc<Inner>, came: Came, stop: CancellationToken) {
+    let Came { stream, address } = came;
     // Small answers must not wait for the acknowledgement of the one before.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY");
     }
-    if let Left::Unusual(read, stream) = plain::serve(&gateway, stream, &stop).await {
-        // Few connections come to this, and those that do not should not hold the room it needs.
-        Box::pin(any(gateway, Rewind::new(read, stream), stop)).await;
+    if gateway.trust.speaks_tls() {
+        // Few connections come to what is boxed here, and those that do not should not hold the room it needs.
+        return Box::pin(protected(gateway, stream, stop)).await;
+    }
+    let party = Party::plain(address);
+    if let Left::Unusual(read, stream) = plain::serve(&gateway, stream, party.clone(), &stop).await {
+        Box::pin(any(gateway, Rewind::new(read, stream), party, stop)).await;
+    }
+}
+
+/// Serves a connection with TLS, as long as the certificate holds that its client has shown.
+async fn protected(gateway: Arc<Inner>, stream: TcpStream, stop: CancellationToken) {
+    let Some(server) = gateway.trust.server() else { return };
+    let Some((stream, party)) = trust::accept(server, stream).await else { return };
+    let serving = async {
+        if let Left::Unusual(read, stream) = plain::serve(&gateway, stream, Some(Arc::clone(&party)), &stop).await {
+            any(Arc::clone(&gateway), Rewind::new(read, stream), Some(Arc::clone(&party)), stop).await;
+        }
+    };
+    tokio::select! {
+        () = serving => {}
+        () = party.ended() => {}
     }
 }
 
 /// Serves whatever HTTP there is.
-async fn any(gateway: Arc<Inner>, stream: Rewind, stop: CancellationToken) {
+async fn any<S: Socket>(gateway: Arc<Inner>, stream: Rewind<S>, party: Option<Arc<Party>>, stop: CancellationToken) {
     let service = service_fn(move |request| {
-        let gateway = Arc::clone(&gateway);
-        async move { Ok::<_, Infallible>(handle(&gateway, request).await) }
+        let (gateway, party) = (Arc::clone(&gateway), party.clone());
+        async move { Ok::<_, Infallible>(handle(&gateway, request, party).await) }
     });
     let mut server = auto::Builder::new(TokioExecutor::new());
     server.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(30));
@@ -109,19 +139,19 @@ fn log(ended: Result<(), Box<dyn std::error::Error + Send + Sync>>) {
     }
 }
 
-async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>) -> Response<Payload> {
+async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>, party: Option<Arc<Party>>) -> Response<Payload> {
     if !endpoint::is_here(request.uri().path()) {
-        return crate::admin::handle(gateway, request).await;
+        return crate::admin::handle(gateway, request, party).await;
     }
-    mcp(gateway, request).await.into_http()
+    mcp(gateway, request, party).await.into_http()
 }
 
-async fn mcp(gateway: &Arc<Inner>, request: Request<Incoming>) -> Reply {
+async fn mcp(gateway: &Arc<Inner>, request: Request<Incoming>, party: Option<Arc<Party>>) -> Reply {
     let (parts, body) = request.into_parts();
     let fields = fields(&parts);
     let asked = Asked { path: parts.uri.path(), query: parts.uri.query(), fields: &fields };
     // Streams of one connection run side by side here, so each proves itself.
-    let mut known = Known::default();
+    let mut known = Known::of(party);
     let admitted = match endpoint::admit(gateway, asked, &mut known) {
         Ok(admitted) => admitted,
         Err(refused) => return refused,

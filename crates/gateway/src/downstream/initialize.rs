@@ -146,6 +146,7 @@ pub(crate) fn caller(session: &Arc<Session>) -> Arc<Caller> {
     let opening = &session.opening;
     Arc::new(Caller {
         principal: opening.entered.principal.clone(),
+        party: opening.entered.party.clone(),
         era: Era::Initialize,
         version: opening.version,
         capabilities: opening.capabilities.clone(),

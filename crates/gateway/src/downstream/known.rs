@@ -13,6 +13,7 @@ use mcp_proto::projection::Style;
 use super::door::{self, About, Entered, Refused};
 use crate::call::caller::{Caller, Shown};
 use crate::config::resolved::Config;
+use crate::trust::{Party, Trust};
 
 /// The fields by which the door decides.
 const SHOWN: [&str; 3] = ["authorization", "host", "origin"];
@@ -20,6 +21,8 @@ const SHOWN: [&str; 3] = ["authorization", "host", "origin"];
 /// What the last request on a connection has shown. It keeps copies, for what was read must not stay for it.
 #[derive(Default)]
 pub(crate) struct Known {
+    /// The other end of the connection.
+    party: Option<Arc<Party>>,
     entry: Option<Entry>,
     calls: Option<Calls>,
 }
@@ -38,16 +41,22 @@ struct Calls {
 }
 
 impl Known {
+    /// What there is to know of whoever has connected.
+    pub(crate) fn of(party: Option<Arc<Party>>) -> Self {
+        Self { party, entry: None, calls: None }
+    }
+
     /// Lets a request in, or not: at once, where it shows what the one before has shown.
-    pub(crate) fn enter(&mut self, config: &Arc<Config>, fields: &Fields) -> Result<Entered, Refused> {
+    pub(crate) fn enter(&mut self, config: &Arc<Config>, trust: &Trust, fields: &Fields) -> Result<Entered, Refused> {
         let shown = SHOWN.map(|name| fields.get(name));
         if let Some(entry) = &self.entry
             && Arc::ptr_eq(&entry.config, config)
             && entry.shown.iter().zip(&shown).all(|(then, now)| then.as_deref() == *now)
+            && entry.entered.holds()
         {
             return Ok(entry.entered.clone());
         }
-        let entered = door::enter(config, fields)?;
+        let entered = door::enter(config, trust, self.party.as_ref(), fields)?;
         let shown = shown.map(|value| value.map(Into::into));
         self.entry = Some(Entry { config: Arc::clone(config), shown, entered: entered.clone() });
         Ok(entered)
@@ -77,6 +86,7 @@ impl Known {
         let scope = entered.scope(config, mount.cloned(), About { info: &info, capabilities: &capabilities }, style);
         let caller = Caller {
             principal: entered.principal.clone(),
+            party: entered.party.clone(),
             era: Era::Stateless,
             version: STATELESS,
             capabilities,
@@ -121,20 +131,21 @@ mod tests {
     #[test]
     fn another_token_or_another_configuration_is_looked_at_anew() {
         let (first, second) = (config("a"), config("b"));
-        let mut known = Known::default();
+        let (mut known, trust) = (Known::default(), Trust::new(&Config::default()));
         for _ in 0..2 {
-            assert_eq!(&*known.enter(&first, &fields("a")).unwrap().principal.name, "a");
-            assert!(known.enter(&first, &fields("b")).is_err());
-            assert!(known.enter(&first, &Fields::new([("host", &b"127.0.0.1"[..])])).is_err());
-            assert!(known.enter(&second, &fields("a")).is_err());
-            assert_eq!(&*known.enter(&second, &fields("b")).unwrap().principal.name, "b");
+            assert_eq!(&*known.enter(&first, &trust, &fields("a")).unwrap().principal.name, "a");
+            assert!(known.enter(&first, &trust, &fields("b")).is_err());
+            assert!(known.enter(&first, &trust, &Fields::new([("host", &b"127.0.0.1"[..])])).is_err());
+            assert!(known.enter(&second, &trust, &fields("a")).is_err());
+            assert_eq!(&*known.enter(&second, &trust, &fields("b")).unwrap().principal.name, "b");
         }
     }
 
     #[test]
     fn a_caller_stays_the_same_while_it_says_the_same() {
         let (config, mut known) = (config("a"), Known::default());
-        let entered = known.enter(&config, &fields("a")).unwrap();
+        let trust = Trust::new(&config);
+        let entered = known.enter(&config, &trust, &fields("a")).unwrap();
         let mount = Segment::new("m").unwrap();
         let first = known.caller(&config, &entered, None, None, &meta(r#"{"name":"x"}"#));
         assert!(Arc::ptr_eq(&first, &known.caller(&config, &entered, None, None, &meta(r#"{"name":"x"}"#))));

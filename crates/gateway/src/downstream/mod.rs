@@ -16,6 +16,7 @@ mod pour;
 pub(crate) mod reply;
 mod rewind;
 pub(crate) mod session;
+mod socket;
 mod stateless;
 pub(crate) mod stdio;
 

@@ -12,8 +12,7 @@ use std::time::Duration;
 use bytes::{Buf, Bytes, BytesMut};
 use http_body::Body;
 use mcp_proto::http1::{Post, Unusual};
-use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, Sleep};
 use tokio_util::io::poll_read_buf;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
@@ -22,7 +21,9 @@ use super::endpoint::{self, Asked};
 use super::known::Known;
 use super::lane::Events;
 use super::reply::{self, Reply};
+use super::socket::Socket;
 use crate::Inner;
+use crate::trust::Party;
 
 mod pour;
 #[cfg(test)]
@@ -40,17 +41,17 @@ const ROOM: usize = 8 << 10;
 const AHEAD: usize = 64 << 10;
 
 /// How serving ended.
-pub(crate) enum Left {
+pub(crate) enum Left<S> {
     /// The connection is over.
     Ended,
     /// A request has come that is none of ours; these bytes of it have been read.
-    Unusual(Bytes, TcpStream),
+    Unusual(Bytes, S),
 }
 
 /// Serves until something unusual comes, the connection ends or `stop` fires.
-pub(crate) async fn serve(gateway: &Arc<Inner>, stream: TcpStream, stop: &CancellationToken) -> Left {
+pub(crate) async fn serve<S: Socket>(gateway: &Arc<Inner>, stream: S, party: Option<Arc<Party>>, stop: &CancellationToken) -> Left<S> {
     let mut line = Line::new(stream, stop, Patience { arrival: ARRIVAL, idle: IDLE });
-    let mut known = Known::default();
+    let mut known = Known::of(party);
     loop {
         let post = match line.head().await {
             Ok(Some(post)) => post,
@@ -74,7 +75,7 @@ struct Answered {
 }
 
 /// The answer to one request; `None`: the client has gone.
-async fn answer(gateway: &Arc<Inner>, line: &mut Line, post: &Post, known: &mut Known) -> Option<Answered> {
+async fn answer<S: Socket>(gateway: &Arc<Inner>, line: &mut Line<S>, post: &Post, known: &mut Known) -> Option<Answered> {
     let (path, query) = post.target();
     let asked = Asked { path, query, fields: post.fields() };
     let limit = gateway.limits().request_bytes;
@@ -91,8 +92,8 @@ async fn answer(gateway: &Arc<Inner>, line: &mut Line, post: &Post, known: &mut 
 }
 
 /// One client's connection.
-struct Line {
-    stream: TcpStream,
+struct Line<S> {
+    stream: S,
     buffer: BytesMut,
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
     alarm: Pin<Box<Sleep>>,
@@ -110,8 +111,8 @@ struct Patience {
     idle: Duration,
 }
 
-impl Line {
-    fn new(stream: TcpStream, stop: &CancellationToken, patience: Patience) -> Self {
+impl<S: Socket> Line<S> {
+    fn new(stream: S, stop: &CancellationToken, patience: Patience) -> Self {
         Self {
             stream,
             buffer: BytesMut::new(),
@@ -233,7 +234,7 @@ impl Line {
 
     /// Reads what there is; `false`: nothing more will come. The buffer grows only when there is something to read.
     fn poll_read(&mut self, cx: &mut Context<'_>, room: usize) -> Poll<bool> {
-        if ready!(self.stream.poll_read_ready(cx)).is_err() {
+        if ready!(self.stream.poll_readable(cx)).is_err() {
             return Poll::Ready(false);
         }
         self.buffer.reserve(room.clamp(ROOM, 1 << 20));
@@ -259,7 +260,10 @@ impl Line {
 
     async fn send(&mut self, wire: reply::Wire) -> io::Result<()> {
         match wire {
-            reply::Wire::Whole(head, body, tail) if body.is_empty() && tail.is_empty() => self.stream.write_all(&head).await,
+            reply::Wire::Whole(head, body, tail) if body.is_empty() && tail.is_empty() => {
+                self.stream.write_all(&head).await?;
+                self.stream.flush().await
+            }
             reply::Wire::Whole(head, body, tail) => {
                 let mut pieces = [IoSlice::new(&head), IoSlice::new(&body), IoSlice::new(tail)];
                 let mut left = &mut pieces[..];
@@ -269,7 +273,7 @@ impl Line {
                         written => IoSlice::advance_slices(&mut left, written),
                     }
                 }
-                Ok(())
+                self.stream.flush().await
             }
             reply::Wire::Events(head, events) => {
                 self.stream.write_all(&head).await?;
@@ -292,7 +296,7 @@ impl Line {
                 ready!(self.poll_gone(cx));
                 Poll::Ready(Err(io::ErrorKind::ConnectionReset))
             });
-            let Some(frame) = frame.await? else { return self.stream.write_all(b"0\r\n\r\n").await };
+            let Some(frame) = frame.await? else { return self.write(b"0\r\n\r\n").await };
             let Ok(data) = frame.map_err(io::Error::other)?.into_data() else { continue };
             let mut chunk = Vec::with_capacity(data.len() + 20);
             chunk.extend_from_slice(format!("{:x}\r\n", data.len()).as_bytes());
@@ -314,8 +318,17 @@ impl Line {
                     }
                 }
             }
-            Poll::Ready(Ok(()))
+            self.poll_flushed(cx)
         })
         .await
+    }
+
+    /// Ready when what was written has left; an error when the client has gone.
+    fn poll_flushed(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let Poll::Ready(flushed) = Pin::new(&mut self.stream).poll_flush(cx) {
+            return Poll::Ready(flushed);
+        }
+        ready!(self.poll_gone(cx));
+        Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()))
     }
 }

@@ -6,21 +6,20 @@ use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
-pub(crate) struct Rewind {
+pub(crate) struct Rewind<S> {
     read: Bytes,
-    stream: TcpStream,
+    stream: S,
 }
 
-impl Rewind {
+impl<S> Rewind<S> {
     /// `read` is what has been taken off the beginning of `stream`.
-    pub(crate) fn new(read: Bytes, stream: TcpStream) -> Self {
+    pub(crate) fn new(read: Bytes, stream: S) -> Self {
         Self { read, stream }
     }
 }
 
-impl AsyncRead for Rewind {
+impl<S: AsyncRead + Unpin> AsyncRead for Rewind<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if self.read.is_empty() {
             return Pin::new(&mut self.stream).poll_read(cx, buf);
@@ -32,7 +31,7 @@ impl AsyncRead for Rewind {
     }
 }
 
-impl AsyncWrite for Rewind {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Rewind<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, buf)
     }

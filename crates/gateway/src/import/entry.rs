@@ -211,7 +211,7 @@ impl Entry<'_, '_> {
         let is_sse = is_sse.unwrap_or_else(|| key != "httpUrl" && (self.dialect.url_is_sse || url.path().ends_with("/sse")));
         let headers = self.headers()?;
         let oauth = oauth::read(self)?.unwrap_or_else(|| Remote::default_oauth(&url, &headers));
-        let remote = Remote { url, headers, oauth };
+        let remote = Remote { url, headers, oauth, tls: None, insecure: false };
         Ok(if is_sse { Transport::Sse(remote) } else { Transport::Http(remote) })
     }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use rustls::ProtocolVersion;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
@@ -30,6 +31,16 @@ impl Io {
         match &self.0 {
             Kind::Plain(_) => false,
             Kind::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
+        }
+    }
+}
+
+impl Io {
+    /// Whether others may listen in on it: no TLS, or one before 1.3.
+    pub(crate) fn is_exposed(&self) -> bool {
+        match &self.0 {
+            Kind::Plain(_) => true,
+            Kind::Tls(stream) => stream.get_ref().1.protocol_version() != Some(ProtocolVersion::TLSv1_3),
         }
     }
 }

@@ -10,8 +10,16 @@ use rustls_platform_verifier::Verifier;
 
 use super::RootsError;
 
-/// A configuration that trusts the platform's authorities and those in `extra` (PEM), and resumes sessions.
-pub(super) fn client_config(extra: Option<&Path>) -> Result<Arc<ClientConfig>, RootsError> {
+/// A configuration that trusts whom `verifier` trusts, and resumes sessions.
+pub(super) fn client_config(verifier: Arc<Verifier>) -> Result<Arc<ClientConfig>, RootsError> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let failed = |source| RootsError::Platform { source: Arc::new(source) };
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(failed)?;
+    Ok(Arc::new(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()))
+}
+
+/// What trusts the platform's authorities and those in `extra` (PEM).
+pub(super) fn verifier(extra: Option<&Path>) -> Result<Arc<Verifier>, RootsError> {
     super::install_crypto();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let extra = match extra {
@@ -19,10 +27,7 @@ pub(super) fn client_config(extra: Option<&Path>) -> Result<Arc<ClientConfig>, R
         None => Vec::new(),
     };
     let failed = |source| RootsError::Platform { source: Arc::new(source) };
-    let verifier = Verifier::new_with_extra_roots(extra, provider.clone()).map_err(failed)?;
-    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(failed)?;
-    let config = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth();
-    Ok(Arc::new(config))
+    Ok(Arc::new(Verifier::new_with_extra_roots(extra, provider).map_err(failed)?))
 }
 
 /// The certificates of a PEM file. Single ones that can't be an authority are left out, as the platform does with its own.

@@ -12,6 +12,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use mcp_proto::client::{Handshake, HandshakeError, Identity, Negotiated, Pipe, Step};
 use mcp_proto::envelope::{Answer, Message};
 use mcp_proto::json::Duplicates;
+use mcp_proto::mcpax::{self, Peer};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +21,9 @@ use super::mount::Mount;
 use super::pipe::{self, OpenError};
 use super::pool::Pool;
 use super::{Inbox, Instance, Outgoing, Owner, UpstreamError, Wire, process, sse, standing};
+use crate::config::is_loopback;
 use crate::config::resolved::{Process, Remote, Transport};
+use crate::trust::Client;
 
 /// How long the probe for the stateless era may stay unanswered on a child process.
 const PROBE: Duration = Duration::from_secs(3);
@@ -76,6 +79,7 @@ async fn open_process(mount: &Arc<Mount>, child: &Process, inbox: Inbox, identit
 async fn open_http(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: Identity) -> Result<Instance, UpstreamError> {
     let wire = Arc::new(wire(mount, remote, inbox.clone())?);
     match shake(&wire, Handshake::new(mount.config.era, identity.clone())).await {
+        Ok(negotiated) if is_exposed(&wire, remote, &negotiated) => Err(UpstreamError::Exposed),
         Ok(negotiated) => {
             if negotiated.era == Era::Initialize {
                 let (opened, open) = oneshot::channel();
@@ -91,6 +95,12 @@ async fn open_http(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: 
         }
         Err(e) => Err(e),
     }
+}
+
+/// Whether it is a gate on the way to which others can listen in, and nobody said that they may (AX-42).
+fn is_exposed(wire: &HttpWire, remote: &Remote, negotiated: &Negotiated) -> bool {
+    let gate = matches!(mcpax::peer(&negotiated.capabilities), Peer::Gate(_));
+    gate && wire.pool.is_exposed() && !remote.insecure && !is_loopback(&remote.url)
 }
 
 async fn open_sse(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: Identity) -> Result<Instance, UpstreamError> {
@@ -114,7 +124,7 @@ fn wire(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox) -> Result<HttpWire, U
         headers.insert(name, value);
     }
     Ok(HttpWire {
-        pool: Pool::new(&remote.url, Arc::clone(&mount.gateway.connector)),
+        pool: Pool::new(&remote.url, Arc::clone(&mount.gateway.connector), remote.tls.clone().map(Client::new)),
         url: remote.url.clone(),
         heads: Heads::new(&remote.url, &headers),
         oauth: mount.oauth.clone(),

@@ -62,6 +62,12 @@ pub(crate) enum UpstreamError {
     /// The caller withdrew, so nobody waits.
     #[error("the call was cancelled")]
     Cancelled,
+    /// It is a gate, and others can listen in on the way to it.
+    #[error(
+        "it is a gate, and is reached without TLS 1.3, so that others can listen in: give it a certificate (`banyan ca init` there) and \
+         write https:// in its `url`, or say `insecure = true` in this mount"
+    )]
+    Exposed,
     /// The connection or process ended; whether the call took effect is not known.
     #[error("{0}")]
     Lost(String),
@@ -96,6 +102,13 @@ pub(crate) enum UpstreamError {
     /// It can't be reached; the call did not take effect.
     #[error("{0}")]
     Unreachable(String),
+}
+
+impl UpstreamError {
+    /// Whether it stays as it is until somebody changes the configuration of a gate.
+    pub(crate) fn is_for_people(&self) -> bool {
+        matches!(self, Self::Exposed | Self::Loop)
+    }
 }
 
 /// What carries messages to a server.

@@ -1,6 +1,7 @@
 //! Connections to one origin, kept open and used again. HTTP/1.1 with `TCP_NODELAY`; no redirects, no proxies, no cookies.
 //! What is sent is not known here.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -11,6 +12,7 @@ use mcp_proto::http1::{Body, Head};
 use super::UpstreamError;
 use super::connection::{Connection, ConnectionError, Pieces};
 use crate::tls::{Connector, Security, Target};
+use crate::trust::Client;
 use crate::worker;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -24,6 +26,10 @@ pub(crate) struct Pool {
     port: u16,
     security: Security,
     connector: Arc<Connector>,
+    /// What TLS is spoken with; `None`: with what every server is.
+    tls: Option<Client>,
+    /// A connection was made on which others may listen in.
+    exposed: AtomicBool,
     /// A worker's own ones: a connection is woken where it was opened.
     idle: Box<[Mutex<Idle>]>,
 }
@@ -44,12 +50,17 @@ impl std::fmt::Debug for Pool {
 
 impl Pool {
     /// Connections to the origin of `url`.
-    pub(crate) fn new(url: &url::Url, connector: Arc<Connector>) -> Arc<Self> {
+    pub(crate) fn new(url: &url::Url, connector: Arc<Connector>, tls: Option<Client>) -> Arc<Self> {
         let security = if url.scheme() == "https" { Security::Tls } else { Security::Plain };
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let port = url.port_or_known_default().unwrap_or(80);
         let idle = (0..worker::count()).map(|_| Mutex::default()).collect();
-        Arc::new(Self { host, port, security, connector, idle })
+        Arc::new(Self { host, port, security, connector, tls, exposed: AtomicBool::new(false), idle })
+    }
+
+    /// Whether others may have listened in on one of its connections: it had no TLS, or one before 1.3.
+    pub(crate) fn is_exposed(&self) -> bool {
+        self.exposed.load(Ordering::Relaxed)
     }
 
     /// Sends a request; its connection comes back to the pool when the body of the response has been read to its end.
@@ -63,14 +74,21 @@ impl Pool {
                 Err(e) => return Err(self.lost(&e)),
             }
         }
-        let to = Target { host: &self.host, port: self.port, security: self.security };
         // Boxed, as is all on this way that few calls come to: every call under way holds room for all it might do.
-        let io = Box::pin(self.connector.connect(to, CONNECT_LIMIT)).await.map_err(|e| UpstreamError::Unreachable(e.to_string()))?;
-        let mut connection = Connection::new(io);
+        let mut connection = Box::pin(self.connect()).await?;
         match connection.exchange(request).await {
             Ok(head) => Ok(self.reply(head, connection)),
             Err(e) => Err(self.lost(&e)),
         }
+    }
+
+    async fn connect(&self) -> Result<Connection, UpstreamError> {
+        let unreachable = |why: String| UpstreamError::Unreachable(why);
+        let tls = self.tls.as_ref().map(|tls| tls.config(&self.connector)).transpose().map_err(|e| unreachable(e.to_string()))?;
+        let to = Target { host: &self.host, port: self.port, security: self.security };
+        let io = self.connector.connect_as(to, tls, CONNECT_LIMIT).await.map_err(|e| unreachable(e.to_string()))?;
+        self.exposed.fetch_or(io.is_exposed(), Ordering::Relaxed);
+        Ok(Connection::new(io))
     }
 
     fn take(&self) -> Option<Connection> {
@@ -199,7 +217,7 @@ mod tests {
     async fn pool() -> (Arc<Pool>, TcpListener) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = url::Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
-        (Pool::new(&url, Arc::default()), listener)
+        (Pool::new(&url, Arc::default(), None), listener)
     }
 
     /// Answers one request with so many bytes.

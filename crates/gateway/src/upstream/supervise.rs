@@ -45,7 +45,7 @@ pub(crate) async fn supervise(mount: Arc<Mount>) {
             old.close().await;
         }
         // Of gates that lead to each other all may have seen it: who comes back first is taken, as long as the others wait.
-        let wait = if outcome == UpstreamError::Loop { backoff(u32::MAX, &mount) } else { backoff(failures, &mount) };
+        let wait = if outcome.is_for_people() { backoff(u32::MAX, &mount) } else { backoff(failures, &mount) };
         fall(&mount, &outcome, wait, last_ready);
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
@@ -244,7 +244,7 @@ fn listen(mount: &Arc<Mount>, instance: &Arc<Instance>) -> Option<JoinHandle<()>
 fn fall(mount: &Arc<Mount>, why: &UpstreamError, wait: Duration, last_ready: Option<Instant>) {
     let next = SystemTime::now() + wait;
     let listed = last_ready.is_some_and(|since| since.elapsed() < LISTED_FOR || mount.state.load().phase == Phase::Ready);
-    let phase = if listed && *why != UpstreamError::Loop { Phase::Degraded } else { Phase::Failed };
+    let phase = if listed && !why.is_for_people() { Phase::Degraded } else { Phase::Failed };
     let text = explain(mount, why);
     tracing::warn!(mount = %mount.config.name, error = %text, retry_in = ?wait, "the server is not available");
     let was = mount.state.load().phase;

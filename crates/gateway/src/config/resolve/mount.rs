@@ -105,6 +105,8 @@ impl Lowering<'_> {
             ("transport", mount.transport.as_ref().map(At::span)),
             ("headers", mount.headers.as_ref().map(At::span)),
             ("oauth", mount.oauth.as_ref().map(At::span)),
+            ("tls", mount.tls.as_ref().map(At::span)),
+            ("insecure", mount.insecure.as_ref().map(At::span)),
         ] {
             self.misplaced(name, key, "command", span);
         }
@@ -136,9 +138,16 @@ impl Lowering<'_> {
         }
         let headers = self.headers(name, mount);
         let oauth = mount.oauth.as_ref().map(|oauth| self.oauth(name, oauth.get()));
+        let tls = mount.tls.as_ref().map(|tls| self.client_tls(name, tls));
         let url = self.address(url)?;
-        let oauth = oauth.unwrap_or_else(|| Remote::default_oauth(&url, &headers));
-        let remote = Remote { url, headers, oauth };
+        if let Some(tls) = mount.tls.as_ref().filter(|_| url.scheme() != "https") {
+            let flaw = Flaw::new(tls.span(), format!("`tls` of mount `{name}` has no meaning for an http:// address"));
+            self.flaws.push(flaw.help("write https:// in its `url`, or leave `tls` out"));
+        }
+        let own = tls.as_ref().is_some_and(|tls| tls.own.is_some());
+        let oauth = oauth.unwrap_or_else(|| Remote::default_oauth(&url, &headers).filter(|_| !own));
+        let insecure = mount.insecure.as_ref().is_some_and(|insecure| *insecure.get());
+        let remote = Remote { url, headers, oauth, tls, insecure };
         Some(match mount.transport.as_ref().map(At::get) {
             Some(file::Transport::Sse) => Transport::Sse(remote),
             Some(file::Transport::Http) | None => Transport::Http(remote),

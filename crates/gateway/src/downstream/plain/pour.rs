@@ -5,12 +5,12 @@ use std::pin::Pin;
 use std::task::{Poll, ready};
 
 use bytes::Bytes;
-use tokio::io::AsyncWrite;
 
 use super::Line;
 use crate::downstream::pour::Pouring;
+use crate::downstream::socket::Socket;
 
-impl Line {
+impl<S: Socket> Line<S> {
     /// Sends `body`; an error when it broke off or the client has gone. Either way the connection is of no more use.
     pub(super) async fn pour(&mut self, mut body: Pouring) -> io::Result<()> {
         loop {
@@ -41,7 +41,7 @@ impl Line {
                     }
                 }
             }
-            Poll::Ready(Ok(()))
+            self.poll_flushed(cx)
         })
         .await
     }

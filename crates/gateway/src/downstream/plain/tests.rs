@@ -1,6 +1,6 @@
 //! How long a connection is waited on. What a request means is tried at the doors (`tests/doors`).
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 
@@ -8,7 +8,7 @@ const SHORT: Duration = Duration::from_millis(400);
 const LONG: Duration = Duration::from_secs(600);
 const HEAD: &[u8] = b"POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\n";
 
-async fn pair(arrival: Duration, idle: Duration) -> (TcpStream, Line, CancellationToken) {
+async fn pair(arrival: Duration, idle: Duration) -> (TcpStream, Line<TcpStream>, CancellationToken) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     client.set_nodelay(true).unwrap();

@@ -1,0 +1,85 @@
+//! Certificates and keys in files, and the names that stand in a certificate. Does not verify one: rustls does.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use rustls::RootCertStore;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use sha2::{Digest, Sha256};
+use x509_parser::extensions::GeneralName;
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use super::TrustError;
+
+/// What a certificate says of its holder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Names {
+    /// Its DNS names (SAN), in the order in which they stand there.
+    pub(crate) dns: Vec<String>,
+    /// Its URIs (SAN), in the order in which they stand there.
+    pub(crate) uris: Vec<String>,
+    /// Its serial number in hexadecimal digits.
+    pub(crate) serial: String,
+    /// When it ends.
+    pub(crate) until: SystemTime,
+}
+
+impl Names {
+    /// Reads them from a certificate; `None`: it is none.
+    pub(crate) fn of(certificate: &CertificateDer<'_>) -> Option<Self> {
+        let (_, parsed) = X509Certificate::from_der(certificate).ok()?;
+        let names = parsed.subject_alternative_name().ok()?;
+        let (mut dns, mut uris) = (Vec::new(), Vec::new());
+        for name in names.iter().flat_map(|names| &names.value.general_names) {
+            match name {
+                GeneralName::DNSName(name) => dns.push((*name).to_owned()),
+                GeneralName::URI(uri) => uris.push((*uri).to_owned()),
+                GeneralName::DirectoryName(_)
+                | GeneralName::EDIPartyName(_)
+                | GeneralName::IPAddress(_)
+                | GeneralName::Invalid(..)
+                | GeneralName::OtherName(..)
+                | GeneralName::RFC822Name(_)
+                | GeneralName::RegisteredID(_)
+                | GeneralName::X400Address(_) => {}
+            }
+        }
+        let until = u64::try_from(parsed.validity().not_after.timestamp()).unwrap_or(0);
+        Some(Self { dns, uris, serial: hex(parsed.raw_serial()), until: SystemTime::UNIX_EPOCH + Duration::from_secs(until) })
+    }
+}
+
+/// The certificates of a PEM file, at least one.
+pub(crate) fn chain(file: &Path) -> Result<Vec<CertificateDer<'static>>, TrustError> {
+    let bad = |why: String| TrustError::file(file, &why, "it has to hold certificates in PEM form (-----BEGIN CERTIFICATE-----)");
+    let entries = CertificateDer::pem_file_iter(file).map_err(|error| bad(error.to_string()))?;
+    let chain = entries.collect::<Result<Vec<_>, _>>().map_err(|error| bad(error.to_string()))?;
+    if chain.is_empty() { Err(bad("there is no certificate in it".into())) } else { Ok(chain) }
+}
+
+/// The private key of a PEM file.
+pub(crate) fn key(file: &Path) -> Result<PrivateKeyDer<'static>, TrustError> {
+    let fix = "it has to hold one private key in PEM form, readable by whoever runs the gate";
+    PrivateKeyDer::from_pem_file(file).map_err(|error| TrustError::file(file, &error, fix))
+}
+
+/// The authorities of a PEM file.
+pub(crate) fn roots(file: &Path) -> Result<RootCertStore, TrustError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in chain(file)? {
+        let fix = "name the file of the authority, the one that signed the certificates";
+        roots.add(certificate).map_err(|error| TrustError::file(file, &error, fix))?;
+    }
+    Ok(roots)
+}
+
+/// SHA-256 of a certificate.
+pub(crate) fn fingerprint(certificate: &CertificateDer<'_>) -> [u8; 32] {
+    Sha256::digest(certificate).into()
+}
+
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,79 @@
+//! Who is at the other end of one connection, as far as the connection itself shows it. Tokens come with requests and are not looked at here.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use mesh_proto::authority::Authority;
+use rustls::pki_types::CertificateDer;
+
+use super::certificate::Names;
+
+/// The URI (SAN) of the gate that holds an authority's key. Nobody else is given it, so that whoever knows the authority knows its gate.
+pub(crate) const GATE_URI: &str = "urn:banyan:gate";
+
+/// The other end of a connection. Whoever comes without TLS from this machine needs none.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Party {
+    private: bool,
+    certified: Option<Certified>,
+    proven: BTreeSet<Authority>,
+}
+
+/// What a verified client certificate says.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Certified {
+    /// `spiffe://…`, else `dns:…`.
+    pub(crate) principal: Arc<str>,
+    pub(crate) names: Names,
+}
+
+impl Party {
+    /// Somebody without TLS; `None`: from this machine, where there is nothing to say.
+    pub(crate) fn plain(address: SocketAddr) -> Option<Arc<Self>> {
+        let local = address.ip().to_canonical().is_loopback();
+        (!local).then(|| Arc::new(Self { private: false, certified: None, proven: BTreeSet::new() }))
+    }
+
+    /// Somebody with TLS, and the certificate that was verified. One that names nobody is as none.
+    pub(crate) fn tls(certificate: Option<&CertificateDer<'_>>) -> Arc<Self> {
+        let certified = certificate.and_then(Names::of).and_then(Certified::new);
+        let proven = certified.iter().flat_map(|c| &c.names.dns).filter_map(|name| Authority::of_dns_name(name)).collect();
+        Arc::new(Self { private: true, certified, proven })
+    }
+
+    /// Whether nobody in between can listen in.
+    pub(crate) fn is_private(&self) -> bool {
+        self.private
+    }
+
+    /// The certificate it has shown.
+    pub(crate) fn certified(&self) -> Option<&Certified> {
+        self.certified.as_ref()
+    }
+
+    /// The authorities that its certificate proves.
+    pub(crate) fn proven(&self) -> &BTreeSet<Authority> {
+        &self.proven
+    }
+
+    /// Ready when its certificate has ended; never where there is none.
+    pub(crate) async fn ended(&self) {
+        let Some(certified) = &self.certified else { return std::future::pending().await };
+        while let Ok(left) = certified.names.until.duration_since(SystemTime::now()) {
+            // A timer does not know that the clock was set.
+            tokio::time::sleep(left.min(Duration::from_secs(3600)) + Duration::from_millis(1)).await;
+        }
+    }
+}
+
+impl Certified {
+    /// `None`: it names nobody.
+    fn new(names: Names) -> Option<Self> {
+        let spiffe = names.uris.iter().find(|uri| uri.starts_with("spiffe://")).map(|uri| uri.as_str().into());
+        let dns = || names.dns.iter().find_map(|name| Authority::of_dns_name(name)).map(|name| name.to_string().into());
+        let principal = spiffe.or_else(dns)?;
+        Some(Self { principal, names })
+    }
+}
