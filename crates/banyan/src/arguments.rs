@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::command::{
-    auth, call, check, completions, connect, demo, doctor, import, logs, man, names, reload, schema, secret, status, stdio, token, tools,
-    trace, tree, up,
+    auth, ca, call, check, completions, connect, demo, doctor, import, logs, man, names, reload, schema, secret, status, stdio, token,
+    tools, trace, tree, up,
 };
 use crate::failure::Failure;
 use crate::output::Output;
@@ -40,6 +40,8 @@ pub(crate) struct Place {
 pub(crate) enum Command {
     /// Sign in at a server that wants OAuth
     Auth(auth::Auth),
+    /// Make certificates for this gate and those that join it
+    Ca(ca::Authority),
     /// Call a tool
     Call(call::Call),
     /// Check a configuration without starting anything
@@ -92,6 +94,7 @@ impl Command {
     pub(crate) fn run(self, place: &Place, output: &Output) -> Result<(), Failure> {
         match self {
             Self::Auth(command) => command.run(place, output),
+            Self::Ca(command) => command.run(place, output),
             Self::Call(command) => command.run(place, output),
             Self::Check(command) => command.run(place, output),
             Self::Completions(command) => command.run(output),

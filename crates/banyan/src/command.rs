@@ -1,6 +1,7 @@
 //! One file a command: its arguments, what it does, what it prints. What several commands share is a noun of its own elsewhere, not here.
 
 pub(crate) mod auth;
+pub(crate) mod ca;
 pub(crate) mod call;
 pub(crate) mod check;
 pub(crate) mod completions;

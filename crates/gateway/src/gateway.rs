@@ -95,7 +95,7 @@ impl Gateway {
             refusals: Arc::default(),
             config: ArcSwap::new(Arc::clone(&config)),
             mounts: ArcSwap::default(),
-            trust: Trust::new(&config),
+            trust: Trust::new(&config, Arc::clone(&connector)),
             parked: Parked::of(&node.id),
             node,
             hub: Hub::default(),

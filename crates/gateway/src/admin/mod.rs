@@ -4,6 +4,7 @@
 
 mod access;
 pub mod client;
+mod known;
 pub mod presence;
 mod routes;
 pub mod shapes;

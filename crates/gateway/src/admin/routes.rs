@@ -17,6 +17,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
 
 use super::access::Command;
+use super::known;
 use super::shapes::{CallRequest, Called, ErrorBody, LogLine, Refusal, RefusalKind, Reloaded, Status, Tools, TraceRequest};
 use crate::downstream::door;
 use crate::downstream::http::fields;
@@ -32,6 +33,7 @@ pub(crate) async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>, par
     let gateway = Gateway(Arc::clone(gateway));
     let answer = match (&parts.method, parts.uri.path()) {
         (&Method::GET, "/healthz") => return plain(StatusCode::OK, "text/plain", "ok\n".into()),
+        (_, path) if known::is_here(path) => known::answer(&gateway, &parts, body, party).await,
         (&Method::GET, "/readyz") => return ready(&gateway),
         (&Method::GET, "/metrics") => {
             guest(&gateway, &parts, party).map(|()| plain(StatusCode::OK, CONTENT_TYPE, gateway.metrics().into()))
@@ -64,15 +66,15 @@ pub(crate) async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>, par
 const CALL_BYTES: usize = 16 << 20;
 
 impl Refusal {
-    fn failed(message: impl Into<String>) -> Self {
+    pub(super) fn failed(message: impl Into<String>) -> Self {
         Self { kind: RefusalKind::Failed, message: message.into() }
     }
 
-    fn not_found(message: impl Into<String>) -> Self {
+    pub(super) fn not_found(message: impl Into<String>) -> Self {
         Self { kind: RefusalKind::NotFound, message: message.into() }
     }
 
-    fn refused(message: impl Into<String>) -> Self {
+    pub(super) fn refused(message: impl Into<String>) -> Self {
         Self { kind: RefusalKind::Refused, message: message.into() }
     }
 }
@@ -228,7 +230,7 @@ fn refused(gateway: &Gateway, refusal: Refusal) -> Response<Payload> {
     plain(status, "application/json", body.into())
 }
 
-fn json(value: &impl Serialize) -> Response<Payload> {
+pub(super) fn json(value: &impl Serialize) -> Response<Payload> {
     plain(StatusCode::OK, "application/json", serde_json::to_vec(value).unwrap_or_default().into())
 }
 

@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
+use std::time::SystemTime;
 
 use banyan_model::{Principal, Segment};
 use http::StatusCode;
@@ -16,7 +17,7 @@ use subtle::ConstantTimeEq;
 
 use crate::call::caller::ViewKey;
 use crate::config::resolved::{Config, NameStyle, Token};
-use crate::trust::{Party, Trust};
+use crate::trust::{self, Bearer, Denied, Party, Trust, Wrong};
 
 /// Proof that somebody may come in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub(crate) struct Entered {
 enum By {
     /// A client certificate.
     Certificate,
+    /// A token of an issuer, by its name in the configuration, and until when.
+    Issuer(Arc<str>, SystemTime),
     /// Nothing: the gate asks for nothing.
     Nothing,
     /// A token that is kept as its hash.
@@ -49,16 +52,23 @@ pub(crate) struct About<'a> {
     pub(crate) capabilities: &'a [u8],
 }
 
-/// Why somebody may not: the status, and what to do about it.
+/// Why somebody may not: the status, what to do about it, and where to sign in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) status: StatusCode,
     pub(crate) why: String,
+    /// The `WWW-Authenticate` of the answer.
+    pub(crate) challenge: Option<String>,
 }
 
 /// Lets a request in, or not.
-pub(crate) fn enter(config: &Config, _trust: &Trust, party: Option<&Arc<Party>>, fields: &Fields) -> Result<Entered, Refused> {
-    let forbidden = |why: String| Refused { status: StatusCode::FORBIDDEN, why };
+pub(crate) fn enter(config: &Config, trust: &Trust, party: Option<&Arc<Party>>, fields: &Fields) -> Result<Entered, Refused> {
+    let unauthorized = |why: &str| Refused {
+        status: StatusCode::UNAUTHORIZED,
+        why: why.into(),
+        challenge: Some(trust::challenge(config, None).unwrap_or_else(|| "Bearer realm=\"banyan\"".into())),
+    };
+    let forbidden = |why: String| Refused { status: StatusCode::FORBIDDEN, why, challenge: None };
     let text = |name| fields.get(name).map(|v| std::str::from_utf8(v).unwrap_or("?"));
     if let Some(origin) = text("origin")
         && !origin_allowed(config, origin)
@@ -80,11 +90,15 @@ pub(crate) fn enter(config: &Config, _trust: &Trust, party: Option<&Arc<Party>>,
     }
     let Some(sent) = text("authorization") else {
         let principal = certified.map(|certified| Principal { name: Arc::clone(&certified.principal) });
-        let principal = principal.ok_or_else(|| unauthorized(MISSING))?;
+        let principal = principal.ok_or_else(|| unauthorized(if config.trust.issuers.is_empty() { MISSING } else { MISSING_ISSUED }))?;
         return Ok(Entered { principal, party: party.cloned(), profile: None, by: By::Certificate });
     };
     let sent = sent.strip_prefix("Bearer ").or_else(|| sent.strip_prefix("bearer "));
     let sent = sent.ok_or_else(|| unauthorized("only bearer tokens are taken"))?.trim();
+    if !config.trust.issuers.is_empty() && sent.split('.').count() == 3 {
+        let Bearer { principal, issuer, profile, until } = trust.bearer(sent).map_err(|why| denied(config, &why))?;
+        return Ok(Entered { principal, party: party.cloned(), profile, by: By::Issuer(issuer, until) });
+    }
     let token =
         find(config, sent).ok_or_else(|| unauthorized("the bearer token is not known: `banyan token list` shows whose there are"))?;
     Ok(Entered {
@@ -96,9 +110,18 @@ pub(crate) fn enter(config: &Config, _trust: &Trust, party: Option<&Arc<Party>>,
 }
 
 const MISSING: &str = "a bearer token is needed: make one with `banyan token add NAME`";
+const MISSING_ISSUED: &str =
+    "a bearer token of one of this gate's authorization servers is needed: sign in there and send it with each request";
 
-fn unauthorized(why: &str) -> Refused {
-    Refused { status: StatusCode::UNAUTHORIZED, why: why.into() }
+/// The token of an issuer is not taken.
+fn denied(config: &Config, why: &Denied) -> Refused {
+    let (status, error) = match why {
+        Denied::Later => (StatusCode::SERVICE_UNAVAILABLE, None),
+        Denied::Wrong(Wrong::Scope) => (StatusCode::FORBIDDEN, Some("insufficient_scope")),
+        Denied::Wrong(_) => (StatusCode::UNAUTHORIZED, Some("invalid_token")),
+    };
+    let challenge = error.and_then(|error| trust::challenge(config, Some(error)));
+    Refused { status, why: format!("the bearer token is not taken: {why}"), challenge }
 }
 
 /// The token that was sent, among those that are known.
@@ -124,6 +147,7 @@ impl Entered {
     pub(crate) fn holds(&self) -> bool {
         match &self.by {
             By::Certificate | By::Nothing | By::Token => true,
+            By::Issuer(_, until) => SystemTime::now() < *until,
         }
     }
 
@@ -131,6 +155,9 @@ impl Entered {
     pub(crate) fn under(&self, config: &Config) -> Self {
         let profile = match &self.by {
             By::Certificate | By::Nothing => None,
+            By::Issuer(name, _) => {
+                config.trust.issuers.iter().find(|issuer| issuer.name == *name).and_then(|issuer| issuer.profile.clone())
+            }
             By::Token => config.tokens.iter().find(|t| t.name == self.principal.name).and_then(|t| t.profile.clone()),
         };
         Self { profile, ..self.clone() }

@@ -156,8 +156,8 @@ fn streams(fields: &Fields) -> Streams {
 
 fn refuse(refused: &door::Refused) -> Reply {
     let reply = reply::refuse(refused.status, None, -32000, &refused.why);
-    if refused.status != StatusCode::UNAUTHORIZED {
-        return reply;
+    match refused.challenge.as_deref().and_then(|challenge| HeaderValue::from_str(challenge).ok()) {
+        Some(challenge) => reply.with(http::header::WWW_AUTHENTICATE, challenge),
+        None => reply,
     }
-    reply.with(http::header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"banyan\""))
 }

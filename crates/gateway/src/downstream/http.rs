@@ -112,7 +112,7 @@ async fn protected(gateway: Arc<Inner>, stream: TcpStream, stop: CancellationTok
     };
     tokio::select! {
         () = serving => {}
-        () = party.ended() => {}
+        () = gateway.trust.ended(&party) => {}
     }
 }
 

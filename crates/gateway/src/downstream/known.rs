@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn another_token_or_another_configuration_is_looked_at_anew() {
         let (first, second) = (config("a"), config("b"));
-        let (mut known, trust) = (Known::default(), Trust::new(&Config::default()));
+        let (mut known, trust) = (Known::default(), Trust::default());
         for _ in 0..2 {
             assert_eq!(&*known.enter(&first, &trust, &fields("a")).unwrap().principal.name, "a");
             assert!(known.enter(&first, &trust, &fields("b")).is_err());
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_caller_stays_the_same_while_it_says_the_same() {
         let (config, mut known) = (config("a"), Known::default());
-        let trust = Trust::new(&config);
+        let trust = Trust::default();
         let entered = known.enter(&config, &trust, &fields("a")).unwrap();
         let mount = Segment::new("m").unwrap();
         let first = known.caller(&config, &entered, None, None, &meta(r#"{"name":"x"}"#));

@@ -1,5 +1,6 @@
 //! Certificates and keys in files, and the names that stand in a certificate. Does not verify one: rustls does.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -19,6 +20,8 @@ pub(crate) struct Names {
     pub(crate) dns: Vec<String>,
     /// Its URIs (SAN), in the order in which they stand there.
     pub(crate) uris: Vec<String>,
+    /// Its IP addresses (SAN).
+    pub(crate) ips: Vec<IpAddr>,
     /// Its serial number in hexadecimal digits.
     pub(crate) serial: String,
     /// When it ends.
@@ -30,14 +33,14 @@ impl Names {
     pub(crate) fn of(certificate: &CertificateDer<'_>) -> Option<Self> {
         let (_, parsed) = X509Certificate::from_der(certificate).ok()?;
         let names = parsed.subject_alternative_name().ok()?;
-        let (mut dns, mut uris) = (Vec::new(), Vec::new());
+        let (mut dns, mut uris, mut ips) = (Vec::new(), Vec::new(), Vec::new());
         for name in names.iter().flat_map(|names| &names.value.general_names) {
             match name {
                 GeneralName::DNSName(name) => dns.push((*name).to_owned()),
                 GeneralName::URI(uri) => uris.push((*uri).to_owned()),
+                GeneralName::IPAddress(bytes) => ips.extend(ip(bytes)),
                 GeneralName::DirectoryName(_)
                 | GeneralName::EDIPartyName(_)
-                | GeneralName::IPAddress(_)
                 | GeneralName::Invalid(..)
                 | GeneralName::OtherName(..)
                 | GeneralName::RFC822Name(_)
@@ -46,8 +49,13 @@ impl Names {
             }
         }
         let until = u64::try_from(parsed.validity().not_after.timestamp()).unwrap_or(0);
-        Some(Self { dns, uris, serial: hex(parsed.raw_serial()), until: SystemTime::UNIX_EPOCH + Duration::from_secs(until) })
+        Some(Self { dns, uris, ips, serial: hex(parsed.raw_serial()), until: SystemTime::UNIX_EPOCH + Duration::from_secs(until) })
     }
+}
+
+fn ip(bytes: &[u8]) -> Option<IpAddr> {
+    let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+    v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()
 }
 
 /// The certificates of a PEM file, at least one.

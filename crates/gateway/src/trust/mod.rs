@@ -1,40 +1,65 @@
-//! Who a party is: certificates, tokens and proofs, checked at this hop and for this hop only.
+//! Who a peer is: certificates, tokens and proofs, checked at this hop and for this hop only.
 //!
 //! What somebody may do is not decided here, and no credential that comes in is kept or sent on.
 
+pub mod ca;
 mod certificate;
 mod client;
 mod error;
+mod issuers;
+pub mod join;
+mod keys;
 mod listener;
 mod party;
+mod renewal;
+mod sign;
+mod source;
+mod token;
 mod verifier;
+mod watched;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use arc_swap::ArcSwapOption;
-use mesh_proto::authority::Identity;
+use arc_swap::{ArcSwap, ArcSwapOption};
+use mesh_proto::authority::{Authority, Identity};
+use mesh_proto::message::Proof;
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateDer;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
-use crate::Inner;
 use crate::call::caller::Caller;
 use crate::config::resolved::Config;
-use crate::config::watch::Watch;
+use crate::tls::Connector;
 
 pub(crate) use client::{Client, anonymous};
 pub use error::TrustError;
+pub(crate) use issuers::{Bearer, Denied, METADATA, Unproven, challenge, metadata};
 pub(crate) use listener::accept;
 pub(crate) use party::Party;
+#[expect(unused_imports, reason = "the link to a parent asks, which lands beside this")]
+pub(crate) use renewal::keep;
+pub(crate) use sign::{NotSigned, join as admit, renew};
+pub(crate) use token::Wrong;
 pub(crate) use verifier::Wanted;
+pub(crate) use watched::follow;
+
+use ca::Revoked;
+use issuers::Issuers;
+use sign::Tries;
 
 /// What this gate knows others by.
+#[derive(Default)]
 pub(crate) struct Trust {
     /// Whether the listener speaks TLS; it does not change while the gate runs.
     tls: bool,
     /// What it speaks TLS with; `None` where the files are of no use, and then nobody is let in.
     listener: ArcSwapOption<ServerConfig>,
+    issuers: ArcSwap<Issuers>,
+    /// The certificates of our own making that are no longer taken.
+    revoked: watch::Sender<Revoked>,
+    connector: Arc<Connector>,
+    tries: Tries,
     /// Wakes whoever watches the files that are named.
     changed: Notify,
 }
@@ -65,14 +90,17 @@ pub(crate) fn is_private(caller: &Caller) -> bool {
 
 impl Trust {
     /// What `config` says.
-    pub(crate) fn new(config: &Config) -> Self {
-        let trust = Self { tls: config.trust.tls.is_some(), listener: ArcSwapOption::empty(), changed: Notify::new() };
+    pub(crate) fn new(config: &Config, connector: Arc<Connector>) -> Self {
+        let trust = Self { tls: config.trust.tls.is_some(), connector, ..Self::default() };
         trust.apply(config);
         trust
     }
 
     /// Reads again what `config` names. What can't be used changes nothing, and is told.
     pub(crate) fn apply(&self, config: &Config) {
+        let issuers = Issuers::new(&config.trust, &self.issuers.load(), &self.connector);
+        issuers.sources().for_each(|source| source.read());
+        self.issuers.store(Arc::new(issuers));
         self.changed.notify_one();
         let Some(tls) = config.trust.tls.as_ref().filter(|_| self.tls) else { return };
         match listener::server_config(tls) {
@@ -90,25 +118,37 @@ impl Trust {
     pub(crate) fn server(&self) -> Option<Arc<ServerConfig>> {
         self.listener.load_full()
     }
-}
 
-/// Reads the files that the configuration in force names again when they change, until the gate ends.
-pub(crate) async fn follow(gateway: Arc<Inner>) {
-    loop {
-        let config = gateway.config.load_full();
-        let files: Vec<PathBuf> = config
-            .trust
-            .tls
-            .iter()
-            .flat_map(|tls| [Some(&tls.certificate), Some(&tls.key), tls.client_ca.as_ref()])
-            .flatten()
-            .cloned()
-            .collect();
-        let mut watch = Watch::start(files);
+    /// Who holds a token of an issuer.
+    pub(crate) fn bearer(&self, token: &str) -> Result<Bearer, Denied> {
+        self.issuers.load().bearer(token)
+    }
+
+    /// Which authority a proof proves, at this gate (AX-13).
+    #[expect(dead_code, reason = "the registry asks, which lands beside this")]
+    pub(crate) fn prove(&self, proof: &Proof) -> Result<Authority, Unproven> {
+        self.issuers.load().prove(proof)
+    }
+
+    /// Reads which certificates of our own making are no longer taken. A ledger that can't be read changes nothing, and is told.
+    fn take_back(&self, authority: &Path) {
+        match Revoked::read(authority) {
+            Ok(revoked) => drop(self.revoked.send_replace(revoked)),
+            Err(error) => tracing::warn!(%error, "which certificates were revoked since is not known"),
+        }
+    }
+
+    /// Ready when the certificate that somebody has shown is no longer taken; never where there is none.
+    pub(crate) async fn ended(&self, party: &Party) {
+        let Some(certified) = party.certified() else { return std::future::pending().await };
+        let mut revoked = self.revoked.subscribe();
+        let taken_back = async {
+            // The sender lives as long as the gate.
+            drop(revoked.wait_for(|revoked| revoked.holds(&certified.names.serial)).await);
+        };
         tokio::select! {
-            _ = watch.changed() => gateway.trust.apply(&config),
-            () = gateway.trust.changed.notified() => {}
-            () = gateway.stop.cancelled() => return,
+            () = taken_back => {}
+            () = party.ended() => {}
         }
     }
 }

@@ -20,7 +20,6 @@ pub(crate) enum Wanted {
     /// Whoever has this very certificate.
     Certificate(CertificateDer<'static>),
     /// The gate that holds the key of the authority with this SHA-256, under whatever name it is reached.
-    #[expect(dead_code, reason = "joining asks, which lands behind this")]
     GateOf([u8; 32]),
     /// Whoever one of these authorities has certified for the name by which it is reached, or as its own gate.
     CertifiedBy(RootCertStore),

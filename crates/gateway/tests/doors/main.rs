@@ -29,4 +29,8 @@ mod shown;
 #[cfg(test)]
 mod tasks;
 #[cfg(test)]
+mod tokens;
+#[cfg(test)]
+mod trusted;
+#[cfg(test)]
 mod world;

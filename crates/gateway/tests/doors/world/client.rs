@@ -1,11 +1,13 @@
 //! A client of either era over HTTP. It sends what it is told, legal or not, and never repairs an answer.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::Full;
+use rustls::ClientConfig;
 use serde_json::{Value, json};
 
 use super::World;
@@ -42,6 +44,8 @@ pub(crate) struct Client {
     pub(crate) name: String,
     pub(crate) capabilities: Value,
     pub(crate) session: Option<String>,
+    /// What it speaks TLS with.
+    pub(crate) tls: Option<Arc<ClientConfig>>,
     next: AtomicU64,
 }
 
@@ -56,6 +60,7 @@ impl Client {
             name: "doors".into(),
             capabilities: json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {"listChanged": true}}),
             session: None,
+            tls: None,
             next: AtomicU64::new(1),
         }
     }
@@ -68,6 +73,12 @@ impl Client {
     /// The same at another path.
     pub(crate) fn at(mut self, path: &str) -> Self {
         self.path = path.into();
+        self
+    }
+
+    /// The same over TLS.
+    pub(crate) fn over(mut self, tls: &Arc<ClientConfig>) -> Self {
+        self.tls = Some(Arc::clone(tls));
         self
     }
 
@@ -214,6 +225,6 @@ impl Client {
                 request = request.header(*name, value);
             }
         }
-        wire::send(self.addr, request.body(Full::from(Bytes::copy_from_slice(body.as_bytes()))).unwrap()).await
+        wire::send(self.addr, self.tls.as_ref(), request.body(Full::from(Bytes::copy_from_slice(body.as_bytes()))).unwrap()).await
     }
 }

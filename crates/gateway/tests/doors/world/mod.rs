@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use client::{Client, Era};
 pub(crate) use recorder::Recorder;
-pub(crate) use wire::Reply;
+pub(crate) use wire::{Reply, protect, send};
 
 /// No test may take longer.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -53,13 +53,17 @@ pub(crate) struct World {
     pub(crate) gateway: Gateway,
     pub(crate) addr: SocketAddr,
     stop: CancellationToken,
-    _state: tempfile::TempDir,
+    pub(crate) state: tempfile::TempDir,
 }
 
 impl World {
     /// Starts the gate that `toml` describes, and waits until its mounts are settled.
     pub(crate) async fn start(toml: &str) -> Self {
-        let state = tempfile::tempdir().unwrap();
+        Self::start_in(tempfile::tempdir().unwrap(), toml).await
+    }
+
+    /// The same with a state directory in which there is something.
+    pub(crate) async fn start_in(state: tempfile::TempDir, toml: &str) -> Self {
         let gateway = Gateway::start(parse(toml), state.path().to_owned());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
@@ -67,7 +71,7 @@ impl World {
         let (serving, until) = (gateway.clone(), stop.clone());
         tokio::spawn(async move { serving.serve_http(listener, until, &Workers::default()).await });
         assert!(gateway.settled(Duration::from_secs(30)).await, "{:?}", gateway.status());
-        Self { gateway, addr, stop, _state: state }
+        Self { gateway, addr, stop, state }
     }
 
     /// Begins to shut the gate.

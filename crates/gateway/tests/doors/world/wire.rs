@@ -3,14 +3,20 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use hyper::client::conn::http1::SendRequest;
 use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
 use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tokio_util::task::AbortOnDropHandle;
 
 /// One event of a stream, or a whole JSON body.
@@ -34,13 +40,25 @@ pub(crate) struct Reply {
 }
 
 /// Sends one request over a connection of its own.
-pub(crate) async fn send(addr: SocketAddr, request: Request<Full<Bytes>>) -> Reply {
+pub(crate) async fn send(addr: SocketAddr, tls: Option<&Arc<ClientConfig>>, request: Request<Full<Bytes>>) -> Reply {
     let stream = TcpStream::connect(addr).await.unwrap();
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
-    let connection = AbortOnDropHandle::new(tokio::spawn(async move { drop(connection.await) }));
+    let (mut sender, connection) = match tls {
+        None => speak(stream).await,
+        Some(tls) => speak(protect(stream, tls).await.unwrap()).await,
+    };
     let response = sender.send_request(request).await.unwrap();
     let (parts, body) = response.into_parts();
     Reply { status: parts.status, headers: parts.headers, body, rest: Vec::new(), events: VecDeque::new(), _connection: connection }
+}
+
+/// TLS over a connection, to whoever is called `localhost`.
+pub(crate) async fn protect(stream: TcpStream, tls: &Arc<ClientConfig>) -> std::io::Result<TlsStream<TcpStream>> {
+    TlsConnector::from(Arc::clone(tls)).connect("localhost".try_into().unwrap(), stream).await
+}
+
+async fn speak(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> (SendRequest<Full<Bytes>>, AbortOnDropHandle<()>) {
+    let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+    (sender, AbortOnDropHandle::new(tokio::spawn(async move { drop(connection.await) })))
 }
 
 impl Reply {

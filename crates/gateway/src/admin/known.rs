@@ -1,0 +1,67 @@
+//! How others come to be known here: the certificates of gates that join, and where clients get their tokens. Who may have one is not
+//! decided here.
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use http::{Method, Response};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use serde::de::DeserializeOwned;
+
+use super::routes::json;
+use super::shapes::Refusal;
+use crate::Gateway;
+use crate::downstream::reply::Payload;
+use crate::trust::ca::CaError;
+use crate::trust::{self, METADATA, NotSigned, Party};
+
+/// Longest body, in bytes.
+const POSTED_BYTES: usize = 64 << 10;
+
+/// Whether `path` is one of these.
+pub(super) fn is_here(path: &str) -> bool {
+    matches!(path, "/-/join" | "/-/renew") || path.strip_prefix(METADATA).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Answers a request for one of these.
+pub(super) async fn answer(
+    gateway: &Gateway,
+    parts: &Parts,
+    body: Incoming,
+    party: Option<&Arc<Party>>,
+) -> Result<Response<Payload>, Refusal> {
+    match (&parts.method, parts.uri.path()) {
+        (&Method::POST, "/-/join") => Ok(json(&trust::admit(&gateway.0, party, posted(body).await?).await?)),
+        (&Method::POST, "/-/renew") => Ok(json(&trust::renew(&gateway.0, party, posted(body).await?).await?)),
+        (&Method::GET, path) if path.starts_with(METADATA) => {
+            let none = || Refusal::not_found("this gate takes no tokens of authorization servers");
+            trust::metadata(&gateway.0.config.load()).map(|metadata| json(&metadata)).ok_or_else(none)
+        }
+        (method, path) => Err(Refusal::not_found(format!("there is no {method} {path} here"))),
+    }
+}
+
+/// Reads a short body.
+async fn posted<T: DeserializeOwned>(body: Incoming) -> Result<T, Refusal> {
+    let body = Limited::new(body, POSTED_BYTES).collect().await.map_err(|e| Refusal::failed(format!("the request can't be read: {e}")))?;
+    serde_json::from_slice(&body.to_bytes()).map_err(|e| Refusal::failed(format!("the request is not what belongs here: {e}")))
+}
+
+impl From<NotSigned> for Refusal {
+    fn from(why: NotSigned) -> Self {
+        match &why {
+            NotSigned::Authority(CaError::Missing { .. }) => {
+                Self::not_found("this gate has no authority: make one with `banyan ca init` on its machine")
+            }
+            NotSigned::Authority(CaError::Name { .. } | CaError::Request | CaError::Stranger | CaError::Taken { .. } | CaError::Token)
+            | NotSigned::NotOverTls
+            | NotSigned::TooOften => Self::refused(why.to_string()),
+            // What is wrong with our own files is for whoever runs the gate.
+            NotSigned::Authority(error) => {
+                tracing::error!(%error, "nobody can join");
+                Self::failed("this gate's authority is broken: its log says how")
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The joining gate's half: asks for a certificate with a token, knowing the other gate by nothing but the fingerprint in that token, and
+//! keeps what it is given. Who is registered there is not known here.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use http::{Method, Request, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_util::rt::TokioIo;
+use mesh_proto::authority::Authority;
+use rcgen::{CertificateParams, DistinguishedName, KeyPair};
+use rustls::ClientConfig;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::ca::{CaError, JoinToken, write_private};
+use super::certificate::fingerprint;
+use super::{Wanted, anonymous};
+use crate::admin::shapes::ErrorBody;
+use crate::tls::{ConnectError, Connector, Security, Target};
+
+/// How long the other gate may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Longest answer, in bytes.
+const MOST: usize = 256 << 10;
+
+/// The body of `POST /-/join`.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Admission {
+    pub(crate) id: String,
+    pub(crate) secret: String,
+    /// The DNS name that the gate would like to have.
+    pub(crate) name: String,
+    /// The request (PKCS #10), in PEM.
+    pub(crate) csr: String,
+}
+
+/// The body of `POST /-/renew`.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Renewal {
+    /// The request (PKCS #10), in PEM.
+    pub(crate) csr: String,
+}
+
+/// The answer to both.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Admitted {
+    /// The certificate, in PEM.
+    pub(crate) certificate: String,
+    /// The authority's certificate, in PEM.
+    pub(crate) authority: String,
+    /// The DNS name that the certificate proves.
+    pub(crate) name: String,
+    /// When the certificate ends, in seconds since 1970.
+    pub(crate) until: u64,
+}
+
+impl fmt::Debug for Admission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Admission({})", self.id)
+    }
+}
+
+/// What a gate holds after it has joined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Enrolled {
+    /// The DNS name that the certificate proves: the gate's authority there.
+    pub name: String,
+    /// PEM file of the certificate.
+    pub certificate: PathBuf,
+    /// PEM file of its key.
+    pub key: PathBuf,
+    /// PEM file of the authority that the other gate is known by.
+    pub ca: PathBuf,
+    /// When the certificate ends.
+    pub until: SystemTime,
+}
+
+/// Why a gate has not joined.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// The address is none to join at.
+    #[error("{url} is no https:// address of a gate: write it as `banyan ca init` printed it there")]
+    Address {
+        /// As it was given.
+        url: String,
+    },
+    /// The answer can't be understood.
+    #[error("{host} did not answer as a gate does ({why}): is it one, and of this version?")]
+    Answer {
+        /// The other gate.
+        host: String,
+        /// What was wrong.
+        why: String,
+    },
+    /// What was given can't be kept.
+    #[error(transparent)]
+    Kept(#[from] CaError),
+    /// The other gate said no, and why.
+    #[error("{host} says no: {why}")]
+    Refused {
+        /// The other gate.
+        host: String,
+        /// What it said.
+        why: String,
+    },
+    /// It is not the gate that the token is of.
+    #[error("{host} is not the gate that made this token, or somebody stands in between: check the address, and make a new token there")]
+    Stranger {
+        /// The address.
+        host: String,
+    },
+    /// There is no connection.
+    #[error("{0}")]
+    Unreachable(String),
+}
+
+/// Joins the gate at `url`: makes a key, has it certified under `name` (by default this machine's), and keeps all of it below `state_dir`.
+pub async fn enrol(state_dir: &Path, url: &Url, token: &JoinToken, name: Option<&str>) -> Result<Enrolled, JoinError> {
+    crate::tls::install_crypto();
+    let place = Place::of(url)?;
+    let key = KeyPair::generate().map_err(CaError::from)?;
+    let name = name.map_or_else(own_name, Into::into);
+    let body = Admission { id: token.id.clone(), secret: token.secret().to_owned(), name, csr: request(&key)? };
+    let unusable = |error: rustls::Error| JoinError::Unreachable(error.to_string());
+    let tls = anonymous(Wanted::GateOf(token.authority)).map_err(unusable)?;
+    let given = place.post("/-/join", &body, Arc::new(tls), &Connector::with_extra_roots(None)).await?;
+    // The connection proved the gate; what it gives must be of the same authority.
+    let authority = CertificateDer::from_pem_slice(given.authority.as_bytes());
+    if authority.ok().is_none_or(|authority| fingerprint(&authority) != token.authority) {
+        return Err(JoinError::Stranger { host: place.to_string() });
+    }
+    let dir = state_dir.join("joined").join(place.directory());
+    super::ca::make_dir(&dir)?;
+    let (certificate, key_file, ca) = (dir.join("certificate.pem"), dir.join("key.pem"), dir.join("ca.pem"));
+    write_private(&key_file, &key.serialize_pem())?;
+    write_private(&ca, &given.authority)?;
+    write_private(&certificate, &given.certificate)?;
+    Ok(Enrolled { name: given.name, certificate, key: key_file, ca, until: UNIX_EPOCH + Duration::from_secs(given.until) })
+}
+
+/// A request to certify `key`. What name it gets, the authority says.
+pub(super) fn request(key: &KeyPair) -> Result<String, CaError> {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    Ok(params.serialize_request(key)?.pem()?)
+}
+
+/// This machine's name, as far as it is a DNS name.
+fn own_name() -> String {
+    let uname = rustix::system::uname();
+    let name = uname.nodename().to_string_lossy().to_ascii_lowercase();
+    Authority::of_dns_name(&name).map_or_else(|| "gate".into(), |name| name.dns_name().to_owned())
+}
+
+/// Where a gate listens.
+pub(super) struct Place {
+    host: String,
+    port: u16,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.parse() {
+            Ok(IpAddr::V6(ip)) => write!(f, "[{ip}]:{}", self.port),
+            Ok(IpAddr::V4(_)) | Err(_) => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
+impl Place {
+    pub(super) fn of(url: &Url) -> Result<Self, JoinError> {
+        let host = url.host_str().filter(|_| url.scheme() == "https");
+        let host = host.ok_or_else(|| JoinError::Address { url: url.origin().ascii_serialization() })?;
+        Ok(Self { host: host.trim_matches(['[', ']']).to_owned(), port: url.port_or_known_default().unwrap_or(443) })
+    }
+
+    fn directory(&self) -> String {
+        format!("{}-{}", self.host.replace(':', "_"), self.port)
+    }
+
+    /// Posts JSON, and reads the answer of a gate.
+    pub(super) async fn post(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        tls: Arc<ClientConfig>,
+        connector: &Connector,
+    ) -> Result<Admitted, JoinError> {
+        let asked = tokio::time::timeout(PATIENCE, self.post_unhurried(path, body, tls, connector)).await;
+        asked.unwrap_or_else(|_| Err(self.odd(&"no answer came in time")))
+    }
+
+    async fn post_unhurried(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        tls: Arc<ClientConfig>,
+        connector: &Connector,
+    ) -> Result<Admitted, JoinError> {
+        let to = Target { host: &self.host, port: self.port, security: Security::Tls };
+        let io = connector.connect_as(to, Some(tls), PATIENCE).await.map_err(|error| {
+            let stranger = matches!(error, ConnectError::Certificate { .. });
+            if stranger { JoinError::Stranger { host: self.to_string() } } else { JoinError::Unreachable(error.to_string()) }
+        })?;
+        let body = serde_json::to_vec(body).map_err(|error| self.odd(&error))?;
+        let request = Request::builder().method(Method::POST).uri(path).header(header::HOST, self.to_string());
+        let request = request.header(header::CONTENT_TYPE, "application/json").body(Full::new(Bytes::from(body)));
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(io)).await.map_err(|error| self.odd(&error))?;
+        tokio::spawn(connection);
+        let answer = sender.send_request(request.map_err(|error| self.odd(&error))?).await.map_err(|error| self.odd(&error))?;
+        let status = answer.status();
+        let text = Limited::new(answer.into_body(), MOST).collect().await.map_err(|error| self.odd(&error))?.to_bytes();
+        if status.is_success() {
+            return serde_json::from_slice(&text).map_err(|error| self.odd(&error));
+        }
+        match serde_json::from_slice::<ErrorBody>(&text) {
+            Ok(refusal) => Err(JoinError::Refused { host: self.to_string(), why: refusal.error.message }),
+            Err(_) => Err(self.odd(&status)),
+        }
+    }
+
+    fn odd(&self, why: &dyn fmt::Display) -> JoinError {
+        JoinError::Answer { host: self.to_string(), why: why.to_string() }
+    }
+}

@@ -1,0 +1,144 @@
+//! Signed tokens (JWT): whether one is genuine, meant for this gate and still good. Who may sign what is not decided here.
+
+use std::time::{Duration, SystemTime};
+
+use jsonwebtoken::errors::{Error, ErrorKind};
+use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
+use serde::Deserialize;
+
+use super::keys::KeySet;
+
+/// How far clocks may be apart, in seconds.
+const LEEWAY: u64 = 30;
+/// More keys than this are not tried for one token.
+const MOST_KEYS: usize = 8;
+
+/// What a token says, as far as anybody here asks.
+#[derive(Debug, Deserialize)]
+pub(super) struct Claims {
+    /// Whose it is.
+    pub(super) sub: String,
+    exp: u64,
+    scope: Option<Scopes>,
+    /// The same, as some servers call it.
+    scp: Option<Scopes>,
+}
+
+/// Scopes as one text (RFC 9068) or as a list.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Scopes {
+    Listed(Vec<String>),
+    Spaced(String),
+}
+
+impl Scopes {
+    fn has(&self, wanted: &str) -> bool {
+        match self {
+            Self::Listed(all) => all.iter().any(|scope| scope == wanted),
+            Self::Spaced(all) => all.split(' ').any(|scope| scope == wanted),
+        }
+    }
+}
+
+impl Claims {
+    /// Whether it has a scope.
+    pub(super) fn has_scope(&self, wanted: &str) -> bool {
+        self.scope.iter().chain(&self.scp).any(|scopes| scopes.has(wanted))
+    }
+
+    /// When it is over, the leeway included.
+    pub(super) fn until(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(self.exp.saturating_add(LEEWAY).min(1 << 40))
+    }
+}
+
+/// Which check a token did not pass. None of the texts shows anything of the token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Wrong {
+    /// It is for somebody else.
+    #[error("it is meant for another resource: ask for one whose audience (`aud`) is this gate's `resource`")]
+    Audience,
+    /// Its time has not come.
+    #[error("it is not good yet (`nbf`): check the clocks of both machines")]
+    Early,
+    /// It is none.
+    #[error("it is no signed token (JWT) with `sub`, `aud` and `exp`")]
+    Form,
+    /// Nobody here is known by that name.
+    #[error("its issuer (`iss`) is none that this gate takes tokens of")]
+    Issuer,
+    /// It was signed by somebody else, or with an algorithm that is not taken.
+    #[error("no key that this gate knows for its issuer has signed it with EdDSA, ES256 or RS256")]
+    Key,
+    /// Its time is over.
+    #[error("it has expired (`exp`): get a new one")]
+    Over,
+    /// It may do less than is needed here.
+    #[error("it lacks a scope that is needed here: sign in again and ask for it")]
+    Scope,
+}
+
+/// What a token has to be.
+pub(super) struct Expected<'a> {
+    /// Its `aud`.
+    pub(super) audience: &'a str,
+    /// Its `iss`; `None`: whatever it is.
+    pub(super) issuer: Option<&'a str>,
+}
+
+/// Verifies a token, and gives what it says.
+pub(super) fn verify(token: &str, keys: &KeySet, expected: &Expected<'_>) -> Result<Claims, Wrong> {
+    let header = decode_header(token).map_err(|_| Wrong::Form)?;
+    if header.crit.is_some() {
+        return Err(Wrong::Form);
+    }
+    let validation = validation(header.alg, expected);
+    for key in keys.candidates(header.kid.as_deref(), header.alg).take(MOST_KEYS) {
+        match decode::<Claims>(token, &key.key, &validation) {
+            Ok(good) => return Ok(good.claims),
+            Err(error) => {
+                let wrong = wrong(&error);
+                if wrong != Wrong::Key {
+                    return Err(wrong);
+                }
+            }
+        }
+    }
+    Err(Wrong::Key)
+}
+
+/// The `iss` that a token claims, which nothing proves yet.
+pub(super) fn claimed_issuer(token: &str) -> Result<String, Wrong> {
+    #[derive(Deserialize)]
+    struct Claimed {
+        iss: String,
+    }
+    let claimed = jsonwebtoken::dangerous::insecure_decode::<Claimed>(token).map_err(|_| Wrong::Form)?;
+    Ok(claimed.claims.iss)
+}
+
+fn validation(algorithm: Algorithm, expected: &Expected<'_>) -> Validation {
+    let mut validation = Validation::new(algorithm);
+    validation.leeway = LEEWAY;
+    validation.validate_nbf = true;
+    validation.set_audience(&[expected.audience]);
+    validation.set_required_spec_claims(&["exp", "aud", "sub"]);
+    if let Some(issuer) = expected.issuer {
+        validation.set_issuer(&[issuer]);
+    }
+    validation
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "the library names more ways in which a signature is none than anybody reacts to")]
+fn wrong(error: &Error) -> Wrong {
+    match error.kind() {
+        ErrorKind::ExpiredSignature => Wrong::Over,
+        ErrorKind::ImmatureSignature => Wrong::Early,
+        ErrorKind::InvalidAudience => Wrong::Audience,
+        ErrorKind::InvalidIssuer => Wrong::Issuer,
+        ErrorKind::MissingRequiredClaim(_) | ErrorKind::InvalidClaimFormat(_) | ErrorKind::Json(_) | ErrorKind::Utf8(_) => Wrong::Form,
+        // A signature of another key, or a key that is none.
+        _ => Wrong::Key,
+    }
+}

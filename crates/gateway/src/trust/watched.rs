@@ -1,0 +1,54 @@
+//! Files that are read again when they change: certificates, keys, and the ledger of our own authority. What is in them is not known here.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::ca::Ca;
+use crate::Inner;
+use crate::config::resolved::{Config, Keys};
+use crate::config::watch::Watch;
+
+/// How often the gate looks whether its own certificate ends soon.
+const LOOK: Duration = Duration::from_secs(6 * 3600);
+
+/// Follows the files that the configuration in force names, until the gate ends.
+pub(crate) async fn follow(gateway: Arc<Inner>) {
+    let authority = Ca::dir(&gateway.state_dir);
+    loop {
+        if let Err(error) = Ca::renew_own(&authority) {
+            tracing::warn!(%error, "the certificate of this gate is not renewed");
+        }
+        let config = gateway.config.load_full();
+        let ledger = Ca::ledger_file(&authority);
+        let mut watch = Watch::start(files(&config).chain(ledger.parent().filter(|dir| dir.is_dir()).map(|_| ledger.clone())).collect());
+        // What changed before it was watched is seen here.
+        gateway.trust.take_back(&authority);
+        loop {
+            tokio::select! {
+                changed = watch.changed() => {
+                    if changed.iter().flatten().any(|file| *file == ledger) {
+                        gateway.trust.take_back(&authority);
+                    }
+                    if changed.iter().flatten().any(|file| *file != ledger) {
+                        gateway.trust.apply(&config);
+                        break;
+                    }
+                }
+                () = gateway.trust.changed.notified() => break,
+                () = tokio::time::sleep(LOOK) => break,
+                () = gateway.stop.cancelled() => return,
+            }
+        }
+    }
+}
+
+fn files(config: &Config) -> impl Iterator<Item = PathBuf> {
+    let tls = config.trust.tls.iter().flat_map(|tls| [Some(&tls.certificate), Some(&tls.key), tls.client_ca.as_ref()]);
+    let issuers = config.trust.issuers.iter().map(|issuer| &issuer.keys);
+    let keys = issuers.chain(config.trust.authorities.iter().map(|authority| &authority.keys)).map(|keys| match keys {
+        Keys::File(file) => Some(file),
+        Keys::Url(_) => None,
+    });
+    tls.chain(keys).flatten().cloned()
+}
