@@ -79,6 +79,11 @@ impl Noted {
         splice::edit(definition, &[("_meta", Change::Set(&meta))]).into()
     }
 
+    /// What is known, without what was measured.
+    pub(crate) fn annotation(&self) -> &Annotation {
+        &self.annotation
+    }
+
     /// How many gates a call passes from here to the tool's server, this one included.
     pub(crate) fn hops(&self) -> u8 {
         self.annotation.hops

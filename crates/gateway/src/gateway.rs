@@ -2,6 +2,7 @@
 
 mod status;
 
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -34,6 +35,7 @@ use crate::downstream::session::Session;
 use crate::downstream::{Parked, http, stdio};
 use crate::hub::Hub;
 use crate::node::Node;
+use crate::registry::{RefusedRegistration, Registry};
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::otlp::Otlp;
 use crate::tls::Connector;
@@ -44,7 +46,7 @@ use crate::upstream::oauth::OAuthClient;
 use crate::upstream::supervise::supervise;
 use crate::worker::Workers;
 
-pub use status::{MountStatus, ToolRow};
+pub use status::{MountStatus, RegisteredStatus, ToolRow};
 
 use status::{row, status};
 
@@ -60,6 +62,7 @@ pub(crate) struct Inner {
     pub(crate) node: Node,
     pub(crate) trust: Trust,
     pub(crate) hub: Hub,
+    pub(crate) registry: Registry,
     pub(crate) parked: Parked,
     pub(crate) seen: SeenUris,
     pub(crate) tasks: Tasks,
@@ -99,6 +102,7 @@ impl Gateway {
             parked: Parked::of(&node.id),
             node,
             hub: Hub::default(),
+            registry: Registry::new(),
             seen: SeenUris::new(),
             tasks: Tasks::default(),
             metrics: Metrics::new(),
@@ -116,6 +120,7 @@ impl Gateway {
             started: Instant::now(),
         });
         inner.mount(&config);
+        Registry::begin(&inner);
         tokio::spawn(sweep(Arc::clone(&inner)));
         tokio::spawn(crate::trust::follow(Arc::clone(&inner)));
         Self(inner)
@@ -220,6 +225,11 @@ impl Gateway {
         }
     }
 
+    /// The last registrations that were refused, of this segment or subserver id where one is given; the newest first.
+    pub fn refused(&self, of: Option<&str>) -> Vec<RefusedRegistration> {
+        self.0.registry.refused.of(of)
+    }
+
     /// The configuration in force.
     pub fn config(&self) -> Arc<Config> {
         self.0.config.load_full()
@@ -234,9 +244,15 @@ impl Gateway {
 impl Inner {
     /// Makes the running mounts those of `config`.
     fn mount(self: &Arc<Self>, config: &Arc<Config>) {
-        let old = self.mounts.load_full();
-        let mut mounts = Vec::with_capacity(config.mounts.len());
+        let publishing = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
+        let (registered, old): (Vec<_>, Vec<_>) = self.mounts.load_full().iter().cloned().partition(|m| m.registration.is_some());
+        let mut mounts = Vec::with_capacity(config.mounts.len() + registered.len());
         for wanted in config.mounts.values() {
+            // Whoever has registered a segment keeps it; the mount begins when that is over.
+            if registered.iter().any(|m| m.config.name == wanted.name) {
+                tracing::warn!(mount = %wanted.name, "a registered server has this segment: the mount waits until its registration ends");
+                continue;
+            }
             let same = old.iter().find(|m| m.config == *wanted || (m.config.name == wanted.name && *m.config == **wanted));
             mounts.push(match same {
                 Some(same) => Arc::clone(same),
@@ -244,9 +260,9 @@ impl Inner {
             });
         }
         let gone: Vec<_> = old.iter().filter(|m| !mounts.iter().any(|n| Arc::ptr_eq(n, m))).cloned().collect();
-        self.mounts.store(Arc::new(mounts));
-        self.metrics.retain_mounts(|name| config.mounts.keys().any(|k| k.as_str() == name));
-        self.rebuild();
+        mounts.extend(registered);
+        self.replace(mounts);
+        drop(publishing);
         for gone in gone {
             self.hub.lists_changed(Some(&gone.config.name), &Kind::ALL);
             // Out of the tree at once; closed when its calls are over.
@@ -283,11 +299,46 @@ impl Inner {
         self.hub.annotations_changed(mount);
     }
 
+    /// The mounts of registered servers are these from now on.
+    pub(crate) fn set_registered(self: &Arc<Self>, registered: Vec<Arc<Mount>>) {
+        let is_waiting = {
+            let _one = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut mounts: Vec<_> = self.mounts.load().iter().filter(|m| m.registration.is_none()).cloned().collect();
+            mounts.extend(registered);
+            let running: HashSet<Segment> = mounts.iter().map(|m| m.config.name.clone()).collect();
+            self.replace(mounts);
+            self.config.load().mounts.keys().any(|name| !running.contains(name))
+        };
+        if is_waiting {
+            self.mount(&self.config.load_full());
+        }
+    }
+
+    /// To be called by one at a time.
+    fn replace(&self, mounts: Vec<Arc<Mount>>) {
+        let names: HashSet<&str> = mounts.iter().map(|m| m.config.name.as_str()).collect();
+        self.metrics.retain_mounts(|name| names.contains(name));
+        self.mounts.store(Arc::new(mounts));
+        self.remake();
+    }
+
     fn rebuild(&self) {
         let _one = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.remake();
+    }
+
+    /// To be called by one at a time.
+    fn remake(&self) {
         let mounts = self.mounts.load_full();
         let tree = Tree::new(self.config.load_full(), mounts.iter().map(Branch::of).collect());
         self.tree.store(Arc::new(tree));
+    }
+
+    /// The ids of this gate and of all gates below it, mounted or registered.
+    pub(crate) fn gates(&self, tree: &Tree) -> BTreeSet<String> {
+        let registered = self.registry.subtree().borrow().iter().map(ToString::to_string).collect::<Vec<_>>();
+        let mounted = tree.gates_below().into_iter().map(str::to_owned);
+        mounted.chain(registered).chain([self.node.id.to_string()]).collect()
     }
 
     /// The bounds in force.
@@ -302,7 +353,8 @@ impl Inner {
 
     /// The same of one mount, where there is one.
     pub(crate) fn is_settled_in(&self, scope: Option<&Segment>) -> bool {
-        let within = |m: &Mount| scope.is_none_or(|s| *s == m.config.name);
+        // Who registers begins when it likes: nobody waits for it.
+        let within = |m: &Mount| m.registration.is_none() && scope.is_none_or(|s| *s == m.config.name);
         self.mounts.load().iter().all(|m| !within(m) || m.state.load().phase != Phase::Starting)
     }
 

@@ -1,7 +1,7 @@
 //! Who wants to hear what happens outside of calls, and telling them: sessions of the initialize era, listeners of the other.
 //! What a notification says is not changed beyond its tag.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -126,6 +126,53 @@ impl Hub {
     /// What MCP-AX says of the tools of `mount` changed, which most are not shown.
     pub(crate) fn annotations_changed(&self, mount: &Segment) {
         self.changed(&[Kind::Tools], |scope| scope.annotated && covers(scope.mount.as_ref(), mount));
+    }
+
+    /// What registered servers list changed: the lists of some mounts, and of others only what MCP-AX says of their tools. Everybody is
+    /// told once. Gates hear with it that the gates below changed.
+    pub(crate) fn registered_changed(&self, lists: &BTreeSet<Segment>, annotations: &BTreeSet<Segment>, is_subtree_changed: bool) {
+        let within = |scope: &ViewKey, mounts: &BTreeSet<Segment>| match &scope.mount {
+            Some(mount) => mounts.contains(mount),
+            None => !mounts.is_empty(),
+        };
+        if !lists.is_empty() {
+            self.changed(&Kind::ALL, |scope| within(scope, lists));
+        }
+        let reads = |scope: &ViewKey| scope.annotated && within(scope, annotations);
+        let knows = |scope: &ViewKey| is_subtree_changed && scope.is_for_gate();
+        if !annotations.is_empty() || is_subtree_changed {
+            self.changed(&[Kind::Tools], |scope| !within(scope, lists) && (reads(scope) || knows(scope)));
+        }
+    }
+
+    /// A registered server notified something that is for everybody: each session hears it, and gates above whatever their era.
+    pub(crate) fn relayed(&self, mount: &Segment, notification: &Notification) {
+        for session in self.all_sessions() {
+            if covers(session.opening.mount.as_ref(), mount) {
+                self.to_session(&session, notification);
+            }
+        }
+        self.to_gates_listening(mount, notification);
+    }
+
+    /// Something that only those understand who read MCP-AX.
+    pub(crate) fn noticed(&self, mount: &Segment, notification: &Notification) {
+        for session in self.all_sessions() {
+            let scope = session.scope();
+            if scope.annotated && covers(scope.mount.as_ref(), mount) {
+                session.notify(notification.whole.clone(), Weight::Kept);
+            }
+        }
+        self.to_gates_listening(mount, notification);
+    }
+
+    /// What the stateless era has no filter for is sent to gates alone, which all want it.
+    fn to_gates_listening(&self, mount: &Segment, notification: &Notification) {
+        for listener in self.all_listeners() {
+            if listener.scope.is_for_gate() && covers(listener.scope.mount.as_ref(), mount) {
+                listener.send(notification, Weight::Droppable);
+            }
+        }
     }
 
     /// Lists changed for those whose scope it `concerns`.

@@ -11,6 +11,7 @@ use mcp_proto::projection::{self, Projection, Style};
 use mcp_proto::resource_index::{Listed, ResourceIndex};
 
 use crate::call::caller::ViewKey;
+use crate::call::own;
 use crate::catalog::{Catalog, Offer, allowed};
 use crate::config::resolved::{Profile, Search};
 use crate::tree::{Branch, Tree};
@@ -30,6 +31,10 @@ pub(crate) struct View {
     pub(crate) mirrors: bool,
     /// Whether search, describe and call stand in for the tools.
     pub(crate) searched: bool,
+    /// Whether the gate's own tool is among them.
+    pub(crate) has_own: bool,
+    /// Whether any of the tools is answered here: what nearly all views have not, found out by one look.
+    pub(crate) stands_in: bool,
     pub(crate) index: OnceLock<crate::search::Index>,
 }
 
@@ -88,15 +93,20 @@ impl View {
                 .collect()
         };
         let servers: Vec<&str> = branches.iter().map(|(_, b)| b.mount.config.name.as_str()).collect();
-        let tool_list =
+        let mut tool_list =
             if searched { crate::search::tools::definitions(&servers).into() } else { offers(&tools, Kind::Tools, |c| &c.tools) };
+        let has_own = has_own(tree, key, profile) && tools.find(own::NAME).is_none();
+        if has_own && !searched {
+            tool_list.push(Bytes::from_static(own::DEFINITION.as_bytes()));
+        }
         lists.insert(Kind::Tools, pages(&tool_list));
         lists.insert(Kind::Prompts, pages(&offers(&prompts, Kind::Prompts, |c| &c.prompts)));
         lists.insert(Kind::Resources, pages(&shown(&branches, Kind::Resources, &resources)));
         lists.insert(Kind::Templates, pages(&shown(&branches, Kind::Templates, &resources)));
         let mounts = branches.iter().map(|(b, _)| *b).collect();
         let mirrors = branches.iter().any(|(_, b)| b.catalog.tools.iter().any(|t| !t.headers.is_empty()));
-        Self { mirrors, tools, prompts, resources, mounts, lists, searched, index: OnceLock::new() }
+        let stands_in = searched || has_own;
+        Self { mirrors, tools, prompts, resources, mounts, lists, searched, has_own, stands_in, index: OnceLock::new() }
     }
 
     /// One page of a list: the raw array, and whether another page follows. Pages are counted from 0.
@@ -104,6 +114,12 @@ impl View {
         let pages = self.lists.get(&kind)?;
         pages.get(page).map(|raw| (raw, page + 1 < pages.len()))
     }
+}
+
+/// Whether a client is shown the gate's own tool: of the whole tree, where servers may register and its profile does not hide it.
+fn has_own(tree: &Tree, key: &ViewKey, profile: Option<&Profile>) -> bool {
+    let is_hidden = profile.is_some_and(|p| !allowed(own::NAME, &p.include, &p.exclude)) || tree.lacks_profile(key);
+    tree.config.registry.is_some() && key.mount.is_none() && !is_hidden
 }
 
 fn names(branches: &[(usize, &Branch)], profile: Option<&Profile>, style: Style, prefixed: bool, of: fn(&Catalog) -> &Vec<Offer>) -> Names {

@@ -78,6 +78,12 @@ pub enum Refusal {
         /// When it may be free; `None` when waiting does not help.
         retry_after: Option<Duration>,
     },
+    /// Whoever asks may not register here, or nobody may.
+    #[error("{why}")]
+    NotAdmitted {
+        /// Why, and who can change it.
+        why: String,
+    },
     /// Params that the method does not take.
     #[error("`{member}` {why}")]
     ParamsInvalid {
@@ -224,7 +230,8 @@ impl Ended {
     /// All of them.
     pub const ALL: [Self; 6] = [Self::Deregistered, Self::DottedName, Self::Cycle, Self::LinkLost, Self::Silent, Self::Replaced];
 
-    fn words(self) -> &'static str {
+    /// The reason as the end of a sentence.
+    pub fn words(self) -> &'static str {
         match self {
             Self::Cycle => "because it brought an aggregator that stands above",
             Self::Deregistered => "because it was deregistered",
@@ -275,6 +282,7 @@ impl Refusal {
             | Self::HeartbeatInterval { .. }
             | Self::MethodUnknown
             | Self::NameTooLong { .. }
+            | Self::NotAdmitted { .. }
             | Self::ParamsInvalid { .. }
             | Self::RegistrationCycle { .. }
             | Self::RouteInvalid { .. }
@@ -297,6 +305,7 @@ impl Refusal {
             Self::MethodUnknown => (-32601, "method_unknown"),
             Self::NameTooLong { .. } => (-32016, "name_too_long"),
             Self::NamespaceConflict { .. } => (-32012, "namespace_conflict"),
+            Self::NotAdmitted { .. } => (-32015, "not_admitted"),
             Self::ParamsInvalid { .. } => (-32602, "params_invalid"),
             Self::RateLimited { .. } => (-32018, "registration_rate_limited"),
             Self::RegistrationCycle { .. } => (-32013, "registration_cycle"),
@@ -336,7 +345,7 @@ impl Refusal {
             Self::Full { most } | Self::SubtreeTooLarge { most } => json!({ "most": most }),
             Self::UnknownSession { ended } => json!({ "ended": ended.map(Ended::as_str) }),
             Self::VersionUnsupported { given } => json!({ "given": given, "supported": [crate::message::VERSION] }),
-            Self::MethodUnknown | Self::RouteInvalid { .. } | Self::SubtreeOutOfStep => Value::Null,
+            Self::MethodUnknown | Self::NotAdmitted { .. } | Self::RouteInvalid { .. } | Self::SubtreeOutOfStep => Value::Null,
         }
     }
 }
@@ -359,6 +368,7 @@ mod tests {
             Refusal::NameTooLong { name: name.clone(), length: 300 },
             Refusal::NamespaceConflict { segment: "a".into(), holder: Holder::Lost, retry_after: Some(wait) },
             Refusal::NamespaceConflict { segment: "a".into(), holder: Holder::Authority, retry_after: None },
+            Refusal::NotAdmitted { why: "nobody may register here; ask its operator".into() },
             Refusal::ParamsInvalid { member: "segment".into(), why: "is missing".into() },
             Refusal::RateLimited { retry_after: wait },
             Refusal::RegistrationCycle { ids: vec![NodeId::new(7)], below_you: true },

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use super::access::Command;
 use super::known;
-use super::shapes::{CallRequest, Called, ErrorBody, LogLine, Refusal, RefusalKind, Reloaded, Status, Tools, TraceRequest};
+use super::shapes::{CallRequest, Called, ErrorBody, LogLine, Refusal, RefusalKind, Refused, Reloaded, Status, Tools, TraceRequest};
 use crate::downstream::door;
 use crate::downstream::http::fields;
 use crate::downstream::reply::{self, Payload};
@@ -40,6 +40,9 @@ pub(crate) async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>, par
         }
         (&Method::GET, "/-/status") => guest(&gateway, &parts, party).map(|()| json(&status(&gateway))),
         (&Method::GET, "/-/tools") => guest(&gateway, &parts, party).map(|()| json(&tools(&gateway, &parts))),
+        (&Method::GET, "/-/refused") => {
+            owner(&gateway, &parts).map(|()| json(&Refused { refused: gateway.refused(query(&parts, "of").as_deref()) }))
+        }
         (&Method::GET, path) if path.starts_with("/-/logs/") => owner(&gateway, &parts).and_then(|()| logs(&gateway, &parts)),
         (&Method::POST, "/-/call") => match owner(&gateway, &parts) {
             Ok(()) => call(&gateway, body).await,

@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-pub use crate::gateway::{MountStatus, ToolRow};
+pub use crate::gateway::{MountStatus, RegisteredStatus, ToolRow};
+pub use crate::registry::RefusedRegistration;
 
 /// `GET /-/status`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,6 +33,13 @@ pub struct Tools {
     pub client: Option<String>,
     /// Every tool, by dotted name.
     pub tools: Vec<ToolRow>,
+}
+
+/// `GET /-/refused`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Refused {
+    /// The last registrations that were refused, the newest first.
+    pub refused: Vec<RefusedRegistration>,
 }
 
 /// One line of `GET /-/logs/NAME`.

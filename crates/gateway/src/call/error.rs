@@ -12,6 +12,7 @@ use mcp_proto::envelope::{EnvelopeError, error_object};
 use mcp_proto::era::STATELESS;
 use mcp_proto::header::Mismatch;
 use mcp_proto::json::quote;
+use mesh_proto::degraded::Degraded;
 use mesh_proto::refusal::Refusal;
 
 use crate::upstream::UpstreamError;
@@ -39,6 +40,9 @@ pub(crate) enum CallError {
         /// Which of the two.
         extension: bool,
     },
+    /// The server of a tool is registered and not there at present; the call was not made (AX-61). Since when, on the wall clock.
+    #[error("tool_degraded")]
+    Degraded(Box<(Degraded, SystemTime)>),
     /// A header does not match the body.
     #[error("header mismatch: {0}")]
     HeaderMismatch(Mismatch),
@@ -145,6 +149,10 @@ impl CallError {
                 let named = format!("{{{}:{{}}}}", quote(name));
                 let required = if *extension { format!("{{\"extensions\":{named}}}") } else { named };
                 down(-32021, 400, Some(format!("{{\"requiredCapabilities\":{required}}}")))
+            }
+            Self::Degraded(degraded) => {
+                let error = degraded.0.error(degraded.1);
+                told(error.code, 200, error.message.into(), Some(error.data), FaultSource::Upstream, true)
             }
             Self::HeaderMismatch(_) => down(-32020, 400, None),
             Self::MetaMissing(_) => down(-32602, 400, None),

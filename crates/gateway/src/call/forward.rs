@@ -155,5 +155,8 @@ fn failed(resolved: &Resolved, error: UpstreamError) -> CallError {
         return CallError::Cancelled;
     }
     let mount = &resolved.branch.mount;
+    if let (UpstreamError::Unreachable(_), Some(registration)) = (&error, &mount.registration) {
+        return registration.unreachable();
+    }
     CallError::Upstream { mount: mount.config.name.to_string(), error, stderr: mount.stderr.lines() }
 }

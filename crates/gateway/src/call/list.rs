@@ -45,8 +45,9 @@ pub(crate) async fn list(gateway: &Inner, kind: Kind, request: &Request, caller:
         out.extend_from_slice(format!(",\"nextCursor\":\"{}\"", cursor::encode(kind, page + 1)).as_bytes());
     }
     if kind == Kind::Tools && caller.scope.is_for_gate() {
-        let ids = std::iter::once(&*gateway.node.id).chain(tree.gates_below());
-        out.extend_from_slice(format!(",\"_meta\":{{\"{}\":{}}}", mcpax::SUBTREE_IDS, mcpax::write_ids(ids)).as_bytes());
+        let ids = gateway.gates(&tree);
+        let ids = mcpax::write_ids(ids.iter().map(String::as_str));
+        out.extend_from_slice(format!(",\"_meta\":{{\"{}\":{ids}}}", mcpax::SUBTREE_IDS).as_bytes());
     }
     if caller.era == Era::Stateless {
         out.extend_from_slice(format!(",\"resultType\":\"complete\",\"ttlMs\":{TTL_MS},\"cacheScope\":\"private\"").as_bytes());

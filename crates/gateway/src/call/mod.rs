@@ -12,10 +12,12 @@ mod gate;
 mod hop;
 mod key;
 mod list;
+pub(crate) mod own;
 mod passing;
 pub(crate) mod pour;
 mod record;
 pub(crate) mod refusals;
+mod registration;
 pub(crate) mod remember;
 pub(crate) mod reserve;
 mod resolve;
@@ -76,7 +78,11 @@ pub(crate) async fn serve(gateway: &Arc<Inner>, request: &Request, back: &Arc<Ba
 /// A tool call: one of the tools that find tools, or an owner's.
 async fn tool(gateway: &Arc<Inner>, tree: &Arc<Tree>, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
     let view = tree.shown(&back.caller);
-    if view.searched
+    if view.stands_in && view.has_own && request.params.str("name").as_deref() == Some(own::NAME) {
+        return Ok(Answer::Result(adapted(own::answer(gateway), back.caller.era)));
+    }
+    if view.stands_in
+        && view.searched
         && let Some(meant) = Box::pin(search::meant(tree, &view, request)).await
     {
         return match meant {

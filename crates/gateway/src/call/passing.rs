@@ -7,11 +7,12 @@ use banyan_model::Era;
 use bytes::Bytes;
 use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::json::{self, Members};
+use mesh_proto::annotation::AuthScope;
 
 use super::adapt;
 use super::back::Back;
 use super::error::CallError;
-use super::{hop, trace};
+use super::{hop, registration, trace};
 use crate::Inner;
 use crate::tree::{Branch, Tree};
 use crate::upstream::{Outgoing, UpstreamError};
@@ -22,10 +23,13 @@ pub(crate) async fn unknown(gateway: &Arc<Inner>, tree: &Tree, request: &Request
     if request.method == trace::METHOD {
         return trace::trace(gateway, tree, request, back).await;
     }
+    if registration::is_ours(&request.method) {
+        return registration::answer(gateway, request, back).await;
+    }
     if is_removed(&request.method) {
         return Err(unserved());
     }
-    let branches: Vec<&Branch> = tree.within(back.caller.scope.mount.as_ref()).map(|(_, b)| b).collect();
+    let branches: Vec<&Branch> = tree.within(back.caller.scope.mount.as_ref()).map(|(_, b)| b).filter(|b| takes_unknown(b)).collect();
     let meant = match &branches[..] {
         [only] => *only,
         many => {
@@ -78,6 +82,11 @@ async fn ask(branch: &Branch, request: &Request, back: &Arc<Back>) -> Result<Ans
         Answer::Result(result) if bridged => Answer::Result(adapt::completed(&result, false)),
         answer @ (Answer::Result(_) | Answer::Error(_)) => answer,
     })
+}
+
+/// Nobody can say what an unknown method does, so a server that may not be asked for everything is not sent one (AX-41).
+fn takes_unknown(branch: &Branch) -> bool {
+    branch.mount.registration.as_ref().is_none_or(|registration| registration.auth_scope == AuthScope::Admin)
 }
 
 /// Methods of one era that the other has no more (2026-07-28, "Changes"); they are answered here, never passed on.

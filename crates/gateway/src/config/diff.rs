@@ -39,6 +39,8 @@ pub enum Subject {
     Profile(Arc<str>),
     /// The order in which profiles are tried.
     ProfileOrder,
+    /// Who may register servers.
+    Registry,
     /// The address by which tokens name the gate.
     Resource,
     /// Where traces go.
@@ -63,11 +65,12 @@ pub enum Kind {
 /// Everything that differs, in a stable order: the gate itself, then mounts, profiles and tokens by name.
 pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
     let single = |subject, differs: bool| differs.then_some(Change { subject, kind: Kind::Changed(Vec::new()) });
-    let Config { listen, allowed_hosts, tokens, trust, limits, mounts, profiles, telemetry, names } = old;
+    let Config { listen, allowed_hosts, tokens, trust, limits, mounts, registry, profiles, telemetry, names } = old;
     let mut changes: Vec<Change> = [
         single(Subject::Listen, *listen != new.listen),
         single(Subject::AllowedHosts, *allowed_hosts != new.allowed_hosts),
         single(Subject::Names, *names != new.names),
+        single(Subject::Registry, *registry != new.registry),
         single(Subject::Resource, trust.resource != new.trust.resource),
         single(Subject::Telemetry, *telemetry != new.telemetry),
     ]
@@ -90,7 +93,7 @@ impl Change {
     /// Whether it takes effect only when Banyan is started again.
     pub fn needs_restart(&self) -> bool {
         match self.subject {
-            Subject::Listen | Subject::Telemetry => true,
+            Subject::Listen | Subject::Registry | Subject::Telemetry => true,
             // Other files are taken at once; a port that speaks TLS does not begin to speak without, nor the other way round.
             Subject::Tls => !matches!(self.kind, Kind::Changed(_)),
             Subject::AllowedHosts
@@ -141,6 +144,7 @@ impl fmt::Display for Subject {
             Self::Names => f.write_str("names"),
             Self::Profile(name) => write!(f, "profile {name}"),
             Self::ProfileOrder => f.write_str("profiles: order"),
+            Self::Registry => f.write_str("registry"),
             Self::Resource => f.write_str("resource"),
             Self::Telemetry => f.write_str("telemetry"),
             Self::Tls => f.write_str("tls"),

@@ -1,6 +1,7 @@
 //! The shape of `banyan.toml`, as people write it, one type a section. Does not check what the texts say:
 //! `resolve` does.
 
+mod registry;
 mod tool;
 mod trust;
 
@@ -12,6 +13,7 @@ use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
+pub use registry::{Demand, Registry, SegmentPolicy};
 pub use tool::{AuthScope, Availability, Consistency, CostClass, LatencyClass, Tool};
 pub use trust::{Authority, Clients, Issuer, MountTls, Tls};
 
@@ -46,6 +48,8 @@ pub struct File {
     pub limits: Limits,
     /// The servers behind the gate, by the name in front of their tools: 1 to 63 of a-z, 0-9, `_` and `-`.
     pub mount: BTreeMap<At<String>, Mount>,
+    /// Servers that register themselves. Without this section, nobody may.
+    pub registry: Option<Registry>,
     /// What particular clients are shown. The first profile in the file whose `clients` match applies.
     pub profile: BTreeMap<At<String>, Profile>,
     /// Where traces go.

@@ -18,6 +18,7 @@ use super::snippet::Shown;
 use super::{shape, suggest, units};
 
 mod mount;
+mod registry;
 mod trust;
 
 pub(crate) use trust::is_loopback;
@@ -85,6 +86,7 @@ impl Lowering<'_> {
             allowed_hosts: self.allowed_hosts(&file.allowed_hosts),
             limits: self.limits(&file.limits),
             mounts: self.mounts(&file.mount),
+            registry: file.registry.as_ref().map(|section| self.registry(section)),
             profiles: self.profiles(&file.profile),
             telemetry: self.telemetry(&file.telemetry),
             names: file.names.map_or(defaults.names, name_style),

@@ -10,6 +10,7 @@ mod trust;
 
 use banyan_model::Segment;
 use mesh_proto::annotation::Wishes;
+pub use mesh_proto::parent::{Demand, SegmentPolicy};
 
 use super::secret::SecretRef;
 
@@ -30,6 +31,8 @@ pub struct Config {
     pub limits: Limits,
     /// The servers, by the segment they are mounted under.
     pub mounts: BTreeMap<Segment, Arc<Mount>>,
+    /// Who may register servers here; `None`: nobody.
+    pub registry: Option<Registry>,
     /// What particular clients are shown. The first whose `clients` match applies.
     pub profiles: Vec<Arc<Profile>>,
     /// Where spans go.
@@ -58,6 +61,7 @@ impl Default for Config {
             trust: Trust::default(),
             limits: Limits::default(),
             mounts: BTreeMap::new(),
+            registry: None,
             profiles: Vec::new(),
             telemetry: Telemetry::default(),
             names: NameStyle::Safe,
@@ -105,6 +109,39 @@ impl Default for Limits {
             sessions: 100_000,
             session_idle: Duration::from_secs(30 * 60),
             tools_per_mount: 200_000,
+        }
+    }
+}
+
+/// Who may register servers, and on which terms (MCP-AX 4.2, 6).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Registry {
+    /// Globs over the names of principals who may; `*` is everybody who may call.
+    pub principals: Vec<String>,
+    /// Globs over the hosts, besides loopback ones, whose URLs may be registered: the gate will dial them.
+    pub hosts: Vec<String>,
+    /// What holds for segments that have no policy of their own.
+    pub policy: SegmentPolicy,
+    /// Segments with a policy of their own.
+    pub policies: BTreeMap<Segment, SegmentPolicy>,
+    /// How long the tools of a lost server stay listed; zero: not at all.
+    pub grace: Duration,
+    /// How many may be registered at once.
+    pub registrations: usize,
+    /// Whether gates may register, and be dialled, where others can listen in (AX-42).
+    pub insecure: bool,
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self {
+            principals: vec!["*".into()],
+            hosts: Vec::new(),
+            policy: SegmentPolicy::default(),
+            policies: BTreeMap::new(),
+            grace: Duration::from_secs(300),
+            registrations: 20_000,
+            insecure: false,
         }
     }
 }

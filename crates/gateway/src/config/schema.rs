@@ -8,8 +8,10 @@ use super::file::File;
 pub fn schema() -> Value {
     let mut schema = schemars::schema_for!(File).to_value();
     without_null(&mut schema);
-    if let Some(mount) = schema.pointer_mut("/properties/mount").and_then(Value::as_object_mut) {
-        mount.insert("propertyNames".into(), json!({ "pattern": "^[a-z0-9_-]{1,63}$" }));
+    for segments in ["/properties/mount", "/$defs/Registry/properties/segment"] {
+        if let Some(named) = schema.pointer_mut(segments).and_then(Value::as_object_mut) {
+            named.insert("propertyNames".into(), json!({ "pattern": "^[a-z0-9_-]{1,63}$" }));
+        }
     }
     schema
 }

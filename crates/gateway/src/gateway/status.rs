@@ -8,6 +8,7 @@ use mcp_proto::json::Members;
 use mcp_proto::mcpax::{self, Peer};
 
 use crate::config::resolved::Transport;
+use crate::registry::Registration;
 use crate::tree::Tree;
 use crate::upstream::mount::{Mount, Phase};
 
@@ -50,6 +51,26 @@ pub struct MountStatus {
     /// The median of what its calls of the last minute took, in milliseconds.
     #[serde(default)]
     pub p50_ms: Option<f64>,
+    /// How it registered itself; absent of what the configuration mounts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registered: Option<RegisteredStatus>,
+}
+
+/// What there is to say about a registration.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct RegisteredStatus {
+    /// Its stable id.
+    pub subserver_id: String,
+    /// By what name the configuration and the log know who registered it.
+    pub principal: String,
+    /// Who it says it is, as a `dns:` name.
+    pub authority: Option<String>,
+    /// Whether it has proved that.
+    pub proven: bool,
+    /// What may be asked of it: `read`, `write` or `admin`.
+    pub auth_scope: String,
+    /// How often it sends heartbeats, in milliseconds; 0: never.
+    pub heartbeat_interval_ms: u64,
 }
 
 /// One tool as some client sees it.
@@ -116,7 +137,19 @@ pub(super) fn status(mount: &Arc<Mount>) -> MountStatus {
         in_flight: mount.in_flight.load(std::sync::atomic::Ordering::Relaxed),
         notes: catalog.notes.clone(),
         gate,
+        registered: mount.registration.as_ref().map(registered),
         p50_ms: mount.recent.median(Instant::now()).map(|took| took.as_secs_f64() * 1000.0),
+    }
+}
+
+fn registered(registration: &Registration) -> RegisteredStatus {
+    RegisteredStatus {
+        subserver_id: registration.subserver_id.to_string(),
+        principal: registration.principal.to_string(),
+        authority: registration.authority.as_ref().map(|(name, _)| name.clone()),
+        proven: registration.authority.as_ref().is_some_and(|(_, proven)| *proven),
+        auth_scope: registration.auth_scope.as_str().to_owned(),
+        heartbeat_interval_ms: u64::try_from(registration.interval.as_millis()).unwrap_or(u64::MAX),
     }
 }
 

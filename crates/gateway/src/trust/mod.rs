@@ -76,14 +76,12 @@ pub(crate) fn first_certificate(file: &Path) -> Result<CertificateDer<'static>, 
 }
 
 /// Who makes a call, as far as its connection proves it.
-#[expect(dead_code, reason = "the registry asks, which lands beside this")]
 pub(crate) fn identity(caller: &Caller) -> Identity {
     let proven = caller.party.as_ref().map(|party| party.proven().clone()).unwrap_or_default();
     Identity { principal: Arc::clone(&caller.principal.name), proven }
 }
 
 /// Whether nobody can listen in on a caller: it speaks TLS, or from this machine (AX-42).
-#[expect(dead_code, reason = "the registry asks, which lands beside this")]
 pub(crate) fn is_private(caller: &Caller) -> bool {
     caller.party.as_ref().is_none_or(|party| party.is_private())
 }
@@ -125,7 +123,6 @@ impl Trust {
     }
 
     /// Which authority a proof proves, at this gate (AX-13).
-    #[expect(dead_code, reason = "the registry asks, which lands beside this")]
     pub(crate) fn prove(&self, proof: &Proof) -> Result<Authority, Unproven> {
         self.issuers.load().prove(proof)
     }

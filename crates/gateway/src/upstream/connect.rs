@@ -3,7 +3,7 @@
 //! It does not retry; `supervise.rs` does.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use banyan_model::Era;
@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use mcp_proto::client::{Handshake, HandshakeError, Identity, Negotiated, Pipe, Step};
 use mcp_proto::envelope::{Answer, Message};
+use mcp_proto::era::STATELESS;
 use mcp_proto::json::Duplicates;
 use mcp_proto::mcpax::{self, Peer};
 use tokio::sync::oneshot;
@@ -21,6 +22,7 @@ use super::mount::Mount;
 use super::pipe::{self, OpenError};
 use super::pool::Pool;
 use super::{Inbox, Instance, Outgoing, Owner, UpstreamError, Wire, process, sse, standing};
+use crate::Inner;
 use crate::config::is_loopback;
 use crate::config::resolved::{Process, Remote, Transport};
 use crate::trust::Client;
@@ -123,20 +125,35 @@ fn wire(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox) -> Result<HttpWire, U
         value.set_sensitive(true);
         headers.insert(name, value);
     }
-    Ok(HttpWire {
-        pool: Pool::new(&remote.url, Arc::clone(&mount.gateway.connector), remote.tls.clone().map(Client::new)),
-        url: remote.url.clone(),
-        heads: Heads::new(&remote.url, &headers),
-        oauth: mount.oauth.clone(),
+    let held = mount.registration.as_ref().and_then(|registration| registration.pool.clone());
+    let pool = held.unwrap_or_else(|| Pool::new(&remote.url, Arc::clone(&mount.gateway.connector), remote.tls.clone().map(Client::new)));
+    Ok(HttpWire { oauth: mount.oauth.clone(), ..bare(&mount.gateway, &remote.url, &headers, pool, inbox) })
+}
+
+/// A server at `url` that is asked one thing in the stateless era, without a handshake and without being a mount.
+pub(crate) fn stateless(gateway: &Inner, url: &url::Url) -> Arc<HttpWire> {
+    let inbox = Inbox { mount: Weak::new(), owner: Owner::Shared };
+    let pool = Pool::new(url, Arc::clone(&gateway.connector), None);
+    let wire = bare(gateway, url, &HeaderMap::new(), pool, inbox);
+    wire.speak(true, Some(STATELESS));
+    Arc::new(wire)
+}
+
+fn bare(gateway: &Inner, url: &url::Url, headers: &HeaderMap, pool: Arc<Pool>, inbox: Inbox) -> HttpWire {
+    HttpWire {
+        pool,
+        url: url.clone(),
+        heads: Heads::new(url, headers),
+        oauth: None,
         stateless: AtomicBool::new(true),
         version: None.into(),
         session: None.into(),
         inbox,
-        limit: mount.gateway.limits().response_bytes,
+        limit: gateway.limits().response_bytes,
         next_id: AtomicU64::new(2),
         calls: Mutex::default(),
         closed: CancellationToken::new(),
-    })
+    }
 }
 
 async fn shake(wire: &Arc<HttpWire>, mut handshake: Handshake) -> Result<Negotiated, UpstreamError> {

@@ -30,6 +30,7 @@ use crate::call::reserve::Places;
 use crate::catalog::Catalog;
 use crate::config::resolved;
 use crate::downstream::session::Session;
+use crate::registry::Registration;
 use crate::telemetry::metrics::{MountMetrics, MountState};
 
 pub(crate) use lease::Lease;
@@ -67,6 +68,8 @@ pub(crate) struct Mount {
     pub(crate) gateway: Arc<Inner>,
     pub(crate) stderr: Arc<Stderr>,
     pub(crate) oauth: Option<Arc<OAuthClient>>,
+    /// Where its server registered itself; `None`: the configuration put it here.
+    pub(crate) registration: Option<Registration>,
     pub(crate) shared: ArcSwapOption<Instance>,
     /// What the server said about itself, at its last connection.
     pub(crate) known: ArcSwapOption<Negotiated>,
@@ -113,12 +116,27 @@ impl std::fmt::Debug for Mount {
 
 impl Mount {
     pub(crate) fn new(config: Arc<resolved::Mount>, gateway: Arc<Inner>, oauth: Option<Arc<OAuthClient>>) -> Arc<Self> {
+        Self::made(config, gateway, oauth, None)
+    }
+
+    /// A mount of a server that registered itself.
+    pub(crate) fn registered(config: Arc<resolved::Mount>, gateway: Arc<Inner>, registration: Registration) -> Arc<Self> {
+        Self::made(config, gateway, None, Some(registration))
+    }
+
+    fn made(
+        config: Arc<resolved::Mount>,
+        gateway: Arc<Inner>,
+        oauth: Option<Arc<OAuthClient>>,
+        registration: Option<Registration>,
+    ) -> Arc<Self> {
         let metrics = gateway.metrics.mount(config.name.as_str());
         Arc::new(Self {
             config,
             gateway,
             stderr: Arc::new(Stderr::new()),
             oauth,
+            registration,
             shared: ArcSwapOption::empty(),
             known: ArcSwapOption::empty(),
             catalog: ArcSwap::default(),
@@ -185,6 +203,7 @@ impl Mount {
             }
             "notifications/subscriptions/acknowledged" | "notifications/progress" => {}
             "notifications/tasks/status" if self.told_to_its_principal(owner, notification) => {}
+            method if self.relayed(owner, near, notification) => tracing::trace!(mount = %self.config.name, method, "relayed"),
             method => match (owner, near) {
                 (_, [only]) => asks::pass_on(only, notification),
                 (Owner::Session(session), _) => {
@@ -198,6 +217,14 @@ impl Mount {
                 }
             },
         }
+    }
+
+    /// What a registered server says is for everybody goes to everybody, in its order and at a bounded rate. `false`: it does not say so.
+    fn relayed(&self, owner: &Owner, near: &[Arc<Back>], notification: &Notification) -> bool {
+        let registration = self.registration.as_ref().filter(|registration| registration.notifies);
+        let Some(registration) = registration.filter(|_| near.is_empty() && matches!(owner, Owner::Shared)) else { return false };
+        self.gateway.registry.relay(registration.session, notification.whole.clone());
+        true
     }
 
     /// How a task stands concerns whoever began it, and not whoever happens to call just now. `false`: nobody is known to have.
@@ -295,8 +322,14 @@ impl Mount {
         }
     }
 
-    /// Sets the state people see.
+    /// Sets the state people see, and tells whoever waits for it.
     pub(crate) fn enter(&self, phase: Phase, error: Option<String>, next_try: Option<SystemTime>) {
+        self.set_state(phase, error, next_try);
+        self.gateway.changed.notify_waiters();
+    }
+
+    /// Sets the state people see.
+    pub(crate) fn set_state(&self, phase: Phase, error: Option<String>, next_try: Option<SystemTime>) {
         let old = self.state.load();
         let since = if old.phase == phase { old.since } else { SystemTime::now() };
         self.state.store(Arc::new(State { phase, since, next_try, error }));
@@ -306,7 +339,6 @@ impl Mount {
             Phase::Ready => MountState::Ready,
             Phase::Starting => MountState::Starting,
         });
-        self.gateway.changed.notify_waiters();
     }
 
     /// What is wrong, in a sentence, with the last words of the process.
@@ -352,6 +384,9 @@ impl Mount {
 
     /// The error for a call that can't be made at present.
     pub(crate) fn unavailable(&self) -> CallError {
+        if let Some(degraded) = self.registration.as_ref().and_then(Registration::degraded) {
+            return degraded;
+        }
         let state = self.state.load();
         CallError::Unavailable { mount: self.config.name.to_string(), why: self.trouble(), since: state.since, next_try: state.next_try }
     }

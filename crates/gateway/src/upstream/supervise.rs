@@ -124,7 +124,7 @@ async fn follow(mount: &Arc<Mount>, instance: &Arc<Instance>, listening: &mut Op
 }
 
 /// Fetches `kinds` anew; the other lists are those of `old`.
-async fn fetch(mount: &Mount, instance: &Instance, old: &Catalog, kinds: &[Kind]) -> Result<Catalog, UpstreamError> {
+pub(crate) async fn fetch(mount: &Mount, instance: &Instance, old: &Catalog, kinds: &[Kind]) -> Result<Catalog, UpstreamError> {
     let mut catalog = old.clone();
     catalog.notes.clear();
     for kind in kinds {
@@ -205,7 +205,7 @@ async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<Listed, 
 }
 
 /// A new connection knows nothing of what was subscribed on the one before.
-async fn subscribe_again(mount: &Arc<Mount>, instance: &Arc<Instance>) {
+pub(crate) async fn subscribe_again(mount: &Arc<Mount>, instance: &Arc<Instance>) {
     if instance.era() == Era::Stateless {
         return;
     }
@@ -218,7 +218,7 @@ async fn subscribe_again(mount: &Arc<Mount>, instance: &Arc<Instance>) {
 }
 
 /// Stateless servers tell of changes only on a stream that is asked for.
-fn listen(mount: &Arc<Mount>, instance: &Arc<Instance>) -> Option<JoinHandle<()>> {
+pub(crate) fn listen(mount: &Arc<Mount>, instance: &Arc<Instance>) -> Option<JoinHandle<()>> {
     if instance.era() == Era::Initialize {
         return None;
     }

@@ -17,6 +17,8 @@ mod poured;
 #[cfg(test)]
 mod readers;
 #[cfg(test)]
+mod registered;
+#[cfg(test)]
 mod reload;
 #[cfg(test)]
 mod restarts;

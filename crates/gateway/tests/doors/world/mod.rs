@@ -3,6 +3,7 @@
 mod client;
 pub(crate) mod raw;
 mod recorder;
+pub(crate) mod registrant;
 pub(crate) mod tap;
 mod wire;
 

@@ -1,0 +1,32 @@
+//! The requests of MCP-AX between a server that registers and this gate, as requests of MCP (AX-20 to AX-25). What they mean is not known
+//! here but in the registry.
+
+use std::sync::Arc;
+
+use mcp_proto::envelope::{Answer, Request, error_object};
+use mesh_proto::message::Method;
+
+use super::back::Back;
+use super::error::CallError;
+use crate::{Inner, trust};
+
+/// Whether a method is one of those that a server sends to a gate.
+pub(super) fn is_ours(method: &str) -> bool {
+    matches!(Method::parse(method), Some(Method::Deregister | Method::Heartbeat | Method::Register | Method::Subtree))
+}
+
+/// Answers such a request. A refusal is answered with its code, message and data as they are (AX-27).
+pub(super) async fn answer(gateway: &Arc<Inner>, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
+    // On the endpoint of one mount there is nothing to register with.
+    if back.caller.scope.mount.is_some() {
+        return Err(CallError::MethodNotFound(request.method.clone().into_owned()));
+    }
+    let (identity, is_private) = (trust::identity(&back.caller), trust::is_private(&back.caller));
+    match gateway.registry.request_by_http(&identity, is_private, &request.method, request.params.text().clone()).await {
+        Ok(result) => Ok(Answer::Result(super::adapted(bytes::Bytes::from(result).into(), back.caller.era))),
+        Err(refusal) => {
+            let error = refusal.error();
+            Ok(Answer::Error(error_object(error.code, error.message, Some(error.data.as_bytes()))))
+        }
+    }
+}

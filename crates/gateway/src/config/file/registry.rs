@@ -1,0 +1,57 @@
+//! The section `[registry]`: who may register servers, and on which terms. What the texts say is not checked here.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::At;
+
+/// Who may register servers here, and on which terms.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Registry {
+    /// Names of the callers who may register; `*` stands for any text. Default: everybody who may call.
+    #[schemars(example = ["edge-*"])]
+    pub principals: Option<Vec<At<String>>>,
+    /// Hosts, besides loopback ones, at which a server may say that it is reached; `*` stands for any text.
+    #[schemars(example = ["*.plant.example"])]
+    pub hosts: Vec<At<String>>,
+    /// When a server has to prove its authority. Default: `for_changes`.
+    pub proof: Option<Demand>,
+    /// When a segment belongs to its authority for good. Default: `for_changes`.
+    pub sticky: Option<Demand>,
+    /// How long the tools of a lost server stay listed. Default: `5m`; `0s` takes them away at once.
+    #[schemars(example = "5m")]
+    pub grace: Option<At<String>>,
+    /// Servers registered at once. Default: 20000.
+    #[schemars(range(min = 1))]
+    pub registrations: Option<usize>,
+    /// `true`: gates may register, and be called, over connections on which others can listen in.
+    pub insecure: bool,
+    /// What holds for single segments.
+    #[schemars(with = "BTreeMap<String, SegmentPolicy>")]
+    pub segment: BTreeMap<At<String>, SegmentPolicy>,
+}
+
+/// What holds for one segment.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SegmentPolicy {
+    /// When a server has to prove its authority. Default: as in `[registry]`.
+    pub proof: Option<Demand>,
+    /// When the segment belongs to its authority for good. Default: as in `[registry]`.
+    pub sticky: Option<Demand>,
+}
+
+/// For which servers something holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Demand {
+    /// All.
+    Always,
+    /// Those with tools that change something.
+    ForChanges,
+    /// None.
+    Never,
+}

@@ -1,0 +1,122 @@
+//! Who may register, and where the gate lets itself be sent. A URL in a registration makes the gate dial it, so whoever runs the gate says
+//! which hosts that may be. What else a registration must fulfil is not decided here but by the machine.
+
+use mcp_proto::glob::Glob;
+use mesh_proto::authority::Identity;
+use mesh_proto::message::Register;
+use mesh_proto::refusal::Refusal;
+use url::{Host, Url};
+
+use super::input::Way;
+use crate::config::resolved::Registry;
+
+/// Where an applicant may be dialled; `None`: over its link.
+///
+/// # Errors
+/// Why it may not register at all.
+pub(super) fn admit(config: Option<&Registry>, identity: &Identity, way: Way, register: &Register) -> Result<Option<Url>, Refusal> {
+    let Some(config) = config else {
+        return Err(not_admitted("registrations are not taken here; add a section [registry] to banyan.toml and start the gate again"));
+    };
+    let name = &*identity.principal;
+    if !config.principals.iter().any(|glob| Glob::new(glob).matches(name)) {
+        return Err(not_admitted(&format!("`{name}` may not register here; add it to `principals` in the section [registry]")));
+    }
+    if matches!(way, Way::Http { is_private: false }) && register.is_aggregator() && !config.insecure {
+        let why = "gates do not talk to each other where others can listen in; connect by https, or say `insecure = true` in the section [registry]";
+        return Err(not_admitted(why));
+    }
+    match (&register.url, way) {
+        (Some(url), _) => dialled(config, url).map(Some),
+        (None, Way::Link(_)) => Ok(None),
+        (None, Way::Http { .. }) => Err(bad_url("is missing; send the URL of your MCP endpoint, or register over a link")),
+    }
+}
+
+fn dialled(config: &Registry, text: &str) -> Result<Url, Refusal> {
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    let url = url.ok_or_else(|| bad_url("must be an http:// or https:// URL"))?;
+    if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
+        return Err(bad_url("must hold neither user, password nor fragment"));
+    }
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_ascii_lowercase();
+    let is_loopback = match url.host() {
+        Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
+    };
+    if is_loopback || config.hosts.iter().any(|glob| Glob::new(glob).matches(&host)) {
+        return Ok(url);
+    }
+    let host: String = host.chars().take(80).collect();
+    Err(bad_url(&format!(
+        "names the host `{host}`, which is not dialled from here; add it to `hosts` in the section [registry], or register over a link"
+    )))
+}
+
+fn bad_url(why: &str) -> Refusal {
+    Refusal::ParamsInvalid { member: "url".into(), why: why.into() }
+}
+
+fn not_admitted(why: &str) -> Refusal {
+    Refusal::NotAdmitted { why: why.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use banyan_model::Segment;
+    use mesh_proto::id::{LinkId, NodeId};
+
+    use super::*;
+
+    const HTTP: Way = Way::Http { is_private: true };
+
+    fn asked(config: &Registry, way: Way, url: Option<&str>) -> Result<Option<Url>, Refusal> {
+        let register = Register { url: url.map(Into::into), ..Register::plain(NodeId::new(1), Segment::nearest("a")) };
+        admit(Some(config), &Identity::bare("edge-1"), way, &register)
+    }
+
+    #[test]
+    fn ax_27_who_may_not_register_is_told_what_would_change_that() {
+        let some = Registry { principals: vec!["cloud-*".into()], ..Registry::default() };
+        let refused = asked(&some, Way::Link(LinkId(1)), None).unwrap_err();
+        assert!(refused.to_string().contains("add it to `principals`"), "{refused}");
+        let register = Register::plain(NodeId::new(1), Segment::nearest("a"));
+        let nobody = admit(None, &Identity::bare("x"), HTTP, &register).unwrap_err();
+        assert_eq!((nobody.error().code, nobody.error().message), (-32015, "not_admitted"));
+    }
+
+    #[test]
+    fn ax_42_a_gate_does_not_register_where_others_can_listen_in() {
+        let asked = |insecure, register: &Register| {
+            let config = Registry { insecure, ..Registry::default() };
+            admit(Some(&config), &Identity::bare("edge-1"), Way::Http { is_private: false }, register).is_ok()
+        };
+        let plain = Register { url: Some("http://127.0.0.1/".into()), ..Register::plain(NodeId::new(1), Segment::nearest("a")) };
+        let gate = Register { subtree: Some([NodeId::new(1)].into()), ..plain.clone() };
+        assert_eq!((asked(false, &plain), asked(false, &gate), asked(true, &gate)), (true, false, true));
+    }
+
+    #[test]
+    fn a_gate_dials_only_where_its_operator_lets_it() {
+        let config = Registry { hosts: vec!["*.plant.example".into(), "10.1.*".into()], ..Registry::default() };
+        for good in
+            ["http://127.0.0.1:80/mcp", "http://[::1]:9/", "https://a.plant.example/mcp", "https://10.1.2.3/", "http://localhost:1/x"]
+        {
+            assert!(asked(&config, HTTP, Some(good)).is_ok(), "{good}");
+        }
+        for bad in [
+            "http://169.254.169.254/",
+            "https://plant.example.evil/",
+            "file:///etc/passwd",
+            "http://u:p@127.0.0.1/",
+            "x",
+            "http://10.2.0.1/",
+        ] {
+            assert!(asked(&config, HTTP, Some(bad)).is_err(), "{bad}");
+        }
+        assert!(asked(&config, HTTP, None).is_err());
+        assert_eq!(asked(&config, Way::Link(LinkId(1)), None), Ok(None));
+    }
+}

@@ -1,0 +1,253 @@
+//! The task that owns the machine of the aggregator and the relay: takes inputs, carries out what comes of them, waits until the next
+//! timer. What comes out is carried out in `outputs`; it decides nothing.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mcp_proto::envelope::Notification;
+use mcp_proto::json::Members;
+use mesh_proto::authority::Identity;
+use mesh_proto::id::{LinkId, NodeId, RequestId};
+use mesh_proto::message::{Method, Register, Request};
+use mesh_proto::parent::{Incoming, Parent, Settings};
+use mesh_proto::refusal::Refusal;
+use mesh_proto::relay::{Relay, RelayLimits};
+use tokio::sync::{mpsc, oneshot};
+
+use super::admit::admit;
+use super::holdings::Holdings;
+use super::input::{Asked, Input, Way};
+use super::links::Links;
+use crate::Inner;
+use crate::config::resolved::Config;
+use crate::store::{Claims, Keeper};
+
+/// How many inputs are taken before what came of them is carried out.
+const BATCH: usize = 256;
+/// How long the task sleeps when nothing is due.
+const LONG: Duration = Duration::from_secs(3600);
+/// How long a subserver may take to say with whom it is registered.
+const ASK: Duration = Duration::from_secs(2);
+
+/// The task.
+pub(super) struct Driver {
+    pub(super) gateway: Arc<Inner>,
+    pub(super) parent: Parent,
+    pub(super) relay: Relay,
+    pub(super) links: Links,
+    pub(super) holdings: Holdings,
+    /// Requests that are not answered yet.
+    pub(super) waiting: HashMap<RequestId, Waiting>,
+    pub(super) claims: Option<Keeper>,
+    requests: u64,
+    config: Arc<Config>,
+}
+
+/// A request that is not answered yet.
+pub(super) struct Waiting {
+    pub(super) principal: Arc<str>,
+    /// What was asked for, of a registration.
+    pub(super) register: Option<Box<Register>>,
+    pub(super) reply: oneshot::Sender<Result<String, Refusal>>,
+}
+
+/// Runs until the gate ends.
+pub(super) async fn run(gateway: Arc<Inner>, mut inputs: mpsc::Receiver<Input>) {
+    let Some(mut driver) = Driver::begin(&gateway).await else { return };
+    let stop = gateway.stop.clone();
+    loop {
+        let wake = tokio::time::Instant::from_std(driver.wake());
+        tokio::select! {
+            input = inputs.recv() => {
+                let Some(input) = input else { return };
+                driver.follow();
+                driver.take(input);
+                for _ in 1..BATCH {
+                    let Ok(input) = inputs.try_recv() else { break };
+                    driver.take(input);
+                }
+            }
+            () = tokio::time::sleep_until(wake) => {}
+            () = stop.cancelled() => return,
+        }
+        driver.settle();
+    }
+}
+
+impl Driver {
+    /// `None`: this gate has no id that could be told to others.
+    async fn begin(gateway: &Arc<Inner>) -> Option<Self> {
+        let config = gateway.config.load_full();
+        let Some(own) = NodeId::parse(&gateway.node.id) else {
+            tracing::error!("the id of this gate is no UUID: nobody can register");
+            return None;
+        };
+        let mut seed = [0; 32];
+        if let Err(error) = getrandom::fill(&mut seed) {
+            tracing::error!(%error, "the system gives no random numbers: nobody can register");
+            return None;
+        }
+        let mut parent = Parent::new(settings(own, &config), seed);
+        parent.handle_mounts(config.mounts.keys().cloned().collect());
+        let claims = match &config.registry {
+            Some(_) => Claims::open(gateway.state_dir.clone()).await,
+            None => None,
+        };
+        let claims = claims.map(|(keeper, kept)| {
+            parent.restore(kept);
+            keeper
+        });
+        gateway.registry.subtree.send_replace(parent.subtree());
+        Some(Self {
+            gateway: Arc::clone(gateway),
+            parent,
+            relay: Relay::new(RelayLimits::default()),
+            links: Links::default(),
+            holdings: Holdings::new(Instant::now()),
+            waiting: HashMap::new(),
+            claims,
+            requests: 0,
+            config,
+        })
+    }
+
+    /// Takes a changed configuration: segments of mounts can't be registered.
+    fn follow(&mut self) {
+        let now = self.gateway.config.load_full();
+        if !Arc::ptr_eq(&now, &self.config) {
+            self.parent.handle_mounts(now.mounts.keys().cloned().collect());
+            self.config = now;
+        }
+    }
+
+    fn take(&mut self, input: Input) {
+        let now = Instant::now();
+        match input {
+            Input::Above(above) => self.parent.handle_above(above),
+            Input::Answered(call, replied) => self.parent.handle_answer(now, call, replied.as_reply()),
+            Input::Cycle(ids, done) => {
+                self.parent.handle_cycle(&ids);
+                self.settle();
+                // Whoever asked may have gone meanwhile.
+                _ = done.send(());
+            }
+            Input::Fetched(session, None) => {
+                self.holdings.failed(session);
+                self.parent.handle_tools_failed(now, session);
+            }
+            Input::Fetched(session, Some(mut fetched)) => {
+                let offers = std::mem::take(&mut fetched.offers);
+                self.holdings.fetched(session, *fetched);
+                self.parent.handle_tools(now, session, offers);
+            }
+            Input::LinkLost(link) => {
+                self.links.lost(link);
+                self.parent.handle_link_lost(now, link);
+            }
+            Input::LinkOpened(link, end) => self.links.opened(link, end),
+            Input::ListChanged(session) => self.parent.handle_list_changed(now, session),
+            Input::Notified(link, notification) => self.notified(now, link, &notification),
+            Input::Relay(session, whole) => self.relay.handle_notification(now, session, whole),
+            Input::Request(asked) => self.asked(now, asked),
+        }
+    }
+
+    /// Carries out what came of the inputs and of the time that passed.
+    fn settle(&mut self) {
+        let now = Instant::now();
+        self.parent.handle_timeout(now);
+        self.relay.handle_timeout(now);
+        self.drain(now);
+        self.links.let_go();
+        self.holdings.publish(now, &self.gateway, &self.parent);
+    }
+
+    /// When something is due.
+    fn wake(&self) -> Instant {
+        let due = [self.parent.poll_timeout().map(|(at, _)| at), self.relay.poll_timeout().map(|(at, _)| at), self.holdings.due()];
+        due.into_iter().flatten().min().unwrap_or_else(|| Instant::now() + LONG)
+    }
+
+    fn asked(&mut self, now: Instant, asked: Asked) {
+        let Asked { way, mut identity, method, params, reply } = asked;
+        let register = match Request::decode(&method, &params) {
+            Ok(Request::Register(register)) => Some(register),
+            Ok(Request::Deregister(_) | Request::Heartbeat(_) | Request::Parent(_) | Request::Subtree(_)) | Err(_) => None,
+        };
+        let proved = self.proved(&mut identity, register.as_deref());
+        let link = match proved.and_then(|()| self.link(&identity, way, register.as_deref(), &params)) {
+            Ok(link) => link,
+            Err(refusal) => {
+                self.gateway.registry.refused.note(&identity.principal, register.as_deref(), &refusal);
+                // Whoever asked may have gone meanwhile.
+                _ = reply.send(Err(refusal));
+                return;
+            }
+        };
+        self.requests += 1;
+        let request = RequestId(self.requests);
+        let principal = Arc::clone(&identity.principal);
+        // A registration that can't be read is told of as well.
+        let is_registration = Method::parse(&method) == Some(Method::Register);
+        if is_registration
+            && register.is_none()
+            && let Err(refusal) = Request::decode(&method, &params)
+        {
+            self.gateway.registry.refused.note(&principal, None, &refusal);
+        }
+        self.waiting.insert(request, Waiting { principal, register, reply });
+        self.parent.handle_request(now, &Incoming { link, request, identity: &identity, method: &method, params: &params });
+    }
+
+    /// Adds what the proof in a registration proves to who asks (AX-13).
+    fn proved(&self, identity: &mut Identity, register: Option<&Register>) -> Result<(), Refusal> {
+        let Some(proof) = register.and_then(|register| register.authority_proof.as_ref()) else { return Ok(()) };
+        let proved = self.gateway.trust.prove(proof);
+        let authority =
+            proved.map_err(|why| Refusal::ParamsInvalid { member: "authority_proof".into(), why: format!("is not taken: {why}") })?;
+        identity.proven.insert(authority);
+        Ok(())
+    }
+
+    /// The link on which a request stands.
+    fn link(&mut self, identity: &Identity, way: Way, register: Option<&Register>, params: &[u8]) -> Result<LinkId, Refusal> {
+        let url = register.map(|register| admit(self.config.registry.as_ref(), identity, way, register)).transpose()?.flatten();
+        match (way, register, url) {
+            (Way::Link(link), ..) => Ok(link),
+            (Way::Http { .. }, Some(register), Some(url)) => {
+                let interval = register.heartbeat_interval;
+                let within = if interval.is_zero() { ASK } else { ASK.min(interval / 4) };
+                let new = || self.gateway.registry.next_link();
+                // Who cannot answer in time is to be one that says nothing, before the machine takes it for one that is gone.
+                Ok(self.links.dial(identity, register.subserver_id, url, within * 3 / 4, new))
+            }
+            (Way::Http { .. }, ..) => {
+                let id = Members::again(params).str("session_id").unwrap_or_default();
+                Ok(self.links.of_session(identity, &id))
+            }
+        }
+    }
+
+    /// What came over a link outside of calls: a changed list concerns everybody on it, all else whoever is there alone.
+    fn notified(&mut self, now: Instant, link: LinkId, notification: &Notification) {
+        let sessions = self.parent.sessions_on(link);
+        if notification.method.ends_with("/list_changed") {
+            sessions.iter().for_each(|session| self.parent.handle_list_changed(now, *session));
+        } else if let [only] = sessions[..] {
+            self.relay.handle_notification(now, only, notification.whole.clone());
+        }
+    }
+}
+
+fn settings(own: NodeId, config: &Config) -> Settings {
+    let registry = config.registry.clone().unwrap_or_default();
+    Settings {
+        grace: registry.grace,
+        policy: registry.policy,
+        policies: registry.policies,
+        registrations: registry.registrations,
+        ask_timeout: ASK,
+        ..Settings::new(own)
+    }
+}

@@ -1,0 +1,70 @@
+//! What the task of the registry is told. Nothing is decided here.
+
+use bytes::Bytes;
+use mcp_proto::envelope::Notification;
+use mesh_proto::authority::Identity;
+use mesh_proto::id::{CallId, LinkId, NodeId, SessionKey};
+use mesh_proto::message::Above;
+use mesh_proto::refusal::Refusal;
+use mesh_proto::reply::Reply;
+use tokio::sync::oneshot;
+
+use super::holding::Fetched;
+use super::links::LinkEnd;
+
+/// One input.
+pub(super) enum Input {
+    Above(Above),
+    Answered(CallId, Replied),
+    Cycle(Vec<NodeId>, oneshot::Sender<()>),
+    /// `None`: it could not be fetched.
+    Fetched(SessionKey, Option<Box<Fetched>>),
+    LinkLost(LinkId),
+    LinkOpened(LinkId, LinkEnd),
+    ListChanged(SessionKey),
+    Notified(LinkId, Notification),
+    Relay(SessionKey, Bytes),
+    Request(Asked),
+}
+
+/// A request of MCP-AX.
+pub(super) struct Asked {
+    pub(super) way: Way,
+    pub(super) identity: Identity,
+    pub(super) method: String,
+    /// The raw params.
+    pub(super) params: Bytes,
+    pub(super) reply: oneshot::Sender<Result<String, Refusal>>,
+}
+
+/// How a request came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// By itself.
+    Http {
+        /// Whether nobody can listen in on it (AX-42).
+        is_private: bool,
+    },
+    /// Over a link.
+    Link(LinkId),
+}
+
+/// What became of a question to a subserver.
+#[derive(Debug)]
+pub(super) enum Replied {
+    Error(Bytes),
+    Lost,
+    Mute,
+    Result(Bytes),
+}
+
+impl Replied {
+    pub(super) fn as_reply(&self) -> Reply<'_> {
+        match self {
+            Self::Error(error) => Reply::Error(error),
+            Self::Lost => Reply::Lost,
+            Self::Mute => Reply::Mute,
+            Self::Result(result) => Reply::Result(result),
+        }
+    }
+}

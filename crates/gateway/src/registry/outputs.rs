@@ -1,0 +1,175 @@
+//! Carries out what the machine and the relay want: questions, answers, mounts, claims, notices. What is wanted is not decided here.
+
+use std::time::Instant;
+
+use banyan_model::Segment;
+use mesh_proto::id::{CallId, LinkId, SessionKey};
+use mesh_proto::message::{Register, Registered};
+use mesh_proto::parent::{Event, StoreAnswer, Transmit};
+use mesh_proto::refusal::{Ended, Refusal};
+use mesh_proto::reply::Reply;
+use tokio::sync::oneshot;
+
+use super::asking;
+use super::driver::{Driver, Waiting};
+use super::links::{Ask, End};
+use super::told;
+use crate::store::Change;
+
+/// An answer, and who waits for it.
+type Answered = (oneshot::Sender<Result<String, Refusal>>, Result<String, Refusal>);
+
+/// What is carried out once all has come out.
+#[derive(Default)]
+struct Later {
+    claims: Vec<Change>,
+    answers: Vec<Answered>,
+}
+
+impl Driver {
+    /// Carries out everything that has come out.
+    pub(super) fn drain(&mut self, now: Instant) {
+        let mut later = Later::default();
+        loop {
+            if let Some(event) = self.parent.poll_event() {
+                self.event(now, event, &mut later);
+            } else if let Some(transmit) = self.parent.poll_transmit() {
+                self.transmit(now, transmit, &mut later);
+            } else if let Some(relayed) = self.relay.poll_transmit() {
+                told::relayed(&self.gateway, &relayed);
+            } else {
+                break;
+            }
+        }
+        self.gateway.registry.dropped.note(&self.relay, &self.parent);
+        self.finish(later);
+    }
+
+    fn event(&mut self, now: Instant, event: Event, later: &mut Later) {
+        match event {
+            Event::AskStore { call, .. } => self.parent.handle_store_answer(now, call, StoreAnswer::Unavailable),
+            Event::ClaimMade(claim) => later.claims.push(Change::Made(claim)),
+            Event::ClaimReleased(segment) => later.claims.push(Change::Released(segment)),
+            Event::Ended { session, segment, why } => self.ended(session, &segment, why),
+            Event::FetchTools { session, .. } => {
+                if !self.holdings.fetch(session) {
+                    self.parent.handle_tools_failed(now, session);
+                }
+            }
+            Event::NamespaceChanged => self.holdings.changed(),
+            Event::Registered { session, segment, .. } => self.registered(session, segment),
+            Event::SubserverLost { session, segment, why } => {
+                tracing::warn!(%segment, why = why.as_str(), "a registered server is lost");
+                self.relay.handle_closed(session);
+                self.links.over(session);
+                self.holdings.lose(session, &self.parent);
+                told::lost(&self.gateway, &segment, why);
+            }
+            Event::SubtreeChanged => {
+                self.gateway.registry.subtree.send_replace(self.parent.subtree());
+                self.holdings.subtree_changed();
+            }
+        }
+    }
+
+    fn registered(&mut self, key: SessionKey, segment: Segment) {
+        let Some(session) = self.parent.session(key) else { return };
+        let held = match self.links.end(session.link) {
+            Some(End::Held(end)) => Some((end.url.clone(), std::sync::Arc::clone(&end.pool))),
+            Some(End::Dialled(_)) | None => None,
+        };
+        tracing::info!(%segment, principal = %session.principal, subserver = %session.subserver_id, "a server registered");
+        self.holdings.begin(&self.gateway, session, held);
+        self.relay.handle_opened(key, segment);
+    }
+
+    fn ended(&mut self, key: SessionKey, segment: &Segment, why: Ended) {
+        tracing::info!(%segment, why = why.as_str(), "a registration ended");
+        self.relay.handle_closed(key);
+        self.links.over(key);
+        let held = self.holdings.held(key);
+        if let Some((registration, dotted)) = held {
+            // Its server is told with its next heartbeat, people at once.
+            let refusal = match why {
+                Ended::DottedName => Some(Refusal::DottedName { name: dotted.unwrap_or_default() }),
+                Ended::Cycle => Some(Refusal::RegistrationCycle { ids: Vec::new(), below_you: false }),
+                Ended::Deregistered | Ended::LinkLost | Ended::Replaced | Ended::Silent => None,
+            };
+            if let Some(refusal) = refusal {
+                let register = Register::plain(registration.subserver_id, segment.clone());
+                self.gateway.registry.refused.note(&registration.principal, Some(&register), &refusal);
+            }
+        }
+        match why {
+            Ended::Replaced => self.holdings.replace(key, &self.parent),
+            Ended::Cycle | Ended::Deregistered | Ended::DottedName | Ended::LinkLost | Ended::Silent => self.holdings.end(key),
+        }
+    }
+
+    fn transmit(&mut self, now: Instant, transmit: Transmit, later: &mut Later) {
+        match transmit {
+            Transmit::Answer { link, request, answer } => {
+                let Some(waiting) = self.waiting.remove(&request) else { return };
+                self.answered(link, &waiting, &answer);
+                later.answers.push((waiting.reply, answer));
+            }
+            Transmit::Ask { link, call, params } => self.ask(now, link, call, params),
+        }
+    }
+
+    fn answered(&mut self, link: LinkId, waiting: &Waiting, answer: &Result<String, Refusal>) {
+        let Some(register) = waiting.register.as_deref() else { return };
+        match answer {
+            Ok(result) => {
+                let made = Registered::decode(result.as_bytes()).ok();
+                if let Some(id) = made.map(|made| made.session)
+                    && let Some(key) = self.parent.session_on(link, &id)
+                {
+                    self.links.began(key, id, link, std::sync::Arc::clone(&waiting.principal));
+                }
+            }
+            Err(refusal) => {
+                tracing::warn!(segment = %register.segment, principal = %waiting.principal, %refusal, "a registration was refused");
+                self.gateway.registry.refused.note(&waiting.principal, Some(register), refusal);
+                self.links.left(link);
+            }
+        }
+    }
+
+    fn ask(&mut self, now: Instant, link: LinkId, call: CallId, params: String) {
+        match self.links.end(link) {
+            Some(End::Held(end)) => {
+                let (reply, answer) = oneshot::channel();
+                if end.asks.try_send(Ask { method: asking::METHOD, params, reply }).is_err() {
+                    return self.parent.handle_answer(now, call, Reply::Lost);
+                }
+                asking::wait(&self.gateway, call, answer);
+            }
+            Some(End::Dialled(dialled)) => asking::dial(&self.gateway, call, dialled, params),
+            None => self.parent.handle_answer(now, call, Reply::Lost),
+        }
+    }
+
+    /// Keeps claims, and only then answers: who was told that a segment is its own finds it so whatever happens to this gate.
+    fn finish(&mut self, later: Later) {
+        let Later { claims, answers } = later;
+        let kept = match &self.claims {
+            Some(keeper) if !claims.is_empty() => keeper.keep(claims),
+            Some(_) | None => None,
+        };
+        let Some(kept) = kept else { return send(answers) };
+        tokio::spawn(async move {
+            if kept.await.is_err() {
+                tracing::error!("claims could not be written to the state directory: they will not outlive this gate");
+            }
+            send(answers);
+        });
+    }
+}
+
+fn send(answers: Vec<Answered>) {
+    for (reply, answer) in answers {
+        // Whoever asked may have gone meanwhile.
+        _ = reply.send(answer);
+    }
+}

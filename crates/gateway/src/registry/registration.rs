@@ -1,0 +1,75 @@
+//! What a mount that was registered has beside other mounts. Not how it came to be.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use arc_swap::ArcSwapOption;
+use mesh_proto::annotation::AuthScope;
+use mesh_proto::degraded::Degraded;
+use mesh_proto::id::{NodeId, SessionKey};
+use mesh_proto::parent::Session;
+use mesh_proto::refusal::Ended;
+
+use crate::call::error::CallError;
+use crate::upstream::pool::Pool;
+
+/// The registration behind a mount.
+#[derive(Debug)]
+pub(crate) struct Registration {
+    pub(crate) session: SessionKey,
+    pub(crate) subserver_id: NodeId,
+    pub(crate) principal: Arc<str>,
+    /// Who it says it is, and whether that is proved.
+    pub(crate) authority: Option<(String, bool)>,
+    pub(crate) auth_scope: AuthScope,
+    /// Zero: it sends no heartbeats.
+    pub(crate) interval: Duration,
+    /// Whether what it notifies is for everybody.
+    pub(crate) notifies: bool,
+    /// The connections of its link; `None`: its URL is dialled.
+    pub(crate) pool: Option<Arc<Pool>>,
+    /// Why it is not there, and since when.
+    pub(crate) lost: ArcSwapOption<Lost>,
+}
+
+/// A registered server that is not there at present.
+#[derive(Debug)]
+pub(crate) struct Lost {
+    degraded: Degraded,
+    since: SystemTime,
+}
+
+impl Registration {
+    /// Of this session, reached over `pool` where that is given.
+    pub(super) fn of(session: &Session, pool: Option<Arc<Pool>>) -> Self {
+        Self {
+            session: session.key,
+            subserver_id: session.subserver_id,
+            principal: Arc::clone(&session.principal),
+            authority: session.authority.as_ref().map(|authority| (authority.to_string(), session.proven)),
+            auth_scope: session.auth_scope,
+            interval: session.interval,
+            notifies: session.capabilities.notifications,
+            pool,
+            lost: ArcSwapOption::empty(),
+        }
+    }
+
+    /// It is not there.
+    pub(super) fn lose(&self, degraded: Degraded) {
+        let since = SystemTime::now().checked_sub(degraded.since.elapsed()).unwrap_or(SystemTime::UNIX_EPOCH);
+        self.lost.store(Some(Arc::new(Lost { degraded, since })));
+    }
+
+    /// What a caller is told while it is not there (AX-61); `None`: it is there, as far as is known.
+    pub(crate) fn degraded(&self) -> Option<CallError> {
+        self.lost.load().as_ref().map(|lost| CallError::Degraded(Box::new((lost.degraded, lost.since))))
+    }
+
+    /// The same of a server that could not be reached just now.
+    pub(crate) fn unreachable(&self) -> CallError {
+        let retry_after = if self.interval.is_zero() { Duration::from_secs(5) } else { self.interval };
+        let degraded = Degraded { since: Instant::now(), why: Ended::LinkLost, retry_after };
+        self.degraded().unwrap_or_else(|| CallError::Degraded(Box::new((degraded, SystemTime::now()))))
+    }
+}

@@ -1,0 +1,145 @@
+//! Keeps the connection to one registered server, and fetches what it lists when the machine says so. When that is, and when to try again,
+//! is not decided here.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use mcp_proto::catalog::Kind;
+use mcp_proto::mcpax::{self, Peer};
+use mesh_proto::id::SessionKey;
+use mesh_proto::namespace;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::holding::Fetched;
+use crate::catalog::Catalog;
+use crate::upstream::mount::{Mount, Phase};
+use crate::upstream::{Instance, Owner, UpstreamError, connect, supervise};
+
+/// Runs until `over` fires: the session ended, or its server is lost.
+pub(super) async fn run(mount: Arc<Mount>, session: SessionKey, wanted: Arc<Notify>, over: CancellationToken) {
+    let mut line = Line::default();
+    let registry = &mount.gateway.registry;
+    loop {
+        let is_stale = tokio::select! {
+            () = over.cancelled() => break,
+            () = wanted.notified() => {
+                // Not broken off by `over`: half a connection would keep a stream open that nobody closes.
+                let fetched = line.fetch_or_close(&mount).await;
+                if !over.is_cancelled() {
+                    registry.fetched(session, fetched).await;
+                }
+                false
+            }
+            () = mount.wake.notified() => line.stirred(&mount),
+            () = line.lost() => {
+                line.close().await;
+                true
+            }
+        };
+        if is_stale {
+            registry.list_changed(session).await;
+        }
+    }
+    line.close().await;
+}
+
+/// The connection, and what was fetched over it.
+#[derive(Default)]
+struct Line {
+    instance: Option<Arc<Instance>>,
+    catalog: Arc<Catalog>,
+    dirty: BTreeSet<Kind>,
+    listening: Option<AbortOnDropHandle<()>>,
+}
+
+impl Line {
+    /// Fetches what is wanted, over a new connection where there is none; `None`: it could not be, and there is none now.
+    async fn fetch_or_close(&mut self, mount: &Arc<Mount>) -> Option<Fetched> {
+        match self.fetch(mount).await {
+            Ok(fetched) => Some(fetched),
+            Err(error) => {
+                self.close().await;
+                fall(mount, &error);
+                None
+            }
+        }
+    }
+
+    async fn fetch(&mut self, mount: &Arc<Mount>) -> Result<Fetched, UpstreamError> {
+        let (instance, kinds) = match &self.instance {
+            Some(instance) => {
+                let dirty = std::mem::take(&mut self.dirty);
+                (Arc::clone(instance), if dirty.is_empty() { vec![Kind::Tools] } else { dirty.into_iter().collect() })
+            }
+            None => {
+                let instance = connect::connect(mount, Owner::Shared, mount.gateway.node.shared()).await?;
+                self.instance = Some(Arc::clone(&instance));
+                if mcpax::peer(&instance.negotiated.capabilities) == Peer::Gate(mount.gateway.node.id.to_string()) {
+                    return Err(UpstreamError::Loop);
+                }
+                mount.take_dirty();
+                self.dirty.clear();
+                supervise::subscribe_again(mount, &instance).await;
+                self.listening = supervise::listen(mount, &instance).map(AbortOnDropHandle::new);
+                (instance, Kind::ALL.to_vec())
+            }
+        };
+        let catalog = Arc::new(supervise::fetch(mount, &instance, &self.catalog, &kinds).await?);
+        self.catalog = Arc::clone(&catalog);
+        Ok(Fetched { instance, offers: offers(&catalog), catalog })
+    }
+
+    /// The mount wants something; `true`: lists are to be fetched.
+    fn stirred(&mut self, mount: &Arc<Mount>) -> bool {
+        if mount.take_subscriptions_changed()
+            && let Some(instance) = &self.instance
+        {
+            self.listening = supervise::listen(mount, instance).map(AbortOnDropHandle::new);
+        }
+        self.dirty.extend(mount.take_dirty());
+        if mount.take_reconnect() {
+            mount.shared.store(None);
+            self.forget();
+            return true;
+        }
+        !self.dirty.is_empty()
+    }
+
+    /// Waits until the connection is gone by itself.
+    async fn lost(&self) {
+        match &self.instance {
+            Some(instance) => instance.lost().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn close(&mut self) {
+        if let Some(instance) = self.forget() {
+            instance.close().await;
+        }
+    }
+
+    /// Nothing that was fetched over one connection is used on the next (AX-26).
+    fn forget(&mut self) -> Option<Arc<Instance>> {
+        let instance = self.instance.take();
+        *self = Self::default();
+        instance
+    }
+}
+
+/// The tools as the machine takes them: as the server names them.
+fn offers(catalog: &Catalog) -> Vec<namespace::Offer> {
+    let tools = catalog.tools.iter().filter_map(|tool| {
+        let annotation = tool.noted.as_ref()?.annotation().clone();
+        Some(namespace::Offer { name: tool.entry.key.clone(), definition: tool.entry.raw.clone(), annotation })
+    });
+    tools.collect()
+}
+
+fn fall(mount: &Mount, error: &UpstreamError) {
+    tracing::warn!(mount = %mount.config.name, %error, "a registered server could not be asked for its lists");
+    let phase = if mount.catalog.load().is_empty() { Phase::Failed } else { Phase::Degraded };
+    mount.enter(phase, Some(error.to_string()), None);
+}

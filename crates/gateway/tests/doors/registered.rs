@@ -1,0 +1,498 @@
+//! Servers that register themselves by requests over HTTP, and what becomes of them. Links that a child holds are not tried here.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::asked::text;
+use crate::world::registrant::{Registrant, reads, writes};
+use crate::world::{Client, Era, World, bounded, eventually, fixture, token};
+
+/// A gate where everybody may register, and lost tools stay for a minute.
+const OPEN: &str = "[registry]\ngrace = \"1m\"\n";
+/// So seldom are heartbeats in tests that try something else.
+const SELDOM: u64 = 60_000;
+/// The client capabilities of one that reads what MCP-AX says.
+fn reader() -> Value {
+    json!({"extensions": {"io.banyan/mcpax": {}}, "experimental": {"io.banyan/mcpax": {}}})
+}
+
+fn reason(answer: &Value) -> (&Value, &Value) {
+    (&answer["error"]["code"], &answer["error"]["data"]["reason"])
+}
+
+#[tokio::test]
+async fn ax_20_a_server_registers_itself_in_either_era_and_every_client_calls_its_tools() {
+    bounded(async {
+        for (asks, serves) in Era::PAIRS {
+            let world = World::start(&format!("{OPEN}{}", fixture("fx", Era::Stateless))).await;
+            let server = Registrant::start(serves, vec![reads("ping")]).await;
+            let gate = Client::ready(&world, asks).await;
+            let answer = server.register(&gate, "edge", 30_000, json!({"auth_scope": "read"})).await;
+            let session = &answer["result"]["session_id"];
+            world.until("edge", |m| m.state == "ready").await;
+            for era in [Era::Initialize, Era::Stateless] {
+                let client = Client::ready(&world, era).await;
+                let tools = client.tools().await;
+                assert!(tools.contains(&"edge__ping".to_owned()) && tools.contains(&"fx__fx_echo".to_owned()), "{tools:?}");
+                assert_eq!(text(&client.tool("edge__ping", json!({})).await), "did ping");
+            }
+            let alive = gate.call("mcpax/heartbeat", json!({"session_id": session})).await;
+            assert_eq!(alive["result"]["status"], "alive", "{alive}");
+            let status = world.mount("edge").unwrap().registered.unwrap();
+            assert_eq!((status.subserver_id, status.auth_scope.as_str(), status.principal.as_str()), (server.id.clone(), "read", "local"));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_21_the_answer_says_what_was_given_and_until_when_it_holds() {
+    bounded(async {
+        let world = World::start(OPEN).await;
+        let gate = Client::ready(&world, Era::Initialize).await;
+        let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
+        let answer = server.register(&gate, "edge", 30_000, json!({})).await;
+        let result = &answer["result"];
+        assert_eq!((&result["status"], &result["assigned_segment"]), (&json!("registered"), &json!("edge")), "{answer}");
+        assert_eq!((&result["heartbeat_deadline_ms"], result["budget"].is_object()), (&json!(90_000), true), "{answer}");
+        assert!(result["session_id"].is_string() && result["aggregator_id"].is_string(), "{answer}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_11_the_first_keeps_its_segment_and_the_second_is_told_what_to_do() {
+    bounded(async {
+        let world = World::start(&format!("{OPEN}{}", fixture("fx", Era::Stateless))).await;
+        let gate = Client::ready(&world, Era::Stateless).await;
+        let (one, two) =
+            (Registrant::start(Era::Stateless, vec![reads("a")]).await, Registrant::start(Era::Stateless, vec![reads("b")]).await);
+        one.join(&world, &gate, "edge", SELDOM, json!({})).await;
+        let refused = two.register(&gate, "edge", SELDOM, json!({})).await;
+        assert_eq!(reason(&refused), (&json!(-32012), &json!("namespace_conflict")), "{refused}");
+        assert!(refused["error"]["data"]["hint"].as_str().unwrap().contains("choose another segment"));
+        // Nor is a segment free that the configuration gives to a mount.
+        let mounted = two.register(&gate, "fx", SELDOM, json!({})).await;
+        assert_eq!((&mounted["error"]["code"], &mounted["error"]["data"]["holder"]), (&json!(-32012), &json!("mount")));
+        assert_eq!(gate.tools().await.iter().filter(|name| name.starts_with("edge__")).collect::<Vec<_>>(), ["edge__a"]);
+        let kept = world.gateway.refused(Some(&two.id));
+        assert_eq!((kept.len(), kept[1].segment.as_deref(), kept[1].code), (2, Some("edge"), -32012), "{kept:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_13_what_changes_something_is_neither_shown_nor_called_without_proof() {
+    bounded(async {
+        let world = World::start(OPEN).await;
+        let gate = Client::ready(&world, Era::Stateless).await;
+        let server = Registrant::start(Era::Stateless, vec![reads("look"), writes("push")]).await;
+        let session = server.join(&world, &gate, "edge", SELDOM, json!({"authority": "dns:edge.example"})).await;
+        assert_eq!(gate.tools().await, ["edge__look", "notifications_dropped"]);
+        let called = gate.tool("edge__push", json!({})).await;
+        assert_eq!(called["error"]["data"]["reason"], "unknown_tool", "{called}");
+        let alive = gate.call("mcpax/heartbeat", json!({"session_id": session})).await;
+        assert_eq!(alive["result"]["withheld"], 1, "{alive}");
+        let notes = world.mount("edge").unwrap().notes;
+        assert!(notes.iter().any(|note| note.contains("`push` (authority_required)")), "{notes:?}");
+        assert!(server.seen().iter().all(|(method, _)| method != "tools/call"));
+        // Where the operator demands no proof, all of it is shown.
+        let lenient = World::start("[registry]\nproof = \"never\"\n[registry.segment.bank]\nproof = \"always\"\n").await;
+        let gate = Client::ready(&lenient, Era::Stateless).await;
+        server.join(&lenient, &gate, "edge", SELDOM, json!({})).await;
+        assert_eq!(text(&gate.tool("edge__push", json!({})).await), "did push");
+        let refused = server.register(&gate, "bank", SELDOM, json!({})).await;
+        assert_eq!(reason(&refused), (&json!(-32015), &json!("authority_required")), "{refused}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_41_a_server_registered_for_reading_gets_no_request_that_writes() {
+    bounded(async {
+        let world = World::start("[registry]\nproof = \"never\"\n").await;
+        let gate = Client::ready(&world, Era::Stateless).await;
+        let server = Registrant::start(Era::Initialize, vec![reads("look"), writes("push")]).await;
+        server.join(&world, &gate, "edge", SELDOM, json!({"auth_scope": "read"})).await;
+        assert!(gate.tool("edge__push", json!({})).await.get("error").is_some());
+        // Nor a method of which nobody knows what it does, though it is the only server there is.
+        assert_eq!(gate.call("vendor/reset", json!({})).await["error"]["code"], -32601);
+        let seen: Vec<String> = server.seen().into_iter().map(|(method, _)| method).collect();
+        assert!(!seen.iter().any(|method| method == "tools/call" || method == "vendor/reset"), "{seen:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_14_a_plain_server_that_lists_a_dotted_name_is_put_out_and_people_are_told_why() {
+    bounded(async {
+        let world = World::start(OPEN).await;
+        let gate = Client::ready(&world, Era::Stateless).await;
+        let server = Registrant::start(Era::Stateless, vec![reads("a.b")]).await;
+        let session = server.register(&gate, "edge", SELDOM, json!({})).await["result"]["session_id"].clone();
+        let ended = eventually(async || {
+            let answer = gate.call("mcpax/heartbeat", json!({"session_id": session})).await;
+            answer.get("error").is_some().then_some(answer)
+        })
+        .await;
+        assert_eq!((reason(&ended).1, &ended["error"]["data"]["ended"]), (&json!("unknown_session"), &json!("dotted_name")), "{ended}");
+        let why = world.gateway.refused(Some("edge"));
+        assert!(why[0].hint.contains("`a.b` holds a dot") && why[0].reason == "dotted_name", "{why:?}");
+        eventually(async || world.mount("edge").is_none().then_some(())).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_22_three_missed_heartbeats_end_a_registration_and_after_the_grace_its_tools_go() {
+    bounded(async {
+        let world = World::start("[registry]\ngrace = \"500ms\"\n").await;
+        let gate = Client::ready(&world, Era::Stateless).await;
+        let client = Client::ready(&world, Era::Initialize).await;
+        let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
+        let session = server.join(&world, &gate, "edge", 200, json!({})).await;
+        let beating = server.beat(&world, &session, 200);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(world.mount("edge").map(|m| m.state), Some("ready".into()));
+        drop(beating);
+        world.until("edge", |m| m.state == "degraded").await;
+        assert!(client.tools().await.contains(&"edge__ping".to_owned()));
+        let mut standing = client.listen(None).await;
+        while client.tools().await.contains(&"edge__ping".to_owned()) {
+            standing.next_of("notifications/tools/list_changed").await;
+        }
+        assert_eq!(world.mount("edge"), None);
+        assert_eq!(client.tool("edge__ping", json!({})).await["error"]["data"]["reason"], "unknown_tool");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_61_a_call_of_a_degraded_tool_is_told_why_since_when_and_when_to_retry() {
+    bounded(async {
+        let world = World::start(OPEN).await;
+        let gate = Client::ready(&world, Era::Stateless).await;
+        let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
+        server.join(&world, &gate, "edge", 200, json!({})).await;
+        world.until("edge", |m| m.state == "degraded").await;
+        for era in [Era::Initialize, Era::Stateless] {
+            let mut client = Client::new(&world, era);
+            client.capabilities = reader();
+            let client = client.open().await;
+            let refused = client.tool("edge__ping", json!({})).await;
+            let error = &refused["error"];
+            assert_eq!((&error["code"], &error["message"]), (&json!(-32002), &json!("tool_degraded")), "{refused}");
+            let data = &error["data"];
+            assert_eq!((&data["reason"], &data["cause"]), (&json!("subserver_unreachable"), &json!("heartbeats_missed")), "{refused}");
+            assert_eq!(data["retry_after_ms"], 200);
+            assert!(data["since"].as_str().is_some_and(|since| since.ends_with('Z')), "{refused}");
+            let listed = client.call("tools/list", json!({})).await;
+            let tool = listed["result"]["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "edge__ping").cloned().unwrap();
+            assert_eq!(tool["_meta"]["x-mcpax-availability"], "degraded");
+        }
+        assert!(server.seen().iter().all(|(method, _)| method != "tools/call"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_60_those_who_read_mcp_ax_hear_that_a_server_is_lost_and_its_tools_return_with_it() {
+    bounded(async {
+        let world = World::start(OPEN).await;
+        let gate = Client::ready(&world, Era::Stateless).await;
+        let mut above = Client::new(&world, Era::Initialize);
+        above.capabilities = reader();
+        let above = above.open().await;
+        let mut standing = above.listen(None).await;
+        let mut server = Registrant::start(Era::Initialize, vec![reads("ping")]).await;
+        let session = server.join(&world, &gate, "edge", 300, json!({})).await;
+        let beating = server.beat(&world, &session, 300);
+        server.die();
+        // Until three heartbeats are missed nobody knows; a call finds out by itself.
+        let refused = gate.tool("edge__ping", json!({})).await;
+        assert_eq!(
+            (&refused["error"]["message"], &refused["error"]["data"]["cause"]),
+            (&json!("tool_degraded"), &json!("link_lost")),
+            "{refused}"
+        );
+        drop(beating);
+        let lost = standing.next_of("notifications/x-mcpax/subserver_lost").await;
+        assert_eq!((&lost["params"]["reason"], &lost["params"]["_meta"]["x-mcpax-source"]), (&json!("heartbeats_missed"), &json!("edge")));
+        let mut back = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
+        back.id.clone_from(&server.id);
+        back.join(&world, &gate, "edge", SELDOM, json!({})).await;
+        standing.next_of("notifications/tools/list_changed").await;
+        assert_eq!(text(&gate.tool("edge__ping", json!({})).await), "did ping");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_26_what_a_server_lists_is_fetched_anew_for_every_session() {
+    bounded(async {
+        let world = World::start(OPEN).await;
+        let gate = Client::ready(&world, Era::Stateless).await;
+        let before = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
+        before.join(&world, &gate, "edge", 200, json!({})).await;
+        world.until("edge", |m| m.state == "degraded").await;
+        let mut after = Registrant::start(Era::Initialize, vec![reads("pong")]).await;
+        after.id.clone_from(&before.id);
+        after.join(&world, &gate, "edge", SELDOM, json!({})).await;
+        assert_eq!(gate.tools().await, ["edge__pong", "notifications_dropped"]);
+        assert_eq!(text(&gate.tool("edge__pong", json!({})).await), "did pong");
+        // The same server over the same URL, without having been lost.
+        let lists = || after.seen().iter().filter(|(method, _)| method == "tools/list").count();
+        let first = lists();
+        after.register(&gate, "edge", SELDOM, json!({})).await;
+        eventually(async || (lists() > first).then_some(())).await;
+        world.until("edge", |m| m.state == "ready").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_23_a_server_that_deregisters_is_gone_at_once() {
+    bounded(async {
+        let world = World::start(OPEN).await;
+        let gate = Client::ready(&world, Era::Initialize).await;
+        let mut standing = gate.listen(None).await;
+        let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
+        let session = server.join(&world, &gate, "edge", SELDOM, json!({})).await;
+        standing.next_of("notifications/tools/list_changed").await;
+        let answer = gate.call("mcpax/deregister", json!({"session_id": session})).await;
+        assert_eq!(answer["result"]["status"], "deregistered", "{answer}");
+        standing.next_of("notifications/tools/list_changed").await;
+        assert_eq!(gate.tools().await, ["notifications_dropped"]);
+        let again = gate.call("mcpax/heartbeat", json!({"session_id": session})).await;
+        assert_eq!((reason(&again).1, &again["error"]["data"]["ended"]), (&json!("unknown_session"), &json!("deregistered")));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_22_the_end_of_an_mcp_session_does_not_end_a_registration() {
+    bounded(async {
+        let world = World::start(OPEN).await;
+        let first = Client::ready(&world, Era::Initialize).await;
+        let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
+        let session = server.join(&world, &first, "edge", SELDOM, json!({})).await;
+        first.delete().await;
+        let second = Client::ready(&world, Era::Stateless).await;
+        assert_eq!(second.call("mcpax/heartbeat", json!({"session_id": session})).await["result"]["status"], "alive");
+        assert_eq!(world.mount("edge").unwrap().state, "ready");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_24_a_gate_that_has_this_one_below_is_refused_and_ids_below_are_told_upward() {
+    bounded(async {
+        let world = World::start(OPEN).await;
+        let mut gate = Client::new(&world, Era::Stateless);
+        gate.capabilities = json!({"extensions": {"io.banyan/mcpax": {"aggregator_id": "00000000-0000-4000-8000-0000000000aa"}}});
+        let ids = async || gate.call("tools/list", json!({})).await["result"]["_meta"]["x-mcpax-subtree-ids"].clone();
+        let own = ids().await[0].clone();
+        let server = Registrant::start(Era::Stateless, vec![reads("fx.ping")]).await;
+        let aggregator = |below: Value| json!({"aggregator_id": "00000000-0000-4000-8000-0000000000bb", "x-mcpax-subtree-ids": below});
+        let refused = server.register(&gate, "edge", SELDOM, aggregator(json!([own]))).await;
+        assert_eq!(reason(&refused), (&json!(-32013), &json!("registration_cycle")), "{refused}");
+        assert_eq!(refused["error"]["data"]["ids"], json!([own]));
+        let session = server.join(&world, &gate, "edge", SELDOM, aggregator(json!(["00000000-0000-4000-8000-0000000000cc"]))).await;
+        let told = ids().await;
+        for id in ["bb", "cc"] {
+            assert!(told.as_array().unwrap().contains(&json!(format!("00000000-0000-4000-8000-0000000000{id}"))), "{told}");
+        }
+        // A cycle that would form later is refused as well.
+        let change = json!({"session_id": session, "version": 1, "joined": [own]});
+        assert_eq!(reason(&gate.call("mcpax/subtree", change).await), (&json!(-32013), &json!("registration_cycle")));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_25_a_server_that_says_it_belongs_elsewhere_and_one_with_the_id_of_another_are_refused() {
+    bounded(async {
+        let world = World::start(OPEN).await;
+        let gate = Client::ready(&world, Era::Stateless).await;
+        let elsewhere = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
+        elsewhere.belongs_to("00000000-0000-4000-8000-0000000000aa");
+        let refused = elsewhere.register(&gate, "edge", SELDOM, json!({})).await;
+        assert_eq!(reason(&refused), (&json!(-32014), &json!("split_brain")), "{refused}");
+        assert_eq!(refused["error"]["data"]["registered_with"], "00000000-0000-4000-8000-0000000000aa");
+        let mut one = Registrant::start(Era::Initialize, vec![reads("ping")]).await;
+        one.join(&world, &gate, "one", SELDOM, json!({})).await;
+        let mut two = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
+        two.id.clone_from(&one.id);
+        let refused = two.register(&gate, "two", SELDOM, json!({})).await;
+        assert_eq!(reason(&refused), (&json!(-32014), &json!("duplicate_subserver")), "{refused}");
+        // Once the first is not there any more, it is the same server at another place.
+        one.die();
+        two.join(&world, &gate, "one", SELDOM, json!({})).await;
+        assert_eq!(text(&gate.tool("one__ping", json!({})).await), "did ping");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_12_a_claim_outlives_the_session_and_the_gate() {
+    bounded(async {
+        let toml = "[registry]\ngrace = \"0s\"\nsticky = \"always\"\n";
+        let world = World::start(toml).await;
+        let gate = Client::ready(&world, Era::Stateless).await;
+        let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
+        let session = server.join(&world, &gate, "edge", SELDOM, json!({"authority": "dns:a.example"})).await;
+        gate.call("mcpax/deregister", json!({"session_id": session})).await;
+        let other = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
+        let refused = async |gate: &Client| {
+            let answer = other.register(gate, "edge", SELDOM, json!({"authority": "dns:b.example"})).await;
+            assert_eq!(
+                (reason(&answer).1, &answer["error"]["data"]["holder"]),
+                (&json!("namespace_conflict"), &json!("authority")),
+                "{answer}"
+            );
+        };
+        refused(&gate).await;
+        world.gateway.shutdown().await;
+        let state = tempfile::tempdir().unwrap();
+        for name in ["banyan.db", "banyan.db-wal"] {
+            std::fs::copy(world.state.path().join(name), state.path().join(name)).unwrap();
+        }
+        let again = World::start_in(state, toml).await;
+        let gate = Client::ready(&again, Era::Stateless).await;
+        refused(&gate).await;
+        server.join(&again, &gate, "edge", SELDOM, json!({"authority": "dns:a.example"})).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_40_only_whoever_registered_speaks_for_a_registration_and_only_some_may_register() {
+    bounded(async {
+        let toml = format!("{}{}{}[registry]\nprincipals = [\"edge-*\"]\n", token("edge-1"), token("edge-2"), token("reader"));
+        let world = World::start(&toml).await;
+        let client = async |name: &str| Client::new(&world, Era::Stateless).with("authorization", &format!("Bearer secret-of-{name}"));
+        let (one, two, reader) = (client("edge-1").await, client("edge-2").await, client("reader").await);
+        let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
+        let refused = server.register(&reader, "edge", SELDOM, json!({})).await;
+        assert_eq!(reason(&refused), (&json!(-32015), &json!("not_admitted")), "{refused}");
+        let session = server.join(&world, &one, "edge", SELDOM, json!({})).await;
+        let stolen = two.call("mcpax/deregister", json!({"session_id": session})).await;
+        assert_eq!(reason(&stolen).1, &json!("unknown_session"), "{stolen}");
+        assert_eq!(one.call("mcpax/heartbeat", json!({"session_id": session})).await["result"]["status"], "alive");
+        // No token of anybody goes to a server that only says where it is.
+        one.tool("edge__ping", json!({})).await;
+        assert!(server.seen().iter().all(|(_, headers)| !headers.contains_key("authorization")));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_50_what_is_notified_comes_in_order_and_says_from_where() {
+    bounded(async {
+        let world = World::start(OPEN).await;
+        let gate = Client::ready(&world, Era::Stateless).await;
+        let client = Client::ready(&world, Era::Initialize).await;
+        let mut standing = client.listen(None).await;
+        let server = Registrant::start(Era::Initialize, vec![reads("ping")]).await;
+        server.join(&world, &gate, "edge", SELDOM, json!({})).await;
+        eventually(async || (server.streams() > 0).then_some(())).await;
+        for number in 0..20 {
+            let meta = json!({"x-mcpax-event-id": format!("e-{number}"), "x-mcpax-causal-parent": null});
+            server.say("notifications/alarm", &json!({"number": number, "_meta": meta}));
+        }
+        for number in 0..20 {
+            let told = standing.next_of("notifications/alarm").await;
+            let meta = json!({"x-mcpax-event-id": format!("e-{number}"), "x-mcpax-causal-parent": null, "x-mcpax-source": "edge"});
+            assert_eq!((&told["params"]["number"], &told["params"]["_meta"]), (&json!(number), &meta));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_51_a_flood_is_bounded_and_what_was_dropped_is_counted_by_a_tool() {
+    bounded(async {
+        let world = World::start(OPEN).await;
+        let gate = Client::ready(&world, Era::Stateless).await;
+        let mut above = Client::new(&world, Era::Initialize);
+        above.capabilities = reader();
+        let above = above.open().await;
+        let mut standing = above.listen(None).await;
+        let server = Registrant::start(Era::Initialize, vec![reads("ping")]).await;
+        server.join(&world, &gate, "edge", SELDOM, json!({})).await;
+        eventually(async || (server.streams() > 0).then_some(())).await;
+        (0..3000).for_each(|number| server.say("notifications/alarm", &json!({"number": number})));
+        let told = standing.next_of("notifications/x-mcpax/notification_overflow").await;
+        assert_eq!(told["params"]["_meta"]["x-mcpax-source"], "edge");
+        let dropped = eventually(async || {
+            let counted = gate.tool("notifications_dropped", json!({})).await["result"]["structuredContent"].clone();
+            (counted["notifications_dropped"].as_u64()? > 1000).then_some(counted)
+        })
+        .await;
+        assert_eq!(dropped["notifications_dropped"], dropped["by_segment"]["edge"], "{dropped}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_03_a_changed_list_is_shown_and_a_thousand_registrations_make_few_trees() {
+    bounded(async {
+        let world = World::start(OPEN).await;
+        let gate = Client::ready(&world, Era::Stateless).await;
+        let client = Client::ready(&world, Era::Initialize).await;
+        let mut standing = client.listen(None).await;
+        let server = Registrant::start(Era::Initialize, vec![reads("ping")]).await;
+        server.join(&world, &gate, "edge", SELDOM, json!({})).await;
+        eventually(async || (server.streams() > 0).then_some(())).await;
+        server.list(vec![reads("ping"), reads("pong")]);
+        world.until("edge", |m| m.tools == 2).await;
+        assert_eq!(text(&client.tool("edge__pong", json!({})).await), "did pong");
+        // One server under many ids: what is tried is the gate's side.
+        let all = (0..300).map(|number| {
+            let more = json!({"subserver_id": format!("00000000-0000-4000-9000-{number:012x}"), "segment": format!("s{number}")});
+            let (gate, server) = (&gate, &server);
+            async move { server.register(gate, "-", SELDOM, more).await }
+        });
+        for answer in futures_util::future::join_all(all).await {
+            assert!(answer.get("result").is_some(), "{answer}");
+        }
+        eventually(async || (world.gateway.status().iter().filter(|m| m.state == "ready").count() == 301).then_some(())).await;
+        let mut told = 0;
+        while let Ok(Some(_)) = tokio::time::timeout(Duration::from_millis(500), standing.next()).await {
+            told += 1;
+        }
+        // Four lists a time.
+        assert!(told < 150, "{told}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_gate_that_takes_no_registrations_says_so_and_lists_no_tool_of_its_own() {
+    bounded(async {
+        let world = World::start(&fixture("fx", Era::Stateless)).await;
+        let gate = Client::ready(&world, Era::Stateless).await;
+        let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
+        let refused = server.register(&gate, "edge", SELDOM, json!({})).await;
+        assert!(refused["error"]["data"]["hint"].as_str().unwrap().contains("[registry]"), "{refused}");
+        assert!(!gate.tools().await.contains(&"notifications_dropped".to_owned()));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_mount_of_the_configuration_waits_for_the_end_of_the_registration_that_has_its_segment() {
+    bounded(async {
+        let world = World::start(OPEN).await;
+        let gate = Client::ready(&world, Era::Stateless).await;
+        let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
+        let session = server.join(&world, &gate, "fx", SELDOM, json!({})).await;
+        world.apply(&format!("{OPEN}{}", fixture("fx", Era::Stateless)));
+        assert_eq!(gate.tools().await, ["fx__ping", "notifications_dropped"]);
+        gate.call("mcpax/deregister", json!({"session_id": session})).await;
+        world.until("fx", |m| m.state == "ready" && m.registered.is_none()).await;
+        assert!(gate.tools().await.contains(&"fx__fx_echo".to_owned()));
+    })
+    .await;
+}

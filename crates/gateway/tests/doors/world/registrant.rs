@@ -1,0 +1,230 @@
+//! A server that registers itself at a gate: streamable HTTP in one of the eras, with tools that may change, a stream for what it notifies,
+//! and the requests of MCP-AX. It knows nothing of what the gate makes of them.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use http::{HeaderMap, Request, Response, StatusCode};
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::broadcast;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::client::{INITIALIZE, STATELESS};
+use super::{Client, Era, World};
+
+type Body = StreamBody<BoxStream<'static, Result<Frame<Bytes>, Infallible>>>;
+
+/// The server, until it is dropped.
+pub(crate) struct Registrant {
+    pub(crate) addr: SocketAddr,
+    pub(crate) id: String,
+    state: Arc<State>,
+    serving: Option<AbortOnDropHandle<()>>,
+}
+
+struct State {
+    era: Era,
+    tools: Mutex<Vec<Value>>,
+    said: broadcast::Sender<String>,
+    /// The gate that it says it is registered with.
+    parent: Mutex<Option<String>>,
+    /// Methods and headers of what came.
+    seen: Mutex<Vec<(String, HeaderMap)>>,
+    connections: Mutex<Vec<AbortOnDropHandle<()>>>,
+}
+
+/// A tool that only reads.
+pub(crate) fn reads(name: &str) -> Value {
+    json!({"name": name, "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}})
+}
+
+/// A tool that changes something.
+pub(crate) fn writes(name: &str) -> Value {
+    json!({"name": name, "inputSchema": {"type": "object"}})
+}
+
+impl Registrant {
+    /// Listens on a free port of the loopback.
+    pub(crate) async fn start(era: Era, tools: Vec<Value>) -> Self {
+        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+        let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let state = Arc::new(State {
+            era,
+            tools: Mutex::new(tools),
+            said: broadcast::Sender::new(8192),
+            parent: Mutex::default(),
+            seen: Mutex::default(),
+            connections: Mutex::default(),
+        });
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let serving = Some(AbortOnDropHandle::new(tokio::spawn(serve(listener, Arc::clone(&state)))));
+        Self { addr, id: format!("00000000-0000-4000-8000-{number:012x}"), state, serving }
+    }
+
+    /// Where it is.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/mcp", self.addr)
+    }
+
+    /// The params of a registration; `more` stands beside or in place of what it says by itself.
+    pub(crate) fn params(&self, segment: &str, interval: u64, more: &Value) -> Value {
+        let mut params = json!({
+            "subserver_id": self.id,
+            "segment": segment,
+            "capabilities": {"tools": true, "notifications": true},
+            "heartbeat_interval_ms": interval,
+            "transport_class": "http",
+            "version": "2026-05-01",
+            "url": self.url(),
+        });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        params
+    }
+
+    /// Registers; the response.
+    pub(crate) async fn register(&self, gate: &Client, segment: &str, interval: u64, more: Value) -> Value {
+        gate.call("mcpax/register", self.params(segment, interval, &more)).await
+    }
+
+    /// Registers, and waits until its tools are there; the session.
+    pub(crate) async fn join(&self, world: &World, gate: &Client, segment: &str, interval: u64, more: Value) -> String {
+        let answer = self.register(gate, segment, interval, more).await;
+        let session = answer["result"]["session_id"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
+        world.until(segment, |m| m.state == "ready").await;
+        session
+    }
+
+    /// Sends heartbeats until dropped, often enough for `interval` milliseconds.
+    pub(crate) fn beat(&self, world: &World, session: &str, interval: u64) -> AbortOnDropHandle<()> {
+        let (client, session) = (Client::new(world, Era::Stateless), session.to_owned());
+        AbortOnDropHandle::new(tokio::spawn(async move {
+            loop {
+                client.call("mcpax/heartbeat", json!({"session_id": session})).await;
+                tokio::time::sleep(Duration::from_millis(interval / 2)).await;
+            }
+        }))
+    }
+
+    /// Lists other tools, and says so.
+    pub(crate) fn list(&self, tools: Vec<Value>) {
+        *self.state.tools.lock().unwrap() = tools;
+        self.say("notifications/tools/list_changed", &json!({}));
+    }
+
+    /// Notifies something, on every stream that stands open.
+    pub(crate) fn say(&self, method: &str, params: &Value) {
+        // Nobody may listen.
+        _ = self.state.said.send(json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
+    }
+
+    /// How many streams stand open.
+    pub(crate) fn streams(&self) -> usize {
+        self.state.said.receiver_count()
+    }
+
+    /// Answers from now on that it is registered with this gate.
+    pub(crate) fn belongs_to(&self, gate: &str) {
+        *self.state.parent.lock().unwrap() = Some(gate.to_owned());
+    }
+
+    /// What came so far.
+    pub(crate) fn seen(&self) -> Vec<(String, HeaderMap)> {
+        self.state.seen.lock().unwrap().clone()
+    }
+
+    /// Is gone from one moment to the next.
+    pub(crate) fn die(&mut self) {
+        self.serving = None;
+        self.state.connections.lock().unwrap().clear();
+    }
+}
+
+async fn serve(listener: TcpListener, state: Arc<State>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let own = Arc::clone(&state);
+        let service = service_fn(move |request| {
+            let state = Arc::clone(&own);
+            async move { Ok::<_, Infallible>(answer(&state, request).await) }
+        });
+        let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+        let connection = AbortOnDropHandle::new(tokio::spawn(async move { drop(connection.await) }));
+        state.connections.lock().unwrap().push(connection);
+    }
+}
+
+fn plain(status: StatusCode, body: String) -> Response<Body> {
+    let one = futures_util::stream::iter([Ok(Frame::data(Bytes::from(body)))]);
+    let response = Response::builder().status(status).header("content-type", "application/json").header("mcp-session-id", "registrant");
+    response.body(StreamBody::new(one.boxed())).unwrap()
+}
+
+/// A stream of what it notifies, behind `first`.
+fn stream(state: &State, first: Vec<String>) -> Response<Body> {
+    let said = state.said.subscribe();
+    let live = futures_util::stream::unfold(said, |mut said| async move { Some((said.recv().await.ok()?, said)) });
+    let all = futures_util::stream::iter(first).chain(live);
+    let frames = all.map(|text| Ok(Frame::data(Bytes::from(format!("data: {text}\n\n")))));
+    Response::builder().header("content-type", "text/event-stream").body(StreamBody::new(frames.boxed())).unwrap()
+}
+
+async fn answer(state: &State, request: Request<Incoming>) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    if parts.method == "GET" {
+        return if state.era == Era::Initialize { stream(state, Vec::new()) } else { plain(StatusCode::METHOD_NOT_ALLOWED, String::new()) };
+    }
+    let body = body.collect().await.unwrap().to_bytes();
+    let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let method = message["method"].as_str().unwrap_or_default().to_owned();
+    state.seen.lock().unwrap().push((method.clone(), parts.headers));
+    if message.get("id").is_none() {
+        return plain(StatusCode::ACCEPTED, String::new());
+    }
+    if method == "subscriptions/listen" && state.era == Era::Stateless {
+        let params =
+            json!({"notifications": {"toolsListChanged": true}, "_meta": {"io.modelcontextprotocol/subscriptionId": message["id"]}});
+        return stream(
+            state,
+            vec![json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params}).to_string()],
+        );
+    }
+    let told = |member: &str, value: Value| {
+        let status = if member == "error" { StatusCode::NOT_FOUND } else { StatusCode::OK };
+        plain(status, json!({"jsonrpc": "2.0", "id": message["id"], member: value}).to_string())
+    };
+    match result(state, &method, &message["params"]) {
+        Some(result) => told("result", result),
+        None => told("error", json!({"code": -32601, "message": "not served"})),
+    }
+}
+
+fn result(state: &State, method: &str, params: &Value) -> Option<Value> {
+    let info = json!({"name": "registrant", "version": "1"});
+    let capabilities = json!({"tools": {"listChanged": true}});
+    Some(match (method, state.era) {
+        ("initialize", Era::Initialize) => json!({"protocolVersion": INITIALIZE, "capabilities": capabilities, "serverInfo": info}),
+        ("server/discover", Era::Stateless) => {
+            json!({"supportedVersions": [STATELESS], "capabilities": capabilities, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
+        }
+        ("tools/list", _) => {
+            let tools = state.tools.lock().unwrap().clone();
+            json!({"tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
+        }
+        ("tools/call", _) => {
+            json!({"content": [{"type": "text", "text": format!("did {}", params["name"].as_str()?)}], "resultType": "complete"})
+        }
+        ("mcpax/parent", _) => json!({"parent_id": state.parent.lock().unwrap().clone()?, "resultType": "complete"}),
+        _ => return None,
+    })
+}
