@@ -152,6 +152,7 @@ mod tests {
             notes: Vec::new(),
             gate: false,
             p50_ms: None,
+            registered: None,
         }
     }
 

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use rcgen::{KeyPair, PKCS_ED25519};
 use serde_json::{Value, json};
 
 use crate::asked::text;
+use crate::tokens::{jwk, now, signed};
 use crate::world::registrant::{Registrant, reads, writes};
 use crate::world::{Client, Era, World, bounded, eventually, fixture, token};
 
@@ -104,6 +106,42 @@ async fn ax_13_what_changes_something_is_neither_shown_nor_called_without_proof(
         assert_eq!(text(&gate.tool("edge__push", json!({})).await), "did push");
         let refused = server.register(&gate, "bank", SELDOM, json!({})).await;
         assert_eq!(reason(&refused), (&json!(-32015), &json!("authority_required")), "{refused}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_13_a_signed_proof_shows_what_changes_something() {
+    bounded(async {
+        let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
+        let state = tempfile::tempdir().unwrap();
+        let keys = state.path().join("keys.json");
+        std::fs::write(&keys, json!({"keys": [jwk(&key, "1")]}).to_string()).unwrap();
+        let toml =
+            format!("resource = \"https://gate.example\"\n[authority.plant]\nkeys = {keys:?}\nnames = [\"*.plant.example\"]\n{OPEN}");
+        let world = World::start_in(state, &toml).await;
+        let gate = Client::ready(&world, Era::Stateless).await;
+        let server = Registrant::start(Era::Stateless, vec![writes("push")]).await;
+        let proof = |subject: &str| {
+            let claims = json!({"sub": subject, "aud": "https://gate.example", "exp": now() + 600, "iat": now()});
+            json!({"authority": "dns:press.plant.example", "authority_proof": signed(&key, "1", &claims)})
+        };
+        let refused = server.register(&gate, "press", SELDOM, proof("other.example")).await;
+        assert_eq!(
+            (&refused["error"]["code"], &refused["error"]["data"]["member"]),
+            (&json!(-32602), &json!("authority_proof")),
+            "{refused}"
+        );
+        let refused = server.register(&gate, "press", SELDOM, proof("mill.plant.example")).await;
+        assert_eq!(reason(&refused), (&json!(-32015), &json!("authority_mismatch")), "{refused}");
+        server.join(&world, &gate, "press", SELDOM, proof("press.plant.example")).await;
+        assert_eq!(text(&gate.tool("press__push", json!({})).await), "did push");
+        let status = world.mount("press").unwrap().registered.unwrap();
+        assert_eq!((status.authority.as_deref(), status.proven), (Some("dns:press.plant.example"), true));
+        // From now on it is nobody else's, whatever he says.
+        let other = Registrant::start(Era::Stateless, vec![reads("look")]).await;
+        let refused = other.register(&gate, "press", SELDOM, json!({"authority": "dns:press.plant.example"})).await;
+        assert_eq!(reason(&refused).1, &json!("namespace_conflict"), "{refused}");
     })
     .await;
 }

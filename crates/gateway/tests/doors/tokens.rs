@@ -13,17 +13,17 @@ use crate::world::{Client, Era, World, bounded, eventually, fixture, send, token
 const RESOURCE: &str = "https://gate.example.com/mcp";
 const ISSUER: &str = "https://login.example.com";
 
-fn jwk(key: &KeyPair, id: &str) -> Value {
+pub(crate) fn jwk(key: &KeyPair, id: &str) -> Value {
     json!({"kty": "OKP", "crv": "Ed25519", "use": "sig", "kid": id, "x": URL_SAFE_NO_PAD.encode(key.public_key_raw())})
 }
 
-fn signed(key: &KeyPair, id: &str, claims: &Value) -> String {
+pub(crate) fn signed(key: &KeyPair, id: &str, claims: &Value) -> String {
     let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let text = format!("{}.{}", part(&json!({"alg": "EdDSA", "typ": "JWT", "kid": id})), part(claims));
     format!("{text}.{}", URL_SAFE_NO_PAD.encode(key.sign(text.as_bytes()).unwrap()))
 }
 
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs()
 }
 

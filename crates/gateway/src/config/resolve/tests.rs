@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::Problem;
-use crate::config::resolved::{Mount, OAuth, Process, Remote, Sharing, Transport};
+use crate::config::resolved::{Demand, Mount, OAuth, Process, Remote, Sharing, Transport};
 use crate::config::secret::KeyringError;
 
 struct Fixed;
@@ -61,6 +61,19 @@ fn the_published_example_is_legal_and_uses_every_section() {
     for key in crate::config::schema()["properties"].as_object().unwrap().keys().filter(|key| *key != "$schema") {
         assert!(table.contains_key(key), "{key}");
     }
+}
+
+#[test]
+fn the_terms_of_registrations_are_lowered_with_those_of_single_segments() {
+    let config =
+        read("[registry]\nsticky = \"always\"\ngrace = \"0s\"\nhosts = [\"*.Plant.example\"]\n[registry.segment.lab]\nproof = \"never\"\n");
+    let registry = config.registry.unwrap();
+    assert_eq!((registry.principals.as_slice(), registry.hosts.as_slice()), (&["*".to_owned()][..], &["*.plant.example".to_owned()][..]));
+    assert_eq!((registry.grace, registry.policy.proof, registry.policy.sticky), (Duration::ZERO, Demand::ForChanges, Demand::Always));
+    let lab = registry.policies[&banyan_model::Segment::nearest("lab")];
+    assert_eq!((lab.proof, lab.sticky), (Demand::Never, Demand::Always));
+    let flaws = refused("[registry.segment.Lab]\nproof = \"never\"\n");
+    assert!(flaws.contains("[registry.segment.lab]"), "{flaws}");
 }
 
 #[test]
