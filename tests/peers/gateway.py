@@ -64,9 +64,11 @@ class Home:
 class Gateway:
     """`banyan up` in front of some servers, or of what `config` (the text of a `banyan.toml`) says, as a context manager."""
 
-    def __init__(self, name, servers, env=None, arguments=(), wait=True, config=None, port=None):
+    def __init__(self, name, servers, env=None, arguments=(), wait=True, config=None, port=None, prepare=None):
         self.home = Home(name, servers, env)
         self.port = port or free_port()
+        if prepare:
+            prepare(self)
         self._log = open(self.home.log, "wb")
         listen = f"127.0.0.1:{self.port}"
         source = ["--from", self.home.file] if config is None else ["--config", self.home.write("banyan.toml", config)]

@@ -54,6 +54,15 @@ impl Finding {
 /// Looks at everything in a configuration.
 pub(crate) fn configuration(config: &Config) -> Vec<Finding> {
     let mut findings = vec![address(config.listen)];
+    if let Err(error) = gateway::trust::check(config) {
+        let text = error.to_string();
+        let (message, fix) = text.split_once("\n  ").unwrap_or((&text, "correct the paths under [tls]"));
+        findings.push(Finding::problem("tls", message, fix));
+    }
+    if let Some(why) = gateway::config::exposed(config.listen, config) {
+        let (message, fix) = why.split_once(": ").unwrap_or((&why, ""));
+        findings.push(Finding::warning("listen", message, fix));
+    }
     findings.extend(config.mounts.values().flat_map(|m| mount(m)));
     findings
 }

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
 use crate::news::{News, Teller, tell};
-use crate::output::Output;
+use crate::output::{Look, Output};
 use crate::plan::Plan;
 use crate::signals::Signals;
 use crate::{places, port};
@@ -28,6 +28,9 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, workers: Workers, output: &Output) -> Result<(), Failure> {
     gateway::config::check_listen(plan.config.listen, &plan.config).map_err(|why| Failure::Refused(why.to_string()))?;
     gateway::trust::check(&plan.config).map_err(|why| Failure::Refused(why.to_string()))?;
+    if let Some(why) = gateway::config::exposed(plan.config.listen, &plan.config) {
+        output.remark(&format!("{} {why}", output.paint_remark(Look::Warn, "look:")));
+    }
     let scheme = if plan.config.trust.tls.is_some() { "https" } else { "http" };
     let listener = bind(plan.config.listen).await?;
     let address = listener.local_addr().map_err(|e| Failure::Failed(format!("the listener has no address: {e}")))?;

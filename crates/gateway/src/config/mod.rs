@@ -18,7 +18,7 @@ pub mod watch;
 
 pub use problem::{ConfigError, Problem};
 pub(crate) use resolve::is_loopback;
-pub use resolve::{OpenListen, check_listen, load, parse};
+pub use resolve::{OpenListen, check_listen, exposed, load, parse};
 pub use schema::schema;
 
 /// Whether a variable, header or key with this name usually holds a secret.

@@ -64,6 +64,17 @@ pub fn check_listen(listen: SocketAddr, config: &Config) -> Result<(), OpenListe
     if listen.ip().is_loopback() || config.wants_credential() { Ok(()) } else { Err(OpenListen(listen)) }
 }
 
+/// What others can listen in on at that address, for people; `None`: nothing.
+pub fn exposed(listen: SocketAddr, config: &Config) -> Option<String> {
+    let open = !listen.ip().is_loopback() && config.trust.tls.is_none();
+    open.then(|| {
+        format!(
+            "tokens and calls to {listen} travel in plain text, for everybody in between to read and change: `banyan ca init` makes \
+             certificates for TLS, or let a proxy on this machine speak it and listen on 127.0.0.1"
+        )
+    })
+}
+
 /// Longer ones overflow when they are added to the time.
 const MAX_DURATION: Duration = Duration::from_secs(365 * 86_400);
 

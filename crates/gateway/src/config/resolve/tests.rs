@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::Problem;
-use crate::config::resolved::{Demand, Mount, OAuth, Process, Remote, Sharing, Transport};
+use crate::config::resolved::{Demand, Keys, Mount, OAuth, Process, Remote, Sharing, Transport};
 use crate::config::secret::KeyringError;
 
 struct Fixed;
@@ -417,3 +417,39 @@ C = "hunter2" # hunter2
 name = "ci"
 sha256 = "hunter2"
 "#;
+
+#[test]
+fn who_others_are_is_read_with_paths_beside_the_file() {
+    let config = read(
+        "resource = \"https://gate.example.com/mcp\"\n\
+         [tls]\ncertificate = \"gate.pem\"\nkey = \"/k\"\nclient_ca = \"ca.pem\"\nclients = \"required\"\n\
+         [issuer.login]\nissuer = \"https://l\"\nkeys = \"https://l/jwks\"\nscopes = [\"a\"]\n\
+         [authority.factory]\nkeys = \"factory.jwks\"\nnames = [\"*.x\"]\n",
+    );
+    let tls = config.trust.tls.as_ref().unwrap();
+    assert_eq!((tls.certificate.to_str(), tls.key.to_str(), tls.required), (Some("/etc/banyan/gate.pem"), Some("/k"), true));
+    assert_eq!(config.trust.issuers[0].keys, Keys::Url("https://l/jwks".parse().unwrap()));
+    assert_eq!(config.trust.authorities[0].keys, Keys::File("/etc/banyan/factory.jwks".into()));
+    assert!(config.wants_credential());
+    assert!(read("listen = \"0.0.0.0:1\"\n[tls]\ncertificate = \"c\"\nkey = \"k\"\nclient_ca = \"a\"").tokens.is_empty());
+}
+
+#[test]
+fn what_would_not_protect_is_refused() {
+    let keys = "keys = \"k\"\n";
+    for (text, why, fix) in [
+        (format!("[issuer.a]\nissuer = \"i\"\n{keys}"), "`resource` is missing", "resource = \"https://"),
+        (format!("resource = \"https://g/\"\n[authority.a]\n{keys}names = []\n"), "prove no name", "names = ["),
+        ("resource = \"https://g/#x\"".into(), "no fragment", "leave out"),
+        (format!("resource = \"https://g/\"\n[issuer.\"a b\"]\nissuer = \"i\"\n{keys}"), "can't be the name", "letters"),
+        ("resource = \"https://g/\"\n[issuer.a]\nissuer = \"i\"\nkeys = \"http://x/jwks\"".into(), "exchanged on the way", "https://"),
+        ("[tls]\ncertificate = \"c\"\nkey = \"k\"\nclients = \"required\"".into(), "no authority for them", "client_ca"),
+        ("listen = \"0.0.0.0:1\"\n[tls]\ncertificate = \"c\"\nkey = \"k\"".into(), "anybody could call", "banyan token add"),
+        ("[mount.a]\nurl = \"http://x/\"\ntls = {}".into(), "no meaning for an http://", "https://"),
+        ("[mount.a]\nurl = \"https://x/\"\ntls = { key = \"k\" }".into(), "not both", "give `certificate` and `key`"),
+        ("[mount.a]\ncommand = \"x\"\ninsecure = true".into(), "`insecure` of mount `a` has no meaning", "`url`"),
+    ] {
+        let told = refused(&text);
+        assert!(told.contains(why) && told.contains(fix), "{text}\n{told}");
+    }
+}

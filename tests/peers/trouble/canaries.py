@@ -1,0 +1,128 @@
+"""Three gates, one below the other, and a credential of its own on every edge: each is seen on its own wire and on no other (AX-40).
+
+Every wire is recorded: those between the gates by a proxy that keeps each byte, those to the servers by the servers. The gates' logs,
+metrics and status are searched as well.
+"""
+import hashlib
+import json
+import tempfile
+from contextlib import ExitStack
+from urllib.parse import parse_qs
+
+from gateway import Gateway
+from signing import Signer
+from trouble import recording
+from trouble.tap import Tap
+from wire import Legacy, Modern
+
+RESOURCE = "https://root.example.com/mcp"
+ISSUER = "https://login.example.com"
+
+
+def cases():
+    """(name, function) pairs."""
+    yield "canaries on every edge of three gates", three_gates
+
+
+def secret(edge):
+    """A credential that looks like nothing else."""
+    return f"canary-{edge}-{hashlib.sha256(edge.encode()).hexdigest()[:16]}"
+
+
+def token(name, value):
+    """A `[[token]]` entry."""
+    return f'[[token]]\nname = "{name}"\nsha256 = "{hashlib.sha256(value.encode()).hexdigest()}"\n'
+
+
+class SignIn(recording.Upstream):
+    """A server that wants a token of the authorization server beside it, and records what both are sent."""
+
+    def __init__(self, access, client_secret):
+        super().__init__()
+        outer, plain = self, self._server.RequestHandlerClass
+
+        class Handler(plain):
+            def do_POST(self):
+                if self.path == "/token":
+                    body = self.rfile.read(int(self.headers.get("content-length", 0))).decode()
+                    outer.asked.append(str(self.headers) + body)
+                    good = client_secret in body or "Basic" in (self.headers.get("authorization") or "") or parse_qs(body)
+                    issued = {"access_token": access, "token_type": "Bearer", "expires_in": 3600}
+                    self.answer(200 if good else 400, json.dumps(issued).encode(), "application/json")
+                elif self.headers.get("authorization") != f"Bearer {access}":
+                    outer.seen.append((str(self.headers), self.rfile.read(int(self.headers.get("content-length", 0))).decode()))
+                    self.send_response(401)
+                    self.send_header("www-authenticate", f'Bearer resource_metadata="{outer.origin}/.well-known/oauth-protected-resource"')
+                    self.send_header("content-length", "0")
+                    self.end_headers()
+                else:
+                    super().do_POST()
+
+            def do_GET(self):
+                documents = {
+                    "/.well-known/oauth-protected-resource": {"resource": outer.url, "authorization_servers": [outer.origin]},
+                    "/.well-known/oauth-authorization-server": {
+                        "issuer": outer.origin, "token_endpoint": f"{outer.origin}/token",
+                        "authorization_endpoint": f"{outer.origin}/authorize", "response_types_supported": ["code"],
+                        "grant_types_supported": ["client_credentials"],
+                        "token_endpoint_auth_methods_supported": ["client_secret_post", "client_secret_basic"]},
+                }
+                found = documents.get(self.path.removesuffix("/mcp"))
+                if found:
+                    self.answer(200, json.dumps(found).encode(), "application/json")
+                else:
+                    super().do_GET()
+
+        self.asked = []
+        self.origin = self.url.removesuffix("/mcp")
+        self._server.RequestHandlerClass = Handler
+
+
+def three_gates(report, name):
+    """Calls of both eras with every kind of credential, then a look at every wire."""
+    own = {edge: secret(edge) for edge in ("bearer", "cookie", "proxy", "api-key", "root-to-mid", "mid-to-leaf", "leaf-to-server", "access", "client")}
+    with ExitStack() as stack:
+        directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="banyan-canaries-"))
+        signer = Signer(directory)
+        own["jwt"] = signer.token(iss=ISSUER, aud=RESOURCE, sub="ann", canary=secret("claim"))
+        own["jwt signature"] = own["jwt"].rsplit(".", 1)[1]
+        plain, signed_in = stack.enter_context(recording.Upstream()), stack.enter_context(SignIn(own["access"], own["client"]))
+        leaf = stack.enter_context(Gateway(f"{name} leaf", {}, config=token("mid", own["mid-to-leaf"]) + (
+            f'[mount.plain]\nurl = "{plain.url}"\nheaders = {{ X-Api-Key = "{own["leaf-to-server"]}" }}\n'
+            f'[mount.signed]\nurl = "{signed_in.url}"\n'
+            f'oauth = {{ client_id = "leaf", client_secret = "{own["client"]}", grant = "client_credentials" }}\n')))
+        below = stack.enter_context(Tap(leaf.port))
+        mid = stack.enter_context(Gateway(f"{name} mid", {}, config=token("root", own["root-to-mid"]) + (
+            f'[mount.leaf]\nurl = "{below.url()}"\nheaders = {{ Authorization = "Bearer {own["mid-to-leaf"]}" }}\n')))
+        above = stack.enter_context(Tap(mid.port))
+        root = stack.enter_context(Gateway(f"{name} root", {}, config=f'resource = "{RESOURCE}"\n' + token("client", own["bearer"]) + (
+            f'[issuer.login]\nissuer = "{ISSUER}"\nkeys = "{signer.public}"\n'
+            f'[mount.mid]\nurl = "{above.url()}"\nheaders = {{ Authorization = "Bearer {own["root-to-mid"]}" }}\n')))
+        calls(report, name, root, own)
+        wires = {"root to mid": above.text(), "mid to leaf": below.text(), "leaf to server": text(plain.seen),
+                 "leaf to the other server": text(signed_in.seen), "leaf to its authorization server": "\n".join(signed_in.asked)}
+        allowed = {"root to mid": {"root-to-mid"}, "mid to leaf": {"mid-to-leaf"}, "leaf to server": {"leaf-to-server"},
+                   "leaf to the other server": {"access"}, "leaf to its authorization server": {"client"}}
+        for wire, passed in wires.items():
+            found = {edge for edge, value in own.items() if value in passed}
+            report.equal(f"{name}: credentials on the wire from {wire}", sorted(found), sorted(allowed[wire]))
+            report.check(f"{name}: no claim of a token on the wire from {wire}", secret("claim") not in passed, passed[:400])
+        for gate in (root, mid, leaf):
+            told = gate.tail(1 << 20) + "".join(gate.get(path)[1] for path in ("/metrics", "/-/status", "/-/tools", "/healthz"))
+            report.equal(f"{name}: credentials in what {gate.home.log.name} says", [edge for edge, value in own.items() if value in told], [])
+
+
+def calls(report, name, root, own):
+    """Every kind of credential that a client may have, in both eras, down to both servers."""
+    more = {"cookie": f"session={own['cookie']}", "proxy-authorization": f"Basic {own['proxy']}", "x-api-key": own["api-key"]}
+    for bearer in ("bearer", "jwt"):
+        for client in (Legacy, Modern):
+            peer = client(root.url(), headers={**more, "authorization": f"Bearer {own[bearer]}"})
+            for tool in ("mid__leaf__plain__act", "mid__leaf__signed__act"):
+                reply = peer.tool(tool)
+                report.equal(f"{name}: {client.__name__} with a {bearer} calls {tool}", reply.text, "fine")
+
+
+def text(seen):
+    """What a server was sent."""
+    return "\n".join(headers + body for headers, body in seen)
