@@ -3,6 +3,7 @@
 //! What is decided without I/O is decided in `mcp-proto` and its siblings.
 
 pub mod admin;
+mod alarm;
 mod annotation;
 mod call;
 mod catalog;

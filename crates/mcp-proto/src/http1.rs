@@ -30,8 +30,6 @@ pub enum HttpError {
 
 fn whole_number(value: &[u8]) -> Option<u64> {
     let value = value.trim_ascii();
-    if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    std::str::from_utf8(value).ok()?.parse().ok()
+    let digit = |number: u64, b: &u8| number.checked_mul(10)?.checked_add(u64::from(b.checked_sub(b'0').filter(|digit| *digit < 10)?));
+    if value.is_empty() { None } else { value.iter().try_fold(0, digit) }
 }

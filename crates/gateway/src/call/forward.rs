@@ -1,7 +1,10 @@
 //! The call itself: into the owner's era, over its connection, and the answer back into the caller's.
 //! Whether the call may be made is not asked here.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use banyan_model::{Era, Method};
@@ -14,6 +17,7 @@ use super::error::CallError;
 use super::gate::Cleared;
 use super::hop;
 use super::resolve::Resolved;
+use crate::alarm::Alarm;
 use crate::telemetry::trace_context::TraceContext;
 use crate::upstream::mount::{Lease, Phase};
 use crate::upstream::{Outgoing, UpstreamError};
@@ -116,24 +120,46 @@ async fn bounded(
     back: &Arc<Back>,
     began: Instant,
 ) -> Result<Answer, UpstreamError> {
-    let request = lease.instance.request(out, Some(back));
-    let Some(allowed) = allowed(resolved) else { return request.await };
-    tokio::pin!(request);
-    let mut wait = allowed;
-    loop {
-        tokio::select! {
-            answer = &mut request => return answer,
-            () = tokio::time::sleep(wait.max(Duration::from_millis(5))) => {}
+    let allowed = allowed(resolved);
+    let mut silence = allowed.map(|allowed| Silence::new(allowed, began));
+    let mut request = pin!(lease.instance.request(out, Some(back)));
+    let answer = poll_fn(|cx| match request.as_mut().poll(cx) {
+        Poll::Ready(answer) => Poll::Ready(Some(answer)),
+        Poll::Pending => silence.as_mut().map_or(Poll::Pending, |silence| silence.poll(back, cx).map(|()| None)),
+    });
+    if let Some(answer) = answer.await {
+        return answer;
+    }
+    back.cancel.cancel();
+    // The connection tells the server that nobody waits any more.
+    drop(Box::pin(tokio::time::timeout(Duration::from_secs(1), &mut request)).await);
+    Err(UpstreamError::Silent(allowed.unwrap_or_default()))
+}
+
+/// Watches for a call that gives no sign of life for too long.
+struct Silence {
+    alarm: Alarm,
+    allowed: Duration,
+    began: Instant,
+    end: tokio::time::Instant,
+}
+
+impl Silence {
+    fn new(allowed: Duration, began: Instant) -> Self {
+        let now = tokio::time::Instant::from_std(began);
+        Self { alarm: Alarm::new(now, allowed), allowed, began, end: now + allowed }
+    }
+
+    fn poll(&mut self, back: &Back, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            ready!(self.alarm.poll(self.end, cx));
+            let quiet = back.stirred().map_or(self.began, |stirred| stirred.max(self.began)).elapsed();
+            if quiet >= self.allowed && !back.is_asking() {
+                return Poll::Ready(());
+            }
+            let wait = self.allowed.saturating_sub(quiet);
+            self.end = tokio::time::Instant::now() + wait.max(Duration::from_millis(5));
         }
-        let quiet = back.stirred().map_or(began, |stirred| stirred.max(began)).elapsed();
-        wait = allowed.saturating_sub(quiet);
-        if back.is_asking() || quiet < allowed {
-            continue;
-        }
-        back.cancel.cancel();
-        // The connection tells the server that nobody waits any more.
-        drop(Box::pin(tokio::time::timeout(Duration::from_secs(1), &mut request)).await);
-        return Err(UpstreamError::Silent(allowed));
     }
 }
 

@@ -57,7 +57,7 @@ pub(crate) async fn post(gateway: &Arc<Inner>, admitted: &Admitted, asked: Asked
         // The stateless era defines no notification from a client over HTTP; one is taken and means nothing.
         Message::Notification(_) if speaks_stateless(place.fields) => reply::empty(StatusCode::ACCEPTED),
         message @ (Message::Notification(_) | Message::Request(_) | Message::Response(_)) => {
-            initialize::post(gateway, entered, place, message).await
+            initialize::post(gateway, entered, place, message, known).await
         }
     }
 }

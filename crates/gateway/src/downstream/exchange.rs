@@ -3,12 +3,12 @@
 //! A request is never just dropped. Whoever lets go of an exchange leaves it running to its end, told to stop where that is what a lost
 //! connection means.
 
-use std::pin::Pin;
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mcp_proto::envelope::{Answer, Request};
-use tokio_util::sync::DropGuard;
+use tokio_util::sync::{DropGuard, ReusableBoxFuture};
 
 use super::lane::Lane;
 use crate::Inner;
@@ -21,13 +21,24 @@ pub(crate) type Ended = Result<Answer, CallError>;
 
 /// A request under way.
 pub(crate) struct Exchange {
-    run: Option<Pin<Box<dyn Future<Output = Ended> + Send>>>,
+    run: Option<Run>,
     /// How it ended, while what was said before has not been picked up.
     ended: Option<Ended>,
     pub(crate) back: Arc<Back>,
     stop_when_lost: bool,
     /// It runs by itself.
     kept: bool,
+}
+
+/// What answers a request.
+type Run = ReusableBoxFuture<'static, Ended>;
+
+/// So much room for calls is kept by each thread.
+const SPARE: usize = 128;
+
+thread_local! {
+    /// The room of calls that have ended. It is too large for what an allocator has at hand.
+    static ROOM: RefCell<Vec<Run>> = const { RefCell::new(Vec::new()) };
 }
 
 /// What happened.
@@ -47,7 +58,15 @@ impl Exchange {
     pub(crate) fn begin(gateway: &Arc<Inner>, request: Request, back: &Arc<Back>, stop_when_lost: bool) -> Self {
         let (gateway, to) = (Arc::clone(gateway), Arc::clone(back));
         let run = async move { crate::call::serve(&gateway, &request, &to).await };
-        Self { run: Some(Box::pin(run)), ended: None, back: Arc::clone(back), stop_when_lost, kept: false }
+        let spare = ROOM.try_with(|room| room.try_borrow_mut().ok()?.pop()).ok().flatten();
+        let run = match spare {
+            Some(mut spare) => {
+                spare.set(run);
+                spare
+            }
+            None => Run::new(run),
+        };
+        Self { run: Some(run), ended: None, back: Arc::clone(back), stop_when_lost, kept: false }
     }
 
     /// Waits for what happens next. `lane`: where messages would show; `None` when they are sent on as they come.
@@ -57,10 +76,10 @@ impl Exchange {
 
     fn poll_turn(&mut self, lane: Option<&Lane>, cx: &mut Context<'_>) -> Poll<Turn> {
         if let Some(run) = &mut self.run
-            && let Poll::Ready(ended) = run.as_mut().poll(cx)
+            && let Poll::Ready(ended) = run.poll(cx)
         {
-            self.run = None;
             self.ended = Some(ended);
+            self.make_room();
         }
         if let Some(pour) = self.back.take_pour() {
             return Poll::Ready(Turn::Pour(pour));
@@ -73,6 +92,20 @@ impl Exchange {
             return Poll::Ready(Turn::Message);
         }
         self.back.poll_questions(cx).map(Turn::Questions)
+    }
+
+    /// Leaves the room of what has ended to the next call.
+    fn make_room(&mut self) {
+        let run = self.run.take().filter(|_| !self.kept);
+        // Where it can't be left, the thread is ending.
+        let _full = ROOM.try_with(|room| {
+            let mut room = room.try_borrow_mut().ok()?;
+            if room.len() < SPARE {
+                room.extend(run);
+                return None;
+            }
+            run
+        });
     }
 
     /// From here on its result may come as a pour, unless it runs by itself.
@@ -101,7 +134,7 @@ impl Exchange {
         self.back.set_takes(Takes::Whole);
         if let Some(run) = self.run.take() {
             let task = tokio::spawn(run);
-            self.run = Some(Box::pin(async move {
+            self.run = Some(Run::new(async move {
                 task.await.unwrap_or_else(|e| {
                     tracing::error!(error = %e, "a call ended in a panic");
                     Err(CallError::Cancelled)

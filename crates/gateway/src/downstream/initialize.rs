@@ -1,7 +1,9 @@
 //! The door for revisions with a handshake: sessions, streams that can be taken up again, requests in both directions.
 //! What a request means is not known here.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use banyan_model::{Era, Segment};
@@ -12,16 +14,19 @@ use mcp_proto::era::{INITIALIZE, answer_version};
 use mcp_proto::http1::Fields;
 use mcp_proto::json;
 use mcp_proto::projection::Style;
+use tokio::time::Instant;
 
 use super::door::Entered;
 use super::exchange::{Ended, Exchange, Turn};
 use super::field;
+use super::known::Known;
 use super::lane::{Events, Lane, Weight};
 use super::pour::Pouring;
 use super::reply::{self, Reply};
 use super::session::{Opening, Session};
 use super::stateless::{Place, Streams};
 use crate::Inner;
+use crate::alarm::Alarm;
 use crate::call::back::{Back, Sink, Takes};
 use crate::call::caller::{Caller, Shown};
 use crate::random;
@@ -35,7 +40,7 @@ const RETRY_MS: u64 = 500;
 const KEPT_EVENTS: usize = 1000;
 
 /// Answers one POST.
-pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, message: Message) -> Reply {
+pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, message: Message, known: &mut Known) -> Reply {
     if let Message::Request(request) = &message
         && request.method == "initialize"
     {
@@ -53,7 +58,10 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
             notified(gateway, &session, &notification).await;
             reply::empty(StatusCode::ACCEPTED)
         }
-        Message::Request(request) => answer(gateway, &session, place.streams, request, TraceContext::of_fields(place.fields)).await,
+        Message::Request(request) => {
+            let back = Back::traced(known.of_session(&session), Sink::None, None, TraceContext::of_fields(place.fields));
+            answer(gateway, &session, place.streams, request, back).await
+        }
         Message::Response(response) => {
             session.answered(&response.id, response.answer);
             reply::empty(StatusCode::ACCEPTED)
@@ -191,9 +199,9 @@ fn session(gateway: &Inner, entered: &Entered, fields: &Fields, mount: &Option<S
     Ok(session)
 }
 
-async fn answer(gateway: &Arc<Inner>, session: &Arc<Session>, streams: Streams, request: Request, trace: Option<TraceContext>) -> Reply {
+async fn answer(gateway: &Arc<Inner>, session: &Arc<Session>, streams: Streams, request: Request, back: Arc<Back>) -> Reply {
     let lane = Lane::keeping(KEPT_EVENTS);
-    let back = Back::traced(caller(session), Sink::Lane(Arc::clone(&lane)), None, trace);
+    back.redirect(Sink::Lane(Arc::clone(&lane)));
     if !session.begin(&request.id, &back.cancel) {
         return reply::refuse(StatusCode::BAD_REQUEST, Some(&request.id), -32600, "a request with this id is in flight already");
     }
@@ -204,9 +212,9 @@ async fn answer(gateway: &Arc<Inner>, session: &Arc<Session>, streams: Streams, 
         exchange.take_pours(Takes::Alone);
     }
     let resumable = session.opening.version == INITIALIZE[0];
-    let patience = async {
-        if streams == Streams::Taken && resumable { tokio::time::sleep(STREAM_AFTER).await } else { std::future::pending().await }
-    };
+    let began = Instant::now();
+    let mut alarm = (streams == Streams::Taken && resumable).then(|| Alarm::new(began, STREAM_AFTER));
+    let patience = poll_fn(|cx| alarm.as_mut().map_or(Poll::Pending, |alarm| alarm.poll(began + STREAM_AFTER, cx)));
     tokio::select! {
         biased;
         () = std::future::ready(()), if streams == Streams::Preferred => {}

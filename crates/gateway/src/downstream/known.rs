@@ -11,6 +11,8 @@ use mcp_proto::http1::Fields;
 use mcp_proto::projection::Style;
 
 use super::door::{self, About, Entered, Refused};
+use super::initialize;
+use super::session::Session;
 use crate::call::caller::{Caller, Shown};
 use crate::config::resolved::Config;
 use crate::trust::{Party, Trust};
@@ -25,6 +27,7 @@ pub(crate) struct Known {
     party: Option<Arc<Party>>,
     entry: Option<Entry>,
     calls: Option<Calls>,
+    of_session: Option<Arc<Caller>>,
 }
 
 struct Entry {
@@ -43,7 +46,7 @@ struct Calls {
 impl Known {
     /// What there is to know of whoever has connected.
     pub(crate) fn of(party: Option<Arc<Party>>) -> Self {
-        Self { party, entry: None, calls: None }
+        Self { party, entry: None, calls: None, of_session: None }
     }
 
     /// Lets a request in, or not: at once, where it shows what the one before has shown.
@@ -98,6 +101,16 @@ impl Known {
         let caller = Arc::new(caller);
         self.calls = Some(Calls { config: Arc::clone(config), entered: entered.clone(), style, caller: Arc::clone(&caller) });
         caller
+    }
+
+    /// The caller of a session's requests: the one before, where that is shown the same still.
+    pub(crate) fn of_session(&mut self, session: &Arc<Session>) -> Arc<Caller> {
+        let same =
+            |caller: &&Arc<Caller>| caller.session.as_ref().is_some_and(|own| Arc::ptr_eq(own, session)) && session.is_shown(&caller.scope);
+        match self.of_session.as_ref().filter(same) {
+            Some(caller) => Arc::clone(caller),
+            None => Arc::clone(self.of_session.insert(initialize::caller(session))),
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use http_body::Body;
 use mcp_proto::http1::{Post, Unusual};
 use tokio::io::AsyncWriteExt;
-use tokio::time::{Instant, Sleep};
+use tokio::time::Instant;
 use tokio_util::io::poll_read_buf;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
@@ -23,6 +23,7 @@ use super::lane::Events;
 use super::reply::{self, Reply};
 use super::socket::Socket;
 use crate::Inner;
+use crate::alarm::Alarm;
 use crate::trust::Party;
 
 mod pour;
@@ -96,7 +97,7 @@ struct Line<S> {
     stream: S,
     buffer: BytesMut,
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
-    alarm: Pin<Box<Sleep>>,
+    alarm: Alarm,
     /// When it began to wait for what it waits for.
     since: Instant,
     /// A head has begun to come.
@@ -113,12 +114,13 @@ struct Patience {
 
 impl<S: Socket> Line<S> {
     fn new(stream: S, stop: &CancellationToken, patience: Patience) -> Self {
+        let now = Instant::now();
         Self {
             stream,
             buffer: BytesMut::new(),
             stop: Box::pin(stop.clone().cancelled_owned()),
-            alarm: Box::pin(tokio::time::sleep(patience.arrival)),
-            since: Instant::now(),
+            alarm: Alarm::new(now, patience.arrival),
+            since: now,
             begun: false,
             patience,
         }
@@ -243,19 +245,9 @@ impl<S: Socket> Line<S> {
         Poll::Ready(read.is_ok_and(|read| read > 0))
     }
 
-    /// Ready when nothing has come for `patience`. The alarm is set anew only when it rings.
+    /// Ready when nothing has come for `patience`.
     fn poll_patience(&mut self, cx: &mut Context<'_>, patience: Duration) -> Poll<()> {
-        let end = self.since + patience;
-        if self.alarm.deadline() > end {
-            self.alarm.as_mut().reset(end);
-        }
-        while self.alarm.as_mut().poll(cx).is_ready() {
-            if Instant::now() >= end {
-                return Poll::Ready(());
-            }
-            self.alarm.as_mut().reset(end);
-        }
-        Poll::Pending
+        self.alarm.poll(self.since + patience, cx)
     }
 
     async fn send(&mut self, wire: reply::Wire) -> io::Result<()> {

@@ -97,6 +97,11 @@ impl Session {
         ViewKey::clone(&self.scope.load())
     }
 
+    /// The same, where it is what it was.
+    pub(crate) fn is_shown(&self, scope: &ViewKey) -> bool {
+        **self.scope.load() == *scope
+    }
+
     /// Shows it what a changed configuration gives it. Never from a profile to none: who configures the one away may not
     /// think of who is connected, so such a session keeps the name of its profile, and is shown nothing once that is gone.
     pub(crate) fn follow(&self, config: &Config) {

@@ -79,7 +79,8 @@ impl HttpWire {
         let message = Sent { before: &before, value: &params, after: b"}" };
         let exchange = Exchange::new(self, id, token, back);
         let Some(back) = back else { return exchange.run(message, out).await };
-        let _under_way = UnderWay::note(self, id, back);
+        // A stateless server asks and tells on the stream of the call itself.
+        let _under_way = (self.era() == Era::Initialize).then(|| UnderWay::note(self, id, back));
         tokio::select! {
             answer = exchange.run(message, out) => answer,
             () = back.cancel.cancelled() => {

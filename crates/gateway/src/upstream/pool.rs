@@ -19,6 +19,8 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// How long the end of a response is waited for once its answer is there.
 const LINGER: Duration = Duration::from_secs(1);
 const KEPT_IDLE: usize = 256;
+/// Each so many calls, one connection that is kept is looked at.
+const LOOK_EVERY: usize = 4;
 
 /// The connections to one origin.
 pub(crate) struct Pool {
@@ -40,6 +42,8 @@ struct Idle {
     kept: Vec<Connection>,
     /// Which one is looked at next.
     next: usize,
+    /// How many were put here.
+    put: usize,
 }
 
 impl std::fmt::Debug for Pool {
@@ -128,11 +132,15 @@ impl Idle {
         if self.kept.len() >= KEPT_IDLE {
             return Some(connection);
         }
-        self.next = if self.next < self.kept.len() { self.next } else { 0 };
-        let closed = self.kept.get_mut(self.next).is_some_and(|oldest| !oldest.is_idle()).then(|| self.kept.remove(self.next));
-        self.next += usize::from(closed.is_none());
+        self.put += 1;
+        let looked_at = self.put.is_multiple_of(LOOK_EVERY).then(|| {
+            self.next = if self.next < self.kept.len() { self.next } else { 0 };
+            let closed = self.kept.get_mut(self.next).is_some_and(|oldest| !oldest.is_idle()).then(|| self.kept.remove(self.next));
+            self.next += usize::from(closed.is_none());
+            closed
+        });
         self.kept.push(connection);
-        closed
+        looked_at.flatten()
     }
 }
 
@@ -276,7 +284,7 @@ mod tests {
         let mut last = streams.pop().unwrap();
         drop(streams);
         tokio::time::sleep(Duration::from_millis(50)).await;
-        for _ in 0..8 {
+        for _ in 0..8 * LOOK_EVERY {
             let (reply, ()) = tokio::join!(pool.send(request()), answer(&mut last, 1));
             read(reply.unwrap()).await;
         }

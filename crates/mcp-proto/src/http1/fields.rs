@@ -81,7 +81,7 @@ impl Fields {
         let begins = |name: &[u8]| name.get(..prefix.len()).is_some_and(|p| p.eq_ignore_ascii_case(prefix.as_bytes()));
         let same = |a: &Place, b: &Place| a.tag == b.tag && self.slice(&a.name).eq_ignore_ascii_case(self.slice(&b.name));
         let is_twice =
-            |(i, place): &(usize, &Place)| self.list[..*i].iter().any(|other| same(other, place)) && begins(self.slice(&place.name));
+            |(i, place): &(usize, &Place)| begins(self.slice(&place.name)) && self.list[..*i].iter().any(|other| same(other, place));
         let (_, twice) = self.list.iter().enumerate().find(is_twice)?;
         Some(String::from_utf8_lossy(self.slice(&twice.name)).to_ascii_lowercase())
     }

@@ -32,7 +32,12 @@ impl Member {
         if self.tag == key.tag {
             return text[self.key_span()] == *key.text.as_bytes();
         }
-        self.is_escaped() && unescape(&text[self.key_span()]) == key.text
+        self.is_escaped() && self.is_unescaped(text, key)
+    }
+
+    #[cold]
+    fn is_unescaped(&self, text: &[u8], key: Key<'_>) -> bool {
+        unescape(&text[self.key_span()]) == key.text
     }
 
     /// Its value ends before `at`.
@@ -47,6 +52,7 @@ impl Member {
         self.tag == other.tag && text[self.key_span()] == text[other.key_span()]
     }
 
+    #[inline]
     pub(super) fn is_escaped(&self) -> bool {
         self.tag == ESCAPED
     }

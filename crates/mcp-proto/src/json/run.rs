@@ -3,17 +3,41 @@
 /// How many bytes of `text` from `at` on are ASCII and belong to a string without an escape. It may stop early.
 #[inline]
 pub(super) fn plain_run(text: &[u8], at: usize) -> usize {
-    let rest = text.get(at..).unwrap_or_default();
+    let mut rest = text.get(at..).unwrap_or_default();
     let mut run = 0;
-    for block in rest.chunks_exact(8) {
-        let word = u64::from_le_bytes(block.try_into().unwrap_or_default());
+    while run < SHORT {
+        let Some((word, behind)) = rest.split_first_chunk() else { return run + plain_bytes(rest) };
+        let word = u64::from_le_bytes(*word);
         let stops = stops(word) | word & HIGH;
         if stops != 0 {
             return run + stops.trailing_zeros() as usize / 8;
         }
-        run += 8;
+        (run, rest) = (run + 8, behind);
     }
-    run + rest[run..].iter().take_while(|b| matches!(b, b' '..=b'~') && !matches!(b, b'"' | b'\\')).count()
+    run + long_plain_run(rest)
+}
+
+#[inline(never)]
+fn long_plain_run(rest: &[u8]) -> usize {
+    // Without a way out of a block, it becomes a few instructions for sixteen bytes at a time.
+    let plain = |block: &&[u8]| !block.iter().fold(false, |stops, b| stops | !is_plain(*b));
+    let run = rest.chunks_exact(BLOCK).take_while(plain).count() * BLOCK;
+    run + plain_bytes(&rest[run..])
+}
+
+#[inline(never)]
+fn plain_bytes(rest: &[u8]) -> usize {
+    rest.iter().take_while(|b| is_plain(**b)).count()
+}
+
+/// So many bytes are looked at together in a long string.
+const BLOCK: usize = 64;
+
+/// Whether a byte is ASCII and stands for itself in a string.
+#[inline]
+fn is_plain(b: u8) -> bool {
+    // Below zero as a signed number is what is not ASCII.
+    b.cast_signed() >= 0x20 && b != b'"' && b != b'\\'
 }
 
 /// Most strings end within so many bytes, and a call for the rest would cost more than they do.
@@ -93,6 +117,18 @@ mod tests {
             text.push(stop);
             text.append(&mut bytes);
             prop_assert_eq!(run(&text), slow_run(&text));
+        }
+
+        #[test]
+        fn a_plain_run_ends_at_the_first_byte_that_must_be_looked_at(before in 0..300_usize, stop in any::<u8>(), behind in vec(any::<u8>(), 0..80)) {
+            let mut text = vec![b'x'; before];
+            prop_assert_eq!(plain_run(&text, 0), before);
+            text.push(stop);
+            text.extend(&behind);
+            let first = text.iter().position(|b| !b.is_ascii() || matches!(b, b'"' | b'\\' | 0..0x20)).unwrap_or(text.len());
+            for at in [0, before / 2, before, text.len(), text.len() + 1] {
+                prop_assert_eq!(at + plain_run(&text, at), first.max(at));
+            }
         }
 
         #[test]
