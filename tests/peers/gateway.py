@@ -72,15 +72,24 @@ class Gateway:
         self._log = open(self.home.log, "wb")
         listen = f"127.0.0.1:{self.port}"
         source = ["--from", self.home.file] if config is None else ["--config", self.home.write("banyan.toml", config)]
-        command = [binary(), "up", *source, "--listen", listen, "--yes", *arguments]
+        self._command = [binary(), "up", *source, "--listen", listen, "--yes", *arguments]
+        self.start(wait)
+
+    def start(self, wait=True):
+        """Starts the process; anew, in the same home and at the same port, where it was killed."""
         self.process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT,
+            self._command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT,
             env=self.home.env, cwd=self.home.dir, start_new_session=True)
         try:
             self.wait_for("/readyz" if wait else "/healthz")
         except BaseException:
             self.stop()
             raise
+
+    def kill(self):
+        """SIGKILL: nobody is told."""
+        self.process.kill()
+        self.process.wait()
 
     def url(self, mount=None):
         """The endpoint of all servers, or of one without prefix."""

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::command::{
-    auth, ca, call, check, completions, connect, demo, doctor, import, logs, man, names, reload, schema, secret, status, stdio, token,
-    tools, trace, tree, up,
+    auth, ca, call, check, completions, connect, demo, doctor, import, join, logs, man, names, reload, schema, secret, status, stdio,
+    token, tools, trace, tree, up,
 };
 use crate::failure::Failure;
 use crate::output::Output;
@@ -59,6 +59,10 @@ pub(crate) enum Command {
     Doctor(doctor::Doctor),
     /// Show the servers that other clients' files name, or write them into a configuration
     Import(import::Import),
+    /// Register this gate with a parent: its tools are shown there as well
+    Join(join::Join),
+    /// Register with a parent no more
+    Leave(join::Leave),
     /// Show what a server wrote on its standard error
     Logs(logs::Logs),
     /// Write the manual pages into a directory
@@ -103,6 +107,8 @@ impl Command {
             Self::Disconnect(command) => command.run(output),
             Self::Doctor(command) => command.run(place, output),
             Self::Import(command) => command.run(place, output),
+            Self::Join(command) => command.run(place, output),
+            Self::Leave(command) => command.run(place, output),
             Self::Logs(command) => command.run(place, output),
             Self::Man(command) => command.run(output),
             Self::Names(command) => command.run(place, output),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use gateway::Gateway;
 use gateway::admin::client::{AdminClient, AdminError};
-use gateway::admin::shapes::{CallRequest, MountStatus, Tools, Trace, TraceRequest};
+use gateway::admin::shapes::{CallRequest, JoinStatus, MountStatus, Tools, Trace, TraceRequest};
 use gateway::config::secret::SystemSources;
 
 use crate::arguments::Place;
@@ -64,11 +64,17 @@ impl Asked {
 
     /// The servers, and where the gate is; nowhere for one of our own.
     pub(crate) async fn mounts(&self) -> Result<(Option<String>, Vec<MountStatus>), Failure> {
+        let (url, mounts, _) = self.standing().await?;
+        Ok((url, mounts))
+    }
+
+    /// The same, and with whom the gate is registered.
+    pub(crate) async fn standing(&self) -> Result<(Option<String>, Vec<MountStatus>, Option<JoinStatus>), Failure> {
         match self {
-            Self::Own(gate) => Ok((None, gate.status())),
+            Self::Own(gate) => Ok((None, gate.status(), None)),
             Self::Running(gate) => {
                 let status: gateway::admin::shapes::Status = gate.get("/-/status", &[]).await?;
-                Ok((Some(status.url), status.mounts))
+                Ok((Some(status.url), status.mounts, status.joined))
             }
         }
     }

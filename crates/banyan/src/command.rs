@@ -9,6 +9,7 @@ pub(crate) mod connect;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod import;
+pub(crate) mod join;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod names;

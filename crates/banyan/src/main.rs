@@ -8,6 +8,7 @@ mod consent;
 mod examine;
 mod failure;
 mod gate;
+mod joined;
 mod listing;
 mod log;
 mod moved;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use gateway::MountStatus;
+use gateway::{JoinStatus, MountStatus, ParentStatus};
 use serde::Serialize;
 
 use crate::command::status::look;
 use crate::failure::Failure;
+use crate::joined;
 use crate::output::{Look, Output};
 use crate::printable::printable;
 use crate::table::{self, counted};
@@ -23,6 +24,16 @@ pub(crate) enum News {
     Kept { error: String },
     /// The gate listens.
     Listening { url: String, pid: u32, serves: String, servers: usize },
+    /// How the gate stands with a parent is another.
+    Parent {
+        url: String,
+        state: String,
+        segment: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hint: Option<String>,
+    },
     /// A changed configuration is in force.
     Reloaded { changes: Vec<String> },
     /// A server's state is another one, or it is still starting.
@@ -44,9 +55,27 @@ pub(crate) enum News {
 pub(crate) struct Teller {
     told: BTreeMap<String, (String, Option<String>)>,
     settled: bool,
+    parents: BTreeMap<String, (String, Option<String>)>,
 }
 
 impl Teller {
+    /// What is new about the parents. That one is tried, or not needed, is not.
+    pub(crate) fn parents(&mut self, joined: Option<&JoinStatus>) -> Vec<News> {
+        let mut news = Vec::new();
+        let parents = joined.map(|joined| joined.parents.as_slice()).unwrap_or_default();
+        self.parents.retain(|url, _| parents.iter().any(|parent| parent.url == *url));
+        for parent in parents.iter().filter(|parent| !matches!(parent.state.as_str(), "idle" | "trying")) {
+            let now = (parent.state.clone(), parent.error.clone());
+            if self.parents.get(&parent.url) != Some(&now) {
+                self.parents.insert(parent.url.clone(), now);
+                let ParentStatus { url, state, error, hint, .. } = parent.clone();
+                let segment = joined.map(|joined| joined.segment.clone()).unwrap_or_default();
+                news.push(News::Parent { url, state, segment, error, hint });
+            }
+        }
+        news
+    }
+
     /// What is new about the servers.
     pub(crate) fn news(&mut self, mounts: &[MountStatus], now: SystemTime) -> Vec<News> {
         let is_slow = |m: &MountStatus| SystemTime::UNIX_EPOCH + Duration::from_secs(m.since) + PATIENCE <= now;
@@ -86,6 +115,7 @@ fn text(news: &News, output: &Output) -> Vec<String> {
             std::iter::once(head).chain(error.lines().map(|l| format!("  {}", printable(l)))).collect()
         }
         News::Listening { url, serves, servers, .. } => listening(url, serves, *servers, output),
+        News::Parent { url, state, segment, error, hint } => parent(url, state, segment, error.iter().chain(hint), output),
         News::Reloaded { changes } => {
             let head = output.paint(Look::Strong, "the changed configuration is in force");
             std::iter::once(head).chain(changes.iter().map(|c| format!("  {c}"))).collect()
@@ -113,6 +143,12 @@ fn listening(url: &str, serves: &str, servers: usize, output: &Output) -> Vec<St
         "or `banyan connect CLIENT` writes that into a client's own file.".to_owned(),
         String::new(),
     ]
+}
+
+fn parent<'a>(url: &str, state: &str, segment: &str, why: impl Iterator<Item = &'a String>, output: &Output) -> Vec<String> {
+    let state = output.paint(joined::look(state), state);
+    let head = if state.contains("registered") { format!("{state} with {url} as {segment}") } else { format!("{state} parent {url}") };
+    std::iter::once(head).chain(why.flat_map(|text| text.lines()).map(|line| format!("  {}", printable(line)))).collect()
 }
 
 fn server(name: &str, state: &str, tools: usize, error: Option<&str>, output: &Output) -> Vec<String> {
@@ -164,7 +200,7 @@ mod tests {
         match news {
             News::Server { state, .. } => state,
             News::Settled { .. } => "settled",
-            News::Kept { .. } | News::Listening { .. } | News::Reloaded { .. } | News::Stopping => "other",
+            News::Kept { .. } | News::Listening { .. } | News::Parent { .. } | News::Reloaded { .. } | News::Stopping => "other",
         }
     }
 

@@ -36,7 +36,12 @@ pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, workers: Worke
     let address = listener.local_addr().map_err(|e| Failure::Failed(format!("the listener has no address: {e}")))?;
     let mut signals = Signals::new()?;
     let servers = plan.config.mounts.len();
-    let gate = Gateway::start(plan.config, places::state_dir()?);
+    let state_dir = places::state_dir()?;
+    // Without a configuration of its own it is another gate each time.
+    let gate = match &plan.watched {
+        Some(place) => Gateway::start_at(plan.config, state_dir, place),
+        None => Gateway::start(plan.config, state_dir),
+    };
     let runtime_dir = places::runtime_dir()?;
     let published = gate.publish(&runtime_dir, address, plan.serves.clone());
     let (presence, commands) = published.map_err(|e| Failure::Failed(format!("{} can't be written: {e}", runtime_dir.display())))?;
@@ -84,7 +89,8 @@ impl Running {
     ) -> Result<(), Failure> {
         let mut watch = self.watched.clone().map(|path| Watch::start(vec![path]));
         loop {
-            for news in self.teller.news(&self.gate.status(), SystemTime::now()) {
+            let of_parents = self.teller.parents(self.gate.joined().as_deref());
+            for news in of_parents.into_iter().chain(self.teller.news(&self.gate.status(), SystemTime::now())) {
                 tell(&news, output)?;
             }
             tokio::select! {

@@ -84,6 +84,11 @@ impl Noted {
         &self.annotation
     }
 
+    /// Whether calling it twice is calling it once.
+    pub(crate) fn is_idempotent(&self) -> bool {
+        self.annotation.idempotent
+    }
+
     /// How many gates a call passes from here to the tool's server, this one included.
     pub(crate) fn hops(&self) -> u8 {
         self.annotation.hops

@@ -3,7 +3,7 @@
 mod status;
 
 use std::collections::{BTreeSet, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,7 @@ use crate::call::error::CallError;
 use crate::call::refusals::Refusals;
 use crate::call::remember::{SeenUris, Tasks};
 use crate::call::reserve::Places;
+use crate::child::{JoinStatus, Membership};
 use crate::config::diff::{Change, diff};
 use crate::config::resolved::{Config, Limits, Transport};
 use crate::config::secret::{Sources, SystemSources};
@@ -41,6 +42,7 @@ use crate::telemetry::otlp::Otlp;
 use crate::tls::Connector;
 use crate::tree::{Branch, Tree};
 use crate::trust::Trust;
+use crate::upstream::Instance;
 use crate::upstream::mount::{Mount, Phase};
 use crate::upstream::oauth::OAuthClient;
 use crate::upstream::supervise::supervise;
@@ -61,6 +63,10 @@ pub(crate) struct Inner {
     pub(crate) mounts: ArcSwap<Vec<Arc<Mount>>>,
     pub(crate) node: Node,
     pub(crate) trust: Trust,
+    /// With whom it is registered.
+    pub(crate) membership: Membership,
+    /// Whether it registers with the parents that its configuration names.
+    joins: bool,
     pub(crate) hub: Hub,
     pub(crate) registry: Registry,
     pub(crate) parked: Parked,
@@ -87,11 +93,23 @@ pub struct Gateway(pub(crate) Arc<Inner>);
 
 impl Gateway {
     /// Starts every mount of `config` in the background. Needs a tokio runtime. `state_dir` keeps tokens of upstreams.
+    ///
+    /// It is a gate for now: it has a new id each time, and registers with nobody.
     pub fn start(config: Config, state_dir: PathBuf) -> Self {
+        Self::of(config, state_dir, Node::new(), false)
+    }
+
+    /// The same for a gate that lasts: it has its id over restarts, and registers with the parents that `config` names. `place` tells
+    /// it from other gates of the same `state_dir`: the path of its configuration, as a rule.
+    pub fn start_at(config: Config, state_dir: PathBuf, place: &Path) -> Self {
+        let node = Node::kept(&state_dir, place);
+        Self::of(config, state_dir, node, true)
+    }
+
+    fn of(config: Config, state_dir: PathBuf, node: Node, joins: bool) -> Self {
         crate::tls::install_crypto();
         let config = Arc::new(config);
         let connector = Arc::new(Connector::new());
-        let node = Node::new();
         let inner = Arc::new(Inner {
             tree: ArcSwap::from_pointee(Tree::new(Arc::clone(&config), Vec::new())),
             places: Arc::default(),
@@ -101,6 +119,8 @@ impl Gateway {
             trust: Trust::new(&config, Arc::clone(&connector)),
             parked: Parked::of(&node.id),
             node,
+            membership: Membership::default(),
+            joins,
             hub: Hub::default(),
             registry: Registry::new(),
             seen: SeenUris::new(),
@@ -121,6 +141,9 @@ impl Gateway {
         });
         inner.mount(&config);
         Registry::begin(&inner);
+        if joins && config.join.is_some() {
+            inner.membership.begin(&inner, config.join.as_ref());
+        }
         tokio::spawn(sweep(Arc::clone(&inner)));
         tokio::spawn(crate::trust::follow(Arc::clone(&inner)));
         Self(inner)
@@ -153,6 +176,9 @@ impl Gateway {
         self.0.config.store(Arc::clone(&config));
         self.0.mount(&config);
         self.0.hub.follow(&config);
+        if self.0.joins && old.join != config.join {
+            self.0.membership.begin(&self.0, config.join.as_ref());
+        }
         if (&old.profiles, old.names, &old.tokens) != (&config.profiles, config.names, &config.tokens) {
             self.0.hub.lists_changed(None, &Kind::ALL);
         }
@@ -161,6 +187,7 @@ impl Gateway {
 
     /// Ends every connection and child process.
     pub async fn shutdown(&self) {
+        self.0.membership.end().await;
         self.0.stop.cancel();
         let mounts = self.0.mounts.load_full();
         futures_util::future::join_all(mounts.iter().map(|m| m.close())).await;
@@ -181,6 +208,11 @@ impl Gateway {
     /// What there is to say about every mount.
     pub fn status(&self) -> Vec<MountStatus> {
         self.0.mounts.load().iter().map(status).collect()
+    }
+
+    /// With whom it is registered, or why not; `None`: it joins nobody.
+    pub fn joined(&self) -> Option<Arc<JoinStatus>> {
+        self.0.membership.status()
     }
 
     /// The last lines a mount's process wrote to its standard error; `None` where there is no such mount.
@@ -263,6 +295,7 @@ impl Inner {
         mounts.extend(registered);
         self.replace(mounts);
         drop(publishing);
+        self.membership.mounts_changed();
         for gone in gone {
             self.hub.lists_changed(Some(&gone.config.name), &Kind::ALL);
             // Out of the tree at once; closed when its calls are over.
@@ -289,6 +322,7 @@ impl Inner {
     /// A mount's lists changed: the tree is made anew, and whoever wants to know is told.
     pub(crate) fn publish(&self, mount: &Segment, kinds: &[Kind]) {
         self.rebuild();
+        self.membership.mounts_changed();
         self.hub.lists_changed(Some(mount), kinds);
         self.changed.notify_waiters();
     }
@@ -377,6 +411,24 @@ impl Inner {
             }
         };
         drop(tokio::time::timeout(longest, waiting).await);
+    }
+
+    /// The mount of this name, once it has another connection than `old`; `None` where it has none for so long.
+    pub(crate) async fn reconnected(&self, name: &Segment, old: &Arc<Instance>, longest: Duration) -> Option<Arc<Mount>> {
+        let waiting = async {
+            loop {
+                let changed = self.changed.notified();
+                tokio::pin!(changed);
+                changed.as_mut().enable();
+                let mount = self.find(name.as_str());
+                let is_new = |mount: &Arc<Mount>| mount.shared.load().as_ref().is_some_and(|new| !Arc::ptr_eq(new, old) && !new.is_lost());
+                if let Some(mount) = mount.filter(is_new) {
+                    return mount;
+                }
+                changed.await;
+            }
+        };
+        tokio::time::timeout(longest, waiting).await.ok()
     }
 
     /// How long a list may still wait: what is not there some time after the start comes as a change.

@@ -1,10 +1,15 @@
 //! Who this gate is among gates: its id, and what it says about itself to servers. It does not know which gates stand below it: the tree does.
 
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use mcp_proto::client::Identity;
 use mcp_proto::mcpax;
+use mesh_proto::id::NodeId;
+use sha2::{Digest, Sha256};
 
 use crate::call::SERVER_INFO;
 use crate::random;
@@ -15,16 +20,42 @@ const SHARED_CAPABILITIES: &[u8] = br#"{"elicitation":{"form":{},"url":{}},"root
 /// A gate as others see it.
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// Its aggregator id, a UUID. It lasts as long as the process: gates that share a state directory may call each other.
+    /// Its aggregator id, a UUID.
     pub(crate) id: Arc<str>,
     shared: Bytes,
+    /// What the id is kept in. It is locked, so that no two gates that run have the same.
+    _kept: Option<File>,
 }
 
 impl Node {
+    /// A gate with an id for as long as the process lasts.
     pub(crate) fn new() -> Self {
-        let id = uuid(&random::token());
+        Self::of(uuid(&random::token()), None)
+    }
+
+    /// The gate of `place`, with the id that it had before (MCP-AX 6.1). `state_dir` keeps the ids of all gates of this machine.
+    pub(crate) fn kept(state_dir: &Path, place: &Path) -> Self {
+        let digest = Sha256::digest(place.as_os_str().as_encoded_bytes());
+        let name: String = digest.iter().take(16).map(|b| format!("{b:02x}")).collect();
+        match keep(&state_dir.join("nodes").join(name)) {
+            Ok((id, file)) => Self::of(id, Some(file)),
+            Err(error) => {
+                let place = place.display();
+                tracing::warn!(%place, %error, "the id of this gate is not kept: parents will take it for another one after a restart");
+                Self::new()
+            }
+        }
+    }
+
+    fn of(id: Arc<str>, kept: Option<File>) -> Self {
         let shared = mcpax::declared(SHARED_CAPABILITIES, &id).into();
-        Self { id, shared }
+        Self { id, shared, _kept: kept }
+    }
+
+    /// Its id as MCP-AX counts them.
+    pub(crate) fn node_id(&self) -> NodeId {
+        // It is always one: it was made or read as such.
+        NodeId::parse(&self.id).unwrap_or(NodeId::new(0))
     }
 
     /// What is said over a connection that everybody shares.
@@ -43,6 +74,26 @@ impl Node {
     }
 }
 
+/// The id in a file, a new one where there is none, and the lock on it.
+fn keep(path: &Path) -> io::Result<(Arc<str>, File)> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+    file.try_lock().map_err(|_| io::Error::other("another gate with the same configuration runs"))?;
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    if let Some(id) = NodeId::parse(text.trim()) {
+        return Ok((id.to_string().into(), file));
+    }
+    let id = uuid(&random::token());
+    file.set_len(0)?;
+    file.rewind()?;
+    file.write_all(format!("{id}\n").as_bytes())?;
+    file.sync_all()?;
+    Ok((id, file))
+}
+
 /// 32 hexadecimal digits as a UUID of version 4.
 fn uuid(digits: &str) -> Arc<str> {
     let part = |from: usize, to: usize| digits.get(from..to).unwrap_or_default();
@@ -54,6 +105,18 @@ mod tests {
     use mcp_proto::mcpax::{Peer, peer};
 
     use super::*;
+
+    #[test]
+    fn ax_20_a_gate_keeps_its_id_over_restarts_and_no_two_that_run_have_one() {
+        let (state, place) = (tempfile::tempdir().unwrap(), Path::new("/etc/a.toml"));
+        let first = Node::kept(state.path(), place);
+        let (beside, elsewhere) = (Node::kept(state.path(), place), Node::kept(state.path(), Path::new("/etc/b.toml")));
+        assert!(first.id != beside.id && first.id != elsewhere.id);
+        let id = Arc::clone(&first.id);
+        drop(first);
+        assert_eq!(Node::kept(state.path(), place).id, id);
+        assert_ne!(NodeId::parse(&id), None);
+    }
 
     #[test]
     fn a_gate_has_an_id_of_its_own_and_says_it() {

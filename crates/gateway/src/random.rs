@@ -10,3 +10,14 @@ pub(crate) fn token() -> String {
     assert!(got.is_ok(), "the system gives no random numbers");
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
+
+/// 256 random bits.
+///
+/// # Panics
+/// As [`token`] does.
+pub(crate) fn seed() -> [u8; 32] {
+    let mut bytes = [0; 32];
+    let got = getrandom::fill(&mut bytes);
+    assert!(got.is_ok(), "the system gives no random numbers");
+    bytes
+}

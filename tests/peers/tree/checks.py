@@ -16,6 +16,7 @@ from clients.checks import command, count
 from conformance.server_scenarios import fixture
 from gateway import Gateway, free_port
 from servers.checks import node_server
+from tree import links
 from wire import Legacy, Modern
 
 DEPTH = 8
@@ -31,6 +32,7 @@ def run(report):
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for work in (files, circle, restarted):
             pool.submit(report.guard, f"tree/{work.__name__}", lambda w=work: w(report))
+        links.run(report, pool)
         for client, mode in CLIENTS:
             for leaf in LEAVES:
                 name = f"tree/{client} {mode} above {DEPTH} gates, leaf {'/'.join(leaf)}"

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use gateway::admin::shapes::{MountStatus, ToolRow};
+use gateway::admin::shapes::{JoinStatus, MountStatus, ToolRow};
 use serde::Serialize;
 
 use crate::arguments::Place;
@@ -12,8 +12,8 @@ use crate::command::status::look;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
-use crate::runtime;
 use crate::table::counted;
+use crate::{joined, runtime};
 
 /// Draws the tree.
 #[derive(Args)]
@@ -31,7 +31,17 @@ pub(crate) struct Tree {
 struct Report<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    joined: Option<&'a JoinStatus>,
     mounts: Vec<Branch<'a>>,
+}
+
+/// What was asked of a gate.
+struct Told {
+    url: Option<String>,
+    joined: Option<JoinStatus>,
+    mounts: Vec<MountStatus>,
+    tools: Vec<ToolRow>,
 }
 
 #[derive(Serialize)]
@@ -54,12 +64,13 @@ struct Below<'a> {
 
 impl Tree {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
-        let (url, mounts, tools) = runtime::wait(self.fetch(place, output))??;
-        let mounts = mounts.iter().map(|m| branch(m, &tools)).collect();
-        let report = Report { url: url.as_deref(), mounts };
+        let told = runtime::wait(self.fetch(place, output))??;
+        let mounts = told.mounts.iter().map(|m| branch(m, &told.tools)).collect();
+        let report = Report { url: told.url.as_deref(), joined: told.joined.as_ref(), mounts };
         if output.wants_json() {
             return output.json(&report);
         }
+        report.joined.iter().flat_map(|joined| joined::lines(joined, output)).try_for_each(|line| output.line(&line))?;
         output.line(&output.paint(Look::Strong, report.url.unwrap_or("banyan")))?;
         let last = report.mounts.len().saturating_sub(1);
         for (i, branch) in report.mounts.iter().enumerate() {
@@ -70,12 +81,12 @@ impl Tree {
         Ok(())
     }
 
-    async fn fetch(&self, place: &Place, output: &Output) -> Result<(Option<String>, Vec<MountStatus>, Vec<ToolRow>), Failure> {
+    async fn fetch(&self, place: &Place, output: &Output) -> Result<Told, Failure> {
         let asked = Asked::find(place, output).await?;
         let tools = if self.servers { Vec::new() } else { asked.tools(self.client.as_deref()).await?.tools };
-        let (url, mounts) = asked.mounts().await?;
+        let (url, mounts, joined) = asked.standing().await?;
         asked.end(output).await;
-        Ok((url, mounts, tools))
+        Ok(Told { url, joined, mounts, tools })
     }
 }
 

@@ -8,6 +8,7 @@ mod check;
 mod clients;
 mod doctor;
 mod home;
+mod join;
 mod offline;
 mod serving;
 mod shapes;

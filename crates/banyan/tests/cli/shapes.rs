@@ -69,6 +69,8 @@ fn without_a_gate() -> Vec<(String, Value)> {
         ("token add", &["token", "add", "ci"], 0),
         ("token list", &["token", "list"], 0),
         ("token rm", &["token", "rm", "ci"], 0),
+        ("join", &["join", "https://root.example", "--segment", "edge"], 0),
+        ("leave", &["leave", "https://root.example"], 0),
         ("secret list", &["secret", "list"], 0),
         ("connect", &["connect", "cursor", "--yes", "--config", "new.toml"], 0),
         ("disconnect", &["disconnect", "cursor"], 0),

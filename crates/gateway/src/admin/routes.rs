@@ -18,7 +18,9 @@ use tokio::sync::oneshot;
 
 use super::access::Command;
 use super::known;
-use super::shapes::{CallRequest, Called, ErrorBody, LogLine, Refusal, RefusalKind, Refused, Reloaded, Status, Tools, TraceRequest};
+use super::shapes::{
+    CallRequest, Called, ErrorBody, JoinStatus, LogLine, Refusal, RefusalKind, Refused, Reloaded, Status, Tools, TraceRequest,
+};
 use crate::downstream::door;
 use crate::downstream::http::fields;
 use crate::downstream::reply::{self, Payload};
@@ -116,6 +118,7 @@ fn status(gateway: &Gateway) -> Status {
         serves: presence.map_or_else(String::new, |p| p.serves.clone()),
         uptime_seconds: gateway.0.admin.started.elapsed().as_secs(),
         sessions: gateway.0.hub.sessions(),
+        joined: gateway.joined().map(|joined| JoinStatus::clone(&joined)),
         mounts: gateway.status(),
     }
 }

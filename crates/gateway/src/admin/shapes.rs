@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+pub use crate::child::{JoinStatus, ParentStatus};
 pub use crate::gateway::{MountStatus, RegisteredStatus, ToolRow};
 pub use crate::registry::RefusedRegistration;
 
@@ -21,6 +22,9 @@ pub struct Status {
     pub uptime_seconds: u64,
     /// Sessions of the initialize era that stand open.
     pub sessions: usize,
+    /// With whom the gate is registered; absent where it joins nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub joined: Option<JoinStatus>,
     /// Every server, by name.
     pub mounts: Vec<MountStatus>,
 }

@@ -212,6 +212,11 @@ impl Back {
         Some(pour)
     }
 
+    /// Whether some of the answer may have gone down already.
+    pub(crate) fn has_poured(&self) -> bool {
+        self.lock().pour.is_some()
+    }
+
     /// The pour that has begun, once.
     pub(crate) fn take_pour(&self) -> Option<Arc<Pour>> {
         if !self.has_pour.load(Ordering::Relaxed) {

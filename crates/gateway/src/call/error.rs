@@ -207,7 +207,7 @@ fn upstream(text: String, mount: &str, error: &UpstreamError, stderr: &[String])
         UpstreamError::Cancelled => (-32000, "cancelled", false, "nothing: you cancelled it"),
         UpstreamError::Exposed => (-32002, "tool_degraded", false, "reach that gate over https://, or say `insecure = true` in the mount"),
         UpstreamError::Loop => (-32002, "tool_degraded", false, "take the mount out of the configuration of one of the gates"),
-        UpstreamError::Lost(_) => (-32004, "upstream_lost", false, "whether it took effect is not known: look before you repeat it"),
+        UpstreamError::Lost(_) => (-32004, "outcome_unknown", false, "whether it took effect is not known: look before you repeat it"),
         UpstreamError::Malformed(_) => (-32006, "upstream_malformed", false, "the server is at fault; its log may tell"),
         UpstreamError::Refused { .. } => (-32007, "upstream_refused", false, "check its URL and credentials in the configuration"),
         UpstreamError::SessionLost => (-32004, "upstream_lost", true, "call again"),

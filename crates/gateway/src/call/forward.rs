@@ -11,6 +11,8 @@ use banyan_model::{Era, Method};
 use mcp_proto::envelope::Answer;
 use mcp_proto::header::expected_params;
 
+mod again;
+
 use super::adapt;
 use super::back::Back;
 use super::error::CallError;
@@ -76,8 +78,13 @@ async fn rounds(resolved: &Resolved, back: &Arc<Back>, trace: Option<TraceContex
 /// One request. A session that the server has forgotten is opened anew, once: the request has not been carried out.
 async fn attempt(resolved: &Resolved, lease: Lease, out: &Outgoing<'_>, back: &Arc<Back>) -> Result<Answer, CallError> {
     let first = timed(resolved, &lease, out, back).await;
-    if first != Err(UpstreamError::SessionLost) {
-        return first.map_err(|e| failed(resolved, e));
+    match first {
+        Ok(answer) => return Ok(answer),
+        Err(UpstreamError::SessionLost) => {}
+        Err(error) if again::may_repeat(resolved, &lease, &error, back) => {
+            return Box::pin(again::repeat(resolved, lease, out, back, error)).await;
+        }
+        Err(error) => return Err(failed(resolved, error)),
     }
     let mount = &resolved.branch.mount;
     mount.forget(&lease.instance);

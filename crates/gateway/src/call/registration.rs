@@ -1,5 +1,5 @@
-//! The requests of MCP-AX between a server that registers and this gate, as requests of MCP (AX-20 to AX-25). What they mean is not known
-//! here but in the registry.
+//! The requests of MCP-AX between servers that register and gates, as requests of MCP (AX-20 to AX-25). What they mean is not known
+//! here but in the registry, and in the membership of a gate that is registered itself.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use super::back::Back;
 use super::error::CallError;
 use crate::{Inner, trust};
 
-/// Whether a method is one of those that a server sends to a gate.
+/// Whether a method is one of those that a server sends to a gate, or a gate to one that is registered with it.
 pub(super) fn is_ours(method: &str) -> bool {
-    matches!(Method::parse(method), Some(Method::Deregister | Method::Heartbeat | Method::Register | Method::Subtree))
+    Method::parse(method).is_some()
 }
 
 /// Answers such a request. A refusal is answered with its code, message and data as they are (AX-27).
@@ -21,8 +21,14 @@ pub(super) async fn answer(gateway: &Arc<Inner>, request: &Request, back: &Arc<B
     if back.caller.scope.mount.is_some() {
         return Err(CallError::MethodNotFound(request.method.clone().into_owned()));
     }
-    let (identity, is_private) = (trust::identity(&back.caller), trust::is_private(&back.caller));
-    match gateway.registry.request_by_http(&identity, is_private, &request.method, request.params.text().clone()).await {
+    let params = request.params.text();
+    let answer = if request.method == Method::Parent.as_str() {
+        gateway.membership.ask(&request.method, params).await
+    } else {
+        let (identity, is_private) = (trust::identity(&back.caller), trust::is_private(&back.caller));
+        gateway.registry.request_by_http(&identity, is_private, &request.method, params.clone()).await
+    };
+    match answer {
         Ok(result) => Ok(Answer::Result(super::adapted(bytes::Bytes::from(result).into(), back.caller.era))),
         Err(refusal) => {
             let error = refusal.error();

@@ -27,6 +27,8 @@ pub enum Subject {
     Authority(Arc<str>),
     /// An authorization server.
     Issuer(Arc<str>),
+    /// Whom it registers with, and as what.
+    Join,
     /// The bounds.
     Limits,
     /// The address to listen on.
@@ -65,13 +67,14 @@ pub enum Kind {
 /// Everything that differs, in a stable order: the gate itself, then mounts, profiles and tokens by name.
 pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
     let single = |subject, differs: bool| differs.then_some(Change { subject, kind: Kind::Changed(Vec::new()) });
-    let Config { listen, allowed_hosts, tokens, trust, limits, mounts, registry, profiles, telemetry, names } = old;
+    let Config { listen, allowed_hosts, tokens, trust, limits, mounts, registry, join, profiles, telemetry, names } = old;
     let mut changes: Vec<Change> = [
         single(Subject::Listen, *listen != new.listen),
         single(Subject::AllowedHosts, *allowed_hosts != new.allowed_hosts),
         single(Subject::Names, *names != new.names),
         single(Subject::Registry, *registry != new.registry),
         single(Subject::Resource, trust.resource != new.trust.resource),
+        single(Subject::Join, *join != new.join),
         single(Subject::Telemetry, *telemetry != new.telemetry),
     ]
     .into_iter()
@@ -99,6 +102,7 @@ impl Change {
             Subject::AllowedHosts
             | Subject::Authority(_)
             | Subject::Issuer(_)
+            | Subject::Join
             | Subject::Limits
             | Subject::Mount(_)
             | Subject::Names
@@ -138,6 +142,7 @@ impl fmt::Display for Subject {
             Self::AllowedHosts => f.write_str("allowed_hosts"),
             Self::Authority(name) => write!(f, "authority {name}"),
             Self::Issuer(name) => write!(f, "issuer {name}"),
+            Self::Join => f.write_str("node and parents"),
             Self::Limits => f.write_str("limits"),
             Self::Listen => f.write_str("listen"),
             Self::Mount(name) => write!(f, "mount {name}"),

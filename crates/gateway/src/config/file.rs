@@ -1,6 +1,7 @@
 //! The shape of `banyan.toml`, as people write it, one type a section. Does not check what the texts say:
 //! `resolve` does.
 
+mod parent;
 mod registry;
 mod tool;
 mod trust;
@@ -13,6 +14,7 @@ use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
+pub use parent::{Node, Parent};
 pub use registry::{Demand, Registry, SegmentPolicy};
 pub use tool::{AuthScope, Availability, Consistency, CostClass, LatencyClass, Tool};
 pub use trust::{Authority, Clients, Issuer, MountTls, Tls};
@@ -50,6 +52,10 @@ pub struct File {
     pub mount: BTreeMap<At<String>, Mount>,
     /// Servers that register themselves. Without this section, nobody may.
     pub registry: Option<Registry>,
+    /// This gate as others of its tree know it.
+    pub node: Option<At<Node>>,
+    /// The gates that this one registers with, the preferred one first. `banyan join URL` adds one.
+    pub parent: Vec<At<Parent>>,
     /// What particular clients are shown. The first profile in the file whose `clients` match applies.
     pub profile: BTreeMap<At<String>, Profile>,
     /// Where traces go.

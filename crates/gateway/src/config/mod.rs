@@ -33,7 +33,11 @@ pub fn looks_secret(name: &str) -> bool {
 
 /// Whether the value at this place of `banyan.toml` may hold a secret.
 fn is_secret_path<'a>(mut path: impl Iterator<Item = &'a str>) -> bool {
-    path.any(|key| matches!(key, "args" | "client_secret" | "env" | "headers" | "sha256"))
+    let mut of_parent = false;
+    path.any(|key| {
+        of_parent |= key == "parent";
+        matches!(key, "args" | "authority_proof" | "client_secret" | "env" | "headers" | "sha256") || (of_parent && key == "token")
+    })
 }
 
 /// Replaces `${env:NAME}` in an address. Other references are refused: an address is shown, and they are not.

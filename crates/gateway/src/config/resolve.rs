@@ -18,6 +18,7 @@ use super::snippet::Shown;
 use super::{shape, suggest, units};
 
 mod mount;
+mod parent;
 mod registry;
 mod trust;
 
@@ -98,6 +99,7 @@ impl Lowering<'_> {
             limits: self.limits(&file.limits),
             mounts: self.mounts(&file.mount),
             registry: file.registry.as_ref().map(|section| self.registry(section)),
+            join: self.join(file.node.as_ref(), &file.parent),
             profiles: self.profiles(&file.profile),
             telemetry: self.telemetry(&file.telemetry),
             names: file.names.map_or(defaults.names, name_style),

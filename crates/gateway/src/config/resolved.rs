@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod join;
 mod trust;
 
 use banyan_model::Segment;
@@ -14,6 +15,7 @@ pub use mesh_proto::parent::{Demand, SegmentPolicy};
 
 use super::secret::SecretRef;
 
+pub use join::{Join, Parent};
 pub use trust::{AuthorityKeys, ClientTls, Issuer, Keys, Tls, Trust};
 
 /// One whole, valid configuration.
@@ -33,6 +35,8 @@ pub struct Config {
     pub mounts: BTreeMap<Segment, Arc<Mount>>,
     /// Who may register servers here; `None`: nobody.
     pub registry: Option<Registry>,
+    /// Whom it registers with; `None`: nobody.
+    pub join: Option<Join>,
     /// What particular clients are shown. The first whose `clients` match applies.
     pub profiles: Vec<Arc<Profile>>,
     /// Where spans go.
@@ -62,6 +66,7 @@ impl Default for Config {
             limits: Limits::default(),
             mounts: BTreeMap::new(),
             registry: None,
+            join: None,
             profiles: Vec::new(),
             telemetry: Telemetry::default(),
             names: NameStyle::Safe,

@@ -151,6 +151,11 @@ impl Entered {
         }
     }
 
+    /// The parent that was dialled at `host`, and calls over the link.
+    pub(crate) fn parent(host: &str) -> Self {
+        Self { principal: Principal { name: format!("parent {host}").into() }, ..Self::local() }
+    }
+
     /// The same one under a changed configuration, where its token may name another profile.
     pub(crate) fn under(&self, config: &Config) -> Self {
         let profile = match &self.by {

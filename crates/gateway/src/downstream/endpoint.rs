@@ -41,7 +41,12 @@ pub(crate) fn is_here(path: &str) -> bool {
 /// Lets a request in, or says why not.
 pub(crate) fn admit(gateway: &Inner, asked: Asked<'_>, known: &mut Known) -> Result<Admitted, Reply> {
     let entered = known.enter(&gateway.config.load(), &gateway.trust, asked.fields).map_err(|refused| refuse(&refused))?;
-    let mount = mount(gateway, asked.path).map_err(|why| reply::refuse(StatusCode::NOT_FOUND, None, -32000, &why))?;
+    admit_known(gateway, asked.path, entered)
+}
+
+/// Lets a request in that somebody made who is known already.
+pub(crate) fn admit_known(gateway: &Inner, path: &str, entered: Entered) -> Result<Admitted, Reply> {
+    let mount = mount(gateway, path).map_err(|why| reply::refuse(StatusCode::NOT_FOUND, None, -32000, &why))?;
     Ok(Admitted { entered, mount })
 }
 
@@ -154,7 +159,8 @@ fn streams(fields: &Fields) -> Streams {
     }
 }
 
-fn refuse(refused: &door::Refused) -> Reply {
+/// The answer to somebody who may not come in.
+pub(crate) fn refuse(refused: &door::Refused) -> Reply {
     let reply = reply::refuse(refused.status, None, -32000, &refused.why);
     match refused.challenge.as_deref().and_then(|challenge| HeaderValue::from_str(challenge).ok()) {
         Some(challenge) => reply.with(http::header::WWW_AUTHENTICATE, challenge),

@@ -19,8 +19,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::door::Entered;
 use super::endpoint::{self, Asked};
 use super::known::Known;
+use super::link;
 use super::plain::{self, Left};
 use super::reply::{self, Payload, Reply};
 use super::rewind::Rewind;
@@ -124,7 +126,7 @@ async fn any<S: Socket>(gateway: Arc<Inner>, stream: Rewind<S>, party: Option<Ar
     });
     let mut server = auto::Builder::new(TokioExecutor::new());
     server.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(30));
-    let connection = server.serve_connection(TokioIo::new(stream), service);
+    let connection = server.serve_connection_with_upgrades(TokioIo::new(stream), service);
     tokio::pin!(connection);
     tokio::select! {
         ended = connection.as_mut() => return log(ended),
@@ -140,19 +142,34 @@ fn log(ended: Result<(), Box<dyn std::error::Error + Send + Sync>>) {
 }
 
 async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>, party: Option<Arc<Party>>) -> Response<Payload> {
+    if link::is_here(request.uri().path()) {
+        return link::handle(gateway, request, Known::of(party));
+    }
     if !endpoint::is_here(request.uri().path()) {
         return crate::admin::handle(gateway, request, party).await;
     }
-    mcp(gateway, request, party).await.into_http()
+    // Streams of one connection run side by side here, so each proves itself.
+    mcp(gateway, request, Known::of(party), None).await.into_http()
 }
 
-async fn mcp(gateway: &Arc<Inner>, request: Request<Incoming>, party: Option<Arc<Party>>) -> Reply {
+/// Answers a request that came over a link, from a parent that this gate has dialled. Nothing but MCP is served there.
+pub(crate) async fn over_link(gateway: &Arc<Inner>, parent: Entered, request: Request<Incoming>) -> Response<Payload> {
+    if !endpoint::is_here(request.uri().path()) {
+        return reply::refuse(StatusCode::NOT_FOUND, None, -32000, "over a link, a parent is served at /mcp only").into_http();
+    }
+    mcp(gateway, request, Known::default(), Some(parent)).await.into_http()
+}
+
+/// `proven`: who makes the request, where that is known beforehand.
+async fn mcp(gateway: &Arc<Inner>, request: Request<Incoming>, mut known: Known, proven: Option<Entered>) -> Reply {
     let (parts, body) = request.into_parts();
     let fields = fields(&parts);
     let asked = Asked { path: parts.uri.path(), query: parts.uri.query(), fields: &fields };
-    // Streams of one connection run side by side here, so each proves itself.
-    let mut known = Known::of(party);
-    let admitted = match endpoint::admit(gateway, asked, &mut known) {
+    let admitted = match proven {
+        Some(entered) => endpoint::admit_known(gateway, asked.path, entered),
+        None => endpoint::admit(gateway, asked, &mut known),
+    };
+    let admitted = match admitted {
         Ok(admitted) => admitted,
         Err(refused) => return refused,
     };

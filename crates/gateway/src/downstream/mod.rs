@@ -10,6 +10,7 @@ pub(crate) mod http;
 mod initialize;
 mod known;
 pub(crate) mod lane;
+pub(crate) mod link;
 mod parked;
 mod plain;
 mod pour;

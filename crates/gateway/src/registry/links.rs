@@ -33,7 +33,6 @@ pub(crate) struct LinkEnd {
     pub(crate) asks: mpsc::Sender<Ask>,
 }
 
-#[expect(dead_code, reason = "links come with the child side")]
 /// A request to a child. Dropped, it is one that was not answered.
 pub(crate) struct Ask {
     /// The method.

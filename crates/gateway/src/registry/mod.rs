@@ -34,7 +34,6 @@ use input::{Asked, Input, Way};
 use refused::Refusals;
 
 pub(crate) use holding::Fetched;
-#[expect(unused_imports, reason = "links come with the child side")]
 pub(crate) use links::{Ask, LinkEnd};
 pub use refused::RefusedRegistration;
 pub(crate) use registration::Registration;
@@ -128,7 +127,6 @@ impl Registry {
 }
 
 /// What the driver of links and of this gate's own registration calls.
-#[expect(dead_code, reason = "links come with the child side")]
 impl Registry {
     /// A child has dialled: from here on registrations may be held on this link, and their servers are called over it.
     pub(crate) async fn open_link(&self, end: LinkEnd) -> LinkId {

@@ -39,6 +39,9 @@ pub(crate) enum ConnectionError {
     /// It broke.
     #[error("{0}")]
     Io(#[from] io::Error),
+    /// The link that stands for it broke.
+    #[error("{0}")]
+    Link(#[from] hyper::Error),
     /// It was gone before anything of the request had left.
     #[error("nothing could be sent: {0}")]
     Unsent(io::Error),

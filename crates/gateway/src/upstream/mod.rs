@@ -146,6 +146,16 @@ impl Instance {
         }
     }
 
+    /// Whether each call has a connection of its own, so that one that breaks says nothing of the server.
+    pub(crate) fn is_http(&self) -> bool {
+        matches!(self.wire, Wire::Http(_))
+    }
+
+    /// Whether it goes over the link of a gate below.
+    pub(crate) fn is_linked(&self) -> bool {
+        matches!(&self.wire, Wire::Http(wire) if wire.pool.is_link())
+    }
+
     /// Whether it is another gate.
     pub(crate) fn is_gate(&self) -> bool {
         matches!(mcpax::peer(&self.negotiated.capabilities), Peer::Gate(_))
@@ -156,10 +166,13 @@ impl Instance {
         self.negotiated.era
     }
 
-    /// Waits until the connection is gone by itself. One over HTTP is never seen to go.
+    /// Waits until the connection is gone by itself. One over HTTP is never seen to go, unless a link carries it.
     pub(crate) async fn lost(&self) {
         match &self.wire {
-            Wire::Http(wire) => wire.closed.cancelled().await,
+            Wire::Http(wire) => tokio::select! {
+                () = wire.closed.cancelled() => {}
+                () = wire.pool.gone() => {}
+            },
             Wire::Pipe(pipe) => pipe.gone.cancelled().await,
         }
     }
@@ -167,7 +180,7 @@ impl Instance {
     /// Whether it is gone by itself.
     pub(crate) fn is_lost(&self) -> bool {
         match &self.wire {
-            Wire::Http(wire) => wire.closed.is_cancelled(),
+            Wire::Http(wire) => wire.closed.is_cancelled() || wire.pool.is_gone(),
             Wire::Pipe(pipe) => pipe.gone.is_cancelled(),
         }
     }

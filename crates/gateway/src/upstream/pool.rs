@@ -1,5 +1,5 @@
-//! Connections to one origin, kept open and used again. HTTP/1.1 with `TCP_NODELAY`; no redirects, no proxies, no cookies.
-//! What is sent is not known here.
+//! Connections to one origin, kept open and used again. HTTP/1.1 with `TCP_NODELAY`; no redirects, no proxies, no cookies. Or the link
+//! that a child has dialled, in their place. What is sent is not known here.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,10 +7,13 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_proto::http1::{Body, Head};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use mcp_proto::http1::{Body, Fields, Head};
 
 use super::UpstreamError;
 use super::connection::{Connection, ConnectionError, Pieces};
+use crate::link::Link;
 use crate::tls::{Connector, Security, Target};
 use crate::trust::Client;
 use crate::worker;
@@ -32,6 +35,8 @@ pub(crate) struct Pool {
     tls: Option<Client>,
     /// A connection was made on which others may listen in.
     exposed: AtomicBool,
+    /// What all goes over in place of connections.
+    link: Option<Arc<Link>>,
     /// A worker's own ones: a connection is woken where it was opened.
     idle: Box<[Mutex<Idle>]>,
 }
@@ -59,12 +64,36 @@ impl Pool {
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let port = url.port_or_known_default().unwrap_or(80);
         let idle = (0..worker::count()).map(|_| Mutex::default()).collect();
-        Arc::new(Self { host, port, security, connector, tls, exposed: AtomicBool::new(false), idle })
+        Arc::new(Self { host, port, security, connector, tls, link: None, exposed: AtomicBool::new(false), idle })
     }
 
     /// Whether others may have listened in on one of its connections: it had no TLS, or one before 1.3.
     pub(crate) fn is_exposed(&self) -> bool {
         self.exposed.load(Ordering::Relaxed)
+    }
+
+    /// What goes to a child over the link that it has dialled.
+    pub(crate) fn over(link: Arc<Link>) -> Arc<Self> {
+        let (host, connector, exposed, idle) = ("child".into(), Arc::default(), AtomicBool::new(false), Box::default());
+        Arc::new(Self { host, port: 0, security: Security::Plain, connector, tls: None, link: Some(link), exposed, idle })
+    }
+
+    /// Whether it stands for a link.
+    pub(crate) fn is_link(&self) -> bool {
+        self.link.is_some()
+    }
+
+    /// Whether the link is gone that it stands for.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.is_gone())
+    }
+
+    /// Waits until the link is gone that it stands for; for ever where it stands for none.
+    pub(crate) async fn gone(&self) {
+        match &self.link {
+            Some(link) => link.gone().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Sends a request; its connection comes back to the pool when the body of the response has been read to its end.
@@ -77,6 +106,9 @@ impl Pool {
                 Err(ConnectionError::Unsent(_)) => {}
                 Err(e) => return Err(self.lost(&e)),
             }
+        }
+        if let Some(link) = &self.link {
+            return Box::pin(self.send_over(link, request)).await;
         }
         // Boxed, as is all on this way that few calls come to: every call under way holds room for all it might do.
         let mut connection = Box::pin(self.connect()).await?;
@@ -95,6 +127,13 @@ impl Pool {
         Ok(Connection::new(io))
     }
 
+    async fn send_over(self: &Arc<Self>, link: &Link, request: Pieces) -> Result<Reply, UpstreamError> {
+        let (head, body) = link.send(&request).await?.into_parts();
+        let fields = Fields::new(head.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())));
+        let head = Head::carried(head.status.as_u16(), fields);
+        Ok(Reply { body: head.body(), head, connection: None, stream: Some(Box::new(body)), pool: Arc::clone(self) })
+    }
+
     fn take(&self) -> Option<Connection> {
         loop {
             let mut connection = self.idle()?.kept.pop()?;
@@ -105,7 +144,7 @@ impl Pool {
     }
 
     fn reply(self: &Arc<Self>, head: Head, connection: Connection) -> Reply {
-        let mut reply = Reply { body: head.body(), head, connection: Some(connection), pool: Arc::clone(self) };
+        let mut reply = Reply { body: head.body(), head, connection: Some(connection), stream: None, pool: Arc::clone(self) };
         reply.settle();
         reply
     }
@@ -149,6 +188,8 @@ pub(crate) struct Reply {
     pub(crate) head: Head,
     body: Body,
     connection: Option<Connection>,
+    /// What the body comes on over a link.
+    stream: Option<Box<Incoming>>,
     pool: Arc<Pool>,
 }
 
@@ -160,12 +201,18 @@ impl Reply {
 
     /// How long the body is, where the head says so and nothing has been read of it.
     pub(crate) fn size(&self) -> Option<u64> {
-        self.body.left()
+        match &self.stream {
+            None => self.body.left(),
+            Some(stream) => http_body::Body::size_hint(stream).exact(),
+        }
     }
 
     /// The whole body, `length` bytes.
     pub(crate) async fn whole(&mut self, length: usize) -> Result<Bytes, ConnectionError> {
-        let Some(mut connection) = self.connection.take() else { return Ok(Bytes::new()) };
+        let Some(mut connection) = self.connection.take() else {
+            let Some(stream) = self.stream.take() else { return Ok(Bytes::new()) };
+            return Ok(stream.collect().await?.to_bytes());
+        };
         let whole = std::future::poll_fn(|cx| connection.poll_whole(&mut self.body, length, cx)).await?;
         self.connection = Some(connection);
         self.settle();
@@ -188,13 +235,32 @@ impl Reply {
     }
 
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ConnectionError>>> {
-        let Some(connection) = &mut self.connection else { return Poll::Ready(None) };
+        let Some(connection) = &mut self.connection else { return self.poll_stream(cx) };
         let piece = std::task::ready!(connection.poll_piece(&mut self.body, cx));
         if matches!(piece, Some(Err(_))) {
             self.connection = None;
         }
         self.settle();
         Poll::Ready(piece)
+    }
+
+    fn poll_stream(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ConnectionError>>> {
+        let Some(stream) = &mut self.stream else { return Poll::Ready(None) };
+        loop {
+            let frame = std::task::ready!(http_body::Body::poll_frame(std::pin::Pin::new(stream), cx));
+            let data = frame.map(|frame| frame.map(http_body::Frame::into_data));
+            match data {
+                None => self.stream = None,
+                Some(Ok(Ok(data))) => return Poll::Ready(Some(Ok(data))),
+                // Trailers.
+                Some(Ok(Err(_))) => continue,
+                Some(Err(error)) => {
+                    self.stream = None;
+                    return Poll::Ready(Some(Err(error.into())));
+                }
+            }
+            return Poll::Ready(None);
+        }
     }
 
     /// Gives the connection back once nothing more is to come on it.

@@ -9,6 +9,8 @@ mod crossing;
 #[cfg(test)]
 mod kept;
 #[cfg(test)]
+mod linked;
+#[cfg(test)]
 mod nested;
 #[cfg(test)]
 mod plain;

@@ -212,7 +212,7 @@ async fn a_long_result_goes_down_behind_what_was_said_before_it() {
                 last = Some(event);
             }
             let told = last.unwrap().value;
-            assert_eq!((told["params"]["progress"] == 2, told["error"]["data"]["reason"] == "upstream_lost"), (pours, !pours), "{told}");
+            assert_eq!((told["params"]["progress"] == 2, told["error"]["data"]["reason"] == "outcome_unknown"), (pours, !pours), "{told}");
         }
         until_ended(&world, "error_type=\"-32004\"", 2).await;
     })

@@ -43,7 +43,7 @@ async fn a_server_that_dies_is_degraded_and_comes_back_and_is_counted() {
             let data = &told["error"]["data"];
             assert_eq!(
                 (&told["error"]["code"], &data["reason"], &data["server"]),
-                (&json!(-32004), &json!("upstream_lost"), &json!("dying"))
+                (&json!(-32004), &json!("outcome_unknown"), &json!("dying"))
             );
             assert!(data["hint"].as_str().unwrap().contains("not known"), "{told}");
             assert!(data["stderr"].as_array().unwrap().contains(&json!("out of cheese")), "{told}");

@@ -45,6 +45,11 @@ impl Head {
         }
     }
 
+    /// The head of a response that came in another way than HTTP/1.1: what carried its body has said where that ends.
+    pub fn carried(status: u16, fields: Fields) -> Self {
+        Self { status, fields, framing: Framing::Length(0), keep: true }
+    }
+
     /// The status code.
     pub fn status(&self) -> u16 {
         self.status

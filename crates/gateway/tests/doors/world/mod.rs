@@ -1,5 +1,6 @@
 //! A running gate and the clients in front of it. It knows HTTP and the two eras as a client must, and nothing of the gate's inside.
 
+pub(crate) mod cable;
 mod client;
 pub(crate) mod raw;
 mod recorder;
@@ -66,13 +67,37 @@ impl World {
     /// The same with a state directory in which there is something.
     pub(crate) async fn start_in(state: tempfile::TempDir, toml: &str) -> Self {
         let gateway = Gateway::start(parse(toml), state.path().to_owned());
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::serving(gateway, TcpListener::bind("127.0.0.1:0").await.unwrap(), state).await
+    }
+
+    /// The same at an address where another one was.
+    pub(crate) async fn start_on(toml: &str, addr: SocketAddr) -> Self {
+        let state = tempfile::tempdir().unwrap();
+        let gateway = Gateway::start(parse(toml), state.path().to_owned());
+        let listener = eventually(async || TcpListener::bind(addr).await.ok()).await;
+        Self::serving(gateway, listener, state).await
+    }
+
+    /// Starts a gate that registers with the parents that `toml` names.
+    pub(crate) async fn member(toml: &str) -> Self {
+        let state = tempfile::tempdir().unwrap();
+        let gateway = Gateway::start_at(parse(toml), state.path().to_owned(), Path::new("banyan.toml"));
+        Self::serving(gateway, TcpListener::bind("127.0.0.1:0").await.unwrap(), state).await
+    }
+
+    async fn serving(gateway: Gateway, listener: TcpListener, state: tempfile::TempDir) -> Self {
         let addr = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
         let (serving, until) = (gateway.clone(), stop.clone());
         tokio::spawn(async move { serving.serve_http(listener, until, &Workers::default()).await });
         assert!(gateway.settled(Duration::from_secs(30)).await, "{:?}", gateway.status());
         Self { gateway, addr, stop, state }
+    }
+
+    /// Ends it, with all its connections.
+    pub(crate) async fn end(self) {
+        self.stop.cancel();
+        self.gateway.shutdown().await;
     }
 
     /// Begins to shut the gate.

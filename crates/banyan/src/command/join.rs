@@ -1,0 +1,191 @@
+//! `banyan join` and `banyan leave`: which gates this one registers with, as `[[parent]]` entries of `banyan.toml`. A running gate follows
+//! the file; nobody is dialled here.
+
+use std::path::{Path, PathBuf};
+
+use banyan_model::Segment;
+use clap::Args;
+use gateway::config::secret::SystemSources;
+use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
+
+use crate::arguments::Place;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::{places, private};
+
+/// Makes the gate register with a parent.
+#[derive(Args)]
+#[command(after_help = "With several parents, the one that was joined first is preferred, and the others take over while it is not there.")]
+pub(crate) struct Join {
+    /// The parent's address, like https://root.example.com
+    url: String,
+    /// The token to show there: what `banyan token add NAME` printed at the parent
+    #[arg(long, env = "BANYAN_JOIN_TOKEN", hide_env_values = true)]
+    token: Option<String>,
+    /// What stands before this gate's tools there [default: as configured, else the name of this machine]
+    #[arg(long, value_parser = segment)]
+    segment: Option<Segment>,
+    /// Join over plain http on a network: whoever listens in reads and changes every call
+    #[arg(long)]
+    insecure: bool,
+}
+
+/// Makes the gate leave a parent.
+#[derive(Args)]
+pub(crate) struct Leave {
+    /// The parent's address [default: the only one]
+    url: Option<String>,
+}
+
+impl Join {
+    pub(crate) fn run(self, place: &Place, output: &Output) -> Result<(), Failure> {
+        let mut file = File::open(place)?;
+        let url = self.url.trim_end_matches('/').to_owned();
+        if file.urls().any(|known| known.trim_end_matches('/') == url) {
+            return Err(Failure::Refused(format!("{url} is a parent already\n  leave it first with `banyan leave {url}`")));
+        }
+        let segment = file.segment(self.segment.as_ref())?;
+        let mut entry = Table::new();
+        entry["url"] = value(&url);
+        let token = self.token.as_ref().map(|token| (file.token_path(&url), token));
+        if let Some((path, _)) = &token {
+            entry["token"] = value(format!("${{file:{}}}", path.display()));
+        }
+        if self.insecure {
+            entry["insecure"] = value(true);
+        }
+        file.parents()?.push(entry);
+        file.check()?;
+        if let Some((path, token)) = &token {
+            keep(path, token)?;
+        }
+        file.write()?;
+        if output.wants_json() {
+            return output.json(&serde_json::json!({ "url": url, "segment": segment, "file": file.path }));
+        }
+        output.line(&format!("this gate will register with {url} as {segment}"))?;
+        output.remark(&format!("written to {}; a running gate follows it, `banyan status` says how it stands", file.path.display()));
+        Ok(())
+    }
+}
+
+impl Leave {
+    pub(crate) fn run(self, place: &Place, output: &Output) -> Result<(), Failure> {
+        let mut file = File::open(place)?;
+        let known: Vec<String> = file.urls().map(|url| url.trim_end_matches('/').to_owned()).collect();
+        let url = match (&self.url, known.as_slice()) {
+            (Some(url), _) => url.trim_end_matches('/').to_owned(),
+            (None, [only]) => only.clone(),
+            (None, []) => return Err(Failure::NotFound(format!("{} names no parent", file.path.display()))),
+            (None, all) => return Err(Failure::Usage(format!("say which parent to leave: {}", all.join(", ")))),
+        };
+        if !known.contains(&url) {
+            let all = if known.is_empty() { "there is none".to_owned() } else { format!("there are: {}", known.join(", ")) };
+            return Err(Failure::NotFound(format!("{url} is no parent in {}\n  {all}", file.path.display())));
+        }
+        let is_it = |parent: &Table| parent.get("url").and_then(Item::as_str).is_some_and(|other| other.trim_end_matches('/') == url);
+        file.parents()?.retain(|parent| !is_it(parent));
+        file.write()?;
+        // It may never have had one.
+        _ = std::fs::remove_file(file.token_path(&url));
+        if output.wants_json() {
+            return output.json(&serde_json::json!({ "left": url, "file": file.path }));
+        }
+        output.line(&format!("this gate leaves {url}"))
+    }
+}
+
+/// `banyan.toml` with its comments and order; an empty one where there is none.
+struct File {
+    path: PathBuf,
+    document: DocumentMut,
+    is_new: bool,
+}
+
+impl File {
+    fn open(place: &Place) -> Result<Self, Failure> {
+        let path = match places::config_file(place.config.as_deref())? {
+            Some(path) => path,
+            None => places::config_dir()?.join(places::CONFIG_NAME),
+        };
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(failed(&path, "read", &error)),
+        };
+        let is_new = text.is_none();
+        let no_toml = |e| Failure::Failed(format!("{} is no TOML: {e}\n  `banyan check` says more", path.display()));
+        let document = text.unwrap_or_default().parse().map_err(no_toml)?;
+        Ok(Self { path, document, is_new })
+    }
+
+    fn urls(&self) -> impl Iterator<Item = &str> {
+        let parents = self.document.get("parent").and_then(Item::as_array_of_tables);
+        parents.into_iter().flat_map(ArrayOfTables::iter).filter_map(|parent| parent.get("url").and_then(Item::as_str))
+    }
+
+    fn parents(&mut self) -> Result<&mut ArrayOfTables, Failure> {
+        let parents = self.document.entry("parent").or_insert(Item::ArrayOfTables(ArrayOfTables::new()));
+        let tables = parents.as_array_of_tables_mut();
+        tables.ok_or_else(|| Failure::Failed(format!("`parent` in {} is not written as [[parent]]", self.path.display())))
+    }
+
+    /// The segment in force: what is asked for, what is written, or this machine's name. It is written down.
+    fn segment(&mut self, asked: Option<&Segment>) -> Result<String, Failure> {
+        let node = self.document.entry("node").or_insert(Item::Table(Table::new()));
+        let path = self.path.display();
+        let node = node.as_table_mut().ok_or_else(|| Failure::Failed(format!("`node` in {path} is not written as [node]")))?;
+        if let (None, Some(written)) = (asked, node.get("segment").and_then(Item::as_str)) {
+            return Ok(written.to_owned());
+        }
+        let segment = asked.cloned().unwrap_or_else(|| Segment::nearest(&machine()));
+        node["segment"] = value(segment.as_str());
+        Ok(segment.to_string())
+    }
+
+    /// Where the token for a parent is kept.
+    fn token_path(&self, url: &str) -> PathBuf {
+        let name: String = url.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
+        let directory = self.path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let path = directory.join(format!("parent-{name}.token"));
+        std::path::absolute(&path).unwrap_or(path)
+    }
+
+    /// Whether a gate would take it.
+    fn check(&self) -> Result<(), Failure> {
+        gateway::config::parse(&self.document.to_string(), &self.path, &SystemSources)?;
+        Ok(())
+    }
+
+    fn write(&self) -> Result<(), Failure> {
+        let text = self.document.to_string();
+        if !self.is_new {
+            return private::replace(&self.path, &text).map_err(|e| failed(&self.path, "written", &e));
+        }
+        if let Some(directory) = self.path.parent() {
+            std::fs::create_dir_all(directory).map_err(|e| failed(directory, "made", &e))?;
+        }
+        private::write_new(&self.path, &text).map_err(|e| failed(&self.path, "written", &e))
+    }
+}
+
+fn keep(path: &Path, token: &str) -> Result<(), Failure> {
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory).map_err(|e| failed(directory, "made", &e))?;
+    }
+    // One that an earlier join left behind.
+    _ = std::fs::remove_file(path);
+    private::write_new(path, token).map_err(|e| failed(path, "written", &e))
+}
+
+fn machine() -> String {
+    rustix::system::uname().nodename().to_string_lossy().split('.').next().unwrap_or_default().to_owned()
+}
+
+fn segment(text: &str) -> Result<Segment, String> {
+    Segment::new(text).map_err(|bad| format!("{bad}; for example `{}`", Segment::nearest(text)))
+}
+
+fn failed(path: &Path, what: &str, error: &std::io::Error) -> Failure {
+    Failure::Failed(format!("{} can't be {what}: {error}", path.display()))
+}

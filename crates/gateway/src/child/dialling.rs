@@ -1,0 +1,79 @@
+//! Dialling a parent, and what comes over the link afterwards. When that is done is not decided here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mesh_proto::id::LinkId;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::input::{self, Input};
+use crate::Inner;
+use crate::config::resolved::Parent;
+use crate::downstream::door::Entered;
+use crate::downstream::http;
+use crate::link::{self, Control, Dialled, Said, Wanted};
+use crate::trust::Client;
+
+/// How long dialling may take at most.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// A link that stands.
+pub(super) struct Held {
+    pub(super) control: Arc<Control>,
+    pub(super) gone: CancellationToken,
+}
+
+/// Dials, and serves the parent over the link.
+///
+/// # Errors
+/// What is wrong, and what to do.
+pub(super) async fn dial(gateway: Arc<Inner>, parent: Parent, beat: Duration) -> Result<Dialled, String> {
+    let token = match &parent.token {
+        Some(token) => Some(token.resolve(&*gateway.sources).map_err(|e| e.to_string())?),
+        None => None,
+    };
+    let tls = match &parent.tls {
+        Some(files) => Some(Client::new(files.clone()).config(&gateway.connector).map_err(|e| e.to_string())?),
+        None => None,
+    };
+    let limit = if beat.is_zero() { LONGEST } else { LONGEST.min(beat) };
+    let wanted =
+        Wanted { url: &parent.url, token: token.as_ref().map(|token| token.expose()), tls, insecure: parent.insecure, beat, limit };
+    let name = parent.url.host_str().unwrap_or("parent").to_owned();
+    let served = Arc::clone(&gateway);
+    let service = move |request| {
+        let (gateway, name) = (Arc::clone(&served), name.clone());
+        async move { http::over_link(&gateway, Entered::parent(&name), request).await }
+    };
+    link::dial(&gateway.connector, &wanted, service).await.map_err(|e| e.to_string())
+}
+
+/// Passes on what comes over a link until it is gone.
+pub(super) fn follow(link: LinkId, dialled: Dialled, to: mpsc::Sender<Input>) -> Held {
+    let Dialled { control, mut said, gone, .. } = dialled;
+    let held = Held { control: Arc::clone(&control), gone: gone.clone() };
+    tokio::spawn(async move {
+        loop {
+            let said = tokio::select! {
+                said = said.recv() => said,
+                () = gone.cancelled() => break,
+            };
+            match said {
+                None => break,
+                // A parent has nothing to tell beside calls.
+                Some(Said::Notification { method, .. }) => tracing::trace!(method, "a parent says something"),
+                Some(Said::Request { id, method, params }) => {
+                    let (reply, answer) = oneshot::channel();
+                    drop(to.send(Input::Asked { method, params: params.to_vec(), reply }).await);
+                    if let Ok(answer) = answer.await {
+                        control.answer(&id, &input::answer(answer));
+                    }
+                }
+            }
+        }
+        gone.cancel();
+        drop(to.send(Input::LinkLost(link)).await);
+    });
+    held
+}

@@ -1,0 +1,100 @@
+//! With whom this gate is registered (MCP-AX 6, 13.3): one task owns the machine that decides, and everybody else speaks to it over a
+//! bounded channel.
+//!
+//! What is decided is not decided here but in `mesh_proto::child`. Calls from a parent never come through here: they are requests of a
+//! downstream client over the link that the task has dialled.
+
+mod dialling;
+mod driver;
+mod input;
+mod told;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use mesh_proto::refusal::Refusal;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::Inner;
+use crate::config::resolved::Join;
+use driver::Driver;
+use input::Input;
+
+pub use told::{JoinStatus, ParentStatus};
+
+/// How many inputs may wait for the task.
+const DEPTH: usize = 1024;
+
+/// How long leaving a parent may take before it is left without a word.
+const LEAVING: Duration = Duration::from_secs(12);
+
+/// The way to the task, while there is one.
+#[derive(Default)]
+pub(crate) struct Membership {
+    task: Mutex<Option<mpsc::Sender<Input>>>,
+    told: Arc<ArcSwapOption<JoinStatus>>,
+}
+
+impl Membership {
+    /// Registers as `join` says from now on. Who was registered otherwise before leaves first.
+    pub(crate) fn begin(&self, gateway: &Arc<Inner>, join: Option<&Join>) {
+        let (inputs, unread) = mpsc::channel(DEPTH);
+        let before = std::mem::replace(&mut *self.lock(), join.map(|_| inputs.clone()));
+        let driver = join.map(|join| Driver::new(gateway, join, (inputs, unread), Arc::clone(&self.told)));
+        let told = Arc::clone(&self.told);
+        tokio::spawn(async move {
+            if let Some(before) = before {
+                leave(before).await;
+                told.store(None);
+            }
+            if let Some(driver) = driver {
+                driver.run().await;
+            }
+        });
+    }
+
+    /// Leaves the tree, and lets calls under way end.
+    pub(crate) async fn end(&self) {
+        let task = self.lock().take();
+        if let Some(task) = task {
+            leave(task).await;
+        }
+    }
+
+    /// A parent asks something by an ordinary request: with whom this gate is registered (AX-25).
+    pub(crate) async fn ask(&self, method: &str, params: &[u8]) -> Result<String, Refusal> {
+        let Some(task) = self.lock().clone() else { return Err(Refusal::MethodUnknown) };
+        let (reply, answer) = oneshot::channel();
+        let asked = Input::Asked { method: method.to_owned(), params: params.to_vec(), reply };
+        drop(task.send(asked).await);
+        answer.await.unwrap_or(Err(Refusal::MethodUnknown))
+    }
+
+    /// The gates that stand below mounts may be others.
+    pub(crate) fn mounts_changed(&self) {
+        if let Some(task) = &*self.lock() {
+            // Where it is full, the task looks anyway.
+            drop(task.try_send(Input::MountsChanged));
+        }
+    }
+
+    /// What there is to say about it; `None`: it joins nobody.
+    pub(crate) fn status(&self) -> Option<Arc<JoinStatus>> {
+        self.told.load_full()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<mpsc::Sender<Input>>> {
+        self.task.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn leave(task: mpsc::Sender<Input>) {
+    let (left, over) = oneshot::channel();
+    if task.send(Input::Leave(left)).await.is_ok() {
+        drop(tokio::time::timeout(LEAVING, over).await);
+    }
+}

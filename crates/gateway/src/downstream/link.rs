@@ -1,0 +1,148 @@
+//! `/link`: a gate below dials, and the connection turns round (MCP-AX 6, ours). What it registers is not known here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use http::header::{CONNECTION, UPGRADE};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use mcp_proto::envelope::{self, Answer, Notification};
+use mcp_proto::json::Object;
+use mesh_proto::authority::Identity;
+use mesh_proto::id::LinkId;
+use mesh_proto::refusal::Refusal;
+use tokio::sync::mpsc;
+
+use super::door::Entered;
+use super::http::fields;
+use super::known::Known;
+use super::reply::{self, Payload};
+use crate::Inner;
+use crate::link::{self, Link, Said};
+use crate::registry::{Ask, LinkEnd};
+use crate::upstream::pool::Pool;
+
+/// How many requests of one link are under way at most; the rest waits on the wire.
+const AT_ONCE: usize = 256;
+
+/// The child's MCP endpoint, as requests over its link name it.
+const ENDPOINT: &str = "http://child/mcp";
+
+/// The answer to whoever comes over a network without TLS (AX-42).
+const EXPOSED: &str = "a gate on the network is taken over TLS 1.3 only: others could read and change every call. Give this gate a \
+     certificate (section [tls]) and dial it by https://, or say `insecure = true` in its section [registry]";
+
+/// Whether `path` is this endpoint.
+pub(crate) fn is_here(path: &str) -> bool {
+    path == link::PATH
+}
+
+/// Takes a link, or says why not.
+pub(crate) fn handle(gateway: &Arc<Inner>, mut request: Request<Incoming>, mut known: Known) -> Response<Payload> {
+    let asks = request.headers().get(UPGRADE).is_some_and(|wanted| wanted.as_bytes().eq_ignore_ascii_case(link::PROTOCOL.as_bytes()));
+    if !asks || request.method() != Method::GET {
+        let why = format!("gates below connect here, with `Upgrade: {}`; MCP clients connect to /mcp", link::PROTOCOL);
+        let upgrade = HeaderValue::from_static(link::PROTOCOL);
+        return reply::refuse(StatusCode::UPGRADE_REQUIRED, None, -32000, &why).with(UPGRADE, upgrade).into_http();
+    }
+    let beat =
+        request.headers().get(link::BEAT).and_then(|ms| ms.to_str().ok()?.parse().ok()).map_or(Duration::ZERO, Duration::from_millis);
+    let upgrade = hyper::upgrade::on(&mut request);
+    let (parts, _) = request.into_parts();
+    let entered = match known.enter(&gateway.config.load(), &gateway.trust, &fields(&parts)) {
+        Ok(entered) => entered,
+        Err(refused) => return super::endpoint::refuse(&refused).into_http(),
+    };
+    let insecure = gateway.config.load().registry.as_ref().is_some_and(|registry| registry.insecure);
+    if !insecure && entered.party.as_ref().is_some_and(|party| !party.is_private()) {
+        return reply::refuse(StatusCode::FORBIDDEN, None, -32000, EXPOSED).into_http();
+    }
+    let gateway = Arc::clone(gateway);
+    tokio::spawn(async move {
+        let taken = match upgrade.await {
+            Ok(io) => link::take(io, beat).await.map_err(|e| e.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        match taken {
+            Ok((link, said)) => Serving { gateway, link, identity: identity(&entered) }.run(said).await,
+            Err(error) => tracing::warn!(error, principal = %entered.principal.name, "a gate below dialled, and no link came of it"),
+        }
+    });
+    let mut response = reply::empty(StatusCode::SWITCHING_PROTOCOLS).into_http();
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    response.headers_mut().insert(UPGRADE, HeaderValue::from_static(link::PROTOCOL));
+    response
+}
+
+fn identity(entered: &Entered) -> Identity {
+    let proven = entered.party.as_ref().map(|party| party.proven().clone()).unwrap_or_default();
+    Identity { principal: Arc::clone(&entered.principal.name), proven }
+}
+
+/// One link, for as long as it is there.
+struct Serving {
+    gateway: Arc<Inner>,
+    link: Arc<Link>,
+    identity: Identity,
+}
+
+impl Serving {
+    async fn run(self, mut said: mpsc::Receiver<Said>) {
+        let Ok(url) = ENDPOINT.parse() else { return };
+        let (asks, mut asked) = mpsc::channel(AT_ONCE);
+        let id = self.gateway.registry.open_link(LinkEnd { url, pool: Pool::over(Arc::clone(&self.link)), asks }).await;
+        let mut answering = FuturesUnordered::new();
+        loop {
+            tokio::select! {
+                // A request is handed on before the next one is read, so that they keep their order.
+                biased;
+                Some(()) = answering.next() => {}
+                () = self.gateway.stop.cancelled() => break,
+                () = self.link.gone() => break,
+                ask = asked.recv() => match ask {
+                    Some(ask) => self.ask(ask),
+                    None => break,
+                },
+                said = said.recv(), if answering.len() < AT_ONCE => match said {
+                    Some(Said::Request { id: request, method, params }) => answering.push(self.answer(id, request, method, params)),
+                    Some(Said::Notification { method, params }) => {
+                        let whole = envelope::notification(&method, &params);
+                        let notification = Notification { method, params: Object::from(params), whole };
+                        self.gateway.registry.notified(id, notification).await;
+                    }
+                    None => break,
+                },
+            }
+        }
+        self.link.close();
+        self.gateway.registry.link_lost(id).await;
+    }
+
+    /// Asks the child.
+    fn ask(&self, ask: Ask) {
+        let answer = self.link.control().ask(ask.method, ask.params.as_bytes());
+        tokio::spawn(async move {
+            if let Ok(answer) = answer.await {
+                // Whoever asked may have lost patience.
+                drop(ask.reply.send(answer));
+            }
+        });
+    }
+
+    /// Answers the child.
+    async fn answer(&self, link: LinkId, request: Bytes, method: String, params: Bytes) {
+        let answer = match self.gateway.registry.request(link, &self.identity, &method, params).await {
+            Ok(result) => Answer::Result(Bytes::from(result).into()),
+            Err(refusal) => refused(&refusal),
+        };
+        self.link.control().answer(&request, &answer);
+    }
+}
+
+fn refused(refusal: &Refusal) -> Answer {
+    let error = refusal.error();
+    Answer::Error(envelope::error_object(error.code, error.message, Some(error.data.as_bytes())))
+}

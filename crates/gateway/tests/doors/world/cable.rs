@@ -1,0 +1,65 @@
+//! A TCP connection that can be cut, or fall silent so that nobody is told. It does not look at what it carries.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+
+/// What stands between whoever dials and whoever listens.
+pub(crate) struct Cable {
+    pub(crate) addr: SocketAddr,
+    now: Arc<Mutex<State>>,
+}
+
+#[derive(Clone, Default)]
+struct State {
+    cut: CancellationToken,
+    silent: CancellationToken,
+}
+
+impl Cable {
+    /// A cable to `target`, whole.
+    pub(crate) async fn to(target: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let now: Arc<Mutex<State>> = Arc::default();
+        let state = Arc::clone(&now);
+        tokio::spawn(async move {
+            while let Ok((near, _)) = listener.accept().await {
+                let Ok(far) = TcpStream::connect(target).await else { continue };
+                let state = state.lock().unwrap().clone();
+                let ((a, b), (c, d)) = (near.into_split(), far.into_split());
+                tokio::spawn(carry(a, d, state.clone()));
+                tokio::spawn(carry(c, b, state));
+            }
+        });
+        Self { addr, now }
+    }
+
+    /// Cuts every connection. Those that are made from now on are whole.
+    pub(crate) fn cut(&self) {
+        let state = std::mem::take(&mut *self.now.lock().unwrap());
+        state.cut.cancel();
+    }
+
+    /// Nothing arrives any more on the connections that there are.
+    pub(crate) fn silence(&self) {
+        self.now.lock().unwrap().silent.cancel();
+    }
+}
+
+async fn carry(mut from: tokio::net::tcp::OwnedReadHalf, mut to: tokio::net::tcp::OwnedWriteHalf, state: State) {
+    let mut room = vec![0; 64 << 10];
+    loop {
+        let read = tokio::select! {
+            read = from.read(&mut room) => read.unwrap_or(0),
+            () = state.cut.cancelled() => return,
+            () = state.silent.cancelled() => return state.cut.cancelled().await,
+        };
+        if read == 0 || to.write_all(&room[..read]).await.is_err() {
+            return;
+        }
+    }
+}

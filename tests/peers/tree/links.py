@@ -1,0 +1,236 @@
+"""Gates that register with a parent over links that they dial, as processes (AX-22, AX-23, AX-62).
+
+Three nodes with official clients at the root; parent and child are killed, stopped, and cut off in a network namespace. How long the
+tree takes to be whole again is measured and printed beside three heartbeat intervals; what is checked is a generous bound.
+"""
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from contextlib import ExitStack
+
+import install
+from clients.checks import command, count
+from conformance.server_scenarios import fixture
+from gateway import Gateway, Home, binary, free_port
+from wire import Modern
+
+CLIENTS = (("python 2.3", "auto"), ("python 2.3", "legacy"))
+LEAF = "fx"
+# Tools that change something are taken without proof of who offers them.
+REGISTRY = '[registry]\nproof = "never"\n'
+HEARTBEAT = 1.0
+# The tree is to be whole again within three intervals; machines under load are given more before a check fails.
+WHOLE = 3 * HEARTBEAT
+WITHIN = WHOLE + 20
+
+
+def run(report, pool):
+    """All of it."""
+    for work in (killed_child, killed_parent, stopped, backup, left, cut):
+        pool.submit(report.guard, f"links/{work.__name__}", lambda w=work: w(report))
+    for client, mode in CLIENTS:
+        name = f"links/{client} {mode} above two links"
+        pool.submit(report.guard, name, lambda c=client, m=mode, n=name: tour(report, n, c, m))
+
+
+def joining(segment, *ports):
+    """The part of a configuration that registers with parents at these ports."""
+    parents = "".join(f'[[parent]]\nurl = "http://127.0.0.1:{port}"\n' for port in ports)
+    return f'[node]\nsegment = "{segment}"\nheartbeat = "{int(HEARTBEAT * 1000)}ms"\n{parents}'
+
+
+def mount(name, server):
+    """A table that mounts a process."""
+    return f'[mount.{name}]\ncommand = {json.dumps(server["command"])}\nargs = {json.dumps(server["args"])}\n'
+
+
+def leaf(name, stack, *ports, port=None):
+    """A gate with the fixture behind it that registers as `leaf`."""
+    config = joining("leaf", *ports) + mount(LEAF, fixture("stdio", "legacy", stack))
+    return stack.enter_context(Gateway(f"links {name} leaf", {}, config=config, port=port))
+
+
+def root(name, stack, port=None):
+    """A gate that takes registrations."""
+    return stack.enter_context(Gateway(f"links {name}", {}, config=REGISTRY, port=port))
+
+
+def until(report, name, what, since=None, within=WITHIN):
+    """Waits until `what()` holds, and says how long that took."""
+    since = since or time.monotonic()
+    while time.monotonic() < since + within:
+        if what():
+            took = time.monotonic() - since
+            print(f"        {name}: {took:.2f} s, three intervals are {WHOLE:.0f} s", flush=True)
+            return report.check(name, True)
+        time.sleep(0.02)
+    return report.check(name, False, f"not within {within} s")
+
+
+def listed(gate, name="leaf__fx__fx_echo"):
+    """Whether a gate shows a tool to its clients."""
+    try:
+        return name in Modern(gate.url()).tools()
+    except (OSError, RuntimeError, ValueError):
+        return False
+
+
+def answers(gate, text):
+    """Whether the fixture answers through a gate."""
+    try:
+        return Modern(gate.url()).tool("leaf__fx__fx_echo", {"text": text}).text == text
+    except (OSError, RuntimeError, ValueError):
+        return False
+
+
+def refused(gate):
+    """Whether a call through a gate is refused because its server is not there."""
+    return Modern(gate.url()).tool("leaf__fx__fx_echo", {"text": "x"}).error.get("code") == -32002
+
+
+def tour(report, name, client, mode):
+    """The whole tour of an official client at the root of three nodes."""
+    with ExitStack() as stack:
+        top = root(name, stack)
+        middle = stack.enter_context(Gateway(f"{name} middle", {}, config=REGISTRY + joining("mid", top.port)))
+        leaf(name, stack, middle.port)
+        until(report, f"{name}: listed at the root", lambda: listed(top, "mid__leaf__fx__fx_echo"))
+        env = {**top.home.env, "PEERS_NODE_MODULES": install.node_modules(), "PEERS_PREFIX": f"mid__leaf__{LEAF}__"}
+        count(report, name, [*command(client, mode), "http", top.url()], env)
+
+
+def killed_child(report):
+    """A child is killed: its tools are degraded and come back with it, under its old name."""
+    with ExitStack() as stack:
+        top = root("killed child", stack)
+        child = leaf("killed child", stack, top.port)
+        until(report, "links/killed child: listed", lambda: answers(top, "1"))
+        child.kill()
+        until(report, "links/killed child: calls say so", lambda: refused(top))
+        child.start()
+        until(report, "links/killed child: back", lambda: answers(top, "2"))
+
+
+def killed_parent(report):
+    """A parent is killed and started anew: its children bring everything again."""
+    with ExitStack() as stack:
+        top = root("killed parent", stack)
+        leaf("killed parent", stack, top.port)
+        until(report, "links/killed parent: listed", lambda: answers(top, "1"))
+        top.kill()
+        top.start()
+        until(report, "links/killed parent: whole again", lambda: answers(top, "2"))
+
+
+def stopped(report):
+    """A child hangs: it is found out by its silence, and is back when it goes on."""
+    with ExitStack() as stack:
+        top = root("stopped", stack)
+        child = leaf("stopped", stack, top.port)
+        until(report, "links/stopped: listed", lambda: answers(top, "1"))
+        child.process.send_signal(signal.SIGSTOP)
+        try:
+            until(report, "links/stopped: found out", lambda: refused(top))
+        finally:
+            child.process.send_signal(signal.SIGCONT)
+        until(report, "links/stopped: back", lambda: answers(top, "2"))
+
+
+def backup(report):
+    """The preferred parent is killed: the backup takes over. It is back: so is the child, and not at both."""
+    with ExitStack() as stack:
+        first, second = root("backup first", stack), root("backup second", stack)
+        leaf("backup", stack, first.port, second.port)
+        until(report, "links/backup: listed at the preferred parent", lambda: answers(first, "1"))
+        report.check("links/backup: not at the other", not listed(second))
+        first.kill()
+        until(report, "links/backup: whole at the backup", lambda: answers(second, "2"))
+        first.start()
+        until(report, "links/backup: back at the preferred parent", lambda: answers(first, "3"), within=WITHIN + 6 * HEARTBEAT)
+        until(report, "links/backup: gone from the other", lambda: not listed(second))
+
+
+def left(report):
+    """A child that is told to stop says so: its tools go at once, within an interval (AX-23)."""
+    with ExitStack() as stack:
+        top = root("left", stack)
+        child = leaf("left", stack, top.port)
+        until(report, "links/left: listed", lambda: answers(top, "1"))
+        since = time.monotonic()
+        child.process.send_signal(signal.SIGTERM)
+        until(report, "links/left: gone", lambda: not listed(top), since)
+
+
+class Inside:
+    """A gate in a network namespace, where nobody reaches it; what it prints says how it stands."""
+
+    def __init__(self, space, name, config, port):
+        self.home = Home(name, {})
+        self.told = queue.Queue()
+        path = self.home.write("banyan.toml", config)
+        self.process = subprocess.Popen(
+            ["ip", "netns", "exec", space, binary(), "up", "--json", "--config", path, "--listen", f"127.0.0.1:{port}"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self.home.env, cwd=self.home.dir, text=True)
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.told.put(json.loads(line))
+
+    def says(self, event, state):
+        """Whether it has said so since this was last asked."""
+        while not self.told.empty():
+            told = self.told.get()
+            if told["event"] == event and told.get("state", state) == state:
+                return True
+        return False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        try:
+            self.process.wait(15)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.home.remove()
+
+
+def cut(report):
+    """Nothing arrives any more, and nobody is told: both find out by silence, and are whole when the network is."""
+    if os.geteuid() != 0 or not shutil.which("ip"):
+        print("        links/cut: SKIPPED, network namespaces take root and `ip`", flush=True)
+        return
+    space = f"banyan-{os.getpid()}"
+    if subprocess.run(["ip", "netns", "add", space], capture_output=True).returncode:
+        print("        links/cut: SKIPPED, this machine lets nobody make a network namespace", flush=True)
+        return
+
+    def network(state):
+        subprocess.run(["ip", "-n", space, "link", "set", "lo", state], check=True)
+
+    with ExitStack() as stack:
+        stack.callback(lambda: subprocess.run(["ip", "netns", "delete", space], check=False))
+        network("up")
+        port = free_port()
+        top = stack.enter_context(Inside(space, "links cut root", REGISTRY, port))
+        until(report, "links/cut: listens", lambda: top.says("listening", None))
+        config = joining("leaf", port) + mount(LEAF, fixture("stdio", "legacy", stack))
+        child = stack.enter_context(Inside(space, "links cut leaf", config, free_port()))
+        until(report, "links/cut: registered", lambda: child.says("parent", "registered"))
+        until(report, "links/cut: ready at the root", lambda: top.says("server", "ready"))
+        network("down")
+        since = time.monotonic()
+        until(report, "links/cut: the parent finds out", lambda: top.says("server", "degraded"), since)
+        until(report, "links/cut: the child finds out", lambda: child.says("parent", "lost"), since)
+        network("up")
+        since = time.monotonic()
+        until(report, "links/cut: registered again", lambda: child.says("parent", "registered"), since)
+        until(report, "links/cut: whole again", lambda: top.says("server", "ready"), since)
