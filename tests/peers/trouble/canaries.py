@@ -6,6 +6,8 @@ metrics and status are searched as well.
 import hashlib
 import json
 import tempfile
+import time
+import uuid
 from contextlib import ExitStack
 from urllib.parse import parse_qs
 
@@ -17,6 +19,9 @@ from wire import Legacy, Modern
 
 RESOURCE = "https://root.example.com/mcp"
 ISSUER = "https://login.example.com"
+LEAF = "https://leaf.example.com/mcp"
+TOOLS = ("mid__leaf__plain__act", "mid__leaf__signed__act", "mid__leaf__press__act")
+LISTED_WITHIN = 20
 
 
 def cases():
@@ -80,14 +85,19 @@ class SignIn(recording.Upstream):
 
 def three_gates(report, name):
     """Calls of both eras with every kind of credential, then a look at every wire."""
-    own = {edge: secret(edge) for edge in ("bearer", "cookie", "proxy", "api-key", "root-to-mid", "mid-to-leaf", "leaf-to-server", "access", "client")}
+    own = {edge: secret(edge) for edge in ("bearer", "cookie", "proxy", "api-key", "root-to-mid", "mid-to-leaf", "leaf-to-server", "access", "client", "registrant")}
     with ExitStack() as stack:
         directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="banyan-canaries-"))
         signer = Signer(directory)
         own["jwt"] = signer.token(iss=ISSUER, aud=RESOURCE, sub="ann", canary=secret("claim"))
         own["jwt signature"] = own["jwt"].rsplit(".", 1)[1]
+        plant = Signer(directory, "plant")
+        own["proof"] = plant.token(aud=LEAF, sub="press.plant.example", canary=secret("claim"))
+        own["proof signature"] = own["proof"].rsplit(".", 1)[1]
+        press = stack.enter_context(recording.Upstream())
         plain, signed_in = stack.enter_context(recording.Upstream()), stack.enter_context(SignIn(own["access"], own["client"]))
-        leaf = stack.enter_context(Gateway(f"{name} leaf", {}, config=token("mid", own["mid-to-leaf"]) + (
+        leaf = stack.enter_context(Gateway(f"{name} leaf", {}, config=f'resource = "{LEAF}"\n' + token("mid", own["mid-to-leaf"]) + token("press", own["registrant"]) + (
+            f'[registry]\nprincipals = ["press"]\n[authority.plant]\nkeys = "{plant.public}"\nnames = ["*.plant.example"]\n'
             f'[mount.plain]\nurl = "{plain.url}"\nheaders = {{ X-Api-Key = "{own["leaf-to-server"]}" }}\n'
             f'[mount.signed]\nurl = "{signed_in.url}"\n'
             f'oauth = {{ client_id = "leaf", client_secret = "{own["client"]}", grant = "client_credentials" }}\n')))
@@ -98,11 +108,12 @@ def three_gates(report, name):
         root = stack.enter_context(Gateway(f"{name} root", {}, config=f'resource = "{RESOURCE}"\n' + token("client", own["bearer"]) + (
             f'[issuer.login]\nissuer = "{ISSUER}"\nkeys = "{signer.public}"\n'
             f'[mount.mid]\nurl = "{above.url()}"\nheaders = {{ Authorization = "Bearer {own["root-to-mid"]}" }}\n')))
+        register(report, name, leaf, press, own)
         calls(report, name, root, own)
         wires = {"root to mid": above.text(), "mid to leaf": below.text(), "leaf to server": text(plain.seen),
-                 "leaf to the other server": text(signed_in.seen), "leaf to its authorization server": "\n".join(signed_in.asked)}
+                 "leaf to the other server": text(signed_in.seen), "leaf to its authorization server": "\n".join(signed_in.asked), "leaf to whoever registered": text(press.seen)}
         allowed = {"root to mid": {"root-to-mid"}, "mid to leaf": {"mid-to-leaf"}, "leaf to server": {"leaf-to-server"},
-                   "leaf to the other server": {"access"}, "leaf to its authorization server": {"client"}}
+                   "leaf to the other server": {"access"}, "leaf to its authorization server": {"client"}, "leaf to whoever registered": set()}
         for wire, passed in wires.items():
             found = {edge for edge, value in own.items() if value in passed}
             report.equal(f"{name}: credentials on the wire from {wire}", sorted(found), sorted(allowed[wire]))
@@ -112,15 +123,33 @@ def three_gates(report, name):
             report.equal(f"{name}: credentials in what {gate.home.log.name} says", [edge for edge, value in own.items() if value in told], [])
 
 
+def register(report, name, leaf, press, own):
+    """A server registers with a proof of its authority; without one, what it lists would not be shown."""
+    params = {"subserver_id": str(uuid.uuid4()), "segment": "press", "capabilities": {"tools": True}, "heartbeat_interval_ms": 0,
+              "transport_class": "http", "version": "2026-05-01", "url": press.url,
+              "authority": "dns:press.plant.example", "authority_proof": own["proof"]}
+    reply = Modern(leaf.url(), headers={"authorization": f"Bearer {own['registrant']}"}).call("mcpax/register", params)
+    report.check(f"{name}: a server registers with a proof", "result" in (reply.message or {}), reply.raw[:600])
+
+
 def calls(report, name, root, own):
     """Every kind of credential that a client may have, in both eras, down to both servers."""
     more = {"cookie": f"session={own['cookie']}", "proxy-authorization": f"Basic {own['proxy']}", "x-api-key": own["api-key"]}
     for bearer in ("bearer", "jwt"):
         for client in (Legacy, Modern):
             peer = client(root.url(), headers={**more, "authorization": f"Bearer {own[bearer]}"})
-            for tool in ("mid__leaf__plain__act", "mid__leaf__signed__act"):
+            listed(report, name, peer)
+            for tool in TOOLS:
                 reply = peer.tool(tool)
                 report.equal(f"{name}: {client.__name__} with a {bearer} calls {tool}", reply.text, "fine")
+
+
+def listed(report, name, peer):
+    """Waits until everything below is listed: a registration takes a moment to come up through three gates."""
+    end = time.monotonic() + LISTED_WITHIN
+    while not set(TOOLS) <= set(peer.tools()) and time.monotonic() < end:
+        time.sleep(0.05)
+    report.check(f"{name}: {type(peer).__name__} sees every server", set(TOOLS) <= set(peer.known), sorted(peer.known))
 
 
 def text(seen):
