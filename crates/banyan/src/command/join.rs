@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use banyan_model::Segment;
 use clap::Args;
 use gateway::config::secret::SystemSources;
-use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
+use gateway::trust::ca::JoinToken;
+use gateway::trust::join::enrol;
+use toml_edit::{ArrayOfTables, DocumentMut, InlineTable, Item, Table, value};
 
 use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::{places, private};
+use crate::{places, private, runtime};
 
 /// Makes the gate register with a parent.
 #[derive(Args)]
@@ -19,7 +21,7 @@ use crate::{places, private};
 pub(crate) struct Join {
     /// The parent's address, like https://root.example.com
     url: String,
-    /// The token to show there: what `banyan token add NAME` printed at the parent
+    /// What `banyan ca init` or `banyan ca token` printed at the parent, which is good once; or a bearer token of `banyan token add`
     #[arg(long, env = "BANYAN_JOIN_TOKEN", hide_env_values = true)]
     token: Option<String>,
     /// What stands before this gate's tools there [default: as configured, else the name of this machine]
@@ -47,7 +49,8 @@ impl Join {
         let segment = file.segment(self.segment.as_ref())?;
         let mut entry = Table::new();
         entry["url"] = value(&url);
-        let token = self.token.as_ref().map(|token| (file.token_path(&url), token));
+        let invitation = self.token.as_ref().and_then(|token| token.parse::<JoinToken>().ok());
+        let token = self.token.as_ref().filter(|_| invitation.is_none()).map(|token| (file.token_path(&url), token));
         if let Some((path, _)) = &token {
             entry["token"] = value(format!("${{file:{}}}", path.display()));
         }
@@ -58,6 +61,9 @@ impl Join {
         file.check()?;
         if let Some((path, token)) = &token {
             keep(path, token)?;
+        }
+        if let Some(invitation) = invitation {
+            file.enrol(&url, &invitation)?;
         }
         file.write()?;
         if output.wants_json() {
@@ -141,6 +147,25 @@ impl File {
         let segment = asked.cloned().unwrap_or_else(|| Segment::nearest(&machine()));
         node["segment"] = value(segment.as_str());
         Ok(segment.to_string())
+    }
+
+    /// Has this gate certified by the parent that was added last, with a token that is good for that once.
+    fn enrol(&mut self, url: &str, invitation: &JoinToken) -> Result<(), Failure> {
+        let address = url.parse().map_err(|_| Failure::Usage(format!("{url} is no address")))?;
+        let enrolled = runtime::wait(enrol(&places::state_dir()?, &address, invitation, None))?;
+        let enrolled = enrolled.map_err(|error| Failure::Failed(error.to_string()))?;
+        let mut tls = InlineTable::new();
+        for (key, file) in [("certificate", &enrolled.certificate), ("key", &enrolled.key), ("ca", &enrolled.ca)] {
+            tls.insert(key, file.display().to_string().into());
+        }
+        if let Some(parent) = self.parents()?.iter_mut().last() {
+            parent["tls"] = value(tls);
+        }
+        // The name that the certificate proves; who wrote another one knows better.
+        if let Some(node) = self.document.get_mut("node").and_then(Item::as_table_mut) {
+            node.entry("authority").or_insert(value(format!("dns:{}", enrolled.name)));
+        }
+        self.check()
     }
 
     /// Where the token for a parent is kept.
