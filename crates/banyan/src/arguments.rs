@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::command::{
-    auth, ca, call, check, completions, connect, demo, doctor, import, join, logs, man, names, reload, schema, secret, status, stdio,
-    token, tools, trace, tree, up,
+    auth, ca, call, check, completions, connect, demo, doctor, explain, import, join, logs, man, names, reload, schema, secret, status,
+    stdio, token, tools, trace, tree, up,
 };
 use crate::failure::Failure;
 use crate::output::Output;
@@ -57,6 +57,8 @@ pub(crate) enum Command {
     Disconnect(connect::Disconnect),
     /// Say what is broken and what mends it
     Doctor(doctor::Doctor),
+    /// Say why servers were refused that wanted to register
+    Explain(explain::Explain),
     /// Show the servers that other clients' files name, or write them into a configuration
     Import(import::Import),
     /// Register this gate with a parent: its tools are shown there as well
@@ -106,6 +108,7 @@ impl Command {
             Self::Demo(command) => command.run(),
             Self::Disconnect(command) => command.run(output),
             Self::Doctor(command) => command.run(place, output),
+            Self::Explain(command) => command.run(place, output),
             Self::Import(command) => command.run(place, output),
             Self::Join(command) => command.run(place, output),
             Self::Leave(command) => command.run(place, output),

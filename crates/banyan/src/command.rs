@@ -8,6 +8,7 @@ pub(crate) mod completions;
 pub(crate) mod connect;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod explain;
 pub(crate) mod import;
 pub(crate) mod join;
 pub(crate) mod logs;

@@ -63,6 +63,11 @@ pub fn extension(id: &str) -> String {
     format!("{{\"{AGGREGATOR_ID}\":{}}}", json::quote(id))
 }
 
+/// The same of a gate that takes registrations (MCP-AX 6), by which a server knows that it may send them.
+pub fn extension_with_registry(id: &str) -> String {
+    format!("{{\"{AGGREGATOR_ID}\":{},\"registry\":true}}", json::quote(id))
+}
+
 /// The raw value of [`SUBTREE_IDS`].
 pub fn write_ids<'a>(ids: impl IntoIterator<Item = &'a str>) -> String {
     format!("[{}]", ids.into_iter().map(json::quote).collect::<Vec<_>>().join(","))

@@ -1,7 +1,7 @@
 """Eight gates, one below the other, as processes on the loopback, with official clients at the top (AX-02, AX-06).
 
 Each gate mounts the next by its URL. At the bottom stands the fixture, whose tours `clients` has, or a file server. The other
-checks close a circle of mounts, and end and restart a gate in the middle.
+checks close a circle of mounts, end and restart a gate in the middle, and run the examples that register themselves.
 """
 import json
 import os
@@ -16,7 +16,7 @@ from clients.checks import command, count
 from conformance.server_scenarios import fixture
 from gateway import Gateway, free_port
 from servers.checks import node_server
-from tree import links
+from tree import links, registrants
 from wire import Legacy, Modern
 
 DEPTH = 8
@@ -32,6 +32,7 @@ def run(report):
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for work in (files, circle, restarted):
             pool.submit(report.guard, f"tree/{work.__name__}", lambda w=work: w(report))
+        pool.submit(report.guard, "tree/registrants", lambda: registrants.run(report))
         links.run(report, pool)
         for client, mode in CLIENTS:
             for leaf in LEAVES:

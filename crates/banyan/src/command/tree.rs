@@ -102,6 +102,7 @@ fn drawn(branch: &Branch<'_>, last: bool, output: &Output) -> Vec<String> {
     let state = output.paint(look(&mount.state), &mount.state);
     let name = output.paint(Look::Strong, &mount.name);
     let mut about = vec![state, counted(mount.tools, "tool"), mount.transport.clone()];
+    about.extend(mount.registered.as_ref().map(|by| format!("registered by {}", printable(&by.principal))));
     about.extend(mount.gate.then(|| "a gate".to_owned()));
     about.extend(mount.p50_ms.map(|p50| format!("p50 {p50:.1} ms")));
     let mut lines = vec![format!("{fork}{name}  {}", about.join(", "))];

@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use banyan_model::{Era, Method};
 use mcp_proto::envelope::Answer;
@@ -189,7 +189,7 @@ fn failed(resolved: &Resolved, error: UpstreamError) -> CallError {
     }
     let mount = &resolved.branch.mount;
     if let (UpstreamError::Unreachable(_), Some(registration)) = (&error, &mount.registration) {
-        return registration.unreachable();
+        return registration.degraded(SystemTime::now());
     }
     CallError::Upstream { mount: mount.config.name.to_string(), error, stderr: mount.stderr.lines() }
 }

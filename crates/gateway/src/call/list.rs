@@ -85,9 +85,10 @@ pub(crate) fn capabilities(gateway: &Inner, tree: &Tree, caller: &Caller) -> (St
             parts.push(format!("\"{name}\":{value}"));
         }
     }
+    let extension = if tree.config.registry.is_some() { mcpax::extension_with_registry } else { mcpax::extension };
     for group in ["experimental", "extensions"] {
         let mut merged = merged(&branches, group);
-        merged.push(format!("\"{}\":{}", mcpax::ID, mcpax::extension(&gateway.node.id)));
+        merged.push(format!("\"{}\":{}", mcpax::ID, extension(&gateway.node.id)));
         parts.push(format!("\"{group}\":{{{}}}", merged.join(",")));
     }
     if caller.era == Era::Initialize

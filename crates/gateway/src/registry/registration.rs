@@ -61,15 +61,13 @@ impl Registration {
         self.lost.store(Some(Arc::new(Lost { degraded, since })));
     }
 
-    /// What a caller is told while it is not there (AX-61); `None`: it is there, as far as is known.
-    pub(crate) fn degraded(&self) -> Option<CallError> {
-        self.lost.load().as_ref().map(|lost| CallError::Degraded(Box::new((lost.degraded, lost.since))))
-    }
-
-    /// The same of a server that could not be reached just now.
-    pub(crate) fn unreachable(&self) -> CallError {
+    /// What a caller is told while it is not there (AX-61): since it was lost, or since it could not be reached.
+    pub(crate) fn degraded(&self, unreachable_since: SystemTime) -> CallError {
+        if let Some(lost) = self.lost.load().as_ref() {
+            return CallError::Degraded(Box::new((lost.degraded, lost.since)));
+        }
         let retry_after = if self.interval.is_zero() { Duration::from_secs(5) } else { self.interval };
         let degraded = Degraded { since: Instant::now(), why: Ended::LinkLost, retry_after };
-        self.degraded().unwrap_or_else(|| CallError::Degraded(Box::new((degraded, SystemTime::now()))))
+        CallError::Degraded(Box::new((degraded, unreachable_since)))
     }
 }

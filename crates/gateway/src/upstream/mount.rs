@@ -384,10 +384,10 @@ impl Mount {
 
     /// The error for a call that can't be made at present.
     pub(crate) fn unavailable(&self) -> CallError {
-        if let Some(degraded) = self.registration.as_ref().and_then(Registration::degraded) {
-            return degraded;
-        }
         let state = self.state.load();
+        if let Some(registration) = &self.registration {
+            return registration.degraded(state.since);
+        }
         CallError::Unavailable { mount: self.config.name.to_string(), why: self.trouble(), since: state.since, next_try: state.next_try }
     }
 

@@ -30,6 +30,13 @@ async fn ax_20_a_server_registers_itself_in_either_era_and_every_client_calls_it
             let world = World::start(&format!("{OPEN}{}", fixture("fx", Era::Stateless))).await;
             let server = Registrant::start(serves, vec![reads("ping")]).await;
             let gate = Client::ready(&world, asks).await;
+            let declared = match asks {
+                Era::Initialize => {
+                    Client::new(&world, asks).greet().await.finish().await.1.value["result"]["capabilities"]["experimental"].clone()
+                }
+                Era::Stateless => gate.call("server/discover", json!({})).await["result"]["capabilities"]["extensions"].clone(),
+            };
+            assert_eq!(declared["io.banyan/mcpax"]["registry"], true, "{declared}");
             let answer = server.register(&gate, "edge", 30_000, json!({"auth_scope": "read"})).await;
             let session = &answer["result"]["session_id"];
             world.until("edge", |m| m.state == "ready").await;

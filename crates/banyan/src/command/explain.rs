@@ -1,0 +1,65 @@
+//! `banyan explain`: why servers were refused that wanted to register, and what to do. Asks a running gate; decides nothing.
+
+use clap::Args;
+use gateway::admin::shapes::{Refused, RefusedRegistration};
+
+use crate::arguments::Place;
+use crate::failure::Failure;
+use crate::output::{Look, Output};
+use crate::printable::printable;
+use crate::{gate, runtime, table, time};
+
+/// Says why registrations were refused, the newest first.
+#[derive(Args)]
+pub(crate) struct Explain {
+    /// Only of this segment, or of the server with this id
+    #[arg(value_name = "SEGMENT|ID")]
+    of: Option<String>,
+}
+
+impl Explain {
+    pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
+        let gate = gate::needed(place)?;
+        let query: Vec<(&str, &str)> = self.of.iter().map(|of| ("of", of.as_str())).collect();
+        let refused: Refused = runtime::wait(gate.get("/-/refused", &query))??;
+        if output.wants_json() {
+            return output.json(&refused);
+        }
+        if refused.refused.is_empty() {
+            let of = self.of.as_ref().map(|of| format!(" of `{}`", printable(of))).unwrap_or_default();
+            return output.line(&format!("no registration{of} was refused since the gate began; `banyan tree` shows who is registered"));
+        }
+        for line in refused.refused.iter().flat_map(|one| lines(one, time::now(), output)) {
+            output.line(&line)?;
+        }
+        Ok(())
+    }
+}
+
+fn lines(one: &RefusedRegistration, now: u64, output: &Output) -> [String; 3] {
+    let wanted = one.segment.as_deref().unwrap_or("(unreadable)");
+    let times = if one.times > 1 { format!(", {} times", one.times) } else { String::new() };
+    let ago = table::duration(now.saturating_sub(one.at));
+    let reason = output.paint(Look::Bad, &printable(&one.reason));
+    let id = one.subserver_id.as_deref().unwrap_or("unknown");
+    [
+        format!("{}  {reason} ({}), {ago} ago{times}", output.paint(Look::Strong, &printable(wanted)), one.code),
+        format!("    asked for by `{}`, server {}", printable(&one.principal), printable(id)),
+        format!("    {}", printable(&one.hint)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ax_27_people_are_told_who_was_refused_why_and_what_to_do() {
+        let one = serde_json::json!({"at": 100, "principal": "edge-1", "segment": "plant", "subserver_id": "7", "code": -32012,
+            "reason": "namespace_conflict", "hint": "choose another segment", "times": 3});
+        let drawn = lines(&serde_json::from_value(one).unwrap(), 160, &Output::new(false));
+        assert_eq!(drawn[0], "plant  namespace_conflict (-32012), 1m ago, 3 times");
+        assert_eq!(drawn[1], "    asked for by `edge-1`, server 7");
+        assert_eq!(drawn[2], "    choose another segment");
+    }
+}
