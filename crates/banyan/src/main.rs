@@ -5,6 +5,7 @@ mod asked;
 mod call_arguments;
 mod command;
 mod consent;
+mod document;
 mod examine;
 mod failure;
 mod gate;

@@ -2,7 +2,7 @@
 //! certificate may prove is not decided here.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
@@ -12,10 +12,11 @@ use gateway::trust::ca::{Ca, CaError, Issued, JoinToken, Ledger};
 use toml_edit::{DocumentMut, Item, Table, value};
 
 use crate::arguments::Place;
+use crate::document::Document;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
+use crate::places;
 use crate::table::counted;
-use crate::{places, private};
 
 /// Makes certificates for this gate and those that join it.
 #[derive(Args)]
@@ -67,33 +68,37 @@ impl Authority {
             Action::Revoke { name } => revoke(&dir, name, output),
             Action::Token { whose, invitation } => {
                 let token = Ca::open(&dir)?.invite(whose.as_deref(), invitation.ttl)?;
-                invited(&token, &reached(&[], &configured(place)?.1), invitation, output)
+                invited(&token, &reached(&[], &configured(place)?), invitation, output)
             }
         }
     }
 }
 
 fn init(dir: &Path, names: &[String], invitation: &Invitation, place: &Place, output: &Output) -> Result<(), Failure> {
-    let (file, config) = configured(place)?;
+    let config = configured(place)?;
+    let mut file = Document::open(place)?;
     let all = own_names(names, config.listen);
     let ca = Ca::init(dir, &all)?;
     let token = ca.invite(None, invitation.ttl)?;
-    let written = match file {
-        Some(file) if config.trust.tls.is_none() => Some(write(file, &ca)?),
-        Some(_) | None => None,
-    };
+    let written = config.trust.tls.is_none();
+    if written {
+        write(&mut file, &ca)?;
+    }
     if output.wants_json() {
         return output.json(&serde_json::json!({
             "authority": ca.authority_file(), "certificate": ca.gate_file(), "key": ca.gate_key_file(), "names": all,
-            "file": written, "join": join(&token, &reached(names, &config)),
+            "file": written.then_some(&file.path), "join": join(&token, &reached(names, &config)),
         }));
     }
     output.remark(&format!("made an authority, and a certificate for {}, in {}", all.join(", "), dir.display()));
-    match &written {
-        Some(file) => {
-            output.remark(&format!("{} has a section [tls] now; a gate that runs takes it when it is started again", file.display()))
+    let path = file.path.display();
+    if written {
+        output.remark(&format!("{path} lets gates join now; a gate that runs takes it when it is started again"));
+        if config.mounts.is_empty() {
+            output.remark("it names no server of this gate's own; `banyan import` shows those that clients have");
         }
-        None => output.remark(&format!("this belongs into banyan.toml:\n\n{}", section(&ca))),
+    } else {
+        output.remark(&format!("{path} has a section [tls], which stays; those who join need one like this:\n\n{}", section(&ca)));
     }
     if config.listen.ip().is_loopback() {
         let advice = format!("others can't reach {}: write listen = \"0.0.0.0:{}\" into banyan.toml", config.listen, config.listen.port());
@@ -140,11 +145,11 @@ fn revoke(dir: &Path, name: &str, output: &Output) -> Result<(), Failure> {
     output.line(&format!("took back {}", counted(taken.len(), "certificate")))
 }
 
-/// The configuration in use, and where it is.
-fn configured(place: &Place) -> Result<(Option<PathBuf>, Config), Failure> {
+/// The configuration in use.
+fn configured(place: &Place) -> Result<Config, Failure> {
     let file = places::config_file(place.config.as_deref())?;
     let config = file.as_deref().map(|file| gateway::config::load(file, &SystemSources)).transpose()?;
-    Ok((file, config.unwrap_or_default()))
+    Ok(config.unwrap_or_default())
 }
 
 /// The names that were given, and those by which this machine knows itself.
@@ -193,14 +198,12 @@ fn tls(ca: &Ca) -> Table {
     table
 }
 
-/// Adds the section to a configuration, which keeps its comments and order.
-fn write(file: PathBuf, ca: &Ca) -> Result<PathBuf, Failure> {
-    let failed = |what: &str, error: &dyn std::fmt::Display| Failure::Failed(format!("{} can't be {what}: {error}", file.display()));
-    let text = std::fs::read_to_string(&file).map_err(|e| failed("read", &e))?;
-    let mut document: DocumentMut = text.parse().map_err(|e| failed("read", &e))?;
-    document["tls"] = Item::Table(tls(ca));
-    private::replace(&file, &document.to_string()).map_err(|e| failed("written", &e))?;
-    Ok(file)
+/// Adds what lets others join to a configuration.
+fn write(file: &mut Document, ca: &Ca) -> Result<(), Failure> {
+    file.toml["tls"] = Item::Table(tls(ca));
+    file.section("registry")?;
+    file.check()?;
+    file.write()
 }
 
 /// `90m`, `1h`, `7d`.

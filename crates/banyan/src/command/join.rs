@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use banyan_model::Segment;
 use clap::Args;
-use gateway::config::secret::SystemSources;
 use gateway::trust::ca::JoinToken;
 use gateway::trust::join::enrol;
-use toml_edit::{ArrayOfTables, DocumentMut, InlineTable, Item, Table, value};
+use toml_edit::{ArrayOfTables, InlineTable, Item, Table, value};
 
 use crate::arguments::Place;
+use crate::document::{Document, failed};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::{places, private, runtime};
@@ -58,19 +58,19 @@ impl Join {
             entry["insecure"] = value(true);
         }
         file.parents()?.push(entry);
-        file.check()?;
+        file.0.check()?;
         if let Some((path, token)) = &token {
             keep(path, token)?;
         }
         if let Some(invitation) = invitation {
             file.enrol(&url, &invitation)?;
         }
-        file.write()?;
+        file.0.write()?;
         if output.wants_json() {
-            return output.json(&serde_json::json!({ "url": url, "segment": segment, "file": file.path }));
+            return output.json(&serde_json::json!({ "url": url, "segment": segment, "file": file.0.path }));
         }
         output.line(&format!("this gate will register with {url} as {segment}"))?;
-        output.remark(&format!("written to {}; a running gate follows it, `banyan status` says how it stands", file.path.display()));
+        output.remark(&format!("written to {}; a running gate follows it, `banyan status` says how it stands", file.0.path.display()));
         Ok(())
     }
 }
@@ -82,65 +82,47 @@ impl Leave {
         let url = match (&self.url, known.as_slice()) {
             (Some(url), _) => url.trim_end_matches('/').to_owned(),
             (None, [only]) => only.clone(),
-            (None, []) => return Err(Failure::NotFound(format!("{} names no parent", file.path.display()))),
+            (None, []) => return Err(Failure::NotFound(format!("{} names no parent", file.0.path.display()))),
             (None, all) => return Err(Failure::Usage(format!("say which parent to leave: {}", all.join(", ")))),
         };
         if !known.contains(&url) {
             let all = if known.is_empty() { "there is none".to_owned() } else { format!("there are: {}", known.join(", ")) };
-            return Err(Failure::NotFound(format!("{url} is no parent in {}\n  {all}", file.path.display())));
+            return Err(Failure::NotFound(format!("{url} is no parent in {}\n  {all}", file.0.path.display())));
         }
         let is_it = |parent: &Table| parent.get("url").and_then(Item::as_str).is_some_and(|other| other.trim_end_matches('/') == url);
         file.parents()?.retain(|parent| !is_it(parent));
-        file.write()?;
+        file.0.write()?;
         // It may never have had one.
         _ = std::fs::remove_file(file.token_path(&url));
         if output.wants_json() {
-            return output.json(&serde_json::json!({ "left": url, "file": file.path }));
+            return output.json(&serde_json::json!({ "left": url, "file": file.0.path }));
         }
         output.line(&format!("this gate leaves {url}"))
     }
 }
 
-/// `banyan.toml` with its comments and order; an empty one where there is none.
-struct File {
-    path: PathBuf,
-    document: DocumentMut,
-    is_new: bool,
-}
+/// `banyan.toml`, as far as parents are in it.
+struct File(Document);
 
 impl File {
     fn open(place: &Place) -> Result<Self, Failure> {
-        let path = match places::config_file(place.config.as_deref())? {
-            Some(path) => path,
-            None => places::config_dir()?.join(places::CONFIG_NAME),
-        };
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => Some(text),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => return Err(failed(&path, "read", &error)),
-        };
-        let is_new = text.is_none();
-        let no_toml = |e| Failure::Failed(format!("{} is no TOML: {e}\n  `banyan check` says more", path.display()));
-        let document = text.unwrap_or_default().parse().map_err(no_toml)?;
-        Ok(Self { path, document, is_new })
+        Document::open(place).map(Self)
     }
 
     fn urls(&self) -> impl Iterator<Item = &str> {
-        let parents = self.document.get("parent").and_then(Item::as_array_of_tables);
+        let parents = self.0.toml.get("parent").and_then(Item::as_array_of_tables);
         parents.into_iter().flat_map(ArrayOfTables::iter).filter_map(|parent| parent.get("url").and_then(Item::as_str))
     }
 
     fn parents(&mut self) -> Result<&mut ArrayOfTables, Failure> {
-        let parents = self.document.entry("parent").or_insert(Item::ArrayOfTables(ArrayOfTables::new()));
+        let parents = self.0.toml.entry("parent").or_insert(Item::ArrayOfTables(ArrayOfTables::new()));
         let tables = parents.as_array_of_tables_mut();
-        tables.ok_or_else(|| Failure::Failed(format!("`parent` in {} is not written as [[parent]]", self.path.display())))
+        tables.ok_or_else(|| Failure::Failed(format!("`parent` in {} is not written as [[parent]]", self.0.path.display())))
     }
 
     /// The segment in force: what is asked for, what is written, or this machine's name. It is written down.
     fn segment(&mut self, asked: Option<&Segment>) -> Result<String, Failure> {
-        let node = self.document.entry("node").or_insert(Item::Table(Table::new()));
-        let path = self.path.display();
-        let node = node.as_table_mut().ok_or_else(|| Failure::Failed(format!("`node` in {path} is not written as [node]")))?;
+        let node = self.0.section("node")?;
         if let (None, Some(written)) = (asked, node.get("segment").and_then(Item::as_str)) {
             return Ok(written.to_owned());
         }
@@ -162,35 +144,18 @@ impl File {
             parent["tls"] = value(tls);
         }
         // The name that the certificate proves; who wrote another one knows better.
-        if let Some(node) = self.document.get_mut("node").and_then(Item::as_table_mut) {
+        if let Some(node) = self.0.toml.get_mut("node").and_then(Item::as_table_mut) {
             node.entry("authority").or_insert(value(format!("dns:{}", enrolled.name)));
         }
-        self.check()
+        self.0.check()
     }
 
     /// Where the token for a parent is kept.
     fn token_path(&self, url: &str) -> PathBuf {
         let name: String = url.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
-        let directory = self.path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let directory = self.0.path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let path = directory.join(format!("parent-{name}.token"));
         std::path::absolute(&path).unwrap_or(path)
-    }
-
-    /// Whether a gate would take it.
-    fn check(&self) -> Result<(), Failure> {
-        gateway::config::parse(&self.document.to_string(), &self.path, &SystemSources)?;
-        Ok(())
-    }
-
-    fn write(&self) -> Result<(), Failure> {
-        let text = self.document.to_string();
-        if !self.is_new {
-            return private::replace(&self.path, &text).map_err(|e| failed(&self.path, "written", &e));
-        }
-        if let Some(directory) = self.path.parent() {
-            std::fs::create_dir_all(directory).map_err(|e| failed(directory, "made", &e))?;
-        }
-        private::write_new(&self.path, &text).map_err(|e| failed(&self.path, "written", &e))
     }
 }
 
@@ -209,8 +174,4 @@ fn machine() -> String {
 
 fn segment(text: &str) -> Result<Segment, String> {
     Segment::new(text).map_err(|bad| format!("{bad}; for example `{}`", Segment::nearest(text)))
-}
-
-fn failed(path: &Path, what: &str, error: &std::io::Error) -> Failure {
-    Failure::Failed(format!("{} can't be {what}: {error}", path.display()))
 }

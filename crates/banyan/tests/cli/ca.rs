@@ -19,6 +19,7 @@ fn an_authority_is_made_with_one_command_and_the_configuration_takes_it() {
     assert!(join.starts_with("banyan join https://gate.example.com:7000 --token banyan1."), "{join}");
     let text = home.read("banyan.toml");
     assert!(text.starts_with(&file()) && text.contains("[tls]\ncertificate = \"") && !text.contains("banyan1."), "{text}");
+    assert!(text.contains("[registry]"), "{text}");
     home.run(&["check"]).exits(0);
     let key = home.path().join(".local/state/banyan/ca/ca.key");
     assert_eq!(std::fs::metadata(key).expect("a key").permissions().mode() & 0o777, 0o600);
@@ -26,10 +27,12 @@ fn an_authority_is_made_with_one_command_and_the_configuration_takes_it() {
 }
 
 #[test]
-fn without_a_configuration_the_lines_for_it_are_printed() {
+fn where_there_is_no_configuration_one_is_made() {
     let home = Home::new();
     let made = home.run(&["ca", "init", "--name", "192.0.2.1", "--ttl", "10m"]).exits(0);
-    assert!(made.err.contains("[tls]\ncertificate = ") && made.err.contains("within 10 minutes"), "{}", made.err);
+    assert!(made.err.contains("names no server") && made.err.contains("within 10 minutes"), "{}", made.err);
+    assert!(home.read(".config/banyan/banyan.toml").contains("[tls]\ncertificate = "));
+    home.run(&["check"]).exits(0);
     assert!(made.err.contains("listen = \"0.0.0.0:7411\""), "others can't reach it yet: {}", made.err);
     assert!(made.out.contains("https://192.0.2.1:7411"), "{}", made.out);
 }

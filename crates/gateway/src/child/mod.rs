@@ -18,9 +18,11 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use mesh_proto::refusal::Refusal;
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 
 use crate::Inner;
 use crate::config::resolved::Join;
+use crate::trust;
 use driver::Driver;
 use input::Input;
 
@@ -36,6 +38,8 @@ const LEAVING: Duration = Duration::from_secs(12);
 #[derive(Default)]
 pub(crate) struct Membership {
     task: Mutex<Option<mpsc::Sender<Input>>>,
+    /// Fires when the certificates for the parents there are need not be renewed any more.
+    renewing: Mutex<CancellationToken>,
     told: Arc<ArcSwapOption<JoinStatus>>,
 }
 
@@ -45,6 +49,7 @@ impl Membership {
         let (inputs, unread) = mpsc::channel(DEPTH);
         let before = std::mem::replace(&mut *self.lock(), join.map(|_| inputs.clone()));
         let driver = join.map(|join| Driver::new(gateway, join, (inputs, unread), Arc::clone(&self.told)));
+        self.renew(gateway, join);
         let told = Arc::clone(&self.told);
         tokio::spawn(async move {
             if let Some(before) = before {
@@ -57,8 +62,23 @@ impl Membership {
         });
     }
 
+    /// Keeps the certificates good that parents have made for this gate. Others are somebody else's to renew.
+    fn renew(&self, gateway: &Arc<Inner>, join: Option<&Join>) {
+        let stop = CancellationToken::new();
+        let before = std::mem::replace(&mut *self.renewing.lock().unwrap_or_else(PoisonError::into_inner), stop.clone());
+        before.cancel();
+        for parent in join.map(|join| join.parents.as_slice()).unwrap_or_default() {
+            if let Some(tls) = parent.tls.clone()
+                && tls.own.as_ref().is_some_and(|(file, _)| trust::join::is_joined(&gateway.state_dir, file))
+            {
+                tokio::spawn(trust::keep(parent.url.clone(), tls, Arc::clone(&gateway.connector), stop.clone()));
+            }
+        }
+    }
+
     /// Leaves the tree, and lets calls under way end.
     pub(crate) async fn end(&self) {
+        self.renewing.lock().unwrap_or_else(PoisonError::into_inner).cancel();
         let task = self.lock().take();
         if let Some(task) = task {
             leave(task).await;

@@ -136,13 +136,22 @@ pub async fn enrol(state_dir: &Path, url: &Url, token: &JoinToken, name: Option<
     if authority.ok().is_none_or(|authority| fingerprint(&authority) != token.authority) {
         return Err(JoinError::Stranger { host: place.to_string() });
     }
-    let dir = state_dir.join("joined").join(place.directory());
+    let dir = joined(state_dir).join(place.directory());
     super::ca::make_dir(&dir)?;
     let (certificate, key_file, ca) = (dir.join("certificate.pem"), dir.join("key.pem"), dir.join("ca.pem"));
     write_private(&key_file, &key.serialize_pem())?;
     write_private(&ca, &given.authority)?;
     write_private(&certificate, &given.certificate)?;
     Ok(Enrolled { name: given.name, certificate, key: key_file, ca, until: UNIX_EPOCH + Duration::from_secs(given.until) })
+}
+
+/// Whether a certificate is one that a gate was given when it joined.
+pub(crate) fn is_joined(state_dir: &Path, certificate: &Path) -> bool {
+    certificate.starts_with(joined(state_dir))
+}
+
+fn joined(state_dir: &Path) -> PathBuf {
+    state_dir.join("joined")
 }
 
 /// A request to certify `key`. What name it gets, the authority says.

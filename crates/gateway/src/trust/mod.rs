@@ -37,7 +37,6 @@ pub use error::TrustError;
 pub(crate) use issuers::{Bearer, Denied, METADATA, Unproven, challenge, metadata};
 pub(crate) use listener::accept;
 pub(crate) use party::Party;
-#[expect(unused_imports, reason = "the link to a parent asks, which lands beside this")]
 pub(crate) use renewal::keep;
 pub(crate) use sign::{NotSigned, join as admit, renew};
 pub(crate) use token::Wrong;

@@ -21,7 +21,6 @@ const LOOK: Duration = Duration::from_secs(3600);
 const EARLY: Duration = Duration::from_secs(30 * 86_400);
 
 /// Renews the certificate of `tls` at the gate at `url` whenever it is due, until `stop` fires.
-#[expect(dead_code, reason = "the link to a parent asks, which lands beside this")]
 pub(crate) async fn keep(url: Url, tls: ClientTls, connector: Arc<Connector>, stop: CancellationToken) {
     loop {
         match renew_if_due(&url, &tls, &connector, EARLY).await {
