@@ -19,7 +19,7 @@ use crate::{places, private, runtime};
 #[derive(Args)]
 #[command(after_help = "With several parents, the one that was joined first is preferred, and the others take over while it is not there.")]
 pub(crate) struct Join {
-    /// The parent's address, like https://root.example.com
+    /// The parent's address, like `https://root.example.com`
     url: String,
     /// What `banyan ca init` or `banyan ca token` printed at the parent, which is good once; or a bearer token of `banyan token add`
     #[arg(long, env = "BANYAN_JOIN_TOKEN", hide_env_values = true)]
