@@ -114,7 +114,9 @@ def joined(report, name, gate):
     token = gate.made.stdout.split()[-1]
     authority = signing.openssl("x509", "-in", gate.path("ca.pem"), "-outform", "DER")
     report.equal(f"{name}: the token names the authority", token.split(".")[1], signing.encoded(hashlib.sha256(authority).digest()))
-    report.equal(f"{name}: a stranger is asked for a credential", gate.curl("/mcp", body={"jsonrpc": "2.0", "id": 1, "method": "ping"})[0], 401)
+    # Over HTTP/2, where an answer in front of the body's end would be lost every second time.
+    asked = {gate.curl("/mcp", body={"jsonrpc": "2.0", "id": 1, "method": "ping"})[0] for _ in range(12)}
+    report.equal(f"{name}: a stranger is asked for a credential", asked, {401})
     key, csr = signing.request(gate.home.dir, "edge.example.com")
     status, answer, _ = gate.curl("/-/join", body=admission(token, "edge.example.com", csr))
     report.equal(f"{name}: openssl's request is signed", status, 200)

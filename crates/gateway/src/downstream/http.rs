@@ -33,6 +33,9 @@ use crate::worker::{Seat, Workers};
 
 /// How long open requests have when the gate shuts.
 const DRAIN: Duration = Duration::from_secs(10);
+/// So much of a body nobody wants is read, in bytes, and for so long.
+const PASSED_OVER: usize = 64 << 10;
+const LINGER: Duration = Duration::from_secs(2);
 
 /// Serves until `stop` fires, then lets requests in flight finish.
 pub(crate) async fn serve(gateway: Arc<Inner>, listener: TcpListener, stop: CancellationToken, workers: &Workers) {
@@ -171,7 +174,10 @@ async fn mcp(gateway: &Arc<Inner>, request: Request<Incoming>, mut known: Known,
     };
     let admitted = match admitted {
         Ok(admitted) => admitted,
-        Err(refused) => return refused,
+        Err(refused) => {
+            pass_over(body).await;
+            return refused;
+        }
     };
     match parts.method {
         Method::POST => match read(gateway, body).await {
@@ -189,6 +195,21 @@ pub(crate) fn fields(parts: &Parts) -> Fields {
     let authority = parts.uri.authority().filter(|_| !parts.headers.contains_key(HOST));
     let host = authority.map(|authority| (HOST.as_str(), authority.as_str().as_bytes()));
     Fields::new(parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).chain(host))
+}
+
+/// Reads a short body nobody wants to know. An answer before its end goes together with a reset of the stream (RFC 9113, section 8.1), for
+/// which some clients take back the answer.
+async fn pass_over(mut body: Incoming) {
+    let rest = async {
+        let mut read = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            read += frame.data_ref().map_or(0, Bytes::len);
+            if read > PASSED_OVER {
+                return;
+            }
+        }
+    };
+    drop(tokio::time::timeout(LINGER, rest).await);
 }
 
 async fn read(gateway: &Inner, body: Incoming) -> Result<Bytes, Reply> {
