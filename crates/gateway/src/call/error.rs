@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use banyan_model::{Era, Fault, FaultSource};
 use bytes::Bytes;
 use http::StatusCode;
-use mcp_proto::envelope::{EnvelopeError, error_object};
+use mcp_proto::envelope::{Answer, EnvelopeError, error_object};
 use mcp_proto::era::STATELESS;
 use mcp_proto::header::Mismatch;
 use mcp_proto::json::quote;
@@ -186,6 +186,17 @@ impl CallError {
             }
             Self::Unavailable { mount, since, next_try, .. } => unavailable(text.clone(), mount, *since, *next_try),
             Self::Upstream { mount, error, stderr } => upstream(text.clone(), mount, error, stderr),
+        }
+    }
+}
+
+/// The answer to a request of MCP-AX: its raw result, or its refusal's code, message and data as they are (AX-27).
+pub(crate) fn answered(answer: Result<String, Refusal>) -> Answer {
+    match answer {
+        Ok(result) => Answer::Result(Bytes::from(result).into()),
+        Err(refusal) => {
+            let error = refusal.error();
+            Answer::Error(error_object(error.code, error.message, Some(error.data.as_bytes())))
         }
     }
 }

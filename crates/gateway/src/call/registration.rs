@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use mcp_proto::envelope::{Answer, Request, error_object};
+use mcp_proto::envelope::{Answer, Request};
 use mesh_proto::message::Method;
 
 use super::back::Back;
-use super::error::CallError;
+use super::error::{CallError, answered};
 use crate::{Inner, trust};
 
 /// Whether a method is one of those that a server sends to a gate, or a gate to one that is registered with it.
@@ -15,7 +15,7 @@ pub(super) fn is_ours(method: &str) -> bool {
     Method::parse(method).is_some()
 }
 
-/// Answers such a request. A refusal is answered with its code, message and data as they are (AX-27).
+/// Answers such a request.
 pub(super) async fn answer(gateway: &Arc<Inner>, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
     // On the endpoint of one mount there is nothing to register with.
     if back.caller.scope.mount.is_some() {
@@ -28,11 +28,8 @@ pub(super) async fn answer(gateway: &Arc<Inner>, request: &Request, back: &Arc<B
         let (identity, is_private) = (trust::identity(&back.caller), trust::is_private(&back.caller));
         gateway.registry.request_by_http(&identity, is_private, &request.method, params.clone()).await
     };
-    match answer {
-        Ok(result) => Ok(Answer::Result(super::adapted(bytes::Bytes::from(result).into(), back.caller.era))),
-        Err(refusal) => {
-            let error = refusal.error();
-            Ok(Answer::Error(error_object(error.code, error.message, Some(error.data.as_bytes()))))
-        }
-    }
+    Ok(match answered(answer) {
+        Answer::Result(result) => Answer::Result(super::adapted(result, back.caller.era)),
+        Answer::Error(error) => Answer::Error(error),
+    })
 }

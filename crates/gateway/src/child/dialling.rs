@@ -7,8 +7,9 @@ use mesh_proto::id::LinkId;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::input::{self, Input};
+use super::input::Input;
 use crate::Inner;
+use crate::call::error::answered;
 use crate::config::resolved::Parent;
 use crate::downstream::door::Entered;
 use crate::downstream::http;
@@ -67,7 +68,7 @@ pub(super) fn follow(link: LinkId, dialled: Dialled, to: mpsc::Sender<Input>) ->
                     let (reply, answer) = oneshot::channel();
                     drop(to.send(Input::Asked { method, params: params.to_vec(), reply }).await);
                     if let Ok(answer) = answer.await {
-                        control.answer(&id, &input::answer(answer));
+                        control.answer(&id, &answered(answer));
                     }
                 }
             }

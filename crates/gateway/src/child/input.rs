@@ -1,6 +1,5 @@
 //! What the task of a membership is told. Nothing is decided here.
 
-use bytes::Bytes;
 use mcp_proto::envelope::Answer;
 use mesh_proto::id::{CallId, LinkId};
 use mesh_proto::refusal::Refusal;
@@ -31,16 +30,5 @@ pub(super) fn reply(answer: Option<&Answer>) -> Reply<'_> {
         Some(Answer::Error(error)) => Reply::Error(error),
         Some(Answer::Result(result)) => Reply::Result(result.text()),
         None => Reply::Lost,
-    }
-}
-
-/// An answer to what a parent asked, as it is sent.
-pub(super) fn answer(answer: Result<String, Refusal>) -> Answer {
-    match answer {
-        Ok(result) => Answer::Result(Bytes::from(result).into()),
-        Err(refusal) => {
-            let error = refusal.error();
-            Answer::Error(mcp_proto::envelope::error_object(error.code, error.message, Some(error.data.as_bytes())))
-        }
     }
 }

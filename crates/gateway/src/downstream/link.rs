@@ -9,11 +9,10 @@ use futures_util::stream::FuturesUnordered;
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use mcp_proto::envelope::{self, Answer, Notification};
+use mcp_proto::envelope::{self, Notification};
 use mcp_proto::json::Object;
 use mesh_proto::authority::Identity;
 use mesh_proto::id::LinkId;
-use mesh_proto::refusal::Refusal;
 use tokio::sync::mpsc;
 
 use super::door::Entered;
@@ -21,6 +20,7 @@ use super::http::fields;
 use super::known::Known;
 use super::reply::{self, Payload};
 use crate::Inner;
+use crate::call::error::answered;
 use crate::link::{self, Link, Said};
 use crate::registry::{Ask, LinkEnd};
 use crate::upstream::pool::Pool;
@@ -134,15 +134,7 @@ impl Serving {
 
     /// Answers the child.
     async fn answer(&self, link: LinkId, request: Bytes, method: String, params: Bytes) {
-        let answer = match self.gateway.registry.request(link, &self.identity, &method, params).await {
-            Ok(result) => Answer::Result(Bytes::from(result).into()),
-            Err(refusal) => refused(&refusal),
-        };
-        self.link.control().answer(&request, &answer);
+        let answer = self.gateway.registry.request(link, &self.identity, &method, params).await;
+        self.link.control().answer(&request, &answered(answer));
     }
-}
-
-fn refused(refusal: &Refusal) -> Answer {
-    let error = refusal.error();
-    Answer::Error(envelope::error_object(error.code, error.message, Some(error.data.as_bytes())))
 }

@@ -173,7 +173,14 @@ impl Driver {
         let Asked { way, mut identity, method, params, reply } = asked;
         let register = match Request::decode(&method, &params) {
             Ok(Request::Register(register)) => Some(register),
-            Ok(Request::Deregister(_) | Request::Heartbeat(_) | Request::Parent(_) | Request::Subtree(_)) | Err(_) => None,
+            Ok(Request::Deregister(_) | Request::Heartbeat(_) | Request::Parent(_) | Request::Subtree(_)) => None,
+            // The machine refuses it; a registration that can't be read is told of as well.
+            Err(refusal) => {
+                if Method::parse(&method) == Some(Method::Register) {
+                    self.gateway.registry.refused.note(&identity.principal, None, &refusal);
+                }
+                None
+            }
         };
         let proved = self.proved(&mut identity, register.as_deref());
         let link = match proved.and_then(|()| self.link(&identity, way, register.as_deref(), &params)) {
@@ -188,14 +195,6 @@ impl Driver {
         self.requests += 1;
         let request = RequestId(self.requests);
         let principal = Arc::clone(&identity.principal);
-        // A registration that can't be read is told of as well.
-        let is_registration = Method::parse(&method) == Some(Method::Register);
-        if is_registration
-            && register.is_none()
-            && let Err(refusal) = Request::decode(&method, &params)
-        {
-            self.gateway.registry.refused.note(&principal, None, &refusal);
-        }
         self.waiting.insert(request, Waiting { principal, register, reply });
         self.parent.handle_request(now, &Incoming { link, request, identity: &identity, method: &method, params: &params });
     }

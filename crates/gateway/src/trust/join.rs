@@ -202,37 +202,30 @@ impl Place {
         tls: Arc<ClientConfig>,
         connector: &Connector,
     ) -> Result<Admitted, JoinError> {
-        let asked = tokio::time::timeout(PATIENCE, self.post_unhurried(path, body, tls, connector)).await;
-        asked.unwrap_or_else(|_| Err(self.odd(&"no answer came in time")))
-    }
-
-    async fn post_unhurried(
-        &self,
-        path: &str,
-        body: &impl Serialize,
-        tls: Arc<ClientConfig>,
-        connector: &Connector,
-    ) -> Result<Admitted, JoinError> {
-        let to = Target { host: &self.host, port: self.port, security: Security::Tls };
-        let io = connector.connect_as(to, Some(tls), PATIENCE).await.map_err(|error| {
-            let stranger = matches!(error, ConnectError::Certificate { .. });
-            if stranger { JoinError::Stranger { host: self.to_string() } } else { JoinError::Unreachable(error.to_string()) }
-        })?;
-        let body = serde_json::to_vec(body).map_err(|error| self.odd(&error))?;
-        let request = Request::builder().method(Method::POST).uri(path).header(header::HOST, self.to_string());
-        let request = request.header(header::CONTENT_TYPE, "application/json").body(Full::new(Bytes::from(body)));
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(io)).await.map_err(|error| self.odd(&error))?;
-        tokio::spawn(connection);
-        let answer = sender.send_request(request.map_err(|error| self.odd(&error))?).await.map_err(|error| self.odd(&error))?;
-        let status = answer.status();
-        let text = Limited::new(answer.into_body(), MOST).collect().await.map_err(|error| self.odd(&error))?.to_bytes();
-        if status.is_success() {
-            return serde_json::from_slice(&text).map_err(|error| self.odd(&error));
-        }
-        match serde_json::from_slice::<ErrorBody>(&text) {
-            Ok(refusal) => Err(JoinError::Refused { host: self.to_string(), why: refusal.error.message }),
-            Err(_) => Err(self.odd(&status)),
-        }
+        let asked = async {
+            let to = Target { host: &self.host, port: self.port, security: Security::Tls };
+            let io = connector.connect_as(to, Some(tls), PATIENCE).await.map_err(|error| {
+                let stranger = matches!(error, ConnectError::Certificate { .. });
+                if stranger { JoinError::Stranger { host: self.to_string() } } else { JoinError::Unreachable(error.to_string()) }
+            })?;
+            let body = serde_json::to_vec(body).map_err(|error| self.odd(&error))?;
+            let request = Request::builder().method(Method::POST).uri(path).header(header::HOST, self.to_string());
+            let request = request.header(header::CONTENT_TYPE, "application/json").body(Full::new(Bytes::from(body)));
+            let (mut sender, connection) =
+                hyper::client::conn::http1::handshake(TokioIo::new(io)).await.map_err(|error| self.odd(&error))?;
+            tokio::spawn(connection);
+            let answer = sender.send_request(request.map_err(|error| self.odd(&error))?).await.map_err(|error| self.odd(&error))?;
+            let status = answer.status();
+            let text = Limited::new(answer.into_body(), MOST).collect().await.map_err(|error| self.odd(&error))?.to_bytes();
+            if status.is_success() {
+                return serde_json::from_slice(&text).map_err(|error| self.odd(&error));
+            }
+            match serde_json::from_slice::<ErrorBody>(&text) {
+                Ok(refusal) => Err(JoinError::Refused { host: self.to_string(), why: refusal.error.message }),
+                Err(_) => Err(self.odd(&status)),
+            }
+        };
+        tokio::time::timeout(PATIENCE, asked).await.unwrap_or_else(|_| Err(self.odd(&"no answer came in time")))
     }
 
     fn odd(&self, why: &dyn fmt::Display) -> JoinError {

@@ -23,6 +23,13 @@ fn reason(answer: &Value) -> (&Value, &Value) {
     (&answer["error"]["code"], &answer["error"]["data"]["reason"])
 }
 
+/// A gate that takes registrations, and a client of it.
+async fn open(era: Era) -> (World, Client) {
+    let world = World::start(OPEN).await;
+    let gate = Client::ready(&world, era).await;
+    (world, gate)
+}
+
 #[tokio::test]
 async fn ax_20_a_server_registers_itself_in_either_era_and_every_client_calls_its_tools() {
     bounded(async {
@@ -58,8 +65,7 @@ async fn ax_20_a_server_registers_itself_in_either_era_and_every_client_calls_it
 #[tokio::test]
 async fn ax_21_the_answer_says_what_was_given_and_until_when_it_holds() {
     bounded(async {
-        let world = World::start(OPEN).await;
-        let gate = Client::ready(&world, Era::Initialize).await;
+        let (_world, gate) = open(Era::Initialize).await;
         let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
         let answer = server.register(&gate, "edge", 30_000, json!({})).await;
         let result = &answer["result"];
@@ -94,8 +100,7 @@ async fn ax_11_the_first_keeps_its_segment_and_the_second_is_told_what_to_do() {
 #[tokio::test]
 async fn ax_13_what_changes_something_is_neither_shown_nor_called_without_proof() {
     bounded(async {
-        let world = World::start(OPEN).await;
-        let gate = Client::ready(&world, Era::Stateless).await;
+        let (world, gate) = open(Era::Stateless).await;
         let server = Registrant::start(Era::Stateless, vec![reads("look"), writes("push")]).await;
         let session = server.join(&world, &gate, "edge", SELDOM, json!({"authority": "dns:edge.example"})).await;
         assert_eq!(gate.tools().await, ["edge__look", "notifications_dropped"]);
@@ -172,8 +177,7 @@ async fn ax_41_a_server_registered_for_reading_gets_no_request_that_writes() {
 #[tokio::test]
 async fn ax_14_a_plain_server_that_lists_a_dotted_name_is_put_out_and_people_are_told_why() {
     bounded(async {
-        let world = World::start(OPEN).await;
-        let gate = Client::ready(&world, Era::Stateless).await;
+        let (world, gate) = open(Era::Stateless).await;
         let server = Registrant::start(Era::Stateless, vec![reads("a.b")]).await;
         let session = server.register(&gate, "edge", SELDOM, json!({})).await["result"]["session_id"].clone();
         let ended = eventually(async || {
@@ -216,8 +220,7 @@ async fn ax_22_three_missed_heartbeats_end_a_registration_and_after_the_grace_it
 #[tokio::test]
 async fn ax_61_a_call_of_a_degraded_tool_is_told_why_since_when_and_when_to_retry() {
     bounded(async {
-        let world = World::start(OPEN).await;
-        let gate = Client::ready(&world, Era::Stateless).await;
+        let (world, gate) = open(Era::Stateless).await;
         let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
         server.join(&world, &gate, "edge", 200, json!({})).await;
         world.until("edge", |m| m.state == "degraded").await;
@@ -244,8 +247,7 @@ async fn ax_61_a_call_of_a_degraded_tool_is_told_why_since_when_and_when_to_retr
 #[tokio::test]
 async fn ax_60_those_who_read_mcp_ax_hear_that_a_server_is_lost_and_its_tools_return_with_it() {
     bounded(async {
-        let world = World::start(OPEN).await;
-        let gate = Client::ready(&world, Era::Stateless).await;
+        let (world, gate) = open(Era::Stateless).await;
         let mut above = Client::new(&world, Era::Initialize);
         above.capabilities = reader();
         let above = above.open().await;
@@ -276,8 +278,7 @@ async fn ax_60_those_who_read_mcp_ax_hear_that_a_server_is_lost_and_its_tools_re
 #[tokio::test]
 async fn ax_26_what_a_server_lists_is_fetched_anew_for_every_session() {
     bounded(async {
-        let world = World::start(OPEN).await;
-        let gate = Client::ready(&world, Era::Stateless).await;
+        let (world, gate) = open(Era::Stateless).await;
         let before = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
         before.join(&world, &gate, "edge", 200, json!({})).await;
         world.until("edge", |m| m.state == "degraded").await;
@@ -299,8 +300,7 @@ async fn ax_26_what_a_server_lists_is_fetched_anew_for_every_session() {
 #[tokio::test]
 async fn ax_23_a_server_that_deregisters_is_gone_at_once() {
     bounded(async {
-        let world = World::start(OPEN).await;
-        let gate = Client::ready(&world, Era::Initialize).await;
+        let (world, gate) = open(Era::Initialize).await;
         let mut standing = gate.listen(None).await;
         let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
         let session = server.join(&world, &gate, "edge", SELDOM, json!({})).await;
@@ -358,8 +358,7 @@ async fn ax_24_a_gate_that_has_this_one_below_is_refused_and_ids_below_are_told_
 #[tokio::test]
 async fn ax_25_a_server_that_says_it_belongs_elsewhere_and_one_with_the_id_of_another_are_refused() {
     bounded(async {
-        let world = World::start(OPEN).await;
-        let gate = Client::ready(&world, Era::Stateless).await;
+        let (world, gate) = open(Era::Stateless).await;
         let elsewhere = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
         elsewhere.belongs_to("00000000-0000-4000-8000-0000000000aa");
         let refused = elsewhere.register(&gate, "edge", SELDOM, json!({})).await;
@@ -435,8 +434,7 @@ async fn ax_40_only_whoever_registered_speaks_for_a_registration_and_only_some_m
 #[tokio::test]
 async fn ax_50_what_is_notified_comes_in_order_and_says_from_where() {
     bounded(async {
-        let world = World::start(OPEN).await;
-        let gate = Client::ready(&world, Era::Stateless).await;
+        let (world, gate) = open(Era::Stateless).await;
         let client = Client::ready(&world, Era::Initialize).await;
         let mut standing = client.listen(None).await;
         let server = Registrant::start(Era::Initialize, vec![reads("ping")]).await;
@@ -458,8 +456,7 @@ async fn ax_50_what_is_notified_comes_in_order_and_says_from_where() {
 #[tokio::test]
 async fn ax_51_a_flood_is_bounded_and_what_was_dropped_is_counted_by_a_tool() {
     bounded(async {
-        let world = World::start(OPEN).await;
-        let gate = Client::ready(&world, Era::Stateless).await;
+        let (world, gate) = open(Era::Stateless).await;
         let mut above = Client::new(&world, Era::Initialize);
         above.capabilities = reader();
         let above = above.open().await;
@@ -483,8 +480,7 @@ async fn ax_51_a_flood_is_bounded_and_what_was_dropped_is_counted_by_a_tool() {
 #[tokio::test]
 async fn ax_03_a_changed_list_is_shown_and_a_thousand_registrations_make_few_trees() {
     bounded(async {
-        let world = World::start(OPEN).await;
-        let gate = Client::ready(&world, Era::Stateless).await;
+        let (world, gate) = open(Era::Stateless).await;
         let client = Client::ready(&world, Era::Initialize).await;
         let mut standing = client.listen(None).await;
         let server = Registrant::start(Era::Initialize, vec![reads("ping")]).await;
@@ -529,8 +525,7 @@ async fn a_gate_that_takes_no_registrations_says_so_and_lists_no_tool_of_its_own
 #[tokio::test]
 async fn a_mount_of_the_configuration_waits_for_the_end_of_the_registration_that_has_its_segment() {
     bounded(async {
-        let world = World::start(OPEN).await;
-        let gate = Client::ready(&world, Era::Stateless).await;
+        let (world, gate) = open(Era::Stateless).await;
         let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
         let session = server.join(&world, &gate, "fx", SELDOM, json!({})).await;
         world.apply(&format!("{OPEN}{}", fixture("fx", Era::Stateless)));
