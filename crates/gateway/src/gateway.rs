@@ -35,6 +35,7 @@ use crate::downstream::door::{About, Entered};
 use crate::downstream::session::Session;
 use crate::downstream::{Parked, http, stdio};
 use crate::hub::Hub;
+use crate::lateness::Lateness;
 use crate::node::Node;
 use crate::registry::{RefusedRegistration, Registry};
 use crate::telemetry::metrics::Metrics;
@@ -73,6 +74,7 @@ pub(crate) struct Inner {
     pub(crate) seen: SeenUris,
     pub(crate) tasks: Tasks,
     pub(crate) places: Arc<Places>,
+    pub(crate) lateness: Lateness,
     pub(crate) refusals: Arc<Refusals>,
     pub(crate) metrics: Metrics,
     pub(crate) otlp: Otlp,
@@ -113,6 +115,7 @@ impl Gateway {
         let inner = Arc::new(Inner {
             tree: ArcSwap::from_pointee(Tree::new(Arc::clone(&config), Vec::new())),
             places: Arc::default(),
+            lateness: Lateness::new(),
             refusals: Arc::default(),
             config: ArcSwap::new(Arc::clone(&config)),
             mounts: ArcSwap::default(),

@@ -2,12 +2,14 @@
 //!
 //! It does not look into `params`, `result` or `error`, and copies none of them.
 
+mod glance;
 mod poured;
 
 use std::borrow::Cow;
 
 use bytes::Bytes;
 
+pub use glance::{Glance, glance};
 pub use poured::Poured;
 
 use crate::json::{self, Duplicates, JsonError, Object};

@@ -46,6 +46,9 @@ pub(crate) enum CallError {
     /// A header does not match the body.
     #[error("header mismatch: {0}")]
     HeaderMismatch(Mismatch),
+    /// More comes than the gate can carry.
+    #[error("the gate has more to do than it can: calls wait for their turn longer than they should (limits.wait); try again shortly")]
+    Late,
     /// `_meta` lacks what every stateless request must carry.
     #[error("`params._meta` must hold `{0}`")]
     MetaMissing(&'static str),
@@ -157,7 +160,7 @@ impl CallError {
             Self::HeaderMismatch(_) => down(-32020, 400, None),
             Self::MetaMissing(_) => down(-32602, 400, None),
             Self::MethodNotFound(_) => down(-32601, if era == Era::Stateless { 404 } else { 200 }, None),
-            Self::Overloaded { .. } => {
+            Self::Late | Self::Overloaded { .. } => {
                 let data = reason("overloaded", ",\"retry_after_ms\":1000");
                 told(-32009, 503, text.clone(), Some(data), FaultSource::Internal, true)
             }
@@ -261,6 +264,7 @@ mod tests {
         let lost = |error| CallError::Upstream { mount: "m".into(), error, stderr: vec!["a \"quoted\" line".into()] };
         let all = [
             CallError::Cancelled,
+            CallError::Late,
             CallError::Overloaded { what: "calls", most: 1 },
             CallError::ProfileGone("p".into()),
             CallError::Unavailable { mount: "m".into(), why: "x".into(), since: SystemTime::now(), next_try: None },

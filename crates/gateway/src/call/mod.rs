@@ -35,6 +35,7 @@ use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::json::Object;
 
 pub(crate) use list::{SERVER_INFO, capabilities};
+pub(crate) use record::refused;
 pub(crate) use subscribe::{forget, open_listener};
 pub(crate) use trace::METHOD as TRACE;
 

@@ -14,6 +14,13 @@ use crate::telemetry::metrics::{Ending, MethodName, Operation, ProtocolVersion, 
 use crate::telemetry::span::{About, CallSpan, Incoming};
 use crate::telemetry::trace_context::TraceContext;
 
+/// Counts a request that was refused before anybody looked at it.
+pub(crate) fn refused(gateway: &Inner, method: &str) {
+    let (method, version) = (MethodName::of(method), ProtocolVersion::of(""));
+    let operation = Operation { side: Side::Server, method, transport: Transport::Tcp, version, tool: ToolLabel::NONE };
+    gateway.metrics.whole().start(operation).finish(Ending::Error(-32009));
+}
+
 /// A call that has begun.
 pub(crate) struct Record {
     method: MethodName,

@@ -18,6 +18,11 @@ pub(crate) struct Places(AtomicUsize);
 pub(crate) struct Place(Arc<Places>);
 
 impl Places {
+    /// How many are taken.
+    pub(crate) fn taken(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
     /// Takes a place, unless `most` are taken.
     fn take(self: &Arc<Self>, most: usize) -> Option<Place> {
         let one_more = |taken| (taken < most).then_some(taken + 1);

@@ -330,12 +330,13 @@ fn token_fields(old: &Token, new: &Token) -> Vec<&'static str> {
 }
 
 fn limit_fields(old: &Limits, new: &Limits) -> Vec<&'static str> {
-    let Limits { request_bytes, response_bytes, calls, calls_per_mount, sessions, session_idle, tools_per_mount } = old;
+    let Limits { request_bytes, response_bytes, calls, calls_per_mount, wait, sessions, session_idle, tools_per_mount } = old;
     differing([
         ("request_size", *request_bytes != new.request_bytes),
         ("response_size", *response_bytes != new.response_bytes),
         ("calls", *calls != new.calls),
         ("calls_per_mount", *calls_per_mount != new.calls_per_mount),
+        ("wait", *wait != new.wait),
         ("sessions", *sessions != new.sessions),
         ("session_idle", *session_idle != new.session_idle),
         ("tools_per_mount", *tools_per_mount != new.tools_per_mount),

@@ -173,6 +173,7 @@ impl Lowering<'_> {
             response_bytes: self.size(limits.response_size.as_ref()).unwrap_or(defaults.response_bytes),
             calls: limits.calls.unwrap_or(defaults.calls),
             calls_per_mount: limits.calls_per_mount.unwrap_or(defaults.calls_per_mount),
+            wait: self.duration(limits.wait.as_ref()).unwrap_or(defaults.wait),
             sessions: limits.sessions.unwrap_or(defaults.sessions),
             session_idle: self.duration(limits.session_idle.as_ref()).unwrap_or(defaults.session_idle),
             tools_per_mount: limits.tools_per_mount.unwrap_or(defaults.tools_per_mount),

@@ -96,6 +96,8 @@ pub struct Limits {
     pub calls: usize,
     /// Calls in flight to one upstream.
     pub calls_per_mount: usize,
+    /// How long what is ready may wait for its turn before requests are refused.
+    pub wait: Duration,
     /// Initialize-era sessions kept.
     pub sessions: usize,
     /// How long an idle session is kept.
@@ -111,6 +113,7 @@ impl Default for Limits {
             response_bytes: 64 << 20,
             calls: 4096,
             calls_per_mount: 512,
+            wait: Duration::from_millis(10),
             sessions: 100_000,
             session_idle: Duration::from_secs(30 * 60),
             tools_per_mount: 200_000,

@@ -1,12 +1,12 @@
 //! The MCP endpoints `/mcp` and `/mcp/NAME`: who comes in, which era a message is of, and whose it is. Knows no sockets.
 //! What a request means is not known here.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use banyan_model::Segment;
+use banyan_model::{Era, Segment};
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode};
-use mcp_proto::envelope::{EnvelopeError, Message, Request};
+use mcp_proto::envelope::{self, Answer, EnvelopeError, Glance, Message, Request};
 use mcp_proto::era::{INITIALIZE, RequestMeta};
 use mcp_proto::http1::Fields;
 use mcp_proto::json::Duplicates;
@@ -18,6 +18,7 @@ use super::reply::{self, Reply};
 use super::stateless::{self, Place, Streams};
 use super::{field, initialize};
 use crate::Inner;
+use crate::call::error::CallError;
 
 /// What is known of a request before its body is there.
 #[derive(Clone, Copy)]
@@ -52,6 +53,9 @@ pub(crate) fn admit_known(gateway: &Inner, path: &str, entered: Entered) -> Resu
 
 /// Answers a POST.
 pub(crate) async fn post(gateway: &Arc<Inner>, admitted: &Admitted, asked: Asked<'_>, body: &Bytes, known: &mut Known) -> Reply {
+    if let Some(refused) = turned_away(gateway, asked.fields, body) {
+        return refused;
+    }
     let message = match Message::parse(body, Duplicates::RefuseDeep) {
         Ok(message) => message,
         Err(error) => return unreadable(error),
@@ -65,6 +69,24 @@ pub(crate) async fn post(gateway: &Arc<Inner>, admitted: &Admitted, asked: Asked
             initialize::post(gateway, entered, place, message, known).await
         }
     }
+}
+
+/// The answer to a request that the gate has no time for. Asked before the request is read: while there is too much to do, a refusal must
+/// cost far less than a call.
+fn turned_away(gateway: &Arc<Inner>, fields: &Fields, body: &Bytes) -> Option<Reply> {
+    static LATE: LazyLock<(StatusCode, Bytes)> = LazyLock::new(|| {
+        let told = CallError::Late.tell(Era::Stateless);
+        (told.status, told.object())
+    });
+    if gateway.lateness.has_time(gateway.limits().wait, gateway.places.taken()) {
+        return None;
+    }
+    let Glance { id, method } = envelope::glance(body)?;
+    gateway.refusals.note("the gate has more to do than it can", None);
+    crate::call::refused(gateway, method);
+    let (status, error) = &*LATE;
+    let status = if speaks_stateless(fields) { *status } else { StatusCode::OK };
+    Some(reply::rpc(status, &body.slice_ref(id), Answer::Error(error.clone())))
 }
 
 /// Answers a GET.
@@ -116,7 +138,7 @@ fn speaks_stateless(fields: &Fields) -> bool {
 
 fn unreadable(error: EnvelopeError) -> Reply {
     let id = if let EnvelopeError::Invalid { id, .. } = &error { id.clone() } else { None };
-    let told = crate::call::error::CallError::BadMessage(error).tell(banyan_model::Era::Stateless);
+    let told = CallError::BadMessage(error).tell(Era::Stateless);
     reply::refuse(told.status, id.as_ref(), told.code, &told.message)
 }
 

@@ -45,7 +45,14 @@ pub(super) fn json(data: &[u8]) {
 /// A message that was read and written again is the same message.
 pub(super) fn envelope(data: &[u8]) {
     let text = Bytes::copy_from_slice(data);
+    let glance = envelope::glance(&text);
     let Ok(message) = Message::parse(&text, Duplicates::RefuseDeep) else { return };
+    match (&message, glance) {
+        (Message::Request(request), Some(glance)) => assert_eq!(glance.id, request.id),
+        // A key that is spelled with escapes is not seen at a glance.
+        (Message::Request(_), None) => assert!(text.contains(&b'\\')),
+        (Message::Notification(_) | Message::Response(_), glance) => assert_eq!(glance, None),
+    }
     assert_eq!(Message::parse(&text, Duplicates::RefuseTop).as_ref(), Ok(&message));
     let written = match &message {
         Message::Notification(notification) => notification.whole.clone(),
