@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::command::{
-    auth, ca, call, check, completions, connect, demo, doctor, explain, import, join, logs, man, names, reload, schema, secret, status,
-    stdio, token, tools, trace, tree, up,
+    audit, auth, ca, call, check, completions, connect, demo, doctor, explain, import, join, logs, man, names, reload, schema, secret,
+    status, stdio, token, tools, trace, tree, up,
 };
 use crate::failure::Failure;
 use crate::output::Output;
@@ -38,6 +38,8 @@ pub(crate) struct Place {
 /// What can be asked for.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Read and check the record of what was called and decided
+    Audit(audit::Audit),
     /// Sign in at a server that wants OAuth
     Auth(auth::Auth),
     /// Make certificates for this gate and those that join it
@@ -99,6 +101,7 @@ impl Command {
     /// Does it.
     pub(crate) fn run(self, place: &Place, output: &Output) -> Result<(), Failure> {
         match self {
+            Self::Audit(command) => command.run(place, output),
             Self::Auth(command) => command.run(place, output),
             Self::Ca(command) => command.run(place, output),
             Self::Call(command) => command.run(place, output),

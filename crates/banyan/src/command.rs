@@ -1,5 +1,6 @@
 //! One file a command: its arguments, what it does, what it prints. What several commands share is a noun of its own elsewhere, not here.
 
+pub(crate) mod audit;
 pub(crate) mod auth;
 pub(crate) mod ca;
 pub(crate) mod call;

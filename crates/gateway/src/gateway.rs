@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use audit::record::{Changed, Record};
 use banyan_model::{Era, Segment};
 use bytes::Bytes;
 use mcp_proto::catalog::Kind;
@@ -35,6 +36,7 @@ use crate::downstream::door::{About, Entered};
 use crate::downstream::session::Session;
 use crate::downstream::{Parked, http, stdio};
 use crate::hub::Hub;
+use crate::journal::Journal;
 use crate::lateness::Lateness;
 use crate::node::Node;
 use crate::registry::{RefusedRegistration, Registry};
@@ -78,6 +80,7 @@ pub(crate) struct Inner {
     pub(crate) refusals: Arc<Refusals>,
     pub(crate) metrics: Metrics,
     pub(crate) otlp: Otlp,
+    pub(crate) journal: Journal,
     pub(crate) connector: Arc<Connector>,
     pub(crate) sources: Box<dyn Sources>,
     pub(crate) state_dir: PathBuf,
@@ -98,20 +101,22 @@ impl Gateway {
     ///
     /// It is a gate for now: it has a new id each time, and registers with nobody.
     pub fn start(config: Config, state_dir: PathBuf) -> Self {
-        Self::of(config, state_dir, Node::new(), false)
+        Self::of(config, state_dir, Node::new(), None)
     }
 
     /// The same for a gate that lasts: it has its id over restarts, and registers with the parents that `config` names. `place` tells
     /// it from other gates of the same `state_dir`: the path of its configuration, as a rule.
     pub fn start_at(config: Config, state_dir: PathBuf, place: &Path) -> Self {
         let node = Node::kept(&state_dir, place);
-        Self::of(config, state_dir, node, true)
+        Self::of(config, state_dir, node, Some(place))
     }
 
-    fn of(config: Config, state_dir: PathBuf, node: Node, joins: bool) -> Self {
+    fn of(config: Config, state_dir: PathBuf, node: Node, place: Option<&Path>) -> Self {
+        let joins = place.is_some();
         crate::tls::install_crypto();
         let config = Arc::new(config);
         let connector = Arc::new(Connector::new());
+        let journal = Journal::new(&config.audit, &state_dir, place, &node.id);
         let inner = Arc::new(Inner {
             tree: ArcSwap::from_pointee(Tree::new(Arc::clone(&config), Vec::new())),
             places: Arc::default(),
@@ -133,6 +138,7 @@ impl Gateway {
                 tracing::warn!(%error, "spans are not exported");
                 Otlp::off()
             }),
+            journal,
             connector,
             sources: Box::new(SystemSources),
             state_dir,
@@ -144,6 +150,9 @@ impl Gateway {
         });
         inner.mount(&config);
         Registry::begin(&inner);
+        if joins {
+            inner.journal.start();
+        }
         if joins && config.join.is_some() {
             inner.membership.begin(&inner, config.join.as_ref());
         }
@@ -174,6 +183,8 @@ impl Gateway {
         if changes.is_empty() {
             return changes;
         }
+        let lines = changes.iter().map(|change| change.to_string().into()).collect();
+        self.0.journal.append(&Record::Changed(Changed { lines, version: None, what: "configuration".into() }));
         let config = Arc::new(config);
         self.0.trust.apply(&config);
         self.0.config.store(Arc::clone(&config));
@@ -194,6 +205,7 @@ impl Gateway {
         self.0.stop.cancel();
         let mounts = self.0.mounts.load_full();
         futures_util::future::join_all(mounts.iter().map(|m| m.close())).await;
+        self.0.journal.end().await;
         self.0.otlp.stop(Duration::from_secs(3)).await;
     }
 
@@ -272,6 +284,7 @@ impl Gateway {
 
     /// The counters, as `/metrics` shows them.
     pub fn metrics(&self) -> String {
+        self.0.metrics.set_unrecorded(self.0.journal.unrecorded());
         self.0.metrics.encode()
     }
 }

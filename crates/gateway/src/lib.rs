@@ -14,6 +14,7 @@ mod downstream;
 mod gateway;
 mod hub;
 pub mod import;
+pub mod journal;
 mod lateness;
 mod link;
 mod node;

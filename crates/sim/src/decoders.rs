@@ -3,6 +3,7 @@
 //! The fuzz targets below `fuzz/` look for bytes that break a check, and `tests/corpus.rs` replays what they kept. Nothing
 //! here makes up input.
 
+mod audit;
 mod files;
 mod mesh;
 mod messages;
@@ -13,8 +14,10 @@ mod streams;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its fuzz target and of its corpus.
-pub const ALL: [(&str, Check); 18] = [
+pub const ALL: [(&str, Check); 23] = [
     ("annotation", mesh::annotation),
+    ("canonical", audit::form),
+    ("checkpoint", audit::checkpoint),
     ("config", files::config),
     ("cursor", names::cursor),
     ("envelope", messages::envelope),
@@ -28,10 +31,13 @@ pub const ALL: [(&str, Check); 18] = [
     ("pipe", messages::pipe),
     ("poured", messages::poured),
     ("projection", names::projection),
+    ("proof", audit::proof),
+    ("record", audit::entry),
     ("resources", names::resources),
     ("route", mesh::route),
     ("secret", files::secret),
     ("sse", streams::sse),
+    ("tile", audit::tile),
 ];
 
 /// Runs the check of this name.

@@ -50,6 +50,8 @@ fn asking_a_gate() -> Vec<(String, Value)> {
     home.write("banyan.toml", &format!("{good}[mount.more]\ncommand = 'cat'\n"));
     shapes.push(("up: reloaded".to_owned(), shape(&gate.until("reloaded"))));
     shapes.push(("reload".to_owned(), shape(&home.run(&["reload", "--json"]).exits(0).json())));
+    shapes.push(("audit verify".to_owned(), shape(&home.run(&["audit", "verify", "--json"]).exits(0).json())));
+    shapes.push(("audit checkpoint".to_owned(), shape(&home.run(&["audit", "checkpoint", "--json"]).exits(0).json())));
     shapes.push(("stop".to_owned(), shape(&home.run(&["stop", "--json"]).exits(0).json())));
     shapes.push(("up: stopping".to_owned(), shape(&gate.until("stopping"))));
     gate.wait().exits(0);

@@ -17,10 +17,10 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
 
 use super::access::Command;
-use super::known;
 use super::shapes::{
     CallRequest, Called, ErrorBody, JoinStatus, LogLine, Refusal, RefusalKind, Refused, Reloaded, Status, Tools, TraceRequest,
 };
+use super::{audit, known};
 use crate::downstream::door;
 use crate::downstream::http::fields;
 use crate::downstream::reply::{self, Payload};
@@ -36,6 +36,10 @@ pub(crate) async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>, par
     let answer = match (&parts.method, parts.uri.path()) {
         (&Method::GET, "/healthz") => return plain(StatusCode::OK, "text/plain", "ok\n".into()),
         (_, path) if known::is_here(path) => known::answer(&gateway, &parts, body, party).await,
+        (&Method::GET, path) if audit::is_here(path) => match owner(&gateway, &parts) {
+            Ok(()) => audit::answer(&gateway, &parts).await,
+            Err(refusal) => Err(refusal),
+        },
         (&Method::GET, "/readyz") => return ready(&gateway),
         (&Method::GET, "/metrics") => {
             guest(&gateway, &parts, party).map(|()| plain(StatusCode::OK, CONTENT_TYPE, gateway.metrics().into()))
@@ -119,6 +123,7 @@ fn status(gateway: &Gateway) -> Status {
         uptime_seconds: gateway.0.admin.started.elapsed().as_secs(),
         sessions: gateway.0.hub.sessions(),
         joined: gateway.joined().map(|joined| JoinStatus::clone(&joined)),
+        audit: gateway.audit(),
         mounts: gateway.status(),
     }
 }
@@ -220,7 +225,7 @@ fn message_of(error: &[u8]) -> String {
 /// How many of a server's last lines stand in the text of a failed call.
 const LAST_WORDS: usize = 10;
 
-fn query(parts: &Parts, name: &str) -> Option<String> {
+pub(super) fn query(parts: &Parts, name: &str) -> Option<String> {
     let pairs = url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
     pairs.into_iter().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }

@@ -25,8 +25,92 @@ pub struct Status {
     /// With whom the gate is registered; absent where it joins nobody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joined: Option<JoinStatus>,
+    /// The record; absent where none is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<AuditStatus>,
     /// Every server, by name.
     pub mounts: Vec<MountStatus>,
+}
+
+/// How it stands with the record.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditStatus {
+    /// Its directory; absent until something was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// Why nothing can be recorded at present.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failing: Option<String>,
+    /// Records that could not be written since the gate began.
+    pub unrecorded: u64,
+}
+
+/// `GET /-/audit`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AuditFound {
+    /// The entries that are meant, the newest first.
+    pub entries: Vec<AuditEntry>,
+}
+
+/// One entry of the record.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct AuditEntry {
+    /// In which chain of the record.
+    pub chain: u32,
+    /// Its place there.
+    pub seq: u64,
+    /// When it was written, in microseconds since 1970; 0 where it can't be read.
+    pub time: u64,
+    /// What kind of entry it is.
+    pub event: String,
+    /// The call that it is about: all entries of a call share it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// For whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub principal: Option<String>,
+    /// The dotted name of what was called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<String>,
+    /// The trace that it belongs to, over all gates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// How it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// How long it took, in microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_us: Option<u64>,
+    /// The line of the record, as it is; absent where it is no JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<Box<serde_json::value::RawValue>>,
+}
+
+/// `GET /-/audit/entry`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AuditProof {
+    /// The entry.
+    pub entry: AuditEntry,
+    /// The hashes beside its way to the root, in base64.
+    pub hashes: Vec<String>,
+    /// The proof with the signed checkpoint, as C2SP tlog-proof has it.
+    pub proof: String,
+    /// The public key that signed, as C2SP signed-note has it.
+    pub key: String,
+}
+
+/// `GET /-/audit/checkpoint`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AuditCheckpoint {
+    /// Which chain is written.
+    pub chain: u32,
+    /// The public key that signs it.
+    pub key: String,
+    /// Its last signed checkpoint.
+    pub checkpoint: String,
+    /// How it stands with the record.
+    #[serde(flatten)]
+    pub status: AuditStatus,
 }
 
 /// `GET /-/tools`.

@@ -87,6 +87,9 @@ pub(crate) enum CallError {
     /// No tool of that name, or one that is not allowed: outside they look alike.
     #[error("unknown tool: {0}")]
     UnknownTool(String),
+    /// The record could not be written, and the call may not be made without.
+    #[error("the call was not made, for it can't be recorded: {0}")]
+    Unrecorded(String),
     /// A revision we do not speak.
     #[error("unsupported protocol version {0}")]
     UnsupportedVersion(String),
@@ -183,6 +186,10 @@ impl CallError {
                 let hint = ",\"hint\":\"tools/list says what there is; `banyan names` says how names are spelled for a client\"";
                 down(-32602, 200, Some(reason("unknown_tool", hint)))
             }
+            Self::Unrecorded(_) => {
+                let hint = ",\"hint\":\"whoever runs the gate sees in `banyan status` and its log what is wrong with the record\"";
+                told(-32013, 503, text.clone(), Some(reason("unrecorded", hint)), FaultSource::Internal, true)
+            }
             Self::UnsupportedVersion(asked) => {
                 let data = format!("{{\"supported\":[\"{STATELESS}\"],\"requested\":{}}}", quote(asked));
                 down(-32022, 400, Some(data))
@@ -267,6 +274,7 @@ mod tests {
             CallError::Late,
             CallError::Overloaded { what: "calls", most: 1 },
             CallError::ProfileGone("p".into()),
+            CallError::Unrecorded("x".into()),
             CallError::Unavailable { mount: "m".into(), why: "x".into(), since: SystemTime::now(), next_try: None },
             lost(UpstreamError::Lost("x".into())),
             lost(UpstreamError::SessionLost),

@@ -11,6 +11,13 @@ pub(crate) struct Cleared {
     pub(super) _room: Room,
 }
 
+impl Cleared {
+    /// Whether somebody had to agree: then it must not leave unless that is recorded.
+    pub(super) fn is_gated(&self) -> bool {
+        false
+    }
+}
+
 /// Lets the call through.
 pub(crate) fn gate(reservation: Reservation) -> Result<Cleared, CallError> {
     Ok(Cleared { resolved: reservation.resolved, _room: reservation.room })

@@ -104,7 +104,7 @@ pub(crate) async fn call(
 ) -> Result<Answer, CallError> {
     let mut record = record::Record::begin(gateway, back, request);
     let outcome = stages(gateway, tree, request, method, back, &mut record).await;
-    record.finish(&outcome);
+    record.finish(request, &outcome);
     outcome
 }
 
@@ -115,7 +115,7 @@ async fn stages(
     request: &Request,
     method: Method,
     back: &Arc<Back>,
-    record: &mut record::Record,
+    record: &mut record::Record<'_>,
 ) -> Result<Answer, CallError> {
     let resolved = match resolve::resolve(gateway, tree, &back.caller, request, method) {
         // Its server is being started for the first time, and nobody knows its names yet.
@@ -131,7 +131,7 @@ async fn stages(
     let permit = authorize::authorize(resolved)?;
     let reservation = reserve::reserve(gateway, permit)?;
     let cleared = gate::gate(reservation)?;
-    record.intend(&cleared);
+    record.intend(request, &cleared).await?;
     let owner = cleared.resolved.branch.clone();
     let answer = forward::forward(cleared, back, record.trace()).await?;
     remember::remember(gateway, &owner, &back.caller, method, &answer);

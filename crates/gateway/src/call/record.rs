@@ -1,7 +1,12 @@
 //! What is kept of a call: its beginning before anything leaves, and its end before anything comes back.
 //!
-//! Written explicitly, never in `Drop`. So far it feeds metrics and the log; the chained record takes the same two places.
+//! Written explicitly, never in `Drop`: for metrics, spans, the log, and the record that nobody can forge. A call that somebody had to agree
+//! to leaves only when that is on the disk. How the record is written is not known here.
 
+use std::time::Instant;
+
+use audit::arguments::{Formed, Wanted};
+use audit::record::{Intent, Outcome, Refused, Text};
 use banyan_model::{Era, Method};
 use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::json::{Members, Object};
@@ -9,10 +14,14 @@ use mcp_proto::json::{Members, Object};
 use super::back::Back;
 use super::error::CallError;
 use super::gate::Cleared;
+use super::resolve::Resolved;
 use crate::Inner;
+use crate::config::file::RecordedArguments;
+use crate::journal::{CallId, Journal, Ticket, micros, now};
 use crate::telemetry::metrics::{Ending, MethodName, Operation, ProtocolVersion, Running, Side, ToolLabel, ToolSlot, Transport};
 use crate::telemetry::span::{About, CallSpan, Incoming};
 use crate::telemetry::trace_context::TraceContext;
+use crate::upstream::UpstreamError;
 
 /// Counts a request that was refused before anybody looked at it.
 pub(crate) fn refused(gateway: &Inner, method: &str) {
@@ -22,17 +31,26 @@ pub(crate) fn refused(gateway: &Inner, method: &str) {
 }
 
 /// A call that has begun.
-pub(crate) struct Record {
+pub(crate) struct Record<'a> {
+    gateway: &'a Inner,
+    back: &'a Back,
     method: MethodName,
     version: ProtocolVersion,
     server: Running,
     client: Option<Running>,
     span: CallSpan,
+    call: CallId,
+    /// When it came, in microseconds since 1970, and by the clock that never steps.
+    began: (u64, Instant),
+    /// It has left, or is about to.
+    is_intended: bool,
+    ticket: Option<Ticket>,
+    trace: Option<TraceContext>,
 }
 
-impl Record {
+impl<'a> Record<'a> {
     /// A request has come.
-    pub(crate) fn begin(gateway: &Inner, back: &Back, request: &Request) -> Self {
+    pub(crate) fn begin(gateway: &'a Inner, back: &'a Back, request: &Request) -> Self {
         let caller = &back.caller;
         let (method, version) = (MethodName::of(&request.method), ProtocolVersion::of(caller.version));
         let meta = request.params.meta().and_then(|m| TraceContext::of_meta(&m));
@@ -46,12 +64,43 @@ impl Record {
             headers: back.trace.as_ref(),
         });
         let operation = Operation { side: Side::Server, method, transport: Transport::Tcp, version, tool: ToolLabel::NONE };
-        Self { method, version, server: gateway.metrics.whole().start(operation), client: None, span }
+        let server = gateway.metrics.whole().start(operation);
+        let trace = span.passed_on().cloned();
+        let (call, began) = (gateway.journal.call(), (now(), Instant::now()));
+        Self { gateway, back, method, version, server, client: None, span, call, began, is_intended: false, ticket: None, trace }
     }
 
     /// It is about to leave for its owner.
-    pub(crate) fn intend(&mut self, cleared: &Cleared) {
+    ///
+    /// # Errors
+    /// When somebody had to agree to it, and it can't be recorded: it must not leave then.
+    pub(crate) async fn intend(&mut self, request: &Request, cleared: &Cleared) -> Result<(), CallError> {
         let resolved = &cleared.resolved;
+        self.counted(resolved);
+        if self.trace.is_none() && resolved.branch.is_gate {
+            self.trace = TraceContext::parse(&self.gateway.journal.traceparent(self.call), None);
+        }
+        self.is_intended = true;
+        if !self.gateway.journal.audit().enabled {
+            return Ok(());
+        }
+        if cleared.is_gated() {
+            return Box::pin(self.recorded_first(request, cleared)).await;
+        }
+        self.ticket = self.described(request, Some(cleared), |journal, intent| journal.intend(intent));
+        Ok(())
+    }
+
+    async fn recorded_first(&mut self, request: &Request, cleared: &Cleared) -> Result<(), CallError> {
+        let kept =
+            self.described(request, Some(cleared), |journal, intent| journal.append_durable(&audit::record::Record::Intended(intent)));
+        let recorded = kept.await;
+        // It did not leave: what is recorded next is why.
+        self.is_intended = recorded.is_ok();
+        recorded.map_err(|error| CallError::Unrecorded(error.to_string()))
+    }
+
+    fn counted(&mut self, resolved: &Resolved) {
         let metrics = &resolved.branch.mount.metrics;
         let is_tool = resolved.method == Method::ToolCall;
         let tool = if is_tool { metrics.tool(&ToolSlot::default(), &resolved.name) } else { ToolLabel::NONE };
@@ -75,8 +124,32 @@ impl Record {
         );
     }
 
+    /// Gives `record` what is wanted, as far as it is known: before its owner is, by the name that the caller used.
+    fn described<T>(&self, request: &Request, cleared: Option<&Cleared>, record: impl FnOnce(&Journal, Intent<'_>) -> T) -> T {
+        let journal = &self.gateway.journal;
+        let raw = ["arguments", "argument"].iter().find_map(|key| request.params.get(key));
+        let formed = raw.map(|raw| Formed::of(&raw, wanted(journal.audit().arguments)));
+        let call = journal.spelled(self.call);
+        let named = || ["name", "uri", "taskId"].iter().find_map(|key| request.params.str(key)).unwrap_or_default();
+        let name = cleared.map_or_else(named, |cleared| Text::Borrowed(&cleared.resolved.name));
+        let intent = Intent {
+            arguments: formed.as_ref().map(Formed::recorded),
+            began: self.began.0,
+            call: Text::Borrowed(&call),
+            decision: None,
+            gated: cleared.is_some_and(Cleared::is_gated),
+            method: Text::Borrowed(clip(&request.method)),
+            mount: cleared.map(|cleared| Text::Borrowed(cleared.resolved.branch.mount.config.name.as_str())),
+            name: Text::Borrowed(clip(&name)),
+            principal: Text::Borrowed(&self.back.caller.principal.name),
+            request: String::from_utf8_lossy(&request.id),
+            trace: self.trace.as_ref().and_then(|trace| trace.traceparent().get(3..35)).map(Text::Borrowed),
+        };
+        record(journal, intent)
+    }
+
     /// It has ended.
-    pub(crate) fn finish(self, outcome: &Result<Answer, CallError>) {
+    pub(crate) fn finish(self, request: &Request, outcome: &Result<Answer, CallError>) {
         let ending = ending(outcome);
         // Refusals for want of room come by the thousand; `refusals.rs` says how many.
         if let Err(error) = outcome
@@ -85,6 +158,7 @@ impl Record {
             let fault = error.tell(Era::Stateless).fault;
             tracing::warn!(source = ?fault.source, retry = fault.retry, %error, "a call failed");
         }
+        self.recorded(request, outcome, ending);
         if let Some(client) = self.client {
             client.finish(ending);
         }
@@ -93,9 +167,63 @@ impl Record {
         self.span.finish(ending, message.as_deref());
     }
 
+    fn recorded(&self, request: &Request, outcome: &Result<Answer, CallError>, ending: Ending) {
+        let journal = &self.gateway.journal;
+        if !journal.audit().enabled || matches!(outcome, Err(CallError::Overloaded { .. })) {
+            return;
+        }
+        let told = outcome.as_ref().err().map(|error| error.tell(Era::Stateless));
+        let data = told.as_ref().and_then(|told| told.data.as_deref());
+        let reason = data.and_then(|data| Members::again(data.as_bytes()).str("reason"));
+        if !self.is_intended {
+            let Some(told) = &told else { return };
+            return self.described(request, None, |journal, intent| {
+                let reason = reason.clone().unwrap_or(Text::Borrowed("refused"));
+                journal.append(&audit::record::Record::Refused(Refused { code: told.code, intent, reason, rules: Vec::new() }));
+            });
+        }
+        let (word, code) = word(outcome, ending);
+        let bytes = outcome.as_ref().ok().and_then(|answer| match answer {
+            Answer::Result(result) => Some(result.len() as u64),
+            Answer::Error(_) => None,
+        });
+        let outcome = Outcome { bytes, code, ending: Text::Borrowed(word), reason, took: micros(self.began.1.elapsed()) };
+        journal.ended(self.ticket, || journal.spelled(self.call), outcome);
+    }
+
     /// The trace context for the next hop.
     pub(crate) fn trace(&self) -> Option<TraceContext> {
-        self.span.passed_on().cloned()
+        self.trace.clone()
+    }
+}
+
+/// Longer names are cut, in bytes: an entry has to fit into a bundle.
+const LONGEST_NAME: usize = 2048;
+
+fn clip(text: &str) -> &str {
+    &text[..text.floor_char_boundary(LONGEST_NAME)]
+}
+
+fn wanted(arguments: RecordedArguments) -> Wanted {
+    match arguments {
+        RecordedArguments::Hash => Wanted::default(),
+        RecordedArguments::Shape => Wanted { shape: true, value: false },
+        RecordedArguments::Full => Wanted { shape: true, value: true },
+    }
+}
+
+/// How a call that left has ended, in a word of the record, and the code of its error.
+fn word(outcome: &Result<Answer, CallError>, ending: Ending) -> (&'static str, Option<i64>) {
+    match ending {
+        Ending::Cancelled => ("cancelled", None),
+        Ending::Done => ("done", None),
+        Ending::TimedOut => ("timed_out", None),
+        Ending::ToolError => ("tool_error", None),
+        Ending::Error(code) => match outcome {
+            // Whether it took effect is not known.
+            Err(CallError::Upstream { error: UpstreamError::Lost(_), .. }) => ("unknown", Some(code)),
+            Ok(_) | Err(_) => ("error", Some(code)),
+        },
     }
 }
 
@@ -113,7 +241,7 @@ fn ending(outcome: &Result<Answer, CallError>) -> Ending {
             Ending::Error(code.unwrap_or(0))
         }
         Err(CallError::Cancelled) => Ending::Cancelled,
-        Err(CallError::Upstream { error: crate::upstream::UpstreamError::Silent(_), .. }) => Ending::TimedOut,
+        Err(CallError::Upstream { error: UpstreamError::Silent(_), .. }) => Ending::TimedOut,
         Err(error) => Ending::Error(error.tell(Era::Stateless).code),
     }
 }

@@ -23,6 +23,8 @@ pub struct Change {
 pub enum Subject {
     /// The host names that are accepted.
     AllowedHosts,
+    /// What is recorded.
+    Audit,
     /// Keys that prove authorities.
     Authority(Arc<str>),
     /// An authorization server.
@@ -67,7 +69,7 @@ pub enum Kind {
 /// Everything that differs, in a stable order: the gate itself, then mounts, profiles and tokens by name.
 pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
     let single = |subject, differs: bool| differs.then_some(Change { subject, kind: Kind::Changed(Vec::new()) });
-    let Config { listen, allowed_hosts, tokens, trust, limits, mounts, registry, join, profiles, telemetry, names } = old;
+    let Config { listen, allowed_hosts, tokens, trust, limits, mounts, registry, join, profiles, telemetry, names, audit } = old;
     let mut changes: Vec<Change> = [
         single(Subject::Listen, *listen != new.listen),
         single(Subject::AllowedHosts, *allowed_hosts != new.allowed_hosts),
@@ -76,6 +78,7 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
         single(Subject::Resource, trust.resource != new.trust.resource),
         single(Subject::Join, *join != new.join),
         single(Subject::Telemetry, *telemetry != new.telemetry),
+        single(Subject::Audit, *audit != new.audit),
     ]
     .into_iter()
     .flatten()
@@ -96,7 +99,7 @@ impl Change {
     /// Whether it takes effect only when Banyan is started again.
     pub fn needs_restart(&self) -> bool {
         match self.subject {
-            Subject::Listen | Subject::Registry | Subject::Telemetry => true,
+            Subject::Audit | Subject::Listen | Subject::Registry | Subject::Telemetry => true,
             // Other files are taken at once; a port that speaks TLS does not begin to speak without, nor the other way round.
             Subject::Tls => !matches!(self.kind, Kind::Changed(_)),
             Subject::AllowedHosts
@@ -152,6 +155,7 @@ impl fmt::Display for Subject {
             Self::Registry => f.write_str("registry"),
             Self::Resource => f.write_str("resource"),
             Self::Telemetry => f.write_str("telemetry"),
+            Self::Audit => f.write_str("audit"),
             Self::Tls => f.write_str("tls"),
             Self::Token(name) => write!(f, "token {name}"),
         }

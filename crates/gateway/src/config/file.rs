@@ -1,6 +1,7 @@
 //! The shape of `banyan.toml`, as people write it, one type a section. Does not check what the texts say:
 //! `resolve` does.
 
+mod audit;
 mod parent;
 mod registry;
 mod tool;
@@ -14,6 +15,7 @@ use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
+pub use audit::{Audit, RecordedArguments};
 pub use parent::{Node, Parent};
 pub use registry::{Demand, Registry, SegmentPolicy};
 pub use tool::{AuthScope, Availability, Consistency, CostClass, LatencyClass, Tool};
@@ -60,6 +62,8 @@ pub struct File {
     pub profile: BTreeMap<At<String>, Profile>,
     /// Where traces go.
     pub telemetry: Telemetry,
+    /// The record of what was called and decided.
+    pub audit: Audit,
 }
 
 /// A bearer token, kept as its hash.

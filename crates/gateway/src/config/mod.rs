@@ -21,6 +21,11 @@ pub(crate) use resolve::is_loopback;
 pub use resolve::{OpenListen, check_listen, exposed, load, parse};
 pub use schema::schema;
 
+/// A length of time as the configuration writes it: `15m`, `1h30m`, `7d`.
+pub fn age(text: &str) -> Option<std::time::Duration> {
+    units::duration(text)
+}
+
 /// Whether a variable, header or key with this name usually holds a secret.
 pub fn looks_secret(name: &str) -> bool {
     const PARTS: [&str; 9] = ["token", "secret", "passwd", "password", "passphrase", "credential", "authorization", "cookie", "bearer"];

@@ -17,6 +17,7 @@ use super::secret::{SecretRef, Sources};
 use super::snippet::Shown;
 use super::{shape, suggest, units};
 
+mod audit;
 mod mount;
 mod parent;
 mod registry;
@@ -102,6 +103,7 @@ impl Lowering<'_> {
             join: self.join(file.node.as_ref(), &file.parent),
             profiles: self.profiles(&file.profile),
             telemetry: self.telemetry(&file.telemetry),
+            audit: self.audit(&file.audit),
             names: file.names.map_or(defaults.names, name_style),
             ..config
         }

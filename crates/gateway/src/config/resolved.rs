@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod audit;
 mod join;
 mod trust;
 
@@ -15,6 +16,7 @@ pub use mesh_proto::parent::{Demand, SegmentPolicy};
 
 use super::secret::SecretRef;
 
+pub use audit::Audit;
 pub use join::{Join, Parent};
 pub use trust::{AuthorityKeys, ClientTls, Issuer, Keys, Tls, Trust};
 
@@ -43,6 +45,8 @@ pub struct Config {
     pub telemetry: Telemetry,
     /// Whether an unmatched client is shown dotted names.
     pub names: NameStyle,
+    /// What is recorded.
+    pub audit: Audit,
 }
 
 impl Config {
@@ -70,6 +74,7 @@ impl Default for Config {
             profiles: Vec::new(),
             telemetry: Telemetry::default(),
             names: NameStyle::Safe,
+            audit: Audit::default(),
         }
     }
 }

@@ -7,6 +7,8 @@ use banyan_model::Era;
 use mcp_proto::json::Members;
 use mcp_proto::mcpax::{self, Peer};
 
+use super::Gateway;
+use crate::admin::shapes::AuditStatus;
 use crate::config::resolved::Transport;
 use crate::registry::Registration;
 use crate::tree::Tree;
@@ -101,6 +103,19 @@ pub struct ToolRow {
     /// How long a call is expected to take: `realtime`, `fast`, `standard`, `slow` or `batch`.
     #[serde(default)]
     pub latency_class: String,
+}
+
+impl Gateway {
+    /// How it stands with the record; `None`: none is kept.
+    pub fn audit(&self) -> Option<AuditStatus> {
+        let journal = &self.0.journal;
+        let standing = journal.standing();
+        journal.audit().enabled.then(|| AuditStatus {
+            directory: standing.dir.as_ref().map(|dir| dir.display().to_string()),
+            failing: standing.failing.clone(),
+            unrecorded: journal.unrecorded(),
+        })
+    }
 }
 
 pub(super) fn status(mount: &Arc<Mount>) -> MountStatus {

@@ -40,6 +40,7 @@ struct Shared {
     mounts: papaya::HashMap<Arc<str>, Arc<MountMetrics>>,
     whole: Arc<MountMetrics>,
     sessions: [[[SessionMetrics; ProtocolVersion::COUNT]; Transport::COUNT]; Side::COUNT],
+    unrecorded: AtomicU64,
 }
 
 #[derive(Default)]
@@ -55,6 +56,7 @@ impl Metrics {
             mounts: papaya::HashMap::new(),
             whole: Arc::new(MountMetrics::new("".into())),
             sessions: Default::default(),
+            unrecorded: AtomicU64::new(0),
         });
         let mut registry = Registry::default();
         registry.register_collector(Box::new(encode::Scrape(shared.clone())));
@@ -75,6 +77,11 @@ impl Metrics {
     /// Forgets the series of mounts that `keep` refuses, for when the configuration has lost them.
     pub fn retain_mounts(&self, mut keep: impl FnMut(&str) -> bool) {
         self.shared.mounts.pin().retain(|name, _| keep(name));
+    }
+
+    /// Shows how many records could not be written.
+    pub fn set_unrecorded(&self, records: u64) {
+        self.shared.unrecorded.store(records, Relaxed);
     }
 
     /// Counts a session as open until the returned value is dropped, and then how long it was.

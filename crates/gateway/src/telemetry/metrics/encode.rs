@@ -50,7 +50,10 @@ impl Collector for Scrape {
         counters(&mut encoder, &mounts)?;
         bytes(&mut encoder, &mounts)?;
         let tools = Family { name: "banyan_mount_tools", help: "Tools that a mount offers", unit: None, kind: MetricType::Gauge };
-        per_mount(&mut encoder, &tools, &mounts, |mount| mount.tools.load(Relaxed))
+        per_mount(&mut encoder, &tools, &mounts, |mount| mount.tools.load(Relaxed))?;
+        let (name, help) = ("banyan_audit_unrecorded", "Records that could not be written");
+        let counter = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        ConstCounter::new(self.0.unrecorded.load(Relaxed)).encode(counter)
     }
 }
 

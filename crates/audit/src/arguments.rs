@@ -1,0 +1,70 @@
+//! Arguments as a record has them: their hash, what they look like, and themselves where that is wanted. Nothing here knows a call.
+
+use serde_json::value::RawValue;
+
+use crate::canonical;
+use crate::hash::{Hash, sha256};
+use crate::json;
+use crate::record::Arguments;
+use crate::shape;
+
+/// Longer canonical forms are not recorded themselves, in bytes: an entry has to fit into a bundle.
+pub const MAX_VALUE: usize = 32 << 10;
+
+/// How much of arguments is wanted beside their hash.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// What they look like.
+    pub shape: bool,
+    /// They themselves, up to [`MAX_VALUE`].
+    pub value: bool,
+}
+
+/// Arguments that were read once.
+#[derive(Debug, Clone)]
+pub struct Formed {
+    hash: Hash,
+    shape: Option<Box<RawValue>>,
+    value: Option<Box<RawValue>>,
+}
+
+impl Formed {
+    /// Of a raw JSON value. What has no canonical form is hashed as it is, and nothing else is said of it.
+    pub fn of(raw: &[u8], wanted: Wanted) -> Self {
+        let Ok(value) = json::read(raw) else {
+            return Self { hash: sha256(raw), shape: None, value: None };
+        };
+        let mut form = Vec::with_capacity(raw.len());
+        canonical::write(&value, &mut form);
+        let hash = sha256(&form);
+        let shape = wanted.shape.then(|| RawValue::from_string(shape::of_json(&value)).ok()).flatten();
+        let keeps = wanted.value && form.len() <= MAX_VALUE;
+        let value = keeps.then(|| String::from_utf8(form).ok().and_then(|text| RawValue::from_string(text).ok())).flatten();
+        Self { hash, shape, value }
+    }
+
+    /// As they stand in a record.
+    pub fn recorded(&self) -> Arguments<'_> {
+        Arguments { hash: self.hash, shape: self.shape.as_deref(), value: self.value.as_deref() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_wanted_is_recorded() {
+        let raw = br#"{"b":"secret", "a":1.0}"#;
+        let wanted = |shape, value| Formed::of(raw, Wanted { shape, value });
+        let text = |value: Option<&RawValue>| value.map(|v| v.get().to_owned());
+        let of = |formed: &Formed| (text(formed.recorded().shape), text(formed.recorded().value));
+        assert_eq!(of(&wanted(false, false)), (None, None));
+        let (shape, value) = (r#"{"a":"number","b":"string:6"}"#.to_owned(), r#"{"a":1,"b":"secret"}"#.to_owned());
+        assert_eq!(of(&wanted(true, true)), (Some(shape), Some(value)));
+        assert_eq!(wanted(true, true).recorded().hash, canonical::digest(raw).unwrap());
+        let long = format!("\"{}\"", "x".repeat(MAX_VALUE));
+        assert_eq!(of(&Formed::of(long.as_bytes(), Wanted { shape: true, value: true })), (Some(format!("\"string:{MAX_VALUE}\"")), None));
+        assert_eq!(Formed::of(b"{", Wanted { shape: true, value: true }).recorded().hash, sha256(b"{"));
+    }
+}

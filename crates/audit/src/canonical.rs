@@ -1,0 +1,218 @@
+//! The one form of a JSON value that is hashed: RFC 8785 (JCS). Two texts of one value have one form, whoever wrote them.
+//! Does not decide what is hashed.
+//!
+//! RFC 8785 knows numbers only as far as a double goes. Whole numbers written as such, and what no double holds, keep their digits here:
+//! rounded, two different arguments would have one hash, and an approval of one would be taken for the other.
+
+use crate::AuditError;
+use crate::hash::{Hash, sha256};
+use crate::json::{self, Json};
+
+/// The canonical form of `text`.
+///
+/// # Errors
+/// When it is not one JSON value, holds a key twice or half of a surrogate pair.
+pub fn canonical(text: &[u8]) -> Result<Vec<u8>, AuditError> {
+    let mut out = Vec::with_capacity(text.len());
+    write(&json::read(text)?, &mut out);
+    Ok(out)
+}
+
+/// SHA-256 of the canonical form of `text`.
+///
+/// # Errors
+/// As [`canonical`].
+pub fn digest(text: &[u8]) -> Result<Hash, AuditError> {
+    canonical(text).map(|form| sha256(&form))
+}
+
+pub(crate) fn write(value: &Json<'_>, out: &mut Vec<u8>) {
+    match value {
+        Json::Null => out.extend_from_slice(b"null"),
+        Json::Bool(true) => out.extend_from_slice(b"true"),
+        Json::Bool(false) => out.extend_from_slice(b"false"),
+        Json::Number(written) => number(written, out),
+        Json::String(text) => quote(text, out),
+        Json::Array(items) => {
+            out.push(b'[');
+            for (place, item) in items.iter().enumerate() {
+                if place > 0 {
+                    out.push(b',');
+                }
+                write(item, out);
+            }
+            out.push(b']');
+        }
+        Json::Object(members) => {
+            out.push(b'{');
+            for (place, (key, value)) in members.iter().enumerate() {
+                if place > 0 {
+                    out.push(b',');
+                }
+                quote(key, out);
+                out.push(b':');
+                write(value, out);
+            }
+            out.push(b'}');
+        }
+    }
+}
+
+/// As RFC 8785, section 3.2.2.2 writes strings.
+pub(crate) fn quote(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    let mut plain_from = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let short = match byte {
+            b'"' | b'\\' => byte,
+            0x08 => b'b',
+            0x09 => b't',
+            0x0a => b'n',
+            0x0c => b'f',
+            0x0d => b'r',
+            0..=0x1f => b'u',
+            _ => continue,
+        };
+        out.extend_from_slice(&text.as_bytes()[plain_from..at]);
+        plain_from = at + 1;
+        out.extend_from_slice(&[b'\\', short]);
+        if short == b'u' {
+            out.extend_from_slice(format!("{byte:04x}").as_bytes());
+        }
+    }
+    out.extend_from_slice(&text.as_bytes()[plain_from..]);
+    out.push(b'"');
+}
+
+/// As ECMA-262 `Number::toString` writes the double; what no double holds stays as it is.
+fn number(written: &str, out: &mut Vec<u8>) {
+    let is_whole = !written.bytes().any(|b| matches!(b, b'.' | b'e' | b'E'));
+    if is_whole {
+        return out.extend_from_slice(if written == "-0" { b"0" } else { written.as_bytes() });
+    }
+    match written.parse::<f64>() {
+        Ok(value) if value.is_finite() => ecma(value, out),
+        Ok(_) | Err(_) => out.extend_from_slice(written.as_bytes()),
+    }
+}
+
+fn ecma(value: f64, out: &mut Vec<u8>) {
+    if value == 0.0 {
+        return out.push(b'0');
+    }
+    // Rust gives the shortest digits that lead back, as ECMA-262 wants; only where the point stands differs.
+    let shortest = format!("{:e}", value.abs());
+    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let (k, n) = (i32::try_from(digits.len()).unwrap_or(0), exponent.parse::<i32>().unwrap_or(0) + 1);
+    let split = |at: i32| digits.split_at(usize::try_from(at).unwrap_or(0).min(digits.len()));
+    let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or(0));
+    let text = if k <= n && n <= 21 {
+        format!("{digits}{}", zeros(n - k))
+    } else if 0 < n && n <= 21 {
+        let (whole, part) = split(n);
+        format!("{whole}.{part}")
+    } else if -6 < n && n <= 0 {
+        format!("0.{}{digits}", zeros(-n))
+    } else {
+        let (first, rest) = split(1);
+        let point = if rest.is_empty() { "" } else { "." };
+        format!("{first}{point}{rest}e{}{}", if n > 0 { '+' } else { '-' }, (n - 1).abs())
+    };
+    if value < 0.0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(text: &str) -> String {
+        String::from_utf8(canonical(text.as_bytes()).unwrap()).unwrap()
+    }
+
+    /// RFC 8785, appendix B.
+    #[test]
+    fn numbers_are_written_as_rfc_8785_gives_them() {
+        for (bits, text) in [
+            (0x0000_0000_0000_0000, "0"),
+            (0x8000_0000_0000_0000, "0"),
+            (0x0000_0000_0000_0001, "5e-324"),
+            (0x8000_0000_0000_0001, "-5e-324"),
+            (0x7fef_ffff_ffff_ffff, "1.7976931348623157e+308"),
+            (0x4340_0000_0000_0000, "9007199254740992"),
+            (0xc340_0000_0000_0000, "-9007199254740992"),
+            (0x4430_0000_0000_0000, "295147905179352830000"),
+            (0x44b5_2d02_c7e1_4af5, "9.999999999999997e+22"),
+            (0x44b5_2d02_c7e1_4af6, "1e+23"),
+            (0x444b_1ae4_d6e2_ef4e, "999999999999999700000"),
+            (0x444b_1ae4_d6e2_ef50, "1e+21"),
+            (0x3eb0_c6f7_a0b5_ed8c, "9.999999999999997e-7"),
+            (0x3eb0_c6f7_a0b5_ed8d, "0.000001"),
+            (0x41b3_de43_5555_5553, "333333333.3333332"),
+            (0xbecb_f647_612f_3696, "-0.0000033333333333333333"),
+        ] {
+            let mut out = Vec::new();
+            ecma(f64::from_bits(bits), &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), text);
+        }
+        assert_eq!(of("[1.0, 10e1, 0.002, 1E30, 4.50, -0, 2e-3, 333333333.33333329]"), "[1,100,0.002,1e+30,4.5,0,0.002,333333333.3333333]");
+    }
+
+    /// RFC 8785, sections 3.2.2 and 3.2.3.
+    #[test]
+    fn strings_and_keys_are_those_of_the_rfc() {
+        let text = r#"{"string":"\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/","literals":[null,true,false]}"#;
+        assert_eq!(of(text), "{\"literals\":[null,true,false],\"string\":\"€$\\u000f\\nA'B\\\"\\\\\\\\\\\"/\"}");
+        let keys = r#"{"\u20ac":1,"\r":2,"\ufb33":3,"1":4,"\ud83d\ude00":5,"\u0080":6,"\u00f6":7}"#;
+        assert_eq!(of(keys), "{\"\\r\":2,\"1\":4,\"\u{80}\":6,\"ö\":7,\"€\":1,\"😀\":5,\"\u{fb33}\":3}");
+    }
+
+    #[test]
+    fn numbers_that_a_double_would_round_stay_apart() {
+        assert_ne!(digest(b"[9007199254740993]"), digest(b"[9007199254740992]"));
+        assert_eq!(of("[12345678901234567890123, 1e999]"), "[12345678901234567890123,1e999]");
+    }
+
+    #[test]
+    fn what_has_no_single_meaning_has_no_form() {
+        for bad in [r#"{"a":1,"\u0061":2}"#, r#"["\ud800"]"#, "", "{", "[1,]", "01", "1 2", "\"\\", "nul", "[\"\u{1}\"]"] {
+            assert!(canonical(bad.as_bytes()).is_err(), "{bad}");
+        }
+        assert!(canonical(&b"[".repeat(100_000)).is_err());
+        assert!(canonical(b"\"\xff\"").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn the_form_of_a_form_is_itself_and_means_the_same(value in any_json(), n in any::<f64>()) {
+            let form = canonical(value.to_string().as_bytes()).unwrap();
+            prop_assert_eq!(serde_json::from_slice::<serde_json::Value>(&form).unwrap(), value);
+            prop_assert_eq!(canonical(&form).unwrap(), form);
+            if n.is_finite() {
+                let mut out = Vec::new();
+                ecma(n, &mut out);
+                prop_assert_eq!(std::str::from_utf8(&out).unwrap().parse::<f64>().unwrap(), n);
+            }
+        }
+    }
+
+    fn any_json() -> impl Strategy<Value = serde_json::Value> {
+        let leaf = prop_oneof![
+            Just(serde_json::Value::Null),
+            any::<bool>().prop_map(Into::into),
+            (-1_000_000_i64..1_000_000).prop_map(Into::into),
+            ".*".prop_map(serde_json::Value::String),
+        ];
+        leaf.prop_recursive(4, 32, 6, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..6).prop_map(Into::into),
+                proptest::collection::btree_map(".*", inner, 0..6).prop_map(|m| m.into_iter().collect::<serde_json::Value>()),
+            ]
+        })
+    }
+}

@@ -1,0 +1,84 @@
+//! `banyan audit verify`: says whether a record is what was written, and where it is not. Repairs nothing.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use gateway::journal::examine::{Broken, ChainReport, Known, Report, examine, key};
+
+use crate::failure::Failure;
+use crate::output::{Look, Output};
+use crate::table::counted;
+
+/// Checks every line, every hash and the signature.
+#[derive(Args)]
+pub(crate) struct Verify {
+    /// The directory of the record
+    #[arg(value_name = "DIR")]
+    of: Option<PathBuf>,
+    /// The public key that must have signed, as `banyan audit checkpoint` shows it, or a file with it
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    /// A checkpoint that was kept elsewhere: the record must begin with what it signs for
+    #[arg(long, value_name = "FILE")]
+    seen: Vec<PathBuf>,
+}
+
+impl Verify {
+    pub(super) fn run(&self, found: impl FnOnce(Option<&PathBuf>) -> Result<PathBuf, Failure>, output: &Output) -> Result<(), Failure> {
+        let known = self.known()?;
+        let dir = found(self.of.as_ref())?;
+        let report = examine(&dir, &known)?;
+        if output.wants_json() {
+            output.json(&report)?;
+        } else {
+            report.chains.iter().try_for_each(|chain| output.line(&chain_line(chain, output)))?;
+            report.breaks.iter().try_for_each(|broken| output.line(&broken_line(broken, output)))?;
+        }
+        self.ended(&report, &dir, output)
+    }
+
+    fn known(&self) -> Result<Known, Failure> {
+        let read =
+            |path: &PathBuf| std::fs::read_to_string(path).map_err(|e| Failure::Failed(format!("{} can't be read: {e}", path.display())));
+        let text = self.key.as_ref().map(|given| if given.contains('+') { Ok(given.clone()) } else { read(&given.into()) }).transpose()?;
+        let key = text.map(|text| key(text.trim())).transpose().map_err(Failure::Usage)?;
+        Ok(Known { key, seen: self.seen.iter().map(read).collect::<Result<_, _>>()? })
+    }
+
+    fn ended(&self, report: &Report, dir: &std::path::Path, output: &Output) -> Result<(), Failure> {
+        if !report.sound {
+            let text = format!("the record in {} is not what was written: {}", dir.display(), counted(report.breaks.len(), "place"));
+            return Err(Failure::Failed(text));
+        }
+        if self.key.is_none() && self.seen.is_empty() && !output.wants_json() {
+            let text = "whoever has the key could have written all of it anew: `--key` and `--seen`, kept elsewhere, would show that";
+            output.remark(&output.paint_remark(Look::Dim, text));
+        }
+        Ok(())
+    }
+}
+
+fn chain_line(chain: &ChainReport, output: &Output) -> String {
+    let kept = chain.size - chain.first.min(chain.size);
+    let mut text = format!(
+        "{}  {}",
+        output.paint(Look::Strong, &chain.name),
+        counted(usize::try_from(kept).unwrap_or(usize::MAX), "entry").replace("entrys", "entries")
+    );
+    let mut also = |is_so: bool, more: String| {
+        if is_so {
+            text.push_str(", ");
+            text.push_str(&more);
+        }
+    };
+    also(chain.first > 0, format!("from {} on (older ones were taken away)", chain.first));
+    also(chain.signed < chain.size, format!("the last {} not signed for yet", chain.size - chain.signed));
+    also(chain.missing > 0, format!("{} calls that the record says could not be written", chain.missing));
+    also(chain.cut > 0, format!("{} cut lines that the record says", chain.cut));
+    text
+}
+
+fn broken_line(broken: &Broken, output: &Output) -> String {
+    let line = broken.line.map(|line| format!(":{line}")).unwrap_or_default();
+    format!("{}  {}{line}\n    {}", output.paint(Look::Bad, &broken.chain), broken.file.display(), broken.what)
+}

@@ -1,0 +1,145 @@
+//! `/-/audit…`: the record for the console and the command line, to whoever has the admin token. Reads the files as anybody could; what is
+//! in them is decided elsewhere, and nothing here changes them.
+
+use audit::entry::Entry;
+use audit::record::Record;
+use http::Response;
+use http::request::Parts;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::routes::{json, query};
+use super::shapes::{AuditCheckpoint, AuditEntry, AuditFound, AuditProof, AuditStatus, Refusal};
+use crate::Gateway;
+use crate::downstream::reply::Payload;
+use crate::journal::archive::{Archive, ArchiveError, ChainDir, Found};
+use crate::journal::examine::{Known, examine};
+use crate::journal::index::{Search, route};
+
+/// How many entries are given unless more are asked for.
+const USUAL: u64 = 100;
+
+/// Whether `path` is one of these.
+pub(super) fn is_here(path: &str) -> bool {
+    matches!(path, "/-/audit" | "/-/audit/entry" | "/-/audit/checkpoint" | "/-/audit/verify")
+}
+
+/// Answers a GET for one of these.
+pub(super) async fn answer(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> {
+    let none = || Refusal::not_found("nothing is recorded: `[audit] enabled = false` stands in the configuration");
+    let status = gateway.audit().ok_or_else(none)?;
+    match parts.uri.path() {
+        "/-/audit/entry" => {
+            let chain = number(parts, "chain")?.and_then(|chain| u32::try_from(chain).ok());
+            let seq = number(parts, "seq")?.ok_or_else(|| Refusal::failed("`seq` is wanted"))?;
+            reading(status, move |archive, _| proof(archive, &archive.chain(chain)?, seq)).await
+        }
+        "/-/audit/checkpoint" => reading(status, checkpoint).await,
+        "/-/audit/verify" => reading(status, |archive, _| examine(archive.dir(), &Known::default())).await,
+        _ => {
+            let search = Search {
+                since: number(parts, "since")?,
+                until: number(parts, "until")?,
+                principal: query(parts, "principal"),
+                route: query(parts, "route"),
+                outcome: query(parts, "outcome"),
+                event: query(parts, "event"),
+                id: query(parts, "id"),
+                limit: number(parts, "limit")?.unwrap_or(USUAL),
+            };
+            reading(status, move |archive, _| Ok(AuditFound { entries: archive.search(&search)?.iter().map(shown).collect() })).await
+        }
+    }
+}
+
+/// An entry as it is shown: what everybody asks for first, and behind it all that the line says.
+pub fn shown(found: &Found) -> AuditEntry {
+    let line = RawValue::from_string(found.line.clone()).ok();
+    let mut entry = AuditEntry { chain: found.chain, seq: found.seq, line, ..AuditEntry::default() };
+    let Ok(read) = Entry::decode(found.line.as_bytes()) else { return entry };
+    (entry.time, entry.event) = (read.time, read.record.event().to_owned());
+    let intent = match &read.record {
+        Record::Called(called) => Some(&called.intent),
+        Record::Intended(intent) => Some(intent),
+        Record::Refused(refused) => Some(&refused.intent),
+        Record::ApprovalAsked(_)
+        | Record::ApprovalDecided(_)
+        | Record::BrokeHere(_)
+        | Record::Changed(_)
+        | Record::Ended(_)
+        | Record::Gap(_)
+        | Record::Registration(_)
+        | Record::Started(_)
+        | Record::Stopped
+        | Record::Unknown { .. } => None,
+    };
+    if let Some(intent) = intent {
+        entry.call = Some(intent.call.to_string());
+        entry.principal = Some(intent.principal.to_string());
+        entry.route = Some(route(intent));
+        entry.trace = intent.trace.as_ref().map(ToString::to_string);
+    }
+    let outcome = match &read.record {
+        Record::Called(called) => Some(&called.outcome),
+        Record::Ended(ended) => {
+            entry.call = Some(ended.call.to_string());
+            Some(&ended.outcome)
+        }
+        Record::ApprovalAsked(_)
+        | Record::ApprovalDecided(_)
+        | Record::BrokeHere(_)
+        | Record::Changed(_)
+        | Record::Gap(_)
+        | Record::Intended(_)
+        | Record::Refused(_)
+        | Record::Registration(_)
+        | Record::Started(_)
+        | Record::Stopped
+        | Record::Unknown { .. } => None,
+    };
+    entry.took_us = outcome.map(|outcome| outcome.took);
+    entry.outcome = outcome.map(|outcome| outcome.ending.to_string());
+    if let Record::Refused(refused) = &read.record {
+        entry.outcome = Some(format!("refused: {}", refused.reason));
+    }
+    entry
+}
+
+/// An entry with its proof, as text and in parts.
+pub fn proof(archive: &Archive, chain: &ChainDir, seq: u64) -> Result<AuditProof, ArchiveError> {
+    let (found, standing) = archive.prove(chain, seq)?;
+    let hashes = standing.hashes.iter().map(ToString::to_string).collect();
+    Ok(AuditProof { entry: shown(&found), hashes, proof: standing.encode(), key: archive.key(chain)? })
+}
+
+fn checkpoint(archive: &Archive, status: &AuditStatus) -> Result<AuditCheckpoint, ArchiveError> {
+    let chain = archive.chain(None)?;
+    let checkpoint = archive.checkpoint(&chain)?;
+    Ok(AuditCheckpoint { chain: chain.number, key: archive.key(&chain)?, checkpoint, status: status.clone() })
+}
+
+/// Reads files where nobody else waits for it.
+async fn reading<T: Serialize + Send + 'static>(
+    status: AuditStatus,
+    read: impl FnOnce(&Archive, &AuditStatus) -> Result<T, ArchiveError> + Send + 'static,
+) -> Result<Response<Payload>, Refusal> {
+    let nothing = || Refusal::not_found("nothing was recorded yet: the record begins with the first call");
+    let dir = status.directory.clone().ok_or_else(nothing)?;
+    let read = move || Archive::open(dir.as_ref()).and_then(|archive| read(&archive, &status));
+    let read = tokio::task::spawn_blocking(read).await.map_err(|error| Refusal::failed(error.to_string()))?;
+    read.map(|value| json(&value)).map_err(Refusal::from)
+}
+
+impl From<ArchiveError> for Refusal {
+    fn from(error: ArchiveError) -> Self {
+        match error {
+            ArchiveError::NotFound(why) => Self::not_found(why),
+            ArchiveError::Index(_) | ArchiveError::Io { .. } | ArchiveError::Unproved(_) => Self::failed(error.to_string()),
+        }
+    }
+}
+
+fn number(parts: &Parts, name: &str) -> Result<Option<u64>, Refusal> {
+    let wrong = |text: &str| Refusal::failed(format!("`{name}` is `{text}`, and a whole number is wanted"));
+    query(parts, name).map(|text| text.parse().map_err(|_| wrong(&text))).transpose()
+}

@@ -1,0 +1,269 @@
+//! Whether a record is what was written: every line, every hash, every tile and the signed checkpoint, from nothing but the files. Says
+//! exactly where it breaks. Does not repair.
+
+use std::path::{Path, PathBuf};
+
+use audit::chain::Chain;
+use audit::checkpoint::Checkpoint;
+use audit::key::Verifier;
+use audit::record::Record;
+use audit::tile::Tile;
+use serde::{Deserialize, Serialize};
+
+use super::archive::{Archive, ArchiveError, lines, read, segments};
+use super::layout::{ChainDir, LOCK, Segment};
+use super::recover::{behind, public_key};
+
+/// What somebody who looks knows beside the files.
+#[derive(Debug, Clone, Default)]
+pub struct Known {
+    /// The key that must have signed; only its bytes count. Without it, that of each chain's own `key.pub` is taken.
+    pub key: Option<Verifier>,
+    /// Checkpoints seen before, each a signed note: the record must begin with what they sign for.
+    pub seen: Vec<String>,
+}
+
+/// Reads a public key as `banyan audit checkpoint` shows it.
+///
+/// # Errors
+/// In words, when it is none.
+pub fn key(text: &str) -> Result<Verifier, String> {
+    Verifier::parse(text).map_err(|error| error.to_string())
+}
+
+/// What was found out about a record.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// Whether everything fits.
+    pub sound: bool,
+    /// Where it does not; the first place of each chain.
+    pub breaks: Vec<Broken>,
+    /// Each chain, the oldest first.
+    pub chains: Vec<ChainReport>,
+}
+
+/// One chain.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainReport {
+    /// Its directory's name.
+    pub name: String,
+    /// The key that signs it.
+    pub key: String,
+    /// The first entry that is still kept.
+    pub first: u64,
+    /// How many entries there are, those taken away included.
+    pub size: u64,
+    /// How many of them the checkpoint signs for.
+    pub signed: u64,
+    /// The root over all of them, in base64.
+    pub root: String,
+    /// Calls that the record says are missing in it.
+    pub missing: u64,
+    /// How often the gate ended in the middle of a line, which was cut.
+    pub cut: u64,
+    /// How often a gate began to write here.
+    pub starts: u64,
+}
+
+/// One place where a record is not what was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Broken {
+    /// In which chain.
+    pub chain: String,
+    /// In which file.
+    pub file: PathBuf,
+    /// In which line of it, from 1, where it is one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// At which entry, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// Examines the record in `dir`.
+///
+/// # Errors
+/// When there is none, or it can't be read.
+pub fn examine(dir: &Path, known: &Known) -> Result<Report, ArchiveError> {
+    let mut report = Report::default();
+    let chains = Archive::open(dir)?.chains()?;
+    let is_locked = std::fs::OpenOptions::new().write(true).open(dir.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_err());
+    for place in &chains {
+        let is_written = is_locked && chains.last() == Some(place);
+        let mut walk = Walk { place, known, report: ChainReport { name: place.name(), ..ChainReport::default() }, is_written };
+        let broken = walk.run()?;
+        report.chains.push(walk.report);
+        report.breaks.extend(broken.map(|at| *at));
+    }
+    let unseen = known.seen.iter().filter(|text| {
+        let origin = Checkpoint::parse(text).map(|seen| seen.origin);
+        !report.chains.iter().any(|chain| origin.as_ref().is_ok_and(|o| chain.key.starts_with(&format!("{o}+"))))
+    });
+    report.breaks.extend(unseen.map(|text| Broken {
+        chain: text.lines().next().unwrap_or_default().to_owned(),
+        file: dir.to_owned(),
+        line: None,
+        seq: None,
+        what: "no chain here is the one that a checkpoint seen before is of".to_owned(),
+    }));
+    report.sound = report.breaks.is_empty();
+    Ok(report)
+}
+
+const OTHER_TILE: &str = "the tile does not hold the hashes of the entries it is over: it was changed, or they were";
+
+type Place = Option<Box<Broken>>;
+
+struct Walk<'a> {
+    place: &'a ChainDir,
+    known: &'a Known,
+    report: ChainReport,
+    /// A gate writes it just now.
+    is_written: bool,
+}
+
+/// A size at which the root is known.
+struct Head {
+    checkpoint: Checkpoint,
+    what: &'static str,
+}
+
+impl Walk<'_> {
+    /// The first place where the chain breaks.
+    fn run(&mut self) -> Result<Place, ArchiveError> {
+        let key = match public_key(self.place) {
+            Ok(key) => key,
+            Err(why) => return Ok(self.at("key.pub", why)),
+        };
+        self.report.key = key.to_string();
+        if self.known.key.as_ref().is_some_and(|known| !known.is_same_key(&key)) {
+            return Ok(self.at("key.pub", "the chain names another key than the one it must be signed by"));
+        }
+        let heads = match self.heads(&key)? {
+            Ok(heads) => heads,
+            Err(broken) => return Ok(Some(broken)),
+        };
+        let segments = segments(self.place)?;
+        let Some(first) = segments.first() else {
+            let signed = heads.iter().any(|head| head.checkpoint.size > 0);
+            return Ok(if signed { self.at("entries", "all entries are gone") } else { None });
+        };
+        self.report.first = first.first;
+        let mut chain = match behind(self.place, first.first) {
+            Ok(chain) => chain,
+            Err(why) => return Ok(self.at("tile", format!("what stands before entry {} can't be known: {why}", first.first))),
+        };
+        for segment in &segments {
+            if let Some(broken) = self.segment(segment, &mut chain, &heads)? {
+                return Ok(Some(broken));
+            }
+        }
+        (self.report.size, self.report.root) = (chain.size(), chain.root().to_string());
+        if chain.size() > 0 && self.report.signed == 0 && !self.is_written {
+            return Ok(self.at("checkpoint", "nothing signs for the entries: the checkpoint was taken away, or never written"));
+        }
+        if let Some(head) = heads.iter().find(|head| head.checkpoint.size > chain.size()) {
+            let missing = head.checkpoint.size - chain.size();
+            let file = segments.last().map_or_else(|| self.place.path.clone(), |s| s.path.clone());
+            let what = format!("{missing} entries are missing at the end: {} signs for {}", head.what, head.checkpoint.size);
+            return Ok(Some(Box::new(Broken { file, seq: Some(chain.size()), ..*self.broken("", what) })));
+        }
+        Ok(self.upper_tiles(&chain))
+    }
+
+    /// Every checkpoint of this chain that is known, its own among them.
+    fn heads(&mut self, key: &Verifier) -> Result<Result<Vec<Head>, Box<Broken>>, ArchiveError> {
+        let own = self.place.checkpoint().map_err(|source| ArchiveError::Io { path: self.place.path.clone(), source })?;
+        let mut heads = Vec::new();
+        if let Some(text) = own {
+            match Checkpoint::open(&text, key) {
+                Ok(checkpoint) => heads.push(Head { checkpoint, what: "its checkpoint" }),
+                Err(error) => return Ok(Err(self.broken("checkpoint", error.to_string()))),
+            }
+        }
+        self.report.signed = heads.first().map_or(0, |head| head.checkpoint.size);
+        for text in &self.known.seen {
+            if Checkpoint::parse(text).is_ok_and(|seen| seen.origin == key.name()) {
+                match Checkpoint::open(text, key) {
+                    Ok(checkpoint) => heads.push(Head { checkpoint, what: "a checkpoint seen before" }),
+                    Err(error) => return Ok(Err(self.broken("key.pub", format!("a checkpoint seen before is not of this key: {error}")))),
+                }
+            }
+        }
+        Ok(Ok(heads))
+    }
+
+    fn segment(&mut self, segment: &Segment, chain: &mut Chain, heads: &[Head]) -> Result<Place, ArchiveError> {
+        let place = |line, seq, what| Some(Box::new(Broken { chain: self.place.name(), file: segment.path.clone(), line, seq, what }));
+        if segment.first != chain.size() {
+            let what = format!("entries {} to {} are missing before this file", chain.size(), segment.first.saturating_sub(1));
+            return Ok(place(None, Some(chain.size()), what));
+        }
+        let content = read(segment)?;
+        for (number, line) in (1..).zip(lines(&content)) {
+            let seq = chain.size();
+            let full = match chain.follow(line) {
+                Ok((entry, full)) => {
+                    count(&mut self.report, &entry.record);
+                    full
+                }
+                Err(broken) => return Ok(place(Some(number), Some(broken.seq()), broken.to_string())),
+            };
+            if let Some((tile, _)) = full.iter().find(|(tile, content)| self.is_other(tile, content)) {
+                return Ok(self.at(&tile.to_string(), OTHER_TILE));
+            }
+            if let Some(head) = heads.iter().find(|head| head.checkpoint.size == seq + 1 && head.checkpoint.root != chain.root()) {
+                let what = format!("the entries up to here are not those that {} signs for: one of them was replaced", head.what);
+                return Ok(place(Some(number), Some(seq), what));
+            }
+        }
+        let rest = content.len() - content.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+        if rest > 0 && !self.is_written {
+            let what = format!("{rest} bytes behind the last whole line: the gate ended while it wrote, and its next start will say so");
+            return Ok(place(None, Some(chain.size()), what));
+        }
+        Ok(None)
+    }
+
+    /// Whether a tile on the disk holds something else. One that is not there can be made again, and proves nothing wrong.
+    fn is_other(&self, tile: &Tile, content: &[u8]) -> bool {
+        std::fs::read(self.place.path_of(tile)).is_ok_and(|found| found != content)
+    }
+
+    /// The tiles that grow, as of the checkpoint, begin like those of the chain.
+    fn upper_tiles(&self, chain: &Chain) -> Place {
+        if self.report.signed != self.report.size {
+            return None;
+        }
+        let other = chain.partial().find(|(tile, content)| self.is_other(tile, content))?;
+        self.at(&other.0.to_string(), OTHER_TILE)
+    }
+
+    fn at(&self, file: &str, what: impl Into<String>) -> Place {
+        Some(self.broken(file, what.into()))
+    }
+
+    fn broken(&self, file: &str, what: String) -> Box<Broken> {
+        Box::new(Broken { chain: self.place.name(), file: self.place.path.join(file), line: None, seq: None, what })
+    }
+}
+
+fn count(report: &mut ChainReport, record: &Record<'_>) {
+    match record {
+        Record::Gap(gap) => report.missing += gap.missing,
+        Record::BrokeHere(_) => report.cut += 1,
+        Record::Started(_) => report.starts += 1,
+        Record::ApprovalAsked(_)
+        | Record::ApprovalDecided(_)
+        | Record::Called(_)
+        | Record::Changed(_)
+        | Record::Ended(_)
+        | Record::Intended(_)
+        | Record::Refused(_)
+        | Record::Registration(_)
+        | Record::Stopped
+        | Record::Unknown { .. } => {}
+    }
+}

@@ -1,0 +1,265 @@
+//! Finding entries by who, what, when and how it ended. It is made from the files when somebody looks, and made again where it is gone: the
+//! files are the truth, this is not. Does not check them.
+
+use std::path::Path;
+
+use audit::entry::Entry;
+use audit::record::Record;
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use super::archive::{Archive, ArchiveError, Found, read, segments};
+use super::layout::{ChainDir, Segment};
+
+const NAME: &str = "index.db";
+/// More entries than this are not given at once.
+const MOST: u64 = 10_000;
+
+/// What is looked for. Whatever is absent does not matter.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Search {
+    /// Not before, in microseconds since 1970.
+    pub since: Option<u64>,
+    /// Before this.
+    pub until: Option<u64>,
+    /// For whom.
+    pub principal: Option<String>,
+    /// `MOUNT`, `MOUNT.NAME`, or the beginning of one followed by `*`.
+    pub route: Option<String>,
+    /// How it ended.
+    pub outcome: Option<String>,
+    /// What kind of entry.
+    pub event: Option<String>,
+    /// The id of a call, or of an approval.
+    pub id: Option<String>,
+    /// How many at most; the newest.
+    pub limit: u64,
+}
+
+impl Archive {
+    /// The newest entries that are meant, the newest first.
+    ///
+    /// # Errors
+    /// When the files or the index can't be used.
+    pub fn search(&self, search: &Search) -> Result<Vec<Found>, ArchiveError> {
+        let mut index = Index::open(&self.dir)?;
+        for chain in self.chains()? {
+            index.catch_up(&chain)?;
+        }
+        let places = index.find(search)?;
+        let mut found = Vec::with_capacity(places.len());
+        let chains = self.chains()?;
+        for place in places {
+            let Some(chain) = chains.iter().find(|chain| chain.number == place.chain) else { continue };
+            // Taken away meanwhile.
+            if let Some(line) = line_at(chain, &place) {
+                found.push(Found { chain: place.chain, seq: place.seq, line });
+            }
+        }
+        Ok(found)
+    }
+}
+
+struct Place {
+    chain: u32,
+    seq: u64,
+    segment: u64,
+    at: u64,
+    bytes: u64,
+}
+
+fn line_at(chain: &ChainDir, place: &Place) -> Option<String> {
+    use std::os::unix::fs::FileExt;
+    let file = std::fs::File::open(chain.segment(place.segment)).ok()?;
+    let mut line = vec![0; usize::try_from(place.bytes).ok()?];
+    file.read_exact_at(&mut line, place.at).ok()?;
+    String::from_utf8(line).ok()
+}
+
+struct Index(Connection);
+
+impl From<rusqlite::Error> for ArchiveError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Index(error.to_string())
+    }
+}
+
+/// What of an entry is looked for.
+#[derive(Default)]
+struct Summary {
+    call: Option<String>,
+    approval: Option<String>,
+    principal: Option<String>,
+    route: Option<String>,
+    outcome: Option<String>,
+}
+
+impl Index {
+    /// In the directory of the record; in memory where that can't be written.
+    fn open(dir: &Path) -> Result<Self, ArchiveError> {
+        let path = dir.join(NAME);
+        let opened = Self::at(Connection::open(&path)).or_else(|_| {
+            _ = std::fs::remove_file(&path);
+            Self::at(Connection::open(&path))
+        });
+        opened.or_else(|_| Self::at(Connection::open_in_memory()))
+    }
+
+    fn at(connection: rusqlite::Result<Connection>) -> Result<Self, ArchiveError> {
+        let connection = connection?;
+        connection.busy_timeout(std::time::Duration::from_secs(10))?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "OFF")?;
+        connection.execute_batch(
+            "CREATE TABLE IF NOT EXISTS entries (
+                 chain INTEGER, seq INTEGER, time INTEGER, event TEXT, call TEXT, approval TEXT, principal TEXT, route TEXT, outcome TEXT,
+                 segment INTEGER, at INTEGER, bytes INTEGER, PRIMARY KEY (chain, seq)) WITHOUT ROWID;
+             CREATE INDEX IF NOT EXISTS by_time ON entries (time);
+             CREATE INDEX IF NOT EXISTS by_call ON entries (call) WHERE call IS NOT NULL;
+             CREATE INDEX IF NOT EXISTS by_approval ON entries (approval) WHERE approval IS NOT NULL;
+             CREATE TABLE IF NOT EXISTS reached (chain INTEGER PRIMARY KEY, segment INTEGER, at INTEGER);",
+        )?;
+        Ok(Self(connection))
+    }
+
+    /// Takes in what was written since somebody looked last.
+    fn catch_up(&mut self, chain: &ChainDir) -> Result<(), ArchiveError> {
+        let segments = segments(chain)?;
+        let transaction = self.0.transaction()?;
+        let reached = transaction
+            .query_row("SELECT segment, at FROM reached WHERE chain = ?1", [chain.number], |row| {
+                Ok((row.get::<_, u64>(0)?, row.get::<_, u64>(1)?))
+            })
+            .optional()?;
+        // What was cut or put back is not what was read: it is read again.
+        let is_sound = reached.is_none_or(|(first, at)| segments.iter().all(|s| s.first != first || s.bytes >= at));
+        let (from, mut at) = reached.filter(|_| is_sound).unwrap_or_default();
+        if !is_sound {
+            transaction.execute("DELETE FROM entries WHERE chain = ?1", [chain.number])?;
+        }
+        let oldest = segments.first().map_or(0, |s| s.first);
+        transaction.execute("DELETE FROM entries WHERE chain = ?1 AND seq < ?2", params![chain.number, oldest])?;
+        for segment in segments.iter().filter(|s| s.first >= from) {
+            let start = if segment.first == from { at } else { 0 };
+            at = take_in(&transaction, chain.number, segment, start)?;
+            transaction.execute(
+                "INSERT OR REPLACE INTO reached (chain, segment, at) VALUES (?1, ?2, ?3)",
+                params![chain.number, segment.first, at],
+            )?;
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+
+    fn find(&self, search: &Search) -> Result<Vec<Place>, ArchiveError> {
+        let mut wanted = vec!["1"];
+        let mut values: Vec<Value> = Vec::new();
+        let mut and = |sql: &'static str, value: Option<Value>| {
+            if let Some(value) = value {
+                wanted.push(sql);
+                values.push(value);
+            }
+        };
+        let text = |text: &Option<String>| text.clone().map(Value::Text);
+        let time = |time: Option<u64>| time.map(|t| Value::Integer(i64::try_from(t).unwrap_or(i64::MAX)));
+        and("time >= ?", time(search.since));
+        and("time < ?", time(search.until));
+        and("principal = ?", text(&search.principal));
+        and("outcome = ?", text(&search.outcome));
+        and("event = ?", text(&search.event));
+        let route = search.route.as_ref().map(|route| match route.strip_suffix('*') {
+            Some(start) => format!("{}*", escaped(start)),
+            None => escaped(route),
+        });
+        and("(route GLOB ?)", route.map(Value::Text));
+        if let Some(id) = &search.id {
+            wanted.push("(call = ? OR approval = ?)");
+            values.extend([Value::Text(id.clone()), Value::Text(id.clone())]);
+        }
+        let limit = search.limit.clamp(1, MOST);
+        let sql = format!(
+            "SELECT chain, seq, segment, at, bytes FROM entries WHERE {} ORDER BY chain DESC, seq DESC LIMIT {limit}",
+            wanted.join(" AND ")
+        );
+        let mut rows = self.0.prepare(&sql)?;
+        let places = rows.query_map(rusqlite::params_from_iter(values), |row| {
+            Ok(Place { chain: row.get(0)?, seq: row.get(1)?, segment: row.get(2)?, at: row.get(3)?, bytes: row.get(4)? })
+        })?;
+        Ok(places.collect::<Result<_, _>>()?)
+    }
+}
+
+/// Characters that GLOB takes for more than themselves.
+fn escaped(text: &str) -> String {
+    text.chars().map(|c| if matches!(c, '*' | '?' | '[') { format!("[{c}]") } else { c.to_string() }).collect()
+}
+
+/// Where the last whole line ends. Lines that can't be read are passed over: `verify` tells of them.
+fn take_in(transaction: &Transaction<'_>, chain: u32, segment: &Segment, start: u64) -> Result<u64, ArchiveError> {
+    let content = read(segment)?;
+    let mut at = start;
+    let from = usize::try_from(start).unwrap_or(usize::MAX).min(content.len());
+    let mut insert =
+        transaction.prepare_cached("INSERT OR REPLACE INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)")?;
+    let mut intent = transaction.prepare_cached("SELECT principal, route FROM entries WHERE call = ?1 AND route IS NOT NULL LIMIT 1")?;
+    for line in content[from..].split_inclusive(|b| *b == b'\n').filter(|line| line.ends_with(b"\n")) {
+        let bytes = line.len() as u64 - 1;
+        if let Ok(entry) = Entry::decode(&line[..line.len() - 1]) {
+            let mut known = summary(&entry.record);
+            if let (Record::Ended(_), Some(call)) = (&entry.record, &known.call) {
+                let whose = intent.query_row([call], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+                (known.principal, known.route) = whose.unwrap_or_default();
+            }
+            let (event, seq, time) = (entry.record.event(), entry.seq, entry.time);
+            let Summary { call, approval, principal, route, outcome } = known;
+            insert.execute(params![chain, seq, time, event, call, approval, principal, route, outcome, segment.first, at, bytes])?;
+        }
+        at += bytes + 1;
+    }
+    Ok(at)
+}
+
+fn summary(record: &Record<'_>) -> Summary {
+    let text = |text: &str| Some(text.to_owned());
+    let of_intent = |intent: &audit::record::Intent<'_>, outcome: &str| Summary {
+        call: text(&intent.call),
+        principal: text(&intent.principal),
+        route: Some(route(intent)),
+        outcome: text(outcome),
+        approval: None,
+    };
+    match record {
+        Record::Called(called) => of_intent(&called.intent, &called.outcome.ending),
+        Record::Intended(intent) => Summary { outcome: None, ..of_intent(intent, "") },
+        Record::Refused(refused) => of_intent(&refused.intent, "refused"),
+        Record::Ended(ended) => Summary { call: text(&ended.call), outcome: text(&ended.outcome.ending), ..Summary::default() },
+        Record::ApprovalAsked(asked) => Summary {
+            call: text(&asked.call),
+            approval: text(&asked.approval),
+            principal: text(&asked.principal),
+            route: text(&asked.tool),
+            outcome: None,
+        },
+        Record::ApprovalDecided(decided) => Summary {
+            call: text(&decided.call),
+            approval: text(&decided.approval),
+            principal: decided.by.as_deref().and_then(text),
+            outcome: text(&decided.decision),
+            route: None,
+        },
+        Record::Registration(registration) => Summary {
+            principal: text(&registration.principal),
+            route: text(&registration.segment),
+            outcome: text(&registration.what),
+            ..Summary::default()
+        },
+        Record::BrokeHere(_) | Record::Changed(_) | Record::Gap(_) | Record::Started(_) | Record::Stopped | Record::Unknown { .. } => {
+            Summary::default()
+        }
+    }
+}
+
+/// The dotted name, as far as it is known.
+pub fn route(intent: &audit::record::Intent<'_>) -> String {
+    intent.mount.as_ref().map_or_else(|| intent.name.to_string(), |mount| format!("{mount}.{}", intent.name))
+}

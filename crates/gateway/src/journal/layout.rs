@@ -1,0 +1,139 @@
+//! How the files of a record are called, and what there is of them. Does not read what they hold.
+//!
+//! `key.pub` says whose record it is. Each `chain-NNNN` is a log of its own: `checkpoint`, `tile/…` as C2SP tlog-tiles names them, and in
+//! `entries/` the lines themselves, in files called after the first entry they hold.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use audit::tile::Tile;
+
+/// The public half of the key, as C2SP signed-note hands keys on.
+pub(super) const PUBLIC_KEY: &str = "key.pub";
+/// Whoever writes holds it.
+pub(super) const LOCK: &str = "lock";
+/// The last signed checkpoint of a chain.
+pub(super) const CHECKPOINT: &str = "checkpoint";
+const ENTRIES: &str = "entries";
+const CHAIN: &str = "chain-";
+const LINES: &str = ".jsonl";
+
+/// One file of lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// The place of its first entry.
+    pub first: u64,
+    /// Where it is.
+    pub path: PathBuf,
+    /// How long it is, in bytes.
+    pub bytes: u64,
+}
+
+/// One chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainDir {
+    /// Which it is, from 1.
+    pub number: u32,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+impl ChainDir {
+    pub(super) fn of(record: &Path, number: u32) -> Self {
+        Self { number, path: record.join(format!("{CHAIN}{number:04}")) }
+    }
+
+    /// Every chain of the record in `dir`, the oldest first.
+    ///
+    /// # Errors
+    /// When the directory can't be read.
+    pub fn all(dir: &Path) -> io::Result<Vec<Self>> {
+        let mut chains = Vec::new();
+        for entry in fs::read_dir(dir)? {
+            let name = entry?.file_name();
+            if let Some(number) = name.to_str().and_then(|n| n.strip_prefix(CHAIN)?.parse().ok()) {
+                chains.push(Self { number, path: dir.join(&name) });
+            }
+        }
+        chains.sort_by_key(|chain| chain.number);
+        Ok(chains)
+    }
+
+    /// Its directory's name.
+    pub fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    pub(super) fn make(&self) -> io::Result<()> {
+        fs::create_dir_all(self.path.join(ENTRIES))?;
+        sync_dir(self.path.parent().unwrap_or(Path::new(".")))?;
+        sync_dir(&self.path)
+    }
+
+    pub(super) fn segment(&self, first: u64) -> PathBuf {
+        self.path.join(ENTRIES).join(format!("{first:020}{LINES}"))
+    }
+
+    /// Its files of lines, the oldest first.
+    ///
+    /// # Errors
+    /// When the directory can't be read.
+    pub fn segments(&self) -> io::Result<Vec<Segment>> {
+        let mut segments = Vec::new();
+        for entry in fs::read_dir(self.path.join(ENTRIES))? {
+            let entry = entry?;
+            let first = entry.file_name().to_str().and_then(|n| n.strip_suffix(LINES)?.parse().ok());
+            if let Some(first) = first {
+                segments.push(Segment { first, path: entry.path(), bytes: entry.metadata()?.len() });
+            }
+        }
+        segments.sort_by_key(|segment| segment.first);
+        Ok(segments)
+    }
+
+    /// The text of its last checkpoint; `None`: there is none.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub fn checkpoint(&self) -> io::Result<Option<String>> {
+        match fs::read_to_string(self.path.join(CHECKPOINT)) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The content of a tile, or of one that has grown beyond it.
+    pub fn tile(&self, tile: &Tile) -> Option<Vec<u8>> {
+        let read = |tile: &Tile| fs::read(self.path.join(tile.to_string())).ok();
+        read(tile).or_else(|| {
+            let full = Tile { width: 256, ..*tile };
+            read(&full).or_else(|| ((tile.width + 1)..256).find_map(|width| read(&Tile { width, ..*tile })))
+        })
+    }
+
+    pub(super) fn path_of(&self, tile: &Tile) -> PathBuf {
+        self.path.join(tile.to_string())
+    }
+}
+
+/// Writes a file that is there whole or not at all. `is_kept`: also after a loss of power.
+pub(super) fn replace(path: &Path, content: &[u8], is_kept: bool) -> io::Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(dir)?;
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let new = dir.join(name);
+    let mut file = File::create(&new)?;
+    file.write_all(content)?;
+    if is_kept {
+        file.sync_all()?;
+    }
+    drop(file);
+    fs::rename(&new, path)
+}
+
+pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}

@@ -1,0 +1,257 @@
+//! The record that nobody can forge, on the disk: a thread of its own writes it, many entries with one go, and signs for them.
+//!
+//! What is awaited is on the disk when that returns; what is not is written within a moment, and what could not be written is counted and
+//! leaves a gap that the record itself tells of. What is worth a record is not decided here, but where it happens: for calls in
+//! `call/record.rs`.
+
+pub mod archive;
+mod clock;
+pub mod examine;
+pub mod index;
+mod layout;
+mod queue;
+mod recover;
+mod signing;
+mod volume;
+mod writer;
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use audit::record::{Intent, Outcome, Record};
+use sha2::{Digest, Sha256};
+use tokio::sync::oneshot;
+
+use crate::config::resolved::Audit;
+use crate::random;
+
+pub(crate) use clock::{micros, now};
+pub(crate) use queue::Ticket;
+
+use queue::Queue;
+use recover::Home;
+
+/// How long the end of the gate waits for the last entries.
+const LAST: Duration = Duration::from_secs(5);
+
+/// A record that somebody waited for is not on the disk.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("it can't be recorded: {0}")]
+pub(crate) struct JournalError(pub(crate) String);
+
+/// The record of one gate. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Journal(Arc<Shared>);
+
+struct Shared {
+    settings: Settings,
+    queue: Queue,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    /// The thread was started.
+    awake: AtomicBool,
+    status: ArcSwap<Standing>,
+    /// Records that could not be written since the gate began.
+    unrecorded: AtomicU64,
+    calls: AtomicU64,
+    /// Beginning of the ids of this run's calls.
+    run: Box<str>,
+}
+
+struct Settings {
+    audit: Audit,
+    state_dir: PathBuf,
+    home: Home,
+    node: Arc<str>,
+}
+
+/// Which call of this run it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallId {
+    number: u64,
+}
+
+/// How it stands with the record.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// Where it is; `None`: nothing was recorded yet.
+    pub(crate) dir: Option<PathBuf>,
+    /// Why nothing can be written at present.
+    pub(crate) failing: Option<String>,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Journal {
+    /// The record of the gate `node`, as `audit` says. `place` tells gates of one state directory apart. Nothing is written, and no
+    /// thread started, before the first record.
+    pub(crate) fn new(audit: &Audit, state_dir: &Path, place: Option<&Path>, node: &Arc<str>) -> Self {
+        let home = match (&audit.path, place) {
+            (Some(path), _) => Home::At(path.clone()),
+            (None, Some(place)) => Home::Named(named(place)),
+            (None, None) => Home::Named("unnamed".to_owned()),
+        };
+        let settings = Settings { audit: audit.clone(), state_dir: state_dir.to_owned(), home, node: Arc::clone(node) };
+        Self(Arc::new(Shared {
+            settings,
+            queue: Queue::default(),
+            thread: Mutex::default(),
+            awake: AtomicBool::new(false),
+            status: ArcSwap::default(),
+            unrecorded: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
+            run: random::token().get(..16).unwrap_or_default().into(),
+        }))
+    }
+
+    /// What is recorded, and how.
+    pub(crate) fn audit(&self) -> &Audit {
+        &self.0.settings.audit
+    }
+
+    /// A number for a call that begins, and its id.
+    pub(crate) fn call(&self) -> CallId {
+        CallId { number: self.0.calls.fetch_add(1, Relaxed) }
+    }
+
+    /// The id as records spell it: that of the run, and its number.
+    pub(crate) fn spelled(&self, call: CallId) -> String {
+        format!("{}-{:x}", self.0.run, call.number)
+    }
+
+    /// A W3C trace context for a call that came without one, so that gates below record it under one trace.
+    pub(crate) fn traceparent(&self, call: CallId) -> String {
+        format!("00-{}{:016x}-{:016x}-00", self.0.run, call.number + 1, call.number + 1)
+    }
+
+    /// Records it without waiting.
+    pub(crate) fn append(&self, record: &Record<'_>) {
+        self.push(record, None);
+    }
+
+    /// Records it. What comes back says when it is on the disk; the record itself is not needed until then.
+    ///
+    /// # Errors
+    /// When it is not, and why. Nothing that needs the record may happen then.
+    pub(crate) fn append_durable(&self, record: &Record<'_>) -> impl Future<Output = Result<(), JournalError>> + use<> {
+        let (done, kept) = oneshot::channel();
+        let is_on = self.audit().enabled;
+        if is_on {
+            self.push(record, Some(done));
+        }
+        async move { if is_on { kept.await.unwrap_or_else(|_| Err(JournalError("the gate is ending".to_owned()))) } else { Ok(()) } }
+    }
+
+    /// Records that a call is about to leave, without waiting. The ticket takes its outcome.
+    pub(crate) fn intend(&self, intent: Intent<'_>) -> Option<Ticket> {
+        self.push(&Record::Intended(intent), None)
+    }
+
+    /// Records how a call ended whose intent was recorded. Where that is not written yet, both become one entry.
+    pub(crate) fn ended(&self, ticket: Option<Ticket>, call: impl FnOnce() -> String, outcome: Outcome<'_>) {
+        let is_joined = ticket.is_some_and(|ticket| {
+            SCRATCH.with_borrow_mut(|out| {
+                out.clear();
+                serde_json::to_writer(&mut *out, &outcome).is_ok() && self.0.queue.join(ticket, out)
+            })
+        });
+        if !is_joined {
+            self.append(&Record::Ended(audit::record::Ended { call: call().into(), outcome }));
+        }
+    }
+
+    /// How it stands with it.
+    pub(crate) fn standing(&self) -> Arc<Standing> {
+        self.0.status.load_full()
+    }
+
+    /// Records that could not be written since the gate began.
+    pub(crate) fn unrecorded(&self) -> u64 {
+        self.0.unrecorded.load(Relaxed)
+    }
+
+    /// Writes what is left and says that the gate ends. Nothing is recorded from now on.
+    pub(crate) async fn end(&self) {
+        self.0.queue.end();
+        let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(thread) = thread else { return };
+        let ended = tokio::task::spawn_blocking(move || thread.join().is_ok());
+        if !tokio::time::timeout(LAST, ended).await.is_ok_and(|joined| joined.is_ok_and(|sound| sound)) {
+            tracing::error!("the last entries of the record could not be written in time");
+        }
+    }
+
+    fn push(&self, record: &Record<'_>, waiting: Option<queue::Waiting>) -> Option<Ticket> {
+        if !self.audit().enabled || self.0.queue.is_ending() {
+            return None;
+        }
+        // An event of a later version is only ever read.
+        let event = event(record)?;
+        SCRATCH.with_borrow_mut(|out| {
+            out.clear();
+            record.facts(out).ok()?;
+            let ticket = self.0.queue.push(event, out, waiting);
+            if ticket.is_none() {
+                self.0.unrecorded.fetch_add(1, Relaxed);
+            } else if !self.0.awake.load(Relaxed) {
+                self.begin();
+            }
+            ticket
+        })
+    }
+
+    /// Begins the record at once, so that it says when the gate started, whatever happens then.
+    pub(crate) fn start(&self) {
+        if self.audit().enabled {
+            self.begin();
+        }
+    }
+
+    /// Starts the thread, unless it runs.
+    fn begin(&self) {
+        let mut thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if thread.is_some() || self.0.queue.is_ending() {
+            return;
+        }
+        let shared = Arc::clone(&self.0);
+        match std::thread::Builder::new().name("journal".into()).spawn(move || writer::run(&shared)) {
+            Ok(started) => {
+                *thread = Some(started);
+                self.0.awake.store(true, Relaxed);
+            }
+            Err(error) => tracing::error!(%error, "no thread for the record can be started"),
+        }
+    }
+}
+
+/// The directory's name for a gate's place: the beginning of SHA-256 over it.
+fn named(place: &Path) -> String {
+    Sha256::digest(place.as_os_str().as_encoded_bytes()).iter().take(8).map(|b| format!("{b:02x}")).collect()
+}
+
+fn event(record: &Record<'_>) -> Option<&'static str> {
+    Some(match record {
+        Record::ApprovalAsked(_) => "approval_asked",
+        Record::ApprovalDecided(_) => "approval_decided",
+        Record::BrokeHere(_) => "broke_here",
+        Record::Called(_) => "called",
+        Record::Changed(_) => "changed",
+        Record::Ended(_) => "ended",
+        Record::Gap(_) => "gap",
+        Record::Intended(_) => "intended",
+        Record::Refused(_) => "refused",
+        Record::Registration(_) => "registration",
+        Record::Started(_) => "started",
+        Record::Stopped => "stopped",
+        Record::Unknown { .. } => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

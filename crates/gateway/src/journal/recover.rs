@@ -1,0 +1,205 @@
+//! What is found at the start: a record that goes on where it ended, one whose last line was cut short, or one that is broken, beside which
+//! a new chain begins. Nothing that was written is changed, but for the half of a line.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use audit::chain::{Chain, Full};
+use audit::checkpoint::Checkpoint;
+use audit::key::{Signer, Verifier};
+use audit::record::{After, Broke, Record, Started};
+use audit::tile::{Tile, Tiles, WIDTH};
+
+use super::layout::{ChainDir, LOCK, PUBLIC_KEY, Segment, replace};
+use super::signing;
+use super::volume::{Bounds, Volume};
+use crate::random;
+
+/// Where the record of a gate goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Home {
+    /// Into this directory.
+    At(PathBuf),
+    /// Into a directory of this name below the state directory, or the next one where another gate writes there.
+    Named(String),
+}
+
+/// Gates of one name that write at once.
+const MOST_BESIDE: u32 = 64;
+
+/// What was found is not what was written.
+struct Broken(String);
+
+/// A record that is open for writing.
+pub(super) struct Opened {
+    pub(super) volume: Volume,
+    /// The record's directory.
+    pub(super) dir: PathBuf,
+    pub(super) lock: File,
+}
+
+/// Opens the record, or begins one, and writes down that the gate `node` did so.
+pub(super) fn open(state_dir: &Path, home: &Home, bounds: Bounds, node: &str) -> io::Result<Opened> {
+    let (dir, lock) = locked(state_dir, home)?;
+    let seed = signing::seed(state_dir)?;
+    let last = ChainDir::all(&dir)?.pop();
+    let (mut volume, cut, after) = match last {
+        None => (begin(&dir, 1, &seed, bounds)?, None, None),
+        Some(place) => match resume(&place, &seed, bounds)? {
+            Ok((volume, cut)) => (volume, cut, None),
+            Err(Broken(why)) => {
+                tracing::error!(chain = %place.path.display(), %why, "the record is broken: it is left as it is, and a new chain begins beside it; `banyan audit verify` says more");
+                let next = begin(&dir, place.number + 1, &seed, bounds)?;
+                (next, None, Some((place, why)))
+            }
+        },
+    };
+    if let Some(cut) = cut {
+        tracing::warn!(
+            bytes = cut,
+            "the last line of the record was cut short when the gate ended: it was taken away, and the record says so"
+        );
+        volume.note(&Record::BrokeHere(Broke { cut, why: "the last line was cut short".into() }), false)?;
+    }
+    let signed = after.as_ref().and_then(|(place, _)| Checkpoint::parse(&place.checkpoint().ok()??).ok());
+    let after = after.as_ref().map(|(place, why)| After {
+        chain: place.name().into(),
+        root: signed.as_ref().map(|s| s.root),
+        size: signed.as_ref().map_or(0, |s| s.size),
+        why: why.as_str().into(),
+    });
+    volume.note(&Record::Started(Started { after, node: node.into(), version: env!("CARGO_PKG_VERSION").into() }), true)?;
+    volume.checkpoint()?;
+    Ok(Opened { volume, dir, lock })
+}
+
+fn locked(state_dir: &Path, home: &Home) -> io::Result<(PathBuf, File)> {
+    let most = if matches!(home, Home::At(_)) { 1 } else { MOST_BESIDE };
+    for beside in 1..=most {
+        let dir = match home {
+            Home::At(dir) => dir.clone(),
+            Home::Named(name) if beside == 1 => state_dir.join("audit").join(name),
+            Home::Named(name) => state_dir.join("audit").join(format!("{name}.{beside}")),
+        };
+        DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+        let lock = OpenOptions::new().write(true).create(true).truncate(false).open(dir.join(LOCK))?;
+        if lock.try_lock().is_ok() {
+            return Ok((dir, lock));
+        }
+    }
+    Err(io::Error::other("another gate writes its record there: give each its own `path` in [audit]"))
+}
+
+fn begin(dir: &Path, number: u32, seed: &[u8; 32], bounds: Bounds) -> io::Result<Volume> {
+    let place = ChainDir::of(dir, number);
+    place.make()?;
+    let name = format!("banyan/{}", random::token().get(..16).unwrap_or_default());
+    let signer = Signer::new(&name, seed).map_err(io::Error::other)?;
+    let key = signer.verifier().map_err(io::Error::other)?;
+    replace(&place.path.join(PUBLIC_KEY), format!("{key}\n").as_bytes(), true)?;
+    Volume::at(place, Chain::new(), signer, bounds, (0, 0))
+}
+
+/// The public key of a chain.
+pub(super) fn public_key(place: &ChainDir) -> Result<Verifier, String> {
+    let path = place.path.join(PUBLIC_KEY);
+    let text = fs::read_to_string(&path).map_err(|error| format!("{} can't be read: {error}", path.display()))?;
+    Verifier::parse(text.trim()).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+type Resumed = Result<(Volume, Option<u64>), Broken>;
+
+/// Goes on with a chain. Beside it, how many bytes of a half line were cut. Only the last file is read: `verify` reads all.
+fn resume(place: &ChainDir, seed: &[u8; 32], bounds: Bounds) -> io::Result<Resumed> {
+    let key = match public_key(place) {
+        Ok(key) => key,
+        Err(why) => return Ok(Err(Broken(why))),
+    };
+    let signer = Signer::new(key.name(), seed).map_err(io::Error::other)?;
+    if !signer.verifier().is_ok_and(|own| own == key) {
+        return Ok(Err(Broken("the key in the state directory is not the one that signed this chain".into())));
+    }
+    let signed = match place.checkpoint()?.map(|text| Checkpoint::open(&text, &key)).transpose() {
+        Ok(signed) => signed,
+        Err(error) => return Ok(Err(Broken(format!("its checkpoint can't be used: {error}")))),
+    };
+    let mut segments = place.segments()?;
+    while segments.len() > 1 && segments.last().is_some_and(|last| last.bytes == 0) {
+        segments.pop();
+    }
+    let Some(last) = segments.last() else {
+        return Ok(match signed {
+            None => Ok((Volume::at(place.clone(), Chain::new(), signer, bounds, (0, 0))?, None)),
+            Some(_) => Err(Broken("its entries are gone".into())),
+        });
+    };
+    let read = match read(place, &segments, signed.as_ref())? {
+        Ok(read) => read,
+        Err(broken) => return Ok(Err(broken)),
+    };
+    let cut = (read.cut > 0).then_some(read.cut);
+    if cut.is_some() {
+        let file = OpenOptions::new().write(true).open(&last.path)?;
+        file.set_len(read.whole)?;
+        file.sync_all()?;
+    }
+    let mut volume = Volume::at(place.clone(), read.chain, signer, bounds, (last.first, read.whole))?;
+    volume.owe(read.full);
+    Ok(Ok((volume, cut)))
+}
+
+struct Read {
+    chain: Chain,
+    full: Full,
+    /// The length of the whole lines of the last file, and what follows them.
+    whole: u64,
+    cut: u64,
+}
+
+fn read(place: &ChainDir, segments: &[Segment], signed: Option<&Checkpoint>) -> io::Result<Result<Read, Broken>> {
+    let Some(last) = segments.last() else { return Ok(Err(Broken("its entries are gone".into()))) };
+    // Where the tiles over what stands before are not there, all lines are read, if they still are.
+    let (chain, from) = match behind(place, last.first) {
+        Ok(chain) => (chain, segments.len() - 1),
+        Err(_) if segments.first().is_some_and(|s| s.first == 0) => (Chain::new(), 0),
+        Err(why) => return Ok(Err(Broken(why))),
+    };
+    let mut read = Read { chain, full: Vec::new(), whole: 0, cut: 0 };
+    for segment in &segments[from..] {
+        let content = fs::read(&segment.path)?;
+        let whole = content.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+        (read.whole, read.cut) = (whole as u64, (content.len() - whole) as u64);
+        if read.cut > 0 && segment != last {
+            return Ok(Err(Broken(format!("{} ends within a line", segment.path.display()))));
+        }
+        for line in content[..whole].split_inclusive(|b| *b == b'\n') {
+            match read.chain.follow(&line[..line.len() - 1]) {
+                Ok((_, full)) => read.full.extend(full),
+                Err(broken) => return Ok(Err(Broken(broken.to_string()))),
+            }
+            if let Some(signed) = signed.filter(|s| s.size == read.chain.size())
+                && signed.root != read.chain.root()
+            {
+                return Ok(Err(Broken(format!("its first {} entries are not those that were signed for", signed.size))));
+            }
+        }
+    }
+    let missing = signed.map_or(0, |s| s.size.saturating_sub(read.chain.size()));
+    Ok(if missing > 0 { Err(Broken(format!("{missing} entries that were signed for are missing at its end"))) } else { Ok(read) })
+}
+
+/// The chain behind `size` entries that are not read.
+pub(super) fn behind(place: &ChainDir, size: u64) -> Result<Chain, String> {
+    if size == 0 {
+        return Ok(Chain::new());
+    }
+    if !size.is_multiple_of(WIDTH) {
+        return Err(format!("no file of entries begins with entry {size}"));
+    }
+    let mut tiles = Tiles::new(size, |tile: &Tile| place.tile(tile));
+    let edge = tiles.edge().map_err(|error| error.to_string())?;
+    let growing = tiles.growing().map_err(|error| error.to_string())?;
+    Ok(Chain::behind(edge, growing))
+}

@@ -1,0 +1,57 @@
+//! The key that signs checkpoints: made at the first start, kept in the state directory for its owner only. Does not sign.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::random;
+
+const NAME: &str = "audit.key";
+
+/// The seed of the key in `state_dir`, which is made where it is missing. Two that start at once get the same.
+pub(super) fn seed(state_dir: &Path) -> io::Result<[u8; 32]> {
+    let path = state_dir.join(NAME);
+    if let Err(error) = fs::metadata(&path) {
+        if error.kind() != io::ErrorKind::NotFound {
+            return Err(error);
+        }
+        fs::create_dir_all(state_dir)?;
+        let new = state_dir.join(format!("{NAME}.{}", random::token()));
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        file.write_all(format!("{}\n", STANDARD.encode(random::seed())).as_bytes())?;
+        file.sync_all()?;
+        let linked = fs::hard_link(&new, &path);
+        fs::remove_file(&new)?;
+        match linked {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    let text = fs::read_to_string(&path)?;
+    let seed = STANDARD.decode(text.trim()).ok().and_then(|raw| raw.try_into().ok());
+    seed.ok_or_else(|| {
+        io::Error::other(format!("{} holds no key: put it back from a backup, or take it away so that a new one is made", path.display()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn the_key_is_made_once_and_only_its_owner_reads_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let made = seed(dir.path()).unwrap();
+        assert_eq!(seed(dir.path()).unwrap(), made);
+        assert_eq!(fs::metadata(dir.path().join(NAME)).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        fs::write(dir.path().join(NAME), "x").unwrap();
+        assert!(seed(dir.path()).is_err());
+    }
+}

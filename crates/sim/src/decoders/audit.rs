@@ -1,0 +1,74 @@
+//! Checks for what the record is written in and proved by. Nothing about the files it stands in.
+
+use audit::canonical::{canonical, digest};
+use audit::checkpoint::Checkpoint;
+use audit::entry::Entry;
+use audit::key::{Signer, Verifier};
+use audit::note::{self, Note};
+use audit::proof::{Standing, verify_consistency, verify_inclusion};
+use audit::shape::{MAX_SHAPE, shape};
+use audit::tile::Tile;
+use audit::{bundle, hash};
+
+/// A line that is read has one spelling, and is read again as the same.
+pub(super) fn entry(data: &[u8]) {
+    let Ok(entry) = Entry::decode(data) else { return };
+    let mut again = Vec::new();
+    if entry.encode(&mut again).is_ok() {
+        assert_eq!(canonical(&again).as_deref(), Ok(data));
+        assert!(Entry::decode(data).is_ok_and(|same| (same.seq, same.time, same.previous) == (entry.seq, entry.time, entry.previous)));
+    }
+}
+
+/// Canonical text is its own form, and means what the text meant; a shape is canonical and short.
+pub(super) fn form(data: &[u8]) {
+    let Ok(form) = canonical(data) else { return };
+    assert_eq!(canonical(&form).as_ref(), Ok(&form));
+    assert_eq!(digest(data), digest(&form));
+    if let (Ok(before), Ok(after)) = (serde_json::from_slice::<serde_json::Value>(data), serde_json::from_slice::<serde_json::Value>(&form))
+    {
+        assert_eq!(before.as_object().map(serde_json::Map::len), after.as_object().map(serde_json::Map::len));
+    }
+    let shape = shape(data).unwrap_or_default();
+    assert!(shape.len() <= MAX_SHAPE + 32 && canonical(shape.as_bytes()).as_deref() == Ok(shape.as_bytes()));
+}
+
+/// A note is text and signatures; no key that did not sign opens it, and one that signs does.
+pub(super) fn checkpoint(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    if let Ok(key) = Verifier::parse(&text) {
+        assert_eq!(Verifier::parse(&key.to_string()), Ok(key));
+    }
+    let Ok(read) = Note::parse(&text) else { return };
+    let Ok(signer) = Signer::new("fuzz", &[7; 32]) else { return };
+    let Ok(key) = signer.verifier() else { return };
+    assert!(note::open(&text, &key).is_err());
+    assert!(note::sign(&read.text, &signer).is_ok_and(|signed| note::open(&signed, &key) == Ok(&read.text)));
+    if let Ok(checkpoint) = Checkpoint::parse(&text) {
+        assert!(checkpoint.sign(&signer).is_ok_and(|signed| Checkpoint::parse(&signed) == Ok(checkpoint)));
+    }
+}
+
+/// A proof that is read is written the same, and proves nothing about an entry that was never there.
+pub(super) fn proof(data: &[u8]) {
+    let Ok(proof) = Standing::parse(&String::from_utf8_lossy(data)) else { return };
+    assert_eq!(Standing::parse(&proof.encode()), Ok(proof.clone()));
+    let (leaf, root) = (hash::leaf(data), hash::empty_root());
+    for size in [0, 1, proof.index, proof.index.saturating_add(1), u64::MAX] {
+        assert!(verify_inclusion(leaf, proof.index, size, &proof.hashes, root).is_err());
+        assert!(verify_consistency((proof.index, leaf), (size, root), &proof.hashes).is_err() || (proof.index, leaf) == (size, root));
+    }
+}
+
+/// The path of a tile, a line end, and a bundle of entries: each is written as it was read.
+pub(super) fn tile(data: &[u8]) {
+    let mut parts = data.splitn(2, |b| *b == b'\n');
+    let (path, content) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    if let Ok(tile) = Tile::parse(&String::from_utf8_lossy(path)) {
+        assert_eq!(tile.to_string().as_bytes(), path);
+        assert_eq!(tile.hashes(content).is_ok(), content.len() == usize::from(tile.width) * 32);
+    }
+    if let Ok(entries) = bundle::decode(content) {
+        assert_eq!(bundle::encode(entries).as_deref(), Some(content));
+    }
+}
