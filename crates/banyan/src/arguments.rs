@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::command::{
-    audit, auth, ca, call, check, completions, connect, demo, doctor, explain, import, join, logs, man, names, reload, schema, secret,
-    status, stdio, token, tools, trace, tree, up,
+    audit, auth, ca, call, check, completions, connect, demo, doctor, explain, import, join, logs, man, names, policy, reload, schema,
+    secret, status, stdio, token, tools, trace, tree, up,
 };
 use crate::failure::Failure;
 use crate::output::Output;
@@ -59,7 +59,7 @@ pub(crate) enum Command {
     Disconnect(connect::Disconnect),
     /// Say what is broken and what mends it
     Doctor(doctor::Doctor),
-    /// Say why servers were refused that wanted to register
+    /// Say why a call was refused, or a server that wanted to register
     Explain(explain::Explain),
     /// Show the servers that other clients' files name, or write them into a configuration
     Import(import::Import),
@@ -73,6 +73,8 @@ pub(crate) enum Command {
     Man(man::Man),
     /// Show what tools are called for a client
     Names(names::Names),
+    /// Make, check and try the rules that say who may call what
+    Policy(policy::Policy),
     /// Make the running gate read its configuration now
     Reload(reload::Reload),
     /// Print the JSON Schema of banyan.toml
@@ -118,6 +120,7 @@ impl Command {
             Self::Logs(command) => command.run(place, output),
             Self::Man(command) => command.run(output),
             Self::Names(command) => command.run(place, output),
+            Self::Policy(command) => command.run(place, output),
             Self::Reload(command) => command.run(place, output),
             Self::Schema(command) => command.run(output),
             Self::Secret(command) => command.run(output),

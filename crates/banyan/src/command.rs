@@ -15,6 +15,7 @@ pub(crate) mod join;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod names;
+pub(crate) mod policy;
 pub(crate) mod reload;
 pub(crate) mod schema;
 pub(crate) mod secret;

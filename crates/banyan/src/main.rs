@@ -2,9 +2,11 @@
 
 mod arguments;
 mod asked;
+mod budgets;
 mod call_arguments;
 mod command;
 mod consent;
+mod decided;
 mod document;
 mod examine;
 mod failure;

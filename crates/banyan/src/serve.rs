@@ -87,8 +87,13 @@ impl Running {
         mut commands: mpsc::Receiver<Command>,
         output: &Output,
     ) -> Result<(), Failure> {
-        let mut watch = self.watched.clone().map(|path| Watch::start(vec![path]));
+        let mut named = self.files();
+        let mut watch = (!named.is_empty()).then(|| Watch::start(named.clone()));
         loop {
+            if named != self.files() {
+                named = self.files();
+                watch = (!named.is_empty()).then(|| Watch::start(named.clone()));
+            }
             let of_parents = self.teller.parents(self.gate.joined().as_deref());
             for news in of_parents.into_iter().chain(self.teller.news(&self.gate.status(), SystemTime::now())) {
                 tell(&news, output)?;
@@ -104,6 +109,12 @@ impl Running {
                 () = tokio::time::sleep(LOOK_AGAIN) => {}
             }
         }
+    }
+
+    /// The files whose changes it follows: the configuration, and the rules that it names.
+    fn files(&self) -> Vec<PathBuf> {
+        let rules = self.gate.config().policy.as_ref().map(|policy| policy.file.clone());
+        self.watched.iter().cloned().chain(rules.filter(|_| self.watched.is_some())).collect()
     }
 
     /// Reads the configuration again; what differs, or why the old one stays.

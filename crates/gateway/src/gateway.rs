@@ -28,7 +28,7 @@ use crate::call::error::CallError;
 use crate::call::refusals::Refusals;
 use crate::call::remember::{SeenUris, Tasks};
 use crate::call::reserve::Places;
-use crate::child::{JoinStatus, Membership};
+use crate::child::Membership;
 use crate::config::diff::{Change, diff};
 use crate::config::resolved::{Config, Limits, Transport};
 use crate::config::secret::{Sources, SystemSources};
@@ -39,6 +39,7 @@ use crate::hub::Hub;
 use crate::journal::Journal;
 use crate::lateness::Lateness;
 use crate::node::Node;
+use crate::policy::{Decisions, Purses};
 use crate::registry::{RefusedRegistration, Registry};
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::otlp::Otlp;
@@ -53,7 +54,7 @@ use crate::worker::Workers;
 
 pub use status::{MountStatus, RegisteredStatus, ToolRow};
 
-use status::{row, status};
+use status::row;
 
 /// How long the first lists wait for servers that are starting.
 const STARTUP_WAIT: Duration = Duration::from_secs(5);
@@ -78,6 +79,10 @@ pub(crate) struct Inner {
     pub(crate) places: Arc<Places>,
     pub(crate) lateness: Lateness,
     pub(crate) refusals: Arc<Refusals>,
+    /// The last decisions of the rules.
+    pub(crate) decisions: Decisions,
+    /// What callers have spent of their budgets.
+    pub(crate) purses: Purses,
     pub(crate) metrics: Metrics,
     pub(crate) otlp: Otlp,
     pub(crate) journal: Journal,
@@ -122,6 +127,8 @@ impl Gateway {
             places: Arc::default(),
             lateness: Lateness::new(),
             refusals: Arc::default(),
+            decisions: Decisions::new(),
+            purses: Purses::default(),
             config: ArcSwap::new(Arc::clone(&config)),
             mounts: ArcSwap::default(),
             trust: Trust::new(&config, Arc::clone(&connector)),
@@ -193,7 +200,9 @@ impl Gateway {
         if self.0.joins && old.join != config.join {
             self.0.membership.begin(&self.0, config.join.as_ref());
         }
-        if (&old.profiles, old.names, &old.tokens) != (&config.profiles, config.names, &config.tokens) {
+        let shows =
+            |config: &Config| (config.profiles.clone(), config.names, config.tokens.clone(), config.policy.clone(), config.groups.clone());
+        if shows(&old) != shows(&config) {
             self.0.hub.lists_changed(None, &Kind::ALL);
         }
         changes
@@ -218,26 +227,6 @@ impl Gateway {
     /// Waits until some mount's state or lists change. Changes between two calls are not seen.
     pub async fn changed(&self) {
         self.0.changed.notified().await;
-    }
-
-    /// What there is to say about every mount.
-    pub fn status(&self) -> Vec<MountStatus> {
-        self.0.mounts.load().iter().map(status).collect()
-    }
-
-    /// With whom it is registered, or why not; `None`: it joins nobody.
-    pub fn joined(&self) -> Option<Arc<JoinStatus>> {
-        self.0.membership.status()
-    }
-
-    /// The last lines a mount's process wrote to its standard error; `None` where there is no such mount.
-    pub fn stderr(&self, name: &str) -> Option<Vec<String>> {
-        self.0.find(name).map(|m| m.stderr.lines())
-    }
-
-    /// The lines from now on.
-    pub fn follow_stderr(&self, name: &str) -> Option<tokio::sync::broadcast::Receiver<String>> {
-        self.0.find(name).map(|m| m.stderr.follow())
     }
 
     /// The tools as a client of that name sees them; without a name, as an unknown client does.
@@ -489,6 +478,7 @@ async fn sweep(gateway: Arc<Inner>) {
             () = gateway.stop.cancelled() => return,
         }
         gateway.parked.sweep();
+        gateway.purses.sweep(&gateway.config.load());
         for session in gateway.hub.sweep(gateway.limits().session_idle) {
             session.end();
             crate::call::forget(&gateway, &session).await;

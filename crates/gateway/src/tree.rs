@@ -13,6 +13,7 @@ use mcp_proto::mcpax::{self, Peer};
 use crate::call::caller::{Caller, ViewKey};
 use crate::catalog::Catalog;
 use crate::config::resolved::{Config, Profile};
+use crate::policy::{Standing, Standings};
 use crate::upstream::mount::{Mount, Phase};
 use crate::view::View;
 
@@ -28,6 +29,7 @@ pub(crate) struct Tree {
     /// Where each mount stands in `branches`.
     places: HashMap<Segment, usize, RandomState>,
     views: RwLock<HashMap<ViewKey, Arc<View>, RandomState>>,
+    standings: Standings,
 }
 
 /// One mount in a snapshot.
@@ -66,7 +68,14 @@ impl Tree {
     pub(crate) fn new(config: Arc<Config>, branches: Vec<Branch>) -> Self {
         let places = branches.iter().enumerate().map(|(place, b)| (b.mount.config.name.clone(), place)).collect();
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Self { number: NEXT.fetch_add(1, Ordering::Relaxed), config, branches, places, views: RwLock::default() }
+        Self {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            config,
+            branches,
+            places,
+            views: RwLock::default(),
+            standings: Standings::default(),
+        }
     }
 
     /// What `key` shows; made at its first use. Nothing, where its profile is not there.
@@ -86,6 +95,11 @@ impl Tree {
     /// What `caller` is shown.
     pub(crate) fn shown(&self, caller: &Caller) -> Arc<View> {
         caller.shown.or(self.number, || self.view(&caller.scope))
+    }
+
+    /// What `caller` may do here, by the rules that are in force.
+    pub(crate) fn standing(&self, caller: &Caller) -> Arc<Standing> {
+        caller.standing.or(self.number, || self.standings.of(self, &caller.subject))
     }
 
     /// The branches that `scope` covers, with their places.

@@ -38,6 +38,15 @@ pub(crate) struct View {
     pub(crate) index: OnceLock<crate::search::Index>,
 }
 
+/// Something that a list may hold.
+pub(crate) struct Item<'a> {
+    pub(crate) branch: &'a Branch,
+    /// The branch's place, and its own in the catalog.
+    pub(crate) place: (usize, usize),
+    /// What its owner calls it.
+    pub(crate) name: &'a str,
+}
+
 /// Shown names of one kind, and whose they are.
 pub(crate) struct Names {
     pub(crate) projection: Projection,
@@ -79,34 +88,51 @@ impl View {
             Search::Always => true,
             Search::Never => false,
         };
-        let mut lists = HashMap::new();
-        let offers = |names: &Names, kind, of: fn(&Catalog) -> &Vec<Offer>| -> Vec<Bytes> {
-            names
-                .iter()
-                .filter_map(|(shown, (b, i))| {
-                    let branch = tree.branches.get(b)?;
-                    let offer = of(&branch.catalog).get(i)?;
-                    let raw = offer.entry.shown_as(kind, shown);
-                    let noted = offer.noted.as_ref().filter(|_| key.annotated);
-                    Some(noted.map_or_else(|| raw.clone(), |noted| noted.written(&raw, branch.is_lost)))
-                })
-                .collect()
-        };
-        let servers: Vec<&str> = branches.iter().map(|(_, b)| b.mount.config.name.as_str()).collect();
-        let mut tool_list =
-            if searched { crate::search::tools::definitions(&servers).into() } else { offers(&tools, Kind::Tools, |c| &c.tools) };
         let has_own = has_own(tree, key, profile) && tools.find(own::NAME).is_none();
-        if has_own && !searched {
-            tool_list.push(Bytes::from_static(own::DEFINITION.as_bytes()));
-        }
-        lists.insert(Kind::Tools, pages(&tool_list));
-        lists.insert(Kind::Prompts, pages(&offers(&prompts, Kind::Prompts, |c| &c.prompts)));
-        lists.insert(Kind::Resources, pages(&shown(&branches, Kind::Resources, &resources)));
-        lists.insert(Kind::Templates, pages(&shown(&branches, Kind::Templates, &resources)));
         let mounts = branches.iter().map(|(b, _)| *b).collect();
         let mirrors = branches.iter().any(|(_, b)| b.catalog.tools.iter().any(|t| !t.headers.is_empty()));
         let stands_in = searched || has_own;
-        Self { mirrors, tools, prompts, resources, mounts, lists, searched, has_own, stands_in, index: OnceLock::new() }
+        let lists = HashMap::new();
+        let mut view = Self { mirrors, tools, prompts, resources, mounts, lists, searched, has_own, stands_in, index: OnceLock::new() };
+        for kind in Kind::ALL {
+            view.lists.insert(kind, view.pages(tree, key, kind, &|_| true));
+        }
+        view
+    }
+
+    /// A list of what `keep` keeps, as raw arrays, one a page; there is always a first one.
+    pub(crate) fn pages(&self, tree: &Tree, key: &ViewKey, kind: Kind, keep: &dyn Fn(&Item<'_>) -> bool) -> Vec<Bytes> {
+        let branches = || self.mounts.iter().filter_map(|place| tree.branches.get(*place));
+        let offers = |names: &Names, of: fn(&Catalog) -> &Vec<Offer>| -> Vec<Bytes> {
+            let all = names.iter().filter_map(|(shown, (b, i))| {
+                let branch = tree.branches.get(b)?;
+                let offer = of(&branch.catalog).get(i)?;
+                keep(&Item { branch, place: (b, i), name: offer.entry.key.as_str() }).then(|| {
+                    let raw = offer.entry.shown_as(kind, shown);
+                    let noted = offer.noted.as_ref().filter(|_| key.annotated);
+                    noted.map_or_else(|| raw.clone(), |noted| noted.written(&raw, branch.is_lost))
+                })
+            });
+            all.collect()
+        };
+        let entries = match kind {
+            Kind::Tools if self.searched => {
+                let servers: Vec<&str> = branches().map(|b| b.mount.config.name.as_str()).collect();
+                crate::search::tools::definitions(&servers).into()
+            }
+            Kind::Tools => {
+                let mut tools = offers(&self.tools, |c| &c.tools);
+                if self.has_own {
+                    tools.push(Bytes::from_static(own::DEFINITION.as_bytes()));
+                }
+                tools
+            }
+            Kind::Prompts => offers(&self.prompts, |c| &c.prompts),
+            Kind::Resources | Kind::Templates => {
+                shown(self.mounts.iter().filter_map(|b| Some((*b, tree.branches.get(*b)?))), kind, &self.resources, keep)
+            }
+        };
+        pages(&entries)
     }
 
     /// One page of a list: the raw array, and whether another page follows. Pages are counted from 0.
@@ -149,12 +175,18 @@ fn listed(branch: &Branch) -> Listed {
     Listed { mount: branch.mount.config.name.clone(), uris: keys(&branch.catalog.resources), templates: keys(&branch.catalog.templates) }
 }
 
-fn shown(branches: &[(usize, &Branch)], kind: Kind, index: &ResourceIndex) -> Vec<Bytes> {
+fn shown<'a>(
+    branches: impl Iterator<Item = (usize, &'a Branch)>,
+    kind: Kind,
+    index: &ResourceIndex,
+    keep: &dyn Fn(&Item<'_>) -> bool,
+) -> Vec<Bytes> {
     let mut out = Vec::new();
-    for (_, branch) in branches {
+    for (place, branch) in branches {
         let mount: &Segment = &branch.mount.config.name;
         let entries = if kind == Kind::Resources { &branch.catalog.resources } else { &branch.catalog.templates };
-        for entry in entries {
+        let kept = entries.iter().enumerate().filter(|(i, entry)| keep(&Item { branch, place: (place, *i), name: &entry.key }));
+        for (_, entry) in kept {
             let key = if kind == Kind::Resources { index.shown(mount, &entry.key) } else { index.shown_template(mount, &entry.key) };
             out.extend(key.map(|k| entry.shown_as(kind, &k)));
         }

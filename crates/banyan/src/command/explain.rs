@@ -1,25 +1,29 @@
-//! `banyan explain`: why servers were refused that wanted to register, and what to do. Asks a running gate; decides nothing.
+//! `banyan explain`: why calls were refused, and servers that wanted to register, and what to do. Asks a running gate; decides nothing.
 
 use clap::Args;
-use gateway::admin::shapes::{Refused, RefusedRegistration};
+use gateway::admin::shapes::{Decisions, Refused, RefusedRegistration};
 
 use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
-use crate::{gate, runtime, table, time};
+use crate::{decided, gate, runtime, table, time};
 
-/// Says why registrations were refused, the newest first.
+/// Says why a call was refused, by the id in its error; or why registrations were, the newest first.
 #[derive(Args)]
 pub(crate) struct Explain {
-    /// Only of this segment, or of the server with this id
-    #[arg(value_name = "SEGMENT|ID")]
+    /// A decision (`d-…`), or only the registrations of this segment, or of the server with this id
+    #[arg(value_name = "DECISION|SEGMENT|ID")]
     of: Option<String>,
 }
 
 impl Explain {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let gate = gate::needed(place)?;
+        if let Some(id) = self.of.as_deref().filter(|of| of.starts_with("d-")) {
+            let found: Decisions = runtime::wait(gate.get("/-/decisions", &[("id", id)]))??;
+            return decision(id, &found, output);
+        }
         let query: Vec<(&str, &str)> = self.of.iter().map(|of| ("of", of.as_str())).collect();
         let refused: Refused = runtime::wait(gate.get("/-/refused", &query))??;
         if output.wants_json() {
@@ -34,6 +38,19 @@ impl Explain {
         }
         Ok(())
     }
+}
+
+fn decision(id: &str, found: &Decisions, output: &Output) -> Result<(), Failure> {
+    let one = found.decisions.first().ok_or_else(|| {
+        let id = printable(id);
+        Failure::NotFound(format!(
+            "the gate remembers no decision {id}\n  it keeps the last 4096, until it ends; the record holds the others"
+        ))
+    })?;
+    if output.wants_json() {
+        return output.json(one);
+    }
+    decided::lines(one, time::now(), output).iter().try_for_each(|line| output.line(line))
 }
 
 fn lines(one: &RefusedRegistration, now: u64, output: &Output) -> [String; 3] {

@@ -10,6 +10,7 @@ mod doctor;
 mod home;
 mod join;
 mod offline;
+mod policy;
 mod serving;
 mod shapes;
 mod terminal;

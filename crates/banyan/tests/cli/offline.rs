@@ -5,8 +5,8 @@ use crate::home::Home;
 #[test]
 fn help_names_every_command_and_goes_to_standard_output() {
     let help = Home::new().run(&["--help"]).exits(0);
-    let all = "auth call check completions connect disconnect doctor explain import logs man names reload schema secret status stdio stop \
-               token tools trace tree up";
+    let all = "auth call check completions connect disconnect doctor explain import logs man names policy reload schema secret status \
+               stdio stop token tools trace tree up";
     for command in all.split_whitespace() {
         assert!(help.out.contains(&format!("\n  {command} ")), "{command}: {}", help.out);
     }

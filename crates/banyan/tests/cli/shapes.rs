@@ -63,7 +63,12 @@ fn without_a_gate() -> Vec<(String, Value)> {
     let server = json!({ "command": "sh", "env": { "API_TOKEN": "x" }, "surprise": 1 });
     home.write(".cursor/mcp.json", &json!({ "mcpServers": { "a": server } }).to_string());
     home.write("bad.toml", "agrs = []\n");
+    let call = "[[test]]\nprincipal = 'a'\nresource = 'm.t'\nexpect = 'allow'\n";
+    home.write("calls.toml", &format!("{call}{call}rules = ['everybody-may']\n"));
     let runs: &[(&str, &[&str], i32)] = &[
+        ("policy init", &["policy", "init"], 0),
+        ("policy check", &["policy", "check", "policy.cedar"], 0),
+        ("policy test", &["policy", "test", "calls.toml", "--rules", "policy.cedar"], 0),
         ("failure", &["status"], 3),
         ("import", &["import", "--write"], 0),
         ("check, fine", &["check"], 0),

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use super::access::Command;
 use super::shapes::{
-    CallRequest, Called, ErrorBody, JoinStatus, LogLine, Refusal, RefusalKind, Refused, Reloaded, Status, Tools, TraceRequest,
+    CallRequest, Called, Decisions, ErrorBody, JoinStatus, LogLine, Refusal, RefusalKind, Refused, Reloaded, Status, Tools, TraceRequest,
 };
 use super::{audit, known};
 use crate::downstream::door;
@@ -48,6 +48,9 @@ pub(crate) async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>, par
         (&Method::GET, "/-/tools") => guest(&gateway, &parts, party).map(|()| json(&tools(&gateway, &parts))),
         (&Method::GET, "/-/refused") => {
             owner(&gateway, &parts).map(|()| json(&Refused { refused: gateway.refused(query(&parts, "of").as_deref()) }))
+        }
+        (&Method::GET, "/-/decisions") => {
+            owner(&gateway, &parts).map(|()| json(&Decisions { decisions: gateway.decisions(query(&parts, "id").as_deref()) }))
         }
         (&Method::GET, path) if path.starts_with("/-/logs/") => owner(&gateway, &parts).and_then(|()| logs(&gateway, &parts)),
         (&Method::POST, "/-/call") => match owner(&gateway, &parts) {
@@ -124,6 +127,7 @@ fn status(gateway: &Gateway) -> Status {
         sessions: gateway.0.hub.sessions(),
         joined: gateway.joined().map(|joined| JoinStatus::clone(&joined)),
         audit: gateway.audit(),
+        budgets: gateway.budgets(),
         mounts: gateway.status(),
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::child::{JoinStatus, ParentStatus};
 pub use crate::gateway::{MountStatus, RegisteredStatus, ToolRow};
+pub use crate::policy::{BudgetStatus, DecidedRule, DecidedShadow, DecisionRow};
 pub use crate::registry::RefusedRegistration;
 
 /// `GET /-/status`.
@@ -28,6 +29,9 @@ pub struct Status {
     /// The record; absent where none is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditStatus>,
+    /// What callers have spent of their budgets; absent where nobody has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub budgets: Vec<BudgetStatus>,
     /// Every server, by name.
     pub mounts: Vec<MountStatus>,
 }
@@ -121,6 +125,13 @@ pub struct Tools {
     pub client: Option<String>,
     /// Every tool, by dotted name.
     pub tools: Vec<ToolRow>,
+}
+
+/// `GET /-/decisions`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decisions {
+    /// The last decisions of the rules but those that simply allowed, the newest first; with `id`, the one of that id.
+    pub decisions: Vec<DecisionRow>,
 }
 
 /// `GET /-/refused`.

@@ -1,16 +1,208 @@
-//! May this caller do this. Until policies exist every caller may call whatever its view shows; the stage and its proof are real.
-//! It knows no names and no connections.
+//! May this caller do this. Without rules every caller may do whatever its view shows. What a rule says is not known here.
+//!
+//! What is refused and what does not exist are told alike: the same code, the same words, an id of a decision in both. The id is the
+//! owner's key to the difference (`banyan explain ID`).
 
-use super::error::CallError;
+use std::sync::Arc;
+
+use banyan_model::Method;
+use mcp_proto::envelope::Request;
+use mcp_proto::json::Members;
+use policy::Effect;
+use policy::decide::{Action, Cause, Target, Traits, Verdict};
+
+use super::caller::Caller;
+use super::error::{CallError, Denied};
 use super::resolve::Resolved;
+use crate::Inner;
+use crate::config::resolved::Policy;
+use crate::policy::{self as decided, DecisionId, Facts, Settled, Standing, tool_target};
+use crate::tree::{Branch, Tree};
 
 /// Proof that the caller may make this call.
 #[derive(Debug)]
 pub(crate) struct Permit {
     pub(super) resolved: Resolved,
+    /// What the rules said; `None`: there are none.
+    pub(super) decision: Option<Decision>,
 }
 
-/// Decides whether the call may be made.
-pub(crate) fn authorize(resolved: Resolved) -> Result<Permit, CallError> {
-    Ok(Permit { resolved })
+/// What the rules said of one call that is not denied.
+#[derive(Debug, Clone)]
+pub(crate) struct Decision {
+    pub(crate) id: DecisionId,
+    /// Never [`Effect::Deny`].
+    pub(crate) verdict: Arc<Verdict>,
+}
+
+impl Decision {
+    /// The names of the rules that made it.
+    pub(crate) fn rules(&self) -> String {
+        self.verdict.rules.iter().map(|rule| &*rule.id).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether somebody has to agree first.
+    pub(crate) fn is_gated(&self) -> bool {
+        self.verdict.effect == Effect::Gate
+    }
+}
+
+/// Decides whether the call may be made. `request` is what the caller wrote, `tree` where it was resolved.
+pub(crate) fn authorize(gateway: &Inner, tree: &Tree, request: &Request, resolved: Resolved) -> Result<Permit, CallError> {
+    // Whoever has a task was allowed to begin it.
+    let Some(rules) = tree.config.policy.as_ref().filter(|_| resolved.method != Method::Task) else {
+        return Ok(Permit { resolved, decision: None });
+    };
+    let asking = Asking::new(gateway, tree, rules, &resolved.caller);
+    let offer = resolved.place.and_then(|(b, i)| Some((tree.branches.get(b)?, tree.branches.get(b)?.catalog.tools.get(i)?)));
+    let decision = match (offer, resolved.place) {
+        (Some((branch, offer)), Some(place)) => {
+            let known = asking.standing.tool(rules, tree, place, asking.profile());
+            asking.decide(known, &tool_target(branch, offer), &resolved.params, request)
+        }
+        (_, _) => {
+            let action = action(resolved.method, request);
+            asking.decide(None, &target(action, &resolved.branch, &resolved.name), &resolved.params, request)
+        }
+    }?;
+    Ok(Permit { resolved, decision: Some(decision) })
+}
+
+/// Whether a caller may do something that is no call: read, or send, what a server has by this name.
+pub(super) fn may(
+    gateway: &Inner,
+    tree: &Tree,
+    request: &Request,
+    caller: &Caller,
+    what: (Action, &Branch, &str),
+) -> Result<(), CallError> {
+    let Some(rules) = &tree.config.policy else { return Ok(()) };
+    let (action, branch, name) = what;
+    Asking::new(gateway, tree, rules, caller).decide(None, &target(action, branch, name), &request.params, request).map(drop)
+}
+
+/// The error of a name that was not found, as it is told where rules hold: like that of one that is not allowed. What is down at present
+/// is said only to those who may use it.
+pub(super) fn unfound(gateway: &Inner, tree: &Tree, request: &Request, caller: &Caller, error: CallError) -> CallError {
+    let Some(rules) = &tree.config.policy else { return error };
+    let shown = shown(request).unwrap_or_default();
+    let asking = Asking::new(gateway, tree, rules, caller);
+    let action = if request.method == "prompts/get" { Action::Prompt } else { Action::Call };
+    if let CallError::Unavailable { mount, .. } = &error {
+        let name = shown.strip_prefix(mount.as_str()).map_or(&*shown, |rest| rest.trim_start_matches(['_', '.']));
+        let target = Target { action, mounts: vec![mount], name, traits: Traits::default() };
+        if !asking.standing.foresee(rules, &target, asking.profile()).is_hopeless() {
+            return error;
+        }
+    } else if !error.is_unknown() {
+        return error;
+    }
+    let like = unknown(request, &shown).unwrap_or(error);
+    let action = if matches!(like, CallError::UnknownResource(_)) { Action::Read } else { action };
+    let id = gateway.decisions.keep_unknown(Facts { subject: &asking.standing.subject, action, resource: &|| shown.clone() });
+    CallError::Denied(Box::new(Denied { id, like, cause: "unknown", rules: Vec::new() }))
+}
+
+/// Whether a caller is shown the tool at this place: not where every call of it is denied.
+pub(crate) fn sees(tree: &Tree, caller: &Caller, standing: &Standing, place: (usize, usize)) -> bool {
+    let Some(rules) = &tree.config.policy else { return true };
+    standing.tool(rules, tree, place, &caller.scope.profile).is_none_or(|known| !known.is_hopeless())
+}
+
+/// Everything that a decision about one caller needs.
+struct Asking<'a> {
+    gateway: &'a Inner,
+    rules: &'a Policy,
+    standing: Arc<Standing>,
+    caller: &'a Caller,
+}
+
+impl<'a> Asking<'a> {
+    fn new(gateway: &'a Inner, tree: &Tree, rules: &'a Policy, caller: &'a Caller) -> Self {
+        Self { gateway, rules, standing: tree.standing(caller), caller }
+    }
+
+    fn profile(&self) -> &str {
+        &self.caller.scope.profile
+    }
+
+    fn decide(&self, known: Option<Settled>, target: &Target<'_>, params: &[u8], request: &Request) -> Result<Decision, CallError> {
+        let known = known.unwrap_or_else(|| self.standing.foresee(self.rules, target, self.profile()));
+        let verdict = match known {
+            Settled::To(verdict) => verdict,
+            Settled::Open { .. } => Arc::new(self.evaluate(target, params)),
+        };
+        let facts = Facts { subject: &self.standing.subject, action: target.action, resource: &|| target.dotted() };
+        let id = self.gateway.decisions.keep(facts, &verdict);
+        if verdict.effect != Effect::Deny {
+            return Ok(Decision { id, verdict });
+        }
+        Err(refusal(id, &verdict, request, target.action))
+    }
+
+    fn evaluate(&self, target: &Target<'_>, params: &[u8]) -> Verdict {
+        let raw = Members::again(params).get("arguments").unwrap_or(b"{}");
+        match self.rules.policies.arguments(raw) {
+            Ok(arguments) => {
+                let now = decided::now(&self.rules.time_zone);
+                self.standing.decide(self.rules, target, self.profile(), &arguments, now)
+            }
+            Err(bad) => {
+                let cause = Cause::Error(bad.to_string().into());
+                Verdict { effect: Effect::Deny, cause, rules: Vec::new(), shadow: None }
+            }
+        }
+    }
+}
+
+fn refusal(id: DecisionId, verdict: &Verdict, request: &Request, action: Action) -> CallError {
+    let rules: Vec<Arc<str>> = verdict.rules.iter().map(|rule| Arc::clone(&rule.id)).collect();
+    let cause = verdict.cause.as_str();
+    let shown = shown(request).unwrap_or_default();
+    let like = unknown(request, &shown).unwrap_or_else(|| match action {
+        Action::Read => CallError::UnknownResource(shown.clone()),
+        Action::Call | Action::Prompt | Action::Send => CallError::MethodNotFound(request.method.to_string()),
+    });
+    let denied = Box::new(Denied { id, like, cause, rules });
+    if matches!(verdict.cause, Cause::Error(_)) { CallError::PolicyFailed(denied) } else { CallError::Denied(denied) }
+}
+
+/// What the caller named, in its own words.
+fn shown(request: &Request) -> Option<String> {
+    let members = request.params.members();
+    let reference = members.object("ref");
+    let name = members.str("name").or_else(|| members.str("uri"));
+    let named = name.or_else(|| reference.as_ref().and_then(|of| of.str("name").or_else(|| of.str("uri"))));
+    named.map(std::borrow::Cow::into_owned)
+}
+
+/// The error of a request whose name means nothing; `None`: it names nothing.
+fn unknown(request: &Request, shown: &str) -> Option<CallError> {
+    let shown = shown.to_owned();
+    Some(match &*request.method {
+        "tools/call" | crate::call::TRACE => CallError::UnknownTool(shown),
+        "prompts/get" => CallError::UnknownPrompt(shown),
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => CallError::UnknownResource(shown),
+        "completion/complete" if names_a_prompt(request) => CallError::UnknownPrompt(shown),
+        "completion/complete" => CallError::UnknownResource(shown),
+        _ => return None,
+    })
+}
+
+fn names_a_prompt(request: &Request) -> bool {
+    request.params.members().object("ref").is_some_and(|of| of.str("name").is_some())
+}
+
+fn action(method: Method, request: &Request) -> Action {
+    match method {
+        Method::Complete if names_a_prompt(request) => Action::Prompt,
+        Method::Complete | Method::ResourceRead => Action::Read,
+        Method::PromptGet => Action::Prompt,
+        Method::Task | Method::ToolCall => Action::Call,
+    }
+}
+
+pub(super) fn target<'a>(action: Action, branch: &'a Branch, name: &'a str) -> Target<'a> {
+    // The mount is given a name of its own by the configuration; what stands below it is one name to rules.
+    Target { action, mounts: vec![branch.mount.config.name.as_str()], name, traits: Traits::default() }
 }

@@ -1,12 +1,15 @@
 //! Who makes a call, in which era, and what it is shown. Made by the downstream side once the caller is known. Holds no credential.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use banyan_model::{Era, Principal, Segment};
 use bytes::Bytes;
 use mcp_proto::projection::Style;
+use policy::decide::Subject;
 
 use crate::downstream::session::Session;
+use crate::policy::Standing;
 use crate::trust::Party;
 use crate::view::View;
 
@@ -15,6 +18,8 @@ use crate::view::View;
 pub(crate) struct Caller {
     /// Who it is.
     pub(crate) principal: Principal,
+    /// Who it is to rules, but for the groups of the configuration.
+    pub(crate) subject: Arc<Subject>,
     /// What its connection shows of it; `None`: it comes from this machine.
     pub(crate) party: Option<Arc<Party>>,
     /// The era it speaks.
@@ -30,25 +35,38 @@ pub(crate) struct Caller {
     /// Its session, in the initialize era.
     pub(crate) session: Option<Arc<Session>>,
     /// Where what it was shown last is found again.
-    pub(crate) shown: Shown,
+    pub(crate) shown: Last<View>,
+    /// Where what it may do is found again.
+    pub(crate) standing: Last<Standing>,
 }
 
-/// The view that was looked up last, and in which tree. It does not keep the view alive.
-#[derive(Debug, Default)]
-pub(crate) struct Shown(Mutex<(u64, Weak<View>)>);
+/// What was looked up last, and in which tree. It does not keep that alive.
+pub(crate) struct Last<T>(Mutex<(u64, Weak<T>)>);
 
-impl Shown {
-    /// The view in tree number `tree`: the last one, or what `look_up` finds.
-    pub(crate) fn or(&self, tree: u64, look_up: impl FnOnce() -> Arc<View>) -> Arc<View> {
+impl<T> Default for Last<T> {
+    fn default() -> Self {
+        Self(Mutex::new((0, Weak::new())))
+    }
+}
+
+impl<T> fmt::Debug for Last<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Last")
+    }
+}
+
+impl<T> Last<T> {
+    /// What there is in tree number `tree`: the last one, or what `look_up` finds.
+    pub(crate) fn or(&self, tree: u64, look_up: impl FnOnce() -> Arc<T>) -> Arc<T> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if last.0 == tree
-            && let Some(view) = last.1.upgrade()
+            && let Some(known) = last.1.upgrade()
         {
-            return view;
+            return known;
         }
-        let view = look_up();
-        *last = (tree, Arc::downgrade(&view));
-        view
+        let found = look_up();
+        *last = (tree, Arc::downgrade(&found));
+        found
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Codes -32000 to -32019 are ours and always come with `data.reason`; -32020 and below belong to MCP (2026-07-28, "Error codes").
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -12,9 +13,12 @@ use mcp_proto::envelope::{Answer, EnvelopeError, error_object};
 use mcp_proto::era::STATELESS;
 use mcp_proto::header::Mismatch;
 use mcp_proto::json::quote;
+use mcp_proto::splice::{self, Change};
 use mesh_proto::degraded::Degraded;
 use mesh_proto::refusal::Refusal;
+use policy::budget::Exceeded;
 
+use crate::policy::DecisionId;
 use crate::upstream::UpstreamError;
 
 /// Why a request was not carried out. One variant, one reaction.
@@ -23,6 +27,9 @@ pub(crate) enum CallError {
     /// The cursor is not one of ours.
     #[error("the cursor is not one this list gave; list again from the start")]
     BadCursor,
+    /// A budget has no room for the call (AX-48).
+    #[error("budget_exceeded: {}, by the budget `{}`", .0.1, .0.0)]
+    Budget(Box<(Arc<str>, Exceeded)>),
     /// Not a message.
     #[error("{0}")]
     BadMessage(EnvelopeError),
@@ -43,6 +50,9 @@ pub(crate) enum CallError {
     /// The server of a tool is registered and not there at present; the call was not made (AX-61). Since when, on the wall clock.
     #[error("tool_degraded")]
     Degraded(Box<(Degraded, SystemTime)>),
+    /// The rules do not allow it, or they hold and nothing has that name: outside the two look alike.
+    #[error("{0}")]
+    Denied(Box<Denied>),
     /// A header does not match the body.
     #[error("header mismatch: {0}")]
     HeaderMismatch(Mismatch),
@@ -63,6 +73,9 @@ pub(crate) enum CallError {
         /// The limit.
         most: usize,
     },
+    /// A rule could not be evaluated, so that nothing is allowed; told as it is.
+    #[error("{0}")]
+    PolicyFailed(Box<Denied>),
     /// A reload took away the profile that says what this caller is shown: it is shown nothing rather than everything.
     #[error(
         "the profile `{0}`, which said what is shown here, is no longer in the configuration; connect again to be shown what the \
@@ -75,6 +88,9 @@ pub(crate) enum CallError {
     /// A continued call that is not waiting: answered, expired, or never made.
     #[error("`requestState` names no call that waits for input: it may have been answered, or have expired; make the call anew")]
     StateUnknown,
+    /// A rule wants somebody to agree to the call first, and nobody can.
+    #[error("somebody has to agree to this call before it is made, and this gate has nobody to ask (decision {0})")]
+    Unapproved(DecisionId),
     /// No prompt of that name.
     #[error("unknown prompt: {0}")]
     UnknownPrompt(String),
@@ -117,6 +133,32 @@ pub(crate) enum CallError {
     },
 }
 
+/// A refusal that looks like something else.
+#[derive(Debug, Clone)]
+pub(crate) struct Denied {
+    pub(crate) id: DecisionId,
+    /// What the caller is told, but for the id.
+    pub(crate) like: CallError,
+    /// Why: the word in the record; `unknown` where there is nothing of that name.
+    pub(crate) cause: &'static str,
+    /// The rules that decided it.
+    pub(crate) rules: Vec<Arc<str>>,
+}
+
+/// What the rules decided about a call that was refused.
+pub(crate) struct Decided<'a> {
+    pub(crate) id: DecisionId,
+    /// The word in the record.
+    pub(crate) cause: &'static str,
+    pub(crate) rules: &'a [Arc<str>],
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "refused ({} {}; decision {}), told as: {}", self.cause, self.rules.join(", "), self.id, self.like)
+    }
+}
+
 /// What a caller is told.
 #[derive(Debug, Clone)]
 pub(crate) struct Told {
@@ -141,6 +183,24 @@ impl CallError {
         matches!(self, Self::UnknownPrompt(_) | Self::UnknownResource(_) | Self::UnknownTask(_) | Self::UnknownTool(_))
     }
 
+    /// What the rules decided, where they did.
+    pub(crate) fn decided(&self) -> Option<Decided<'_>> {
+        let (Self::Denied(by) | Self::PolicyFailed(by)) = self else { return None };
+        Some(Decided { id: by.id, cause: by.cause, rules: &by.rules })
+    }
+
+    /// Whether it says that the call has not reached its owner.
+    pub(crate) fn never_left(&self) -> bool {
+        use UpstreamError::{Exposed, Loop, SignIn, Unreachable};
+        matches!(
+            self,
+            Self::Degraded(_)
+                | Self::StateUnknown
+                | Self::Unavailable { .. }
+                | Self::Upstream { error: Exposed | Loop | SignIn(_) | Unreachable(_), .. }
+        )
+    }
+
     /// What a caller of `era` is told.
     pub(crate) fn tell(&self, era: Era) -> Told {
         let text = self.to_string();
@@ -150,6 +210,7 @@ impl CallError {
             Self::BadMessage(EnvelopeError::Json(_)) => down(-32700, 400, None),
             Self::BadMessage(EnvelopeError::Batch | EnvelopeError::Invalid { .. }) => down(-32600, 400, None),
             Self::BadParams(_) => down(-32602, 200, None),
+            Self::Budget(over) => budget(text.clone(), &over.0, &over.1),
             Self::Cancelled => down(-32000, 200, Some(reason("cancelled", ""))),
             Self::CapabilityMissing { name, extension } => {
                 let named = format!("{{{}:{{}}}}", quote(name));
@@ -160,12 +221,24 @@ impl CallError {
                 let error = degraded.0.error(degraded.1);
                 told(error.code, 200, error.message.into(), Some(error.data), FaultSource::Upstream, true)
             }
+            Self::Denied(denied) => {
+                let mut told = denied.like.tell(era);
+                told.data = Some(with_decision(told.data.as_deref(), denied.id));
+                told
+            }
             Self::HeaderMismatch(_) => down(-32020, 400, None),
             Self::MetaMissing(_) => down(-32602, 400, None),
             Self::MethodNotFound(_) => down(-32601, if era == Era::Stateless { 404 } else { 200 }, None),
             Self::Late | Self::Overloaded { .. } => {
                 let data = reason("overloaded", ",\"retry_after_ms\":1000");
                 told(-32009, 503, text.clone(), Some(data), FaultSource::Internal, true)
+            }
+            Self::PolicyFailed(failed) => {
+                let text = "a rule of this gate could not be evaluated for this call, so it was refused";
+                let hint = format!("the gate's owner sees why with `banyan explain {}`", failed.id);
+                let data = reason("policy_error", &format!(",\"hint\":{}", quote(&hint)));
+                let data = Some(with_decision(Some(&data), failed.id));
+                told(-32000, 200, text.into(), data, FaultSource::Internal, false)
             }
             Self::ProfileGone(profile) => {
                 let data = reason("profile_gone", &format!(",\"profile\":{}", quote(profile)));
@@ -176,6 +249,10 @@ impl CallError {
                 down(error.code, 200, Some(error.data))
             }
             Self::StateUnknown => down(-32602, 200, Some(reason("state_unknown", ""))),
+            Self::Unapproved(id) => {
+                let data = with_decision(Some(&reason("no_approver", "")), *id);
+                told(-32000, 200, text, Some(data), FaultSource::Internal, false)
+            }
             Self::UnknownPrompt(_) => down(-32602, 200, Some(reason("unknown_prompt", ""))),
             Self::UnknownResource(uri) => {
                 let code = if era == Era::Stateless { -32602 } else { -32002 };
@@ -209,6 +286,24 @@ pub(crate) fn answered(answer: Result<String, Refusal>) -> Answer {
             Answer::Error(error_object(error.code, error.message, Some(error.data.as_bytes())))
         }
     }
+}
+
+/// `data` with the id of a decision.
+fn with_decision(data: Option<&str>, id: DecisionId) -> String {
+    let id = quote(&id.to_string());
+    let edited = splice::edit(data.unwrap_or("{}").as_bytes(), &[("decision", Change::Set(id.as_bytes()))]);
+    String::from_utf8_lossy(&edited).into_owned()
+}
+
+fn budget(text: String, name: &str, why: &Exceeded) -> Told {
+    let retry = why.retry_after().map(|after| after.as_millis().max(1));
+    let after = retry.map(|ms| format!(",\"retry_after_ms\":{ms}")).unwrap_or_default();
+    let limit = match why {
+        Exceeded::CallsPerMinute { limit, .. } => u64::from(*limit),
+        Exceeded::CostUnits { limit, .. } | Exceeded::MutableCalls { limit } => *limit,
+    };
+    let more = format!(",\"budget\":{},\"limit\":\"{}\",\"allowed\":{limit}{after}", quote(name), why.limit_name());
+    told(-32003, 200, text, Some(reason("budget_exceeded", &more)), FaultSource::Downstream, retry.is_some())
 }
 
 fn unavailable(text: String, mount: &str, since: SystemTime, next_try: Option<SystemTime>) -> Told {

@@ -28,12 +28,15 @@ use crate::upstream::{Outgoing, UpstreamError};
 const MOST_ROUNDS: usize = 32;
 
 /// Makes the call.
-pub(crate) async fn forward(cleared: Cleared, back: &Arc<Back>, trace: Option<TraceContext>) -> Result<Answer, CallError> {
+pub(crate) async fn forward(mut cleared: Cleared, back: &Arc<Back>, trace: Option<TraceContext>) -> Result<Answer, CallError> {
     let resolved = &cleared.resolved;
     let mount = &resolved.branch.mount;
     mount.in_flight.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let outcome = rounds(resolved, back, trace).await;
     mount.in_flight.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+    if !outcome.as_ref().err().is_some_and(CallError::never_left) {
+        cleared.room.left();
+    }
     outcome
 }
 

@@ -1,5 +1,6 @@
-//! Does somebody have to agree first. Until gates exist nobody does; the stage and its proof are real.
+//! Does somebody have to agree first. Where rules say so nobody can yet, so such a call does not go out; the stage and its proof are real.
 
+use super::authorize::Decision;
 use super::error::CallError;
 use super::reserve::{Reservation, Room};
 use super::resolve::Resolved;
@@ -8,7 +9,8 @@ use super::resolve::Resolved;
 #[derive(Debug)]
 pub(crate) struct Cleared {
     pub(super) resolved: Resolved,
-    pub(super) _room: Room,
+    pub(super) decision: Option<Decision>,
+    pub(super) room: Room,
 }
 
 impl Cleared {
@@ -20,5 +22,9 @@ impl Cleared {
 
 /// Lets the call through.
 pub(crate) fn gate(reservation: Reservation) -> Result<Cleared, CallError> {
-    Ok(Cleared { resolved: reservation.resolved, _room: reservation.room })
+    let Reservation { resolved, decision, room } = reservation;
+    if let Some(gated) = decision.as_ref().filter(|decision| decision.is_gated()) {
+        return Err(CallError::Unapproved(gated.id));
+    }
+    Ok(Cleared { resolved, decision, room })
 }

@@ -1,6 +1,7 @@
 //! Lists and what a server says about itself, answered from the tree without asking anybody.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use banyan_model::Era;
 use bytes::Bytes;
@@ -10,11 +11,16 @@ use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::era::STATELESS;
 use mcp_proto::json::{self, Members};
 use mcp_proto::mcpax;
+use policy::decide::Action;
 
-use super::caller::Caller;
+use super::authorize;
+use super::caller::{Caller, ViewKey};
 use super::error::CallError;
 use crate::Inner;
+use crate::config::resolved::Policy;
+use crate::policy::Standing;
 use crate::tree::{Branch, Tree};
+use crate::view::{Item, View};
 
 /// How long a stateless client may keep a list, in milliseconds. It hears of changes at once if it listens.
 const TTL_MS: u64 = 5_000;
@@ -35,7 +41,11 @@ pub(crate) async fn list(gateway: &Inner, kind: Kind, request: &Request, caller:
         Some(raw) => json::as_str(raw).and_then(|c| cursor::decode(kind, &c)).ok_or(CallError::BadCursor)?,
     };
     let view = tree.shown(caller);
-    let (array, more) = view.page(kind, page).ok_or(CallError::BadCursor)?;
+    let own = if tree.config.policy.is_some() { permitted(&tree, &view, kind, caller).await } else { None };
+    let (array, more) = match &own {
+        Some(pages) => (pages.get(page).ok_or(CallError::BadCursor)?, page + 1 < pages.len()),
+        None => view.page(kind, page).ok_or(CallError::BadCursor)?,
+    };
     let mut out = Vec::with_capacity(array.len() + 160);
     out.extend_from_slice(b"{\"");
     out.extend_from_slice(kind.member().as_bytes());
@@ -54,6 +64,35 @@ pub(crate) async fn list(gateway: &Inner, kind: Kind, request: &Request, caller:
     }
     out.push(b'}');
     Ok(Answer::Result(Bytes::from(out).into()))
+}
+
+/// A list without what this caller can never use, in pages; `None`: nothing of it is hidden from him.
+async fn permitted(tree: &Arc<Tree>, view: &Arc<View>, kind: Kind, caller: &Caller) -> Option<Arc<Vec<Bytes>>> {
+    let (standing, key) = (tree.standing(caller), caller.scope.clone());
+    if let Some(known) = standing.list(&key, kind) {
+        return Some(known);
+    }
+    let (tree, view) = (Arc::clone(tree), Arc::clone(view));
+    // Rules that are asked about a hundred thousand tools take seconds, and other calls go on meanwhile.
+    let made = tokio::task::spawn_blocking(move || {
+        let rules = tree.config.policy.as_ref()?;
+        let pages = Arc::new(view.pages(&tree, &key, kind, &|item| listed(&standing, rules, &tree, &key, kind, item)));
+        standing.keep_list(&key, kind, &pages);
+        Some(pages)
+    });
+    // What can't be made shows nothing rather than everything.
+    made.await.unwrap_or_else(|_| Some(Arc::new(vec![Bytes::from_static(b"[]")])))
+}
+
+fn listed(standing: &Standing, rules: &Policy, tree: &Tree, key: &ViewKey, kind: Kind, item: &Item<'_>) -> bool {
+    let action = match kind {
+        Kind::Tools => return standing.tool(rules, tree, item.place, &key.profile).is_none_or(|known| !known.is_hopeless()),
+        Kind::Prompts => Action::Prompt,
+        Kind::Resources => Action::Read,
+        // What a template stands for has names of its own.
+        Kind::Templates => return true,
+    };
+    !standing.foresee(rules, &authorize::target(action, item.branch, item.name), &key.profile).is_hopeless()
 }
 
 /// The answer to `server/discover`.

@@ -34,12 +34,14 @@ use mcp_proto::catalog::Kind;
 use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::json::Object;
 
+pub(crate) use authorize::sees;
 pub(crate) use list::{SERVER_INFO, capabilities};
 pub(crate) use record::refused;
 pub(crate) use subscribe::{forget, open_listener};
 pub(crate) use trace::METHOD as TRACE;
 
 use crate::Inner;
+use crate::downstream::door::Entered;
 use crate::tree::Tree;
 use back::Back;
 use caller::Caller;
@@ -84,7 +86,7 @@ async fn tool(gateway: &Arc<Inner>, tree: &Arc<Tree>, request: &Request, back: &
     }
     if view.stands_in
         && view.searched
-        && let Some(meant) = Box::pin(search::meant(tree, &view, request)).await
+        && let Some(meant) = Box::pin(search::meant(tree, &view, request, &back.caller)).await
     {
         return match meant {
             search::Meant::Answer(result) => Ok(Answer::Result(adapted(result.into(), back.caller.era))),
@@ -117,18 +119,10 @@ async fn stages(
     back: &Arc<Back>,
     record: &mut record::Record<'_>,
 ) -> Result<Answer, CallError> {
-    let resolved = match resolve::resolve(gateway, tree, &back.caller, request, method) {
-        // Its server is being started for the first time, and nobody knows its names yet.
-        Err(CallError::Unavailable { mount, .. }) if Box::pin(gateway.started(&mount)).await => {
-            resolve::resolve(gateway, &gateway.tree.load_full(), &back.caller, request, method)?
-        }
-        Err(unknown) if unknown.is_unknown() => match Box::pin(grown(gateway, &back.caller)).await {
-            Some(tree) => resolve::resolve(gateway, &tree, &back.caller, request, method)?,
-            None => return Err(unknown),
-        },
-        resolved => resolved?,
+    let permit = match resolve::resolve(gateway, tree, &back.caller, request, method) {
+        Ok(resolved) => authorize::authorize(gateway, tree, request, resolved)?,
+        Err(error) => Box::pin(found_later(gateway, tree, request, method, back, error)).await?,
     };
-    let permit = authorize::authorize(resolved)?;
     let reservation = reserve::reserve(gateway, permit)?;
     let cleared = gate::gate(reservation)?;
     record.intend(request, &cleared).await?;
@@ -136,6 +130,32 @@ async fn stages(
     let answer = forward::forward(cleared, back, record.trace()).await?;
     remember::remember(gateway, &owner, &back.caller, method, &answer);
     Ok(answer)
+}
+
+/// What was not found may come with a server that is just being started.
+async fn found_later(
+    gateway: &Arc<Inner>,
+    tree: &Tree,
+    request: &Request,
+    method: Method,
+    back: &Arc<Back>,
+    error: CallError,
+) -> Result<authorize::Permit, CallError> {
+    let caller = &back.caller;
+    let later = if let CallError::Unavailable { mount, .. } = &error {
+        // Its server is being started for the first time, and nobody knows its names yet.
+        gateway.started(mount).await.then(|| gateway.tree.load_full())
+    } else if error.is_unknown() {
+        grown(gateway, caller).await
+    } else {
+        None
+    };
+    let (tree, found) = match &later {
+        Some(later) => (&**later, resolve::resolve(gateway, later, caller, request, method)),
+        None => (tree, Err(error)),
+    };
+    let resolved = found.map_err(|error| authorize::unfound(gateway, tree, request, caller, error))?;
+    authorize::authorize(gateway, tree, request, resolved)
 }
 
 /// The tree once servers that are just being started are there; `None`: none is.
@@ -158,12 +178,14 @@ pub(crate) fn own_caller(scope: caller::ViewKey) -> Arc<Caller> {
     Arc::new(Caller {
         party: None,
         principal: banyan_model::Principal::local(),
+        subject: Arc::new(Entered::local().subject(b"{\"name\":\"banyan\"}")),
         era: Era::Stateless,
         version: mcp_proto::era::STATELESS,
         capabilities: Bytes::from_static(b"{}"),
         info: Bytes::from_static(b"{\"name\":\"banyan\"}"),
         scope,
         session: None,
-        shown: caller::Shown::default(),
+        shown: caller::Last::default(),
+        standing: caller::Last::default(),
     })
 }

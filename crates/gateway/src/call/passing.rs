@@ -8,8 +8,10 @@ use bytes::Bytes;
 use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::json::{self, Members};
 use mesh_proto::annotation::AuthScope;
+use policy::decide::Action;
 
 use super::adapt;
+use super::authorize::may;
 use super::back::Back;
 use super::error::CallError;
 use super::{hop, registration, trace};
@@ -41,6 +43,7 @@ pub(crate) async fn unknown(gateway: &Arc<Inner>, tree: &Tree, request: &Request
             *first
         }
     };
+    may(gateway, tree, request, &back.caller, (Action::Send, meant, &request.method))?;
     ask(meant, request, back).await
 }
 

@@ -14,7 +14,6 @@ use mcp_proto::json::{Members, Object};
 use super::back::Back;
 use super::error::CallError;
 use super::gate::Cleared;
-use super::resolve::Resolved;
 use crate::Inner;
 use crate::config::file::RecordedArguments;
 use crate::journal::{CallId, Journal, Ticket, micros, now};
@@ -76,7 +75,7 @@ impl<'a> Record<'a> {
     /// When somebody had to agree to it, and it can't be recorded: it must not leave then.
     pub(crate) async fn intend(&mut self, request: &Request, cleared: &Cleared) -> Result<(), CallError> {
         let resolved = &cleared.resolved;
-        self.counted(resolved);
+        self.counted(cleared);
         if self.trace.is_none() && resolved.branch.is_gate {
             self.trace = TraceContext::parse(&self.gateway.journal.traceparent(self.call), None);
         }
@@ -100,7 +99,8 @@ impl<'a> Record<'a> {
         recorded.map_err(|error| CallError::Unrecorded(error.to_string()))
     }
 
-    fn counted(&mut self, resolved: &Resolved) {
+    fn counted(&mut self, cleared: &Cleared) {
+        let resolved = &cleared.resolved;
         let metrics = &resolved.branch.mount.metrics;
         let is_tool = resolved.method == Method::ToolCall;
         let tool = if is_tool { metrics.tool(&ToolSlot::default(), &resolved.name) } else { ToolLabel::NONE };
@@ -120,6 +120,8 @@ impl<'a> Record<'a> {
             mount = %resolved.branch.mount.config.name,
             name = %resolved.name,
             bytes = resolved.params.len(),
+            decision = cleared.decision.as_ref().map(|decision| decision.id.to_string()),
+            rules = cleared.decision.as_ref().map(|decision| decision.rules()),
             "call"
         );
     }
@@ -132,11 +134,12 @@ impl<'a> Record<'a> {
         let call = journal.spelled(self.call);
         let named = || ["name", "uri", "taskId"].iter().find_map(|key| request.params.str(key)).unwrap_or_default();
         let name = cleared.map_or_else(named, |cleared| Text::Borrowed(&cleared.resolved.name));
+        let decision = cleared.and_then(|cleared| cleared.decision.as_ref()).map(|decision| Text::Owned(decision.id.to_string()));
         let intent = Intent {
             arguments: formed.as_ref().map(Formed::recorded),
             began: self.began.0,
             call: Text::Borrowed(&call),
-            decision: None,
+            decision,
             gated: cleared.is_some_and(Cleared::is_gated),
             method: Text::Borrowed(clip(&request.method)),
             mount: cleared.map(|cleared| Text::Borrowed(cleared.resolved.branch.mount.config.name.as_str())),
@@ -177,9 +180,14 @@ impl<'a> Record<'a> {
         let reason = data.and_then(|data| Members::again(data.as_bytes()).str("reason"));
         if !self.is_intended {
             let Some(told) = &told else { return };
-            return self.described(request, None, |journal, intent| {
-                let reason = reason.clone().unwrap_or(Text::Borrowed("refused"));
-                journal.append(&audit::record::Record::Refused(Refused { code: told.code, intent, reason, rules: Vec::new() }));
+            // Outside, what the rules refuse looks like what is not there.
+            let by_rules = outcome.as_ref().err().and_then(CallError::decided);
+            return self.described(request, None, |journal, mut intent| {
+                let cause = by_rules.as_ref().map(|by| Text::Borrowed(by.cause));
+                let reason = cause.or(reason.clone()).unwrap_or(Text::Borrowed("refused"));
+                intent.decision = by_rules.as_ref().map(|by| Text::Owned(by.id.to_string()));
+                let rules = by_rules.iter().flat_map(|by| by.rules).map(|rule| Text::Borrowed(&**rule)).collect();
+                journal.append(&audit::record::Record::Refused(Refused { code: told.code, intent, reason, rules }));
             });
         }
         let (word, code) = word(outcome, ending);
@@ -217,6 +225,7 @@ fn word(outcome: &Result<Answer, CallError>, ending: Ending) -> (&'static str, O
     match ending {
         Ending::Cancelled => ("cancelled", None),
         Ending::Done => ("done", None),
+        Ending::Refused => ("refused", None),
         Ending::TimedOut => ("timed_out", None),
         Ending::ToolError => ("tool_error", None),
         Ending::Error(code) => match outcome {
@@ -241,6 +250,7 @@ fn ending(outcome: &Result<Answer, CallError>) -> Ending {
             Ending::Error(code.unwrap_or(0))
         }
         Err(CallError::Cancelled) => Ending::Cancelled,
+        Err(CallError::Denied(denied)) if denied.cause != "unknown" => Ending::Refused,
         Err(CallError::Upstream { error: UpstreamError::Silent(_), .. }) => Ending::TimedOut,
         Err(error) => Ending::Error(error.tell(Era::Stateless).code),
     }

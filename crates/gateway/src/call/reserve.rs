@@ -1,13 +1,15 @@
-//! Room for the call: in the whole gate, and at its owner. Given back when the reservation is dropped.
-//! Nobody waits for room: there is some or there is none.
+//! Room for the call: in the whole gate, at its owner, and in the budgets of its caller. Room is given back when the reservation is
+//! dropped; of a budget only what was taken for a call that never left. Nobody waits for room: there is some or there is none.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::authorize::Permit;
+use super::authorize::{Decision, Permit};
 use super::error::CallError;
 use super::resolve::Resolved;
 use crate::Inner;
+use crate::config::resolved::Config;
+use crate::policy::{Spending, charge};
 
 /// How many calls are under way. The bound comes with each call, so that a changed one holds at once.
 #[derive(Debug, Default)]
@@ -41,6 +43,7 @@ impl Drop for Place {
 #[derive(Debug)]
 pub(crate) struct Reservation {
     pub(super) resolved: Resolved,
+    pub(super) decision: Option<Decision>,
     pub(super) room: Room,
 }
 
@@ -49,11 +52,22 @@ pub(crate) struct Reservation {
 pub(crate) struct Room {
     _whole: Place,
     _owner: Place,
+    spending: Option<Spending>,
+}
+
+impl Room {
+    /// The call has left: its caller has spent what it cost.
+    pub(super) fn left(&mut self) {
+        if let Some(spending) = &mut self.spending {
+            spending.keep();
+        }
+    }
 }
 
 /// Takes room for the call, or refuses at once: a queue would only hide the overload.
 pub(crate) fn reserve(gateway: &Inner, permit: Permit) -> Result<Reservation, CallError> {
-    let limits = gateway.limits();
+    let config = gateway.config.load();
+    let limits = &config.limits;
     let mount = &permit.resolved.branch.mount;
     let full = |what, most, mount| {
         gateway.refusals.note(what, mount);
@@ -62,5 +76,16 @@ pub(crate) fn reserve(gateway: &Inner, permit: Permit) -> Result<Reservation, Ca
     let whole = gateway.places.take(limits.calls).ok_or_else(|| full("the gate is full", limits.calls, None))?;
     let busy = || full("the server is busy", limits.calls_per_mount, Some(&mount.config.name));
     let owner = mount.places.take(limits.calls_per_mount).ok_or_else(busy)?;
-    Ok(Reservation { resolved: permit.resolved, room: Room { _whole: whole, _owner: owner } })
+    let Permit { resolved, decision } = permit;
+    let spending = spend(gateway, &config, &resolved)?;
+    Ok(Reservation { resolved, decision, room: Room { _whole: whole, _owner: owner, spending } })
+}
+
+/// Takes what the call costs from the budgets that concern its caller.
+fn spend(gateway: &Inner, config: &Config, resolved: &Resolved) -> Result<Option<Spending>, CallError> {
+    if config.budgets.is_empty() {
+        return Ok(None);
+    }
+    let Some(charge) = charge(resolved.method, resolved.noted.as_ref().map(|noted| noted.annotation())) else { return Ok(None) };
+    gateway.purses.take(config, &resolved.caller, charge).map_err(|over| CallError::Budget(Box::new(over)))
 }

@@ -37,6 +37,8 @@ pub(crate) struct Resolved {
     pub(crate) onward: Option<Onward>,
     /// What MCP-AX says of the tool.
     pub(crate) noted: Option<Arc<Noted>>,
+    /// The tool's branch and its place in the catalog, in the tree where it was found.
+    pub(crate) place: Option<(usize, usize)>,
 }
 
 /// Finds the owner of a request.
@@ -74,6 +76,7 @@ pub(crate) fn resolve(
                 headers: offer.headers.clone(),
                 onward,
                 noted: offer.noted.clone(),
+                place: Some((b, i)),
                 ..Found::renamed(branch, "name", &shown, offer.entry.key.clone())
             }
         }
@@ -92,6 +95,7 @@ pub(crate) fn resolve(
         headers: found.headers,
         onward: found.onward,
         noted: found.noted,
+        place: found.place,
     })
 }
 
@@ -131,12 +135,13 @@ struct Found {
     headers: Vec<ParamHeader>,
     onward: Option<Onward>,
     noted: Option<Arc<Noted>>,
+    place: Option<(usize, usize)>,
 }
 
 impl Found {
     fn renamed(branch: Branch, key: &'static str, shown: &str, name: String) -> Self {
         let edit = (shown != name).then(|| (key, json::quote(&name).into_bytes()));
-        Self { branch, edit, name, headers: Vec::new(), onward: None, noted: None }
+        Self { branch, edit, name, headers: Vec::new(), onward: None, noted: None, place: None }
     }
 }
 
@@ -159,7 +164,7 @@ fn complete(gateway: &Inner, tree: &Tree, view: &View, members: &Members<'_>) ->
         return Err(CallError::BadParams("`params.ref` must have a `name` or a `uri`".into()));
     };
     let edit = (shown != name).then(|| ("ref", splice::edit(raw, &[(key, Change::Set(json::quote(&name).as_bytes()))])));
-    Ok(Found { branch, edit, name, headers: Vec::new(), onward: None, noted: None })
+    Ok(Found { branch, edit, name, headers: Vec::new(), onward: None, noted: None, place: None })
 }
 
 fn template(tree: &Tree, view: &View, shown: &str) -> Option<(Branch, String)> {
@@ -173,7 +178,7 @@ fn template(tree: &Tree, view: &View, shown: &str) -> Option<(Branch, String)> {
 fn task(gateway: &Inner, tree: &Tree, caller: &Caller, members: &Members<'_>) -> Result<Found, CallError> {
     let id = named(members, "taskId")?;
     let branch = owner_of_task(gateway, tree, caller, &id).ok_or_else(|| CallError::UnknownTask(id.clone().into_owned()))?;
-    Ok(Found { branch, edit: None, name: id.into_owned(), headers: Vec::new(), onward: None, noted: None })
+    Ok(Found { branch, edit: None, name: id.into_owned(), headers: Vec::new(), onward: None, noted: None, place: None })
 }
 
 /// The server that runs a task of `caller`. One that began before we did can only be the business of the one server of tasks.

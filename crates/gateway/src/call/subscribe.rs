@@ -9,9 +9,11 @@ use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::era::{self, LogLevel};
 use mcp_proto::json::Object;
 use mcp_proto::json::{self, Members};
+use policy::decide::Action;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use super::authorize::{may, unfound};
 use super::caller::Caller;
 use super::error::CallError;
 use super::resolve::resource;
@@ -52,13 +54,15 @@ pub(crate) async fn set_level(gateway: &Arc<Inner>, tree: &Tree, request: &Reque
 
 /// `resources/subscribe`.
 pub(crate) async fn subscribe(gateway: &Arc<Inner>, tree: &Tree, request: &Request, caller: &Caller) -> Result<Answer, CallError> {
-    let (branch, uri) = match meant(gateway, tree, request, caller) {
+    let found = match meant(gateway, tree, request, caller) {
         Err(unknown) if unknown.is_unknown() => match super::grown(gateway, caller).await {
-            Some(tree) => meant(gateway, &tree, request, caller)?,
-            None => return Err(unknown),
+            Some(tree) => meant(gateway, &tree, request, caller),
+            None => Err(unknown),
         },
-        found => found?,
+        found => found,
     };
+    let (branch, uri) = found.map_err(|error| unfound(gateway, tree, request, caller, error))?;
+    may(gateway, tree, request, caller, (Action::Read, &branch, &uri))?;
     if session(caller)?.subscribe(&uri)
         && let Err(e) = branch.mount.subscribe(&uri).await
     {
@@ -72,7 +76,7 @@ pub(crate) async fn subscribe(gateway: &Arc<Inner>, tree: &Tree, request: &Reque
 
 /// `resources/unsubscribe`.
 pub(crate) async fn unsubscribe(gateway: &Arc<Inner>, tree: &Tree, request: &Request, caller: &Caller) -> Result<Answer, CallError> {
-    let (branch, uri) = meant(gateway, tree, request, caller)?;
+    let (branch, uri) = meant(gateway, tree, request, caller).map_err(|error| unfound(gateway, tree, request, caller, error))?;
     if session(caller)?.unsubscribe(&uri)
         && let Err(e) = branch.mount.unsubscribe(&uri).await
     {
@@ -147,7 +151,9 @@ fn listener(gateway: &Arc<Inner>, request: &Request, caller: &Caller, lane: &Arc
     let mut taken = Vec::new();
     for raw in filter.get("resourceSubscriptions").and_then(json::elements).unwrap_or_default() {
         let Some(shown) = json::as_str(raw) else { continue };
-        if let Ok((branch, uri)) = resource(gateway, &tree, &view, &shown) {
+        if let Ok((branch, uri)) = resource(gateway, &tree, &view, &shown)
+            && may(gateway, &tree, request, caller, (Action::Read, &branch, &uri)).is_ok()
+        {
             taken.push(shown.clone().into_owned());
             uris.push((branch.mount.config.name.clone(), uri));
         }

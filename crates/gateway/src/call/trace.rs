@@ -11,7 +11,7 @@ use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::json::{self, Object};
 
 use super::adapt;
-use super::authorize::authorize;
+use super::authorize::{authorize, unfound};
 use super::back::Back;
 use super::error::CallError;
 use super::hop;
@@ -33,7 +33,9 @@ pub(crate) async fn trace(gateway: &Arc<Inner>, tree: &Tree, request: &Request, 
     if !back.caller.scope.is_for_gate() {
         return Err(CallError::MethodNotFound(request.method.to_string()));
     }
-    let permit = authorize(resolve(gateway, tree, &back.caller, request, Method::ToolCall)?)?;
+    let found = resolve(gateway, tree, &back.caller, request, Method::ToolCall);
+    let resolved = found.map_err(|error| unfound(gateway, tree, request, &back.caller, error))?;
+    let permit = authorize(gateway, tree, request, resolved)?;
     let resolved = &permit.resolved;
     let mount = &resolved.branch.mount;
     let patience = PATIENCE * resolved.noted.as_ref().map_or(1, |noted| u32::from(noted.hops()));

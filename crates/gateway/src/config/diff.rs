@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use banyan_model::Segment;
 
-use super::resolved::{AuthorityKeys, Config, Issuer, Limits, Mount, Profile, Remote, Tls, Token, Transport};
+use super::resolved::{AuthorityKeys, Budget, Config, Group, Issuer, Limits, Mount, Profile, Remote, Tls, Token, Transport};
 
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,10 @@ pub enum Subject {
     Audit,
     /// Keys that prove authorities.
     Authority(Arc<str>),
+    /// How much callers may do.
+    Budget(Arc<str>),
+    /// Callers that rules speak of as one.
+    Group(Arc<str>),
     /// An authorization server.
     Issuer(Arc<str>),
     /// Whom it registers with, and as what.
@@ -39,6 +43,8 @@ pub enum Subject {
     Mount(Segment),
     /// The spelling of tool names.
     Names,
+    /// Who may call what.
+    Policy,
     /// A profile.
     Profile(Arc<str>),
     /// The order in which profiles are tried.
@@ -69,11 +75,28 @@ pub enum Kind {
 /// Everything that differs, in a stable order: the gate itself, then mounts, profiles and tokens by name.
 pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
     let single = |subject, differs: bool| differs.then_some(Change { subject, kind: Kind::Changed(Vec::new()) });
-    let Config { listen, allowed_hosts, tokens, trust, limits, mounts, registry, join, profiles, telemetry, names, audit } = old;
+    let Config {
+        listen,
+        allowed_hosts,
+        tokens,
+        trust,
+        policy,
+        groups,
+        budgets,
+        limits,
+        mounts,
+        registry,
+        join,
+        profiles,
+        telemetry,
+        names,
+        audit,
+    } = old;
     let mut changes: Vec<Change> = [
         single(Subject::Listen, *listen != new.listen),
         single(Subject::AllowedHosts, *allowed_hosts != new.allowed_hosts),
         single(Subject::Names, *names != new.names),
+        single(Subject::Policy, *policy != new.policy),
         single(Subject::Registry, *registry != new.registry),
         single(Subject::Resource, trust.resource != new.trust.resource),
         single(Subject::Join, *join != new.join),
@@ -88,6 +111,8 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
     compare(&mut changes, &by(&trust.issuers, issuer_name), &by(&new.trust.issuers, issuer_name), Subject::Issuer, issuer_fields);
     let (old_keys, new_keys) = (by(&trust.authorities, authority_name), by(&new.trust.authorities, authority_name));
     compare(&mut changes, &old_keys, &new_keys, Subject::Authority, authority_fields);
+    compare(&mut changes, &by(groups, group_name), &by(&new.groups, group_name), Subject::Group, group_fields);
+    compare(&mut changes, &by(budgets, budget_name), &by(&new.budgets, budget_name), Subject::Budget, budget_fields);
     compare(&mut changes, &by(mounts.values(), mount_name), &by(new.mounts.values(), mount_name), Subject::Mount, mount_fields);
     compare(&mut changes, &by(profiles, profile_name), &by(&new.profiles, profile_name), Subject::Profile, profile_fields);
     changes.extend(single(Subject::ProfileOrder, reordered(profiles, &new.profiles)));
@@ -104,11 +129,14 @@ impl Change {
             Subject::Tls => !matches!(self.kind, Kind::Changed(_)),
             Subject::AllowedHosts
             | Subject::Authority(_)
+            | Subject::Budget(_)
+            | Subject::Group(_)
             | Subject::Issuer(_)
             | Subject::Join
             | Subject::Limits
             | Subject::Mount(_)
             | Subject::Names
+            | Subject::Policy
             | Subject::Profile(_)
             | Subject::ProfileOrder
             | Subject::Resource
@@ -144,12 +172,15 @@ impl fmt::Display for Subject {
         match self {
             Self::AllowedHosts => f.write_str("allowed_hosts"),
             Self::Authority(name) => write!(f, "authority {name}"),
+            Self::Budget(name) => write!(f, "budget {name}"),
+            Self::Group(name) => write!(f, "group {name}"),
             Self::Issuer(name) => write!(f, "issuer {name}"),
             Self::Join => f.write_str("node and parents"),
             Self::Limits => f.write_str("limits"),
             Self::Listen => f.write_str("listen"),
             Self::Mount(name) => write!(f, "mount {name}"),
             Self::Names => f.write_str("names"),
+            Self::Policy => f.write_str("policy"),
             Self::Profile(name) => write!(f, "profile {name}"),
             Self::ProfileOrder => f.write_str("profiles: order"),
             Self::Registry => f.write_str("registry"),
@@ -206,11 +237,31 @@ fn issuer_name(issuer: &Issuer) -> Arc<str> {
     issuer.name.clone()
 }
 
+fn budget_name(budget: &Budget) -> Arc<str> {
+    budget.name.clone()
+}
+
+fn group_name(group: &Group) -> Arc<str> {
+    group.name.clone()
+}
+
 fn authority_name(authority: &AuthorityKeys) -> Arc<str> {
     authority.name.clone()
 }
 
 impl AsRef<Self> for Tls {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl AsRef<Self> for Budget {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl AsRef<Self> for Group {
     fn as_ref(&self) -> &Self {
         self
     }
@@ -309,6 +360,22 @@ fn issuer_fields(old: &Issuer, new: &Issuer) -> Vec<&'static str> {
         ("scopes", *scopes != new.scopes),
         ("profile", *profile != new.profile),
     ])
+}
+
+fn budget_fields(old: &Budget, new: &Budget) -> Vec<&'static str> {
+    let Budget { name: _, principals, per_session, limits, idle } = old;
+    differing([
+        ("principals", *principals != new.principals),
+        ("per", *per_session != new.per_session),
+        ("max_calls_per_minute", limits.calls_per_minute != new.limits.calls_per_minute),
+        ("max_mutable_calls_per_session", limits.mutable_calls_per_session != new.limits.mutable_calls_per_session),
+        ("max_cost_units_per_session", limits.cost_units_per_session != new.limits.cost_units_per_session),
+        ("idle", *idle != new.idle),
+    ])
+}
+
+fn group_fields(old: &Group, new: &Group) -> Vec<&'static str> {
+    differing([("members", old.members != new.members)])
 }
 
 fn authority_fields(old: &AuthorityKeys, new: &AuthorityKeys) -> Vec<&'static str> {

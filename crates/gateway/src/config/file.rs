@@ -3,6 +3,7 @@
 
 mod audit;
 mod parent;
+mod policy;
 mod registry;
 mod tool;
 mod trust;
@@ -17,6 +18,7 @@ use toml::Spanned;
 
 pub use audit::{Audit, RecordedArguments};
 pub use parent::{Node, Parent};
+pub use policy::{Budget, Budgets, Group, Groups, Per, Policy};
 pub use registry::{Demand, Registry, SegmentPolicy};
 pub use tool::{AuthScope, Availability, Consistency, CostClass, LatencyClass, Tool};
 pub use trust::{Authority, Clients, Issuer, MountTls, Tls};
@@ -48,6 +50,12 @@ pub struct File {
     pub issuer: BTreeMap<At<String>, Issuer>,
     /// Whose word proves which DNS names, for whoever registers with an authority.
     pub authority: BTreeMap<At<String>, Authority>,
+    /// Rules that say who may call what. Without this section everybody may call whatever is shown.
+    pub policy: Option<Policy>,
+    /// Callers that rules speak of as one, by the name of the group.
+    pub group: Groups,
+    /// How much callers may do, by the name of the budget.
+    pub budget: Budgets,
     /// Bounds on what callers and servers may use.
     pub limits: Limits,
     /// The servers behind the gate, by the name in front of their tools: 1 to 63 of a-z, 0-9, `_` and `-`.

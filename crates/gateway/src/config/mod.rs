@@ -8,6 +8,7 @@ mod problem;
 pub mod reload;
 mod resolve;
 pub mod resolved;
+pub mod rules;
 mod schema;
 pub mod secret;
 mod shape;
@@ -34,6 +35,11 @@ pub fn looks_secret(name: &str) -> bool {
     let plural_of_a_count = name.ends_with("tokens");
     let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
     (!plural_of_a_count && PARTS.iter().any(|part| name.contains(part))) || words.any(|word| word.ends_with("key") || WORDS.contains(&word))
+}
+
+/// Whether a name is one of those that `glob` stands for; `*` stands for any text.
+pub fn matches(glob: &str, name: &str) -> bool {
+    mcp_proto::glob::Glob::new(glob).matches(name)
 }
 
 /// Whether the value at this place of `banyan.toml` may hold a secret.

@@ -20,6 +20,7 @@ use super::{shape, suggest, units};
 mod audit;
 mod mount;
 mod parent;
+mod policy;
 mod registry;
 mod trust;
 
@@ -43,9 +44,13 @@ pub fn parse(text: &str, path: &Path, sources: &dyn Sources) -> Result<Config, C
         return Err(refuse(flaws));
     }
     let file: File = toml::from_str(text).map_err(|error| refuse(vec![syntax(&error, text)]))?;
-    let mut lowering = Lowering { dir: path.parent().unwrap_or(Path::new("")), sources, flaws: Vec::new() };
+    let mut lowering = Lowering { dir: path.parent().unwrap_or(Path::new("")), sources, flaws: Vec::new(), elsewhere: None };
     let config = lowering.config(&file);
-    if lowering.flaws.is_empty() { Ok(config) } else { Err(refuse(lowering.flaws)) }
+    match lowering {
+        Lowering { flaws, .. } if !flaws.is_empty() => Err(refuse(flaws)),
+        Lowering { elsewhere: Some(error), .. } => Err(error),
+        Lowering { .. } => Ok(config),
+    }
 }
 
 /// An address that other machines reach while nobody needs a token.
@@ -86,6 +91,8 @@ struct Lowering<'a> {
     dir: &'a Path,
     sources: &'a dyn Sources,
     flaws: Vec<Flaw>,
+    /// What is wrong with another file that this one names.
+    elsewhere: Option<ConfigError>,
 }
 
 impl Lowering<'_> {
@@ -97,6 +104,9 @@ impl Lowering<'_> {
         Config {
             listen: self.listen(file.listen.as_ref(), &config).unwrap_or(defaults.listen),
             allowed_hosts: self.allowed_hosts(&file.allowed_hosts),
+            policy: file.policy.as_ref().and_then(|section| self.policy(section)),
+            groups: self.groups(&file.group),
+            budgets: self.budgets(&file.budget),
             limits: self.limits(&file.limits),
             mounts: self.mounts(&file.mount),
             registry: file.registry.as_ref().map(|section| self.registry(section)),

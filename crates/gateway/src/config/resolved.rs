@@ -8,6 +8,7 @@ use std::time::Duration;
 
 mod audit;
 mod join;
+mod policy;
 mod trust;
 
 use banyan_model::Segment;
@@ -18,6 +19,7 @@ use super::secret::SecretRef;
 
 pub use audit::Audit;
 pub use join::{Join, Parent};
+pub use policy::{Budget, Group, Policy};
 pub use trust::{AuthorityKeys, ClientTls, Issuer, Keys, Tls, Trust};
 
 /// One whole, valid configuration.
@@ -31,6 +33,12 @@ pub struct Config {
     pub tokens: Vec<Token>,
     /// Who else is known, and by what.
     pub trust: Trust,
+    /// Who may call what; `None`: everybody whatever is shown.
+    pub policy: Option<Policy>,
+    /// Callers that rules speak of as one.
+    pub groups: Vec<Group>,
+    /// How much callers may do.
+    pub budgets: Vec<Budget>,
     /// Bounds on what a caller may ask for.
     pub limits: Limits,
     /// The servers, by the segment they are mounted under.
@@ -67,6 +75,9 @@ impl Default for Config {
             allowed_hosts: Vec::new(),
             tokens: Vec::new(),
             trust: Trust::default(),
+            policy: None,
+            groups: Vec::new(),
+            budgets: Vec::new(),
             limits: Limits::default(),
             mounts: BTreeMap::new(),
             registry: None,

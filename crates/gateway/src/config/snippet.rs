@@ -12,6 +12,8 @@ pub(super) enum Shown {
     Flaw,
     /// All but strings, comments and the part that is wrong.
     NotTheFlaw,
+    /// All of it: it is no file that holds secrets.
+    Whole,
     /// The keys that are known, and values that can't be secret: in a text that is not TOML, nobody knows where strings
     /// begin and end.
     Keys,
@@ -22,11 +24,14 @@ pub(super) fn line(text: &str, line: Range<usize>, flaw: Range<usize>, shown: Sh
     let hidden = match shown {
         Shown::Flaw | Shown::NotTheFlaw => hidden_ranges(text),
         Shown::Keys => unsure_ranges(text, line.clone()),
+        Shown::Whole => Vec::new(),
     };
     let is_hidden = |at: usize, c: char| match shown {
         Shown::Flaw if flaw.contains(&at) => false,
         Shown::NotTheFlaw if flaw.contains(&at) && c.is_alphanumeric() => true,
-        Shown::Flaw | Shown::Keys | Shown::NotTheFlaw => !c.is_whitespace() && hidden.iter().any(|range| range.contains(&at)),
+        Shown::Flaw | Shown::Keys | Shown::NotTheFlaw | Shown::Whole => {
+            !c.is_whitespace() && hidden.iter().any(|range| range.contains(&at))
+        }
     };
     let chars = text[line.clone()].char_indices();
     chars.map(|(i, c)| if is_hidden(line.start + i, c) { '*' } else { c }).collect()

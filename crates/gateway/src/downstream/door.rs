@@ -12,12 +12,13 @@ use mcp_proto::http1::Fields;
 use mcp_proto::json::Members;
 use mcp_proto::mcpax::{self, Peer};
 use mcp_proto::projection::{Style, style_for};
+use policy::decide::{Kind, Subject};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::call::caller::ViewKey;
 use crate::config::resolved::{Config, NameStyle, Token};
-use crate::trust::{self, Bearer, Denied, Party, Trust, Wrong};
+use crate::trust::{self, Bearer, Denied, Granted, Party, Trust, Wrong};
 
 /// Proof that somebody may come in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,10 +36,12 @@ pub(crate) struct Entered {
 enum By {
     /// A client certificate.
     Certificate,
-    /// A token of an issuer, by its name in the configuration, and until when.
-    Issuer(Arc<str>, SystemTime),
+    /// A token of an issuer, by its name in the configuration, until when, and what it grants.
+    Issuer(Arc<str>, SystemTime, Arc<Granted>),
     /// Nothing: the gate asks for nothing.
     Nothing,
+    /// The link that this gate dialled.
+    Parent,
     /// A token that is kept as its hash.
     Token,
 }
@@ -96,8 +99,8 @@ pub(crate) fn enter(config: &Config, trust: &Trust, party: Option<&Arc<Party>>, 
     let sent = sent.strip_prefix("Bearer ").or_else(|| sent.strip_prefix("bearer "));
     let sent = sent.ok_or_else(|| unauthorized("only bearer tokens are taken"))?.trim();
     if !config.trust.issuers.is_empty() && sent.split('.').count() == 3 {
-        let Bearer { principal, issuer, profile, until } = trust.bearer(sent).map_err(|why| denied(config, &why))?;
-        return Ok(Entered { principal, party: party.cloned(), profile, by: By::Issuer(issuer, until) });
+        let Bearer { principal, issuer, profile, until, granted } = trust.bearer(sent).map_err(|why| denied(config, &why))?;
+        return Ok(Entered { principal, party: party.cloned(), profile, by: By::Issuer(issuer, until, granted) });
     }
     let token =
         find(config, sent).ok_or_else(|| unauthorized("the bearer token is not known: `banyan token list` shows whose there are"))?;
@@ -146,21 +149,35 @@ impl Entered {
     /// Whether what it came in by is still good.
     pub(crate) fn holds(&self) -> bool {
         match &self.by {
-            By::Certificate | By::Nothing | By::Token => true,
-            By::Issuer(_, until) => SystemTime::now() < *until,
+            By::Certificate | By::Nothing | By::Parent | By::Token => true,
+            By::Issuer(_, until, _) => SystemTime::now() < *until,
         }
     }
 
     /// The parent that was dialled at `host`, and calls over the link.
     pub(crate) fn parent(host: &str) -> Self {
-        Self { principal: Principal { name: format!("parent {host}").into() }, ..Self::local() }
+        Self { principal: Principal { name: format!("parent {host}").into() }, by: By::Parent, ..Self::local() }
+    }
+
+    /// Who it is to rules: all but the groups of the configuration. `info` is the client's raw `clientInfo`.
+    pub(crate) fn subject(&self, info: &[u8]) -> Subject {
+        let (kind, granted) = match &self.by {
+            By::Certificate => (Kind::Certificate, None),
+            By::Issuer(_, _, granted) => (Kind::Issuer, Some(granted)),
+            By::Nothing => (Kind::Local, None),
+            By::Parent => (Kind::Parent, None),
+            By::Token => (Kind::Token, None),
+        };
+        let Granted { groups, roles, scopes } = granted.map(|granted| Granted::clone(granted)).unwrap_or_default();
+        let client = Members::again(info).str("name").unwrap_or_default().into_owned();
+        Subject { name: self.principal.name.to_string(), kind, groups, roles, scopes, client }
     }
 
     /// The same one under a changed configuration, where its token may name another profile.
     pub(crate) fn under(&self, config: &Config) -> Self {
         let profile = match &self.by {
-            By::Certificate | By::Nothing => None,
-            By::Issuer(name, _) => {
+            By::Certificate | By::Nothing | By::Parent => None,
+            By::Issuer(name, _, _) => {
                 config.trust.issuers.iter().find(|issuer| issuer.name == *name).and_then(|issuer| issuer.profile.clone())
             }
             By::Token => config.tokens.iter().find(|t| t.name == self.principal.name).and_then(|t| t.profile.clone()),

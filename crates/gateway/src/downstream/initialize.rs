@@ -28,7 +28,7 @@ use super::stateless::{Place, Streams};
 use crate::Inner;
 use crate::alarm::Alarm;
 use crate::call::back::{Back, Sink, Takes};
-use crate::call::caller::{Caller, Shown};
+use crate::call::caller::{Caller, Last};
 use crate::random;
 use crate::telemetry::trace_context::TraceContext;
 
@@ -154,6 +154,7 @@ pub(crate) fn caller(session: &Arc<Session>) -> Arc<Caller> {
     let opening = &session.opening;
     Arc::new(Caller {
         principal: opening.entered.principal.clone(),
+        subject: Arc::new(opening.entered.subject(&opening.info)),
         party: opening.entered.party.clone(),
         era: Era::Initialize,
         version: opening.version,
@@ -161,7 +162,8 @@ pub(crate) fn caller(session: &Arc<Session>) -> Arc<Caller> {
         info: opening.info.clone(),
         scope: session.scope(),
         session: Some(Arc::clone(session)),
-        shown: Shown::default(),
+        shown: Last::default(),
+        standing: Last::default(),
     })
 }
 

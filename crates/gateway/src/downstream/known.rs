@@ -13,7 +13,7 @@ use mcp_proto::projection::Style;
 use super::door::{self, About, Entered, Refused};
 use super::initialize;
 use super::session::Session;
-use crate::call::caller::{Caller, Shown};
+use crate::call::caller::{Caller, Last};
 use crate::config::resolved::Config;
 use crate::trust::{Party, Trust};
 
@@ -89,6 +89,7 @@ impl Known {
         let scope = entered.scope(config, mount.cloned(), About { info: &info, capabilities: &capabilities }, style);
         let caller = Caller {
             principal: entered.principal.clone(),
+            subject: Arc::new(entered.subject(&info)),
             party: entered.party.clone(),
             era: Era::Stateless,
             version: STATELESS,
@@ -96,7 +97,8 @@ impl Known {
             info,
             scope,
             session: None,
-            shown: Shown::default(),
+            shown: Last::default(),
+            standing: Last::default(),
         };
         let caller = Arc::new(caller);
         self.calls = Some(Calls { config: Arc::clone(config), entered: entered.clone(), style, caller: Arc::clone(&caller) });

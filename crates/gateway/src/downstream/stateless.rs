@@ -23,6 +23,7 @@ use crate::Inner;
 use crate::call::back::{Back, Sink, Takes};
 use crate::call::caller::Caller;
 use crate::call::error::{CallError, status_of_code};
+use crate::call::sees;
 use crate::telemetry::trace_context::TraceContext;
 
 /// Answers one POST.
@@ -221,7 +222,9 @@ fn check_params(gateway: &Inner, caller: &Caller, fields: &Fields, request: &Req
         return Ok(());
     }
     let Some(name) = request.params.str("name") else { return Ok(()) };
-    let offer = view.tools.find(&name).and_then(|(b, i)| tree.branches.get(b)?.catalog.tools.get(i));
+    // A tool that he can't know of is told as an unknown one, whatever it wants.
+    let seen = |place: &(usize, usize)| tree.config.policy.is_none() || sees(&tree, caller, &tree.standing(caller), *place);
+    let offer = view.tools.find(&name).filter(seen).and_then(|(b, i)| tree.branches.get(b)?.catalog.tools.get(i));
     match offer {
         Some(offer) if !offer.headers.is_empty() => header::check_params(&request.params, &offer.headers, |name| fields.get(name)),
         _ => Ok(()),

@@ -9,6 +9,7 @@ use mcp_proto::mcpax::{self, Peer};
 
 use super::Gateway;
 use crate::admin::shapes::AuditStatus;
+use crate::child::JoinStatus;
 use crate::config::resolved::Transport;
 use crate::registry::Registration;
 use crate::tree::Tree;
@@ -118,7 +119,29 @@ impl Gateway {
     }
 }
 
-pub(super) fn status(mount: &Arc<Mount>) -> MountStatus {
+impl Gateway {
+    /// What there is to say about every mount.
+    pub fn status(&self) -> Vec<MountStatus> {
+        self.0.mounts.load().iter().map(status).collect()
+    }
+
+    /// With whom it is registered, or why not; `None`: it joins nobody.
+    pub fn joined(&self) -> Option<Arc<JoinStatus>> {
+        self.0.membership.status()
+    }
+
+    /// The last lines a mount's process wrote to its standard error; `None` where there is no such mount.
+    pub fn stderr(&self, name: &str) -> Option<Vec<String>> {
+        self.0.find(name).map(|m| m.stderr.lines())
+    }
+
+    /// The lines from now on.
+    pub fn follow_stderr(&self, name: &str) -> Option<tokio::sync::broadcast::Receiver<String>> {
+        self.0.find(name).map(|m| m.stderr.follow())
+    }
+}
+
+fn status(mount: &Arc<Mount>) -> MountStatus {
     let state = mount.state.load();
     let seconds = |t: SystemTime| t.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let negotiated = mount.negotiated();

@@ -1,6 +1,7 @@
 //! Whose tokens are taken: those of authorization servers for callers, those of authorities as proofs. A caller's rights end here with a
 //! principal; what it may do with that is not decided here.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -31,6 +32,15 @@ pub(crate) struct Bearer {
     pub(crate) profile: Option<Arc<str>>,
     /// When the token is over.
     pub(crate) until: SystemTime,
+    pub(crate) granted: Arc<Granted>,
+}
+
+/// What a token says that its holder has. Groups and roles bear the name of the issuer, so that none can speak of another's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Granted {
+    pub(crate) groups: BTreeSet<String>,
+    pub(crate) roles: BTreeSet<String>,
+    pub(crate) scopes: BTreeSet<String>,
 }
 
 /// Why a token is not taken.
@@ -137,6 +147,11 @@ fn holder(issuer: &Issuer, claims: &Claims) -> Result<Bearer, Denied> {
         issuer: Arc::clone(&issuer.name),
         profile: issuer.profile.clone(),
         until: claims.until(),
+        granted: Arc::new(Granted {
+            groups: claims.groups().map(|group| format!("{group}@{}", issuer.name)).collect(),
+            roles: claims.roles().map(|role| format!("{role}@{}", issuer.name)).collect(),
+            scopes: claims.scopes().map(str::to_owned).collect(),
+        }),
     })
 }
 

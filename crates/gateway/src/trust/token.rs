@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use jsonwebtoken::errors::{Error, ErrorKind};
 use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::keys::KeySet;
 
@@ -22,6 +22,39 @@ pub(super) struct Claims {
     scope: Option<Scopes>,
     /// The same, as some servers call it.
     scp: Option<Scopes>,
+    /// The groups its holder is in, as OpenID Connect servers tell them. What is no list of texts says nothing.
+    #[serde(default, deserialize_with = "lenient")]
+    groups: Names,
+    /// The roles it has (RFC 9068, section 7.2.1.1).
+    #[serde(default, deserialize_with = "lenient")]
+    roles: Names,
+}
+
+/// A list of texts, or one.
+#[derive(Debug, Default, Deserialize)]
+#[serde(untagged)]
+enum Names {
+    Listed(Vec<String>),
+    One(String),
+    #[default]
+    None,
+}
+
+impl Names {
+    fn iter(&self) -> impl Iterator<Item = &str> {
+        let names = match self {
+            Self::Listed(all) => all.as_slice(),
+            Self::One(one) => std::slice::from_ref(one),
+            Self::None => &[],
+        };
+        names.iter().map(String::as_str).filter(|name| !name.is_empty())
+    }
+}
+
+/// A token is not refused for what it says beyond what is asked of every token.
+fn lenient<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Names, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
 /// Scopes as one text (RFC 9068) or as a list.
@@ -41,7 +74,31 @@ impl Scopes {
     }
 }
 
+impl Scopes {
+    fn iter(&self) -> Box<dyn Iterator<Item = &str> + '_> {
+        match self {
+            Self::Listed(all) => Box::new(all.iter().map(String::as_str)),
+            Self::Spaced(all) => Box::new(all.split(' ').filter(|scope| !scope.is_empty())),
+        }
+    }
+}
+
 impl Claims {
+    /// The groups of its holder.
+    pub(super) fn groups(&self) -> impl Iterator<Item = &str> {
+        self.groups.iter()
+    }
+
+    /// The roles of its holder.
+    pub(super) fn roles(&self) -> impl Iterator<Item = &str> {
+        self.roles.iter()
+    }
+
+    /// Its scopes.
+    pub(super) fn scopes(&self) -> impl Iterator<Item = &str> {
+        self.scope.iter().chain(&self.scp).flat_map(Scopes::iter)
+    }
+
     /// Whether it has a scope.
     pub(super) fn has_scope(&self, wanted: &str) -> bool {
         self.scope.iter().chain(&self.scp).any(|scopes| scopes.has(wanted))

@@ -25,6 +25,8 @@ mod reload;
 #[cfg(test)]
 mod restarts;
 #[cfg(test)]
+mod ruled;
+#[cfg(test)]
 mod safe;
 #[cfg(test)]
 mod sessions;

@@ -168,6 +168,8 @@ pub enum Ending {
     Done,
     /// With a JSON-RPC error of this code.
     Error(i64),
+    /// The rules do not allow it.
+    Refused,
     /// It took too long.
     TimedOut,
     /// With a tool result that says `isError`: a failure, although JSON-RPC calls it a result.
@@ -184,6 +186,7 @@ impl Ending {
             Self::Cancelled => Some("cancelled".into()),
             Self::Done => None,
             Self::Error(_) => Some(self.status_code().unwrap_or_else(|| "_OTHER".into())),
+            Self::Refused => Some("refused".into()),
             Self::TimedOut => Some("timeout".into()),
             Self::ToolError => Some("tool_error".into()),
         }
@@ -203,6 +206,7 @@ impl Ending {
             Self::ToolError => 3,
             Self::Error(code) if CODES.iter().any(|(low, high)| (*low..=*high).contains(&code)) => (code + 40_000) as u16,
             Self::Error(_) => 4,
+            Self::Refused => 5,
         }
     }
 
@@ -213,6 +217,7 @@ impl Ending {
             2 => Self::TimedOut,
             3 => Self::ToolError,
             4 => Self::Error(0),
+            5 => Self::Refused,
             code => Self::Error(i64::from(code) - 40_000),
         }
     }
@@ -267,7 +272,15 @@ mod tests {
 
     #[test]
     fn an_ending_keeps_its_labels_through_its_number_and_foreign_codes_become_one() {
-        for ending in [Ending::Cancelled, Ending::Done, Ending::TimedOut, Ending::ToolError, Ending::Error(-32602), Ending::Error(-32022)] {
+        for ending in [
+            Ending::Cancelled,
+            Ending::Done,
+            Ending::Refused,
+            Ending::TimedOut,
+            Ending::ToolError,
+            Ending::Error(-32602),
+            Ending::Error(-32022),
+        ] {
             assert_eq!(Ending::of_number(ending.number()), ending);
         }
         let foreign: Vec<_> = [1, -1, i64::MIN, i64::MAX, -31999].map(|code| Ending::Error(code).number()).to_vec();

@@ -1,0 +1,28 @@
+//! The doing half of policies and budgets: who a caller is to them, what was decided once and holds for a whole snapshot, and what was
+//! decided lately. What a rule or a budget says is decided in the crate `policy`, not here.
+
+mod decisions;
+mod moment;
+mod purses;
+mod standing;
+
+pub use decisions::{DecidedRule, DecidedShadow, Decision as DecisionRow};
+pub(crate) use decisions::{DecisionId, Decisions, Facts};
+pub(crate) use moment::now;
+pub use purses::BudgetStatus;
+pub(crate) use purses::{Purses, Spending, charge};
+pub(crate) use standing::{Settled, Standing, Standings, tool_target};
+
+use crate::Gateway;
+
+impl Gateway {
+    /// The last decisions of the rules, the newest first; with an id, the one of that id.
+    pub fn decisions(&self, id: Option<&str>) -> Vec<DecisionRow> {
+        self.0.decisions.find(id)
+    }
+
+    /// How the budgets stand.
+    pub fn budgets(&self) -> Vec<BudgetStatus> {
+        self.0.purses.status(&self.0.config.load())
+    }
+}

@@ -1,0 +1,31 @@
+//! What time it is, as rules ask for it. Only reads the clock.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use policy::decide::Moment;
+
+/// Now, in that zone.
+pub(crate) fn now(zone: &TimeZone) -> Moment {
+    let now = Timestamp::now();
+    let local = zone.to_datetime(now);
+    Moment {
+        unix: now.as_second(),
+        hour: i64::from(local.hour()),
+        minute: i64::from(local.minute()),
+        weekday: i64::from(local.weekday().to_monday_one_offset()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hour_is_that_of_the_zone() {
+        let paris = TimeZone::get("Europe/Paris").unwrap();
+        let (here, there) = (now(&TimeZone::UTC), now(&paris));
+        let ahead = (there.hour - here.hour).rem_euclid(24);
+        assert!((1..=2).contains(&ahead), "{here:?} {there:?}");
+        assert!((1..=7).contains(&here.weekday) && here.unix > 1_700_000_000);
+    }
+}

@@ -1,0 +1,147 @@
+//! What callers have spent of their budgets (AX-48), and giving it back where a call never left. What fits is decided in the crate `policy`.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use banyan_model::Method;
+use mcp_proto::glob::Glob;
+use mesh_proto::annotation::CostClass;
+use policy::budget::{Charge, Exceeded, Held, Limits, Purse};
+use serde::{Deserialize, Serialize};
+
+use crate::call::caller::Caller;
+use crate::config::resolved::{Budget, Config};
+
+/// A budget by its name, and the session where each is counted by itself.
+type Account = (Arc<str>, Option<Arc<str>>);
+type Shared = Arc<Mutex<Purse<Account>>>;
+
+/// The purses of all callers, by their names.
+#[derive(Default)]
+pub(crate) struct Purses(Mutex<HashMap<Arc<str>, Shared>>);
+
+/// What a call has taken. Unless it is kept, it is given back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Spending {
+    purse: Shared,
+    held: Option<Held<Account>>,
+}
+
+/// How one account stands: in `GET /-/status`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetStatus {
+    /// The budget's name.
+    pub budget: String,
+    /// Who spends.
+    pub principal: String,
+    /// The beginning of the session's id, where each is counted by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Calls in the last minute.
+    pub calls_in_minute: u64,
+    /// How many are allowed.
+    pub max_calls_per_minute: Option<u32>,
+    /// Calls that changed something.
+    pub mutable_calls: u64,
+    /// How many are allowed.
+    pub max_mutable_calls_per_session: Option<u64>,
+    /// Cost units.
+    pub cost_units: u64,
+    /// How many are allowed.
+    pub max_cost_units_per_session: Option<u64>,
+}
+
+impl Purses {
+    /// Takes what a call costs from the budgets that concern its caller; `None`: none does. The name of the budget with no room otherwise.
+    pub(crate) fn take(&self, config: &Config, caller: &Caller, charge: Charge) -> Result<Option<Spending>, (Arc<str>, Exceeded)> {
+        let name = &caller.principal.name;
+        let session = caller.session.as_ref().map(|session| &session.id);
+        let concerned = config.budgets.iter().filter(|budget| concerns(budget, name));
+        let accounts: Vec<(Account, Limits)> =
+            concerned.map(|budget| ((Arc::clone(&budget.name), session.filter(|_| budget.per_session).cloned()), budget.limits)).collect();
+        if accounts.is_empty() {
+            return Ok(None);
+        }
+        let purse = Arc::clone(self.lock().entry(Arc::clone(name)).or_default());
+        let taken = purse.lock().unwrap_or_else(PoisonError::into_inner).take(&accounts, charge, Instant::now());
+        match taken {
+            Ok(held) => Ok(Some(Spending { purse, held: Some(held) })),
+            Err(refused) => Err((refused.account.0, refused.why)),
+        }
+    }
+
+    /// Ends the sessions of callers who have made no call for long.
+    pub(crate) fn sweep(&self, config: &Config) {
+        let now = Instant::now();
+        let idle = config.budgets.iter().filter_map(|budget| budget.idle).chain([config.limits.session_idle]).max();
+        let idle = idle.unwrap_or(Duration::ZERO);
+        self.lock().retain(|_, purse| {
+            // Whoever holds it is about to spend.
+            Arc::strong_count(purse) > 1 || !purse.lock().unwrap_or_else(PoisonError::into_inner).forget_idle(idle, now)
+        });
+    }
+
+    /// How the accounts of budgets that there are stand, by caller.
+    pub(crate) fn status(&self, config: &Config) -> Vec<BudgetStatus> {
+        let now = Instant::now();
+        let mut rows = Vec::new();
+        for (principal, purse) in self.lock().iter() {
+            for ((name, session), spent) in purse.lock().unwrap_or_else(PoisonError::into_inner).spent(now) {
+                let Some(budget) = config.budgets.iter().find(|budget| budget.name == *name) else { continue };
+                rows.push(BudgetStatus {
+                    budget: name.to_string(),
+                    principal: principal.to_string(),
+                    session: session.as_ref().map(|id| id.chars().take(6).collect()),
+                    calls_in_minute: spent.calls_in_window.try_into().unwrap_or(u64::MAX),
+                    max_calls_per_minute: budget.limits.calls_per_minute,
+                    mutable_calls: spent.mutable_calls,
+                    max_mutable_calls_per_session: budget.limits.mutable_calls_per_session,
+                    cost_units: spent.cost_units,
+                    max_cost_units_per_session: budget.limits.cost_units_per_session,
+                });
+            }
+        }
+        rows.sort_by(|a, b| (&a.budget, &a.principal, &a.session).cmp(&(&b.budget, &b.principal, &b.session)));
+        rows
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Shared>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn concerns(budget: &Budget, principal: &str) -> bool {
+    budget.principals.iter().any(|glob| Glob::new(glob).matches(principal))
+}
+
+/// What a call costs: one whose tool says nothing of itself changes something (AX-33). `None`: it is not counted.
+pub(crate) fn charge(method: Method, annotation: Option<&mesh_proto::annotation::Annotation>) -> Option<Charge> {
+    match method {
+        Method::Complete | Method::Task => None,
+        Method::PromptGet | Method::ResourceRead => Some(Charge::default()),
+        Method::ToolCall => Some(annotation.map_or(Charge { mutable: true, units: 1 }, |annotation| Charge {
+            mutable: annotation.mutable,
+            units: match annotation.cost_class {
+                CostClass::Free => 0,
+                CostClass::Metered => 1,
+                CostClass::Expensive => 10,
+            },
+        })),
+    }
+}
+
+impl Spending {
+    /// The call has left: what it cost stays spent.
+    pub(crate) fn keep(&mut self) {
+        self.held = None;
+    }
+}
+
+impl Drop for Spending {
+    fn drop(&mut self) {
+        if let Some(held) = self.held.take() {
+            self.purse.lock().unwrap_or_else(PoisonError::into_inner).give_back(held);
+        }
+    }
+}

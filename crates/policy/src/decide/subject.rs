@@ -1,0 +1,79 @@
+//! Who asks, as policies see it: `principal`. How somebody was found to be who he is, is not known here.
+
+use std::collections::{BTreeSet, HashSet};
+
+use cedar_policy_core::ast::{Entity, EntityUID, RestrictedExpr};
+use cedar_policy_core::extensions::Extensions;
+use smol_str::SmolStr;
+
+use super::schema::{self, Types};
+
+/// By what somebody is known.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Kind {
+    /// A client certificate.
+    Certificate,
+    /// A signed token of an authorization server.
+    Issuer,
+    /// Nothing was asked for: it reached a loopback listener, or this machine's command line.
+    #[default]
+    Local,
+    /// A parent that calls over the link that this gate dialled.
+    Parent,
+    /// A bearer token of the configuration.
+    Token,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Certificate, Self::Issuer, Self::Local, Self::Parent, Self::Token];
+
+    /// The word in `principal.kind`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Certificate => "certificate",
+            Self::Issuer => "issuer",
+            Self::Local => "local",
+            Self::Parent => "parent",
+            Self::Token => "token",
+        }
+    }
+
+    /// The meaning of a word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+}
+
+/// Who asks.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Subject {
+    /// The name by which the configuration, logs and records know it.
+    pub name: String,
+    /// By what it is known.
+    pub kind: Kind,
+    /// The groups it is in.
+    pub groups: BTreeSet<String>,
+    /// The roles it has.
+    pub roles: BTreeSet<String>,
+    /// The scopes of its token.
+    pub scopes: BTreeSet<String>,
+    /// What the program calls itself, which nothing proves.
+    pub client: String,
+}
+
+impl Subject {
+    pub(super) fn entity(&self, types: &Types) -> Option<Entity> {
+        let groups = self.groups.iter().map(|name| types.uid(schema::GROUP, name));
+        let parents: Option<HashSet<EntityUID>> = groups.chain(self.roles.iter().map(|name| types.uid(schema::ROLE, name))).collect();
+        let text = |text: &str| RestrictedExpr::val(text);
+        let attributes: [(SmolStr, RestrictedExpr); 4] = [
+            ("client".into(), text(&self.client)),
+            ("kind".into(), text(self.kind.as_str())),
+            ("name".into(), text(&self.name)),
+            ("scopes".into(), RestrictedExpr::set(self.scopes.iter().map(|scope| text(scope)))),
+        ];
+        let uid = types.uid(schema::PRINCIPAL, &self.name)?;
+        Entity::new(uid, attributes, HashSet::new(), parents?, [], Extensions::none()).ok()
+    }
+}
