@@ -69,6 +69,21 @@ def _venv(name):
     _mark_current(target, [wanted])
 
 
+def console():
+    """What the console is built with, beside its sources; answers the path of a program in it."""
+    target = ROOT / "console"
+    wanted = [target / "package.json", target / "package-lock.json"]
+    if not _is_current(target / "node_modules", wanted):
+        _npm_ci(target)
+        _mark_current(target / "node_modules", wanted)
+    return lambda *parts: str(target.joinpath("node_modules", *parts))
+
+
+def chromium():
+    """The browser that the console is tried in; None where there is none."""
+    return next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
+
+
 def _npm():
     target = PEERS / "npm"
     wanted = [NPM / "package.json", NPM / "package-lock.json"]
@@ -78,10 +93,14 @@ def _npm():
     target.mkdir(parents=True)
     for file in wanted:
         shutil.copy(file, target)
+    _npm_ci(target)
+    _mark_current(target, wanted)
+
+
+def _npm_ci(target):
     # No package's install script runs: none of the peers needs one.
     command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     _run(command, cwd=target, hint="is the npm registry reachable, and npm >= 10?")
-    _mark_current(target, wanted)
 
 
 def _run(command, cwd=None, hint=""):

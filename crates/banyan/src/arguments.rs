@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::command::{
-    audit, auth, ca, call, check, completions, connect, demo, doctor, explain, import, join, logs, man, names, policy, reload, schema,
-    secret, status, stdio, token, tools, trace, tree, up,
+    audit, auth, ca, call, check, completions, connect, console, demo, doctor, explain, import, join, logs, man, names, policy, reload,
+    schema, secret, status, stdio, token, tools, trace, tree, up,
 };
 use crate::failure::Failure;
 use crate::output::Output;
@@ -52,6 +52,8 @@ pub(crate) enum Command {
     Completions(completions::Completions),
     /// Make a client use the gate in place of its own servers
     Connect(connect::Connect),
+    /// Open the console of the running gate in a browser
+    Console(console::Console),
     /// Serve a demonstration server
     #[command(hide = true)]
     Demo(demo::Demo),
@@ -110,6 +112,7 @@ impl Command {
             Self::Check(command) => command.run(place, output),
             Self::Completions(command) => command.run(output),
             Self::Connect(command) => command.run(place, output),
+            Self::Console(command) => command.run(place, output),
             Self::Demo(command) => command.run(),
             Self::Disconnect(command) => command.run(output),
             Self::Doctor(command) => command.run(place, output),

@@ -7,6 +7,7 @@ pub(crate) mod call;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod connect;
+pub(crate) mod console;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod explain;

@@ -32,6 +32,7 @@ use crate::child::Membership;
 use crate::config::diff::{Change, diff};
 use crate::config::resolved::{Config, Limits, Transport};
 use crate::config::secret::{Sources, SystemSources};
+use crate::console::Console;
 use crate::downstream::door::{About, Entered};
 use crate::downstream::session::Session;
 use crate::downstream::{Parked, http, stdio};
@@ -93,6 +94,7 @@ pub(crate) struct Inner {
     pub(crate) changed: Notify,
     pub(crate) stop: CancellationToken,
     pub(crate) admin: Access,
+    pub(crate) console: Console,
     publishing: Mutex<()>,
     started: Instant,
 }
@@ -133,6 +135,7 @@ impl Gateway {
             mounts: ArcSwap::default(),
             trust: Trust::new(&config, Arc::clone(&connector)),
             parked: Parked::of(&node.id),
+            console: Console::of(&node),
             node,
             membership: Membership::default(),
             joins,

@@ -5,10 +5,12 @@
 pub mod admin;
 mod alarm;
 mod annotation;
+pub mod browser;
 mod call;
 mod catalog;
 mod child;
 pub mod config;
+pub mod console;
 pub mod demo;
 mod downstream;
 mod gateway;

@@ -78,6 +78,11 @@ impl Tree {
         }
     }
 
+    /// The number of this snapshot, which no other has.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// What `key` shows; made at its first use. Nothing, where its profile is not there.
     pub(crate) fn view(&self, key: &ViewKey) -> Arc<View> {
         if let Some(view) = self.views.read().unwrap_or_else(PoisonError::into_inner).get(key) {

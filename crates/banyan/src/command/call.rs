@@ -28,7 +28,7 @@ pub(crate) struct Call {
 impl Call {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let arguments = call_arguments::object(&self.arguments)?;
-        let request = CallRequest { tool: self.tool.clone(), arguments };
+        let request = CallRequest { tool: self.tool.clone(), arguments, raw: false };
         let result = runtime::wait(self.ask(place, &request, output))??;
         let value: Value = serde_json::from_slice(&result).map_err(|e| Failure::Failed(format!("the result is no JSON: {e}")))?;
         if output.wants_json() {

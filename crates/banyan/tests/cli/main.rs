@@ -6,6 +6,7 @@ mod alone;
 mod ca;
 mod check;
 mod clients;
+mod console;
 mod doctor;
 mod home;
 mod join;

@@ -43,6 +43,7 @@ fn asking_a_gate() -> Vec<(String, Value)> {
         shapes.push((words[0].to_owned(), shape(&serde_json::from_str(&home.run(&[words, &["--json"]].concat()).out).expect("JSON"))));
     }
     shapes.push(("trace".to_owned(), shape(&home.run(&["trace", "shell.fail", "--json"]).exits(0).json())));
+    shapes.push(("console".to_owned(), shape(&home.run(&["console", "--print", "--json"]).exits(0).json())));
     shapes.push(("logs".to_owned(), shape(&home.run(&["logs", "shell", "--json"]).exits(0).json())));
     let good = home.read("banyan.toml");
     home.write("banyan.toml", "agrs = 1");

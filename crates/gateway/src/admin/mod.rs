@@ -6,8 +6,10 @@ mod access;
 pub mod audit;
 pub mod client;
 mod known;
+mod live;
 pub mod presence;
 mod routes;
+mod servers;
 pub mod shapes;
 mod trace;
 

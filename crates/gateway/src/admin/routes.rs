@@ -4,10 +4,11 @@ use crate::call::pour::BrokenOff;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
 use futures_util::stream::{self, Stream};
+use futures_util::{FutureExt, StreamExt};
+use http::header::CACHE_CONTROL;
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::{BodyExt, Limited, StreamBody};
 use hyper::body::Incoming;
@@ -18,9 +19,11 @@ use tokio::sync::oneshot;
 
 use super::access::Command;
 use super::shapes::{
-    CallRequest, Called, Decisions, ErrorBody, JoinStatus, LogLine, Refusal, RefusalKind, Refused, Reloaded, Status, Tools, TraceRequest,
+    CallRequest, Called, ConsoleLink, Decisions, ErrorBody, JoinStatus, LogLine, Refusal, RefusalKind, Refused, Reloaded, Status, Tools,
+    TraceRequest,
 };
-use super::{audit, known};
+use super::{audit, known, live};
+use crate::console;
 use crate::downstream::door;
 use crate::downstream::http::fields;
 use crate::downstream::reply::{self, Payload};
@@ -40,6 +43,8 @@ pub(crate) async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>, par
             Ok(()) => audit::answer(&gateway, &parts).await,
             Err(refusal) => Err(refusal),
         },
+        (&Method::POST, "/-/console/code") => link(&gateway, &parts),
+        _ if console::is_here(&parts) => console::answer(&gateway.0, &parts, body).await,
         (&Method::GET, "/readyz") => return ready(&gateway),
         (&Method::GET, "/metrics") => {
             guest(&gateway, &parts, party).map(|()| plain(StatusCode::OK, CONTENT_TYPE, gateway.metrics().into()))
@@ -52,59 +57,90 @@ pub(crate) async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>, par
         (&Method::GET, "/-/decisions") => {
             owner(&gateway, &parts).map(|()| json(&Decisions { decisions: gateway.decisions(query(&parts, "id").as_deref()) }))
         }
-        (&Method::GET, path) if path.starts_with("/-/logs/") => owner(&gateway, &parts).and_then(|()| logs(&gateway, &parts)),
-        (&Method::POST, "/-/call") => match owner(&gateway, &parts) {
-            Ok(()) => call(&gateway, body).await,
-            Err(refusal) => Err(refusal),
-        },
-        (&Method::POST, "/-/trace") => match owner(&gateway, &parts) {
-            Ok(()) => trace(&gateway, body).await,
-            Err(refusal) => Err(refusal),
-        },
-        (&Method::POST, "/-/reload") => match owner(&gateway, &parts) {
-            Ok(()) => reload(&gateway).await,
-            Err(refusal) => Err(refusal),
-        },
-        (&Method::POST, "/-/stop") => match owner(&gateway, &parts) {
-            Ok(()) => stop(&gateway).await,
-            Err(refusal) => Err(refusal),
-        },
-        (_, path) => Err(Refusal::not_found(format!("there is no {} {path} here: MCP clients connect to /mcp", parts.method))),
+        (&Method::POST, "/-/call" | "/-/reload" | "/-/stop" | "/-/trace") => told(&gateway, &parts, body).boxed().await,
+        _ => single(&gateway, &parts, party),
     };
     answer.unwrap_or_else(|refusal| refused(&gateway, refusal))
 }
+
+/// What the owner tells the gate to do.
+async fn told(gateway: &Gateway, parts: &Parts, body: Incoming) -> Result<Response<Payload>, Refusal> {
+    owner(gateway, parts)?;
+    match parts.uri.path() {
+        "/-/call" => call(gateway, body).await,
+        "/-/reload" => reload(gateway).await,
+        "/-/trace" => trace(gateway, body).await,
+        _ => stop(gateway).await,
+    }
+}
+
+/// What is asked of single servers and tools, and what follows them.
+fn single(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Result<Response<Payload>, Refusal> {
+    match (&parts.method, parts.uri.path()) {
+        (&Method::GET, "/-/events") => guest(gateway, parts, party).map(|()| events(gateway, parts)),
+        (&Method::GET, "/-/below") => guest(gateway, parts, party).map(|()| json(&gateway.below())),
+        (&Method::GET, path) if path.starts_with(TOOL) => {
+            guest(gateway, parts, party).and_then(|()| gateway.tool(path.trim_start_matches(TOOL))).map(|tool| json(&tool))
+        }
+        (&Method::GET, path) if path.starts_with("/-/logs/") => owner(gateway, parts).and_then(|()| logs(gateway, parts)),
+        (&Method::POST, path) if path.starts_with(RESTART) => {
+            owner(gateway, parts).and_then(|()| gateway.restart(path.trim_start_matches(RESTART))).map(|restarted| json(&restarted))
+        }
+        (_, path) => Err(Refusal::not_found(format!("there is no {} {path} here: MCP clients connect to /mcp", parts.method))),
+    }
+}
+
+const RESTART: &str = "/-/restart/";
+const TOOL: &str = "/-/tools/";
 
 /// Longest body of `POST /-/call`.
 const CALL_BYTES: usize = 16 << 20;
 
 impl Refusal {
-    pub(super) fn failed(message: impl Into<String>) -> Self {
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self { kind: RefusalKind::Failed, message: message.into() }
     }
 
-    pub(super) fn not_found(message: impl Into<String>) -> Self {
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self { kind: RefusalKind::NotFound, message: message.into() }
     }
 
-    pub(super) fn refused(message: impl Into<String>) -> Self {
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
         Self { kind: RefusalKind::Refused, message: message.into() }
     }
 }
 
 /// Whoever may call tools may also read; so may the gate's owner.
 fn guest(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Result<(), Refusal> {
-    if gateway.0.admin.is_owner(&parts.headers) {
+    if is_owner(gateway, parts) {
         return Ok(());
     }
     door::enter(&gateway.0.config.load(), &gateway.0.trust, party, &fields(parts)).map(drop).map_err(|r| Refusal::refused(r.why))
 }
 
-/// Only whoever can read the presence file.
+/// Only whoever can read the presence file, or was let into the console by them.
 fn owner(gateway: &Gateway, parts: &Parts) -> Result<(), Refusal> {
-    if gateway.0.admin.is_owner(&parts.headers) {
+    if is_owner(gateway, parts) {
         return Ok(());
     }
-    Err(Refusal::refused("this takes the admin token, which the `banyan` command of the user who runs the gate has"))
+    Err(Refusal::refused(
+        "this takes the admin token, which the `banyan` command of the user who runs the gate has; in a browser: `banyan console`",
+    ))
+}
+
+fn is_owner(gateway: &Gateway, parts: &Parts) -> bool {
+    gateway.0.admin.is_owner(&parts.headers) || gateway.0.console.is_owner(&gateway.0.config.load(), parts)
+}
+
+/// A link into the console. Who is in the console already gets none: it would outlast a sign-in.
+fn link(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> {
+    match gateway.0.admin.presence() {
+        Some(presence) if gateway.0.admin.is_owner(&parts.headers) => {
+            let link: ConsoleLink = gateway.0.console.link(&presence.url.replacen("://127.0.0.1:", "://localhost:", 1));
+            Ok(json(&link))
+        }
+        _ => Err(Refusal::refused("this takes the admin token, which the `banyan` command of the user who runs the gate has")),
+    }
 }
 
 /// 200 once no server is in its first start.
@@ -116,7 +152,7 @@ fn ready(gateway: &Gateway) -> Response<Payload> {
     plain(StatusCode::SERVICE_UNAVAILABLE, "text/plain", format!("starting: {}\n", starting.join(", ")).into())
 }
 
-fn status(gateway: &Gateway) -> Status {
+pub(super) fn status(gateway: &Gateway) -> Status {
     let presence = gateway.0.admin.presence();
     Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -146,12 +182,26 @@ fn logs(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> 
     if query(parts, "follow").is_none() {
         return Ok(plain(StatusCode::OK, LINES, kept.concat().into()));
     }
+    Ok(streamed(gateway, parts, LINES, stream::iter(kept).chain(from_now_on(name.to_owned(), live))))
+}
+
+fn events(gateway: &Gateway, parts: &Parts) -> Response<Payload> {
+    let mut response = streamed(gateway, parts, "text/event-stream", live::events(gateway.clone()));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
+
+/// An answer that goes on until the gate ends, or the sign-in does.
+fn streamed(gateway: &Gateway, parts: &Parts, kind: &'static str, pieces: impl Stream<Item = Bytes> + Send + 'static) -> Response<Payload> {
     let closing = gateway.0.admin.closing.clone().cancelled_owned();
-    let lines = stream::iter(kept).chain(from_now_on(name.to_owned(), live)).take_until(closing);
-    let frames = lines.map(|line| Ok::<_, BrokenOff>(Frame::data(line)));
-    let mut response = plain(StatusCode::OK, LINES, Bytes::new());
+    let over = gateway.0.console.over(&gateway.0.config.load(), parts);
+    let pieces = pieces.take_until(closing).take_until(Box::pin(over));
+    let frames = pieces.map(|piece| Ok::<_, BrokenOff>(Frame::data(piece)));
+    let mut response = plain(StatusCode::OK, kind, Bytes::new());
     *response.body_mut() = Payload::Events(Box::new(StreamBody::new(Box::pin(frames))));
-    Ok(response)
+    // Proxies such as nginx would otherwise hold pieces back.
+    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
 }
 
 const LINES: &str = "application/x-ndjson";
@@ -177,6 +227,9 @@ async fn call(gateway: &Gateway, body: Incoming) -> Result<Response<Payload>, Re
     let body = Limited::new(body, CALL_BYTES).collect().await.map_err(|e| Refusal::failed(format!("the request can't be read: {e}")))?;
     let request: CallRequest =
         serde_json::from_slice(&body.to_bytes()).map_err(|e| Refusal::failed(format!("the request is not {{tool, arguments}}: {e}")))?;
+    if request.raw {
+        return Ok(plain(StatusCode::OK, "application/json", gateway.call_tool_raw(&request).await));
+    }
     let called = gateway.call_tool(&request).await?;
     Ok(plain(StatusCode::OK, "application/json", called.0))
 }
@@ -212,6 +265,15 @@ impl Gateway {
         }
         let answer = self.call(&request.tool, request.arguments.get()).await;
         answer.map(Called).map_err(|error| Refusal::failed(message_of(&error)))
+    }
+
+    /// Calls a tool and answers the whole JSON-RPC response, as a client is sent it.
+    pub async fn call_tool_raw(&self, request: &CallRequest) -> Bytes {
+        let (key, value) = match self.call(&request.tool, request.arguments.get()).await {
+            Ok(result) => ("result", result),
+            Err(error) => ("error", error),
+        };
+        [format!("{{\"jsonrpc\":\"2.0\",\"id\":0,\"{key}\":").as_bytes(), &value, b"}"].concat().into()
     }
 }
 

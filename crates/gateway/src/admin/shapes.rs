@@ -157,6 +157,104 @@ pub struct CallRequest {
     pub tool: String,
     /// Its arguments, a JSON object.
     pub arguments: Box<serde_json::value::RawValue>,
+    /// Whether the answer is the whole JSON-RPC response, errors included, in place of the `result` or a refusal.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub raw: bool,
+}
+
+/// `GET /-/tools/NAME`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ToolDefinition {
+    /// What `/-/tools` says of it.
+    pub tool: ToolRow,
+    /// Its definition as its server wrote it, with what MCP-AX says of it in `_meta`.
+    pub definition: Box<serde_json::value::RawValue>,
+}
+
+/// `GET /-/below`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Below {
+    /// Every segment between a server that is a gate and its tools, parents before what is below them.
+    pub nodes: Vec<BelowNode>,
+}
+
+/// Something below a gate below.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BelowNode {
+    /// Its place in the tree, with dots.
+    pub path: String,
+    /// How many tools are below it.
+    pub tools: usize,
+    /// How many gates a call of the farthest of them passes, this one included.
+    pub hops: u8,
+    /// Whether none of its tools is there at present.
+    pub degraded: bool,
+}
+
+/// `POST /-/restart/NAME`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restarted {
+    /// The server.
+    pub restarting: String,
+}
+
+/// A `change` of `GET /-/events`: what is other than it was told last.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// Servers that are new or other.
+    pub mounts: Vec<MountStatus>,
+    /// Servers that are there no more.
+    pub gone: Vec<String>,
+    /// Whether some list of tools, prompts or resources may be another.
+    pub lists: bool,
+    /// Sessions of the initialize era that stand open.
+    pub sessions: usize,
+    /// With whom the gate is registered; absent where it joins nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub joined: Option<JoinStatus>,
+}
+
+/// `POST /-/console/code`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConsoleLink {
+    /// Opens the console and signs in, once.
+    pub url: String,
+    /// For how many seconds it does.
+    pub expires_in: u64,
+}
+
+/// Does not show the code.
+impl std::fmt::Debug for ConsoleLink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConsoleLink").field("expires_in", &self.expires_in).finish_non_exhaustive()
+    }
+}
+
+/// The body of `POST /-/console/session`.
+#[derive(Deserialize)]
+pub(crate) struct ConsoleCode {
+    /// What stood in the link.
+    pub(crate) code: String,
+}
+
+/// `POST /-/console/session`.
+#[derive(Serialize)]
+pub(crate) struct ConsoleOpened {
+    /// The page's half of the session, for the field `banyan-console` of each request; the cookie is the other.
+    pub(crate) proof: String,
+    /// For how many seconds it is good.
+    pub(crate) expires_in: u64,
+}
+
+/// `GET /-/console/session`.
+#[derive(Serialize)]
+pub(crate) struct ConsoleSession {
+    /// Whether the page that asks is signed in.
+    pub(crate) signed_in: bool,
+    /// For how many seconds it still is.
+    pub(crate) expires_in: Option<u64>,
+    /// Whether calls of clients take a bearer token.
+    pub(crate) wants_token: bool,
 }
 
 /// The body of `POST /-/trace`.

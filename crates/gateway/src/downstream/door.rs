@@ -217,7 +217,8 @@ fn origin_allowed(config: &Config, origin: &str) -> bool {
     matches!(scheme, "http" | "https") && host_allowed(config, host)
 }
 
-fn host_allowed(config: &Config, host: &str) -> bool {
+/// Whether the gate may be called by this name.
+pub(crate) fn host_allowed(config: &Config, host: &str) -> bool {
     let name = without_port(host);
     is_loopback(name) || config.allowed_hosts.iter().any(|a| a.eq_ignore_ascii_case(name) || a.eq_ignore_ascii_case(host))
 }

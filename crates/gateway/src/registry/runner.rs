@@ -99,7 +99,7 @@ impl Line {
             self.listening = supervise::listen(mount, instance).map(AbortOnDropHandle::new);
         }
         self.dirty.extend(mount.take_dirty());
-        if mount.take_reconnect() {
+        if mount.take_reconnect().is_some() {
             mount.shared.store(None);
             self.forget();
             return true;

@@ -80,6 +80,8 @@ pub(crate) struct Mount {
     pub(crate) metrics: Arc<MountMetrics>,
     /// Wakes the supervisor: something is to be fetched or tried.
     pub(crate) wake: Notify,
+    /// Wakes the supervisor out of its wait for the next try.
+    pub(crate) again: Notify,
     pub(crate) places: Arc<Places>,
     pub(crate) restarts: AtomicU64,
     pub(crate) recent: Recent,
@@ -99,7 +101,8 @@ struct Changing {
     /// URIs somebody subscribes to, and how many do.
     subscriptions: BTreeMap<String, usize>,
     subscriptions_changed: bool,
-    reconnect: bool,
+    /// Why the shared connection is to be replaced, if it is.
+    reconnect: Option<&'static str>,
     /// Connections of single sessions, by session id.
     own: HashMap<Arc<str>, Arc<Instance>>,
     /// Connections of single clients of the stateless era.
@@ -144,6 +147,7 @@ impl Mount {
             gone: CancellationToken::new(),
             metrics,
             wake: Notify::new(),
+            again: Notify::new(),
             places: Arc::default(),
             restarts: AtomicU64::new(0),
             recent: Recent::new(),
@@ -162,14 +166,23 @@ impl Mount {
         inner.leases.retain(|i| !Arc::ptr_eq(i, instance));
         inner.clients.forget(instance);
         if self.shared.load().as_ref().is_some_and(|s| Arc::ptr_eq(s, instance)) {
-            inner.reconnect = true;
+            inner.reconnect = Some("its session was lost");
             self.wake.notify_one();
         }
     }
 
-    /// Whether the shared connection is to be replaced; asked once.
-    pub(crate) fn take_reconnect(&self) -> bool {
-        std::mem::take(&mut self.lock().reconnect)
+    /// Why the shared connection is to be replaced, if it is; asked once.
+    pub(crate) fn take_reconnect(&self) -> Option<&'static str> {
+        self.lock().reconnect.take()
+    }
+
+    /// Somebody wants the server started again: at once, and without the waits that failures earn.
+    pub(crate) fn restart(&self) {
+        if self.shared.load().is_some() {
+            self.lock().reconnect = Some("somebody asked for a restart");
+            self.wake.notify_one();
+        }
+        self.again.notify_one();
     }
 
     /// How the process ended, if it is one.
@@ -358,7 +371,7 @@ impl Mount {
                 let changed = self.gateway.changed.notified();
                 tokio::pin!(changed);
                 changed.as_mut().enable();
-                let reconnecting = self.lock().reconnect;
+                let reconnecting = self.lock().reconnect.is_some();
                 if !reconnecting && (self.shared.load().is_some() || !matches!(self.state.load().phase, Phase::Starting | Phase::Degraded))
                 {
                     return;

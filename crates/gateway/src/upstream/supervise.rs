@@ -49,6 +49,7 @@ pub(crate) async fn supervise(mount: Arc<Mount>) {
         fall(&mount, &outcome, wait, last_ready);
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
+            () = mount.again.notified() => {}
             () = mount.gone.cancelled() => return,
         }
         mount.restarts.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -81,7 +82,12 @@ async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamE
     *last_ready = Some(Instant::now());
     // In the tree before it is ready: whoever waits for that looks there next.
     mount.gateway.publish(&mount.config.name, &Kind::ALL);
+    let was = mount.state.load().phase;
     mount.enter(Phase::Ready, None, None);
+    if was == Phase::Degraded {
+        // The tree was made while it was not ready yet, and says so of its tools.
+        mount.gateway.reannotate(&mount.config.name);
+    }
     subscribe_again(mount, &instance).await;
     let mut listening = listen(mount, &instance);
     let why = follow(mount, &instance, &mut listening).await;
@@ -104,8 +110,8 @@ async fn follow(mount: &Arc<Mount>, instance: &Arc<Instance>, listening: &mut Op
             }
             *listening = listen(mount, instance);
         }
-        if mount.take_reconnect() {
-            return UpstreamError::Lost("its session was lost".into());
+        if let Some(why) = mount.take_reconnect() {
+            return UpstreamError::Lost(why.into());
         }
         let kinds: Vec<Kind> = mount.take_dirty().into_iter().collect();
         if kinds.is_empty() {

@@ -25,6 +25,27 @@ fn every_licence_is_on_the_list() {
     }
 }
 
+/// What only builds and tests the console is not shipped, and may have any licence that lets us use it.
+#[test]
+fn what_the_console_ships_has_a_licence_on_the_list_and_a_digest() {
+    let deny = deny();
+    let list = texts(&deny["licenses"]["allow"]);
+    let lock: serde_json::Value = serde_json::from_str(&read("console/package-lock.json")).expect("package-lock.json is JSON");
+    let packages = lock["packages"].as_object().expect("packages");
+    let mut shipped = 0;
+    for (path, package) in packages.iter().filter(|(path, _)| !path.is_empty()) {
+        assert!(package["integrity"].is_string(), "{path} has no digest");
+        let from = package["resolved"].as_str().unwrap_or("https://registry.npmjs.org/");
+        assert!(from.starts_with("https://registry.npmjs.org/"), "{path} comes from {from}");
+        if package["dev"] != true {
+            shipped += 1;
+            let expression = package["license"].as_str().unwrap_or("none given");
+            assert!(allowed(expression, &list), "{path}: licence `{expression}` is not on the list of deny.toml");
+        }
+    }
+    assert!(shipped > 0, "the console ships nothing of others?");
+}
+
 #[test]
 fn everything_comes_from_the_registry() {
     let deny = deny();

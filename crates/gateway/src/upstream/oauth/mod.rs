@@ -16,7 +16,6 @@ use url::Url;
 use crate::config::resolved;
 use crate::config::secret::Secret;
 
-mod browser;
 mod challenge;
 mod error;
 mod grant;
@@ -90,7 +89,7 @@ impl OAuthClient {
             token: ArcSwapOption::empty(),
             state: Mutex::default(),
             renewed: watch::Sender::new(0),
-            open: browser::open,
+            open: crate::browser::open,
         }))
     }
 

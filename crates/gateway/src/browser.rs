@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 /// Whether a browser was started with `url`.
-pub(super) fn open(url: &str) -> bool {
+pub fn open(url: &str) -> bool {
     let named = std::env::var("BROWSER").ok().filter(|command| !command.trim().is_empty());
     match named {
         Some(command) => start(&words(&command, url)),

@@ -1,0 +1,105 @@
+// What waits for somebody to agree, as the gate tells it, and whether what is shown is what would be signed. Signs nothing.
+import { Refusal, ask, lines } from './api';
+import { hex, sha256 } from './passkey';
+import { Store } from './store';
+
+export interface Vote {
+  person: string;
+  by: string;
+  at: number;
+}
+
+export type Standing = 'pending' | 'released' | 'dispatched' | 'below' | 'done' | 'denied' | 'expired' | 'withdrawn' | 'void' | 'outcome_unknown';
+
+export interface Approval {
+  id: string;
+  standing: Standing;
+  tool: string;
+  caller: string;
+  route: string[];
+  arguments: string;
+  arguments_sha256: string;
+  definition_sha256: string;
+  annotation: Record<string, unknown>;
+  causes: ('mode' | 'policy' | 'below')[];
+  required: number;
+  votes: Vote[];
+  requested: number;
+  since: number;
+  expires: number;
+  challenge: string;
+  digest: string;
+  reason?: string;
+  attended: boolean;
+  url: string;
+  previous?: { id: string; arguments: string; since: number };
+}
+
+export interface Below {
+  id: string;
+  mount: string;
+  data: Partial<Approval>;
+}
+
+export interface Inbox {
+  approvals: Approval[];
+  below: Below[];
+  /** How far the gate's clock is ahead of this one, in seconds. */
+  ahead: number;
+}
+
+export interface Operator {
+  id: string;
+  name: string;
+  principals: string[];
+  key: string;
+  passkey: boolean;
+  enrolled: number;
+}
+
+/** What there is; `null`: this page may not know, or the gate has no approvals. */
+export const inbox = new Store<Inbox | null>(null);
+
+export function waiting(of: Inbox | null): number {
+  return (of?.approvals.filter((one) => one.standing === 'pending').length ?? 0) + (of?.below.length ?? 0);
+}
+
+/** Fetches all of them. */
+export async function look(): Promise<void> {
+  const found = await ask<{ now: number; approvals: Approval[]; below: Below[] }>('GET', '/-/approvals?all=true');
+  inbox.set({ approvals: found.approvals, below: found.below, ahead: Math.round(found.now - Date.now() / 1000) });
+}
+
+/** Follows them for as long as the page lives; `news` hears of each event. Ends where the gate has none, or this page may not know. */
+export async function followApprovals(news: (event: string, approval: Approval) => void): Promise<void> {
+  for (let wait = 500; ; wait = Math.min(wait * 2, 10_000)) {
+    try {
+      // Asked for before the events, so that nothing falls between them.
+      const stream = lines<{ event: string; approval?: Approval }>('/-/approvals/events', new AbortController().signal);
+      const first = stream.next();
+      // It is waited for below; until then its failure is nobody's.
+      first.catch(() => undefined);
+      await look();
+      wait = 500;
+      for (let next = await first; !next.done; next = await stream.next()) {
+        await look();
+        if (next.value.approval) news(next.value.event, next.value.approval);
+      }
+    } catch (error) {
+      if (error instanceof Refusal && error.status >= 400 && error.status < 500) return inbox.set(null);
+    }
+    await new Promise((resolve) => setTimeout(resolve, wait));
+  }
+}
+
+/** What of the challenge is not what is shown; `null`: nothing, all that is signed is on the page. */
+export async function deceit(one: Approval): Promise<string | null> {
+  const signed = JSON.parse(one.challenge) as Record<string, unknown>;
+  const digest = async (text: string): Promise<string> => hex(await sha256(text));
+  if ((await digest(one.challenge)) !== one.digest) return 'the digest is of another challenge';
+  if ((await digest(one.arguments)) !== signed['arguments_sha256']) return 'the challenge is about other arguments';
+  const pairs: [string, unknown][] = [['caller', one.caller], ['tool', one.tool], ['id', one.id], ['expires', one.expires], ['required', one.required], ['definition_sha256', one.definition_sha256]];
+  const other = pairs.find(([key, value]) => signed[key] !== value);
+  if (other) return `the challenge is about another ${other[0]}`;
+  return JSON.stringify(signed['route']) === JSON.stringify(one.route) ? null : 'the challenge is about another route';
+}

@@ -1,0 +1,228 @@
+// Calls that wait for somebody to agree: all of what would go out, what is other than last time, and the two answers.
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { type Approval, type Below, type Standing, deceit, inbox, look } from './approval';
+import { ask } from './api';
+import { differences, visible } from './difference';
+import { Operators } from './operators';
+import { Close, Copy, Facts, Glyph, Said } from './parts';
+import { type RequestOptions, bytes, hex, sign } from './passkey';
+import { indented } from './json';
+import { go, route, write } from './route';
+import type { State } from './shapes';
+import { useNow, useStore } from './store';
+import { clock, counted, duration } from './text';
+
+const LOOK: Record<Standing, State> = {
+  pending: 'degraded', released: 'starting', dispatched: 'starting', below: 'starting', done: 'ready',
+  denied: 'failed', expired: 'failed', withdrawn: 'failed', void: 'failed', outcome_unknown: 'failed',
+};
+const MEANS: Record<Standing, string> = {
+  pending: 'It waits for somebody to agree.',
+  released: 'Enough have agreed. It goes out when its caller comes back for it, once.',
+  dispatched: 'It is going out.',
+  below: 'It was agreed to here, and waits at a gate below.',
+  done: 'It went out, and its answer came.',
+  denied: 'Somebody said no.',
+  expired: 'Nobody said anything in time, which is a no.',
+  withdrawn: 'Its caller took it back.',
+  void: 'What it is about has changed, so that nothing can become of it.',
+  outcome_unknown: 'The gate ended while it was going out. Whether it took effect is for a person to find out: nobody makes it again.',
+};
+const CAUSES = { mode: 'the mode of this gate', policy: 'a rule of the policy', below: 'a gate below' };
+
+export function Approvals({ filter }: { filter: string }): JSX.Element {
+  const found = useStore(inbox);
+  const { what } = useStore(route);
+  const text = filter.trim().toLowerCase();
+  const wanted = found?.approvals.filter((one) => `${one.tool} ${one.caller} ${one.standing} ${one.arguments}`.toLowerCase().includes(text)) ?? [];
+  const open = wanted.filter((one) => one.standing === 'pending');
+  const over = wanted.filter((one) => one.standing !== 'pending').reverse();
+  const one = found?.approvals.find((a) => a.id === what);
+  const other = found?.below.find((b) => b.id === what);
+  return (
+    <div class={`split tools ${what ? 'with-detail' : ''}`}>
+      <div class="names inbox">
+        <p class="sum">{counted(open.length + (found?.below.length ?? 0), 'call')} waiting <Bell /> <a href={write('approvals', 'operators')}>who may agree</a></p>
+        <div class="canvas" tabIndex={0} role="region" aria-label="Calls">
+          {open.length === 0 && found?.below.length === 0 && <p class="empty">Nothing waits.</p>}
+          <ul class="plain flow">
+            {found?.below.map((held) => <Line key={held.id} id={held.id} state="degraded" tool={held.data.tool ?? '?'} more={`held by ${held.mount}`} isOpen={held.id === what} />)}
+            {open.map((a) => <Line key={a.id} id={a.id} state="degraded" tool={a.tool} more={a.caller} expires={a.expires} isOpen={a.id === what} />)}
+          </ul>
+          {over.length > 0 && <h2 class="part">Before</h2>}
+          <ul class="plain flow">
+            {over.slice(0, 200).map((a) => <Line key={a.id} id={a.id} state={LOOK[a.standing]} tool={a.tool} more={`${a.standing.replace('_', ' ')}, ${a.caller}`} isOpen={a.id === what} />)}
+          </ul>
+        </div>
+      </div>
+      {what && (
+        <section class="detail one" aria-label="About this call">
+          <Close onClick={() => go('approvals')} />
+          {what === 'operators' ? <Operators /> : one ? <One key={one.id} one={one} ahead={found?.ahead ?? 0} /> : other ? <Held held={other} /> : <p class="dim">There is no such approval any more.</p>}
+        </section>
+      )}
+    </div>
+  );
+}
+
+/** Asks the browser whether it may tell of calls that wait while nobody looks. */
+function Bell(): JSX.Element | null {
+  const [is, set] = useState(typeof Notification === 'undefined' ? 'denied' : Notification.permission);
+  if (is !== 'default') return null;
+  return <button type="button" class="quiet" onClick={() => void Notification.requestPermission().then(set)}>Tell me</button>;
+}
+
+function Line({ id, state, tool, more, expires, isOpen }: { id: string; state: State; tool: string; more: string; expires?: number; isOpen: boolean }): JSX.Element {
+  const now = useNow();
+  return (
+    <li>
+      <a href={write('approvals', id)} aria-current={isOpen ? 'true' : undefined}>
+        <span class="name"><Glyph state={state} /> {tool}</span>
+        <span class="dim">{more}</span>
+        {expires !== undefined && <span class="number">{duration(expires - now)}</span>}
+      </a>
+    </li>
+  );
+}
+
+function One({ one, ahead }: { one: Approval; ahead: number }): JSX.Element {
+  const now = useNow() + ahead;
+  const [wrong, setWrong] = useState<string | null>('it is being checked');
+  useEffect(() => void deceit(one).then(setWrong, (error: Error) => setWrong(error.message)), [one.challenge, one.arguments]);
+  const isOpen = one.standing === 'pending';
+  return (
+    <>
+      <header>
+        <h2>{one.tool}</h2>
+        <p class={`state ${LOOK[one.standing]}`}><Glyph state={LOOK[one.standing]} /> {MEANS[one.standing]}</p>
+      </header>
+      {one.reason && <p class="note">{one.reason}</p>}
+      <Facts
+        of={[
+          ['asked by', <b>{one.caller}</b>],
+          ['way', <Way route={one.route} />],
+          ['because of', one.causes.map((cause) => CAUSES[cause]).join(', ')],
+          ['risk', <Risk annotation={one.annotation} />],
+          ['caller', isOpen && (one.attended ? 'waits for the answer' : 'has left, and may come back for it')],
+          ['asked', clock(one.requested, now)],
+          ['agreed', `${one.votes.length} of ${one.required}${one.votes.length > 0 ? `: ${one.votes.map((vote) => vote.person).join(', ')}` : ''}`],
+          ['time left', isOpen && <Countdown from={one.requested} to={one.expires} now={now} />],
+        ]}
+      />
+      <Arguments text={one.arguments} />
+      {one.previous && <Compared one={one} previous={one.previous} now={now} />}
+      <details>
+        <summary>What is signed</summary>
+        <pre tabIndex={0} role="region" aria-label="What is signed">{one.challenge}</pre>
+        <p class="dim">Its SHA-256, which a passkey signs: <code>{one.digest}</code></p>
+      </details>
+      {isOpen && (wrong ? <p class="error" role="alert">This can not be agreed to here: {wrong}.</p> : <Decide one={one} />)}
+    </>
+  );
+}
+
+/** All of the arguments: no box that scrolls, nothing cut off, and what can not be seen is spelled out. */
+function Arguments({ text }: { text: string }): JSX.Element {
+  return (
+    <section aria-label="Arguments">
+      <div class="row"><h3>Arguments, all of them</h3><Copy text={text} what="the arguments" /></div>
+      <pre class="whole"><Seen text={indented(text)} /></pre>
+    </section>
+  );
+}
+
+/** Text in which what can not be seen is spelled out. */
+function Seen({ text }: { text: string }): JSX.Element {
+  return <>{visible(text).map((part, i) => (part.is ? part.text : <mark key={i} title="a character that can not be seen">{part.text}</mark>))}</>;
+}
+
+function Compared({ one, previous, now }: { one: Approval; previous: { arguments: string; since: number }; now: number }): JSX.Element {
+  const found = differences(previous.arguments, one.arguments);
+  return (
+    <section aria-label="What differs from last time">
+      <h3>What differs from the call that was agreed to {duration(now - previous.since)} ago</h3>
+      {found.length === 0 ? <p class="dim">Nothing: the arguments are the same.</p> : (
+        <table class="difference">
+          <thead><tr><th scope="col">argument</th><th scope="col">then</th><th scope="col">now</th></tr></thead>
+          <tbody>
+            {found.map((d) => (
+              <tr key={d.path}>
+                <th scope="row">{d.path || '(all)'}</th>
+                <td class="was">{d.before === undefined ? <span class="dim">not there</span> : <Seen text={d.before} />}</td>
+                <td class="is">{d.after === undefined ? <span class="dim">not there</span> : <Seen text={d.after} />}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}
+
+function Decide({ one }: { one: Approval }): JSX.Element {
+  const [why, setWhy] = useState<string | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  const [reason, setReason] = useState('');
+  const during = async (work: () => Promise<unknown>): Promise<void> => {
+    setBusy(true);
+    setWhy(null);
+    await work().then(look).catch((error: Error) => setWhy(error.name === 'NotAllowedError' ? 'The passkey was not used: it was called off, took too long, or is none that may agree here.' : error.message));
+    setBusy(false);
+  };
+  const approve = async (): Promise<unknown> => {
+    const options = await ask<RequestOptions>('GET', `/-/approvals/${one.id}/webauthn`);
+    if (options.allowCredentials.length === 0) throw new Error('no passkey of anybody who may agree is known here: add one under "who may agree"');
+    if (hex(bytes(options.challenge)) !== one.digest) throw new Error('the gate asks for a signature over something else than is shown here: nothing was signed');
+    const credential = await sign(options);
+    return ask('POST', `/-/approvals/${one.id}/confirm`, { proof: { type: 'webauthn', credential } });
+  };
+  const deny = (): Promise<unknown> => ask('POST', `/-/approvals/${one.id}/deny`, { reason });
+  return (
+    <section class="decide" aria-label="Decide">
+      <div class="row">
+        <button type="button" class="strong" disabled={isBusy} onClick={() => void during(approve)}>Approve with a passkey</button>
+        <span class="dim"><Said text={`or \`banyan approve ${one.id}\``} /></span>
+      </div>
+      <form class="row" onSubmit={(event) => (event.preventDefault(), void during(deny))}>
+        <input type="text" aria-label="Why not: the caller is told" placeholder="Why not: the caller is told" value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
+        <button type="submit" disabled={isBusy}>Deny</button>
+      </form>
+      {why && <p class="error" role="alert">{why}</p>}
+    </section>
+  );
+}
+
+/** A call that a gate below holds: it decides by its own keys. */
+function Held({ held }: { held: Below }): JSX.Element {
+  const { data } = held;
+  return (
+    <>
+      <header>
+        <h2>{data.tool ?? held.id}</h2>
+        <p class="state degraded"><Glyph state="degraded" /> A gate below, behind {held.mount}, holds it.</p>
+      </header>
+      <p>That gate decides, by the keys that it knows: agree in its console{data.url ? '' : ', or by `banyan approve` with a key of its own'}.</p>
+      {data.url && <p><a href={data.url} rel="noreferrer">{data.url}</a></p>}
+      {data.arguments && <Arguments text={data.arguments} />}
+      {data.challenge && <p><Said text={`From here, with a key that it knows: \`banyan approve ${held.id}\``} /></p>}
+    </>
+  );
+}
+
+function Way({ route: way }: { route: string[] }): JSX.Element {
+  return <span class="way">{way.map((segment, i) => <span key={i}>{i > 0 && <span class="dim"> → </span>}<code>{segment}</code></span>)}</span>;
+}
+
+function Risk({ annotation }: { annotation: Record<string, unknown> }): JSX.Element | null {
+  const said = Object.entries(annotation).filter(([, value]) => ['string', 'boolean', 'number'].includes(typeof value));
+  if (said.length === 0) return null;
+  return <span class="badges">{said.map(([key, value]) => <span key={key} class={`badge ${/irreversible/.test(String(value)) ? 'failed' : ''}`}>{key.replace('x-mcpax-', '')}: {String(value)}</span>)}</span>;
+}
+
+function Countdown({ from, to, now }: { from: number; to: number; now: number }): JSX.Element {
+  const left = Math.max(0, to - now);
+  const part = Math.min(1, left / Math.max(1, to - from));
+  return <span class="countdown"><span class="number">{duration(left)}</span> <span class="gauge" aria-hidden="true"><i class={part < 0.2 ? 'failed' : ''} style={{ width: `${part * 100}%` }} /></span></span>;
+}
+

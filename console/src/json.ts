@@ -1,0 +1,42 @@
+// JSON for people to read: cut into pieces that can be told apart. Keeps every character.
+
+export type Piece = { kind: 'key' | 'text' | 'number' | 'word' | 'mark'; text: string };
+
+const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|(true|false|null)/g;
+
+export function pieces(json: string): Piece[] {
+  const found: Piece[] = [];
+  let end = 0;
+  for (const match of json.matchAll(TOKEN)) {
+    if (match.index > end) found.push({ kind: 'mark', text: json.slice(end, match.index) });
+    const [, text, colon, number] = match;
+    if (text !== undefined) {
+      found.push({ kind: colon === undefined ? 'text' : 'key', text });
+      if (colon !== undefined) found.push({ kind: 'mark', text: colon });
+    } else found.push({ kind: number === undefined ? 'word' : 'number', text: match[0] });
+    end = match.index + match[0].length;
+  }
+  if (end < json.length) found.push({ kind: 'mark', text: json.slice(end) });
+  return found;
+}
+
+/** With line ends and indents; as it came where it is no JSON. Numbers keep their digits. */
+export function indented(json: string): string {
+  let depth = 0;
+  let out = '';
+  for (const { kind, text } of pieces(json)) {
+    if (kind !== 'mark') {
+      out += text;
+      continue;
+    }
+    for (const c of text) {
+      const line = (by: number): string => `\n${'  '.repeat(Math.max(0, (depth += by)))}`;
+      if (c === '{' || c === '[') out += c + line(1);
+      else if (c === '}' || c === ']') out = /[{[]\s*$/.test(out) ? out.trimEnd() + c + (depth--, '') : out + line(-1) + c;
+      else if (c === ',') out += c + line(0);
+      else if (c === ':') out += ': ';
+      else if (!/\s/.test(c)) out += c;
+    }
+  }
+  return out;
+}

@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { type Approval, deceit, waiting } from '../src/approval';
+import { differences, visible } from '../src/difference';
+import { base64url, bytes, hex, sha256 } from '../src/passkey';
+
+async function approval(over: Partial<Approval> = {}): Promise<Approval> {
+  const one = {
+    id: '7', standing: 'pending', tool: 'files.delete', caller: 'ci', route: ['files', 'delete'], arguments: '{"path":"/a"}', definition_sha256: 'd',
+    annotation: {}, causes: ['mode'], required: 1, votes: [], requested: 1, since: 1, expires: 9, attended: true, url: '',
+  } as unknown as Approval;
+  one.arguments_sha256 = hex(await sha256(one.arguments));
+  const { arguments_sha256, caller, definition_sha256, expires, id, required, route, tool } = one;
+  one.challenge = JSON.stringify({ arguments_sha256, caller, definition_sha256, expires, gate: 'g', id, nonce: 'n', policy: 'p', required, route, tool, type: 'banyan-approval-v1' });
+  one.digest = hex(await sha256(one.challenge));
+  return { ...one, ...over };
+}
+
+describe('what is signed', () => {
+  it('is what is shown, or the page says what is not', async () => {
+    expect(await deceit(await approval())).toBeNull();
+    const lies: [Partial<Approval>, RegExp][] = [
+      [{ arguments: '{"path":"/b"}' }, /other arguments/], [{ tool: 'files.list' }, /another tool/], [{ caller: 'anna' }, /another caller/],
+      [{ route: ['other', 'delete'] }, /another route/], [{ expires: 99 }, /another expires/], [{ required: 2 }, /another required/], [{ digest: '00' }, /digest is of another/],
+    ];
+    for (const [lie, said] of lies) expect(await deceit(await approval(lie)), JSON.stringify(lie)).toMatch(said);
+  });
+  it('is spelled as WebAuthn spells it', () => {
+    const raw = Uint8Array.from({ length: 256 }, (_, i) => i);
+    expect(base64url(raw.buffer)).not.toMatch(/[+/=]/);
+    expect([...bytes(base64url(raw.buffer))]).toEqual([...raw]);
+  });
+});
+
+describe('what differs', () => {
+  it('is told value by value, and nothing is left out', () => {
+    expect(differences('{"a":1,"l":[1,2],"o":{"x":"y"},"gone":{}}', '{"a":1,"l":[1,3],"o":{"x":"y","z":null}}')).toEqual([
+      { path: 'l[1]', before: '2', after: '3' }, { path: 'o.z', after: 'null' }, { path: 'gone', before: '{}' },
+    ]);
+    expect(differences('{"a":1}', '{"a":1}')).toEqual([]);
+  });
+  it('is never called the same where the texts are not', () => {
+    const [before, after] = ['{"n":12345678901234567890}', '{"n":12345678901234567891}'];
+    expect(differences(before, after)).toEqual([{ path: '', before, after }]);
+  });
+  it('can be seen where characters can not', () => {
+    expect(visible('a\u200bb\u202ec\n').map((part) => (part.is ? part.text : `<${part.text}>`)).join('')).toBe('a<U+200B>b<U+202E>c\n');
+    expect(visible('plain ünï 漢 🙂').every((part) => part.is)).toBe(true);
+  });
+  it('counts what waits here and below', async () => {
+    const [one, other] = [await approval(), await approval({ standing: 'done' })];
+    expect(waiting({ approvals: [one, other], below: [{ id: 'b', mount: 'm', data: {} }], ahead: 0 })).toBe(2);
+    expect(waiting(null)).toBe(0);
+  });
+});

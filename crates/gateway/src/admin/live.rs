@@ -1,0 +1,124 @@
+//! `GET /-/events`: how the servers are, first whole and then whatever changes, as server-sent events. A reader that is slow misses steps in
+//! between, never where they lead. Does not find out how servers are.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{self, Stream};
+use serde::Serialize;
+
+use super::routes::status;
+use super::shapes::{Change, Status};
+use crate::Gateway;
+
+/// What is counted rather than told, calls in flight and how long they take, is looked at this often.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// So long after a change others of the same cause are waited for.
+const GATHER: Duration = Duration::from_millis(40);
+/// Something is said at least once in so many looks, so that nobody takes the stream for dead.
+const SILENT_LOOKS: u32 = 15;
+
+/// Where one reader is.
+struct Reader {
+    gateway: Gateway,
+    last: Option<Status>,
+    tree: u64,
+    number: u64,
+}
+
+/// The events, without end.
+pub(super) fn events(gateway: Gateway) -> impl Stream<Item = Bytes> {
+    stream::unfold(Reader { gateway, last: None, tree: 0, number: 0 }, |mut reader| async move {
+        let event = reader.next().await;
+        Some((event, reader))
+    })
+}
+
+impl Reader {
+    async fn next(&mut self) -> Bytes {
+        let Some(mut last) = self.last.take() else {
+            self.tree = self.gateway.0.tree.load().number();
+            let whole = status(&self.gateway);
+            let event = self.event("snapshot", &whole);
+            self.last = Some(whole);
+            return event;
+        };
+        for _ in 0..SILENT_LOOKS {
+            if let Some(change) = self.change(&mut last) {
+                self.last = Some(last);
+                return self.event("change", &change);
+            }
+            let looked = tokio::time::timeout(LOOK_AGAIN, self.gateway.changed()).await;
+            if looked.is_ok() {
+                tokio::time::sleep(GATHER).await;
+            }
+        }
+        self.last = Some(last);
+        Bytes::from_static(b": nothing has changed\n\n")
+    }
+
+    /// What is other than in `last`, which becomes what is; `None`: nothing.
+    fn change(&mut self, last: &mut Status) -> Option<Change> {
+        let tree = self.gateway.0.tree.load().number();
+        let lists = std::mem::replace(&mut self.tree, tree) != tree;
+        let now = status(&self.gateway);
+        let change = difference(last, &now, lists);
+        *last = now;
+        change
+    }
+
+    fn event(&mut self, name: &str, data: &impl Serialize) -> Bytes {
+        self.number += 1;
+        let data = serde_json::to_string(data).unwrap_or_default();
+        format!("event: {name}\nid: {}\ndata: {data}\n\n", self.number).into()
+    }
+}
+
+fn difference(old: &Status, new: &Status, lists: bool) -> Option<Change> {
+    // Mounts stay in their order as a rule, so that each is looked for where it was.
+    let was = |i: usize, name: &str| old.mounts.get(i).filter(|m| m.name == name).or_else(|| old.mounts.iter().find(|m| m.name == name));
+    let mounts: Vec<_> = new.mounts.iter().enumerate().filter(|(i, m)| was(*i, &m.name) != Some(*m)).map(|(_, m)| m.clone()).collect();
+    let gone: Vec<_> = if old.mounts.len() + mounts.len() == new.mounts.len() {
+        Vec::new()
+    } else {
+        old.mounts.iter().filter(|m| !new.mounts.iter().any(|n| n.name == m.name)).map(|m| m.name.clone()).collect()
+    };
+    let is_other = !mounts.is_empty() || !gone.is_empty() || lists || (old.sessions, &old.joined) != (new.sessions, &new.joined);
+    is_other.then(|| Change { mounts, gone, lists, sessions: new.sessions, joined: new.joined.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(mounts: &serde_json::Value, sessions: usize) -> Status {
+        let mounts: Vec<serde_json::Value> = mounts.as_array().unwrap().iter().map(mount).collect();
+        let whole = serde_json::json!({"version": "1", "pid": 1, "url": "", "serves": "", "uptime_seconds": 0, "sessions": sessions, "mounts": mounts});
+        serde_json::from_value(whole).unwrap()
+    }
+
+    fn mount(pair: &serde_json::Value) -> serde_json::Value {
+        serde_json::json!({"name": pair[0], "origin": "", "state": pair[1], "since": 1, "next_try": null, "error": null, "era": null,
+            "version": null, "transport": "stdio", "tools": 1, "prompts": 0, "resources": 0, "restarts": 0, "in_flight": 0, "notes": []})
+    }
+
+    fn told(old: &Status, new: &Status, lists: bool) -> Option<(Vec<String>, Vec<String>)> {
+        difference(old, new, lists).map(|c| (c.mounts.into_iter().map(|m| format!("{} {}", m.name, m.state)).collect(), c.gone))
+    }
+
+    #[test]
+    fn only_what_changed_is_told() {
+        let two = of(&serde_json::json!([["a", "ready"], ["b", "ready"]]), 0);
+        assert_eq!(told(&two, &two, false), None);
+        assert_eq!(told(&two, &two, true), Some((vec![], vec![])), "lists changed");
+        let lost = of(&serde_json::json!([["a", "ready"], ["b", "degraded"]]), 0);
+        assert_eq!(told(&two, &lost, false), Some((vec!["b degraded".into()], vec![])));
+        let other = of(&serde_json::json!([["c", "ready"], ["b", "ready"]]), 0);
+        assert_eq!(told(&two, &other, false), Some((vec!["c ready".into()], vec!["a".into()])));
+        let fewer = of(&serde_json::json!([["b", "ready"]]), 0);
+        assert_eq!(told(&two, &fewer, false), Some((vec![], vec!["a".into()])));
+        assert_eq!(told(&fewer, &two, false), Some((vec!["a ready".into()], vec![])));
+        let busier = of(&serde_json::json!([["a", "ready"], ["b", "ready"]]), 3);
+        assert_eq!(difference(&two, &busier, false).unwrap().sessions, 3);
+    }
+}

@@ -1,0 +1,82 @@
+//! What can be asked of single servers and tools: a tool's whole definition, what stands below a server that is a gate, a restart. Does not
+//! say who may ask.
+
+use std::collections::BTreeMap;
+
+use banyan_model::Segment;
+use serde_json::value::RawValue;
+
+use super::shapes::{Below, BelowNode, Refusal, Restarted, ToolDefinition};
+use crate::Gateway;
+use crate::tree::Branch;
+
+impl Gateway {
+    /// One tool by its dotted or shown name, with its definition as its server wrote it and what MCP-AX says of it.
+    pub fn tool(&self, name: &str) -> Result<ToolDefinition, Refusal> {
+        let none = || Refusal::not_found(format!("there is no tool `{name}`"));
+        let tool = self.tools(None).into_iter().find(|t| t.dotted == name || t.shown == name).ok_or_else(none)?;
+        let tree = self.0.tree.load_full();
+        let (mount, local) = tool.dotted.split_once('.').ok_or_else(none)?;
+        let branch = Segment::new(mount).ok().and_then(|mount| tree.branch(&mount)).ok_or_else(none)?;
+        let offer = branch.catalog.tools.iter().find(|offer| offer.local.to_string() == local).ok_or_else(none)?;
+        let raw = &offer.entry.raw;
+        let written = offer.noted.as_ref().map_or_else(|| raw.clone(), |noted| noted.written(raw, branch.is_lost));
+        let definition = String::from_utf8(written.to_vec()).ok().and_then(|text| RawValue::from_string(text).ok());
+        let definition = definition.ok_or_else(|| Refusal::failed(format!("the definition of `{name}` is no JSON")))?;
+        Ok(ToolDefinition { tool, definition })
+    }
+
+    /// What stands below the servers that are gates themselves, by what their tools are called.
+    pub fn below(&self) -> Below {
+        let tree = self.0.tree.load_full();
+        Below { nodes: tree.branches.iter().filter(|branch| branch.is_gate).flat_map(nodes).collect() }
+    }
+
+    /// Starts a server again: its connection is closed, its process ended, and at once it is connected to anew.
+    pub fn restart(&self, name: &str) -> Result<Restarted, Refusal> {
+        let mounts = self.0.mounts.load();
+        let found = mounts.iter().find(|m| m.config.name.as_str() == name);
+        let mount = found.ok_or_else(|| Refusal::not_found(format!("there is no server `{name}`")))?;
+        if mount.registration.is_some() {
+            let why = format!("`{name}` registered itself here: start it again where it runs, and it will register anew");
+            return Err(Refusal::refused(why));
+        }
+        tracing::info!(mount = name, "somebody asked for a restart");
+        mount.restart();
+        Ok(Restarted { restarting: name.to_owned() })
+    }
+}
+
+/// One for each segment between a mount and its tools.
+fn nodes(branch: &Branch) -> Vec<BelowNode> {
+    let mut found: BTreeMap<String, BelowNode> = BTreeMap::new();
+    for offer in &branch.catalog.tools {
+        let local = offer.local.to_string();
+        let hops = offer.noted.as_ref().map_or(1, |noted| noted.hops());
+        let is_lost = offer.noted.as_ref().is_some_and(|noted| noted.availability(branch.is_lost) == "degraded");
+        for (end, _) in local.match_indices('.') {
+            let path = format!("{}.{}", branch.mount.config.name, local.get(..end).unwrap_or_default());
+            let node = found.entry(path.clone()).or_insert(BelowNode { path, tools: 0, hops: 0, degraded: true });
+            node.tools += 1;
+            node.hops = node.hops.max(hops);
+            node.degraded &= is_lost;
+        }
+    }
+    found.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::resolved::Config;
+
+    #[tokio::test]
+    async fn what_is_not_there_is_said_not_to_be() {
+        let dir = tempfile::tempdir().unwrap();
+        let gateway = Gateway::start(Config::default(), dir.path().into());
+        assert!(gateway.tool("a.b").unwrap_err().message.contains("no tool `a.b`"));
+        assert!(gateway.restart("a").unwrap_err().message.contains("no server `a`"));
+        assert!(gateway.below().nodes.is_empty());
+        gateway.shutdown().await;
+    }
+}

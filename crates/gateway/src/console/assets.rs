@@ -1,0 +1,152 @@
+//! The console's files, as they were built into the binary: compressed, named by what is in them. Does not make them: `console/` does.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, ETAG, IF_NONE_MATCH, VARY};
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
+
+use crate::downstream::reply::{self, Payload};
+
+/// Each file's name, the beginning of the digest of what it holds, and the file, compressed by gzip.
+static FILES: LazyLock<BTreeMap<&'static str, File>> = LazyLock::new(|| {
+    let gzipped: [(&str, &[u8]); 4] = [
+        ("app.css", include_bytes!("../../../../console/dist/app.css.gz")),
+        ("app.js", include_bytes!("../../../../console/dist/app.js.gz")),
+        ("icon.svg", include_bytes!("../../../../console/dist/icon.svg.gz")),
+        ("index.html", include_bytes!("../../../../console/dist/index.html.gz")),
+    ];
+    let digests: BTreeMap<&str, &str> =
+        include_str!("../../../../console/dist/digests.txt").lines().filter_map(|line| line.split_once(' ')).collect();
+    gzipped.into_iter().map(|(name, gzip)| (name, File { digest: digests.get(name).copied().unwrap_or_default(), gzip })).collect()
+});
+
+struct File {
+    digest: &'static str,
+    gzip: &'static [u8],
+}
+
+/// What the page may do: load what is here, ask this gate, and nothing else.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+    base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+/// The fields that go with whatever the console answers.
+const GUARDS: [(&str, &str); 6] = [
+    ("content-security-policy", POLICY),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("permissions-policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+    ("referrer-policy", "no-referrer"),
+    ("x-content-type-options", "nosniff"),
+];
+
+/// Says what browsers may do with an answer.
+pub(super) fn guard(response: &mut Response<Payload>) {
+    let headers = response.headers_mut();
+    headers.extend(GUARDS.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))));
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+}
+
+/// The file of that name; the empty one is the page. `None`: there is none.
+pub(super) fn answer(name: &str, parts: &Parts) -> Option<Response<Payload>> {
+    let name = if name.is_empty() { "index.html" } else { name };
+    let file = FILES.get(name)?;
+    // Only under the name that says what is in it does a file never change.
+    let is_pinned = parts.uri.query() == Some(file.digest);
+    let tag = format!("\"{}\"", file.digest);
+    let is_known = parts.headers.get(IF_NONE_MATCH).is_some_and(|known| holds(known, &tag));
+    let mut response = if is_known {
+        reply::typed(StatusCode::NOT_MODIFIED, kind(name), Bytes::new())
+    } else if takes_gzip(&parts.headers) {
+        let body = if parts.method == Method::HEAD { Bytes::new() } else { Bytes::from_static(file.gzip) };
+        reply::typed(StatusCode::OK, kind(name), body)
+    } else {
+        return Some(reply::typed(StatusCode::NOT_ACCEPTABLE, "text/plain", Bytes::from_static(b"this is here compressed by gzip only\n")));
+    };
+    let headers = response.headers_mut();
+    headers.extend(HeaderValue::from_str(&tag).ok().map(|tag| (ETAG, tag)));
+    headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+    let cached = if is_pinned { "public, max-age=31536000, immutable" } else { "no-cache" };
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(cached));
+    guard(&mut response);
+    Some(response)
+}
+
+fn holds(known: &HeaderValue, tag: &str) -> bool {
+    known.to_str().unwrap_or_default().split(',').any(|one| one.trim().trim_start_matches("W/") == tag)
+}
+
+/// Who says nothing about it takes any coding (RFC 9110, section 12.5.3).
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let Some(wanted) = headers.get(ACCEPT_ENCODING).and_then(|v| v.to_str().ok()) else { return true };
+    wanted.split(',').any(|one| {
+        let (coding, weight) = one.split_once(';').unwrap_or((one, ""));
+        let refused = matches!(weight.trim().strip_prefix("q="), Some(q) if q.trim().parse() == Ok(0.0));
+        matches!(coding.trim(), "gzip" | "x-gzip" | "*") && !refused
+    })
+}
+
+fn kind(name: &str) -> &'static str {
+    match name.rsplit_once('.').map(|(_, ending)| ending) {
+        Some("css") => "text/css; charset=utf-8",
+        Some("html") => "text/html; charset=utf-8",
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    fn get(name: &str, headers: &[(&str, &str)]) -> Option<Response<Payload>> {
+        let uri = format!("/-/console/{name}");
+        let request = headers.iter().fold(Request::get(uri), |request, (name, value)| request.header(*name, *value));
+        answer(name.split('?').next().unwrap(), &request.body(()).unwrap().into_parts().0)
+    }
+
+    fn field(response: &Response<Payload>, name: &str) -> String {
+        response.headers().get(name).map(|v| v.to_str().unwrap().to_owned()).unwrap_or_default()
+    }
+
+    #[test]
+    fn every_file_is_there_and_says_its_digest() {
+        for (name, file) in FILES.iter() {
+            assert_eq!(file.digest.len(), 16, "{name}");
+            assert_eq!(file.gzip.get(..2), Some(&[0x1f, 0x8b][..]), "{name} is compressed");
+        }
+        assert!(get("nothing", &[]).is_none() && get("../Cargo.toml", &[]).is_none());
+    }
+
+    #[test]
+    fn a_file_is_kept_for_ever_only_under_its_digest() {
+        let digest = FILES["app.js"].digest;
+        let cached = |name: &str| field(&get(name, &[]).unwrap(), "cache-control");
+        assert!(cached(&format!("app.js?{digest}")).contains("immutable"));
+        assert_eq!([cached("app.js"), cached("app.js?0123456789abcdef"), cached("")], ["no-cache"; 3]);
+        let again = get("app.js", &[("if-none-match", &format!("W/\"x\", \"{digest}\""))]).unwrap();
+        assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
+    }
+
+    #[test]
+    fn gzip_goes_to_those_who_take_it() {
+        for (accepted, status) in [("gzip, br", 200), ("br;q=1, gzip;q=0.5", 200), ("*", 200), ("identity", 406), ("gzip;q=0", 406)] {
+            assert_eq!(get("", &[("accept-encoding", accepted)]).unwrap().status(), status, "{accepted}");
+        }
+        assert_eq!(field(&get("", &[]).unwrap(), "content-encoding"), "gzip");
+    }
+
+    #[test]
+    fn a_page_may_load_and_ask_nothing_but_this_gate() {
+        let page = get("", &[]).unwrap();
+        let policy = field(&page, "content-security-policy");
+        assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe") && !policy.contains("http"));
+        assert_eq!(field(&page, "x-content-type-options"), "nosniff");
+    }
+}

@@ -1,0 +1,77 @@
+// A browser for the console's tests: it counts what leaves the gate and what the page's policy forbids. Knows no view.
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const require = createRequire(`${process.env.PEERS_NODE_MODULES}/here.cjs`);
+const { chromium } = require('playwright-core');
+const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+  '--disable-component-update', '--disable-sync'];
+
+let checks = 0;
+
+/** Says how a check went. */
+export function check(name, ok, detail = '') {
+  checks += 1;
+  const why = typeof detail === 'string' ? detail : JSON.stringify(detail);
+  console.log(ok ? `ok ${name}` : `FAIL ${name}: ${(why ?? '').replaceAll('\n', ' ').slice(0, 1500)}`);
+  return ok;
+}
+
+/** Runs `work`; what it throws is a failed check. */
+export async function part(name, work) {
+  try {
+    await work();
+  } catch (error) {
+    check(name, false, String(error?.stack ?? error));
+  }
+}
+
+export function ended() {
+  console.log(`${checks} checks`);
+}
+
+/** Waits until `ask` answers something that is true, and answers that. */
+export async function until(ask, within = 15_000) {
+  const end = Date.now() + within;
+  let seen;
+  do {
+    // A page that is being left can't be asked.
+    seen = await Promise.resolve(ask()).catch(() => undefined);
+    if (seen) return seen;
+    await sleep(50);
+  } while (Date.now() < end);
+  return seen;
+}
+
+export async function open(profile, options = {}) {
+  const context = await chromium.launchPersistentContext(join(process.env.PROFILE, profile), {
+    executablePath: process.env.CHROMIUM, headless: true, args: FLAGS, viewport: { width: 1360, height: 860 },
+    permissions: ['clipboard-read', 'clipboard-write'], ...options,
+  });
+  const seen = { requests: [], violations: [], errors: [] };
+  await context.exposeBinding('violated', (_, what) => void seen.violations.push(what));
+  await context.addInitScript(() => {
+    addEventListener('securitypolicyviolation', (event) => window.violated(`${event.effectiveDirective} ${event.blockedURI} ${event.sourceFile ?? ''}`));
+  });
+  context.on('request', (request) => void seen.requests.push(`${request.method()} ${request.url()}`));
+  context.on('weberror', (error) => void seen.errors.push(String(error.error())));
+  context.on('console', (message) => message.type() === 'error' && seen.errors.push(message.text()));
+  context.setDefaultTimeout(15_000);
+  const page = context.pages()[0] ?? (await context.newPage());
+  return { context, page, seen };
+}
+
+/** What axe-core has to say of the page, one line a rule. */
+export async function axe(page) {
+  const session = await page.context().newCDPSession(page);
+  await session.send('Runtime.evaluate', { expression: AXE });
+  const said = await session.send('Runtime.evaluate', {
+    expression: "axe.run(document, { resultTypes: ['violations'] }).then((r) => JSON.stringify(r.violations.map((v) => `${v.id} ${v.nodes[0].target}`)))",
+    awaitPromise: true, returnByValue: true,
+  });
+  await session.detach();
+  return JSON.parse(said.result.value);
+}

@@ -1,0 +1,249 @@
+// What a person does in the console, in a real browser, in front of a real gate: `checks.py` starts it and says where everything is.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { axe, check, ended, open, part, until } from './browser.mjs';
+import { signing } from './signing.mjs';
+
+const { BANYAN, GATE, LAB_PID, CLOSED, CLOSED_HOME, CONSOLE_SHOTS } = process.env;
+const banyan = (words, env = process.env) => execFileSync(BANYAN, words, { encoding: 'utf8', env });
+const link = () => JSON.parse(banyan(['--gate', GATE, 'console', '--print', '--json'])).url;
+const lab = () => Number(readFileSync(LAB_PID, 'utf8'));
+const VIEWS = { tree: '#/tree', server: '#/tree/lab', broken: '#/servers/missing', gate: '#/tree/@gate', servers: '#/servers', tools: '#/tools', playground: '#/tools/lab.add' };
+
+const first = link();
+const ORIGIN = new URL(first).origin;
+const HOME = `${ORIGIN}/-/console/`;
+const { context, page, seen } = await open('main', { colorScheme: 'dark' });
+const card = (name) => page.locator(`[id="node-${name}"]`);
+const state = (name) => card(name).locator('.glyph').getAttribute('aria-label', { timeout: 2000 }).catch(() => null);
+const detail = () => page.locator('.detail');
+const inPage = (path, options = {}) => page.evaluate(async ([path, options]) => {
+  const answer = await fetch(path, options);
+  return { status: answer.status, text: await answer.text() };
+}, [path, options]);
+const proof = () => page.evaluate(() => localStorage.getItem('banyan-console'));
+const leave = () => page.evaluate(() => document.activeElement?.blur());
+
+await part('a guest', async () => {
+  await page.goto(ORIGIN);
+  check('a browser at the root is led to the console', page.url() === HOME, page.url());
+  check('who may call may read, so the tree is there', await until(async () => (await state('calm')) === 'ready'), await page.content());
+  await page.goto(`${HOME}#/tree/lab`);
+  await until(() => detail().count());
+  check('a guest has no restart', (await detail().getByRole('button', { name: 'Restart' }).count()) === 0);
+  for (const [path, method] of [['/-/restart/lab', 'POST'], ['/-/logs/lab', 'GET'], ['/-/call', 'POST'], ['/-/console/code', 'POST']]) {
+    const { status } = await inPage(path, { method });
+    check(`a guest is refused ${path}`, status === 403, String(status));
+  }
+});
+
+await part('signing in', async () => {
+  await page.goto(first);
+  check('the code leaves the address', await until(() => page.evaluate(() => location.hash === '' && localStorage.getItem('banyan-console') !== null)), page.url());
+  const cookie = (await context.cookies(ORIGIN + '/-/')).find((c) => c.name.startsWith('banyan-console-'));
+  check('the cookie is out of reach of pages and of other sites', cookie?.httpOnly && cookie.sameSite === 'Strict' && cookie.path === '/-/', cookie);
+  const kept = await proof();
+  const again = await inPage('/-/console/session', { method: 'POST', body: JSON.stringify({ code: first.split('code=')[1] }) });
+  check('a link is good once', again.status === 403 && again.text.includes('used before'), again);
+  const bare = await inPage('/-/logs/lab');
+  check('the cookie alone is not enough', bare.status === 403, bare);
+  const both = await inPage('/-/logs/lab', { headers: { 'banyan-console': kept } });
+  check('with the page\'s half it is', both.status === 200, both);
+  const from = (headers) => fetch(`${ORIGIN}/-/logs/lab`, { headers: { cookie: `${cookie.name}=${cookie.value}`, 'banyan-console': kept, ...headers } }).then((r) => r.status);
+  check('another port of this host is another site', (await from({ origin: 'http://localhost:1' })) === 403 && (await from({ origin: ORIGIN })) === 200);
+  check('so is a page that some site led here', (await from({ 'sec-fetch-site': 'cross-site' })) === 403);
+  const code = await inPage('/-/console/code', { method: 'POST', headers: { 'banyan-console': kept } });
+  check('who is in the console can not make links that outlast it', code.status === 403, code);
+});
+
+await part('the tree', async () => {
+  await page.goto(`${HOME}#/tree`);
+  await until(async () => (await state('lab')) === 'ready');
+  check('a server that can not be started says so', (await state('missing')) === 'failed');
+  await card('missing').click();
+  const why = await until(async () => /not found in PATH/.test(await detail().innerText()) && detail().innerText());
+  check('a click says why, and what to do', /not installed, or not in the PATH/.test(why || '') && /Next try/.test(why || ''), why || '');
+  const asked = seen.requests.length;
+  process.kill(lab(), 'SIGKILL');
+  const died = await until(async () => ['degraded', 'failed'].includes(await state('lab')) || (await page.locator('.chip.degraded').count()) > 0, 5000);
+  check('a server that dies is seen to', died, await state('lab'));
+  check('it is seen to come back', await until(async () => (await state('lab')) === 'ready'), await state('lab'));
+  const polled = seen.requests.slice(asked).filter((r) => /\/-\/(status|events)$/.test(r));
+  check('nothing was asked again for it', polled.length === 0, polled);
+});
+
+await part('a server', async () => {
+  await card('lab').click();
+  const log = detail().locator('[role="log"]');
+  check('its last words are there', await until(async () => (await log.count()) && (await log.innerText()).includes(`lab starts as process ${lab()}`)));
+  const before = lab();
+  await leave();
+  await page.keyboard.press('r');
+  check('r restarts it', await until(() => lab() !== before));
+  check('its log goes on', await until(async () => (await log.innerText()).includes(`process ${lab()}`)), await log.innerText());
+  check('it is ready again', await until(async () => /ready/.test(await detail().locator('.state').first().innerText())));
+});
+
+await part('the keyboard', async () => {
+  await page.keyboard.press('Escape');
+  check('esc closes what is open', await until(async () => (await detail().count()) === 0));
+  await leave();
+  await page.keyboard.press('?');
+  check('? shows the keys', /go to tree[\s\S]*restart the server/.test(await page.locator('dialog').innerText()));
+  await page.keyboard.press('Escape');
+  await page.locator('[role="tree"]').focus();
+  await page.keyboard.press('Home');
+  await page.keyboard.press('ArrowDown');
+  check('arrows walk through the tree', await until(() => page.url().endsWith('#/tree/calm')), page.url());
+  const active = await page.evaluate(() => document.getElementById(document.querySelector('[role=tree]').getAttribute('aria-activedescendant'))?.textContent);
+  check('screen readers are told where', active?.includes('calm'), active);
+  await leave();
+  await page.keyboard.press('g');
+  await page.keyboard.press('s');
+  check('g s goes to the servers', await until(() => page.url().endsWith('#/servers')), page.url());
+  await page.keyboard.press('/');
+  await page.keyboard.type('miss');
+  check('/ filters', await until(async () => (await page.locator('table.servers tbody th').allInnerTexts()).join() === 'missing'));
+  await page.keyboard.press('Escape');
+  check('esc ends the filter', await until(async () => (await page.locator('table.servers tbody th').count()) === 3));
+  await page.keyboard.press('j');
+  check('j opens the first, which is in trouble', await until(() => page.url().endsWith('#/servers/missing')), page.url());
+});
+
+await part('the playground', async () => {
+  await leave();
+  await page.keyboard.press('g');
+  await page.keyboard.press('o');
+  await page.keyboard.press('/');
+  await page.keyboard.type('lab adds');
+  await until(async () => (await page.locator('.names li').count()) === 1);
+  await page.locator('.names li a').click();
+  await page.getByLabel('a *').fill('12345');
+  await page.getByLabel('sign').selectOption('minus');
+  await page.getByRole('group', { name: 'notes' }).getByRole('button', { name: 'Add' }).click();
+  await page.getByRole('textbox', { name: 'notes 1' }).fill('it\'s "so"');
+  await page.keyboard.press('Control+Enter');
+  const answer = page.getByRole('region', { name: 'Result' });
+  check('a form calls a tool', await until(async () => (await answer.count()) && /the sum is 12343, it's "so"/.test(await answer.innerText())), await page.locator('.one').innerText());
+  await answer.getByRole('button', { name: 'JSON-RPC' }).click();
+  const raw = await answer.innerText();
+  check('the JSON-RPC is shown as it went', raw.includes('"method": "tools/call"') && raw.includes('"jsonrpc": "2.0"') && raw.includes('"structuredContent"'), raw);
+  const copied = async (name) => (await page.getByRole('button', { name }).click(), page.evaluate(() => navigator.clipboard.readText()));
+  const curl = await copied('Copy as curl');
+  check('what is copied for curl does the same', execFileSync('sh', ['-c', curl], { encoding: 'utf8' }).includes('the sum is 12343'), curl);
+  const command = await copied('Copy as command');
+  const path = `${join(BANYAN, '..')}:${process.env.PATH}`;
+  const ran = execFileSync('sh', ['-c', command], { encoding: 'utf8', env: { ...process.env, PATH: path, BANYAN_GATE: GATE } });
+  check('so does the command', ran.includes('the sum is 12343'), command);
+  await page.getByRole('button', { name: 'JSON', exact: true }).click();
+  const field = page.getByLabel('Arguments as JSON');
+  await field.fill('{"a": 1');
+  check('JSON that is none is not sent', await page.getByRole('button', { name: /^Call(ing)?\b/ }).isDisabled());
+  await field.fill('{"a": 12345678901234567890, "b": 0}');
+  await page.getByRole('button', { name: /^Call(ing)?\b/ }).click();
+  check('numbers go as they are written', await until(async () => (await answer.innerText()).includes('12345678901234567890')), await answer.innerText());
+  await page.getByRole('button', { name: 'Trace' }).click();
+  check('the way of a call is shown with its times', await until(async () => /lab[\s\S]*ms/.test(await page.locator('.hops').innerText().catch(() => ''))));
+  await page.goto(`${HOME}#/tools/lab.fail`);
+  await page.getByRole('button', { name: /^Call(ing)?\b/ }).click();
+  check('a tool that fails is seen to', await until(async () => /says that it failed[\s\S]*broke on purpose/.test(await page.locator('.one').innerText())));
+});
+
+await part('how it looks', async () => {
+  for (const [scheme, width, height] of [['dark', 1360, 860], ['light', 1360, 860], ['dark', 360, 740], ['light', 360, 740]]) {
+    await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
+    await page.setViewportSize({ width, height });
+    for (const [name, hash] of Object.entries(VIEWS)) {
+      await page.goto(HOME + hash);
+      await until(() => page.locator('.canvas, .detail').count());
+      await page.waitForTimeout(300);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      check(`${name}, ${scheme}, ${width} px, nothing sticks out`, wide <= 0, `${wide} px too wide`);
+      const found = await axe(page);
+      check(`${name}, ${scheme}, ${width} px, axe finds nothing`, found.length === 0, found);
+      if (CONSOLE_SHOTS) {
+        mkdirSync(CONSOLE_SHOTS, { recursive: true });
+        await page.screenshot({ path: join(CONSOLE_SHOTS, `${name}-${scheme}-${width}.png`) });
+      }
+    }
+  }
+  await page.setViewportSize({ width: 1360, height: 860 });
+});
+
+await part('a thousand servers', async () => {
+  const one = JSON.parse((await inPage('/-/status')).text);
+  const mounts = Array.from({ length: 1000 }, (_, i) => ({ ...one.mounts[0], name: `s${String(i).padStart(4, '0')}` }));
+  const body = `event: snapshot\nid: 1\ndata: ${JSON.stringify({ ...one, mounts })}\n\n`;
+  await page.route('**/-/events', (route) => route.fulfill({ contentType: 'text/event-stream', body }));
+  await page.goto(HOME);
+  await page.reload();
+  await until(() => card('s0000').count());
+  const drawn = await page.locator('[role="treeitem"]').count();
+  check('of a thousand only those are drawn that can be seen', drawn > 10 && drawn < 100, String(drawn));
+  await page.locator('[role="tree"]').focus();
+  await page.keyboard.press('End');
+  check('the last is one key away', await until(async () => (await card('s0999').count()) && (await card('s0999').isVisible())));
+  await page.keyboard.press('Escape');
+  await leave();
+  await page.keyboard.press('/');
+  await page.keyboard.type('s0500');
+  check('one of them is found at once', await until(async () => (await page.locator('.card.server').count()) === 1 && (await card('s0500').count())));
+  await page.unroute('**/-/events');
+  await page.keyboard.press('Escape');
+});
+
+await part('agreeing', () => signing(page, HOME));
+
+await part('what it is served with', async () => {
+  const index = await fetch(HOME);
+  const text = await index.text();
+  const script = /src="(app\.js\?[0-9a-f]+)"/.exec(text)?.[1];
+  const kept = await fetch(HOME + script);
+  check('the page is looked at anew, its script is kept for ever', index.headers.get('cache-control') === 'no-cache' && kept.headers.get('cache-control').includes('immutable'));
+  const again = await fetch(HOME, { headers: { 'if-none-match': index.headers.get('etag') } });
+  check('who has it is not sent it again', again.status === 304, String(again.status));
+  check('nothing of it stands in the page', !/<script(?![^>]*src=)|<style|\son\w+=|style=/.test(text), text);
+  check('a name that rebinds is refused', (await fetchAs('/-/status', 'evil.example')) === 403 && (await fetchAs('/-/status', new URL(ORIGIN).host)) === 200);
+});
+
+await part('what it did', async () => {
+  const away = seen.requests.filter((r) => !r.includes(` ${ORIGIN}/`) && !/ (data|blob):/.test(r));
+  check('no request left the gate', away.length === 0, away.slice(0, 3));
+  check('its policy forbade nothing that it does', seen.violations.length === 0, seen.violations.slice(0, 3));
+  const mine = seen.errors.filter((e) => !/status of 40[34]|net::ERR_(ABORTED|INCOMPLETE)/.test(e));
+  check('nothing went wrong on the way', mine.length === 0, mine.slice(0, 3));
+  await page.evaluate(() => {
+    const script = document.createElement('script');
+    script.setAttribute('src', 'https://example.invalid/x.js');
+    document.body.append(script);
+    void fetch('https://example.invalid/').catch(() => undefined);
+  }).catch(() => undefined);
+  check('and forbids what others would do in it', await until(() => seen.violations.length > 0, 3000), seen.violations);
+});
+
+await part('signing out', async () => {
+  await page.goto(`${HOME}#/tree/lab`);
+  await page.reload();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  check('nothing is left of the session', await until(async () => (await proof().catch(() => 1)) === null && (await context.cookies(ORIGIN + '/-/')).length === 0));
+  check('and nothing of what the owner may', await until(async () => (await page.getByText('sign in with').count()) > 0 && (await page.getByRole('button', { name: 'Restart' }).count()) === 0));
+});
+
+await part('a gate that asks for tokens', async () => {
+  await page.goto(`${CLOSED}/-/console/`);
+  check('shows nothing to strangers', await until(async () => (await page.getByRole('heading', { name: 'Sign in' }).count()) > 0 && (await page.locator('.card').count()) === 0));
+  check('says so without a fault of axe', (await axe(page)).length === 0, await axe(page));
+  const { url } = JSON.parse(banyan(['console', '--print', '--json'], { ...process.env, HOME: CLOSED_HOME }));
+  await page.goto(url);
+  check('and itself to its owner', await until(async () => (await page.locator('.card.gate').count()) > 0), await page.content());
+});
+
+await context.close();
+ended();
+
+/** A request with another Host than the address, as a name that was bound anew makes it; answers the status. */
+function fetchAs(path, host) {
+  const out = execFileSync('curl', ['-s', '-o', '/dev/null', '-w', '%{http_code}', '-H', `Host: ${host}`, ORIGIN.replace('localhost', '127.0.0.1') + path], { encoding: 'utf8' });
+  return Number(out);
+}
