@@ -43,12 +43,12 @@ class Load(threading.Thread):
     def run(self):
         try:
             client = Modern(self.gateway.url(), timeout=10)
-            tool = next(t for t in client.tools() if t["name"].endswith("test_simple_text"))
+            tool = next(name for name in client.tools() if name.endswith("test_simple_text"))
             client._ids = self.ids
             while True:
                 number = next(self.ids)
                 client._ids = iter([number])
-                if client.tool(tool["name"]).status == 200:
+                if client.tool(tool).status == 200:
                     self.answered.append((str(number), time.monotonic()))
         except Exception:  # noqa: BLE001 - it was killed, which is what this is about
             return
@@ -84,7 +84,7 @@ def crash(report, name, runs):
             load = [Load(gateway, ids) for _ in range(CALLERS)]
             for caller in load:
                 caller.start()
-            time.sleep(chance.uniform(0.5, 3.0))
+            time.sleep(chance.uniform(0.3, 2.5))
             checkpoint = next(directory.glob("chain-*/checkpoint"), None)
             if checkpoint:
                 seen.write_bytes(checkpoint.read_bytes())

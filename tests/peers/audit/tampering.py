@@ -20,11 +20,12 @@ def cases():
 def made(gateway):
     """A record with some calls, and the gate ended; its directory."""
     client = Modern(gateway.url())
-    tool = next(t for t in client.tools() if t["name"].endswith("test_simple_text"))
+    tool = next(name for name in client.tools() if name.endswith("test_simple_text"))
     for _ in range(CALLS):
-        client.tool(tool["name"])
+        client.tool(tool)
     client.tool("there_is_no_such_tool")
-    gateway.stop()
+    gateway.process.terminate()
+    gateway.process.wait(30)
     return Path(gateway.home.dir) / "record"
 
 
