@@ -19,6 +19,7 @@ use super::admit::admit;
 use super::holdings::Holdings;
 use super::input::{Asked, Input, Way};
 use super::links::Links;
+use super::recorded::{Whose, record};
 use crate::Inner;
 use crate::config::resolved::Config;
 use crate::store::{Claims, Keeper};
@@ -187,6 +188,10 @@ impl Driver {
             Ok(link) => link,
             Err(refusal) => {
                 self.gateway.registry.refused.note(&identity.principal, register.as_deref(), &refusal);
+                if let Some(register) = register.as_deref() {
+                    let whose = Whose { principal: &identity.principal, segment: &register.segment, subserver: register.subserver_id };
+                    record(&self.gateway, "refused", &whose, Some(refusal.error().message));
+                }
                 // Whoever asked may have gone meanwhile.
                 _ = reply.send(Err(refusal));
                 return;

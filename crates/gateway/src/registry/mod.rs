@@ -12,6 +12,7 @@ mod holdings;
 mod input;
 mod links;
 mod outputs;
+mod recorded;
 mod refused;
 mod registration;
 mod runner;

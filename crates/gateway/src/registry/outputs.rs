@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use super::asking;
 use super::driver::{Driver, Waiting};
 use super::links::{Ask, End};
+use super::recorded::{Whose, record};
 use super::told;
 use crate::store::Change;
 
@@ -60,6 +61,7 @@ impl Driver {
             Event::Registered { session, segment, .. } => self.registered(session, segment),
             Event::SubserverLost { session, segment, why } => {
                 tracing::warn!(%segment, why = why.as_str(), "a registered server is lost");
+                self.gone(session, &segment, "lost", why.as_str());
                 self.relay.handle_closed(session);
                 self.links.over(session);
                 self.holdings.lose(session, &self.parent);
@@ -79,12 +81,22 @@ impl Driver {
             Some(End::Dialled(_)) | None => None,
         };
         tracing::info!(%segment, principal = %session.principal, subserver = %session.subserver_id, "a server registered");
+        let whose = Whose { principal: &session.principal, segment: &segment, subserver: session.subserver_id };
+        record(&self.gateway, "registered", &whose, None);
         self.holdings.begin(&self.gateway, session, held);
         self.relay.handle_opened(key, segment);
     }
 
+    fn gone(&self, key: SessionKey, segment: &Segment, what: &str, why: &str) {
+        if let Some((registration, _)) = self.holdings.held(key) {
+            let whose = Whose { principal: &registration.principal, segment, subserver: registration.subserver_id };
+            record(&self.gateway, what, &whose, Some(why));
+        }
+    }
+
     fn ended(&mut self, key: SessionKey, segment: &Segment, why: Ended) {
         tracing::info!(%segment, why = why.as_str(), "a registration ended");
+        self.gone(key, segment, "ended", why.as_str());
         self.relay.handle_closed(key);
         self.links.over(key);
         let held = self.holdings.held(key);
@@ -131,6 +143,8 @@ impl Driver {
             Err(refusal) => {
                 tracing::warn!(segment = %register.segment, principal = %waiting.principal, %refusal, "a registration was refused");
                 self.gateway.registry.refused.note(&waiting.principal, Some(register), refusal);
+                let whose = Whose { principal: &waiting.principal, segment: &register.segment, subserver: register.subserver_id };
+                record(&self.gateway, "refused", &whose, Some(refusal.error().message));
                 self.links.left(link);
             }
         }

@@ -1,0 +1,26 @@
+//! What the record is told of registrations: who came, who was refused, who is gone. Decides nothing, and waits for nothing.
+
+use audit::record::{Record, Registration, Text};
+use banyan_model::Segment;
+use mesh_proto::id::NodeId;
+
+use crate::Inner;
+
+/// Whose registration it is.
+pub(super) struct Whose<'a> {
+    pub(super) principal: &'a str,
+    pub(super) segment: &'a Segment,
+    pub(super) subserver: NodeId,
+}
+
+/// Records that it is `registered`, `refused`, `lost` or `ended`, and why.
+pub(super) fn record(gateway: &Inner, what: &str, whose: &Whose<'_>, reason: Option<&str>) {
+    gateway.journal.append(&Record::Registration(Registration {
+        authority: None,
+        principal: Text::Borrowed(whose.principal),
+        reason: reason.map(Text::Borrowed),
+        segment: Text::Borrowed(whose.segment.as_str()),
+        subserver: Some(Text::Owned(whose.subserver.to_string())),
+        what: Text::Borrowed(what),
+    }));
+}
