@@ -1,7 +1,7 @@
 """Eight gates, one below the other, as processes on the loopback, with official clients at the top (AX-02, AX-06).
 
 Each gate mounts the next by its URL. At the bottom stands the fixture, whose tours `clients` has, or a file server. The other
-checks close a circle of mounts, end and restart a gate in the middle, and run the examples that register themselves.
+checks close a circle of mounts, end and restart a gate in the middle, run the examples that register themselves, and grow a large tree.
 """
 import json
 import os
@@ -16,7 +16,7 @@ from clients.checks import command, count
 from conformance.server_scenarios import fixture
 from gateway import Gateway, free_port
 from servers.checks import node_server
-from tree import links, registrants
+from tree import large, links, registrants
 from wire import Legacy, Modern
 
 DEPTH = 8
@@ -28,7 +28,7 @@ SETTLED_WITHIN = 20
 
 
 def run(report):
-    """All of it, some at a time."""
+    """All of it, some at a time; what wants the machine for itself last."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for work in (files, circle, restarted):
             pool.submit(report.guard, f"tree/{work.__name__}", lambda w=work: w(report))
@@ -38,6 +38,7 @@ def run(report):
             for leaf in LEAVES:
                 name = f"tree/{client} {mode} above {DEPTH} gates, leaf {'/'.join(leaf)}"
                 pool.submit(report.guard, name, lambda c=client, m=mode, f=leaf, n=name: tour(report, n, c, m, *f))
+    report.guard("tree/large", lambda: large.run(report))
 
 
 def chain(name, leaf, stack):
