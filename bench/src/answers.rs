@@ -115,7 +115,12 @@ fn progress(token: &str, n: usize) -> Bytes {
 fn list(count: usize) -> String {
     let named = NAMED.map(str::to_owned).into_iter();
     let all = named.chain((0..).map(|i| format!("tool_{i:05}")));
-    let entries: Vec<String> = all.take(count.max(NAMED.len())).map(|name| tool(&name)).collect();
+    list_of(&all.take(count.max(NAMED.len())).collect::<Vec<_>>())
+}
+
+/// The result of a `tools/list` of these.
+pub(crate) fn list_of(names: &[String]) -> String {
+    let entries: Vec<String> = names.iter().map(|name| tool(name)).collect();
     format!(r#"{{"resultType":"complete","ttlMs":3600000,"cacheScope":"public","tools":[{}]}}"#, entries.join(","))
 }
 
@@ -125,7 +130,7 @@ fn tool(name: &str) -> String {
 }
 
 /// A response in one piece.
-fn whole(id: &str, member: &str, value: &str) -> Bytes {
+pub(crate) fn whole(id: &str, member: &str, value: &str) -> Bytes {
     let mut body = BytesMut::with_capacity(value.len() + id.len() + 48);
     for part in [r#"{"jsonrpc":"2.0","id":"#, id, r#",""#, member, r#"":"#, value, "}"] {
         body.put_slice(part.as_bytes());

@@ -56,6 +56,25 @@ impl Connection {
         self.stream.write_all(request).await?;
         self.fill().await?;
         let first_byte = Instant::now();
+        let (head, total) = self.whole().await?;
+        let body = &self.buffer[head.end..total];
+        let answer =
+            Answer { status: head.status, session: head.session, size: body.len(), content: content(body, head.events), first_byte };
+        self.forget(total);
+        Ok(answer)
+    }
+
+    /// The same, for the status and the whole body.
+    pub(crate) async fn ask(&mut self, request: &[u8]) -> anyhow::Result<(u16, Vec<u8>)> {
+        self.stream.write_all(request).await?;
+        let (head, total) = self.whole().await?;
+        let body = self.buffer[head.end..total].to_vec();
+        self.forget(total);
+        Ok((head.status, body))
+    }
+
+    /// Reads until a response is there; says where it ends.
+    async fn whole(&mut self) -> anyhow::Result<(Head, usize)> {
         let head = self.head().await?;
         let total = match head.length {
             Some(length) => head.end + length,
@@ -64,12 +83,12 @@ impl Connection {
         while self.filled < total {
             self.fill().await?;
         }
-        let body = &self.buffer[head.end..total];
-        let answer =
-            Answer { status: head.status, session: head.session, size: body.len(), content: content(body, head.events), first_byte };
-        self.buffer.copy_within(total..self.filled, 0);
-        self.filled -= total;
-        Ok(answer)
+        Ok((head, total))
+    }
+
+    fn forget(&mut self, read: usize) {
+        self.buffer.copy_within(read..self.filled, 0);
+        self.filled -= read;
     }
 
     /// Sends a request whose response is a stream, and reads no further than its head.

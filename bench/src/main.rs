@@ -11,7 +11,9 @@ mod message;
 mod overload;
 mod pipe;
 mod processor;
+mod registrants;
 mod report;
+mod server;
 mod sessions;
 mod upstream;
 
@@ -58,6 +60,8 @@ enum Command {
     Overload(overload::Plan),
     /// Open sessions, print `ready` and keep them until standard input ends
     Sessions(sessions::Plan),
+    /// Be many servers that register themselves with a gate, and change when standard input says so
+    Registrants(registrants::Plan),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -70,6 +74,7 @@ fn main() -> anyhow::Result<()> {
             Command::Load(plan) => load::run(plan).await,
             Command::Overload(plan) => overload::run(plan).await,
             Command::Sessions(plan) => sessions::run(plan).await,
+            Command::Registrants(plan) => registrants::run(plan).await,
         }
     })
 }

@@ -87,6 +87,13 @@ impl Target {
         .into_bytes()
     }
 
+    /// A request of the stateless era with these members of `params`.
+    pub(crate) fn ask(&self, method: &str, members: &str) -> Vec<u8> {
+        let meta = self.meta(None).map(|meta| format!(",{meta}")).unwrap_or_default();
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{members}{meta}}}}}"#);
+        self.request(None, &format!("mcp-method: {method}\r\n"), &body)
+    }
+
     /// `_meta`, if the era or a progress token wants one.
     fn meta(&self, token: Option<String>) -> Option<String> {
         let own = (self.era == Era::Modern).then(|| {

@@ -71,7 +71,8 @@ fn status(code: StatusCode) -> Reply {
     response
 }
 
-fn typed(code: StatusCode, kind: &'static str, body: Either<Full<Bytes>, Events>) -> Reply {
+/// A response with a body of this kind.
+pub(crate) fn typed<B>(code: StatusCode, kind: &'static str, body: B) -> Response<B> {
     let mut response = Response::new(body);
     *response.status_mut() = code;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -113,7 +114,8 @@ impl Body for Events {
     }
 }
 
-fn event(message: &[u8]) -> Bytes {
+/// A message as a server-sent event.
+pub(crate) fn event(message: &[u8]) -> Bytes {
     let mut bytes = BytesMut::with_capacity(message.len() + 32);
     bytes.put_slice(b"event: message\ndata: ");
     bytes.put_slice(message);
