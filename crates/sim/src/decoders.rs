@@ -14,13 +14,15 @@ mod streams;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its fuzz target and of its corpus.
-pub const ALL: [(&str, Check); 23] = [
+pub const ALL: [(&str, Check); 26] = [
     ("annotation", mesh::annotation),
     ("canonical", audit::form),
     ("checkpoint", audit::checkpoint),
+    ("claim", mesh::claim),
     ("config", files::config),
     ("cursor", names::cursor),
     ("envelope", messages::envelope),
+    ("gate", mesh::gate),
     ("header", names::header),
     ("http1", streams::http1),
     ("import", files::import),
@@ -36,6 +38,7 @@ pub const ALL: [(&str, Check); 23] = [
     ("resources", names::resources),
     ("route", mesh::route),
     ("secret", files::secret),
+    ("source", mesh::source),
     ("sse", streams::sse),
     ("tile", audit::tile),
 ];

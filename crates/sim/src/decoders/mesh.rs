@@ -1,8 +1,12 @@
 //! Checks for what nodes of a tree send each other, and for what they say of tools. Nothing about the machines that use it.
 
+use banyan_model::{QualifiedName, Segment};
+use mcp_proto::mcpax::{self, Peer};
 use mesh_proto::annotation::{Annotation, Transport};
 use mesh_proto::message::{Alive, Method, ParentIs, Refused, Registered, Request};
 use mesh_proto::namespace::PageCursor;
+use mesh_proto::parent::Claim;
+use mesh_proto::relay;
 use mesh_proto::route_cursor::Hop;
 
 /// A request that is read is written so that it reads the same; what is refused has data that is JSON; answers likewise.
@@ -60,5 +64,32 @@ pub(super) fn route(data: &[u8]) {
     let text = String::from_utf8_lossy(cursor);
     if let Some(page) = PageCursor::decode(&text) {
         assert_eq!(page.encode(), text);
+    }
+}
+
+/// A claim that is read from a store is written so that it reads the same.
+pub(super) fn claim(data: &[u8]) {
+    if let Ok(claim) = Claim::decode(data) {
+        assert_eq!(Claim::decode(claim.encode().as_bytes()), Ok(claim));
+    }
+}
+
+/// A capability object, a line end, and a list of ids: a gate that is read there declares itself so that it is read again.
+pub(super) fn gate(data: &[u8]) {
+    let mut parts = data.splitn(2, |b| *b == b'\n');
+    let (capabilities, ids) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    if let Peer::Gate(id) = mcpax::peer(capabilities) {
+        assert_eq!(mcpax::peer(&mcpax::declared(capabilities, &id)), Peer::Gate(id));
+    }
+    let ids = mcpax::read_ids(ids);
+    assert_eq!(mcpax::read_ids(mcpax::write_ids(ids.iter().map(String::as_str)).as_bytes()), ids);
+}
+
+/// Who a notification comes from, as the next gate is told: a legal name that begins with whoever brought it, or nothing.
+pub(super) fn source(data: &[u8]) {
+    let (text, from) = (String::from_utf8_lossy(data), Segment::nearest("edge"));
+    if let Some(source) = relay::source(&from, Some(&text)) {
+        assert!(source.len() <= QualifiedName::MAX && source.strip_prefix("edge.") == Some(&*text), "{source}");
+        assert!(source.split('.').all(|part| Segment::new(part).is_ok()), "{source}");
     }
 }
