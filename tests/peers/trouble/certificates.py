@@ -117,6 +117,10 @@ def joined(report, name, gate):
     # Over HTTP/2, where an answer in front of the body's end would be lost every second time.
     asked = {gate.curl("/mcp", body={"jsonrpc": "2.0", "id": 1, "method": "ping"})[0] for _ in range(12)}
     report.equal(f"{name}: a stranger is asked for a credential", asked, {401})
+    asked = {gate.curl("/-/call", body={"tool": "x", "arguments": {"long": "x" * 40_000}})[0] for _ in range(12)}
+    report.equal(f"{name}: a stranger rules nothing, and hears so", asked, {401})
+    asked = {gate.curl("/-/nothing", body={"long": "x" * 40_000})[0] for _ in range(12)}
+    report.equal(f"{name}: what is not there is not there, whatever comes with it", asked, {404})
     key, csr = signing.request(gate.home.dir, "edge.example.com")
     status, answer, _ = gate.curl("/-/join", body=admission(token, "edge.example.com", csr))
     report.equal(f"{name}: openssl's request is signed", status, 200)

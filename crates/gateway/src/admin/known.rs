@@ -28,7 +28,7 @@ pub(super) fn is_here(path: &str) -> bool {
 pub(super) async fn answer(
     gateway: &Gateway,
     parts: &Parts,
-    body: Incoming,
+    body: &mut Incoming,
     party: Option<&Arc<Party>>,
 ) -> Result<Response<Payload>, Refusal> {
     match (&parts.method, parts.uri.path()) {
@@ -43,7 +43,7 @@ pub(super) async fn answer(
 }
 
 /// Reads a short body.
-async fn posted<T: DeserializeOwned>(body: Incoming) -> Result<T, Refusal> {
+async fn posted<T: DeserializeOwned>(body: &mut Incoming) -> Result<T, Refusal> {
     let body = Limited::new(body, POSTED_BYTES).collect().await.map_err(|e| Refusal::failed(format!("the request can't be read: {e}")))?;
     serde_json::from_slice(&body.to_bytes()).map_err(|e| Refusal::failed(format!("the request is not what belongs here: {e}")))
 }

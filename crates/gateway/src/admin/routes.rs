@@ -25,7 +25,7 @@ use super::shapes::{
 use super::{audit, known, live};
 use crate::console;
 use crate::downstream::door;
-use crate::downstream::http::fields;
+use crate::downstream::http::{fields, pass_over};
 use crate::downstream::reply::{self, Payload};
 use crate::telemetry::metrics::CONTENT_TYPE;
 use crate::trust::Party;
@@ -33,38 +33,41 @@ use crate::{Gateway, Inner};
 
 /// Answers a request that is not for `/mcp`.
 pub(crate) async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>, party: Option<Arc<Party>>) -> Response<Payload> {
-    let party = party.as_ref();
-    let (parts, body) = request.into_parts();
+    let (parts, mut body) = request.into_parts();
     let gateway = Gateway(Arc::clone(gateway));
-    let answer = match (&parts.method, parts.uri.path()) {
-        (&Method::GET, "/healthz") => return plain(StatusCode::OK, "text/plain", "ok\n".into()),
-        (_, path) if known::is_here(path) => known::answer(&gateway, &parts, body, party).await,
-        (&Method::GET, path) if audit::is_here(path) => match owner(&gateway, &parts) {
-            Ok(()) => audit::answer(&gateway, &parts).await,
-            Err(refusal) => Err(refusal),
-        },
-        (&Method::POST, "/-/console/code") => link(&gateway, &parts),
-        _ if console::is_here(&parts) => console::answer(&gateway.0, &parts, body).await,
-        (&Method::GET, "/readyz") => return ready(&gateway),
-        (&Method::GET, "/metrics") => {
-            guest(&gateway, &parts, party).map(|()| plain(StatusCode::OK, CONTENT_TYPE, gateway.metrics().into()))
-        }
-        (&Method::GET, "/-/status") => guest(&gateway, &parts, party).map(|()| json(&status(&gateway))),
-        (&Method::GET, "/-/tools") => guest(&gateway, &parts, party).map(|()| json(&tools(&gateway, &parts))),
-        (&Method::GET, "/-/refused") => {
-            owner(&gateway, &parts).map(|()| json(&Refused { refused: gateway.refused(query(&parts, "of").as_deref()) }))
-        }
-        (&Method::GET, "/-/decisions") => {
-            owner(&gateway, &parts).map(|()| json(&Decisions { decisions: gateway.decisions(query(&parts, "id").as_deref()) }))
-        }
-        (&Method::POST, "/-/call" | "/-/reload" | "/-/stop" | "/-/trace") => told(&gateway, &parts, body).boxed().await,
-        _ => single(&gateway, &parts, party),
-    };
+    // Boxed: few requests come here, and the type of what they do is long.
+    let answer = answer(&gateway, &parts, &mut body, party.as_ref()).boxed().await;
+    pass_over(&mut body).await;
     answer.unwrap_or_else(|refusal| refused(&gateway, refusal))
 }
 
+async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming, party: Option<&Arc<Party>>) -> Result<Response<Payload>, Refusal> {
+    match (&parts.method, parts.uri.path()) {
+        (&Method::GET, "/healthz") => Ok(plain(StatusCode::OK, "text/plain", "ok\n".into())),
+        (_, path) if known::is_here(path) => known::answer(gateway, parts, body, party).await,
+        (&Method::GET, path) if audit::is_here(path) => match owner(gateway, parts) {
+            Ok(()) => audit::answer(gateway, parts).await,
+            Err(refusal) => Err(refusal),
+        },
+        (&Method::POST, "/-/console/code") => link(gateway, parts),
+        _ if console::is_here(parts) => console::answer(&gateway.0, parts, body).await,
+        (&Method::GET, "/readyz") => Ok(ready(gateway)),
+        (&Method::GET, "/metrics") => guest(gateway, parts, party).map(|()| plain(StatusCode::OK, CONTENT_TYPE, gateway.metrics().into())),
+        (&Method::GET, "/-/status") => guest(gateway, parts, party).map(|()| json(&status(gateway))),
+        (&Method::GET, "/-/tools") => guest(gateway, parts, party).map(|()| json(&tools(gateway, parts))),
+        (&Method::GET, "/-/refused") => {
+            owner(gateway, parts).map(|()| json(&Refused { refused: gateway.refused(query(parts, "of").as_deref()) }))
+        }
+        (&Method::GET, "/-/decisions") => {
+            owner(gateway, parts).map(|()| json(&Decisions { decisions: gateway.decisions(query(parts, "id").as_deref()) }))
+        }
+        (&Method::POST, "/-/call" | "/-/reload" | "/-/stop" | "/-/trace") => told(gateway, parts, body).await,
+        _ => single(gateway, parts, party),
+    }
+}
+
 /// What the owner tells the gate to do.
-async fn told(gateway: &Gateway, parts: &Parts, body: Incoming) -> Result<Response<Payload>, Refusal> {
+async fn told(gateway: &Gateway, parts: &Parts, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
     owner(gateway, parts)?;
     match parts.uri.path() {
         "/-/call" => call(gateway, body).await,
@@ -223,7 +226,7 @@ fn log_line(server: &str, line: String) -> Bytes {
     text.into()
 }
 
-async fn call(gateway: &Gateway, body: Incoming) -> Result<Response<Payload>, Refusal> {
+async fn call(gateway: &Gateway, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
     let body = Limited::new(body, CALL_BYTES).collect().await.map_err(|e| Refusal::failed(format!("the request can't be read: {e}")))?;
     let request: CallRequest =
         serde_json::from_slice(&body.to_bytes()).map_err(|e| Refusal::failed(format!("the request is not {{tool, arguments}}: {e}")))?;
@@ -234,7 +237,7 @@ async fn call(gateway: &Gateway, body: Incoming) -> Result<Response<Payload>, Re
     Ok(plain(StatusCode::OK, "application/json", called.0))
 }
 
-async fn trace(gateway: &Gateway, body: Incoming) -> Result<Response<Payload>, Refusal> {
+async fn trace(gateway: &Gateway, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
     let body = Limited::new(body, CALL_BYTES).collect().await.map_err(|e| Refusal::failed(format!("the request can't be read: {e}")))?;
     let request: TraceRequest =
         serde_json::from_slice(&body.to_bytes()).map_err(|e| Refusal::failed(format!("the request is not {{tool}}: {e}")))?;

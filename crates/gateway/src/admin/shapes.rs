@@ -280,7 +280,7 @@ pub struct Hop {
     pub mount: String,
     /// Whether it is another gate.
     pub gate: bool,
-    /// `stdio`, `http` or `sse`.
+    /// `stdio`, `http`, `sse`, or `link` where its gate has dialled.
     pub transport: String,
     /// `initialize` or `stateless`.
     pub era: Option<String>,

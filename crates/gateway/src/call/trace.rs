@@ -17,7 +17,6 @@ use super::error::CallError;
 use super::hop;
 use super::resolve::{Resolved, resolve};
 use crate::Inner;
-use crate::config::resolved::Transport;
 use crate::tree::Tree;
 use crate::upstream::{Outgoing, UpstreamError};
 
@@ -42,11 +41,7 @@ pub(crate) async fn trace(gateway: &Arc<Inner>, tree: &Tree, request: &Request, 
     let began = Instant::now();
     let answer = tokio::time::timeout(patience, step(resolved, back)).await.unwrap_or(Err(UpstreamError::Silent(patience)));
     let ms = began.elapsed().as_secs_f64() * 1000.0;
-    let transport = match mount.config.transport {
-        Transport::Http(_) => "http",
-        Transport::Sse(_) => "sse",
-        Transport::Stdio(_) => "stdio",
-    };
+    let transport = mount.transport();
     let era = mount.negotiated().map_or("null", |n| if n.era == Era::Stateless { "\"stateless\"" } else { "\"initialize\"" });
     let (after, error) = match answer {
         // A server that refuses is there all the same.

@@ -95,7 +95,7 @@ pub(crate) fn is_here(parts: &Parts) -> bool {
 }
 
 /// Answers a request for the console.
-pub(crate) async fn answer(gateway: &Inner, parts: &Parts, body: Incoming) -> Result<Response<Payload>, Refusal> {
+pub(crate) async fn answer(gateway: &Inner, parts: &Parts, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
     let rest = parts.uri.path().strip_prefix(PATH);
     match (&parts.method, rest) {
         (&Method::POST, Some("session")) => sign_in(gateway, parts, body).await,
@@ -116,7 +116,7 @@ fn moved() -> Response<Payload> {
 }
 
 /// Takes a code for a session.
-async fn sign_in(gateway: &Inner, parts: &Parts, body: Incoming) -> Result<Response<Payload>, Refusal> {
+async fn sign_in(gateway: &Inner, parts: &Parts, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
     origin::check(&gateway.config.load(), parts).map_err(Refusal::refused)?;
     let body = Limited::new(body, POSTED_BYTES).collect().await.map_err(|e| Refusal::failed(format!("the request can't be read: {e}")))?;
     let ConsoleCode { code } =

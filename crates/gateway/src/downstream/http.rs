@@ -165,7 +165,7 @@ pub(crate) async fn over_link(gateway: &Arc<Inner>, parent: Entered, request: Re
 
 /// `proven`: who makes the request, where that is known beforehand.
 async fn mcp(gateway: &Arc<Inner>, request: Request<Incoming>, mut known: Known, proven: Option<Entered>) -> Reply {
-    let (parts, body) = request.into_parts();
+    let (parts, mut body) = request.into_parts();
     let fields = fields(&parts);
     let asked = Asked { path: parts.uri.path(), query: parts.uri.query(), fields: &fields };
     let admitted = match proven {
@@ -175,7 +175,7 @@ async fn mcp(gateway: &Arc<Inner>, request: Request<Incoming>, mut known: Known,
     let admitted = match admitted {
         Ok(admitted) => admitted,
         Err(refused) => {
-            pass_over(body).await;
+            pass_over(&mut body).await;
             return refused;
         }
     };
@@ -199,7 +199,7 @@ pub(crate) fn fields(parts: &Parts) -> Fields {
 
 /// Reads a short body nobody wants to know. An answer before its end goes together with a reset of the stream (RFC 9113, section 8.1), for
 /// which some clients take back the answer.
-async fn pass_over(mut body: Incoming) {
+pub(crate) async fn pass_over(body: &mut Incoming) {
     let rest = async {
         let mut read = 0;
         while let Some(Ok(frame)) = body.frame().await {

@@ -10,7 +10,6 @@ use mcp_proto::mcpax::{self, Peer};
 use super::Gateway;
 use crate::admin::shapes::AuditStatus;
 use crate::child::JoinStatus;
-use crate::config::resolved::Transport;
 use crate::registry::Registration;
 use crate::tree::Tree;
 use crate::upstream::mount::{Mount, Phase};
@@ -34,7 +33,7 @@ pub struct MountStatus {
     pub era: Option<String>,
     /// The revision spoken.
     pub version: Option<String>,
-    /// `stdio`, `http` or `sse`.
+    /// `stdio`, `http`, `sse`, or `link` where its gate has dialled.
     pub transport: String,
     /// How many tools it offers.
     pub tools: usize,
@@ -162,12 +161,7 @@ fn status(mount: &Arc<Mount>) -> MountStatus {
         error: state.error.clone(),
         era: negotiated.as_ref().map(|n| if n.era == Era::Stateless { "stateless" } else { "initialize" }.to_owned()),
         version: negotiated.map(|n| n.version.clone()),
-        transport: match &mount.config.transport {
-            Transport::Http(_) => "http",
-            Transport::Sse(_) => "sse",
-            Transport::Stdio(_) => "stdio",
-        }
-        .to_owned(),
+        transport: mount.transport().to_owned(),
         tools: catalog.tools.len(),
         prompts: catalog.prompts.len(),
         resources: catalog.resources.len() + catalog.templates.len(),

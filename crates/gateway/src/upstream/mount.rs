@@ -28,7 +28,7 @@ use crate::call::back::Back;
 use crate::call::error::CallError;
 use crate::call::reserve::Places;
 use crate::catalog::Catalog;
-use crate::config::resolved;
+use crate::config::resolved::{self, Transport};
 use crate::downstream::session::Session;
 use crate::registry::Registration;
 use crate::telemetry::metrics::{MountMetrics, MountState};
@@ -125,6 +125,17 @@ impl Mount {
     /// A mount of a server that registered itself.
     pub(crate) fn registered(config: Arc<resolved::Mount>, gateway: Arc<Inner>, registration: Registration) -> Arc<Self> {
         Self::made(config, gateway, None, Some(registration))
+    }
+
+    /// How it is reached, in a word for people: `stdio`, `http`, `sse`, or `link` where a child has dialled and is called over that.
+    pub(crate) fn transport(&self) -> &'static str {
+        let is_linked = self.registration.as_ref().is_some_and(|registration| registration.pool.is_some());
+        match &self.config.transport {
+            Transport::Http(_) if is_linked => "link",
+            Transport::Http(_) => "http",
+            Transport::Sse(_) => "sse",
+            Transport::Stdio(_) => "stdio",
+        }
     }
 
     fn made(
