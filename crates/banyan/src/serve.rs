@@ -28,6 +28,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, workers: Workers, output: &Output) -> Result<(), Failure> {
     gateway::config::check_listen(plan.config.listen, &plan.config).map_err(|why| Failure::Refused(why.to_string()))?;
     gateway::trust::check(&plan.config).map_err(|why| Failure::Refused(why.to_string()))?;
+    let state_dir = places::state_dir()?;
+    gateway::store::check(&plan.config, &state_dir).map_err(|why| Failure::Failed(why.to_string()))?;
     if let Some(why) = gateway::config::exposed(plan.config.listen, &plan.config) {
         output.remark(&format!("{} {why}", output.paint_remark(Look::Warn, "look:")));
     }
@@ -36,7 +38,6 @@ pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, workers: Worke
     let address = listener.local_addr().map_err(|e| Failure::Failed(format!("the listener has no address: {e}")))?;
     let mut signals = Signals::new()?;
     let servers = plan.config.mounts.len();
-    let state_dir = places::state_dir()?;
     // Without a configuration of its own it is another gate each time.
     let gate = match &plan.watched {
         Some(place) => Gateway::start_at(plan.config, state_dir, place),

@@ -37,9 +37,15 @@ pub(crate) struct Pace {
 }
 
 impl Noted {
-    /// Reads the definition of a tool; takes out of it what another gate wrote there.
-    pub(crate) fn of(entry: &mut Entry, wishes: &[(String, Wishes)], is_gate: bool, pace: Option<Arc<Pace>>) -> Self {
-        let mut annotation = Annotation::of_tool(&entry.raw, &Transport::default());
+    /// Reads the definition of a tool of a server that is reached by `transport`; takes out of it what another gate wrote there.
+    pub(crate) fn of(
+        entry: &mut Entry,
+        transport: &Transport,
+        wishes: &[(String, Wishes)],
+        is_gate: bool,
+        pace: Option<Arc<Pace>>,
+    ) -> Self {
+        let mut annotation = Annotation::of_tool(&entry.raw, transport);
         let wanted: Vec<&Wishes> = wishes.iter().filter(|(glob, _)| Glob::new(glob).matches(&entry.key)).map(|(_, w)| w).collect();
         wanted.iter().for_each(|wishes| wishes.apply(&mut annotation));
         let meta = Members::again(&entry.raw).object("_meta").unwrap_or_default();
@@ -174,11 +180,24 @@ mod tests {
         String::from_utf8_lossy(bytes).into_owned()
     }
 
+    fn native() -> Transport {
+        Transport::default()
+    }
+
+    #[test]
+    fn ax_33_a_tool_is_reached_as_its_server_was_registered_unless_it_says_otherwise() {
+        let uart = Transport::parse("uart_cbor").unwrap();
+        let listed = |raw: &'static str| text(&Noted::of(&mut entry(raw), &uart, &[], false, None).written(&entry(raw).raw, false));
+        assert!(listed(r#"{"name":"t"}"#).contains(r#""x-mcpax-transport":"uart_cbor""#));
+        let own = listed(r#"{"name":"t","_meta":{"x-mcpax-transport":"can_cbor"}}"#);
+        assert!(own.contains(r#""x-mcpax-transport":"can_cbor""#) && !own.contains("uart"), "{own}");
+    }
+
     #[test]
     fn ax_33_what_a_gate_wrote_is_for_gates_and_the_definition_is_the_servers() {
         let raw = r#"{"name":"t","inputSchema":{"n":1.0},"_meta":{"own":1,"x-mcpax-hops":2,"x-mcpax-mutable":false,"x-mcpax-new":[3]}}"#;
         let mut tool = entry(raw);
-        let noted = Noted::of(&mut tool, &[], true, None);
+        let noted = Noted::of(&mut tool, &native(), &[], true, None);
         assert_eq!(text(&tool.raw), r#"{"name":"t","inputSchema":{"n":1.0},"_meta":{"own":1}}"#);
         let written = text(&noted.written(&tool.raw, false));
         for part in
@@ -187,24 +206,24 @@ mod tests {
             assert_eq!(written.matches(part).count(), 1, "{part}: {written}");
         }
         let mut only = entry(r#"{"name":"t","_meta":{"x-mcpax-hops":1}}"#);
-        drop(Noted::of(&mut only, &[], true, None));
+        drop(Noted::of(&mut only, &native(), &[], true, None));
         assert_eq!(text(&only.raw), r#"{"name":"t"}"#);
         let mut plain = entry(raw);
-        drop(Noted::of(&mut plain, &[], false, None));
+        drop(Noted::of(&mut plain, &native(), &[], false, None));
         assert_eq!(text(&plain.raw), raw);
     }
 
     #[test]
     fn ax_33_the_configuration_may_say_what_a_server_does_not() {
         let wishes = [("t*".to_owned(), Wishes { latency_class: Some(LatencyClass::Slow), ..Wishes::default() })];
-        let noted = Noted::of(&mut entry(r#"{"name":"t"}"#), &wishes, false, None);
+        let noted = Noted::of(&mut entry(r#"{"name":"t"}"#), &native(), &wishes, false, None);
         assert!(text(&noted.written(&entry(r#"{"name":"t"}"#).raw, false)).contains(r#""x-mcpax-latency-class":"slow""#));
         assert_eq!(noted.patience(), Some(Some(Duration::from_secs(120))));
     }
 
     #[test]
     fn ax_31_only_a_class_that_somebody_named_bounds_a_call() {
-        let patience = |raw, is_gate| Noted::of(&mut entry(raw), &[], is_gate, None).patience();
+        let patience = |raw, is_gate| Noted::of(&mut entry(raw), &native(), &[], is_gate, None).patience();
         let fast = r#"{"name":"t","_meta":{"x-mcpax-latency-class":"fast"}}"#;
         assert_eq!(patience(fast, false), Some(Some(Duration::from_secs(5))));
         assert_eq!(patience(r#"{"name":"t","_meta":{"x-mcpax-latency-class":"batch"}}"#, false), Some(None));
@@ -215,7 +234,7 @@ mod tests {
     #[test]
     fn ax_34_a_class_is_raised_by_what_calls_take_and_never_lowered() {
         let fast = r#"{"name":"t","_meta":{"x-mcpax-latency-class":"fast"}}"#;
-        let noted = Noted::of(&mut entry(fast), &[], false, None);
+        let noted = Noted::of(&mut entry(fast), &native(), &[], false, None);
         let (slow, quick) = (Duration::from_secs(20), Duration::from_millis(3));
         let steps = [slow, quick, slow, slow, quick, slow].map(|took| noted.took(took, || true));
         assert_eq!((steps, noted.class()), ([false; 6], LatencyClass::Fast));

@@ -124,7 +124,7 @@ fn noted(mut tools: Vec<Offer>, old: &[Offer], mount: &Mount, is_gate: bool) -> 
     let paces: HashMap<&str, &Arc<Pace>> = paces.collect();
     for offer in &mut tools {
         let pace = paces.get(offer.entry.key.as_str()).map(|pace| Arc::clone(pace));
-        offer.noted = Some(Arc::new(Noted::of(&mut offer.entry, &mount.tools, is_gate, pace)));
+        offer.noted = Some(Arc::new(Noted::of(&mut offer.entry, &mount.reached, &mount.tools, is_gate, pace)));
     }
     tools
 }

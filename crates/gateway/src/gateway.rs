@@ -203,8 +203,8 @@ impl Gateway {
         if self.0.joins && old.join != config.join {
             self.0.membership.begin(&self.0, config.join.as_ref());
         }
-        let shows =
-            |config: &Config| (config.profiles.clone(), config.names, config.tokens.clone(), config.policy.clone(), config.groups.clone());
+        self.0.registry.config_changed();
+        let shows = |c: &Config| (c.profiles.clone(), c.names, c.tokens.clone(), c.policy.clone(), c.groups.clone(), c.registry.is_some());
         if shows(&old) != shows(&config) {
             self.0.hub.lists_changed(None, &Kind::ALL);
         }

@@ -24,7 +24,7 @@ mod policy;
 mod random;
 mod registry;
 pub mod search;
-mod store;
+pub mod store;
 pub mod telemetry;
 pub mod tls;
 mod tree;

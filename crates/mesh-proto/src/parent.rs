@@ -236,6 +236,29 @@ impl Parent {
         released
     }
 
+    /// The operator has decided anew about policies, the grace and how many may register; rates stay as they were. What may be shown of a
+    /// segment with another policy is found out by fetching its list again. Who has not proved what has to be proved now is put out.
+    pub fn handle_settings(&mut self, now: Instant, settings: Settings) {
+        let before = std::mem::replace(&mut self.settings, settings);
+        let is_other = |session: &&Session| before.policy(&session.segment) != self.settings.policy(&session.segment);
+        let others: Vec<Session> = self.sessions.iter().filter(is_other).cloned().collect();
+        for session in others {
+            if !session.proven && self.settings.policy(&session.segment).proof == Demand::Always {
+                self.put_out(session.key);
+                continue;
+            }
+            if session.is_live() {
+                self.claim(&session, Demand::Always);
+            }
+            self.want_list(now, session.key);
+        }
+    }
+
+    /// The operator does not have this session any more.
+    pub fn put_out(&mut self, session: SessionKey) {
+        self.end(session, Ended::NotAdmitted);
+    }
+
     /// The segments that the configuration gives to mounts: nobody may register them. Who has one already keeps it.
     pub fn handle_mounts(&mut self, segments: BTreeSet<Segment>) {
         self.mounts = segments;

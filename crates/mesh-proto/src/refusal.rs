@@ -92,6 +92,12 @@ pub enum Refusal {
         /// What is wrong with it.
         why: String,
     },
+    /// Who owns which segment can't be kept at present, so that none is given away (AX-12).
+    #[error("who owns which segment can't be kept here at present; try again after the time given, and let its operator look into its log")]
+    ClaimsUnavailable {
+        /// When to try again.
+        retry_after: Duration,
+    },
     /// More registrations at once than are served.
     #[error("too many registrations wait already; try again after the time given")]
     RateLimited {
@@ -203,6 +209,8 @@ pub enum Ended {
     Cycle,
     /// Its link broke.
     LinkLost,
+    /// The operator does not have it any more.
+    NotAdmitted,
     /// Three heartbeats were missed.
     Silent,
     /// The same subserver registered anew.
@@ -217,6 +225,7 @@ impl Ended {
             Self::Deregistered => "deregistered",
             Self::DottedName => "dotted_name",
             Self::LinkLost => "link_lost",
+            Self::NotAdmitted => "not_admitted",
             Self::Replaced => "replaced",
             Self::Silent => "heartbeats_missed",
         }
@@ -228,7 +237,8 @@ impl Ended {
     }
 
     /// All of them.
-    pub const ALL: [Self; 6] = [Self::Deregistered, Self::DottedName, Self::Cycle, Self::LinkLost, Self::Silent, Self::Replaced];
+    pub const ALL: [Self; 7] =
+        [Self::Deregistered, Self::DottedName, Self::Cycle, Self::LinkLost, Self::NotAdmitted, Self::Silent, Self::Replaced];
 
     /// The reason as the end of a sentence.
     pub fn words(self) -> &'static str {
@@ -237,6 +247,7 @@ impl Ended {
             Self::Deregistered => "because it was deregistered",
             Self::DottedName => "because it listed a dotted tool name",
             Self::LinkLost => "because its link broke",
+            Self::NotAdmitted => "because it may not be registered here any more",
             Self::Replaced => "because the same server registered anew",
             Self::Silent => "because three heartbeats were missed",
         }
@@ -270,7 +281,8 @@ impl Refusal {
     /// When whoever is refused may try the same again; `None` where that would not help.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::DuplicateSubserver { retry_after }
+            Self::ClaimsUnavailable { retry_after }
+            | Self::DuplicateSubserver { retry_after }
             | Self::RateLimited { retry_after }
             | Self::SplitBrain { retry_after, .. }
             | Self::SubserverSilent { retry_after } => Some(*retry_after),
@@ -298,6 +310,7 @@ impl Refusal {
         match self {
             Self::AuthorityMismatch { .. } => (-32015, "authority_mismatch"),
             Self::AuthorityRequired { .. } => (-32015, "authority_required"),
+            Self::ClaimsUnavailable { .. } => (-32018, "claims_unavailable"),
             Self::DottedName { .. } => (-32016, "dotted_name"),
             Self::DuplicateSubserver { .. } => (-32014, "duplicate_subserver"),
             Self::Full { .. } => (-32018, "aggregator_full"),
@@ -328,7 +341,9 @@ impl Refusal {
             Self::AuthorityMismatch { claimed } => json!({ "claimed": claimed.to_string() }),
             Self::AuthorityRequired { segment } => json!({ "segment": segment }),
             Self::DottedName { name } => json!({ "name": name }),
-            Self::DuplicateSubserver { .. } | Self::RateLimited { .. } | Self::SubserverSilent { .. } => json!({ "retry_after_ms": after }),
+            Self::ClaimsUnavailable { .. } | Self::DuplicateSubserver { .. } | Self::RateLimited { .. } | Self::SubserverSilent { .. } => {
+                json!({ "retry_after_ms": after })
+            }
             Self::HeartbeatInterval { given, least, most } => json!({ "given_ms": given, "least_ms": least, "most_ms": most }),
             Self::NameTooLong { name, length } => json!({ "name": name, "length": length, "most": 255 }),
             Self::NamespaceConflict { segment, holder, .. } => {
@@ -360,6 +375,7 @@ mod tests {
         vec![
             Refusal::AuthorityMismatch { claimed: authority },
             Refusal::AuthorityRequired { segment: "a".into() },
+            Refusal::ClaimsUnavailable { retry_after: wait },
             Refusal::DottedName { name: name.clone() },
             Refusal::DuplicateSubserver { retry_after: wait },
             Refusal::HeartbeatInterval { given: 1, least: 100, most: 1000 },

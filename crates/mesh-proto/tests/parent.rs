@@ -13,7 +13,7 @@ use mesh_proto::authority::{Authority, Identity};
 use mesh_proto::id::{CallId, LinkId, NodeId, RequestId, SessionId, SessionKey};
 use mesh_proto::message::{Above, Alive, Deregister, Heartbeat, ParentIs, Register, Registered, Request, Subtree, SubtreeChange};
 use mesh_proto::namespace::Offer;
-use mesh_proto::parent::{Claim, Demand, Event, Incoming, Parent, Settings, SplitBrain, StoreAnswer, Target, Transmit};
+use mesh_proto::parent::{Claim, Demand, Event, Incoming, Parent, SegmentPolicy, Settings, SplitBrain, StoreAnswer, Target, Transmit};
 use mesh_proto::refusal::{Ended, Holder, Refusal};
 use mesh_proto::reply::Reply;
 
@@ -230,6 +230,29 @@ fn ax_13_without_proof_what_changes_something_is_withheld_and_the_subserver_is_t
     world.register(1, of_authority(1, "a", "a.example")).unwrap();
     world.list("a", &["get", "set"]);
     assert_eq!(world.listed(), ["a.get", "a.set"]);
+}
+
+#[test]
+fn another_policy_holds_at_once_for_whoever_is_registered() {
+    let mut world = World::with(|settings| settings.policy.proof = Demand::Never);
+    let session = world.register(1, plain(1, "a")).unwrap().session;
+    world.list("a", &["get", "set"]);
+    world.register(2, plain(2, "b")).unwrap();
+    assert_eq!(world.listed(), ["a.get", "a.set"]);
+    world.events.clear();
+    let mut settings = Settings::new(OWN);
+    settings.policies.insert(Segment::nearest("b"), SegmentPolicy { proof: Demand::Always, sticky: Demand::Never });
+    world.parent.handle_settings(world.now, settings);
+    world.drain();
+    let key = world.key("a");
+    assert!(world.events.iter().any(|event| matches!(event, Event::FetchTools { session, .. } if *session == key)), "{:?}", world.events);
+    world.list("a", &["get", "set"]);
+    assert_eq!(world.listed(), ["a.get"]);
+    assert!(world.events.iter().any(|event| matches!(event, Event::Ended { why: Ended::NotAdmitted, .. })), "{:?}", world.events);
+    assert_eq!(world.register(2, plain(2, "b")), Err(Refusal::AuthorityRequired { segment: "b".into() }));
+    world.parent.put_out(key);
+    assert_eq!(world.beat(1, &session), Err(Refusal::UnknownSession { ended: Some(Ended::NotAdmitted) }));
+    assert!(world.listed().is_empty());
 }
 
 #[test]

@@ -58,3 +58,14 @@ fn a_gate_without_a_configuration_gets_one_and_says_how_it_stands() {
     assert!(gate.until("reloaded")["changes"][0].as_str().is_some_and(|change| change.contains("parents")));
     gate.end().exits(0);
 }
+
+#[test]
+fn ax_12_a_gate_that_takes_registrations_does_not_start_where_it_cannot_keep_whose_a_segment_is() {
+    let home = Home::new();
+    home.write(".local/state/banyan/banyan.db", &"this is no database, whatever its name says".repeat(100));
+    home.write("banyan.toml", &format!("{FILE}[registry]\n"));
+    let refused = home.run(&["up"]).exits(1);
+    assert!(refused.err.contains("banyan.db") && refused.err.contains("moved away"), "{}", refused.err);
+    home.write("banyan.toml", FILE);
+    Gate::up(&home, &[]).end().exits(0);
+}

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use banyan_model::Segment;
 
-use super::resolved::{AuthorityKeys, Budget, Config, Group, Issuer, Limits, Mount, Profile, Remote, Tls, Token, Transport};
+use super::resolved::{AuthorityKeys, Budget, Config, Group, Issuer, Limits, Mount, Profile, Registry, Remote, Tls, Token, Transport};
 
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +97,6 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
         single(Subject::AllowedHosts, *allowed_hosts != new.allowed_hosts),
         single(Subject::Names, *names != new.names),
         single(Subject::Policy, *policy != new.policy),
-        single(Subject::Registry, *registry != new.registry),
         single(Subject::Resource, trust.resource != new.trust.resource),
         single(Subject::Join, *join != new.join),
         single(Subject::Telemetry, *telemetry != new.telemetry),
@@ -106,6 +105,7 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
     .into_iter()
     .flatten()
     .collect();
+    compare(&mut changes, &by(registry, |_| ()), &by(&new.registry, |_| ()), |()| Subject::Registry, registry_fields);
     changes.extend(changed(Subject::Limits, limit_fields(limits, &new.limits)));
     compare(&mut changes, &by(&trust.tls, |_| ()), &by(&new.trust.tls, |_| ()), |()| Subject::Tls, tls_fields);
     compare(&mut changes, &by(&trust.issuers, issuer_name), &by(&new.trust.issuers, issuer_name), Subject::Issuer, issuer_fields);
@@ -124,7 +124,7 @@ impl Change {
     /// Whether it takes effect only when Banyan is started again.
     pub fn needs_restart(&self) -> bool {
         match self.subject {
-            Subject::Audit | Subject::Listen | Subject::Registry | Subject::Telemetry => true,
+            Subject::Audit | Subject::Listen | Subject::Telemetry => true,
             // Other files are taken at once; a port that speaks TLS does not begin to speak without, nor the other way round.
             Subject::Tls => !matches!(self.kind, Kind::Changed(_)),
             Subject::AllowedHosts
@@ -139,6 +139,7 @@ impl Change {
             | Subject::Policy
             | Subject::Profile(_)
             | Subject::ProfileOrder
+            | Subject::Registry
             | Subject::Resource
             | Subject::Token(_) => false,
         }
@@ -155,15 +156,17 @@ impl fmt::Display for Change {
             Kind::Changed(keys) => write!(f, "~ {subject}: {}", keys.join(", "))?,
             Kind::Removed => write!(f, "- {subject}")?,
         }
-        let of_connections =
-            matches!(&self.kind, Kind::Changed(keys) if self.subject == Subject::Limits && keys.contains(&"response_size"));
-        if self.needs_restart() {
-            f.write_str(" (needs a restart)")
-        } else if of_connections {
-            f.write_str(" (response_size holds for connections to servers made from now on)")
+        let has = |wanted: &str| matches!(&self.kind, Kind::Changed(keys) if keys.contains(&wanted));
+        let note = if self.needs_restart() {
+            " (needs a restart)"
+        } else if self.subject == Subject::Limits && has("response_size") {
+            " (response_size holds for connections to servers made from now on)"
+        } else if self.subject == Subject::Registry && (has("insecure") || has("tls")) {
+            " (insecure and tls hold for registrations from now on)"
         } else {
-            Ok(())
-        }
+            ""
+        };
+        f.write_str(note)
     }
 }
 
@@ -279,6 +282,12 @@ impl AsRef<Self> for AuthorityKeys {
     }
 }
 
+impl AsRef<Self> for Registry {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
 impl AsRef<Self> for Token {
     fn as_ref(&self) -> &Self {
         self
@@ -293,9 +302,23 @@ fn reordered(old: &[Arc<Profile>], new: &[Arc<Profile>]) -> bool {
     shared(old, new) != shared(new, old)
 }
 
-/// Where a mount comes from is no difference: it runs the same.
+/// Where a mount comes from is no difference: it runs the same. How a registered one is reached stands in no file.
 fn mount_fields(old: &Mount, new: &Mount) -> Vec<&'static str> {
-    let Mount { name: _, transport, era, sharing, timeout, timeout_given, start_timeout, include, exclude, rename, tools, origin: _ } = old;
+    let Mount {
+        name: _,
+        transport,
+        era,
+        sharing,
+        timeout,
+        timeout_given,
+        start_timeout,
+        include,
+        exclude,
+        rename,
+        tools,
+        reached: _,
+        origin: _,
+    } = old;
     let mut keys = transport_fields(transport, &new.transport);
     keys.extend(differing([
         ("era", *era != new.era),
@@ -349,6 +372,21 @@ fn tls_fields(old: &Tls, new: &Tls) -> Vec<&'static str> {
         ("key", *key != new.key),
         ("client_ca", *client_ca != new.client_ca),
         ("clients", *required != new.required),
+    ])
+}
+
+fn registry_fields(old: &Registry, new: &Registry) -> Vec<&'static str> {
+    let Registry { principals, hosts, policy, policies, grace, registrations, insecure, tls } = old;
+    differing([
+        ("principals", *principals != new.principals),
+        ("hosts", *hosts != new.hosts),
+        ("proof", policy.proof != new.policy.proof),
+        ("sticky", policy.sticky != new.policy.sticky),
+        ("segment", *policies != new.policies),
+        ("grace", *grace != new.grace),
+        ("registrations", *registrations != new.registrations),
+        ("insecure", *insecure != new.insecure),
+        ("tls", *tls != new.tls),
     ])
 }
 
@@ -479,6 +517,14 @@ mod tests {
     fn a_bound_that_open_connections_keep_says_so() {
         let lines = printed("", "limits = { response_size = \"1MiB\", sessions = 1 }");
         assert_eq!(lines, ["~ limits: response_size, sessions (response_size holds for connections to servers made from now on)"]);
+    }
+
+    #[test]
+    fn who_may_register_changes_at_once_but_for_what_holds_for_connections() {
+        assert_eq!(printed("", "[registry]"), ["+ registry"]);
+        assert_eq!(printed("[registry]\nproof = \"never\"", "[registry]\nhosts = [\"a\"]"), ["~ registry: hosts, proof"]);
+        let lines = printed("[registry]", "[registry]\ninsecure = true");
+        assert_eq!(lines, ["~ registry: insecure (insecure and tls hold for registrations from now on)"]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod policy;
 mod trust;
 
 use banyan_model::Segment;
-use mesh_proto::annotation::Wishes;
+use mesh_proto::annotation::{self, Wishes};
 pub use mesh_proto::parent::{Demand, SegmentPolicy};
 
 use super::secret::SecretRef;
@@ -154,6 +154,8 @@ pub struct Registry {
     pub registrations: usize,
     /// Whether gates may register, and be dialled, where others can listen in (AX-42).
     pub insecure: bool,
+    /// How `https` addresses that were registered and the gate know each other.
+    pub tls: Option<ClientTls>,
 }
 
 impl Default for Registry {
@@ -166,6 +168,7 @@ impl Default for Registry {
             grace: Duration::from_secs(300),
             registrations: 20_000,
             insecure: false,
+            tls: None,
         }
     }
 }
@@ -195,6 +198,8 @@ pub struct Mount {
     pub rename: BTreeMap<String, String>,
     /// What is said of its tools: a glob over its own names, and what holds for those it matches. Later ones hold over earlier ones.
     pub tools: Vec<(String, Wishes)>,
+    /// How its tools are reached, where they do not say (AX-33): as its server registered itself.
+    pub reached: annotation::Transport,
     /// Where this mount came from, for people: `banyan.toml`, or a client's file.
     pub origin: String,
 }
@@ -214,6 +219,7 @@ impl Mount {
             exclude: Vec::new(),
             rename: BTreeMap::new(),
             tools: Vec::new(),
+            reached: annotation::Transport::default(),
             origin: origin.into(),
         }
     }

@@ -4,6 +4,7 @@
 use mcp_proto::glob::Glob;
 use mesh_proto::authority::Identity;
 use mesh_proto::message::Register;
+use mesh_proto::parent::Session;
 use mesh_proto::refusal::Refusal;
 use url::{Host, Url};
 
@@ -16,7 +17,7 @@ use crate::config::resolved::Registry;
 /// Why it may not register at all.
 pub(super) fn admit(config: Option<&Registry>, identity: &Identity, way: Way, register: &Register) -> Result<Option<Url>, Refusal> {
     let Some(config) = config else {
-        return Err(not_admitted("registrations are not taken here; add a section [registry] to banyan.toml and start the gate again"));
+        return Err(not_admitted("registrations are not taken here; add a section [registry] to banyan.toml"));
     };
     let name = &*identity.principal;
     if !config.principals.iter().any(|glob| Glob::new(glob).matches(name)) {
@@ -31,6 +32,13 @@ pub(super) fn admit(config: Option<&Registry>, identity: &Identity, way: Way, re
         (None, Way::Link(_)) => Ok(None),
         (None, Way::Http { .. }) => Err(bad_url("is missing; send the URL of your MCP endpoint, or register over a link")),
     }
+}
+
+/// Whether whoever is registered could register still.
+pub(super) fn stays(config: Option<&Registry>, session: &Session) -> bool {
+    let Some(config) = config else { return false };
+    let may = config.principals.iter().any(|glob| Glob::new(glob).matches(&session.principal));
+    may && session.url.as_ref().is_none_or(|url| dialled(config, url).is_ok())
 }
 
 fn dialled(config: &Registry, text: &str) -> Result<Url, Refusal> {

@@ -36,7 +36,8 @@ pub(super) fn wait(gateway: &Arc<Inner>, call: CallId, answer: oneshot::Receiver
 pub(super) fn dial(gateway: &Arc<Inner>, call: CallId, dialled: &Dialled, params: String) {
     let (gateway, url, patience) = (Arc::clone(gateway), dialled.url.clone(), dialled.patience);
     tokio::spawn(async move {
-        let wire = connect::stateless(&gateway, &url);
+        let tls = gateway.config.load().registry.as_ref().and_then(|registry| registry.tls.clone());
+        let wire = connect::stateless(&gateway, &url, tls);
         let meta = stateless_meta(&gateway.node.shared());
         let params = bytes::Bytes::from(splice::edit(params.as_bytes(), &[("_meta", Change::Set(meta.as_bytes()))]));
         let out = Outgoing::plain(METHOD, params);

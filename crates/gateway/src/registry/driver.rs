@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use mcp_proto::envelope::Notification;
 use mcp_proto::json::Members;
 use mesh_proto::authority::Identity;
-use mesh_proto::id::{LinkId, NodeId, RequestId};
+use mesh_proto::id::{LinkId, NodeId, RequestId, SessionKey};
 use mesh_proto::message::{Method, Register, Request};
 use mesh_proto::parent::{Incoming, Parent, Settings};
 use mesh_proto::refusal::Refusal;
 use mesh_proto::relay::{Relay, RelayLimits};
 use tokio::sync::{mpsc, oneshot};
 
-use super::admit::admit;
+use super::admit::{admit, stays};
 use super::holdings::Holdings;
 use super::input::{Asked, Input, Way};
 use super::links::Links;
@@ -30,6 +30,8 @@ const BATCH: usize = 256;
 const LONG: Duration = Duration::from_secs(3600);
 /// How long a subserver may take to say with whom it is registered.
 const ASK: Duration = Duration::from_secs(2);
+/// How long after claims could not be opened or written it is tried again.
+pub(super) const AGAIN: Duration = Duration::from_secs(2);
 
 /// The task.
 pub(super) struct Driver {
@@ -40,9 +42,17 @@ pub(super) struct Driver {
     pub(super) holdings: Holdings,
     /// Requests that are not answered yet.
     pub(super) waiting: HashMap<RequestId, Waiting>,
-    pub(super) claims: Option<Keeper>,
+    pub(super) claims: Kept,
     requests: u64,
     config: Arc<Config>,
+}
+
+/// Where claims are kept.
+pub(super) enum Kept {
+    /// On the disk.
+    There(Keeper),
+    /// Nowhere: nobody registers, or they can't be. Tried again from then on.
+    Nowhere(Instant),
 }
 
 /// A request that is not answered yet.
@@ -62,7 +72,7 @@ pub(super) async fn run(gateway: Arc<Inner>, mut inputs: mpsc::Receiver<Input>) 
         tokio::select! {
             input = inputs.recv() => {
                 let Some(input) = input else { return };
-                driver.follow();
+                driver.follow().await;
                 driver.take(input);
                 for _ in 1..BATCH {
                     let Ok(input) = inputs.try_recv() else { break };
@@ -91,34 +101,60 @@ impl Driver {
         }
         let mut parent = Parent::new(settings(own, &config), seed);
         parent.handle_mounts(config.mounts.keys().cloned().collect());
-        let claims = match &config.registry {
-            Some(_) => Claims::open(gateway.state_dir.clone()).await,
-            None => None,
-        };
-        let claims = claims.map(|(keeper, kept)| {
-            parent.restore(kept);
-            keeper
-        });
         gateway.registry.subtree.send_replace(parent.subtree());
-        Some(Self {
+        let mut driver = Self {
             gateway: Arc::clone(gateway),
             parent,
             relay: Relay::new(RelayLimits::default()),
             links: Links::default(),
             holdings: Holdings::new(Instant::now()),
             waiting: HashMap::new(),
-            claims,
+            claims: Kept::Nowhere(Instant::now()),
             requests: 0,
             config,
-        })
+        };
+        driver.open().await;
+        Some(driver)
     }
 
-    /// Takes a changed configuration: segments of mounts can't be registered.
-    fn follow(&mut self) {
+    /// Takes a changed configuration: segments of mounts can't be registered, and who may register is decided anew.
+    async fn follow(&mut self) {
         let now = self.gateway.config.load_full();
         if !Arc::ptr_eq(&now, &self.config) {
             self.parent.handle_mounts(now.mounts.keys().cloned().collect());
-            self.config = now;
+            let before = std::mem::replace(&mut self.config, now);
+            if before.registry != self.config.registry {
+                self.parent.handle_settings(Instant::now(), settings(self.gateway.node.node_id(), &self.config));
+                self.put_out();
+            }
+        }
+        self.open().await;
+    }
+
+    /// Puts out those who could not register any more.
+    fn put_out(&mut self) {
+        let registry = self.config.registry.as_ref();
+        let over: Vec<SessionKey> = self.parent.sessions().filter(|session| !stays(registry, session)).map(|session| session.key).collect();
+        over.into_iter().for_each(|session| self.parent.put_out(session));
+    }
+
+    /// Opens the claims where that is wanted and due. Until they are there nobody registers, so that nobody is told that a segment is
+    /// his own who would not find it so after a restart, or while it belongs to somebody else.
+    async fn open(&mut self) {
+        let Kept::Nowhere(due) = self.claims else { return };
+        if self.config.registry.is_none() || due > Instant::now() {
+            return;
+        }
+        match Claims::open(self.gateway.state_dir.clone()).await {
+            Ok((keeper, kept)) => {
+                self.parent.restore(kept);
+                self.claims = Kept::There(keeper);
+            }
+            Err(error) => {
+                let dir = self.gateway.state_dir.display();
+                tracing::error!(%error, %dir, "who owns which segment can't be kept: nobody registers until the state directory can be written");
+                self.claims = Kept::Nowhere(Instant::now() + AGAIN);
+            }
         }
     }
 
@@ -127,6 +163,8 @@ impl Driver {
         match input {
             Input::Above(above) => self.parent.handle_above(above),
             Input::Answered(call, replied) => self.parent.handle_answer(now, call, replied.as_reply()),
+            // It was followed when it came.
+            Input::ConfigChanged => {}
             Input::Cycle(ids, done) => {
                 self.parent.handle_cycle(&ids);
                 self.settle();
@@ -151,6 +189,7 @@ impl Driver {
             Input::Notified(link, notification) => self.notified(now, link, &notification),
             Input::Relay(session, whole) => self.relay.handle_notification(now, session, whole),
             Input::Request(asked) => self.asked(now, asked),
+            Input::Unkept(session) => self.parent.put_out(session),
         }
     }
 
@@ -217,6 +256,9 @@ impl Driver {
     /// The link on which a request stands.
     fn link(&mut self, identity: &Identity, way: Way, register: Option<&Register>, params: &[u8]) -> Result<LinkId, Refusal> {
         let url = register.map(|register| admit(self.config.registry.as_ref(), identity, way, register)).transpose()?.flatten();
+        if register.is_some() && !matches!(&self.claims, Kept::There(keeper) if keeper.works()) {
+            return Err(Refusal::ClaimsUnavailable { retry_after: AGAIN });
+        }
         match (way, register, url) {
             (Way::Link(link), ..) => Ok(link),
             (Way::Http { .. }, Some(register), Some(url)) => {

@@ -58,12 +58,16 @@ impl Holdings {
             (None, Some((url, pool))) => (url, Some(pool)),
             (None, None) => return tracing::error!(segment = %session.segment, "a registration has neither a URL nor a link"),
         };
-        // No credential of anybody goes to a server that only says where it is.
-        let insecure = gateway.config.load().registry.as_ref().is_some_and(|registry| registry.insecure);
-        let remote = Remote { url, headers: BTreeMap::new(), oauth: None, tls: None, insecure };
+        // No credential of anybody goes to a server that only says where it is, but the certificate that is there for such servers.
+        let (insecure, tls) = gateway.config.load().registry.as_ref().map_or((false, None), |r| (r.insecure, r.tls.clone()));
+        let tls = tls.filter(|_| url.scheme() == "https");
+        let remote = Remote { url, headers: BTreeMap::new(), oauth: None, tls, insecure };
         let origin = format!("registered by {}", session.principal);
-        let config =
-            resolved::Mount { start_timeout: START, ..resolved::Mount::new(session.segment.clone(), Transport::Http(remote), origin) };
+        let config = resolved::Mount {
+            start_timeout: START,
+            reached: session.transport.clone(),
+            ..resolved::Mount::new(session.segment.clone(), Transport::Http(remote), origin)
+        };
         let before = self.by_segment.remove(&session.segment);
         let new = Holding::begin(gateway, config, Registration::of(session, pool), before.as_ref());
         if let Some(before) = before {

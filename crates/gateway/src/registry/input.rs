@@ -16,6 +16,7 @@ use super::links::LinkEnd;
 pub(super) enum Input {
     Above(Above),
     Answered(CallId, Replied),
+    ConfigChanged,
     Cycle(Vec<NodeId>, oneshot::Sender<()>),
     /// `None`: it could not be fetched.
     Fetched(SessionKey, Option<Box<Fetched>>),
@@ -25,6 +26,8 @@ pub(super) enum Input {
     Notified(LinkId, Notification),
     Relay(SessionKey, Bytes),
     Request(Asked),
+    /// What it claims could not be kept, and whoever registered was told so.
+    Unkept(SessionKey),
 }
 
 /// A request of MCP-AX.

@@ -94,6 +94,11 @@ impl Registry {
         self.subtree.subscribe()
     }
 
+    /// Another configuration is in force. Where the task is busy, it looks anyway.
+    pub(crate) fn config_changed(&self) {
+        drop(self.inputs.try_send(Input::ConfigChanged));
+    }
+
     /// What a registered server lists changed.
     pub(super) async fn list_changed(&self, session: SessionKey) {
         self.put(Input::ListChanged(session)).await;

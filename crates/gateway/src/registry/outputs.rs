@@ -1,5 +1,6 @@
 //! Carries out what the machine and the relay want: questions, answers, mounts, claims, notices. What is wanted is not decided here.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use banyan_model::Segment;
@@ -11,14 +12,19 @@ use mesh_proto::reply::Reply;
 use tokio::sync::oneshot;
 
 use super::asking;
-use super::driver::{Driver, Waiting};
+use super::driver::{AGAIN, Driver, Kept, Waiting};
+use super::input::Input;
 use super::links::{Ask, End};
 use super::recorded::{Whose, record};
 use super::told;
 use crate::store::Change;
 
-/// An answer, and who waits for it.
-type Answered = (oneshot::Sender<Result<String, Refusal>>, Result<String, Refusal>);
+/// An answer, who waits for it, and the session that began with it.
+struct Answered {
+    reply: oneshot::Sender<Result<String, Refusal>>,
+    answer: Result<String, Refusal>,
+    began: Option<SessionKey>,
+}
 
 /// What is carried out once all has come out.
 #[derive(Default)]
@@ -77,7 +83,7 @@ impl Driver {
     fn registered(&mut self, key: SessionKey, segment: Segment) {
         let Some(session) = self.parent.session(key) else { return };
         let held = match self.links.end(session.link) {
-            Some(End::Held(end)) => Some((end.url.clone(), std::sync::Arc::clone(&end.pool))),
+            Some(End::Held(end)) => Some((end.url.clone(), Arc::clone(&end.pool))),
             Some(End::Dialled(_)) | None => None,
         };
         tracing::info!(%segment, principal = %session.principal, subserver = %session.subserver_id, "a server registered");
@@ -105,7 +111,7 @@ impl Driver {
             let refusal = match why {
                 Ended::DottedName => Some(Refusal::DottedName { name: dotted.unwrap_or_default() }),
                 Ended::Cycle => Some(Refusal::RegistrationCycle { ids: Vec::new(), below_you: false }),
-                Ended::Deregistered | Ended::LinkLost | Ended::Replaced | Ended::Silent => None,
+                Ended::Deregistered | Ended::LinkLost | Ended::NotAdmitted | Ended::Replaced | Ended::Silent => None,
             };
             if let Some(refusal) = refusal {
                 let register = Register::plain(registration.subserver_id, segment.clone());
@@ -114,7 +120,9 @@ impl Driver {
         }
         match why {
             Ended::Replaced => self.holdings.replace(key, &self.parent),
-            Ended::Cycle | Ended::Deregistered | Ended::DottedName | Ended::LinkLost | Ended::Silent => self.holdings.end(key),
+            Ended::Cycle | Ended::Deregistered | Ended::DottedName | Ended::LinkLost | Ended::NotAdmitted | Ended::Silent => {
+                self.holdings.end(key);
+            }
         }
     }
 
@@ -122,23 +130,22 @@ impl Driver {
         match transmit {
             Transmit::Answer { link, request, answer } => {
                 let Some(waiting) = self.waiting.remove(&request) else { return };
-                self.answered(link, &waiting, &answer);
-                later.answers.push((waiting.reply, answer));
+                let began = self.answered(link, &waiting, &answer);
+                later.answers.push(Answered { reply: waiting.reply, answer, began });
             }
             Transmit::Ask { link, call, params } => self.ask(now, link, call, params),
         }
     }
 
-    fn answered(&mut self, link: LinkId, waiting: &Waiting, answer: &Result<String, Refusal>) {
-        let Some(register) = waiting.register.as_deref() else { return };
+    /// The session that began.
+    fn answered(&mut self, link: LinkId, waiting: &Waiting, answer: &Result<String, Refusal>) -> Option<SessionKey> {
+        let register = waiting.register.as_deref()?;
         match answer {
             Ok(result) => {
-                let made = Registered::decode(result.as_bytes()).ok();
-                if let Some(id) = made.map(|made| made.session)
-                    && let Some(key) = self.parent.session_on(link, &id)
-                {
-                    self.links.began(key, id, link, std::sync::Arc::clone(&waiting.principal));
-                }
+                let id = Registered::decode(result.as_bytes()).ok()?.session;
+                let key = self.parent.session_on(link, &id)?;
+                self.links.began(key, id, link, Arc::clone(&waiting.principal));
+                Some(key)
             }
             Err(refusal) => {
                 tracing::warn!(segment = %register.segment, principal = %waiting.principal, %refusal, "a registration was refused");
@@ -146,6 +153,7 @@ impl Driver {
                 let whose = Whose { principal: &waiting.principal, segment: &register.segment, subserver: register.subserver_id };
                 record(&self.gateway, "refused", &whose, Some(refusal.error().message));
                 self.links.left(link);
+                None
             }
         }
     }
@@ -168,22 +176,28 @@ impl Driver {
     fn finish(&mut self, later: Later) {
         let Later { claims, answers } = later;
         let kept = match &self.claims {
-            Some(keeper) if !claims.is_empty() => keeper.keep(claims),
-            Some(_) | None => None,
+            Kept::There(keeper) if !claims.is_empty() => keeper.keep(claims),
+            Kept::There(_) | Kept::Nowhere(_) => return answers.into_iter().for_each(Answered::send),
         };
-        let Some(kept) = kept else { return send(answers) };
+        let gateway = Arc::clone(&self.gateway);
         tokio::spawn(async move {
-            if kept.await.is_err() {
-                tracing::error!("claims could not be written to the state directory: they will not outlive this gate");
+            if kept.await.is_ok() {
+                return answers.into_iter().for_each(Answered::send);
             }
-            send(answers);
+            for mut answered in answers {
+                if let Some(session) = answered.began {
+                    answered.answer = Err(Refusal::ClaimsUnavailable { retry_after: AGAIN });
+                    gateway.registry.put(Input::Unkept(session)).await;
+                }
+                answered.send();
+            }
         });
     }
 }
 
-fn send(answers: Vec<Answered>) {
-    for (reply, answer) in answers {
+impl Answered {
+    fn send(self) {
         // Whoever asked may have gone meanwhile.
-        _ = reply.send(answer);
+        _ = self.reply.send(self.answer);
     }
 }

@@ -1,7 +1,10 @@
 //! The claims of authorities on segments (AX-12), one row a segment. Whether a claim holds is not decided here.
 
-use std::path::PathBuf;
-use std::sync::mpsc;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
 
 use banyan_model::Segment;
 use mesh_proto::parent::Claim;
@@ -12,6 +15,9 @@ use super::{StoreError, open};
 
 /// How many changes are written with one commit.
 const GROUP: usize = 1024;
+
+/// How long after a failure the same is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// A change of what is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,34 +31,37 @@ pub(crate) enum Change {
 /// The claims on the disk.
 pub(crate) struct Claims(Connection);
 
-/// Writes changes in a thread of its own, many with one commit.
-pub(crate) struct Keeper(mpsc::Sender<(Vec<Change>, oneshot::Sender<()>)>);
+/// Writes changes in a thread of its own, many with one commit. What can't be written is tried again until it can be.
+pub(crate) struct Keeper {
+    changes: mpsc::Sender<Changes>,
+    works: Arc<AtomicBool>,
+}
+
+/// Changes, and who hears when they are kept.
+type Changes = (Vec<Change>, oneshot::Sender<()>);
 
 impl Claims {
-    /// Opens the claims in `dir`, and reads them. `None`, with a word in the log: they can't be used, so that nothing outlives this run.
-    pub(crate) async fn open(dir: PathBuf) -> Option<(Keeper, Vec<Claim>)> {
-        let place = dir.clone();
+    /// Opens the claims in `dir`, and reads them.
+    ///
+    /// # Errors
+    /// When they can't be kept there.
+    pub(crate) async fn open(dir: PathBuf) -> Result<(Keeper, Vec<Claim>), StoreError> {
         let opened = tokio::task::spawn_blocking(move || {
             let claims = Self::at(&dir)?;
             let kept = claims.all()?;
-            Ok::<_, StoreError>((Keeper::start(claims)?, kept))
+            Ok((Keeper::start(claims)?, kept))
         });
-        match opened.await {
-            Ok(Ok(opened)) => Some(opened),
-            Ok(Err(error)) => {
-                tracing::error!(%error, dir = %place.display(), "the claims of registered servers can't be kept: see that the state directory can be written");
-                None
-            }
-            Err(error) => {
-                tracing::error!(%error, "the claims of registered servers can't be kept");
-                None
-            }
-        }
+        opened.await.unwrap_or_else(|gone| Err(std::io::Error::other(gone).into()))
     }
 
-    fn at(dir: &std::path::Path) -> Result<Self, StoreError> {
+    /// The claims in `dir`, made where there are none, and seen to be writable.
+    pub(super) fn at(dir: &Path) -> Result<Self, StoreError> {
         let connection = open(dir)?;
-        connection.execute_batch("CREATE TABLE IF NOT EXISTS claims (segment TEXT PRIMARY KEY, claim TEXT NOT NULL) WITHOUT ROWID")?;
+        connection.execute_batch(
+            "BEGIN IMMEDIATE;
+             CREATE TABLE IF NOT EXISTS claims (segment TEXT PRIMARY KEY, claim TEXT NOT NULL) WITHOUT ROWID;
+             COMMIT",
+        )?;
         Ok(Self(connection))
     }
 
@@ -90,32 +99,65 @@ impl Claims {
 }
 
 impl Keeper {
-    fn start(mut claims: Claims) -> Result<Self, StoreError> {
-        let (sender, changes) = mpsc::channel::<(Vec<Change>, oneshot::Sender<()>)>();
-        let write = move || {
-            while let Ok((mut group, done)) = changes.recv() {
-                let mut waiting = vec![done];
-                while group.len() < GROUP
-                    && let Ok((more, done)) = changes.try_recv()
-                {
-                    group.extend(more);
-                    waiting.push(done);
-                }
-                match claims.write(&group) {
-                    // Nobody may wait for it any more.
-                    Ok(()) => waiting.into_iter().for_each(|done| _ = done.send(())),
-                    Err(error) => tracing::error!(%error, "claims of registered servers could not be written"),
-                }
-            }
-        };
-        std::thread::Builder::new().name("claims".into()).spawn(write)?;
-        Ok(Self(sender))
+    fn start(claims: Claims) -> Result<Self, StoreError> {
+        let (changes, unread) = mpsc::channel();
+        let works = Arc::new(AtomicBool::new(true));
+        let told = Arc::clone(&works);
+        std::thread::Builder::new().name("claims".into()).spawn(move || keep(claims, &unread, &told))?;
+        Ok(Self { changes, works })
     }
 
-    /// Keeps these changes, in order. The receiver hears when they are on the disk, or is dropped when that failed.
-    pub(crate) fn keep(&self, changes: Vec<Change>) -> Option<oneshot::Receiver<()>> {
+    /// Keeps these changes, in order. The receiver hears when they are on the disk, or is dropped when they are not at the first try.
+    pub(crate) fn keep(&self, changes: Vec<Change>) -> oneshot::Receiver<()> {
         let (done, kept) = oneshot::channel();
-        self.0.send((changes, done)).is_ok().then_some(kept)
+        // Where the thread is gone, the receiver is dropped with what it would have taken.
+        drop(self.changes.send((changes, done)));
+        kept
+    }
+
+    /// Whether the last try went well.
+    pub(crate) fn works(&self) -> bool {
+        self.works.load(Ordering::Relaxed)
+    }
+}
+
+fn keep(mut claims: Claims, changes: &Receiver<Changes>, works: &AtomicBool) {
+    while let Ok((mut group, done)) = changes.recv() {
+        let mut waiting = vec![done];
+        while group.len() < GROUP
+            && let Ok((more, done)) = changes.try_recv()
+        {
+            group.extend(more);
+            waiting.push(done);
+        }
+        if let Err(error) = claims.write(&group) {
+            works.store(false, Ordering::Relaxed);
+            tracing::error!(%error, "claims of registered servers can't be written: nobody registers until they can be");
+            drop(waiting);
+            insist(&mut claims, group, changes);
+            tracing::info!("claims of registered servers are written again");
+            works.store(true, Ordering::Relaxed);
+            continue;
+        }
+        // Nobody may wait for it any more.
+        waiting.into_iter().for_each(|done| _ = done.send(()));
+    }
+}
+
+/// Tries again until it is written, or the gate ends.
+fn insist(claims: &mut Claims, mut group: Vec<Change>, changes: &Receiver<Changes>) {
+    loop {
+        let is_over = match changes.recv_timeout(AGAIN) {
+            Ok((more, _)) => {
+                group.extend(more);
+                continue;
+            }
+            Err(RecvTimeoutError::Timeout) => false,
+            Err(RecvTimeoutError::Disconnected) => true,
+        };
+        if claims.write(&group).is_ok() || is_over {
+            return;
+        }
     }
 }
 
@@ -136,17 +178,26 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (keeper, kept) = Claims::open(dir.path().join("state")).await.unwrap();
         assert_eq!(kept, []);
-        keeper.keep(vec![Change::Made(claim("a", 1)), Change::Made(claim("b", 2))]).unwrap().await.unwrap();
-        keeper.keep(vec![Change::Made(claim("a", 3)), Change::Released(Segment::nearest("b"))]).unwrap().await.unwrap();
+        keeper.keep(vec![Change::Made(claim("a", 1)), Change::Made(claim("b", 2))]).await.unwrap();
+        keeper.keep(vec![Change::Made(claim("a", 3)), Change::Released(Segment::nearest("b"))]).await.unwrap();
         drop(keeper);
         let (_keeper, kept) = Claims::open(dir.path().join("state")).await.unwrap();
         assert_eq!(kept, [claim("a", 3)]);
     }
 
     #[tokio::test]
-    async fn a_store_that_cannot_be_opened_is_none() {
+    async fn what_cannot_be_written_is_written_once_it_can_be() {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("file"), "x").unwrap();
-        assert!(Claims::open(dir.path().join("file")).await.is_none());
+        let (keeper, _) = Claims::open(dir.path().to_owned()).await.unwrap();
+        let other = open(dir.path()).unwrap();
+        other.execute_batch("ALTER TABLE claims RENAME TO away").unwrap();
+        assert!(keeper.keep(vec![Change::Made(claim("a", 1))]).await.is_err() && !keeper.works());
+        other.execute_batch("ALTER TABLE away RENAME TO claims").unwrap();
+        while !keeper.works() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        keeper.keep(vec![Change::Made(claim("b", 2))]).await.unwrap();
+        let (_again, kept) = Claims::open(dir.path().to_owned()).await.unwrap();
+        assert_eq!(kept, [claim("a", 1), claim("b", 2)]);
     }
 }

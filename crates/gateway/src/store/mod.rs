@@ -3,9 +3,11 @@
 
 mod claims;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
+
+use crate::config::resolved::Config;
 
 pub(crate) use claims::{Change, Claims, Keeper};
 
@@ -14,13 +16,36 @@ const NAME: &str = "banyan.db";
 
 /// Why the store can't be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum StoreError {
+pub enum StoreError {
     /// The directory or the file.
     #[error("{0}")]
     Io(#[from] std::io::Error),
     /// What SQLite says.
     #[error("{0}")]
     Sqlite(#[from] rusqlite::Error),
+}
+
+/// A configuration that lets servers register, and nowhere to keep which segment is whose.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "who owns which segment can't be kept in {}: {why}. See that whoever runs the gate can write there, or name another place by \
+     XDG_STATE_HOME; a damaged file can be moved away, and claims are then made anew. A gate without the section [registry] needs none",
+    .file.display()
+)]
+pub struct Unkept {
+    file: PathBuf,
+    why: StoreError,
+}
+
+/// Looks whether all that `config` wants kept can be kept in `state_dir`.
+///
+/// # Errors
+/// When it can't.
+pub fn check(config: &Config, state_dir: &Path) -> Result<(), Unkept> {
+    if config.registry.is_none() {
+        return Ok(());
+    }
+    Claims::at(state_dir).map(drop).map_err(|why| Unkept { file: state_dir.join(NAME), why })
 }
 
 /// Opens the store in `dir`, which is made where it is missing.
@@ -31,4 +56,25 @@ fn open(dir: &Path) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     Ok(connection)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::resolved::Registry;
+
+    #[test]
+    fn ax_12_a_gate_that_takes_registrations_is_refused_where_claims_cannot_be_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let (nobody, taking) = (Config::default(), Config { registry: Some(Registry::default()), ..Config::default() });
+        check(&taking, &dir.path().join("new")).unwrap();
+        let damaged = dir.path().join("damaged");
+        std::fs::create_dir(&damaged).unwrap();
+        std::fs::write(damaged.join(NAME), "this is no database, whatever its name says".repeat(100)).unwrap();
+        check(&nobody, &damaged).unwrap();
+        let why = check(&taking, &damaged).unwrap_err().to_string();
+        assert!(why.contains("banyan.db") && why.contains("not a database") && why.contains("moved away"), "{why}");
+        std::fs::write(dir.path().join("file"), "x").unwrap();
+        assert!(check(&taking, &dir.path().join("file")).is_err());
+    }
 }

@@ -24,7 +24,7 @@ use super::pool::Pool;
 use super::{Inbox, Instance, Outgoing, Owner, UpstreamError, Wire, process, sse, standing};
 use crate::Inner;
 use crate::config::is_loopback;
-use crate::config::resolved::{Process, Remote, Transport};
+use crate::config::resolved::{ClientTls, Process, Remote, Transport};
 use crate::trust::Client;
 
 /// How long the probe for the stateless era may stay unanswered on a child process.
@@ -79,6 +79,13 @@ async fn open_process(mount: &Arc<Mount>, child: &Process, inbox: Inbox, identit
 }
 
 async fn open_http(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: Identity) -> Result<Instance, UpstreamError> {
+    let shows_something = !remote.headers.is_empty() || mount.oauth.is_some();
+    if shows_something && remote.url.scheme() == "http" && !remote.insecure && !is_loopback(&remote.url) {
+        // What is configured for a gate is not to be read by whoever listens in, so it is asked first without that whether it is one.
+        if is_gate(&mount.gateway, &remote.url, Handshake::new(mount.config.era, identity.clone())).await {
+            return Err(UpstreamError::Exposed);
+        }
+    }
     let wire = Arc::new(wire(mount, remote, inbox.clone())?);
     match shake(&wire, Handshake::new(mount.config.era, identity.clone())).await {
         Ok(negotiated) if is_exposed(&wire, remote, &negotiated) => Err(UpstreamError::Exposed),
@@ -97,6 +104,18 @@ async fn open_http(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: 
         }
         Err(e) => Err(e),
     }
+}
+
+/// Whether a gate answers at `url` to somebody who shows nothing. One that wants to be shown something says so as gates do.
+async fn is_gate(gateway: &Inner, url: &url::Url, handshake: Handshake) -> bool {
+    let wire = Arc::new(anonymous(gateway, url, None));
+    let found = match shake(&wire, handshake).await {
+        Ok(negotiated) => matches!(mcpax::peer(&negotiated.capabilities), Peer::Gate(_)),
+        Err(UpstreamError::Refused { body, .. }) => body.contains(mcpax::ID),
+        Err(_) => false,
+    };
+    wire.close().await;
+    found
 }
 
 /// Whether it is a gate on the way to which others can listen in, and nobody said that they may (AX-42).
@@ -131,12 +150,17 @@ fn wire(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox) -> Result<HttpWire, U
 }
 
 /// A server at `url` that is asked one thing in the stateless era, without a handshake and without being a mount.
-pub(crate) fn stateless(gateway: &Inner, url: &url::Url) -> Arc<HttpWire> {
-    let inbox = Inbox { mount: Weak::new(), owner: Owner::Shared };
-    let pool = Pool::new(url, Arc::clone(&gateway.connector), None);
-    let wire = bare(gateway, url, &HeaderMap::new(), pool, inbox);
+pub(crate) fn stateless(gateway: &Inner, url: &url::Url, tls: Option<ClientTls>) -> Arc<HttpWire> {
+    let wire = anonymous(gateway, url, tls);
     wire.speak(true, Some(STATELESS));
     Arc::new(wire)
+}
+
+/// A server at `url` that is told nothing of what the configuration has for it, and is no mount.
+fn anonymous(gateway: &Inner, url: &url::Url, tls: Option<ClientTls>) -> HttpWire {
+    let inbox = Inbox { mount: Weak::new(), owner: Owner::Shared };
+    let pool = Pool::new(url, Arc::clone(&gateway.connector), tls.map(Client::new));
+    bare(gateway, url, &HeaderMap::new(), pool, inbox)
 }
 
 fn bare(gateway: &Inner, url: &url::Url, headers: &HeaderMap, pool: Arc<Pool>, inbox: Inbox) -> HttpWire {

@@ -41,30 +41,30 @@ for line in sys.stdin:
 "#;
 
 /// A gate that takes registrations.
-fn taking() -> String {
+pub(crate) fn taking() -> String {
     "[registry]\nproof = \"never\"\n".to_owned()
 }
 
 /// A gate that registers as `segment` with parents at these addresses.
-fn joining(segment: &str, parents: &[std::net::SocketAddr]) -> String {
+pub(crate) fn joining(segment: &str, parents: &[std::net::SocketAddr]) -> String {
     let parents: String = parents.iter().map(|addr| format!("[[parent]]\nurl = \"http://{addr}\"\n")).collect();
     format!("[node]\nsegment = \"{segment}\"\nheartbeat = \"{}ms\"\n{parents}", BEAT.as_millis())
 }
 
 /// How a gate stands with its parent number `at`.
-fn stands(gate: &World, at: usize) -> String {
+pub(crate) fn stands(gate: &World, at: usize) -> String {
     gate.gateway.joined().map(|joined| joined.parents[at].state.clone()).unwrap_or_default()
 }
 
-async fn registered(gate: &World, at: usize) {
+pub(crate) async fn registered(gate: &World, at: usize) {
     eventually(async || (stands(gate, at) == "registered").then_some(())).await;
 }
 
-async fn listed(client: &Client, name: &str) {
+pub(crate) async fn listed(client: &Client, name: &str) {
     eventually(async || client.tools().await.iter().any(|tool| tool == name).then_some(())).await;
 }
 
-async fn unlisted(client: &Client, name: &str) {
+pub(crate) async fn unlisted(client: &Client, name: &str) {
     eventually(async || (!client.tools().await.iter().any(|tool| tool == name)).then_some(())).await;
 }
 
@@ -86,7 +86,7 @@ async fn ax_20_a_gate_that_dials_its_parent_is_called_over_that_link_from_behind
             assert!(read["result"]["contents"].is_array(), "{read}");
         }
         let mount = root.mount("mid").unwrap();
-        assert!(mount.gate && mount.state == "ready", "{mount:?}");
+        assert!(mount.gate && mount.state == "ready" && mount.transport == "link", "{mount:?}");
     })
     .await;
 }

@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod asked;
 #[cfg(test)]
+mod circles;
+#[cfg(test)]
 mod crossing;
 #[cfg(test)]
 mod kept;
@@ -34,6 +36,8 @@ mod sessions;
 mod shown;
 #[cfg(test)]
 mod tasks;
+#[cfg(test)]
+mod terms;
 #[cfg(test)]
 mod tokens;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::At;
+use super::{At, MountTls};
 
 /// Who may register servers here, and on which terms.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -29,6 +29,9 @@ pub struct Registry {
     pub registrations: Option<usize>,
     /// `true`: gates may register, and be called, over connections on which others can listen in.
     pub insecure: bool,
+    /// The certificate to show to servers that registered an `https` address, and the authorities to trust for them. Default: none is
+    /// shown, and those of this machine are trusted.
+    pub tls: Option<At<MountTls>>,
     /// What holds for single segments.
     #[schemars(with = "BTreeMap<String, SegmentPolicy>")]
     pub segment: BTreeMap<At<String>, SegmentPolicy>,

@@ -34,6 +34,7 @@ impl Lowering<'_> {
             policies,
             grace: grace.unwrap_or(defaults.grace),
             insecure: section.insecure,
+            tls: section.tls.as_ref().map(|tls| self.client_tls("registry", tls)),
             registrations: section.registrations.unwrap_or(defaults.registrations),
         }
     }

@@ -80,9 +80,25 @@ impl World {
 
     /// Starts a gate that registers with the parents that `toml` names.
     pub(crate) async fn member(toml: &str) -> Self {
-        let state = tempfile::tempdir().unwrap();
+        Self::member_in(tempfile::tempdir().unwrap(), toml, TcpListener::bind("127.0.0.1:0").await.unwrap()).await
+    }
+
+    /// The same with a state directory in which there is something, at an address that others know already.
+    pub(crate) async fn member_in(state: tempfile::TempDir, toml: &str, listener: TcpListener) -> Self {
         let gateway = Gateway::start_at(parse(toml), state.path().to_owned(), Path::new("banyan.toml"));
-        Self::serving(gateway, TcpListener::bind("127.0.0.1:0").await.unwrap(), state).await
+        Self::serving(gateway, listener, state).await
+    }
+
+    /// A state directory that makes another gate of this one's id.
+    pub(crate) fn twin(&self) -> tempfile::TempDir {
+        let state = tempfile::tempdir().unwrap();
+        let (from, to) = (self.state.path().join("nodes"), state.path().join("nodes"));
+        std::fs::create_dir(&to).unwrap();
+        for file in std::fs::read_dir(from).unwrap() {
+            let file = file.unwrap();
+            std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
+        }
+        state
     }
 
     async fn serving(gateway: Gateway, listener: TcpListener, state: tempfile::TempDir) -> Self {

@@ -1,0 +1,114 @@
+//! On which terms servers register: a changed section `[registry]`, and a state directory in which nothing can be kept.
+
+use serde_json::{Value, json};
+
+use crate::asked::text;
+use crate::world::registrant::{Registrant, reads, writes};
+use crate::world::{Client, Era, World, bounded, eventually, token};
+
+const SELDOM: u64 = 60_000;
+
+fn reason(answer: &Value) -> &Value {
+    &answer["error"]["data"]["reason"]
+}
+
+/// The names of all tools, in the order of the alphabet.
+async fn tools(gate: &Client) -> Vec<String> {
+    let mut tools = gate.tools().await;
+    tools.sort();
+    tools
+}
+
+async fn ended(gate: &Client, session: &str) -> Value {
+    gate.call("mcpax/heartbeat", json!({"session_id": session})).await["error"]["data"]["ended"].clone()
+}
+
+#[tokio::test]
+async fn a_changed_registry_holds_at_once_and_says_what_changed() {
+    bounded(async {
+        let people = format!("{}{}", token("edge-1"), token("edge-2"));
+        let world = World::start(&people).await;
+        let client = |name: &str| Client::new(&world, Era::Stateless).with("authorization", &format!("Bearer secret-of-{name}"));
+        let (one, two) = (client("edge-1"), client("edge-2"));
+        let (first, second) = (
+            Registrant::start(Era::Stateless, vec![reads("get"), writes("set")]).await,
+            Registrant::start(Era::Stateless, vec![reads("get")]).await,
+        );
+        assert_eq!(reason(&first.register(&one, "first", SELDOM, json!({})).await), "not_admitted");
+
+        assert_eq!(world.apply(&format!("{people}[registry]\nproof = \"never\"\n")), ["+ registry"]);
+        let session = first.join(&world, &one, "first", SELDOM, json!({})).await;
+        let other = second.join(&world, &two, "second", SELDOM, json!({})).await;
+        assert_eq!(tools(&one).await, ["first__get", "first__set", "notifications_dropped", "second__get"]);
+
+        let few = "[registry]\nprincipals = [\"edge-1\"]\ngrace = \"1m\"\n";
+        assert_eq!(world.apply(&format!("{people}{few}")), ["~ registry: principals, proof, grace"]);
+        eventually(async || (tools(&one).await == ["first__get", "notifications_dropped"]).then_some(())).await;
+        assert_eq!(ended(&two, &other).await, "not_admitted");
+        assert_eq!(reason(&second.register(&two, "second", SELDOM, json!({})).await), "not_admitted");
+        assert_eq!(one.call("mcpax/heartbeat", json!({"session_id": session})).await["result"]["status"], "alive");
+        assert_eq!(text(&one.tool("first__get", json!({})).await), "did get");
+
+        assert_eq!(world.apply(&people), ["- registry"]);
+        eventually(async || one.tools().await.is_empty().then_some(())).await;
+        assert_eq!(ended(&one, &session).await, "not_admitted");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_12_nobody_registers_while_it_cannot_be_kept_whose_a_segment_is() {
+    bounded(async {
+        let state = tempfile::tempdir().unwrap();
+        let file = state.path().join("banyan.db");
+        std::fs::write(&file, "this is no database, whatever its name says".repeat(100)).unwrap();
+        let toml = "[registry]\nsticky = \"always\"\n";
+        let world = World::start_in(state, toml).await;
+        let gate = Client::ready(&world, Era::Stateless).await;
+        let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
+        let claim = json!({"authority": "dns:a.example"});
+        let refused = server.register(&gate, "edge", SELDOM, claim.clone()).await;
+        assert_eq!((&refused["error"]["code"], reason(&refused)), (&json!(-32018), &json!("claims_unavailable")), "{refused}");
+        assert!(refused["error"]["data"]["retry_after_ms"].as_u64().is_some_and(|ms| ms > 0), "{refused}");
+        assert!(world.mount("edge").is_none());
+
+        std::fs::remove_file(&file).unwrap();
+        let taken =
+            async || Some(server.register(&gate, "edge", SELDOM, claim.clone()).await).filter(|answer| answer.get("result").is_some());
+        eventually(taken).await;
+        world.until("edge", |mount| mount.state == "ready").await;
+
+        // What can't be written any more was not promised, and nobody stands in the tree for it.
+        let store = rusqlite::Connection::open(&file).unwrap();
+        store.execute_batch("ALTER TABLE claims RENAME TO away").unwrap();
+        let late = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
+        let refused = late.register(&gate, "late", SELDOM, json!({"authority": "dns:b.example"})).await;
+        assert_eq!(reason(&refused), "claims_unavailable", "{refused}");
+        eventually(async || world.mount("late").is_none().then_some(())).await;
+        store.execute_batch("ALTER TABLE away RENAME TO claims").unwrap();
+        eventually(async || {
+            let answer = late.register(&gate, "late", SELDOM, json!({"authority": "dns:b.example"})).await;
+            answer.get("result").map(|_| ())
+        })
+        .await;
+        let kept: u64 = store.query_row("SELECT count(*) FROM claims", [], |row| row.get(0)).unwrap();
+        assert_eq!(kept, 2);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_33_tools_are_reached_as_their_server_was_registered() {
+    bounded(async {
+        let world = World::start("[registry]\n").await;
+        let gate = Client::ready(&world, Era::Stateless).await;
+        let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
+        server.join(&world, &gate, "stm", SELDOM, json!({"transport_class": "uart_cbor"})).await;
+        let mut reader = Client::new(&world, Era::Stateless);
+        reader.capabilities = json!({"extensions": {"io.banyan/mcpax": {}}});
+        let listed = reader.call("tools/list", json!({})).await;
+        let tool = listed["result"]["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "stm__ping").unwrap().clone();
+        assert_eq!(tool["_meta"]["x-mcpax-transport"], "uart_cbor", "{tool}");
+    })
+    .await;
+}
