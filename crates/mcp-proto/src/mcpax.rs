@@ -8,6 +8,9 @@ use crate::splice::{self, Change};
 /// It stands under `extensions`, and for peers of the initialize era also under `experimental`.
 pub const ID: &str = "io.banyan/mcpax";
 
+/// The raw `data` of the error with which a gate refuses whoever shows too little to come in.
+pub const REFUSED: &str = "{\"gate\":\"io.banyan/mcpax\"}";
+
 /// The member of the extension's object that says who the gate is: its aggregator id (MCP-AX 5.3). Only a gate has it.
 pub const AGGREGATOR_ID: &str = "aggregator_id";
 
@@ -105,6 +108,11 @@ mod tests {
         let wanted = r#"{ "sampling":{},"extensions":{"a/b":{"c":1.0},"io.banyan/mcpax":{"aggregator_id":"g"}},"experimental":{"io.banyan/mcpax":{"aggregator_id":"g"}} }"#;
         assert_eq!(String::from_utf8_lossy(&declared), wanted);
         assert_eq!(peer(&declared), Peer::Gate("g".into()));
+    }
+
+    #[test]
+    fn a_refusal_names_the_extension() {
+        assert_eq!(Members::parse(REFUSED.as_bytes(), Duplicates::RefuseDeep).unwrap().str("gate").unwrap(), ID);
     }
 
     #[test]

@@ -183,7 +183,7 @@ fn streams(fields: &Fields) -> Streams {
 
 /// The answer to somebody who may not come in.
 pub(crate) fn refuse(refused: &door::Refused) -> Reply {
-    let reply = reply::refuse(refused.status, None, -32000, &refused.why);
+    let reply = reply::shut(refused.status, &refused.why);
     match refused.challenge.as_deref().and_then(|challenge| HeaderValue::from_str(challenge).ok()) {
         Some(challenge) => reply.with(http::header::WWW_AUTHENTICATE, challenge),
         None => reply,

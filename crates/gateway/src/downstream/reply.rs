@@ -11,6 +11,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 use mcp_proto::envelope::{self, Answer};
+use mcp_proto::mcpax;
 
 use super::lane::Events;
 use super::pour::Pouring;
@@ -60,6 +61,12 @@ pub(crate) fn rpc(status: StatusCode, id: &Bytes, answer: Answer) -> Reply {
 pub(crate) fn refuse(status: StatusCode, id: Option<&Bytes>, code: i64, message: &str) -> Reply {
     let error = envelope::error_object(code, message, None);
     rpc(status, id.unwrap_or(&Bytes::from_static(b"null")), Answer::Error(error))
+}
+
+/// A refusal of somebody who is not let in, by which other gates see that a gate refuses.
+pub(crate) fn shut(status: StatusCode, why: &str) -> Reply {
+    let error = envelope::error_object(-32000, why, Some(mcpax::REFUSED.as_bytes()));
+    rpc(status, &Bytes::from_static(b"null"), Answer::Error(error))
 }
 
 /// A stream of events.

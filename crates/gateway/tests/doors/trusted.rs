@@ -19,6 +19,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::asked::text;
+use crate::world::cable::Cable;
 use crate::world::{Client, Era, World, bounded, eventually, fixture, protect, send, token};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -270,6 +271,29 @@ async fn ax_42_a_gate_is_not_reached_in_plain_text_unless_somebody_says_so() {
         let told = top.apply(&mount("insecure = true"));
         assert_eq!(told, ["~ mount low: insecure"]);
         top.until("low", |mount| mount.state == "ready").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_42_what_is_configured_for_a_gate_is_not_sent_in_plain_text_to_find_out_that_it_is_one() {
+    bounded(async {
+        let open = World::start("allowed_hosts = [\"[::ffff:7f00:1]\"]\n").await;
+        let closed = World::start(&token("ann")).await;
+        for below in [&open, &closed] {
+            let cable = Cable::to(below.addr).await;
+            let mount = |more: &str| {
+                let (port, key) = (cable.addr.port(), "headers = { Authorization = \"Bearer secret-of-ann\" }");
+                format!("[mount.low]\nurl = \"http://[::ffff:7f00:1]:{port}/mcp\"\n{key}\n{more}")
+            };
+            let top = World::start(&mount("")).await;
+            let why = top.mount("low").unwrap().error.unwrap();
+            assert!(why.contains("insecure = true"), "{why}");
+            assert!(cable.carried().contains("server/discover") && !cable.carried().contains("secret-of-ann"), "{}", cable.carried());
+            top.apply(&mount("insecure = true"));
+            top.until("low", |mount| mount.state == "ready").await;
+            assert!(cable.carried().contains("secret-of-ann"));
+        }
     })
     .await;
 }

@@ -1,4 +1,4 @@
-//! A TCP connection that can be cut, or fall silent so that nobody is told. It does not look at what it carries.
+//! A TCP connection that can be cut, or fall silent so that nobody is told. It keeps what it carries, and does not look at it.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,10 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Cable {
     pub(crate) addr: SocketAddr,
     now: Arc<Mutex<State>>,
+    carried: Carried,
 }
+
+type Carried = Arc<Mutex<Vec<u8>>>;
 
 #[derive(Clone, Default)]
 struct State {
@@ -25,17 +28,18 @@ impl Cable {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let now: Arc<Mutex<State>> = Arc::default();
-        let state = Arc::clone(&now);
+        let carried = Carried::default();
+        let (state, kept) = (Arc::clone(&now), Arc::clone(&carried));
         tokio::spawn(async move {
             while let Ok((near, _)) = listener.accept().await {
                 let Ok(far) = TcpStream::connect(target).await else { continue };
                 let state = state.lock().unwrap().clone();
                 let ((a, b), (c, d)) = (near.into_split(), far.into_split());
-                tokio::spawn(carry(a, d, state.clone()));
-                tokio::spawn(carry(c, b, state));
+                tokio::spawn(carry(a, d, state.clone(), Arc::clone(&kept)));
+                tokio::spawn(carry(c, b, state, Arc::clone(&kept)));
             }
         });
-        Self { addr, now }
+        Self { addr, now, carried }
     }
 
     /// Cuts every connection. Those that are made from now on are whole.
@@ -44,13 +48,18 @@ impl Cable {
         state.cut.cancel();
     }
 
+    /// Every byte that went over it, in either direction.
+    pub(crate) fn carried(&self) -> String {
+        String::from_utf8_lossy(&self.carried.lock().unwrap()).into_owned()
+    }
+
     /// Nothing arrives any more on the connections that there are.
     pub(crate) fn silence(&self) {
         self.now.lock().unwrap().silent.cancel();
     }
 }
 
-async fn carry(mut from: tokio::net::tcp::OwnedReadHalf, mut to: tokio::net::tcp::OwnedWriteHalf, state: State) {
+async fn carry(mut from: tokio::net::tcp::OwnedReadHalf, mut to: tokio::net::tcp::OwnedWriteHalf, state: State, carried: Carried) {
     let mut room = vec![0; 64 << 10];
     loop {
         let read = tokio::select! {
@@ -58,6 +67,7 @@ async fn carry(mut from: tokio::net::tcp::OwnedReadHalf, mut to: tokio::net::tcp
             () = state.cut.cancelled() => return,
             () = state.silent.cancelled() => return state.cut.cancelled().await,
         };
+        carried.lock().unwrap().extend_from_slice(&room[..read]);
         if read == 0 || to.write_all(&room[..read]).await.is_err() {
             return;
         }
