@@ -17,6 +17,7 @@ import install
 from clients.checks import command, count
 from conformance.server_scenarios import fixture
 from gateway import Gateway, Home, binary, free_port
+from trouble.tap import Tap
 from wire import Modern
 
 CLIENTS = (("python 2.3", "auto"), ("python 2.3", "legacy"))
@@ -31,17 +32,17 @@ WITHIN = WHOLE + 20
 
 def run(report, pool):
     """All of it."""
-    for work in (killed_child, killed_parent, stopped, backup, left, cut):
+    for work in (killed_child, killed_parent, stopped, backup, left, dialled, cut):
         pool.submit(report.guard, f"links/{work.__name__}", lambda w=work: w(report))
     for client, mode in CLIENTS:
         name = f"links/{client} {mode} above two links"
         pool.submit(report.guard, name, lambda c=client, m=mode, n=name: tour(report, n, c, m))
 
 
-def joining(segment, *ports):
-    """The part of a configuration that registers with parents at these ports."""
+def joining(segment, *ports, more=""):
+    """The part of a configuration that registers with parents at these ports; `more` is said of the node."""
     parents = "".join(f'[[parent]]\nurl = "http://127.0.0.1:{port}"\n' for port in ports)
-    return f'[node]\nsegment = "{segment}"\nheartbeat = "{int(HEARTBEAT * 1000)}ms"\n{parents}'
+    return f'[node]\nsegment = "{segment}"\nheartbeat = "{int(HEARTBEAT * 1000)}ms"\n{more}{parents}'
 
 
 def mount(name, server):
@@ -164,6 +165,26 @@ def left(report):
         since = time.monotonic()
         child.process.send_signal(signal.SIGTERM)
         until(report, "links/left: gone", lambda: not listed(top), since)
+
+
+def dialled(report):
+    """A child that can be reached says where: it is dialled there, by whoever it registered with over its link (AX-20, AX-22)."""
+    with ExitStack() as stack:
+        top, port = root("dialled", stack), free_port()
+        tap = stack.enter_context(Tap(port))
+        config = joining("leaf", top.port, more=f'public_url = "{tap.url()}"\n') + mount(LEAF, fixture("stdio", "legacy", stack))
+        child = stack.enter_context(Gateway("links dialled leaf", {}, config=config, port=port))
+        until(report, "links/dialled: listed", lambda: answers(top, "by its address"))
+        report.check("links/dialled: the call came by its address", "by its address" in tap.text(), tap.text()[-600:])
+        code, body = top.get("/-/status")
+        shown = [(m["transport"], m["gate"], m["state"]) for m in json.loads(body)["mounts"] if m["name"] == "leaf"] if code == 200 else code
+        report.equal("links/dialled: it is shown as one that is dialled", shown, [("http", True, "ready")])
+        child.kill()
+        until(report, "links/dialled: calls say that it is not there", lambda: refused(top))
+        child.start()
+        until(report, "links/dialled: back", lambda: answers(top, "again"))
+        child.process.send_signal(signal.SIGTERM)
+        until(report, "links/dialled: gone when it leaves", lambda: not listed(top))
 
 
 class Inside:
