@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::command::{
-    audit, auth, ca, call, check, completions, connect, console, demo, doctor, explain, import, join, logs, man, names, policy, reload,
-    schema, secret, status, stdio, token, tools, trace, tree, up,
+    approvals, audit, auth, ca, call, check, completions, connect, console, demo, doctor, explain, grants, import, join, logs, man, names,
+    operator, policy, reload, schema, secret, status, stdio, token, tools, trace, tree, up,
 };
 use crate::failure::Failure;
 use crate::output::Output;
@@ -40,6 +40,10 @@ pub(crate) struct Place {
 pub(crate) enum Command {
     /// Read and check the record of what was called and decided
     Audit(audit::Audit),
+    /// Show the calls that wait until a person agrees
+    Approvals(approvals::Approvals),
+    /// Agree to one call that waits
+    Approve(approvals::Approve),
     /// Sign in at a server that wants OAuth
     Auth(auth::Auth),
     /// Make certificates for this gate and those that join it
@@ -57,12 +61,16 @@ pub(crate) enum Command {
     /// Serve a demonstration server
     #[command(hide = true)]
     Demo(demo::Demo),
+    /// Say no to one call that waits
+    Deny(approvals::Deny),
     /// Give a client its own servers back
     Disconnect(connect::Disconnect),
     /// Say what is broken and what mends it
     Doctor(doctor::Doctor),
     /// Say why a call was refused, or a server that wanted to register
     Explain(explain::Explain),
+    /// Let some calls go out for a while without asking again
+    Grants(grants::Grants),
     /// Show the servers that other clients' files name, or write them into a configuration
     Import(import::Import),
     /// Register this gate with a parent: its tools are shown there as well
@@ -75,6 +83,8 @@ pub(crate) enum Command {
     Man(man::Man),
     /// Show what tools are called for a client
     Names(names::Names),
+    /// Say who may approve calls: enrol, list or remove keys
+    Operator(operator::Operator),
     /// Make, check and try the rules that say who may call what
     Policy(policy::Policy),
     /// Make the running gate read its configuration now
@@ -106,6 +116,8 @@ impl Command {
     pub(crate) fn run(self, place: &Place, output: &Output) -> Result<(), Failure> {
         match self {
             Self::Audit(command) => command.run(place, output),
+            Self::Approvals(command) => command.run(place, output),
+            Self::Approve(command) => command.run(place, output),
             Self::Auth(command) => command.run(place, output),
             Self::Ca(command) => command.run(place, output),
             Self::Call(command) => command.run(place, output),
@@ -114,15 +126,18 @@ impl Command {
             Self::Connect(command) => command.run(place, output),
             Self::Console(command) => command.run(place, output),
             Self::Demo(command) => command.run(),
+            Self::Deny(command) => command.run(place, output),
             Self::Disconnect(command) => command.run(output),
             Self::Doctor(command) => command.run(place, output),
             Self::Explain(command) => command.run(place, output),
+            Self::Grants(command) => command.run(place, output),
             Self::Import(command) => command.run(place, output),
             Self::Join(command) => command.run(place, output),
             Self::Leave(command) => command.run(place, output),
             Self::Logs(command) => command.run(place, output),
             Self::Man(command) => command.run(output),
             Self::Names(command) => command.run(place, output),
+            Self::Operator(command) => command.run(place, output),
             Self::Policy(command) => command.run(place, output),
             Self::Reload(command) => command.run(place, output),
             Self::Schema(command) => command.run(output),

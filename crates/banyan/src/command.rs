@@ -1,5 +1,6 @@
 //! One file a command: its arguments, what it does, what it prints. What several commands share is a noun of its own elsewhere, not here.
 
+pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod auth;
 pub(crate) mod ca;
@@ -11,11 +12,13 @@ pub(crate) mod console;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod grants;
 pub(crate) mod import;
 pub(crate) mod join;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod names;
+pub(crate) mod operator;
 pub(crate) mod policy;
 pub(crate) mod reload;
 pub(crate) mod schema;

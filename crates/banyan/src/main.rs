@@ -26,6 +26,7 @@ mod program;
 mod runtime;
 mod serve;
 mod signals;
+mod signing;
 mod similar;
 mod table;
 mod terminal;

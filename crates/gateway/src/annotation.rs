@@ -12,6 +12,7 @@ use mcp_proto::json::Members;
 use mcp_proto::splice::{self, Change};
 use mesh_proto::annotation::{Annotation, Availability, LatencyClass, Transport, Wishes, key};
 use mesh_proto::route_cursor::PREFIX;
+use policy::approval::Risk;
 
 /// By how many the calls that outlast a class must outnumber those that keep it, before the next class is listed.
 const OUTNUMBERED: u8 = 3;
@@ -70,15 +71,18 @@ impl Noted {
         if is_over { counts() && self.pace.outlasted(took) } else { self.pace.kept() }
     }
 
-    /// A definition with the annotation in its `_meta`. `is_lost`: its server is not there at present (AX-61).
-    pub(crate) fn written(&self, definition: &Bytes, is_lost: bool) -> Bytes {
+    /// A definition with the annotation in its `_meta`. `is_lost`: its server is not there at present (AX-61). `is_gated`: this gate asks
+    /// somebody to agree to calls of it; what a gate below says of that stays (AX-47).
+    pub(crate) fn written(&self, definition: &Bytes, is_lost: bool, is_gated: bool) -> Bytes {
         let mut annotation = self.annotation.clone();
         annotation.raise_latency(self.class().timeout().unwrap_or(Duration::MAX));
         let own = annotation.additions(is_lost);
         let said = self.said.as_ref().map(|said| Members::again(said)).unwrap_or_default();
         let said: Vec<(String, &[u8])> = said.iter().map(|(key, raw)| (key.into_owned(), raw)).collect();
         let mut changes: Vec<(&str, Change<'_>)> = own.iter().map(|(key, raw)| (*key, Change::Set(raw.as_bytes()))).collect();
-        changes.extend(said.iter().filter(|(key, _)| !own.iter().any(|(own, _)| own == key)).map(|(key, raw)| (&**key, Change::Set(raw))));
+        changes.extend(is_gated.then_some((key::GATED, Change::Set(b"true"))));
+        let is_own = |name: &str| own.iter().any(|(own, _)| *own == name) || (is_gated && name == key::GATED);
+        changes.extend(said.iter().filter(|(key, _)| !is_own(key)).map(|(key, raw)| (&**key, Change::Set(raw))));
         let members = Members::again(definition);
         let meta = members.get("_meta").filter(|raw| raw.starts_with(b"{")).unwrap_or(b"{}");
         let meta = splice::edit(meta, &changes);
@@ -88,6 +92,16 @@ impl Noted {
     /// What is known, without what was measured.
     pub(crate) fn annotation(&self) -> &Annotation {
         &self.annotation
+    }
+
+    /// Whether a gate below asks somebody to agree to calls of it (AX-47).
+    pub(crate) fn is_gated_below(&self) -> bool {
+        self.said.as_ref().is_some_and(|said| Members::again(said).get(key::GATED) == Some(b"true"))
+    }
+
+    /// What it may do.
+    pub(crate) fn risk(&self) -> Risk {
+        Risk { mutable: self.annotation.mutable, reversible: self.annotation.reversible }
     }
 
     /// Whether calling it twice is calling it once.
@@ -187,7 +201,7 @@ mod tests {
     #[test]
     fn ax_33_a_tool_is_reached_as_its_server_was_registered_unless_it_says_otherwise() {
         let uart = Transport::parse("uart_cbor").unwrap();
-        let listed = |raw: &'static str| text(&Noted::of(&mut entry(raw), &uart, &[], false, None).written(&entry(raw).raw, false));
+        let listed = |raw: &'static str| text(&Noted::of(&mut entry(raw), &uart, &[], false, None).written(&entry(raw).raw, false, false));
         assert!(listed(r#"{"name":"t"}"#).contains(r#""x-mcpax-transport":"uart_cbor""#));
         let own = listed(r#"{"name":"t","_meta":{"x-mcpax-transport":"can_cbor"}}"#);
         assert!(own.contains(r#""x-mcpax-transport":"can_cbor""#) && !own.contains("uart"), "{own}");
@@ -199,7 +213,7 @@ mod tests {
         let mut tool = entry(raw);
         let noted = Noted::of(&mut tool, &native(), &[], true, None);
         assert_eq!(text(&tool.raw), r#"{"name":"t","inputSchema":{"n":1.0},"_meta":{"own":1}}"#);
-        let written = text(&noted.written(&tool.raw, false));
+        let written = text(&noted.written(&tool.raw, false, false));
         for part in
             [r#""own":1"#, r#""x-mcpax-hops":3"#, r#""x-mcpax-mutable":false"#, r#""x-mcpax-new":[3]"#, r#""inputSchema":{"n":1.0}"#]
         {
@@ -214,10 +228,26 @@ mod tests {
     }
 
     #[test]
+    fn ax_47_a_gate_below_is_listed_by_every_gate_above_and_none_takes_it_away() {
+        let raw = r#"{"name":"t","_meta":{"x-mcpax-gated":true,"x-mcpax-mutable":false,"x-mcpax-auth-scope":"read"}}"#;
+        for is_gated in [false, true] {
+            let mut below = entry(raw);
+            let noted = Noted::of(&mut below, &native(), &[], true, None);
+            assert!(noted.is_gated_below());
+            let written = text(&noted.written(&below.raw, false, is_gated));
+            assert_eq!(written.matches(r#""x-mcpax-gated":true"#).count(), 1, "{written}");
+        }
+        let mut open = entry(r#"{"name":"t"}"#);
+        let noted = Noted::of(&mut open, &native(), &[], true, None);
+        assert!(!noted.is_gated_below() && !text(&noted.written(&open.raw, false, false)).contains("gated"));
+        assert!(text(&noted.written(&open.raw, false, true)).contains(r#""x-mcpax-gated":true"#));
+    }
+
+    #[test]
     fn ax_33_the_configuration_may_say_what_a_server_does_not() {
         let wishes = [("t*".to_owned(), Wishes { latency_class: Some(LatencyClass::Slow), ..Wishes::default() })];
         let noted = Noted::of(&mut entry(r#"{"name":"t"}"#), &native(), &wishes, false, None);
-        assert!(text(&noted.written(&entry(r#"{"name":"t"}"#).raw, false)).contains(r#""x-mcpax-latency-class":"slow""#));
+        assert!(text(&noted.written(&entry(r#"{"name":"t"}"#).raw, false, false)).contains(r#""x-mcpax-latency-class":"slow""#));
         assert_eq!(noted.patience(), Some(Some(Duration::from_secs(120))));
     }
 
@@ -242,6 +272,6 @@ mod tests {
         assert_eq!(noted.class(), LatencyClass::Standard);
         (0..100).for_each(|_| assert!(!noted.took(quick, || true)));
         assert_eq!(noted.class(), LatencyClass::Standard);
-        assert!(text(&noted.written(&entry(fast).raw, false)).contains(r#""x-mcpax-latency-class":"standard""#));
+        assert!(text(&noted.written(&entry(fast).raw, false, false)).contains(r#""x-mcpax-latency-class":"standard""#));
     }
 }

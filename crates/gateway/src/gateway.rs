@@ -22,6 +22,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::Access;
+use crate::approvals::Approvals;
 use crate::call::back::{Back, Sink};
 use crate::call::caller::ViewKey;
 use crate::call::error::CallError;
@@ -74,6 +75,8 @@ pub(crate) struct Inner {
     joins: bool,
     pub(crate) hub: Hub,
     pub(crate) registry: Registry,
+    /// Calls that wait for somebody to agree.
+    pub(crate) approvals: Approvals,
     pub(crate) parked: Parked,
     pub(crate) seen: SeenUris,
     pub(crate) tasks: Tasks,
@@ -141,6 +144,7 @@ impl Gateway {
             joins,
             hub: Hub::default(),
             registry: Registry::new(),
+            approvals: Approvals::new(),
             seen: SeenUris::new(),
             tasks: Tasks::default(),
             metrics: Metrics::new(),
@@ -163,6 +167,7 @@ impl Gateway {
         if joins {
             inner.journal.start();
         }
+        Approvals::begin(&inner);
         if joins && config.join.is_some() {
             inner.membership.begin(&inner, config.join.as_ref());
         }
@@ -198,6 +203,9 @@ impl Gateway {
         let config = Arc::new(config);
         self.0.trust.apply(&config);
         self.0.config.store(Arc::clone(&config));
+        if old.gate != config.gate || old.policy != config.policy {
+            self.0.approvals.apply(&self.0, &config);
+        }
         self.0.mount(&config);
         self.0.hub.follow(&config);
         if self.0.joins && old.join != config.join {

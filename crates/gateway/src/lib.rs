@@ -5,6 +5,7 @@
 pub mod admin;
 mod alarm;
 mod annotation;
+mod approvals;
 pub mod browser;
 mod call;
 mod catalog;

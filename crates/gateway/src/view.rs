@@ -10,6 +10,7 @@ use mcp_proto::catalog::{Entry, Kind};
 use mcp_proto::projection::{self, Projection, Style};
 use mcp_proto::resource_index::{Listed, ResourceIndex};
 
+use crate::annotation::Noted;
 use crate::call::caller::ViewKey;
 use crate::call::own;
 use crate::catalog::{Catalog, Offer, allowed};
@@ -110,7 +111,7 @@ impl View {
                 keep(&Item { branch, place: (b, i), name: offer.entry.key.as_str() }).then(|| {
                     let raw = offer.entry.shown_as(kind, shown);
                     let noted = offer.noted.as_ref().filter(|_| key.annotated);
-                    noted.map_or_else(|| raw.clone(), |noted| noted.written(&raw, branch.is_lost))
+                    noted.map_or_else(|| raw.clone(), |noted| noted.written(&raw, branch.is_lost, is_gated(tree, branch, noted)))
                 })
             });
             all.collect()
@@ -200,4 +201,9 @@ fn pages(entries: &[Bytes]) -> Vec<Bytes> {
         return vec![Bytes::from_static(b"[]")];
     }
     entries.chunks(PAGE).map(|chunk| Bytes::from([&b"["[..], &chunk.join(&b','), b"]"].concat())).collect()
+}
+
+/// Whether this gate asks somebody to agree to calls of a tool, whoever makes them.
+pub(crate) fn is_gated(tree: &Tree, branch: &Branch, noted: &Noted) -> bool {
+    tree.config.gate.as_deref().is_some_and(|gate| gate.mode_of(&branch.mount.config.name).asks(noted.risk()))
 }

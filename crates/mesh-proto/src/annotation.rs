@@ -22,6 +22,8 @@ pub mod key {
     pub const CONSISTENCY: &str = "x-mcpax-consistency";
     /// What it costs.
     pub const COST_CLASS: &str = "x-mcpax-cost-class";
+    /// Whether an aggregator on the way asks somebody to agree first (AX-47).
+    pub const GATED: &str = "x-mcpax-gated";
     /// How many aggregators stand between.
     pub const HOPS: &str = "x-mcpax-hops";
     /// Whether calling it twice is calling it once.

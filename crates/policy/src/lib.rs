@@ -2,6 +2,7 @@
 //!
 //! There is no clock, socket, task, lock or `await` in this crate: time and randomness come in as arguments. Nothing is carried out here.
 
+pub mod approval;
 pub mod budget;
 pub mod decide;
 mod effect;

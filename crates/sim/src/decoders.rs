@@ -3,6 +3,7 @@
 //! The fuzz targets below `fuzz/` look for bytes that break a check, and `tests/corpus.rs` replays what they kept. Nothing
 //! here makes up input.
 
+mod approvals;
 mod audit;
 mod files;
 mod mesh;
@@ -14,18 +15,20 @@ mod streams;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its fuzz target and of its corpus.
-pub const ALL: [(&str, Check); 26] = [
+pub const ALL: [(&str, Check); 30] = [
     ("annotation", mesh::annotation),
     ("canonical", audit::form),
     ("checkpoint", audit::checkpoint),
     ("claim", mesh::claim),
     ("config", files::config),
+    ("confirm", approvals::confirm),
     ("cursor", names::cursor),
     ("envelope", messages::envelope),
     ("gate", mesh::gate),
     ("header", names::header),
     ("http1", streams::http1),
     ("import", files::import),
+    ("jcs", approvals::canonical),
     ("json", messages::json),
     ("lines", streams::lines),
     ("mesh", mesh::messages),
@@ -40,7 +43,9 @@ pub const ALL: [(&str, Check); 26] = [
     ("secret", files::secret),
     ("source", mesh::source),
     ("sse", streams::sse),
+    ("sshsig", approvals::sshsig),
     ("tile", audit::tile),
+    ("webauthn", approvals::webauthn),
 ];
 
 /// Runs the check of this name.

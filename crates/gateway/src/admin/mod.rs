@@ -3,6 +3,7 @@
 //! This module does not print and does not decide what a gate does; the binary's commands are its only client.
 
 mod access;
+mod approvals;
 pub mod audit;
 pub mod client;
 mod known;

@@ -22,7 +22,7 @@ use super::shapes::{
     CallRequest, Called, ConsoleLink, Decisions, ErrorBody, JoinStatus, LogLine, Refusal, RefusalKind, Refused, Reloaded, Status, Tools,
     TraceRequest,
 };
-use super::{audit, known, live};
+use super::{approvals, audit, known, live};
 use crate::console;
 use crate::downstream::door;
 use crate::downstream::http::{fields, pass_over};
@@ -44,6 +44,7 @@ pub(crate) async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>, par
 async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming, party: Option<&Arc<Party>>) -> Result<Response<Payload>, Refusal> {
     match (&parts.method, parts.uri.path()) {
         (&Method::GET, "/healthz") => Ok(plain(StatusCode::OK, "text/plain", "ok\n".into())),
+        (_, path) if approvals::is_here(path) => approvals::answer(gateway, parts, body).await,
         (_, path) if known::is_here(path) => known::answer(gateway, parts, body, party).await,
         (&Method::GET, path) if audit::is_here(path) => match owner(gateway, parts) {
             Ok(()) => audit::answer(gateway, parts).await,
@@ -122,7 +123,7 @@ fn guest(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Result
 }
 
 /// Only whoever can read the presence file, or was let into the console by them.
-fn owner(gateway: &Gateway, parts: &Parts) -> Result<(), Refusal> {
+pub(super) fn owner(gateway: &Gateway, parts: &Parts) -> Result<(), Refusal> {
     if is_owner(gateway, parts) {
         return Ok(());
     }
@@ -195,7 +196,12 @@ fn events(gateway: &Gateway, parts: &Parts) -> Response<Payload> {
 }
 
 /// An answer that goes on until the gate ends, or the sign-in does.
-fn streamed(gateway: &Gateway, parts: &Parts, kind: &'static str, pieces: impl Stream<Item = Bytes> + Send + 'static) -> Response<Payload> {
+pub(super) fn streamed(
+    gateway: &Gateway,
+    parts: &Parts,
+    kind: &'static str,
+    pieces: impl Stream<Item = Bytes> + Send + 'static,
+) -> Response<Payload> {
     let closing = gateway.0.admin.closing.clone().cancelled_owned();
     let over = gateway.0.console.over(&gateway.0.config.load(), parts);
     let pieces = pieces.take_until(closing).take_until(Box::pin(over));
@@ -207,7 +213,7 @@ fn streamed(gateway: &Gateway, parts: &Parts, kind: &'static str, pieces: impl S
     response
 }
 
-const LINES: &str = "application/x-ndjson";
+pub(super) const LINES: &str = "application/x-ndjson";
 
 fn from_now_on(server: String, live: Receiver<String>) -> impl Stream<Item = Bytes> {
     stream::unfold((server, live), |(server, mut live)| async move {
@@ -281,7 +287,7 @@ impl Gateway {
 }
 
 /// A raw JSON-RPC error for people: its text and code, what to do, and what the server said last.
-fn message_of(error: &[u8]) -> String {
+pub(super) fn message_of(error: &[u8]) -> String {
     let value: serde_json::Value = serde_json::from_slice(error).unwrap_or_default();
     let text = value["message"].as_str().map_or_else(|| String::from_utf8_lossy(error).into_owned(), str::to_owned);
     let hint = value["data"]["hint"].as_str().map(|hint| format!("\n  {hint}")).unwrap_or_default();

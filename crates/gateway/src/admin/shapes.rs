@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+pub use crate::approvals::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, OperatorShown, Previous};
 pub use crate::child::{JoinStatus, ParentStatus};
 pub use crate::gateway::{MountStatus, RegisteredStatus, ToolRow};
 pub use crate::policy::{BudgetStatus, DecidedRule, DecidedShadow, DecisionRow};

@@ -15,15 +15,20 @@ use mcp_proto::header::Mismatch;
 use mcp_proto::json::quote;
 use mcp_proto::splice::{self, Change};
 use mesh_proto::degraded::Degraded;
-use mesh_proto::refusal::Refusal;
+use mesh_proto::refusal::Refusal as RouteRefusal;
+use policy::approval::{Refusal, Standing};
 use policy::budget::Exceeded;
 
+use super::gate::Pending;
 use crate::policy::DecisionId;
 use crate::upstream::UpstreamError;
 
 /// Why a request was not carried out. One variant, one reaction.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum CallError {
+    /// A confirmation, or a call that came back from waiting for one, is not taken.
+    #[error("{0}")]
+    Approval(Refusal),
     /// The cursor is not one of ours.
     #[error("the cursor is not one this list gave; list again from the start")]
     BadCursor,
@@ -47,6 +52,9 @@ pub(crate) enum CallError {
         /// Which of the two.
         extension: bool,
     },
+    /// It waits for somebody to agree (AX-45).
+    #[error("confirmation_required: {}", .0.text())]
+    ConfirmationRequired(Box<Pending>),
     /// The server of a tool is registered and not there at present; the call was not made (AX-61). Since when, on the wall clock.
     #[error("tool_degraded")]
     Degraded(Box<(Degraded, SystemTime)>),
@@ -65,6 +73,27 @@ pub(crate) enum CallError {
     /// Nobody serves this method.
     #[error("method `{0}` is not served here")]
     MethodNotFound(String),
+    /// Fewer people can agree than have to, so that waiting is of no use.
+    #[error(
+        "{required} of the people who may approve calls have to agree, and {reachable} can (nobody approves a call of its own): \
+         `banyan operator enroll NAME --key FILE` lets somebody"
+    )]
+    NoApprover {
+        /// How many can.
+        reachable: usize,
+        /// How many have to.
+        required: u8,
+    },
+    /// Somebody said no, or nobody said anything in time, or it can't be asked any more.
+    #[error("{}", Refusal::Over(*.standing))]
+    NotApproved {
+        /// The approval.
+        id: String,
+        /// How it stands.
+        standing: Standing,
+        /// Why, in the words of whoever decided; may be empty.
+        why: String,
+    },
     /// Too many calls at once.
     #[error("{what}: {most} are in flight, which is the limit; try again shortly")]
     Overloaded {
@@ -76,6 +105,9 @@ pub(crate) enum CallError {
     /// A rule could not be evaluated, so that nothing is allowed; told as it is.
     #[error("{0}")]
     PolicyFailed(Box<Denied>),
+    /// Whether it may go out can't be told, or can't be written down.
+    #[error("{0}")]
+    Policy(String),
     /// A reload took away the profile that says what this caller is shown: it is shown nothing rather than everything.
     #[error(
         "the profile `{0}`, which said what is shown here, is no longer in the configuration; connect again to be shown what the \
@@ -84,7 +116,7 @@ pub(crate) enum CallError {
     ProfileGone(Arc<str>),
     /// A route between gates that can't be followed.
     #[error("{0}")]
-    Route(Refusal),
+    Route(RouteRefusal),
     /// A continued call that is not waiting: answered, expired, or never made.
     #[error("`requestState` names no call that waits for input: it may have been answered, or have expired; make the call anew")]
     StateUnknown,
@@ -206,6 +238,7 @@ impl CallError {
         let text = self.to_string();
         let down = |code, status, data| told(code, status, text.clone(), data, FaultSource::Downstream, false);
         match self {
+            Self::Approval(why) => down(-32017, 200, Some(reason(why.reason(), ""))),
             Self::BadCursor => down(-32602, 200, Some(reason("bad_cursor", ""))),
             Self::BadMessage(EnvelopeError::Json(_)) => down(-32700, 400, None),
             Self::BadMessage(EnvelopeError::Batch | EnvelopeError::Invalid { .. }) => down(-32600, 400, None),
@@ -217,6 +250,7 @@ impl CallError {
                 let required = if *extension { format!("{{\"extensions\":{named}}}") } else { named };
                 down(-32021, 400, Some(format!("{{\"requiredCapabilities\":{required}}}")))
             }
+            Self::ConfirmationRequired(pending) => down(-32012, 200, Some(pending.data())),
             Self::Degraded(degraded) => {
                 let error = degraded.0.error(degraded.1);
                 told(error.code, 200, error.message.into(), Some(error.data), FaultSource::Upstream, true)
@@ -229,6 +263,13 @@ impl CallError {
             Self::HeaderMismatch(_) => down(-32020, 400, None),
             Self::MetaMissing(_) => down(-32602, 400, None),
             Self::MethodNotFound(_) => down(-32601, if era == Era::Stateless { 404 } else { 200 }, None),
+            Self::NoApprover { reachable, required } => {
+                down(-32015, 200, Some(reason("no_approver", &format!(",\"reachable\":{reachable},\"required\":{required}"))))
+            }
+            Self::NotApproved { id, standing, why } => {
+                let (code, data) = not_approved(id, *standing, why);
+                down(code, 200, Some(data))
+            }
             Self::Late | Self::Overloaded { .. } => {
                 let data = reason("overloaded", ",\"retry_after_ms\":1000");
                 told(-32009, 503, text.clone(), Some(data), FaultSource::Internal, true)
@@ -240,6 +281,7 @@ impl CallError {
                 let data = Some(with_decision(Some(&data), failed.id));
                 told(-32000, 200, text.into(), data, FaultSource::Internal, false)
             }
+            Self::Policy(_) => told(-32016, 200, text.clone(), Some(reason("policy_error", "")), FaultSource::Internal, true),
             Self::ProfileGone(profile) => {
                 let data = reason("profile_gone", &format!(",\"profile\":{}", quote(profile)));
                 told(-32011, 200, text.clone(), Some(data), FaultSource::Internal, false)
@@ -263,10 +305,7 @@ impl CallError {
                 let hint = ",\"hint\":\"tools/list says what there is; `banyan names` says how names are spelled for a client\"";
                 down(-32602, 200, Some(reason("unknown_tool", hint)))
             }
-            Self::Unrecorded(_) => {
-                let hint = ",\"hint\":\"whoever runs the gate sees in `banyan status` and its log what is wrong with the record\"";
-                told(-32013, 503, text.clone(), Some(reason("unrecorded", hint)), FaultSource::Internal, true)
-            }
+            Self::Unrecorded(_) => told(-32013, 503, text.clone(), Some(reason("unrecorded", UNRECORDED)), FaultSource::Internal, true),
             Self::UnsupportedVersion(asked) => {
                 let data = format!("{{\"supported\":[\"{STATELESS}\"],\"requested\":{}}}", quote(asked));
                 down(-32022, 400, Some(data))
@@ -277,8 +316,18 @@ impl CallError {
     }
 }
 
+const UNRECORDED: &str = ",\"hint\":\"whoever runs the gate sees in `banyan status` and its log what is wrong with the record\"";
+
+/// The code and data of a call that was not agreed to.
+fn not_approved(id: &str, standing: Standing, why: &str) -> (i64, String) {
+    let codes = [(Standing::Denied, -32018), (Standing::Expired, -32014), (Standing::OutcomeUnknown, -32004)];
+    let code = codes.iter().find(|(of, _)| *of == standing).map_or(-32017, |(_, code)| *code);
+    let more = format!(",\"id\":{},\"why\":{}", quote(id), quote(why));
+    (code, reason(Refusal::Over(standing).reason(), &more))
+}
+
 /// The answer to a request of MCP-AX: its raw result, or its refusal's code, message and data as they are (AX-27).
-pub(crate) fn answered(answer: Result<String, Refusal>) -> Answer {
+pub(crate) fn answered(answer: Result<String, RouteRefusal>) -> Answer {
     match answer {
         Ok(result) => Answer::Result(Bytes::from(result).into()),
         Err(refusal) => {

@@ -8,7 +8,7 @@ pub(crate) mod back;
 pub(crate) mod caller;
 pub(crate) mod error;
 mod forward;
-mod gate;
+pub(crate) mod gate;
 mod hop;
 mod key;
 mod list;
@@ -35,6 +35,7 @@ use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::json::Object;
 
 pub(crate) use authorize::sees;
+pub(crate) use gate::confirm_below;
 pub(crate) use list::{SERVER_INFO, capabilities};
 pub(crate) use record::refused;
 pub(crate) use subscribe::{forget, open_listener};
@@ -124,10 +125,16 @@ async fn stages(
         Err(error) => Box::pin(found_later(gateway, tree, request, method, back, error)).await?,
     };
     let reservation = reserve::reserve(gateway, permit)?;
-    let cleared = gate::gate(reservation)?;
-    record.intend(request, &cleared).await?;
-    let owner = cleared.resolved.branch.clone();
-    let answer = forward::forward(cleared, back, record.trace()).await?;
+    let mut cleared = match gate::gate(gateway, reservation, back).await? {
+        gate::Gated::Cleared(cleared) => cleared,
+        gate::Gated::Answered(answer) => return Ok(answer),
+    };
+    let (owner, approval) = (cleared.resolved.branch.clone(), cleared.approval.take());
+    let outcome = match record.intend(request, &cleared).await {
+        Ok(()) => forward::forward(cleared, back, record.trace()).await,
+        Err(unrecorded) => Err(unrecorded),
+    };
+    let answer = gate::settle(gateway, approval, &owner, back, outcome).await?;
     remember::remember(gateway, &owner, &back.caller, method, &answer);
     Ok(answer)
 }

@@ -14,7 +14,7 @@ use super::adapt;
 use super::authorize::may;
 use super::back::Back;
 use super::error::CallError;
-use super::{hop, registration, trace};
+use super::{gate, hop, registration, trace};
 use crate::Inner;
 use crate::tree::{Branch, Tree};
 use crate::upstream::{Outgoing, UpstreamError};
@@ -27,6 +27,9 @@ pub(crate) async fn unknown(gateway: &Arc<Inner>, tree: &Tree, request: &Request
     }
     if registration::is_ours(&request.method) {
         return registration::answer(gateway, request, back).await;
+    }
+    if request.method == policy::approval::Confirm::METHOD {
+        return gate::confirm(gateway, tree, request, back).await;
     }
     if is_removed(&request.method) {
         return Err(unserved());
@@ -70,7 +73,8 @@ pub(crate) async fn tasks_list(_gateway: &Arc<Inner>, tree: &Tree, request: &Req
     Ok(Answer::Result(Bytes::from([&b"{\"tasks\":["[..], &tasks.join(&b','), b"]}"].concat()).into()))
 }
 
-async fn ask(branch: &Branch, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
+/// Passes a request on to one server as it is.
+pub(super) async fn ask(branch: &Branch, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
     let mount = &branch.mount;
     let failed = |error| CallError::Upstream { mount: mount.config.name.to_string(), error, stderr: mount.stderr.lines() };
     let lease = mount.lease(&back.caller).await.map_err(failed)?;

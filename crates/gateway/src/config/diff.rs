@@ -31,6 +31,8 @@ pub enum Subject {
     Budget(Arc<str>),
     /// Callers that rules speak of as one.
     Group(Arc<str>),
+    /// Which calls wait for somebody to agree.
+    Gate,
     /// An authorization server.
     Issuer(Arc<str>),
     /// Whom it registers with, and as what.
@@ -85,6 +87,7 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
         budgets,
         limits,
         mounts,
+        gate,
         registry,
         join,
         profiles,
@@ -97,6 +100,7 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
         single(Subject::AllowedHosts, *allowed_hosts != new.allowed_hosts),
         single(Subject::Names, *names != new.names),
         single(Subject::Policy, *policy != new.policy),
+        single(Subject::Gate, *gate != new.gate),
         single(Subject::Resource, trust.resource != new.trust.resource),
         single(Subject::Join, *join != new.join),
         single(Subject::Telemetry, *telemetry != new.telemetry),
@@ -131,6 +135,7 @@ impl Change {
             | Subject::Authority(_)
             | Subject::Budget(_)
             | Subject::Group(_)
+            | Subject::Gate
             | Subject::Issuer(_)
             | Subject::Join
             | Subject::Limits
@@ -177,6 +182,7 @@ impl fmt::Display for Subject {
             Self::Authority(name) => write!(f, "authority {name}"),
             Self::Budget(name) => write!(f, "budget {name}"),
             Self::Group(name) => write!(f, "group {name}"),
+            Self::Gate => f.write_str("gate"),
             Self::Issuer(name) => write!(f, "issuer {name}"),
             Self::Join => f.write_str("node and parents"),
             Self::Limits => f.write_str("limits"),

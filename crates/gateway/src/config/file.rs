@@ -2,6 +2,7 @@
 //! `resolve` does.
 
 mod audit;
+mod gate;
 mod parent;
 mod policy;
 mod registry;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 pub use audit::{Audit, RecordedArguments};
+pub use gate::{Gate, GateMode, GateService, Webhook};
 pub use parent::{Node, Parent};
 pub use policy::{Budget, Budgets, Group, Groups, Per, Policy};
 pub use registry::{Demand, Registry, SegmentPolicy};
@@ -60,6 +62,8 @@ pub struct File {
     pub limits: Limits,
     /// The servers behind the gate, by the name in front of their tools: 1 to 63 of a-z, 0-9, `_` and `-`.
     pub mount: BTreeMap<At<String>, Mount>,
+    /// Which calls wait for somebody to agree. Without this section, none does by the word of this gate.
+    pub gate: Option<Gate>,
     /// Servers that register themselves. Without this section, nobody may.
     pub registry: Option<Registry>,
     /// This gate as others of its tree know it.

@@ -47,7 +47,8 @@ fn is_secret_path<'a>(mut path: impl Iterator<Item = &'a str>) -> bool {
     let mut of_parent = false;
     path.any(|key| {
         of_parent |= key == "parent";
-        matches!(key, "args" | "authority_proof" | "client_secret" | "env" | "headers" | "sha256") || (of_parent && key == "token")
+        matches!(key, "args" | "authority_proof" | "client_secret" | "env" | "headers" | "secret" | "sha256")
+            || (of_parent && key == "token")
     })
 }
 

@@ -18,6 +18,7 @@ use super::snippet::Shown;
 use super::{shape, suggest, units};
 
 mod audit;
+mod gate;
 mod mount;
 mod parent;
 mod policy;
@@ -109,6 +110,7 @@ impl Lowering<'_> {
             budgets: self.budgets(&file.budget),
             limits: self.limits(&file.limits),
             mounts: self.mounts(&file.mount),
+            gate: file.gate.as_ref().map(|section| Arc::new(self.gate(section, file))),
             registry: file.registry.as_ref().map(|section| self.registry(section)),
             join: self.join(file.node.as_ref(), &file.parent),
             profiles: self.profiles(&file.profile),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 mod audit;
+mod gate;
 mod join;
 mod policy;
 mod trust;
@@ -18,6 +19,7 @@ pub use mesh_proto::parent::{Demand, SegmentPolicy};
 use super::secret::SecretRef;
 
 pub use audit::Audit;
+pub use gate::{ApprovalService, Gate, Webhook};
 pub use join::{Join, Parent};
 pub use policy::{Budget, Group, Policy};
 pub use trust::{AuthorityKeys, ClientTls, Issuer, Keys, Tls, Trust};
@@ -43,6 +45,8 @@ pub struct Config {
     pub limits: Limits,
     /// The servers, by the segment they are mounted under.
     pub mounts: BTreeMap<Segment, Arc<Mount>>,
+    /// Which calls wait for somebody to agree; `None`: none by the word of this gate.
+    pub gate: Option<Arc<Gate>>,
     /// Who may register servers here; `None`: nobody.
     pub registry: Option<Registry>,
     /// Whom it registers with; `None`: nobody.
@@ -80,6 +84,7 @@ impl Default for Config {
             budgets: Vec::new(),
             limits: Limits::default(),
             mounts: BTreeMap::new(),
+            gate: None,
             registry: None,
             join: None,
             profiles: Vec::new(),

@@ -1,6 +1,7 @@
 //! What has to outlive a run: one SQLite file in the state directory, in WAL mode with `synchronous=FULL`, so that what was said to be kept
 //! is on the disk. What is kept is not decided here.
 
+mod approvals;
 mod claims;
 
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 
 use crate::config::resolved::Config;
+pub(crate) use approvals::{Kept, Kind, Row};
 
 pub(crate) use claims::{Change, Claims, Keeper};
 

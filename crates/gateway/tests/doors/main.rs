@@ -9,6 +9,8 @@ mod circles;
 #[cfg(test)]
 mod crossing;
 #[cfg(test)]
+mod held;
+#[cfg(test)]
 mod kept;
 #[cfg(test)]
 mod linked;

@@ -101,6 +101,21 @@ impl World {
         state
     }
 
+    /// Starts a gate that has the id it had before in that state directory.
+    pub(crate) async fn kept(state: tempfile::TempDir, toml: &str) -> Self {
+        let gateway = Gateway::start_at(parse(toml), state.path().to_owned(), Path::new("banyan.toml"));
+        Self::serving(gateway, TcpListener::bind("127.0.0.1:0").await.unwrap(), state).await
+    }
+
+    /// Ends it, and gives what it kept: a copy, because connections of this process may still hold the lock on its id.
+    pub(crate) async fn end_keeping(self) -> tempfile::TempDir {
+        self.stop.cancel();
+        self.gateway.shutdown().await;
+        let kept = tempfile::tempdir().unwrap();
+        copy(self.state.path(), kept.path());
+        kept
+    }
+
     async fn serving(gateway: Gateway, listener: TcpListener, state: tempfile::TempDir) -> Self {
         let addr = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
@@ -155,4 +170,17 @@ pub(crate) async fn eventually<T>(look: impl AsyncFn() -> Option<T>) -> T {
 
 fn parse(toml: &str) -> Config {
     config::parse(toml, Path::new("banyan.toml"), &SystemSources).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Copies the files of a directory, and of those in it.
+fn copy(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (kind, to) = (entry.file_type().unwrap(), to.join(entry.file_name()));
+        if kind.is_dir() {
+            std::fs::create_dir(&to).unwrap();
+            copy(&entry.path(), &to);
+        } else if kind.is_file() {
+            std::fs::copy(entry.path(), to).unwrap();
+        }
+    }
 }

@@ -1,0 +1,311 @@
+//! `banyan approvals`, `approve` and `deny`: what waits for a person, and what the person says. What is shown is checked against what is
+//! signed; whether a signature counts is decided by the gate, not here.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use gateway::admin::client::AdminClient;
+use gateway::admin::shapes::{ApprovalShown, ApprovalsShown, BelowShown, OperatorShown};
+use serde::Deserialize;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use crate::arguments::Place;
+use crate::failure::Failure;
+use crate::output::{Look, Output};
+use crate::printable::printable;
+use crate::table::{self, Align};
+use crate::{gate, runtime, signing, terminal};
+
+/// Shows the calls that wait until a person agrees.
+#[derive(Args)]
+pub(crate) struct Approvals {
+    /// Show those that are over as well
+    #[arg(long)]
+    all: bool,
+    /// Go on with what happens from now on, until interrupted
+    #[arg(short, long)]
+    watch: bool,
+}
+
+/// Agrees to one call, with an SSH key that is enrolled.
+#[derive(Args)]
+pub(crate) struct Approve {
+    /// The call's id, or its beginning
+    id: String,
+    /// File of the key [default: a key that an SSH agent has]
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// Do not ask again
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// Says no to one call.
+#[derive(Args)]
+pub(crate) struct Deny {
+    /// The call's id, or its beginning
+    id: String,
+    /// Why, for whoever made the call
+    #[arg(long, default_value = "")]
+    reason: String,
+}
+
+/// `GET /-/operators`.
+#[derive(Deserialize)]
+pub(super) struct Operators {
+    pub(super) operators: Vec<OperatorShown>,
+}
+
+/// One line of `GET /-/approvals/events`.
+#[derive(Deserialize)]
+struct Told {
+    event: String,
+    approval: Option<ApprovalShown>,
+}
+
+impl Approvals {
+    pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
+        let gate = gate::needed(place)?;
+        runtime::wait(self.print(&gate, output))?
+    }
+
+    async fn print(&self, gate: &AdminClient, output: &Output) -> Result<(), Failure> {
+        let query: &[(&str, &str)] = if self.all { &[("all", "true")] } else { &[] };
+        let shown: ApprovalsShown = gate.get("/-/approvals", query).await?;
+        if output.wants_json() && !self.watch {
+            return output.json(&shown);
+        }
+        if !output.wants_json() {
+            list(&shown, output)?;
+        }
+        if !self.watch {
+            return Ok(());
+        }
+        let mut end = Ok(());
+        let each = |line: &[u8]| {
+            end = event(line, output);
+            end.is_ok()
+        };
+        gate.lines("/-/approvals/events", &[], each).await?;
+        end
+    }
+}
+
+fn list(shown: &ApprovalsShown, output: &Output) -> Result<(), Failure> {
+    if shown.approvals.is_empty() && shown.below.is_empty() {
+        output.remark("nothing waits for approval");
+        return Ok(());
+    }
+    let mut rows = vec![["ID", "TOOL", "CALLER", "STANDS", "AGREED", "LEFT"].map(str::to_owned).to_vec()];
+    for approval in &shown.approvals {
+        let left = approval.expires.saturating_sub(shown.now);
+        rows.push(vec![
+            approval.id.chars().take(8).collect(),
+            printable(&approval.tool),
+            printable(&approval.caller),
+            approval.standing.as_str().to_owned(),
+            format!("{} of {}", approval.votes.len(), approval.required),
+            if approval.standing.is_held() { table::duration(left) } else { String::new() },
+        ]);
+    }
+    for BelowShown { id, mount, data } in &shown.below {
+        let data: serde_json::Value = serde_json::from_str(data.get()).unwrap_or_default();
+        let tool = data["tool"].as_str().map(printable).unwrap_or_default();
+        let left = data["expires"].as_u64().unwrap_or_default().saturating_sub(shown.now);
+        rows.push(vec![
+            id.chars().take(8).collect(),
+            tool,
+            format!("behind {mount}"),
+            "pending".into(),
+            String::new(),
+            table::duration(left),
+        ]);
+    }
+    let columns = [Align::Left, Align::Left, Align::Left, Align::Left, Align::Left, Align::Right];
+    table::lines(&columns, &rows).iter().try_for_each(|line| output.line(line))
+}
+
+fn event(line: &[u8], output: &Output) -> Result<(), Failure> {
+    if output.wants_json() {
+        return output.raw(&[line, b"\n"].concat());
+    }
+    let told: Told = serde_json::from_slice(line).map_err(|e| Failure::Failed(format!("the gate sent a line that is no JSON: {e}")))?;
+    match told.approval {
+        Some(approval) => output.line(&format!(
+            "{}  {}  {}  by {}",
+            told.event,
+            short(&approval.id),
+            printable(&approval.tool),
+            printable(&approval.caller)
+        )),
+        None => output.line(&told.event),
+    }
+}
+
+impl Approve {
+    pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
+        let gate = gate::needed(place)?;
+        runtime::wait(self.approve(&gate, output))?
+    }
+
+    async fn approve(&self, gate: &AdminClient, output: &Output) -> Result<(), Failure> {
+        let meant = meant(gate, &self.id).await?;
+        meant.check()?;
+        if !output.wants_json() {
+            meant.print(output);
+        }
+        if !self.yes && terminal::somebody_is_there() && !terminal::agrees("Approve this very call?")? {
+            return Err(Failure::Refused("nothing was approved".to_owned()));
+        }
+        let operators: Operators = gate.get("/-/operators", &[]).await?;
+        let proof = signing::sign(&meant.challenge, "banyan-approval-v1", self.key.as_deref(), &operators.operators)?;
+        let answer = gate.post(&format!("/-/approvals/{}/confirm", meant.id), &json!({ "proof": proof })).await?;
+        let answer: serde_json::Value =
+            serde_json::from_slice(&answer).map_err(|e| Failure::Failed(format!("the gate's answer can't be read: {e}")))?;
+        if output.wants_json() {
+            return output.json(&answer);
+        }
+        if answer["standing"] == "released" {
+            return output.line(&output.paint(Look::Good, "approved: the call goes out, once"));
+        }
+        output.line(&format!("agreed: {} of {}, somebody else is needed", answer["approvals"], answer["required"]))
+    }
+}
+
+impl Deny {
+    pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
+        let gate = gate::needed(place)?;
+        runtime::wait(self.deny(&gate, output))?
+    }
+
+    async fn deny(&self, gate: &AdminClient, output: &Output) -> Result<(), Failure> {
+        let meant = meant(gate, &self.id).await?;
+        let answer = gate.post(&format!("/-/approvals/{}/deny", meant.id), &json!({ "reason": self.reason })).await?;
+        if output.wants_json() {
+            let denied: ApprovalShown =
+                serde_json::from_slice(&answer).map_err(|e| Failure::Failed(format!("the gate's answer can't be read: {e}")))?;
+            return output.json(&denied);
+        }
+        output.line("denied: the call does not go out")
+    }
+}
+
+/// A call that a person is asked about: one of this gate, or of one below.
+struct Meant {
+    id: String,
+    tool: String,
+    caller: String,
+    route: String,
+    arguments: String,
+    challenge: String,
+    digest: String,
+}
+
+async fn meant(gate: &AdminClient, id: &str) -> Result<Meant, Failure> {
+    let shown: ApprovalsShown = gate.get("/-/approvals", &[("all", "true")]).await?;
+    let own = shown.approvals.iter().filter(|approval| approval.id.starts_with(id)).map(Meant::own);
+    let below = shown.below.iter().filter(|below| below.id.starts_with(id)).map(Meant::below);
+    let mut found: Vec<Meant> = own.chain(below).collect();
+    match (found.pop(), found.len()) {
+        (Some(one), 0) => Ok(one),
+        (Some(_), more) => Err(Failure::Usage(format!("{} calls begin with `{id}`: give more of the id", more + 1))),
+        (None, _) => Err(Failure::NotFound(format!("no call `{id}` waits for approval\n  `banyan approvals` shows what does"))),
+    }
+}
+
+impl Meant {
+    fn own(approval: &ApprovalShown) -> Self {
+        Self {
+            id: approval.id.clone(),
+            tool: approval.tool.clone(),
+            caller: approval.caller.clone(),
+            route: approval.route.join(" > "),
+            arguments: approval.arguments.clone(),
+            challenge: approval.challenge.clone(),
+            digest: approval.digest.clone(),
+        }
+    }
+
+    fn below(below: &BelowShown) -> Self {
+        let data: serde_json::Value = serde_json::from_str(below.data.get()).unwrap_or_default();
+        let challenge = data["challenge"].as_str().unwrap_or_default().to_owned();
+        let said: serde_json::Value = serde_json::from_str(&challenge).unwrap_or_default();
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        Self {
+            id: below.id.clone(),
+            tool: text(&said["tool"]),
+            caller: text(&said["caller"]),
+            route: format!("{} > {}", below.mount, text(&said["tool"])),
+            arguments: canonical(&below.data).unwrap_or_default(),
+            digest: text(&data["digest"]),
+            challenge,
+        }
+    }
+
+    /// What is shown must be what is signed, whatever the gate says.
+    fn check(&self) -> Result<(), Failure> {
+        let said: serde_json::Value = serde_json::from_str(&self.challenge).unwrap_or_default();
+        let is_same = said["tool"] == *self.tool
+            && said["caller"] == *self.caller
+            && said["id"] == *self.id
+            && said["arguments_sha256"] == *hex(&Sha256::digest(&self.arguments))
+            && self.digest == hex(&Sha256::digest(&self.challenge));
+        if is_same {
+            return Ok(());
+        }
+        Err(Failure::Refused(
+            "the gate shows another call than the one it wants signed: nothing was signed\n  do not approve it".to_owned(),
+        ))
+    }
+
+    fn print(&self, output: &Output) {
+        output.remark(&output.paint_remark(Look::Strong, &printable(&self.tool)));
+        for (what, text) in [("caller", &self.caller), ("route", &self.route), ("arguments", &self.arguments)] {
+            output.remark(&format!("  {what:<10}{}", printable(text)));
+        }
+    }
+}
+
+/// The arguments in the data of a call that a gate below holds, as that gate wrote them.
+fn canonical(data: &serde_json::value::RawValue) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Data<'a> {
+        #[serde(borrow)]
+        arguments: &'a serde_json::value::RawValue,
+    }
+    serde_json::from_str::<Data<'_>>(data.get()).ok().map(|data| data.arguments.get().to_owned())
+}
+
+fn short(id: &str) -> String {
+    id.chars().take(8).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_is_what_is_signed() {
+        let arguments = "{\"path\":\"/\"}".to_owned();
+        let challenge = json!({
+            "tool": "files.wipe", "caller": "ci", "id": "1", "arguments_sha256": hex(&Sha256::digest(&arguments)),
+        });
+        let challenge = challenge.to_string();
+        let meant = |arguments: &str, tool: &str| Meant {
+            id: "1".into(),
+            tool: tool.into(),
+            caller: "ci".into(),
+            route: String::new(),
+            arguments: arguments.into(),
+            digest: hex(&Sha256::digest(&challenge)),
+            challenge: challenge.clone(),
+        };
+        assert!(meant(&arguments, "files.wipe").check().is_ok());
+        assert!(meant("{}", "files.wipe").check().is_err() && meant(&arguments, "files.read").check().is_err());
+    }
+}

@@ -1,0 +1,333 @@
+//! Approvals, operators and grants below `/-/` (docs/approvals.md). What counts as agreement is decided elsewhere, never here: whoever rules
+//! the gate may look, deny and enrol, and agrees to nothing without a key.
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::request::Parts;
+use http::{Method, Response};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use mcp_proto::client::{Identity, stateless_meta};
+use mcp_proto::envelope::{Answer, Request};
+use mcp_proto::json::quote;
+use policy::approval::{Approval, Operator, Proof, PublicKey, Refusal as Refused, Registration, Terms, Wrong, hex};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
+
+use super::routes::{LINES, json, owner, streamed};
+use super::shapes::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, OperatorShown, Refusal};
+use crate::approvals::{NotKept, now, relying_party, request};
+use crate::call::back::{Back, Sink};
+use crate::call::{confirm_below, own_caller};
+use crate::downstream::reply::Payload;
+use crate::node::Node;
+use crate::{Gateway, random};
+
+/// Longest body, in bytes.
+const POSTED_BYTES: usize = 256 << 10;
+
+/// Whether `path` is one of these.
+pub(super) fn is_here(path: &str) -> bool {
+    ["/-/approvals", "/-/operators", "/-/grants"]
+        .iter()
+        .any(|own| path.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+}
+
+/// Answers a request for one of these.
+pub(super) async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
+    let path: Vec<&str> = parts.uri.path().trim_start_matches("/-/").split('/').collect();
+    // The proof is what counts, not who brings it.
+    if let (&Method::POST, ["approvals", id, "confirm"]) = (&parts.method, &path[..]) {
+        return confirm(gateway, id, posted(body).await?).await;
+    }
+    owner(gateway, parts)?;
+    match path[..] {
+        ["approvals", ref rest @ ..] => of_approvals(gateway, parts, rest, body).await,
+        ["operators", ref rest @ ..] => of_operators(gateway, parts, rest, body).await,
+        ["grants", ref rest @ ..] => of_grants(gateway, parts, rest, body).await,
+        _ => Err(nothing(parts)),
+    }
+}
+
+async fn of_approvals(gateway: &Gateway, parts: &Parts, rest: &[&str], body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
+    match (&parts.method, rest) {
+        (&Method::GET, []) => Ok(json(&gateway.approvals(parts.uri.query() == Some("all=true")).await?)),
+        (&Method::GET, ["events"]) => Ok(events(gateway, parts)),
+        (&Method::GET, [id]) => Ok(json(&gateway.approval(id).await?)),
+        (&Method::GET, [id, "webauthn"]) => webauthn(gateway, id).await,
+        (&Method::POST, [id, "deny"]) => deny(gateway, id, posted(body).await?).await,
+        _ => Err(nothing(parts)),
+    }
+}
+
+async fn of_operators(gateway: &Gateway, parts: &Parts, rest: &[&str], body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
+    match (&parts.method, rest) {
+        (&Method::GET, []) => operators(gateway).await,
+        (&Method::POST, []) => enroll(gateway, posted(body).await?).await,
+        (&Method::POST, ["webauthn"]) => begin_passkey(gateway, posted(body).await?).await,
+        (&Method::POST, ["remove"]) => remove(gateway, posted(body).await?).await,
+        _ => Err(nothing(parts)),
+    }
+}
+
+async fn of_grants(gateway: &Gateway, parts: &Parts, rest: &[&str], body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
+    match (&parts.method, rest) {
+        (&Method::GET, []) => grants(gateway).await,
+        (&Method::POST, []) => give(gateway, posted(body).await?).await,
+        (&Method::POST, ["statement"]) => statement(gateway, &posted(body).await?),
+        (&Method::POST, [id, "revoke"]) => revoke(gateway, id).await,
+        _ => Err(nothing(parts)),
+    }
+}
+
+fn nothing(parts: &Parts) -> Refusal {
+    Refusal::not_found(format!("there is no {} {} here", parts.method, parts.uri.path()))
+}
+
+impl Gateway {
+    /// What waits for somebody to agree; `all`: and what is over.
+    pub async fn approvals(&self, all: bool) -> Result<ApprovalsShown, Refusal> {
+        let gateway = std::sync::Arc::clone(&self.0);
+        let approvals = self.0.approvals.ask(move |room, now| {
+            room.desk.handle_timeout(now);
+            // What nobody knows the outcome of is somebody's business still.
+            let wanted = |a: &&Approval| all || !a.standing.is_over() || a.standing == policy::approval::Standing::OutcomeUnknown;
+            let mut found: Vec<ApprovalShown> =
+                room.desk.approvals().filter(wanted).map(|a| ApprovalShown::of(&gateway, &room.desk, a)).collect();
+            found.sort_by(|a, b| (a.requested, &a.id).cmp(&(b.requested, &b.id)));
+            found
+        });
+        let below = self.0.approvals.below.all(now()).into_iter().filter_map(|(id, held)| {
+            let data = RawValue::from_string(String::from_utf8_lossy(&held.data).into_owned()).ok()?;
+            Some(BelowShown { id, mount: held.mount.to_string(), data })
+        });
+        Ok(ApprovalsShown { now: now(), approvals: approvals.await?, below: below.collect() })
+    }
+
+    /// One approval.
+    pub async fn approval(&self, id: &str) -> Result<ApprovalShown, Refusal> {
+        let (gateway, id) = (std::sync::Arc::clone(&self.0), id.to_owned());
+        let found = self.0.approvals.ask(move |room, now| {
+            room.desk.handle_timeout(now);
+            room.desk.approval(&id).map(|approval| ApprovalShown::of(&gateway, &room.desk, approval))
+        });
+        found.await?.ok_or_else(|| Refused::Unknown.into())
+    }
+}
+
+impl From<NotKept> for Refusal {
+    fn from(why: NotKept) -> Self {
+        Self::failed(why.to_string())
+    }
+}
+
+impl From<Refused> for Refusal {
+    fn from(why: Refused) -> Self {
+        let text = format!("{why} ({})", why.reason());
+        if why == Refused::Unknown { Self::not_found(text) } else { Self::refused(text) }
+    }
+}
+
+impl From<Wrong> for Refusal {
+    fn from(why: Wrong) -> Self {
+        Refused::Proof(why).into()
+    }
+}
+
+#[derive(Deserialize)]
+struct Confirmation {
+    proof: Box<RawValue>,
+}
+
+async fn confirm(gateway: &Gateway, id: &str, posted: Confirmation) -> Result<Response<Payload>, Refusal> {
+    if gateway.0.approvals.below.find(id).is_some() {
+        let meta = stateless_meta(&Identity { info: Node::info(), capabilities: Bytes::from_static(b"{}") });
+        let params = format!("{{\"id\":{},\"proof\":{},\"_meta\":{meta}}}", quote(id), posted.proof.get());
+        let asked = Request { id: Bytes::from_static(b"0"), method: "mcpax/confirm".into(), params: Bytes::from(params).into() };
+        let back = Back::new(own_caller(gateway.0.scope_of("")), Sink::None, None, CancellationToken::new());
+        let tree = gateway.0.tree.load_full();
+        return match confirm_below(&gateway.0, &tree, id, &asked, &back).await {
+            Ok(Answer::Result(result)) => Ok(json(&serde_json::from_slice::<serde_json::Value>(&result).unwrap_or_default())),
+            Ok(Answer::Error(error)) => Err(Refusal::refused(super::routes::message_of(&error))),
+            Err(error) => Err(Refusal::failed(error.to_string())),
+        };
+    }
+    let proof = Proof::read(posted.proof.get().as_bytes())?;
+    let (standing, approvals, required) = gateway.0.approvals.confirm(&gateway.0, id, proof).await??;
+    Ok(json(&json!({ "id": id, "standing": standing, "approvals": approvals, "required": required })))
+}
+
+#[derive(Deserialize)]
+struct Denial {
+    #[serde(default)]
+    reason: String,
+}
+
+async fn deny(gateway: &Gateway, id: &str, posted: Denial) -> Result<Response<Payload>, Refusal> {
+    let own = id.to_owned();
+    gateway.0.approvals.ask(move |room, now| room.desk.deny(now, &own, &posted.reason)).await??;
+    Ok(json(&gateway.approval(id).await?))
+}
+
+async fn webauthn(gateway: &Gateway, id: &str) -> Result<Response<Payload>, Refusal> {
+    let (own, party) = (id.to_owned(), relying_party(&gateway.0).ok_or_else(no_party)?);
+    let options = gateway.0.approvals.ask(move |room, now| {
+        let approval = room.desk.approval(&own)?;
+        Some(request(room.desk.anchors(), approval, &party, now))
+    });
+    Ok(json(&options.await?.ok_or(Refused::Unknown)?))
+}
+
+fn events(gateway: &Gateway, parts: &Parts) -> Response<Payload> {
+    let live = gateway.0.approvals.events();
+    let from_now_on = stream::unfold(live, |mut live| async move {
+        match live.recv().await {
+            Ok(line) => Some((line, live)),
+            // Whoever was too slow asks for all of it again.
+            Err(RecvError::Lagged(_)) => Some((Bytes::from_static(b"{\"event\":\"missed\"}\n"), live)),
+            Err(RecvError::Closed) => None,
+        }
+    });
+    streamed(gateway, parts, LINES, from_now_on)
+}
+
+async fn operators(gateway: &Gateway) -> Result<Response<Payload>, Refusal> {
+    let all = gateway.0.approvals.ask(|room, _| room.desk.anchors().operators.values().map(OperatorShown::from).collect::<Vec<_>>());
+    Ok(json(&json!({ "operators": all.await? })))
+}
+
+#[derive(Deserialize)]
+struct Enrolment {
+    name: String,
+    #[serde(default)]
+    principals: Vec<String>,
+    key: Option<String>,
+    credential: Option<Registration>,
+}
+
+async fn enroll(gateway: &Gateway, posted: Enrolment) -> Result<Response<Payload>, Refusal> {
+    let name = posted.name.trim().to_owned();
+    if name.is_empty() || name.len() > 100 || name.chars().any(char::is_control) {
+        return Err(Refusal::refused("an operator needs a name of 1 to 100 characters"));
+    }
+    let (party, of_key) = (relying_party(&gateway.0), posted.key.as_deref().map(PublicKey::parse));
+    let of_key = of_key.transpose().map_err(|none| Refusal::refused(none.to_string()))?;
+    let principals = posted.principals.into_iter().collect();
+    let enrolled = gateway.0.approvals.ask(move |room, now| {
+        let (key, passkey) = match (of_key, posted.credential, party) {
+            (Some(key), None, _) => (key, None),
+            (None, Some(made), Some(party)) => {
+                let (key, passkey) = room.passkeys.finish(&name, &made, &party, now)?;
+                (key, Some(passkey))
+            }
+            _ => return Err(Refused::Proof(Wrong::Malformed("either `key` or `credential` is needed"))),
+        };
+        let operator = Operator { id: key.fingerprint(), name, principals, key, passkey, enrolled: now };
+        room.desk.enroll(operator.clone());
+        Ok(OperatorShown::from(&operator))
+    });
+    let operator = enrolled.await??;
+    tracing::warn!(operator = operator.name, key = operator.id, "from now on this key approves calls");
+    Ok(json(&operator))
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+async fn begin_passkey(gateway: &Gateway, posted: Named) -> Result<Response<Payload>, Refusal> {
+    let party = relying_party(&gateway.0).ok_or_else(no_party)?;
+    let options = gateway.0.approvals.ask(move |room, now| room.passkeys.begin(&posted.name, room.desk.anchors(), &party, now));
+    Ok(json(&options.await?))
+}
+
+#[derive(Deserialize)]
+struct ById {
+    id: String,
+}
+
+async fn remove(gateway: &Gateway, posted: ById) -> Result<Response<Payload>, Refusal> {
+    let ById { id } = posted;
+    let removed = gateway.0.approvals.ask(move |room, _| room.desk.remove(&id)).await?;
+    let removed = removed.ok_or_else(|| Refusal::not_found("there is no such key: `banyan operator list` shows them"))?;
+    tracing::warn!(operator = removed.name, key = removed.id, "this key approves nothing any more");
+    Ok(json(&OperatorShown::from(&removed)))
+}
+
+async fn grants(gateway: &Gateway) -> Result<Response<Payload>, Refusal> {
+    let all = gateway.0.approvals.ask(|room, now| room.desk.grants().map(|grant| GrantShown::of(grant, now)).collect::<Vec<_>>());
+    Ok(json(&json!({ "grants": all.await? })))
+}
+
+#[derive(Deserialize)]
+struct Wanted {
+    terms: Terms,
+}
+
+/// What has to be signed for a grant.
+#[derive(Serialize)]
+struct ToSign {
+    id: String,
+    text: String,
+    digest: String,
+    namespace: &'static str,
+    required: u8,
+}
+
+fn statement(gateway: &Gateway, posted: &Wanted) -> Result<Response<Payload>, Refusal> {
+    if posted.terms.expires <= now() {
+        return Err(Refusal::refused("`expires` is over already: give a time to come, in seconds since 1970"));
+    }
+    let id = random::token();
+    let statement = posted.terms.statement(&id, &gateway.0.node.id);
+    let required = gateway.0.config.load().gate.as_deref().map_or(1, |gate| gate.approvals);
+    let digest = hex(&statement.digest());
+    Ok(json(&ToSign { id, text: statement.text, digest, namespace: statement.namespace, required }))
+}
+
+#[derive(Deserialize)]
+struct Given {
+    id: String,
+    terms: Terms,
+    proofs: Vec<Box<RawValue>>,
+}
+
+async fn give(gateway: &Gateway, posted: Given) -> Result<Response<Payload>, Refusal> {
+    let Given { id, terms, proofs } = posted;
+    let proofs: Vec<Proof> = proofs.iter().map(|proof| Proof::read(proof.get().as_bytes())).collect::<Result<_, _>>()?;
+    let party = relying_party(&gateway.0);
+    let given = gateway.0.approvals.ask(move |room, now| {
+        room.desk.set_relying_party(party);
+        room.desk.give(now, &id, terms, &proofs).map(|grant| GrantShown::of(&grant, now))
+    });
+    let grant = given.await??;
+    tracing::warn!(grant = grant.id, tool = grant.terms.tool, caller = grant.terms.caller, "calls go out by this grant from now on");
+    Ok(json(&grant))
+}
+
+async fn revoke(gateway: &Gateway, id: &str) -> Result<Response<Payload>, Refusal> {
+    let id = id.to_owned();
+    let revoked = gateway.0.approvals.ask(move |room, now| {
+        room.desk.revoke(now, &id);
+        room.desk.grant(&id).map(|grant| GrantShown::of(grant, now))
+    });
+    let grant = revoked.await?.ok_or_else(|| Refusal::not_found("there is no such grant: `banyan grants list` shows them"))?;
+    Ok(json(&grant))
+}
+
+fn no_party() -> Refusal {
+    Refusal::failed("nobody knows where this gate's calls are approved: let it listen, or set `gate.url`")
+}
+
+/// Reads a body.
+async fn posted<T: DeserializeOwned>(body: &mut Incoming) -> Result<T, Refusal> {
+    let body = Limited::new(body, POSTED_BYTES).collect().await.map_err(|e| Refusal::failed(format!("the request can't be read: {e}")))?;
+    let bytes = body.to_bytes();
+    let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+    serde_json::from_slice(bytes).map_err(|e| Refusal::failed(format!("the request is not what belongs here: {e}")))
+}

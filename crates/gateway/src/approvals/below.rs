@@ -1,0 +1,79 @@
+//! Calls that a gate below holds, as it told of them: shown here, and confirmed there. Nothing is decided here.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use banyan_model::Segment;
+use bytes::Bytes;
+use mcp_proto::json::Members;
+
+/// More are not remembered: the earliest to expire goes.
+const MOST: usize = 1000;
+
+/// Such calls, by the id that the gate below gave them.
+#[derive(Debug, Default)]
+pub(crate) struct Below(Mutex<BTreeMap<String, HeldBelow>>);
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HeldBelow {
+    /// Behind which mount.
+    pub(crate) mount: Segment,
+    /// What that gate says of it: a raw object.
+    pub(crate) data: Bytes,
+    /// Until when it can be agreed to: Unix time, in seconds.
+    expires: u64,
+}
+
+impl Below {
+    /// A gate behind `mount` told of a call that it holds; gives the id.
+    pub(crate) fn note(&self, mount: &Segment, data: &Bytes, now: u64) -> Option<String> {
+        let members = Members::again(data);
+        let id = members.str("id").filter(|id| !id.is_empty() && id.len() <= 64)?.into_owned();
+        let expires = members.get("expires").and_then(|raw| std::str::from_utf8(raw).ok()?.parse().ok()).unwrap_or(now);
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, held| held.expires > now);
+        if all.len() >= MOST
+            && let Some(first) = all.iter().min_by_key(|(_, held)| held.expires).map(|(id, _)| id.clone())
+        {
+            all.remove(&first);
+        }
+        // Whoever told of an id first keeps it: nobody else is asked about it.
+        let held = all.entry(id.clone()).or_insert_with(|| HeldBelow { mount: mount.clone(), data: data.clone(), expires });
+        (held.mount == *mount).then_some(id)
+    }
+
+    /// One of them.
+    pub(crate) fn find(&self, id: &str) -> Option<HeldBelow> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+
+    /// All that can still be agreed to.
+    pub(crate) fn all(&self, now: u64) -> Vec<(String, HeldBelow)> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, held| held.expires > now);
+        all.iter().map(|(id, held)| (id.clone(), held.clone())).collect()
+    }
+
+    /// It waits no more.
+    pub(crate) fn forget(&self, id: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ax_47_what_a_gate_below_holds_is_asked_of_that_gate_alone() {
+        let below = Below::default();
+        let (one, other) = (Segment::nearest("one"), Segment::nearest("other"));
+        let data = Bytes::from_static(br#"{"id":"x","expires":100}"#);
+        assert_eq!(below.note(&one, &data, 1).as_deref(), Some("x"));
+        assert_eq!(below.note(&other, &data, 1), None);
+        assert_eq!(below.find("x").unwrap().mount, one);
+        assert_eq!((below.all(99).len(), below.all(100).len()), (1, 0));
+        assert_eq!(below.note(&one, &Bytes::from_static(b"{}"), 1), None);
+    }
+}

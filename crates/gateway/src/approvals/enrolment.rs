@@ -1,0 +1,90 @@
+//! Passkeys: what a browser is asked, and the challenges that were given out for new ones. Whether an answer is right is not decided here.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use policy::approval::{Anchors, Approval, Passkey, PublicKey, Registration, RelyingParty, Wrong};
+use serde_json::{Value, json};
+
+use super::shown::base;
+use crate::{Inner, random};
+
+/// How long a browser may take to make a passkey, in seconds.
+const PATIENCE: u64 = 300;
+/// More are not remembered.
+const MOST: usize = 64;
+
+/// Challenges for passkeys that are being made, with the names they are for.
+#[derive(Debug, Default)]
+pub(crate) struct Passkeys(BTreeMap<[u8; 32], (String, u64)>);
+
+impl Passkeys {
+    /// `PublicKeyCredentialCreationOptionsJSON` (WebAuthn level 3, 5.1.8) for a new passkey of `name`.
+    pub(crate) fn begin(&mut self, name: &str, anchors: &Anchors, party: &RelyingParty, now: u64) -> Value {
+        self.0.retain(|_, (_, until)| *until > now);
+        if self.0.len() >= MOST {
+            self.0.pop_first();
+        }
+        let challenge = random::seed();
+        self.0.insert(challenge, (name.to_owned(), now + PATIENCE));
+        let own = anchors.operators.values().filter(|operator| operator.name == name).filter_map(|operator| operator.passkey.as_ref());
+        json!({
+            "challenge": URL_SAFE_NO_PAD.encode(challenge),
+            "rp": { "id": party.id, "name": "Banyan" },
+            "user": { "id": URL_SAFE_NO_PAD.encode(name), "name": name, "displayName": name },
+            "pubKeyCredParams": [{ "type": "public-key", "alg": -8 }, { "type": "public-key", "alg": -7 }],
+            "authenticatorSelection": { "userVerification": "required", "residentKey": "preferred" },
+            "attestation": "none",
+            "timeout": PATIENCE * 1000,
+            "excludeCredentials": own.map(|passkey| named(&passkey.credential)).collect::<Vec<_>>(),
+        })
+    }
+
+    /// The passkey that was made for `name`, once.
+    pub(crate) fn finish(
+        &mut self,
+        name: &str,
+        made: &Registration,
+        party: &RelyingParty,
+        now: u64,
+    ) -> Result<(PublicKey, Passkey), Wrong> {
+        self.0.retain(|_, (_, until)| *until > now);
+        let open: Vec<[u8; 32]> = self.0.iter().filter(|(_, (own, _))| own == name).map(|(challenge, _)| *challenge).collect();
+        let mut why = Wrong::Digest;
+        for challenge in open {
+            match made.verify(&challenge, party) {
+                Ok(passkey) => {
+                    self.0.remove(&challenge);
+                    return Ok(passkey);
+                }
+                Err(Wrong::Digest) => {}
+                Err(wrong) => why = wrong,
+            }
+        }
+        Err(why)
+    }
+}
+
+/// Whom passkeys are for: the host where people approve; `None`: the gate does not listen.
+pub(crate) fn relying_party(gateway: &Inner) -> Option<RelyingParty> {
+    let url = url::Url::parse(&base(gateway)?).ok()?;
+    Some(RelyingParty { id: url.host_str()?.to_owned(), origins: vec![url.origin().ascii_serialization()] })
+}
+
+/// `PublicKeyCredentialRequestOptionsJSON` (WebAuthn level 3, 5.1.9) for agreeing to one call.
+pub(crate) fn request(anchors: &Anchors, approval: &Approval, party: &RelyingParty, now: u64) -> Value {
+    let passkeys = anchors.operators.values().filter_map(|operator| operator.passkey.as_ref());
+    let passkeys = passkeys.filter(|passkey| passkey.relying_party == party.id);
+    json!({
+        "challenge": URL_SAFE_NO_PAD.encode(approval.challenge.statement().digest()),
+        "rpId": party.id,
+        "allowCredentials": passkeys.map(|passkey| named(&passkey.credential)).collect::<Vec<_>>(),
+        "userVerification": "required",
+        "timeout": approval.challenge.expires.saturating_sub(now) * 1000,
+    })
+}
+
+fn named(credential: &str) -> Value {
+    json!({ "type": "public-key", "id": credential })
+}

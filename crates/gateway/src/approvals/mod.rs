@@ -1,0 +1,211 @@
+//! Calls that wait for somebody to agree: one task owns the machine that decides ([`Desk`]), keeps what changes before anybody hears of it,
+//! and wakes whoever waits. Everybody else speaks to it over a bounded channel.
+//!
+//! What counts as agreement is not decided here but in `policy::approval`; which calls wait, in `call/gate.rs`.
+
+mod below;
+mod driver;
+mod enrolment;
+mod notify;
+mod rows;
+mod shown;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use policy::approval::{Approval, Call, Cause, Desk, End, Fresh, Held, Proof, Refusal, Standing};
+use tokio::sync::{Notify, broadcast, mpsc, oneshot};
+
+use crate::config::resolved::Config;
+use crate::{Inner, random};
+
+pub(crate) use below::Below;
+pub(crate) use enrolment::{Passkeys, relying_party, request};
+pub(crate) use shown::link;
+pub use shown::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, OperatorShown, Previous};
+
+/// How many jobs may wait for the task.
+const DEPTH: usize = 1024;
+/// How many lines may wait for a reader of events.
+const EVENTS: usize = 256;
+
+/// The way to the task.
+pub(crate) struct Approvals {
+    jobs: mpsc::Sender<Job>,
+    /// For the task, until it begins.
+    unread: Mutex<Option<mpsc::Receiver<Job>>>,
+    /// What happens, a line of JSON each.
+    events: broadcast::Sender<Bytes>,
+    /// Calls that gates below hold.
+    pub(crate) below: Below,
+    /// What states of calls that come back are sealed with.
+    seal: [u8; 32],
+}
+
+/// What the task works on.
+pub(crate) struct Room {
+    pub(crate) desk: Desk,
+    pub(crate) passkeys: Passkeys,
+    /// Whoever waits for an approval, by its id.
+    waiting: std::collections::HashMap<String, Arc<Notify>>,
+}
+
+/// Something for the task to do; what comes back delivers the answer, once it is known whether all changes are kept.
+type Job = Box<dyn FnOnce(&mut Room, u64) -> Deliver + Send>;
+type Deliver = Box<dyn FnOnce(bool) + Send>;
+
+/// What was decided could not be written down, so that it does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("approvals can't be written down, so that nothing that needs one goes out: see that the state directory can be written")]
+pub(crate) struct NotKept;
+
+/// A call that waits.
+pub(crate) struct Waiting {
+    pub(crate) approval: Approval,
+    /// Rings when it stands otherwise.
+    pub(crate) rings: Arc<Notify>,
+}
+
+impl Approvals {
+    /// Approvals whose task has not begun.
+    pub(crate) fn new() -> Self {
+        let (jobs, unread) = mpsc::channel(DEPTH);
+        let (events, _) = broadcast::channel(EVENTS);
+        Self { jobs, unread: Mutex::new(Some(unread)), events, below: Below::default(), seal: random::seed() }
+    }
+
+    /// Begins the task. It ends with the gate.
+    pub(crate) fn begin(gateway: &Arc<Inner>) {
+        let unread = gateway.approvals.unread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(unread) = unread {
+            tokio::spawn(driver::run(Arc::clone(gateway), unread));
+        }
+    }
+
+    /// Has the task do something; its answer, once all that changed by it is kept.
+    pub(crate) async fn ask<T: Send + 'static>(&self, ask: impl FnOnce(&mut Room, u64) -> T + Send + 'static) -> Result<T, NotKept> {
+        let (reply, answer) = oneshot::channel();
+        let job: Job = Box::new(move |room, now| {
+            let answer = ask(room, now);
+            Box::new(move |is_kept| {
+                if is_kept {
+                    // Whoever asked may have gone meanwhile.
+                    drop(reply.send(answer));
+                }
+            })
+        });
+        self.jobs.send(job).await.map_err(|_| NotKept)?;
+        answer.await.map_err(|_| NotKept)
+    }
+
+    /// A call that has to be agreed to. Where it waits, with what rings when that changes.
+    pub(crate) async fn hold(&self, call: Call, why: (Vec<Cause>, String), attends: bool) -> Result<(Held, Option<Waiting>), NotKept> {
+        let fresh = Fresh { id: random::token(), nonce: random::token() };
+        self.ask(move |room, now| {
+            let held = room.desk.hold(now, call, why, fresh, attends);
+            let id = match &held {
+                Held::Waits(id) | Held::Over(id) | Held::Free(id) => Some(id.clone()),
+                Held::Granted(_) | Held::NoApprover { .. } | Held::Full(_) => None,
+            };
+            let waiting = id.and_then(|id| {
+                let approval = room.desk.approval(&id)?.clone();
+                let rings = if approval.standing.is_over() { Arc::default() } else { Arc::clone(room.waiting.entry(id).or_default()) };
+                Some(Waiting { approval, rings })
+            });
+            (held, waiting)
+        })
+        .await
+    }
+
+    /// One approval as it stands.
+    pub(crate) async fn look(&self, id: &str) -> Result<Option<Approval>, NotKept> {
+        let id = id.to_owned();
+        self.ask(move |room, now| {
+            room.desk.handle_timeout(now);
+            room.desk.approval(&id).cloned()
+        })
+        .await
+    }
+
+    /// The call goes out now, if it is the one that was agreed to.
+    pub(crate) async fn claim(&self, id: &str, call: Call) -> Result<Result<(), Refusal>, NotKept> {
+        let id = id.to_owned();
+        self.ask(move |room, now| room.desk.claim(now, &id, &call).map(drop)).await
+    }
+
+    /// A call that went out has ended.
+    pub(crate) async fn finish(&self, id: &str, end: End) {
+        let id = id.to_owned();
+        if self.ask(move |room, now| room.desk.finish(now, &id, end)).await.is_err() {
+            tracing::error!("how a call ended that somebody agreed to can't be written down: after a restart it counts as unknown");
+        }
+    }
+
+    /// The caller stops waiting: `comes_back`, or takes its call back.
+    pub(crate) async fn leave(&self, id: &str, comes_back: bool) {
+        let id = id.to_owned();
+        let left = move |room: &mut Room, now| if comes_back { room.desk.detach(&id) } else { room.desk.withdraw(now, &id) };
+        // Nobody waits for it any more.
+        _ = self.ask(left).await;
+    }
+
+    /// The caller has heard how it ended.
+    pub(crate) async fn hear(&self, id: &str) {
+        let id = id.to_owned();
+        // What is not kept is told once more.
+        _ = self.ask(move |room, _| room.desk.hear(&id)).await;
+    }
+
+    /// Somebody agrees: how it stands, how many have agreed, and how many have to.
+    pub(crate) async fn confirm(&self, gateway: &Inner, id: &str, proof: Proof) -> Result<Result<(Standing, usize, u8), Refusal>, NotKept> {
+        let (id, party) = (id.to_owned(), relying_party(gateway));
+        self.ask(move |room, now| {
+            room.desk.set_relying_party(party);
+            let standing = room.desk.confirm(now, &id, &proof)?;
+            let approval = room.desk.approval(&id).ok_or(Refusal::Unknown)?;
+            Ok((standing, approval.votes.len(), approval.challenge.required))
+        })
+        .await
+    }
+
+    /// Takes a changed configuration.
+    pub(crate) fn apply(&self, gateway: &Inner, config: &Config) {
+        let (settings, services) = (driver::settings(&gateway.node.id, config), driver::trusted(config));
+        let version = policy_version(config);
+        let job: Job = Box::new(move |room, now| {
+            room.desk.set(settings);
+            room.desk.trust(services);
+            room.desk.set_policy(now, &version);
+            Box::new(|_| ())
+        });
+        if self.jobs.try_send(job).is_err() {
+            tracing::error!("approvals have too much to do to take the changed configuration: reload it again");
+        }
+    }
+
+    /// What happens from now on, a line of JSON each.
+    pub(crate) fn events(&self) -> broadcast::Receiver<Bytes> {
+        self.events.subscribe()
+    }
+
+    /// A text that only this gate can have made, for `id` and `principal`.
+    pub(crate) fn sealed(&self, id: &str, principal: &str) -> String {
+        let key = aws_lc_rs::hmac::Key::new(aws_lc_rs::hmac::HMAC_SHA256, &self.seal);
+        let tag = aws_lc_rs::hmac::sign(&key, format!("{id}\n{principal}").as_bytes());
+        policy::approval::hex(&tag.as_ref()[..16])
+    }
+}
+
+/// The version of what this gate asks agreement for: what was asked for under another one is void.
+pub(crate) fn policy_version(config: &Config) -> String {
+    use sha2::{Digest, Sha256};
+    let gate = config.gate.as_deref().map(|gate| (gate.mode, &gate.mounts, gate.approvals));
+    let rules = config.policy.as_ref().map(|rules| rules.digest);
+    policy::approval::hex(&Sha256::digest(format!("{gate:?} {rules:?}"))[..8])
+}
+
+/// Unix time, in seconds.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

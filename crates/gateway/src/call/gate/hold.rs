@@ -1,0 +1,138 @@
+//! A call that somebody has to agree to: what is put before them, and what becomes of it. How its caller is told is not known here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use banyan_model::Method;
+use mcp_proto::json::Object;
+use policy::approval::{Approval, Call, Cause, Held, Refusal, Standing, canonical, hex};
+use sha2::{Digest, Sha256};
+
+use super::told::{Pending, Way, returned, token};
+use super::wait::{Waited, wait};
+use super::{Cleared, Gated};
+use crate::Inner;
+use crate::approvals::{NotKept, Waiting, policy_version};
+use crate::call::back::Back;
+use crate::call::error::CallError;
+use crate::call::reserve::Reservation;
+use crate::call::resolve::Resolved;
+
+/// Longer arguments are read by nobody, in bytes.
+const LONGEST: usize = 256 << 10;
+/// How long a caller that comes back from asking somebody is kept waiting at least.
+const RETURNED: Duration = Duration::from_secs(20);
+
+/// Puts a call before those who may agree, and waits as long as its caller does.
+pub(super) async fn hold(gateway: &Arc<Inner>, reservation: Reservation, back: &Arc<Back>, causes: Vec<Cause>) -> Result<Gated, CallError> {
+    let Reservation { mut resolved, decision, room } = reservation;
+    if let Some(decision) = decision.as_ref().filter(|_| resolved.method != Method::ToolCall) {
+        // It has no arguments that anybody could be shown.
+        return Err(CallError::Unapproved(decision.id));
+    }
+    let call = called(gateway, &resolved)?;
+    let has_returned = match returned(gateway, &mut resolved) {
+        Some(returned) => come_back(gateway, &returned, &call).await?,
+        None => false,
+    };
+    let way = Way::of(&back.caller);
+    let patience = patience(gateway, &resolved, way, has_returned);
+    let held = gateway.approvals.hold(call, (causes, annotation(&resolved)), !patience.is_zero()).await;
+    let (held, waiting) = held.map_err(not_kept)?;
+    let id: Arc<str> = match (held, waiting) {
+        (Held::Free(id), _) => id.into(),
+        (Held::Granted(_), _) => return Ok(Gated::Cleared(Cleared { resolved, decision, room, approval: None, gated: true })),
+        (Held::NoApprover { reachable, required }, _) => return Err(CallError::NoApprover { reachable, required }),
+        (Held::Full(most), _) => return Err(CallError::Overloaded { what: "calls that wait for approval", most }),
+        (Held::Over(_), Some(Waiting { approval, .. })) => return Err(over(&approval)),
+        (Held::Waits(_), Some(waiting)) => match wait(gateway, back, &waiting, way, patience, token(&resolved)).await? {
+            Waited::Free => waiting.approval.id().into(),
+            Waited::Waits => return Pending::of(gateway, &waiting.approval).answer(gateway, &back.caller).map(Gated::Answered),
+        },
+        (Held::Over(_) | Held::Waits(_), None) => return Err(CallError::Approval(Refusal::Unknown)),
+    };
+    // What is listed may have changed while somebody thought about it.
+    let call = called(gateway, &resolved)?;
+    gateway.approvals.claim(&id, call).await.map_err(not_kept)?.map_err(CallError::Approval)?;
+    Ok(Gated::Cleared(Cleared { resolved, decision, room, approval: Some(id), gated: true }))
+}
+
+/// A caller came back with a state of ours: to the very call that it was given for?
+async fn come_back(gateway: &Arc<Inner>, returned: &super::told::Returned, call: &Call) -> Result<bool, CallError> {
+    let Some(approval) = gateway.approvals.look(&returned.id).await.map_err(not_kept)? else { return Ok(false) };
+    if let Some(what) = approval.challenge.call.difference(call) {
+        return Err(CallError::Approval(Refusal::Changed(what)));
+    }
+    if returned.is_declined && approval.standing.is_held() {
+        gateway.approvals.leave(&returned.id, false).await;
+        return Err(CallError::Approval(Refusal::Over(Standing::Withdrawn)));
+    }
+    Ok(true)
+}
+
+/// How long its caller is kept waiting.
+fn patience(gateway: &Inner, resolved: &Resolved, way: Way, has_returned: bool) -> Duration {
+    let config = gateway.config.load();
+    let Some(gate) = config.gate.as_deref() else { return Duration::ZERO };
+    // Whoever hears progress, or asks a person meanwhile, waits as long as somebody may take.
+    if token(resolved).is_some() || way == Way::Elicits {
+        return gate.expires + Duration::from_secs(2);
+    }
+    if has_returned { gate.wait.max(RETURNED) } else { gate.wait }
+}
+
+/// The call as it is put before people, with the tool as it is listed now.
+fn called(gateway: &Inner, resolved: &Resolved) -> Result<Call, CallError> {
+    let bad =
+        |why: String| CallError::BadParams(format!("this call waits for approval, and its arguments can't be shown to anybody: {why}"));
+    let arguments = resolved.params.get("arguments");
+    let arguments = canonical(arguments.as_deref().unwrap_or(b"{}")).map_err(|why| bad(why.to_string()))?;
+    if arguments.len() > LONGEST {
+        return Err(bad(format!("they are longer than {LONGEST} bytes")));
+    }
+    let mount = &resolved.branch.mount.config.name;
+    let tree = gateway.tree.load();
+    let offer = tree.branch(mount).and_then(|branch| branch.catalog.tools.iter().find(|offer| offer.entry.key == resolved.name));
+    let offer = offer.ok_or_else(|| CallError::UnknownTool(resolved.name.clone()))?;
+    let route: Vec<String> = std::iter::once(mount).chain(&offer.local.0).map(ToString::to_string).collect();
+    let definition = canonical(&offer.entry.raw).map_or_else(|_| Sha256::digest(&offer.entry.raw), Sha256::digest);
+    Ok(Call {
+        caller: resolved.caller.principal.name.to_string(),
+        tool: route.join("."),
+        route,
+        definition: hex(&definition),
+        arguments,
+        policy: policy_version(&gateway.config.load()),
+    })
+}
+
+/// What is known of the tool, as a raw object.
+fn annotation(resolved: &Resolved) -> String {
+    let Some(noted) = &resolved.noted else { return "{}".into() };
+    let annotation = noted.annotation();
+    serde_json::json!({
+        "mutable": annotation.mutable,
+        "reversible": annotation.reversible,
+        "idempotent": annotation.idempotent,
+        "cost_class": annotation.cost_class.as_str(),
+        "latency_class": noted.class().as_str(),
+        "hops": annotation.hops,
+    })
+    .to_string()
+}
+
+/// How an approval ended, as its caller is told.
+pub(super) fn over(approval: &Approval) -> CallError {
+    let why = approval.reason.clone().unwrap_or_default();
+    CallError::NotApproved { id: approval.id().to_owned(), standing: approval.standing, why }
+}
+
+pub(super) fn not_kept(why: NotKept) -> CallError {
+    CallError::Policy(why.to_string())
+}
+
+/// The params without what only this gate is told.
+pub(super) fn without_state(params: &Object) -> Object {
+    use mcp_proto::splice::{self, Change};
+    splice::edit(params, &[("inputResponses", Change::Remove), ("requestState", Change::Remove)]).into()
+}

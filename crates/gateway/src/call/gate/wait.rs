@@ -1,0 +1,130 @@
+//! A caller that waits for somebody to agree: it hears for what, is asked to open the address where it can, and is let go when its time is
+//! over. Whether it may go on is not decided here.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use mcp_proto::envelope::{self, Answer};
+use mcp_proto::json::quote;
+use policy::approval::{Approval, Refusal, Standing};
+
+use super::hold::{not_kept, over};
+use super::told::{Pending, Way};
+use crate::approvals::Waiting;
+use crate::call::back::Back;
+use crate::call::error::CallError;
+use crate::{Inner, random};
+
+/// How often a caller hears for what it waits.
+const PROGRESS: Duration = Duration::from_secs(5);
+
+/// What came of waiting.
+pub(super) enum Waited {
+    /// Enough people have agreed.
+    Free,
+    /// Nobody has decided, and the caller waits no longer.
+    Waits,
+}
+
+/// Waits for somebody to agree, for at most `patience`. `token`: where progress is told.
+pub(super) async fn wait(
+    gateway: &Arc<Inner>,
+    back: &Arc<Back>,
+    waiting: &Waiting,
+    way: Way,
+    patience: Duration,
+    token: Option<Bytes>,
+) -> Result<Waited, CallError> {
+    if patience.is_zero() {
+        return Ok(Waited::Waits);
+    }
+    let id = waiting.approval.id();
+    let began = Instant::now();
+    let end = tokio::time::sleep(patience);
+    let mut ticks = tokio::time::interval(PROGRESS);
+    let asked = ask(gateway, back, &waiting.approval, way);
+    tokio::pin!(end, asked);
+    let mut is_asking = way == Way::Elicits;
+    loop {
+        tokio::select! {
+            () = waiting.rings.notified() => match decided(gateway, id).await? {
+                Some(waited) => return Ok(waited),
+                None => continue,
+            },
+            _ = ticks.tick() => tell(back, &waiting.approval, token.as_ref(), began.elapsed()),
+            answer = &mut asked, if is_asking => {
+                is_asking = false;
+                match answer {
+                    Asked::Accepted => {}
+                    Asked::Declined => {
+                        gateway.approvals.leave(id, false).await;
+                        return Err(CallError::Approval(Refusal::Over(Standing::Withdrawn)));
+                    }
+                    Asked::Unable if token.is_some() => {}
+                    Asked::Unable => break,
+                }
+            }
+            () = &mut end => break,
+            () = back.cancel.cancelled() => {
+                gateway.approvals.leave(id, false).await;
+                return Err(CallError::Cancelled);
+            }
+        }
+    }
+    gateway.approvals.leave(id, true).await;
+    Ok(decided(gateway, id).await?.unwrap_or(Waited::Waits))
+}
+
+/// What was decided; `None`: nothing so far.
+async fn decided(gateway: &Inner, id: &str) -> Result<Option<Waited>, CallError> {
+    let approval = gateway.approvals.look(id).await.map_err(not_kept)?;
+    let approval = approval.ok_or(CallError::Approval(Refusal::Unknown))?;
+    if approval.standing.is_over() {
+        gateway.approvals.hear(id).await;
+        return Err(over(&approval));
+    }
+    Ok((approval.standing == Standing::Released).then_some(Waited::Free))
+}
+
+/// Says for what is waited.
+fn tell(back: &Back, approval: &Approval, token: Option<&Bytes>, since: Duration) {
+    let Some(token) = token else { return };
+    let challenge = &approval.challenge;
+    let text = format!(
+        "waiting for {} to approve {} ({}): `banyan approve {}`",
+        if challenge.required == 1 { "somebody".to_owned() } else { format!("{} people", challenge.required) },
+        challenge.call.tool,
+        challenge.id,
+        challenge.id
+    );
+    let total = challenge.expires.saturating_sub(approval.requested);
+    let mut params = b"{\"progressToken\":".to_vec();
+    params.extend_from_slice(token);
+    params
+        .extend_from_slice(format!(",\"progress\":{:.3},\"total\":{total},\"message\":{}}}", since.as_secs_f64(), quote(&text)).as_bytes());
+    back.notify("notifications/progress", &envelope::notification("notifications/progress", &params), None);
+}
+
+/// What a client said that was asked to open an address.
+enum Asked {
+    Accepted,
+    Declined,
+    /// It can't.
+    Unable,
+}
+
+/// Asks a client of the initialize era to open the address (2025-11-25, "URL mode elicitation").
+async fn ask(gateway: &Inner, back: &Back, approval: &Approval, way: Way) -> Asked {
+    if way != Way::Elicits {
+        return std::future::pending().await;
+    }
+    let pending = Pending::of(gateway, approval);
+    let (url, text, id) = (quote(&pending.url), quote(&pending.text), quote(&random::token()));
+    let params = format!("{{\"mode\":\"url\",\"url\":{url},\"message\":{text},\"elicitationId\":{id}}}");
+    match back.ask("elicitation/create", &Bytes::from(params)).await {
+        Answer::Result(result) if result.str("action").as_deref() == Some("accept") => Asked::Accepted,
+        Answer::Result(_) => Asked::Declined,
+        Answer::Error(_) => Asked::Unable,
+    }
+}

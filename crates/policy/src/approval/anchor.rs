@@ -1,0 +1,126 @@
+//! Whose word counts: people with enrolled keys, and services that the configuration names. For what it counts is not decided here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::key::{PublicKey, Spelling};
+use super::proof::{Proof, Statement, Wrong};
+use super::token::{self, Service};
+use super::webauthn::{Passkey, RelyingParty};
+
+/// One enrolled key of a person who may approve.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Operator {
+    /// The key's fingerprint.
+    pub id: String,
+    /// The person. Several keys may be one person's.
+    pub name: String,
+    /// The principals under which this person calls: their calls it may not approve.
+    pub principals: BTreeSet<String>,
+    /// The key.
+    pub key: PublicKey,
+    /// Whether it is a passkey, and which.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passkey: Option<Passkey>,
+    /// When it was enrolled: Unix time, in seconds.
+    pub enrolled: u64,
+}
+
+/// Those whose word counts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Anchors {
+    /// By fingerprint.
+    pub operators: BTreeMap<String, Operator>,
+    /// By configuration.
+    pub services: Vec<Service>,
+    /// Whom passkeys are for; `None`: they are not taken.
+    pub relying_party: Option<RelyingParty>,
+}
+
+/// Somebody has agreed, and it was verified. Only [`Anchors::verify`] makes one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verified {
+    pub(super) person: String,
+    pub(super) by: String,
+    pub(super) principals: BTreeSet<String>,
+    /// How often a passkey has signed by now.
+    pub(super) counted: Option<(String, u32)>,
+}
+
+impl Verified {
+    /// Who has agreed.
+    pub fn person(&self) -> &str {
+        &self.person
+    }
+
+    /// Whether this is whoever calls as `principal`.
+    pub(super) fn is(&self, principal: &str) -> bool {
+        is_same(&self.person, principal) || self.principals.contains(principal)
+    }
+}
+
+impl Anchors {
+    /// Verifies a proof over `statement` at `now` (Unix time, seconds).
+    ///
+    /// # Errors
+    /// What is wrong with it, each for its own.
+    pub fn verify(&self, proof: &Proof, statement: &Statement, now: u64) -> Result<Verified, Wrong> {
+        match proof {
+            Proof::Ed25519 { key, signature } => {
+                let operator = self.operators.get(key).filter(|operator| operator.passkey.is_none()).ok_or(Wrong::Key)?;
+                if !matches!(operator.key, PublicKey::Ed25519(_)) {
+                    return Err(Wrong::Key);
+                }
+                if !operator.key.verifies(statement.text.as_bytes(), signature, Spelling::Fixed) {
+                    return Err(Wrong::Signature);
+                }
+                Ok(by(operator, None))
+            }
+            Proof::Jws(token) => {
+                let (service, subject) = token::verify(token, &self.services, &statement.digest(), now)?;
+                let person = subject.unwrap_or_else(|| service.name.clone());
+                Ok(Verified { person, by: format!("service {}", service.name), principals: BTreeSet::new(), counted: None })
+            }
+            Proof::Ssh(signature) => {
+                let operator = self.operators.get(&signature.key.fingerprint()).filter(|operator| operator.passkey.is_none());
+                let operator = operator.ok_or(Wrong::Key)?;
+                if signature.namespace != statement.namespace {
+                    return Err(Wrong::Namespace(signature.namespace.chars().take(100).collect(), statement.namespace));
+                }
+                if !signature.verifies(statement.text.as_bytes()) {
+                    return Err(Wrong::Signature);
+                }
+                Ok(by(operator, None))
+            }
+            Proof::WebAuthn(assertion) => {
+                let of_credential = |operator: &&Operator| operator.passkey.as_ref().is_some_and(|own| own.credential == assertion.id);
+                let operator = self.operators.values().find(of_credential).ok_or(Wrong::Key)?;
+                let (Some(passkey), Some(party)) = (&operator.passkey, &self.relying_party) else { return Err(Wrong::RelyingParty) };
+                let count = assertion.verify(&operator.key, passkey, &statement.digest(), party)?;
+                Ok(by(operator, Some((operator.id.clone(), count))))
+            }
+        }
+    }
+
+    /// How many different people could agree to a call of `caller`. A service counts for any number: it speaks for many.
+    pub fn reachable(&self, caller: &str) -> usize {
+        if !self.services.is_empty() {
+            return usize::MAX;
+        }
+        let may = self.operators.values().map(|operator| by(operator, None)).filter(|verified| !verified.is(caller));
+        may.map(|verified| verified.person.to_lowercase()).collect::<BTreeSet<_>>().len()
+    }
+}
+
+/// Whether two names are one person's. What stands behind `@` says only who vouches for a name.
+pub(super) fn is_same(one: &str, other: &str) -> bool {
+    let bare = |name: &str| name.split_once('@').map_or(name, |(bare, _)| bare).to_lowercase();
+    bare(one) == bare(other)
+}
+
+fn by(operator: &Operator, counted: Option<(String, u32)>) -> Verified {
+    // Whichever of a person's keys signs, it is the same person.
+    let (person, principals) = (operator.name.clone(), operator.principals.clone());
+    Verified { person, by: operator.id.clone(), principals, counted }
+}

@@ -1,0 +1,281 @@
+//! One text for one JSON value (RFC 8785, JCS), so that what a person is shown, what is signed and what goes out can be compared.
+//! Nothing is rounded: a value that has no exact canonical form has none at all.
+
+use std::collections::BTreeMap;
+
+use serde::de::IgnoredAny;
+
+/// Why a text has no canonical form.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotCanonical {
+    /// A member stands twice.
+    #[error("the member `{0}` stands there twice: send it once")]
+    Doubled(String),
+    /// It is no JSON, is nested too deeply, or holds half a character.
+    #[error("it is no JSON that can be shown: {0}")]
+    Json(String),
+    /// A number that is another one as a double (RFC 8785, 3.2.2.3).
+    #[error("the number {0} would be rounded by whoever reads it as a double: send it as a string")]
+    Number(String),
+}
+
+/// The canonical text of a JSON value.
+///
+/// # Errors
+/// When it is no JSON, when a member is doubled, and when a number is not exact as a double.
+pub fn canonical(json: &[u8]) -> Result<String, NotCanonical> {
+    let broken = |error: serde_json::Error| NotCanonical::Json(error.to_string());
+    let text = std::str::from_utf8(json).map_err(|error| NotCanonical::Json(error.to_string()))?;
+    // What is read below is well-formed then, and no deeper than 128.
+    serde_json::from_str::<IgnoredAny>(text).map_err(broken)?;
+    let mut out = String::with_capacity(text.len());
+    Reader { text, at: 0 }.value(&mut out)?;
+    Ok(out)
+}
+
+/// A text as a JSON string, escaped as RFC 8785 wants it.
+pub(super) fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Reads a text that is known to be JSON.
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn value(&mut self, out: &mut String) -> Result<(), NotCanonical> {
+        match self.next() {
+            b'{' => self.object(out),
+            b'[' => self.array(out),
+            b'"' => {
+                out.push_str(&quoted(&self.string()?));
+                Ok(())
+            }
+            b't' | b'f' | b'n' => {
+                out.push_str(self.word());
+                Ok(())
+            }
+            _ => {
+                out.push_str(&number(self.word())?);
+                Ok(())
+            }
+        }
+    }
+
+    fn object(&mut self, out: &mut String) -> Result<(), NotCanonical> {
+        // Sorted by UTF-16 code units (RFC 8785, 3.2.3).
+        let mut members: BTreeMap<Vec<u16>, (String, String)> = BTreeMap::new();
+        self.at += 1;
+        while self.next() != b'}' {
+            let name = self.string()?;
+            self.skip(b':');
+            let mut value = String::new();
+            self.value(&mut value)?;
+            if members.insert(name.encode_utf16().collect(), (name.clone(), value)).is_some() {
+                return Err(NotCanonical::Doubled(name));
+            }
+            self.skip(b',');
+        }
+        self.at += 1;
+        let members: Vec<String> = members.into_values().map(|(name, value)| format!("{}:{value}", quoted(&name))).collect();
+        out.push('{');
+        out.push_str(&members.join(","));
+        out.push('}');
+        Ok(())
+    }
+
+    fn array(&mut self, out: &mut String) -> Result<(), NotCanonical> {
+        self.at += 1;
+        out.push('[');
+        let mut is_first = true;
+        while self.next() != b']' {
+            if !std::mem::take(&mut is_first) {
+                out.push(',');
+            }
+            self.value(out)?;
+            self.skip(b',');
+        }
+        self.at += 1;
+        out.push(']');
+        Ok(())
+    }
+
+    fn string(&mut self) -> Result<String, NotCanonical> {
+        self.next();
+        let rest = &self.text[self.at..];
+        let mut escaped = false;
+        let end = rest.bytes().skip(1).position(|byte| {
+            let ends = byte == b'"' && !escaped;
+            escaped = byte == b'\\' && !escaped;
+            ends
+        });
+        let whole = &rest[..end.map_or(rest.len(), |end| end + 2)];
+        self.at += whole.len();
+        serde_json::from_str(whole).map_err(|error| NotCanonical::Json(error.to_string()))
+    }
+
+    /// A number or a literal, to its end.
+    fn word(&mut self) -> &str {
+        let rest = &self.text[self.at..];
+        let end = rest.find(|c: char| matches!(c, ',' | ']' | '}') || c.is_ascii_whitespace()).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    /// The next byte that is no white space; at the end, what closes everything.
+    fn next(&mut self) -> u8 {
+        let rest = &self.text[self.at..];
+        self.at += rest.len() - rest.trim_ascii_start().len();
+        self.text.as_bytes().get(self.at).copied().unwrap_or(b'}')
+    }
+
+    fn skip(&mut self, byte: u8) {
+        if self.next() == byte {
+            self.at += 1;
+        }
+    }
+}
+
+/// A number as ECMAScript writes it (RFC 8785, 3.2.2.3).
+fn number(text: &str) -> Result<String, NotCanonical> {
+    let inexact = || NotCanonical::Number(text.to_owned());
+    let value: f64 = text.parse().map_err(|_| inexact())?;
+    if !value.is_finite() {
+        return Err(inexact());
+    }
+    let written = written(value);
+    if decimal(text) == decimal(&written) { Ok(written) } else { Err(inexact()) }
+}
+
+fn written(value: f64) -> String {
+    if value == 0.0 {
+        return "0".into();
+    }
+    let scientific = format!("{:e}", value.abs());
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let digits = mantissa.replace('.', "");
+    let point = exponent.parse::<i32>().unwrap_or_default() + 1;
+    let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
+    let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or_default());
+    let text = match point {
+        point if count <= point && point <= 21 => format!("{digits}{}", zeros(point - count)),
+        point if 0 < point && point <= 21 => {
+            let (whole, part) = digits.split_at(usize::try_from(point).unwrap_or_default());
+            format!("{whole}.{part}")
+        }
+        point if -6 < point && point <= 0 => format!("0.{}{digits}", zeros(-point)),
+        point => {
+            let (first, rest) = digits.split_at(1);
+            let dot = if rest.is_empty() { "" } else { "." };
+            format!("{first}{dot}{rest}e{}{}", if point > 0 { '+' } else { '-' }, (point - 1).abs())
+        }
+    };
+    if value < 0.0 { format!("-{text}") } else { text }
+}
+
+/// What a number is worth: whether it is negative, its digits without zeros around them, and the exponent of the last one.
+fn decimal(text: &str) -> Option<(bool, String, i64)> {
+    let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{part}");
+    let trimmed = digits.trim_end_matches('0');
+    if trimmed.trim_start_matches('0').is_empty() {
+        return Some((false, String::new(), 0));
+    }
+    let dropped = i64::try_from(digits.len() - trimmed.len()).ok()?;
+    let exponent: i64 = exponent.parse().ok()?;
+    let exponent = exponent.checked_add(dropped)?.checked_sub(i64::try_from(part.len()).ok()?)?;
+    Some((negative, trimmed.trim_start_matches('0').to_owned(), exponent))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(text: &str) -> String {
+        canonical(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn members_are_sorted_and_space_is_left_out() {
+        assert_eq!(of(" {\"b\" : [ 1 , {} , [ ] ],\n\"a\":null } "), r#"{"a":null,"b":[1,{},[]]}"#);
+        // RFC 8785, 3.2.3: by UTF-16, so that U+1F600 (d83d…) comes before U+FB33.
+        let sorted = of("{\"\u{20ac}\":1,\"\\r\":2,\"\u{fb33}\":3,\"1\":4,\"\u{1f600}\":5,\"\u{80}\":6,\"\u{f6}\":7}");
+        assert_eq!(sorted, "{\"\\r\":2,\"1\":4,\"\u{80}\":6,\"\u{f6}\":7,\"\u{20ac}\":1,\"\u{1f600}\":5,\"\u{fb33}\":3}");
+    }
+
+    #[test]
+    fn strings_have_one_spelling() {
+        assert_eq!(of(r#""\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/""#), "\"\u{20ac}$\\u000f\\nA'B\\\"\\\\\\\\\\\"/\"");
+        assert!(matches!(canonical(br#""\ud800""#), Err(NotCanonical::Json(_))));
+    }
+
+    #[test]
+    fn numbers_are_written_as_ecmascript_writes_them() {
+        for (text, wanted) in [
+            ("0", "0"),
+            ("-0.0", "0"),
+            ("1.0", "1"),
+            ("333333333.3333333", "333333333.3333333"),
+            ("1E30", "1e+30"),
+            ("4.50", "4.5"),
+            ("2e-3", "0.002"),
+            ("0.000000000000000000000000001", "1e-27"),
+            ("1e21", "1e+21"),
+            ("100000000000000000000", "100000000000000000000"),
+            ("-1.5e-7", "-1.5e-7"),
+            ("9007199254740992", "9007199254740992"),
+        ] {
+            assert_eq!(of(text), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_would_be_rounded_or_read_in_two_ways_has_no_form() {
+        for text in ["9007199254740993", "333333333.33333329", "1e400", "0.1000000000000000055511151231257827", "[12345678901234567890]"] {
+            assert!(matches!(canonical(text.as_bytes()), Err(NotCanonical::Number(_))), "{text}");
+        }
+        assert_eq!(canonical(br#"{"a":1,"\u0061":2}"#), Err(NotCanonical::Doubled("a".into())));
+        for text in ["", "{", "{\"a\":1,}", "01", "[1,]", "\u{feff}{}", &"[".repeat(200)] {
+            assert!(matches!(canonical(text.as_bytes()), Err(NotCanonical::Json(_))), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_canonical_text_is_its_own(value in json()) {
+            let text = serde_json::to_string_pretty(&value).unwrap();
+            if let Ok(form) = canonical(text.as_bytes()) {
+                prop_assert_eq!(canonical(form.as_bytes()).unwrap(), form);
+            }
+        }
+
+        #[test]
+        fn every_double_comes_back(value in any::<f64>().prop_filter("finite", |f| f.is_finite())) {
+            let text = written(value);
+            prop_assert_eq!(text.parse::<f64>().unwrap(), value);
+            prop_assert_eq!(number(&text), Ok(text));
+        }
+    }
+
+    fn json() -> impl Strategy<Value = serde_json::Value> {
+        let leaf = prop_oneof![
+            Just(serde_json::Value::Null),
+            any::<bool>().prop_map(Into::into),
+            any::<i32>().prop_map(Into::into),
+            any::<f64>().prop_map(Into::into),
+            ".*".prop_map(serde_json::Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Into::into),
+                prop::collection::btree_map(".*", inner, 0..4).prop_map(|map| serde_json::Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+}

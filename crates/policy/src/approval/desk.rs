@@ -1,0 +1,440 @@
+//! The machine of approvals: which calls wait, who has agreed, and what may go out, once. Proofs are verified elsewhere; nothing is kept or
+//! sent here, but whoever runs it is told what has to be kept ([`Desk::changes`]) and what has happened ([`Desk::poll_news`]).
+//!
+//! Time is Unix time in seconds, for an expiry outlives the process. A clock that is set back stands still here.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::anchor::{Anchors, Verified, is_same};
+use super::challenge::{Call, Challenge};
+use super::confirm::Refusal;
+use super::grant::Grant;
+use super::mode::Cause;
+use super::proof::Proof;
+use super::standing::{Approval, End, Standing, Vote};
+
+/// How many may wait at once, in all and of one caller: more would be read by nobody.
+const MOST_OPEN: usize = 1000;
+const MOST_OF_CALLER: usize = 100;
+/// How many that are over are remembered.
+const MOST_OVER: usize = 1000;
+/// How long a caller that comes back hears how it ended, in seconds.
+const TOLD_WITHIN: u64 = 15 * 60;
+
+/// What holds for all approvals.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The gate's id.
+    pub gate: String,
+    /// How long somebody may take to agree, in seconds.
+    pub patience: u64,
+    /// How many different people have to.
+    pub required: u8,
+    /// How long before its end one that still waits is told of again, in seconds.
+    pub warning: u64,
+}
+
+/// Random values for one approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fresh {
+    /// Its id.
+    pub id: String,
+    /// Its nonce.
+    pub nonce: String,
+}
+
+/// What becomes of a call that has to be agreed to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Held {
+    /// A grant lets it through.
+    Granted(String),
+    /// It was agreed to: it may be claimed under this id.
+    Free(String),
+    /// It waits under this id.
+    Waits(String),
+    /// It has ended under this id, and its caller hears so now.
+    Over(String),
+    /// Fewer people can agree than have to.
+    NoApprover {
+        /// How many can.
+        reachable: usize,
+        /// How many have to.
+        required: u8,
+    },
+    /// Too many wait already.
+    Full(usize),
+}
+
+/// A call may go out now, this one time. Only [`Desk::claim`] makes one.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Claimed(());
+
+/// Something that has to be kept before anybody hears of it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// An approval, by its id.
+    Approval(String),
+    /// A grant, by its id; it stays when it is revoked.
+    Grant(String),
+    /// An operator's key, by its id; where there is none any more, it was removed.
+    Operator(String),
+}
+
+/// What has happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// A call waits.
+    Requested,
+    /// Somebody agreed, and more have to.
+    Approved,
+    /// It still waits, and will not for long.
+    Expiring,
+    /// It stands otherwise from now on.
+    Moved(Standing),
+}
+
+/// One thing that has happened, to one approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct News {
+    /// The approval.
+    pub id: String,
+    /// What.
+    pub event: Event,
+}
+
+/// All approvals of one gate.
+#[derive(Debug)]
+pub struct Desk {
+    pub(super) settings: Settings,
+    /// Whose word counts.
+    pub(super) anchors: Anchors,
+    pub(super) all: BTreeMap<String, Approval>,
+    /// The approvals of one call, the oldest first.
+    of_call: BTreeMap<[u8; 32], Vec<String>>,
+    /// Those that are over, the oldest first.
+    over: VecDeque<String>,
+    /// When something is due.
+    due: BTreeSet<(u64, String)>,
+    pub(super) grants: BTreeMap<String, Grant>,
+    pub(super) clock: u64,
+    pub(super) changes: BTreeSet<Change>,
+    news: VecDeque<News>,
+}
+
+impl Desk {
+    /// One where nothing waits.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            anchors: Anchors::default(),
+            all: BTreeMap::new(),
+            of_call: BTreeMap::new(),
+            over: VecDeque::new(),
+            due: BTreeSet::new(),
+            grants: BTreeMap::new(),
+            clock: 0,
+            changes: BTreeSet::new(),
+            news: VecDeque::new(),
+        }
+    }
+
+    /// Takes what was kept by the gate that ran before. Nobody waits for those calls any more; whether one that was free to go, or on its
+    /// way, has gone out is not known.
+    pub fn restore(&mut self, now: u64, kept: Vec<Approval>) {
+        self.advance(now);
+        for mut approval in kept {
+            let (id, was_attended) = (approval.id().to_owned(), std::mem::take(&mut approval.attended));
+            let standing = approval.standing;
+            self.enter(approval);
+            if standing == Standing::Dispatched || (standing == Standing::Released && was_attended) {
+                self.turn(&id, Standing::OutcomeUnknown);
+            } else if standing.is_over() {
+                self.over.push_back(id);
+            }
+        }
+        self.handle_timeout(now);
+    }
+
+    /// A call that has to be agreed to. `attends`: its caller waits from now on.
+    pub fn hold(&mut self, now: u64, call: Call, why: (Vec<Cause>, String), fresh: Fresh, attends: bool) -> Held {
+        self.handle_timeout(now);
+        if let Some(held) = self.known(&call, attends) {
+            return held;
+        }
+        if let Some(grant) = self.grants.values_mut().find(|grant| grant.fits(&call, self.clock)) {
+            grant.used += 1;
+            self.changes.insert(Change::Grant(grant.id.clone()));
+            return Held::Granted(grant.id.clone());
+        }
+        let (reachable, required) = (self.anchors.reachable(&call.caller), self.settings.required);
+        if reachable < usize::from(required) {
+            return Held::NoApprover { reachable, required };
+        }
+        let open = || self.all.values().filter(|approval| !approval.standing.is_over());
+        if open().count() >= MOST_OPEN || open().filter(|a| a.challenge.call.caller == call.caller).count() >= MOST_OF_CALLER {
+            return Held::Full(MOST_OF_CALLER);
+        }
+        let Fresh { id, nonce } = fresh;
+        let expires = self.clock + self.settings.patience;
+        let challenge = Challenge { id: id.clone(), gate: self.settings.gate.clone(), call, required, nonce, expires };
+        let (causes, annotation) = why;
+        self.enter(Approval {
+            challenge,
+            causes,
+            annotation,
+            standing: Standing::Pending,
+            requested: self.clock,
+            since: self.clock,
+            votes: Vec::new(),
+            reason: None,
+            attended: attends,
+            told: false,
+            escalated: false,
+        });
+        self.tell(&id, Event::Requested);
+        Held::Waits(id)
+    }
+
+    /// Somebody agrees.
+    ///
+    /// # Errors
+    /// Why that does not count.
+    pub fn confirm(&mut self, now: u64, id: &str, proof: &Proof) -> Result<Standing, Refusal> {
+        self.handle_timeout(now);
+        let statement = self.pending(id)?.challenge.statement();
+        let verified = self.anchors.verify(proof, &statement, self.clock)?;
+        self.vote(id, verified)
+    }
+
+    /// Somebody whose proof was verified agrees.
+    pub(super) fn vote(&mut self, id: &str, verified: Verified) -> Result<Standing, Refusal> {
+        let (clock, approval) = (self.clock, self.pending(id)?);
+        let required = approval.challenge.required;
+        if verified.is(&approval.challenge.call.caller) {
+            return Err(Refusal::SelfApproval(verified.person));
+        }
+        if approval.votes.iter().any(|vote| is_same(&vote.person, &verified.person)) {
+            return Err(Refusal::SamePerson(verified.person, required));
+        }
+        approval.votes.push(Vote { person: verified.person, by: verified.by, at: clock });
+        let is_enough = approval.votes.len() >= usize::from(required);
+        self.counted(verified.counted);
+        if is_enough {
+            self.turn(id, Standing::Released);
+            return Ok(Standing::Released);
+        }
+        self.tell(id, Event::Approved);
+        Ok(Standing::Pending)
+    }
+
+    /// Somebody says no.
+    ///
+    /// # Errors
+    /// When it is too late for that.
+    pub fn deny(&mut self, now: u64, id: &str, reason: &str) -> Result<(), Refusal> {
+        self.handle_timeout(now);
+        let approval = self.all.get_mut(id).ok_or(Refusal::Unknown)?;
+        if !approval.standing.is_held() {
+            return Err(Refusal::Over(approval.standing));
+        }
+        approval.reason = Some(reason.to_owned());
+        self.turn(id, Standing::Denied);
+        Ok(())
+    }
+
+    /// The caller takes its call back. Nothing happens where it is too late for that.
+    pub fn withdraw(&mut self, now: u64, id: &str) {
+        self.handle_timeout(now);
+        if self.all.get(id).is_some_and(|approval| approval.standing.is_held()) {
+            self.turn(id, Standing::Withdrawn);
+        }
+    }
+
+    /// The caller does not wait any more, and may come back.
+    pub fn detach(&mut self, id: &str) {
+        if let Some(approval) = self.all.get_mut(id).filter(|approval| approval.attended) {
+            approval.attended = false;
+            self.changes.insert(Change::Approval(id.to_owned()));
+        }
+    }
+
+    /// The caller has heard how it ended.
+    pub fn hear(&mut self, id: &str) {
+        if let Some(approval) = self.all.get_mut(id) {
+            approval.told = true;
+        }
+    }
+
+    /// The call goes out now, if it is the one that was agreed to.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub fn claim(&mut self, now: u64, id: &str, call: &Call) -> Result<Claimed, Refusal> {
+        self.handle_timeout(now);
+        let approval = self.all.get_mut(id).ok_or(Refusal::Unknown)?;
+        if !matches!(approval.standing, Standing::Released | Standing::Below) {
+            return Err(Refusal::Over(approval.standing));
+        }
+        if let Some(what) = approval.challenge.call.difference(call) {
+            approval.reason = Some(format!("the {what} changed"));
+            self.turn(id, Standing::Void);
+            return Err(Refusal::Changed(what));
+        }
+        approval.attended = true;
+        self.turn(id, Standing::Dispatched);
+        Ok(Claimed(()))
+    }
+
+    /// A call that went out has ended.
+    pub fn finish(&mut self, now: u64, id: &str, end: End) {
+        self.advance(now);
+        let Some(approval) = self.all.get_mut(id).filter(|approval| approval.standing == Standing::Dispatched) else { return };
+        approval.attended = false;
+        self.turn(
+            id,
+            match end {
+                End::Answered => Standing::Done,
+                End::HeldBelow => Standing::Below,
+                End::NotSent => Standing::Released,
+                End::Unknown => Standing::OutcomeUnknown,
+            },
+        );
+        self.handle_timeout(now);
+    }
+
+    /// Another policy holds from now on: what was asked for under another version is void.
+    pub fn set_policy(&mut self, now: u64, version: &str) {
+        self.handle_timeout(now);
+        let other = self.all.values_mut().filter(|a| a.standing.is_held()).filter(|a| a.challenge.call.policy != version);
+        let ids: Vec<String> = other
+            .map(|approval| {
+                approval.reason = Some("the policy changed".into());
+                approval.id().to_owned()
+            })
+            .collect();
+        ids.iter().for_each(|id| self.turn(id, Standing::Void));
+    }
+
+    /// Lets time pass.
+    pub fn handle_timeout(&mut self, now: u64) {
+        self.advance(now);
+        while let Some((at, id)) = self.due.first().filter(|(at, _)| *at <= self.clock).cloned() {
+            self.due.remove(&(at, id.clone()));
+            let Some(approval) = self.all.get_mut(&id) else { continue };
+            if approval.standing.is_held() && approval.challenge.expires <= self.clock {
+                self.turn(&id, Standing::Expired);
+            } else if approval.standing == Standing::Pending && !std::mem::replace(&mut approval.escalated, true) {
+                self.tell(&id, Event::Expiring);
+            }
+        }
+    }
+
+    /// When something is due next.
+    pub fn poll_timeout(&self) -> Option<u64> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// What has happened, once.
+    pub fn poll_news(&mut self) -> Option<News> {
+        self.news.pop_front()
+    }
+
+    /// What has to be kept before anybody hears of it.
+    pub fn changes(&self) -> impl Iterator<Item = &Change> {
+        self.changes.iter()
+    }
+
+    /// It is kept.
+    pub fn kept(&mut self) {
+        self.changes.clear();
+    }
+
+    /// Changes what holds for approvals that are asked for from now on.
+    pub fn set(&mut self, settings: Settings) {
+        self.settings = settings;
+    }
+
+    fn known(&mut self, call: &Call, attends: bool) -> Option<Held> {
+        let ids = self.of_call.get(&call.key())?.clone();
+        for id in ids.into_iter().rev() {
+            let Some(approval) = self.all.get_mut(&id).filter(|approval| !approval.attended) else { continue };
+            let held = match approval.standing {
+                Standing::Pending => Held::Waits(id.clone()),
+                Standing::Released | Standing::Below => Held::Free(id.clone()),
+                Standing::Dispatched | Standing::Done | Standing::Withdrawn => continue,
+                Standing::Denied | Standing::Expired | Standing::Void | Standing::OutcomeUnknown => {
+                    if approval.told || self.clock >= approval.since + TOLD_WITHIN {
+                        continue;
+                    }
+                    approval.told = true;
+                    Held::Over(id.clone())
+                }
+            };
+            approval.attended = attends && !approval.standing.is_over();
+            self.changes.insert(Change::Approval(id));
+            return Some(held);
+        }
+        None
+    }
+
+    fn pending(&mut self, id: &str) -> Result<&mut Approval, Refusal> {
+        let approval = self.all.get_mut(id).ok_or(Refusal::Unknown)?;
+        if approval.standing == Standing::Pending { Ok(approval) } else { Err(Refusal::Over(approval.standing)) }
+    }
+
+    fn counted(&mut self, counted: Option<(String, u32)>) {
+        let Some((id, count)) = counted else { return };
+        if let Some(passkey) = self.anchors.operators.get_mut(&id).and_then(|operator| operator.passkey.as_mut()) {
+            passkey.count = count;
+            self.changes.insert(Change::Operator(id));
+        }
+    }
+
+    fn enter(&mut self, approval: Approval) {
+        let (id, expires) = (approval.id().to_owned(), approval.challenge.expires);
+        if !approval.standing.is_over() {
+            self.due.insert((expires, id.clone()));
+            self.due.insert((expires.saturating_sub(self.settings.warning).max(approval.requested + 1), id.clone()));
+        }
+        self.of_call.entry(approval.challenge.call.key()).or_default().push(id.clone());
+        self.all.insert(id, approval);
+    }
+
+    fn turn(&mut self, id: &str, to: Standing) {
+        let Some(approval) = self.all.get_mut(id) else { return };
+        approval.standing = to;
+        approval.since = self.clock;
+        if to.is_over() {
+            self.over.push_back(id.to_owned());
+        }
+        self.tell(id, Event::Moved(to));
+        self.forget();
+    }
+
+    fn tell(&mut self, id: &str, event: Event) {
+        self.changes.insert(Change::Approval(id.to_owned()));
+        self.news.push_back(News { id: id.to_owned(), event });
+    }
+
+    /// What is over for long is not remembered here. What has not been kept yet is.
+    fn forget(&mut self) {
+        while self.over.len() > MOST_OVER
+            && let Some(id) = self.over.front()
+            && !self.changes.contains(&Change::Approval(id.clone()))
+            && let Some(id) = self.over.pop_front()
+            && let Some(approval) = self.all.remove(&id)
+        {
+            let key = approval.challenge.call.key();
+            if let Some(ids) = self.of_call.get_mut(&key) {
+                ids.retain(|other| *other != id);
+                if ids.is_empty() {
+                    self.of_call.remove(&key);
+                }
+            }
+        }
+    }
+
+    fn advance(&mut self, now: u64) {
+        self.clock = self.clock.max(now);
+    }
+}

@@ -1,0 +1,174 @@
+//! Agreement given beforehand, for a while: to calls of these tools with such arguments by these callers. Who may give it is not decided
+//! here.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::anchor::is_same;
+use super::canonical::quoted;
+use super::challenge::Call;
+use super::proof::Statement;
+use super::standing::Vote;
+
+/// What a grant is about. `*` in a pattern stands for any text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Terms {
+    /// Pattern of the tool's dotted name.
+    pub tool: String,
+    /// Pattern of the caller's principal.
+    pub caller: String,
+    /// A pattern for each argument that may be there: for strings of their text, else of their canonical JSON.
+    #[serde(default)]
+    pub arguments: BTreeMap<String, String>,
+    /// Whether other arguments may be there as well.
+    #[serde(default)]
+    pub any_other: bool,
+    /// Until when it holds: Unix time, in seconds.
+    pub expires: u64,
+    /// For how many calls; `None`: any number.
+    #[serde(default)]
+    pub uses: Option<u32>,
+}
+
+/// A grant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// Its id.
+    pub id: String,
+    /// What it is about.
+    pub terms: Terms,
+    /// Who gave it.
+    pub given: Vec<Vote>,
+    /// The principals of those who gave it.
+    #[serde(default)]
+    pub principals: Vec<String>,
+    /// How many calls it has let through.
+    pub used: u32,
+    /// When somebody took it back: Unix time, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revoked: Option<u64>,
+}
+
+impl Terms {
+    /// What an SSH signature over it is made for, and its `type`.
+    pub const NAMESPACE: &'static str = "banyan-grant-v1";
+
+    /// What is signed for the grant `id` at the gate `gate`: canonical JSON (RFC 8785).
+    pub fn statement(&self, id: &str, gate: &str) -> Statement {
+        let arguments: BTreeMap<Vec<u16>, String> = self
+            .arguments
+            .iter()
+            .map(|(name, glob)| (name.encode_utf16().collect(), format!("{}:{}", quoted(name), quoted(glob))))
+            .collect();
+        let arguments: Vec<String> = arguments.into_values().collect();
+        let uses = self.uses.map_or("null".to_owned(), |uses| uses.to_string());
+        let text = format!(
+            "{{\"any_other\":{},\"arguments\":{{{}}},\"caller\":{},\"expires\":{},\"gate\":{},\"id\":{},\"tool\":{},\"type\":\"{}\",\"uses\":{uses}}}",
+            self.any_other,
+            arguments.join(","),
+            quoted(&self.caller),
+            self.expires,
+            quoted(gate),
+            quoted(id),
+            quoted(&self.tool),
+            Self::NAMESPACE,
+        );
+        Statement { text, namespace: Self::NAMESPACE }
+    }
+
+    fn fits(&self, call: &Call) -> bool {
+        if !matches(&self.tool, &call.tool) || !matches(&self.caller, &call.caller) {
+            return false;
+        }
+        let Ok(Value::Object(arguments)) = serde_json::from_str(&call.arguments) else { return false };
+        let fits = |(name, value): (&String, &Value)| match self.arguments.get(name) {
+            Some(glob) => matches(glob, &value.as_str().map_or_else(|| value.to_string(), str::to_owned)),
+            None => self.any_other,
+        };
+        self.arguments.keys().all(|name| arguments.contains_key(name)) && arguments.iter().all(fits)
+    }
+}
+
+impl Grant {
+    /// Whether it holds at `now`.
+    pub fn holds(&self, now: u64) -> bool {
+        self.revoked.is_none() && now < self.terms.expires && self.terms.uses.is_none_or(|uses| self.used < uses)
+    }
+
+    /// Whether it lets `call` through at `now`.
+    pub(super) fn fits(&self, call: &Call, now: u64) -> bool {
+        let own = self.principals.contains(&call.caller) || self.given.iter().any(|vote| is_same(&vote.person, &call.caller));
+        self.holds(now) && !own && self.terms.fits(call)
+    }
+}
+
+/// Whether the whole of `text` matches, where `*` is any run of characters.
+fn matches(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::canonical::canonical;
+    use super::*;
+
+    fn terms(arguments: &[(&str, &str)], any_other: bool) -> Terms {
+        let arguments = arguments.iter().map(|(name, glob)| ((*name).to_owned(), (*glob).to_owned())).collect();
+        Terms { tool: "files.*".into(), caller: "ci".into(), arguments, any_other, expires: 100, uses: Some(2) }
+    }
+
+    fn call(tool: &str, caller: &str, arguments: &str) -> Call {
+        Call {
+            caller: caller.into(),
+            tool: tool.into(),
+            route: vec!["files".into()],
+            definition: String::new(),
+            arguments: arguments.into(),
+            policy: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_grant_is_for_its_tools_callers_and_arguments_only() {
+        let narrow = terms(&[("path", "/tmp/*"), ("n", "1")], false);
+        assert!(narrow.fits(&call("files.rm", "ci", r#"{"n":1,"path":"/tmp/x"}"#)));
+        for other in [
+            call("disk.rm", "ci", r#"{"n":1,"path":"/tmp/x"}"#),
+            call("files.rm", "cd", r#"{"n":1,"path":"/tmp/x"}"#),
+            call("files.rm", "ci", r#"{"n":1,"path":"/etc/x"}"#),
+            call("files.rm", "ci", r#"{"n":2,"path":"/tmp/x"}"#),
+            call("files.rm", "ci", r#"{"path":"/tmp/x"}"#),
+            call("files.rm", "ci", r#"{"force":true,"n":1,"path":"/tmp/x"}"#),
+            call("files.rm", "ci", "[]"),
+        ] {
+            assert!(!narrow.fits(&other), "{other:?}");
+        }
+        assert!(terms(&[("path", "/tmp/*")], true).fits(&call("files.rm", "ci", r#"{"force":true,"path":"/tmp/"}"#)));
+    }
+
+    #[test]
+    fn a_pattern_is_a_text_with_gaps() {
+        for (pattern, text, fits) in
+            [("", "", true), ("*", "", true), ("a*b*c", "aXbYbc", true), ("a*a", "a", false), ("ab", "abc", false), ("*b", "ab", true)]
+        {
+            assert_eq!(matches(pattern, text), fits, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_signed_is_canonical_and_names_all_of_it() {
+        let statement = terms(&[("\u{fb33}", "\"x\""), ("\u{1f600}", "y")], false).statement("g1", "gate");
+        assert_eq!(canonical(statement.text.as_bytes()).unwrap(), statement.text);
+    }
+}

@@ -1,0 +1,113 @@
+//! What a desk has besides waiting calls: who may agree, what was agreed to beforehand, and looking things up. Nothing is decided about a
+//! call here.
+
+use super::anchor::{Anchors, Operator};
+use super::confirm::Refusal;
+use super::desk::{Change, Desk};
+use super::grant::{Grant, Terms};
+use super::proof::Proof;
+use super::standing::{Approval, Standing, Vote};
+use super::token::Service;
+use super::webauthn::RelyingParty;
+
+impl Desk {
+    /// One approval.
+    pub fn approval(&self, id: &str) -> Option<&Approval> {
+        self.all.get(id)
+    }
+
+    /// All that are remembered, in no order of time.
+    pub fn approvals(&self) -> impl Iterator<Item = &Approval> {
+        self.all.values()
+    }
+
+    /// The last call of the same tool that was agreed to before this one.
+    pub fn previous(&self, of: &Approval) -> Option<&Approval> {
+        let agreed = |a: &&Approval| matches!(a.standing, Standing::Released | Standing::Dispatched | Standing::Below | Standing::Done);
+        let tool = &of.challenge.call.tool;
+        self.all.values().filter(agreed).filter(|a| a.challenge.call.tool == *tool && a.id() != of.id()).max_by_key(|a| a.since)
+    }
+
+    /// Whose word counts.
+    pub fn anchors(&self) -> &Anchors {
+        &self.anchors
+    }
+
+    /// Takes the services that the configuration names.
+    pub fn trust(&mut self, services: Vec<Service>) {
+        self.anchors.services = services;
+    }
+
+    /// Says whom passkeys are for; `None`: they are not taken.
+    pub fn set_relying_party(&mut self, party: Option<RelyingParty>) {
+        self.anchors.relying_party = party;
+    }
+
+    /// Takes operators and grants that were kept.
+    pub fn reinstate(&mut self, operators: Vec<Operator>, grants: Vec<Grant>) {
+        self.anchors.operators.extend(operators.into_iter().map(|operator| (operator.id.clone(), operator)));
+        self.grants.extend(grants.into_iter().map(|grant| (grant.id.clone(), grant)));
+    }
+
+    /// Enrols a key. One that is known already gets what is said of it now.
+    pub fn enroll(&mut self, operator: Operator) {
+        self.changes.insert(Change::Operator(operator.id.clone()));
+        self.anchors.operators.insert(operator.id.clone(), operator);
+    }
+
+    /// Takes a key away, by its id; `None`: there is none.
+    pub fn remove(&mut self, id: &str) -> Option<Operator> {
+        let removed = self.anchors.operators.remove(id)?;
+        self.changes.insert(Change::Operator(id.to_owned()));
+        Some(removed)
+    }
+
+    /// All grants.
+    pub fn grants(&self) -> impl Iterator<Item = &Grant> {
+        self.grants.values()
+    }
+
+    /// One of them.
+    pub fn grant(&self, id: &str) -> Option<&Grant> {
+        self.grants.get(id)
+    }
+
+    /// Gives a grant, for which as many people have to agree as for a call.
+    ///
+    /// # Errors
+    /// Why that does not count.
+    pub fn give(&mut self, now: u64, id: &str, terms: Terms, proofs: &[Proof]) -> Result<Grant, Refusal> {
+        self.handle_timeout(now);
+        if self.grants.contains_key(id) {
+            return Err(Refusal::Over(Standing::Done));
+        }
+        if terms.expires <= self.clock {
+            return Err(Refusal::Over(Standing::Expired));
+        }
+        let statement = terms.statement(id, &self.settings.gate);
+        let mut grant = Grant { id: id.to_owned(), terms, given: Vec::new(), principals: Vec::new(), used: 0, revoked: None };
+        for proof in proofs {
+            let verified = self.anchors.verify(proof, &statement, self.clock)?;
+            if grant.given.iter().any(|vote| super::anchor::is_same(&vote.person, &verified.person)) {
+                return Err(Refusal::SamePerson(verified.person, self.settings.required));
+            }
+            grant.principals.extend(verified.principals);
+            grant.given.push(Vote { person: verified.person, by: verified.by, at: self.clock });
+        }
+        if grant.given.len() < usize::from(self.settings.required) {
+            return Err(Refusal::Over(Standing::Pending));
+        }
+        self.changes.insert(Change::Grant(id.to_owned()));
+        self.grants.insert(id.to_owned(), grant.clone());
+        Ok(grant)
+    }
+
+    /// Takes a grant back; `false`: there is none.
+    pub fn revoke(&mut self, now: u64, id: &str) -> bool {
+        self.handle_timeout(now);
+        let Some(grant) = self.grants.get_mut(id) else { return false };
+        grant.revoked.get_or_insert(self.clock);
+        self.changes.insert(Change::Grant(id.to_owned()));
+        true
+    }
+}

@@ -1,0 +1,288 @@
+"""Calls that wait for a person, through the real binary: the Python SDK calls, `ssh-keygen` signs, and the tool's own log says what went out
+(AX-45, AX-46, AX-49).
+
+A table of ways to get around that follows, each with the answer that it gets.
+"""
+import base64
+import hmac
+import http.server
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import anyio
+from mcp import Client
+
+from gateway import Gateway, binary
+from wire import Modern
+
+WIPER = str(Path(__file__).with_name("wiper.py"))
+CONFIG = """
+[gate]
+mode = "irreversible"
+expires = "{expires}"
+approvals = {approvals}
+{more}
+[mount.disk]
+command = "{python}"
+args = ["{wiper}", "{log}"]
+"""
+
+ANSWER = {"clientDataJSON": "e30", "authenticatorData": "AA", "signature": "AA"}
+PASSKEY = {"type": "webauthn", "credential": {"id": "eA", "response": ANSWER}}
+
+
+def token(claims):
+    """A token that nobody has signed."""
+    parts = [base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in ({"alg": "none"}, claims)]
+    return ".".join([*parts, ""])
+
+
+class Held:
+    """A gate in front of the tool, a person with a key, and what went out."""
+
+    def __init__(self, name, expires="60s", approvals=1, more=""):
+        handle, self.log = tempfile.mkstemp(prefix="banyan-wiped-")
+        os.close(handle)
+        config = CONFIG.format(expires=expires, approvals=approvals, more=more, python=sys.executable, wiper=WIPER, log=self.log)
+        self.gateway = Gateway(name, {}, config=config)
+        self.dir = Path(self.gateway.home.dir)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.gateway.stop()
+        os.unlink(self.log)
+
+    def banyan(self, *arguments):
+        """Runs a command: its exit code and all that it printed."""
+        command = [binary(), *arguments]
+        done = subprocess.run(command, env=self.gateway.home.env, cwd=self.dir, capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stdout + done.stderr
+
+    def json(self, *arguments):
+        """Runs a command; what it printed as JSON."""
+        code, printed = self.banyan("--json", *arguments)
+        if code:
+            raise RuntimeError(printed)
+        return json.loads(printed)
+
+    def key(self, name, kind="ed25519"):
+        """Makes a key; its file."""
+        path = self.dir / name
+        subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-C", name, "-f", path], check=True)
+        return path
+
+    def enroll(self, name, kind="ed25519", *more):
+        """Makes a key and enrols it; its file."""
+        path = self.key(name, kind)
+        code, said = self.banyan("operator", "enroll", name, "--key", f"{path}.pub", *more)
+        if code:
+            raise RuntimeError(said)
+        return path
+
+    def pending(self):
+        """The one call that waits."""
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            waiting = [a for a in self.json("approvals")["approvals"] if a["standing"] == "pending"]
+            if waiting:
+                return waiting[-1]
+            time.sleep(0.05)
+        raise RuntimeError("nothing waits")
+
+    def sign(self, text, key, namespace="banyan-approval-v1"):
+        """What `ssh-keygen` makes of a text."""
+        command = ["ssh-keygen", "-q", "-Y", "sign", "-n", namespace, "-f", key]
+        return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+
+    def wiped(self):
+        """What went out."""
+        return [json.loads(line) for line in Path(self.log).read_text().splitlines()]
+
+    def confirm(self, identity, proof):
+        """`mcpax/confirm`: the reason of its refusal, or how the call stands."""
+        told = Modern(self.gateway.url()).call("mcpax/confirm", {"id": identity, "proof": proof})
+        return told.error["data"]["reason"] if told.error else told.result["standing"]
+
+
+def run(report):
+    """All cases."""
+    cases = {"the SDK": sdk, "refusals": refusals, "two people": two_people, "killed": killed, "webhook": webhook, "grants": grants}
+    for name, case in cases.items():
+        report.guard(f"approvals/{name}", lambda n=name, c=case: c(report, f"approvals/{n}"))
+
+
+def sdk(report, name):
+    """The Python SDK calls, a person signs, the call goes out once."""
+    with Held(name) as held:
+        key = held.enroll("anna")
+        said = {}
+
+        async def call():
+            heard = []
+
+            async def progress(*told):
+                heard.append(told)
+
+            async with Client(held.gateway.url()) as client:
+                with anyio.fail_after(40):
+                    told = await client.call_tool("disk__wipe", {"disk": "a"}, progress_callback=progress)
+                said["text"], said["heard"] = told.content[0].text, heard
+
+        caller = threading.Thread(target=lambda: anyio.run(call))
+        caller.start()
+        waiting = held.pending()
+        report.equal(f"{name}: nothing goes out before", held.wiped(), [])
+        report.equal(f"{name}: the exact arguments are shown", (waiting["tool"], waiting["arguments"]), ("disk.wipe", '{"disk":"a"}'))
+        code, printed = held.banyan("approve", waiting["id"][:8], "--key", str(key))
+        report.check(f"{name}: banyan approve", code == 0, printed)
+        caller.join(40)
+        report.equal(f"{name}: it goes out once", (held.wiped(), said.get("text")), ([{"disk": "a"}], "wiped a"))
+        report.check(f"{name}: the caller heard for what it waits", any("disk.wipe" in str(told) for told in said.get("heard", [])), said)
+
+        async def again():
+            async with Client(held.gateway.url()) as client:
+                return await client.call_tool("disk__wipe", {"disk": "a"})
+
+        told = anyio.run(again)
+        report.check(f"{name}: a second call waits anew", told.is_error and "banyan approve" in told.content[0].text, told)
+        code, printed = held.banyan("deny", held.pending()["id"], "--reason", "once is enough")
+        report.check(f"{name}: banyan deny", code == 0, printed)
+        report.equal(f"{name}: still once", len(held.wiped()), 1)
+
+
+def refusals(report, name):
+    """Ways around a person, each with its own answer."""
+    with Held(name, expires="8s") as held:
+        key, stranger = held.enroll("anna"), held.key("mallory")
+        client = Modern(held.gateway.url())
+        client.call("tools/call", {"name": "disk__wipe", "arguments": {"disk": "a"}})
+        waiting = held.pending()
+        identity, challenge = waiting["id"], waiting["challenge"]
+        edited = challenge.replace(waiting["arguments_sha256"], "0" * 64)
+        for what, proof, wanted in (
+            ("nothing", {}, "proof_malformed"),
+            ("a word", "yes", "proof_malformed"),
+            ("its own word", {"type": "jws", "token": "a.b.c"}, "proof_malformed"),
+            ("a token of nobody", token({"iss": "me", "aud": "x", "exp": 9999999999, "digest": waiting["digest"]}), "unknown_issuer"),
+            ("a key of its own", held.sign(challenge, stranger), "unknown_key"),
+            ("another namespace", held.sign(challenge, key, "file"), "wrong_namespace"),
+            ("other arguments", held.sign(edited, key), "bad_signature"),
+            ("a passkey nobody has", PASSKEY, "unknown_key"),
+        ):
+            report.equal(f"{name}: {what}", held.confirm(identity, proof), wanted)
+        proof = held.sign(challenge, key)
+        report.equal(f"{name}: an id nobody gave", held.confirm("0" * 32, proof), "unknown_approval")
+        answers = []
+        racing = [threading.Thread(target=lambda: answers.append(held.confirm(identity, proof))) for _ in range(4)]
+        [thread.start() for thread in racing]
+        [thread.join() for thread in racing]
+        report.equal(f"{name}: of four that race one counts", sorted(answers), ["approval_used"] * 3 + ["released"])
+        told = client.call("tools/call", {"name": "disk__wipe", "arguments": {"disk": "b"}})
+        report.check(f"{name}: another disk is another call", told.result.get("isError"), told.message)
+        told = client.call("tools/call", {"name": "disk__wipe", "arguments": {"disk": "a"}})
+        report.equal(f"{name}: the one that was approved", told.text, "wiped a")
+        report.equal(f"{name}: replayed", held.confirm(identity, proof), "approval_used")
+        other = held.pending()
+        late = held.sign(other["challenge"], key)
+        report.equal(f"{name}: agreed to another one", held.confirm(other["id"], proof), "bad_signature")
+        time.sleep(max(0, other["expires"] - time.time()) + 1)
+        report.equal(f"{name}: too late", held.confirm(other["id"], late), "approval_expired")
+        told = client.call("tools/call", {"name": "disk__wipe", "arguments": {"disk": "b"}})
+        report.equal(f"{name}: its caller hears that", told.error.get("data", {}).get("reason"), "approval_expired")
+        told = client.call("tools/call", {"name": "disk__wipe", "arguments": {"disk": "c", "n": 12345678901234567890}})
+        report.check(f"{name}: what can't be shown exactly", told.error.get("code") == -32602, told.message)
+        held.banyan("operator", "enroll", "anna", "--key", f"{key}.pub", "--principal", "local")
+        told = client.call("tools/call", {"name": "disk__wipe", "arguments": {"disk": "d"}})
+        report.equal(f"{name}: nobody approves its own calls", told.error.get("data", {}).get("reason"), "no_approver")
+        report.equal(f"{name}: one went out", held.wiped(), [{"disk": "a"}])
+
+
+def two_people(report, name):
+    """Two people have to agree, and two keys of one are one."""
+    with Held(name, approvals=2) as held:
+        client, call = Modern(held.gateway.url()), {"name": "disk__wipe", "arguments": {"disk": "a"}}
+        anna = held.enroll("anna")
+        report.equal(f"{name}: one is too few", client.call("tools/call", call).error["data"]["reason"], "no_approver")
+        bert = held.enroll("bert", "ecdsa")
+        client.call("tools/call", call)
+        waiting = held.pending()
+        report.equal(f"{name}: the first", held.confirm(waiting["id"], held.sign(waiting["challenge"], anna)), "pending")
+        report.equal(f"{name}: the first again", held.confirm(waiting["id"], held.sign(waiting["challenge"], anna)), "second_person_needed")
+        report.equal(f"{name}: the second", held.confirm(waiting["id"], held.sign(waiting["challenge"], bert)), "released")
+        report.equal(f"{name}: it goes out", client.call("tools/call", call).text, "wiped a")
+
+
+def killed(report, name):
+    """`kill -9` loses nothing that waits and nothing that was agreed to, and sends nothing twice."""
+    with Held(name) as held:
+        call = {"name": "disk__wipe", "arguments": {"disk": "a"}}
+        key = held.enroll("anna")
+        Modern(held.gateway.url()).call("tools/call", call)
+        before = held.pending()
+        held.gateway.kill()
+        held.gateway.start()
+        waiting = held.pending()
+        report.equal(f"{name}: it still waits", waiting["challenge"], before["challenge"])
+        report.equal(f"{name}: and is agreed to", held.confirm(waiting["id"], held.sign(waiting["challenge"], key)), "released")
+        held.gateway.kill()
+        held.gateway.start()
+        client = Modern(held.gateway.url())
+        report.equal(f"{name}: it goes out", client.call("tools/call", call).text, "wiped a")
+        held.gateway.kill()
+        held.gateway.start()
+        told = Modern(held.gateway.url()).call("tools/call", call)
+        report.check(f"{name}: once", told.result.get("isError") and held.wiped() == [{"disk": "a"}], told.message)
+
+
+def webhook(report, name):
+    """Whoever is told can check who tells it; each transition comes once, without the arguments."""
+    told = []
+
+    class Hook(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["content-length"]))
+            told.append((self.headers["banyan-timestamp"], self.headers["banyan-signature"], body))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Hook)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    more = f'[[gate.webhook]]\nurl = "http://127.0.0.1:{server.server_port}/"\nsecret = "s3cret"\n'
+    with Held(name, expires="4s", more=more) as held:
+        held.enroll("anna")
+        Modern(held.gateway.url()).call("tools/call", {"name": "disk__wipe", "arguments": {"disk": "canary-4711"}})
+        end = time.monotonic() + 15
+        while len(told) < 3 and time.monotonic() < end:
+            time.sleep(0.1)
+    server.shutdown()
+    report.equal(f"{name}: each transition once", [json.loads(body)["event"] for _, _, body in told], ["requested", "expiring", "expired"])
+    signed = [hmac.new(b"s3cret", at.encode() + b"." + body, "sha256").hexdigest() for at, _, body in told]
+    report.equal(f"{name}: signed", [signature for _, signature, _ in told], [f"v1={one}" for one in signed])
+    report.check(f"{name}: without the arguments", all(b"canary-4711" not in body for _, _, body in told))
+
+
+def grants(report, name):
+    """Agreement given beforehand, for two calls of one kind."""
+    with Held(name) as held:
+        key, client = held.enroll("anna"), Modern(held.gateway.url())
+        code, said = held.banyan("grants", "add", "disk.wipe", "--caller", "local", "--arg", "disk=tmp-*", "--uses", "2", "--key", str(key))
+        report.check(f"{name}: banyan grants add", code == 0, said)
+        wipe = lambda disk: client.call("tools/call", {"name": "disk__wipe", "arguments": {"disk": disk}})  # noqa: E731
+        report.equal(f"{name}: within it", [wipe("tmp-1").text, wipe("tmp-2").text], ["wiped tmp-1", "wiped tmp-2"])
+        report.check(f"{name}: it is used up", wipe("tmp-3").result.get("isError"))
+        report.check(f"{name}: beyond it", wipe("home").result.get("isError"))
+        listed = held.json("grants", "list")["grants"][0]
+        report.equal(f"{name}: listed", (listed["used"], listed["holds"]), (2, False))
+        code, said = held.banyan("grants", "revoke", listed["id"])
+        report.check(f"{name}: revoked", code == 0 and held.json("grants", "list")["grants"][0]["revoked"], said)
