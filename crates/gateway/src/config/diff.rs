@@ -1,13 +1,21 @@
 //! What differs between two configurations, for people and for the code that applies it. Does not apply anything, and
 //! never shows a value: names of keys only.
 
+mod fields;
+
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use banyan_model::Segment;
 
-use super::resolved::{AuthorityKeys, Budget, Config, Group, Issuer, Limits, Mount, Profile, Registry, Remote, Tls, Token, Transport};
+use fields::{
+    authority_fields, budget_fields, group_fields, issuer_fields, limit_fields, mount_fields, profile_fields, registry_fields, tls_fields,
+    token_fields,
+};
+
+use super::resolved::{AuthorityKeys, Budget, Config, Group, Issuer, Mount, Profile, Token};
 
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -226,8 +234,8 @@ fn changed(subject: Subject, keys: Vec<&'static str>) -> Option<Change> {
     (!keys.is_empty()).then_some(Change { subject, kind: Kind::Changed(keys) })
 }
 
-fn by<'a, K: Ord, V: 'a + AsRef<T>, T: 'a>(all: impl IntoIterator<Item = &'a V>, name: fn(&T) -> K) -> BTreeMap<K, &'a T> {
-    all.into_iter().map(|one| (name(one.as_ref()), one.as_ref())).collect()
+fn by<'a, K: Ord, V: 'a + Borrow<T>, T: 'a>(all: impl IntoIterator<Item = &'a V>, name: fn(&T) -> K) -> BTreeMap<K, &'a T> {
+    all.into_iter().map(Borrow::borrow).map(|one| (name(one), one)).collect()
 }
 
 fn mount_name(mount: &Mount) -> Segment {
@@ -258,208 +266,12 @@ fn authority_name(authority: &AuthorityKeys) -> Arc<str> {
     authority.name.clone()
 }
 
-impl AsRef<Self> for Tls {
-    fn as_ref(&self) -> &Self {
-        self
-    }
-}
-
-impl AsRef<Self> for Budget {
-    fn as_ref(&self) -> &Self {
-        self
-    }
-}
-
-impl AsRef<Self> for Group {
-    fn as_ref(&self) -> &Self {
-        self
-    }
-}
-
-impl AsRef<Self> for Issuer {
-    fn as_ref(&self) -> &Self {
-        self
-    }
-}
-
-impl AsRef<Self> for AuthorityKeys {
-    fn as_ref(&self) -> &Self {
-        self
-    }
-}
-
-impl AsRef<Self> for Registry {
-    fn as_ref(&self) -> &Self {
-        self
-    }
-}
-
-impl AsRef<Self> for Token {
-    fn as_ref(&self) -> &Self {
-        self
-    }
-}
-
 fn reordered(old: &[Arc<Profile>], new: &[Arc<Profile>]) -> bool {
     let shared = |these: &[Arc<Profile>], those: &[Arc<Profile>]| -> Vec<Arc<str>> {
         let kept = |profile: &&Arc<Profile>| those.iter().any(|other| other.name == profile.name);
         these.iter().filter(kept).map(|profile| profile.name.clone()).collect()
     };
     shared(old, new) != shared(new, old)
-}
-
-/// Where a mount comes from is no difference: it runs the same. How a registered one is reached stands in no file.
-fn mount_fields(old: &Mount, new: &Mount) -> Vec<&'static str> {
-    let Mount {
-        name: _,
-        transport,
-        era,
-        sharing,
-        timeout,
-        timeout_given,
-        start_timeout,
-        include,
-        exclude,
-        rename,
-        tools,
-        reached: _,
-        origin: _,
-    } = old;
-    let mut keys = transport_fields(transport, &new.transport);
-    keys.extend(differing([
-        ("era", *era != new.era),
-        ("sharing", *sharing != new.sharing),
-        ("timeout", (*timeout, *timeout_given) != (new.timeout, new.timeout_given)),
-        ("tools", *tools != new.tools),
-        ("start_timeout", *start_timeout != new.start_timeout),
-        ("include", *include != new.include),
-        ("exclude", *exclude != new.exclude),
-        ("rename", *rename != new.rename),
-    ]));
-    keys
-}
-
-fn transport_fields(old: &Transport, new: &Transport) -> Vec<&'static str> {
-    match (old, new) {
-        (Transport::Stdio(old), Transport::Stdio(new)) => differing([
-            ("command", old.command != new.command),
-            ("args", old.args != new.args),
-            ("env", old.env != new.env),
-            ("pass_env", old.pass_env != new.pass_env),
-            ("cwd", old.cwd != new.cwd),
-        ]),
-        (Transport::Http(old), Transport::Http(new)) | (Transport::Sse(old), Transport::Sse(new)) => remote_fields(old, new),
-        (Transport::Http(old), Transport::Sse(new)) | (Transport::Sse(old), Transport::Http(new)) => {
-            let mut keys = vec!["transport"];
-            keys.extend(remote_fields(old, new));
-            keys
-        }
-        (Transport::Stdio(_), Transport::Http(_) | Transport::Sse(_)) | (Transport::Http(_) | Transport::Sse(_), Transport::Stdio(_)) => {
-            vec!["command", "url"]
-        }
-    }
-}
-
-fn remote_fields(old: &Remote, new: &Remote) -> Vec<&'static str> {
-    let Remote { url, headers, oauth, tls, insecure } = old;
-    differing([
-        ("url", *url != new.url),
-        ("headers", *headers != new.headers),
-        ("oauth", *oauth != new.oauth),
-        ("tls", *tls != new.tls),
-        ("insecure", *insecure != new.insecure),
-    ])
-}
-
-fn tls_fields(old: &Tls, new: &Tls) -> Vec<&'static str> {
-    let Tls { certificate, key, client_ca, required } = old;
-    differing([
-        ("certificate", *certificate != new.certificate),
-        ("key", *key != new.key),
-        ("client_ca", *client_ca != new.client_ca),
-        ("clients", *required != new.required),
-    ])
-}
-
-fn registry_fields(old: &Registry, new: &Registry) -> Vec<&'static str> {
-    let Registry { principals, hosts, policy, policies, grace, registrations, insecure, tls } = old;
-    differing([
-        ("principals", *principals != new.principals),
-        ("hosts", *hosts != new.hosts),
-        ("proof", policy.proof != new.policy.proof),
-        ("sticky", policy.sticky != new.policy.sticky),
-        ("segment", *policies != new.policies),
-        ("grace", *grace != new.grace),
-        ("registrations", *registrations != new.registrations),
-        ("insecure", *insecure != new.insecure),
-        ("tls", *tls != new.tls),
-    ])
-}
-
-fn issuer_fields(old: &Issuer, new: &Issuer) -> Vec<&'static str> {
-    let Issuer { name: _, issuer, keys, scopes, profile } = old;
-    differing([
-        ("issuer", *issuer != new.issuer),
-        ("keys", *keys != new.keys),
-        ("scopes", *scopes != new.scopes),
-        ("profile", *profile != new.profile),
-    ])
-}
-
-fn budget_fields(old: &Budget, new: &Budget) -> Vec<&'static str> {
-    let Budget { name: _, principals, per_session, limits, idle } = old;
-    differing([
-        ("principals", *principals != new.principals),
-        ("per", *per_session != new.per_session),
-        ("max_calls_per_minute", limits.calls_per_minute != new.limits.calls_per_minute),
-        ("max_mutable_calls_per_session", limits.mutable_calls_per_session != new.limits.mutable_calls_per_session),
-        ("max_cost_units_per_session", limits.cost_units_per_session != new.limits.cost_units_per_session),
-        ("idle", *idle != new.idle),
-    ])
-}
-
-fn group_fields(old: &Group, new: &Group) -> Vec<&'static str> {
-    differing([("members", old.members != new.members)])
-}
-
-fn authority_fields(old: &AuthorityKeys, new: &AuthorityKeys) -> Vec<&'static str> {
-    let AuthorityKeys { name: _, keys, names } = old;
-    differing([("keys", *keys != new.keys), ("names", *names != new.names)])
-}
-
-fn profile_fields(old: &Profile, new: &Profile) -> Vec<&'static str> {
-    let Profile { name: _, clients, include, exclude, rename, names, search } = old;
-    differing([
-        ("clients", *clients != new.clients),
-        ("include", *include != new.include),
-        ("exclude", *exclude != new.exclude),
-        ("rename", *rename != new.rename),
-        ("names", *names != new.names),
-        ("search", *search != new.search),
-    ])
-}
-
-fn token_fields(old: &Token, new: &Token) -> Vec<&'static str> {
-    let Token { name: _, sha256, profile } = old;
-    differing([("sha256", *sha256 != new.sha256), ("profile", *profile != new.profile)])
-}
-
-fn limit_fields(old: &Limits, new: &Limits) -> Vec<&'static str> {
-    let Limits { request_bytes, response_bytes, calls, calls_per_mount, wait, sessions, session_idle, tools_per_mount } = old;
-    differing([
-        ("request_size", *request_bytes != new.request_bytes),
-        ("response_size", *response_bytes != new.response_bytes),
-        ("calls", *calls != new.calls),
-        ("calls_per_mount", *calls_per_mount != new.calls_per_mount),
-        ("wait", *wait != new.wait),
-        ("sessions", *sessions != new.sessions),
-        ("session_idle", *session_idle != new.session_idle),
-        ("tools_per_mount", *tools_per_mount != new.tools_per_mount),
-    ])
-}
-
-fn differing<const N: usize>(keys: [(&'static str, bool); N]) -> Vec<&'static str> {
-    keys.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
 }
 
 #[cfg(test)]
