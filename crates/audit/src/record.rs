@@ -47,10 +47,15 @@ pub enum Record<'a> {
     },
 }
 
-impl Record<'_> {
+impl<'a> Record<'a> {
     /// The name of the event in a line.
     pub fn event(&self) -> &str {
-        match self {
+        if let Self::Unknown { event, .. } = self { event } else { self.known().unwrap_or_default() }
+    }
+
+    /// The same, where this version writes such events.
+    pub fn known(&self) -> Option<&'static str> {
+        Some(match self {
             Self::ApprovalAsked(_) => "approval_asked",
             Self::ApprovalDecided(_) => "approval_decided",
             Self::BrokeHere(_) => "broke_here",
@@ -63,8 +68,21 @@ impl Record<'_> {
             Self::Registration(_) => "registration",
             Self::Started(_) => "started",
             Self::Stopped => "stopped",
-            Self::Unknown { event, .. } => event,
+            Self::Unknown { .. } => return None,
+        })
+    }
+
+    /// What somebody wanted done, where it says so.
+    pub fn intent(&self) -> Option<&Intent<'a>> {
+        if let Self::Called(Called { intent, .. }) | Self::Intended(intent) | Self::Refused(Refused { intent, .. }) = self {
+            return Some(intent);
         }
+        None
+    }
+
+    /// How a call ended, where it says so.
+    pub fn outcome(&self) -> Option<&Outcome<'a>> {
+        if let Self::Called(Called { outcome, .. }) | Self::Ended(Ended { outcome, .. }) = self { Some(outcome) } else { None }
     }
 }
 
@@ -72,6 +90,9 @@ impl Record<'_> {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Intent<'a> {
+    /// The approval, or the grant, by which it goes out; absent where nobody had to agree.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Text<'a>>,
     /// What it was to be done with; absent where nothing could be read.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Arguments<'a>>,
@@ -192,22 +213,24 @@ pub struct Refused<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked<'a> {
-    /// The approval's id.
+    /// The approval's id: the `approval` of the calls that go out by it.
     #[serde(borrow)]
     pub approval: Text<'a>,
-    /// The call's id.
-    #[serde(borrow)]
-    pub call: Text<'a>,
+    /// Why somebody has to agree: `mode`, `policy` or `below`.
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<Text<'a>>,
     /// SHA-256 of the challenge that is to be signed.
     pub challenge: Hash,
     /// When it is denied unless somebody agrees.
     pub expires: u64,
+    /// The version of the policy that wants it.
+    #[serde(borrow)]
+    pub policy: Text<'a>,
     /// Who wants the call.
     #[serde(borrow)]
     pub principal: Text<'a>,
-    /// The rules that want it agreed to.
-    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
-    pub rules: Vec<Text<'a>>,
+    /// How many different people have to agree.
+    pub required: u8,
     /// The dotted name of the tool.
     #[serde(borrow)]
     pub tool: Text<'a>,
@@ -220,23 +243,26 @@ pub struct Decided<'a> {
     /// The approval's id.
     #[serde(borrow)]
     pub approval: Text<'a>,
-    /// Who decided; absent where nobody did.
+    /// Who decided; absent where nobody did, or nobody showed who they are.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Text<'a>>,
-    /// The call's id.
-    #[serde(borrow)]
-    pub call: Text<'a>,
     /// SHA-256 of the challenge that was signed.
     pub challenge: Hash,
-    /// `approved`, `denied`, `expired`, `no_approver`, `withdrawn`, or what else `docs/audit.md` names.
+    /// `approved` (and more have to), `released`, `denied`, `expired`, `withdrawn`, `void` or `outcome_unknown`.
     #[serde(borrow)]
     pub decision: Text<'a>,
-    /// SHA-256 of the proof.
+    /// The fingerprint of the key that signed, or the service.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Text<'a>>,
+    /// SHA-256 of the signature, or of the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Hash>,
     /// What whoever decided said.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Text<'a>>,
+    /// The dotted name of the tool.
+    #[serde(borrow)]
+    pub tool: Text<'a>,
 }
 
 /// [`Record::Registration`].
@@ -252,9 +278,9 @@ pub struct Registration<'a> {
     /// Why it was refused or is gone.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Text<'a>>,
-    /// The segment it has or wanted.
-    #[serde(borrow)]
-    pub segment: Text<'a>,
+    /// The segment it has or wanted; absent where what it asked can't be read.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<Text<'a>>,
     /// Its stable id, where it has one.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub subserver: Option<Text<'a>>,
@@ -273,7 +299,7 @@ pub struct Changed<'a> {
     /// Its number or digest, where it has one.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub version: Option<Text<'a>>,
-    /// `configuration` or `policy`.
+    /// `configuration`, `grants`, `operators` or `policy`.
     #[serde(borrow)]
     pub what: Text<'a>,
 }

@@ -166,6 +166,7 @@ impl Gateway {
         Registry::begin(&inner);
         if joins {
             inner.journal.start();
+            crate::policy::recorded::changed(&inner, None, &config);
         }
         Approvals::begin(&inner);
         if joins && config.join.is_some() {
@@ -200,6 +201,7 @@ impl Gateway {
         }
         let lines = changes.iter().map(|change| change.to_string().into()).collect();
         self.0.journal.append(&Record::Changed(Changed { lines, version: None, what: "configuration".into() }));
+        crate::policy::recorded::changed(&self.0, Some(&old), &config);
         let config = Arc::new(config);
         self.0.trust.apply(&config);
         self.0.config.store(Arc::clone(&config));

@@ -4,6 +4,7 @@
 mod decisions;
 mod moment;
 mod purses;
+pub(crate) mod recorded;
 mod standing;
 
 pub use decisions::{DecidedRule, DecidedShadow, Decision as DecisionRow};

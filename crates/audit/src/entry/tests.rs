@@ -6,6 +6,7 @@ use crate::record::*;
 
 fn intent<'a>(text: &'a str, shape: &'a RawValue) -> Intent<'a> {
     Intent {
+        approval: Some(text.into()),
         arguments: Some(Arguments { hash: sha256(text.as_bytes()), shape: Some(shape), value: Some(shape) }),
         began: 1,
         call: text.into(),
@@ -27,15 +28,25 @@ fn all<'a>(text: &'a str, shape: &'a RawValue) -> Vec<Record<'a>> {
     let outcome = || Outcome { bytes: Some(3), code: Some(-32000), ending: "error".into(), reason: Some(t()), took: 9 };
     let after = After { chain: t(), root: Some(hash), size: 4, why: t() };
     vec![
-        Record::ApprovalAsked(Asked { approval: t(), call: t(), challenge: hash, expires: 5, principal: t(), rules: vec![t()], tool: t() }),
+        Record::ApprovalAsked(Asked {
+            approval: t(),
+            causes: vec![t()],
+            challenge: hash,
+            expires: 5,
+            policy: t(),
+            principal: t(),
+            required: 2,
+            tool: t(),
+        }),
         Record::ApprovalDecided(Decided {
             approval: t(),
             by: Some(t()),
-            call: t(),
             challenge: hash,
             decision: "approved".into(),
+            key: Some(t()),
             proof: Some(hash),
             reason: Some(t()),
+            tool: t(),
         }),
         Record::BrokeHere(Broke { cut: 17, why: t() }),
         Record::Called(Called { intent: intent(text, shape), outcome: outcome() }),
@@ -48,7 +59,7 @@ fn all<'a>(text: &'a str, shape: &'a RawValue) -> Vec<Record<'a>> {
             authority: Some(t()),
             principal: t(),
             reason: Some(t()),
-            segment: t(),
+            segment: Some(t()),
             subserver: Some(t()),
             what: "lost".into(),
         }),

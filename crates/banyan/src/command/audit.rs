@@ -39,7 +39,7 @@ enum What {
     List(List),
     /// Print an entry with the proof that it is in the record (C2SP tlog-proof)
     Prove(One),
-    /// Show all entries of a call, or one entry
+    /// Show all entries of a call or of an approval, or one entry
     Show(One),
     /// Check every line, every hash and the signature, and say where something was changed
     Verify(verify::Verify),
@@ -62,7 +62,7 @@ struct List {
     /// Only what ended like this: `done`, `tool_error`, `error`, `cancelled`, `timed_out`, `unknown`, `refused`
     #[arg(long, value_name = "WORD")]
     outcome: Option<String>,
-    /// Only entries of this kind: `called`, `intended`, `refused`, `approval_decided`, ...
+    /// Only entries of this kind: `called`, `intended`, `refused`, `approval_decided`, `changed`, ...
     #[arg(long, value_name = "WORD")]
     event: Option<String>,
     /// How many
@@ -72,7 +72,7 @@ struct List {
 
 #[derive(Args)]
 struct One {
-    /// The id of a call, or the place of an entry: `SEQ`, or `CHAIN/SEQ`
+    /// The id of a call, of an approval or of a grant, or the place of an entry: `SEQ`, or `CHAIN/SEQ`
     #[arg(value_name = "ID")]
     id: String,
 }
@@ -162,7 +162,16 @@ fn row(entry: &AuditEntry, now: u64) -> Vec<String> {
     let took = entry.took_us.map(|us| format!("{:.1} ms", std::time::Duration::from_micros(us).as_secs_f64() * 1000.0)).unwrap_or_default();
     let ago = format!("{} ago", table::duration(now.saturating_sub(entry.time / 1_000_000)));
     let place = format!("{}/{}", entry.chain, entry.seq);
-    vec![place, ago, printable(&entry.event), text(&entry.principal), text(&entry.route), text(&entry.outcome), took, text(&entry.call)]
+    // What has no name in the tree may have lines that say what it is about.
+    let about = if entry.changed.is_empty() { text(&entry.route) } else { cut(&printable(&entry.changed.join("; "))) };
+    let id = if entry.call.is_some() { text(&entry.call) } else { text(&entry.approval) };
+    vec![place, ago, printable(&entry.event), text(&entry.principal), about, text(&entry.outcome), took, id]
+}
+
+/// What fits into a column.
+fn cut(text: &str) -> String {
+    const MOST: usize = 60;
+    if text.chars().count() <= MOST { text.to_owned() } else { text.chars().take(MOST - 1).chain(['…']).collect() }
 }
 
 /// A time before now, in microseconds since 1970.
@@ -207,7 +216,7 @@ impl One {
         entries.reverse();
         if entries.is_empty() {
             return Err(Failure::NotFound(format!(
-                "there is no call `{}` in this record\n  `banyan audit list` shows the newest",
+                "there is no call and no approval `{}` in this record\n  `banyan audit list` shows the newest",
                 printable(&self.id)
             )));
         }

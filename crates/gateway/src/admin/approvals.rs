@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::routes::{LINES, json, owner, streamed};
 use super::shapes::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, OperatorShown, Refusal};
-use crate::approvals::{NotKept, now, relying_party, request};
+use crate::approvals::{NotKept, now, recorded, relying_party, request};
 use crate::call::back::{Back, Sink};
 use crate::call::{confirm_below, own_caller};
 use crate::downstream::reply::Payload;
@@ -232,6 +232,7 @@ async fn enroll(gateway: &Gateway, posted: Enrolment) -> Result<Response<Payload
     });
     let operator = enrolled.await??;
     tracing::warn!(operator = operator.name, key = operator.id, "from now on this key approves calls");
+    recorded::operator(&gateway.0, "enrolled", &operator);
     Ok(json(&operator))
 }
 
@@ -256,7 +257,9 @@ async fn remove(gateway: &Gateway, posted: ById) -> Result<Response<Payload>, Re
     let removed = gateway.0.approvals.ask(move |room, _| room.desk.remove(&id)).await?;
     let removed = removed.ok_or_else(|| Refusal::not_found("there is no such key: `banyan operator list` shows them"))?;
     tracing::warn!(operator = removed.name, key = removed.id, "this key approves nothing any more");
-    Ok(json(&OperatorShown::from(&removed)))
+    let removed = OperatorShown::from(&removed);
+    recorded::operator(&gateway.0, "removed", &removed);
+    Ok(json(&removed))
 }
 
 async fn grants(gateway: &Gateway) -> Result<Response<Payload>, Refusal> {
@@ -307,6 +310,7 @@ async fn give(gateway: &Gateway, posted: Given) -> Result<Response<Payload>, Ref
     });
     let grant = given.await??;
     tracing::warn!(grant = grant.id, tool = grant.terms.tool, caller = grant.terms.caller, "calls go out by this grant from now on");
+    recorded::grant(&gateway.0, "given", &grant);
     Ok(json(&grant))
 }
 
@@ -317,6 +321,7 @@ async fn revoke(gateway: &Gateway, id: &str) -> Result<Response<Payload>, Refusa
         room.desk.grant(&id).map(|grant| GrantShown::of(grant, now))
     });
     let grant = revoked.await?.ok_or_else(|| Refusal::not_found("there is no such grant: `banyan grants list` shows them"))?;
+    recorded::grant(&gateway.0, "revoked", &grant);
     Ok(json(&grant))
 }
 

@@ -14,7 +14,7 @@ use crate::Gateway;
 use crate::downstream::reply::Payload;
 use crate::journal::archive::{Archive, ArchiveError, ChainDir, Found};
 use crate::journal::examine::{Known, examine};
-use crate::journal::index::{Search, route};
+use crate::journal::index::{Search, Summary};
 
 /// How many entries are given unless more are asked for.
 const USUAL: u64 = 100;
@@ -58,49 +58,15 @@ pub fn shown(found: &Found) -> AuditEntry {
     let mut entry = AuditEntry { chain: found.chain, seq: found.seq, line, ..AuditEntry::default() };
     let Ok(read) = Entry::decode(found.line.as_bytes()) else { return entry };
     (entry.time, entry.event) = (read.time, read.record.event().to_owned());
-    let intent = match &read.record {
-        Record::Called(called) => Some(&called.intent),
-        Record::Intended(intent) => Some(intent),
-        Record::Refused(refused) => Some(&refused.intent),
-        Record::ApprovalAsked(_)
-        | Record::ApprovalDecided(_)
-        | Record::BrokeHere(_)
-        | Record::Changed(_)
-        | Record::Ended(_)
-        | Record::Gap(_)
-        | Record::Registration(_)
-        | Record::Started(_)
-        | Record::Stopped
-        | Record::Unknown { .. } => None,
-    };
-    if let Some(intent) = intent {
-        entry.call = Some(intent.call.to_string());
-        entry.principal = Some(intent.principal.to_string());
-        entry.route = Some(route(intent));
-        entry.trace = intent.trace.as_ref().map(ToString::to_string);
-    }
-    let outcome = match &read.record {
-        Record::Called(called) => Some(&called.outcome),
-        Record::Ended(ended) => {
-            entry.call = Some(ended.call.to_string());
-            Some(&ended.outcome)
-        }
-        Record::ApprovalAsked(_)
-        | Record::ApprovalDecided(_)
-        | Record::BrokeHere(_)
-        | Record::Changed(_)
-        | Record::Gap(_)
-        | Record::Intended(_)
-        | Record::Refused(_)
-        | Record::Registration(_)
-        | Record::Started(_)
-        | Record::Stopped
-        | Record::Unknown { .. } => None,
-    };
-    entry.took_us = outcome.map(|outcome| outcome.took);
-    entry.outcome = outcome.map(|outcome| outcome.ending.to_string());
+    let Summary { call, approval, principal, route, outcome } = Summary::of(&read.record);
+    entry = AuditEntry { call, approval, principal, route, outcome, ..entry };
+    entry.trace = read.record.intent().and_then(|intent| intent.trace.as_ref()).map(ToString::to_string);
+    entry.took_us = read.record.outcome().map(|outcome| outcome.took);
     if let Record::Refused(refused) = &read.record {
         entry.outcome = Some(format!("refused: {}", refused.reason));
+    }
+    if let Record::Changed(changed) = &read.record {
+        entry.changed = changed.lines.iter().map(ToString::to_string).collect();
     }
     entry
 }

@@ -71,7 +71,10 @@ pub struct AuditEntry {
     /// The call that it is about: all entries of a call share it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
-    /// For whom.
+    /// The approval, or the grant, that it is about or by which the call goes out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<String>,
+    /// For whom; of a decision, who made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub principal: Option<String>,
     /// The dotted name of what was called.
@@ -80,9 +83,12 @@ pub struct AuditEntry {
     /// The trace that it belongs to, over all gates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
-    /// How it ended.
+    /// How it ended, or was decided; of a change, what it is a change of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
+    /// Of a change: what differs, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
     /// How long it took, in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_us: Option<u64>,

@@ -9,7 +9,7 @@ use policy::approval::{Desk, PublicKey, Service, Settings};
 use tokio::sync::mpsc;
 
 use super::notify::{Webhooks, line};
-use super::{Deliver, Job, Passkeys, Room, now, rows};
+use super::{Deliver, Job, Passkeys, Room, now, recorded, rows};
 use crate::Inner;
 use crate::config::resolved::{ApprovalService, Config};
 use crate::store::{Kept, StoreError};
@@ -98,10 +98,15 @@ impl Driver {
             deliver(is_kept);
         }
         while is_kept && let Some(news) = self.room.desk.poll_news() {
+            let approval = self.room.desk.approval(&news.id);
+            // Before the call can leave: whoever waits comes back only behind this.
+            if let Some(approval) = approval {
+                recorded::news(&self.gateway, &news, approval);
+            }
             if let Some(rings) = self.room.waiting.get(&news.id) {
                 rings.notify_one();
             }
-            let Some(approval) = self.room.desk.approval(&news.id) else { continue };
+            let Some(approval) = approval else { continue };
             if approval.standing.is_over() {
                 self.room.waiting.remove(&news.id);
             }

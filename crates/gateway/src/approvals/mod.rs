@@ -7,6 +7,7 @@ mod below;
 mod driver;
 mod enrolment;
 mod notify;
+pub(crate) mod recorded;
 mod rows;
 mod shown;
 

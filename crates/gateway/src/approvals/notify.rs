@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const AGAIN: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(20)];
 
 /// The name of an event.
-fn name(event: Event) -> &'static str {
+pub(super) fn name(event: Event) -> &'static str {
     match event {
         Event::Requested => "requested",
         Event::Approved => "approved",

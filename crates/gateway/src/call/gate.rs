@@ -33,14 +33,14 @@ pub(crate) struct Cleared {
     pub(super) room: Room,
     /// The approval that lets it out, where one was needed.
     pub(super) approval: Option<Arc<str>>,
-    /// Whether somebody had to agree, now or beforehand.
-    gated: bool,
+    /// The approval or the grant by which it goes out, where somebody had to agree.
+    pub(super) agreed: Option<Arc<str>>,
 }
 
 impl Cleared {
     /// Whether somebody had to agree: then it must not leave unless that is recorded.
     pub(super) fn is_gated(&self) -> bool {
-        self.gated
+        self.agreed.is_some()
     }
 }
 
@@ -59,7 +59,7 @@ pub(crate) async fn gate(gateway: &Arc<Inner>, reservation: Reservation, back: &
     // What a gate below asks for is asked for there, whatever was agreed to here (AX-47).
     if causes.iter().all(|cause| *cause == Cause::Below) {
         let Reservation { resolved, decision, room } = reservation;
-        return Ok(Gated::Cleared(Cleared { resolved, decision, room, approval: None, gated: false }));
+        return Ok(Gated::Cleared(Cleared { resolved, decision, room, approval: None, agreed: None }));
     }
     Box::pin(hold::hold(gateway, reservation, back, causes)).await
 }

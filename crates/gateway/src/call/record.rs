@@ -136,6 +136,7 @@ impl<'a> Record<'a> {
         let name = cleared.map_or_else(named, |cleared| Text::Borrowed(&cleared.resolved.name));
         let decision = cleared.and_then(|cleared| cleared.decision.as_ref()).map(|decision| Text::Owned(decision.id.to_string()));
         let intent = Intent {
+            approval: cleared.and_then(|cleared| cleared.agreed.as_deref()).map(Text::Borrowed),
             arguments: formed.as_ref().map(Formed::recorded),
             began: self.began.0,
             call: Text::Borrowed(&call),

@@ -18,8 +18,8 @@ mod units;
 pub mod watch;
 
 pub use problem::{ConfigError, Problem};
-pub(crate) use resolve::is_loopback;
 pub use resolve::{OpenListen, check_listen, exposed, load, parse};
+pub(crate) use resolve::{hex_digest, is_loopback};
 pub use schema::schema;
 
 /// A length of time as the configuration writes it: `15m`, `1h30m`, `7d`.

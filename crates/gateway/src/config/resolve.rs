@@ -320,7 +320,8 @@ fn name_style(names: file::Names) -> NameStyle {
     }
 }
 
-fn hex_digest(text: &str) -> Option<[u8; 32]> {
+/// The 32 bytes that 64 hexadecimal digits are; `None`: they are not.
+pub(crate) fn hex_digest(text: &str) -> Option<[u8; 32]> {
     if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
         return None;
     }

@@ -251,19 +251,9 @@ impl Walk<'_> {
 }
 
 fn count(report: &mut ChainReport, record: &Record<'_>) {
-    match record {
-        Record::Gap(gap) => report.missing += gap.missing,
-        Record::BrokeHere(_) => report.cut += 1,
-        Record::Started(_) => report.starts += 1,
-        Record::ApprovalAsked(_)
-        | Record::ApprovalDecided(_)
-        | Record::Called(_)
-        | Record::Changed(_)
-        | Record::Ended(_)
-        | Record::Intended(_)
-        | Record::Refused(_)
-        | Record::Registration(_)
-        | Record::Stopped
-        | Record::Unknown { .. } => {}
+    if let Record::Gap(gap) = record {
+        report.missing += gap.missing;
     }
+    report.cut += u64::from(matches!(record, Record::BrokeHere(_)));
+    report.starts += u64::from(matches!(record, Record::Started(_)));
 }

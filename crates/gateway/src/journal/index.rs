@@ -84,14 +84,14 @@ impl From<rusqlite::Error> for ArchiveError {
     }
 }
 
-/// What of an entry is looked for.
+/// What of an entry is looked for, and shown first.
 #[derive(Default)]
-struct Summary {
-    call: Option<String>,
-    approval: Option<String>,
-    principal: Option<String>,
-    route: Option<String>,
-    outcome: Option<String>,
+pub(crate) struct Summary {
+    pub(crate) call: Option<String>,
+    pub(crate) approval: Option<String>,
+    pub(crate) principal: Option<String>,
+    pub(crate) route: Option<String>,
+    pub(crate) outcome: Option<String>,
 }
 
 impl Index {
@@ -205,7 +205,7 @@ fn take_in(transaction: &Transaction<'_>, chain: u32, segment: &Segment, start: 
     for line in content[from..].split_inclusive(|b| *b == b'\n').filter(|line| line.ends_with(b"\n")) {
         let bytes = line.len() as u64 - 1;
         if let Ok(entry) = Entry::decode(&line[..line.len() - 1]) {
-            let mut known = summary(&entry.record);
+            let mut known = Summary::of(&entry.record);
             if let (Record::Ended(_), Some(call)) = (&entry.record, &known.call) {
                 let whose = intent.query_row([call], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
                 (known.principal, known.route) = whose.unwrap_or_default();
@@ -219,42 +219,39 @@ fn take_in(transaction: &Transaction<'_>, chain: u32, segment: &Segment, start: 
     Ok(at)
 }
 
-fn summary(record: &Record<'_>) -> Summary {
-    let text = |text: &str| Some(text.to_owned());
-    let of_intent = |intent: &audit::record::Intent<'_>, outcome: &str| Summary {
-        call: text(&intent.call),
-        principal: text(&intent.principal),
-        route: Some(route(intent)),
-        outcome: text(outcome),
-        approval: None,
-    };
-    match record {
-        Record::Called(called) => of_intent(&called.intent, &called.outcome.ending),
-        Record::Intended(intent) => Summary { outcome: None, ..of_intent(intent, "") },
-        Record::Refused(refused) => of_intent(&refused.intent, "refused"),
-        Record::Ended(ended) => Summary { call: text(&ended.call), outcome: text(&ended.outcome.ending), ..Summary::default() },
-        Record::ApprovalAsked(asked) => Summary {
-            call: text(&asked.call),
-            approval: text(&asked.approval),
-            principal: text(&asked.principal),
-            route: text(&asked.tool),
-            outcome: None,
-        },
-        Record::ApprovalDecided(decided) => Summary {
-            call: text(&decided.call),
-            approval: text(&decided.approval),
-            principal: decided.by.as_deref().and_then(text),
-            outcome: text(&decided.decision),
-            route: None,
-        },
-        Record::Registration(registration) => Summary {
-            principal: text(&registration.principal),
-            route: text(&registration.segment),
-            outcome: text(&registration.what),
-            ..Summary::default()
-        },
-        Record::BrokeHere(_) | Record::Changed(_) | Record::Gap(_) | Record::Started(_) | Record::Stopped | Record::Unknown { .. } => {
-            Summary::default()
+impl Summary {
+    pub(crate) fn of(record: &Record<'_>) -> Self {
+        let text = |text: &str| Some(text.to_owned());
+        let of_intent = |intent: &audit::record::Intent<'_>, outcome: Option<&str>| Self {
+            call: text(&intent.call),
+            approval: intent.approval.as_deref().and_then(text),
+            principal: text(&intent.principal),
+            route: Some(route(intent)),
+            outcome: outcome.and_then(text),
+        };
+        match record {
+            Record::Called(called) => of_intent(&called.intent, Some(&called.outcome.ending)),
+            Record::Intended(intent) => of_intent(intent, None),
+            Record::Refused(refused) => of_intent(&refused.intent, Some("refused")),
+            Record::Ended(ended) => Self { call: text(&ended.call), outcome: text(&ended.outcome.ending), ..Self::default() },
+            Record::ApprovalAsked(asked) => {
+                Self { approval: text(&asked.approval), principal: text(&asked.principal), route: text(&asked.tool), ..Self::default() }
+            }
+            Record::ApprovalDecided(decided) => Self {
+                approval: text(&decided.approval),
+                principal: decided.by.as_deref().and_then(text),
+                route: text(&decided.tool),
+                outcome: text(&decided.decision),
+                call: None,
+            },
+            Record::Registration(registration) => Self {
+                principal: text(&registration.principal),
+                route: registration.segment.as_deref().and_then(text),
+                outcome: text(&registration.what),
+                ..Self::default()
+            },
+            Record::Changed(changed) => Self { outcome: text(&changed.what), ..Self::default() },
+            Record::BrokeHere(_) | Record::Gap(_) | Record::Started(_) | Record::Stopped | Record::Unknown { .. } => Self::default(),
         }
     }
 }

@@ -192,7 +192,7 @@ impl Journal {
             return None;
         }
         // An event of a later version is only ever read.
-        let event = event(record)?;
+        let event = record.known()?;
         SCRATCH.with_borrow_mut(|out| {
             out.clear();
             record.facts(out).ok()?;
@@ -233,24 +233,6 @@ impl Journal {
 /// The directory's name for a gate's place: the beginning of SHA-256 over it.
 fn named(place: &Path) -> String {
     Sha256::digest(place.as_os_str().as_encoded_bytes()).iter().take(8).map(|b| format!("{b:02x}")).collect()
-}
-
-fn event(record: &Record<'_>) -> Option<&'static str> {
-    Some(match record {
-        Record::ApprovalAsked(_) => "approval_asked",
-        Record::ApprovalDecided(_) => "approval_decided",
-        Record::BrokeHere(_) => "broke_here",
-        Record::Called(_) => "called",
-        Record::Changed(_) => "changed",
-        Record::Ended(_) => "ended",
-        Record::Gap(_) => "gap",
-        Record::Intended(_) => "intended",
-        Record::Refused(_) => "refused",
-        Record::Registration(_) => "registration",
-        Record::Started(_) => "started",
-        Record::Stopped => "stopped",
-        Record::Unknown { .. } => return None,
-    })
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use super::admit::{admit, stays};
 use super::holdings::Holdings;
 use super::input::{Asked, Input, Way};
 use super::links::Links;
-use super::recorded::{Whose, record};
+use super::recorded::{Whose, record, unreadable};
 use crate::Inner;
 use crate::config::resolved::Config;
 use crate::store::{Claims, Keeper};
@@ -218,6 +218,7 @@ impl Driver {
             Err(refusal) => {
                 if Method::parse(&method) == Some(Method::Register) {
                     self.gateway.registry.refused.note(&identity.principal, None, &refusal);
+                    unreadable(&self.gateway, &identity.principal, refusal.error().message);
                 }
                 None
             }

@@ -19,8 +19,18 @@ pub(super) fn record(gateway: &Inner, what: &str, whose: &Whose<'_>, reason: Opt
         authority: None,
         principal: Text::Borrowed(whose.principal),
         reason: reason.map(Text::Borrowed),
-        segment: Text::Borrowed(whose.segment.as_str()),
+        segment: Some(Text::Borrowed(whose.segment.as_str())),
         subserver: Some(Text::Owned(whose.subserver.to_string())),
         what: Text::Borrowed(what),
+    }));
+}
+
+/// Records that a registration was refused that can't be read, so that nothing but its sender is known.
+pub(super) fn unreadable(gateway: &Inner, principal: &str, reason: &str) {
+    gateway.journal.append(&Record::Registration(Registration {
+        principal: Text::Borrowed(principal),
+        reason: Some(Text::Borrowed(reason)),
+        what: Text::Borrowed("refused"),
+        ..Registration::default()
     }));
 }

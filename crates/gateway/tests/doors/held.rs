@@ -13,19 +13,19 @@ use serde_json::{Value, json};
 use crate::asked::text;
 use crate::world::{Client, Era, World, bounded, eventually, fixture};
 
-const GATED: &str = "[gate]\nmode = \"irreversible\"\nexpires = \"30s\"\n";
+pub(crate) const GATED: &str = "[gate]\nmode = \"irreversible\"\nexpires = \"30s\"\n";
 
 /// A person with a key, and the way to the gate's admin API.
-struct Person {
+pub(crate) struct Person {
     key: Ed25519KeyPair,
-    admin: AdminClient,
+    pub(crate) admin: AdminClient,
     _published: Published,
     _dir: tempfile::TempDir,
 }
 
 impl Person {
     /// Enrols a person at a gate.
-    async fn at(world: &World, seed: u8, name: &str) -> Self {
+    pub(crate) async fn at(world: &World, seed: u8, name: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let (published, _commands) = world.gateway.publish(dir.path(), world.addr, "a test".into()).unwrap();
         let admin = AdminClient::new(Presence::all(dir.path()).unwrap().swap_remove(0));
@@ -34,7 +34,7 @@ impl Person {
         person
     }
 
-    async fn enroll(&self, name: &str, principals: &[&str]) -> OperatorShown {
+    pub(crate) async fn enroll(&self, name: &str, principals: &[&str]) -> OperatorShown {
         let body = json!({"name": name, "principals": principals, "key": self.line()});
         serde_json::from_slice(&self.admin.post("/-/operators", &body).await.unwrap()).unwrap()
     }
@@ -48,18 +48,18 @@ impl Person {
         format!("ssh-ed25519 {}", STANDARD.encode(blob))
     }
 
-    fn proof(&self, challenge: &str) -> Value {
+    pub(crate) fn proof(&self, challenge: &str) -> Value {
         let key = policy::approval::PublicKey::parse(&self.line()).unwrap().fingerprint();
         json!({"type": "ed25519", "key": key, "signature": STANDARD.encode(self.key.sign(challenge.as_bytes()))})
     }
 
     /// What waits, once something does.
-    async fn waiting(&self, world: &World) -> ApprovalShown {
+    pub(crate) async fn waiting(&self, world: &World) -> ApprovalShown {
         eventually(async || world.gateway.approvals(false).await.unwrap().approvals.pop()).await
     }
 
     /// Agrees to what waits, by the admin API.
-    async fn approve(&self, approval: &ApprovalShown) {
+    pub(crate) async fn approve(&self, approval: &ApprovalShown) {
         let body = json!({"proof": self.proof(&approval.challenge)});
         let answer = self.admin.post(&format!("/-/approvals/{}/confirm", approval.id), &body).await.unwrap();
         assert_eq!(serde_json::from_slice::<Value>(&answer).unwrap()["standing"], "released");
@@ -71,7 +71,7 @@ async fn gated(more: &str) -> World {
 }
 
 /// A client that opens no addresses.
-async fn plain(world: &World, era: Era) -> Client {
+pub(crate) async fn plain(world: &World, era: Era) -> Client {
     let mut client = Client::new(world, era);
     client.capabilities = json!({});
     client.open().await

@@ -23,6 +23,8 @@ mod poured;
 #[cfg(test)]
 mod readers;
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod registered;
 #[cfg(test)]
 mod reload;

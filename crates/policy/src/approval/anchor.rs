@@ -46,6 +46,8 @@ pub struct Verified {
     pub(super) principals: BTreeSet<String>,
     /// How often a passkey has signed by now.
     pub(super) counted: Option<(String, u32)>,
+    /// Which proof it was ([`Proof::digest`]).
+    pub(super) proof: String,
 }
 
 impl Verified {
@@ -66,6 +68,10 @@ impl Anchors {
     /// # Errors
     /// What is wrong with it, each for its own.
     pub fn verify(&self, proof: &Proof, statement: &Statement, now: u64) -> Result<Verified, Wrong> {
+        Ok(Verified { proof: proof.digest(), ..self.verified(proof, statement, now)? })
+    }
+
+    fn verified(&self, proof: &Proof, statement: &Statement, now: u64) -> Result<Verified, Wrong> {
         match proof {
             Proof::Ed25519 { key, signature } => {
                 let operator = self.operators.get(key).filter(|operator| operator.passkey.is_none()).ok_or(Wrong::Key)?;
@@ -80,7 +86,8 @@ impl Anchors {
             Proof::Jws(token) => {
                 let (service, subject) = token::verify(token, &self.services, &statement.digest(), now)?;
                 let person = subject.unwrap_or_else(|| service.name.clone());
-                Ok(Verified { person, by: format!("service {}", service.name), principals: BTreeSet::new(), counted: None })
+                let by = format!("service {}", service.name);
+                Ok(Verified { person, by, principals: BTreeSet::new(), counted: None, proof: String::new() })
             }
             Proof::Ssh(signature) => {
                 let operator = self.operators.get(&signature.key.fingerprint()).filter(|operator| operator.passkey.is_none());
@@ -122,5 +129,5 @@ pub(super) fn is_same(one: &str, other: &str) -> bool {
 fn by(operator: &Operator, counted: Option<(String, u32)>) -> Verified {
     // Whichever of a person's keys signs, it is the same person.
     let (person, principals) = (operator.name.clone(), operator.principals.clone());
-    Verified { person, by: operator.id.clone(), principals, counted }
+    Verified { person, by: operator.id.clone(), principals, counted, proof: String::new() }
 }

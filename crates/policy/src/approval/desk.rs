@@ -216,7 +216,7 @@ impl Desk {
         if approval.votes.iter().any(|vote| is_same(&vote.person, &verified.person)) {
             return Err(Refusal::SamePerson(verified.person, required));
         }
-        approval.votes.push(Vote { person: verified.person, by: verified.by, at: clock });
+        approval.votes.push(Vote { person: verified.person, by: verified.by, at: clock, proof: verified.proof });
         let is_enough = approval.votes.len() >= usize::from(required);
         self.counted(verified.counted);
         if is_enough {

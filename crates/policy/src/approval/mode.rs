@@ -36,6 +36,17 @@ pub enum Cause {
     Policy,
 }
 
+impl Cause {
+    /// The word in records and in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Below => "below",
+            Self::Mode => "mode",
+            Self::Policy => "policy",
+        }
+    }
+}
+
 impl Mode {
     /// Whether a call of such a tool is asked for.
     pub fn asks(self, risk: Risk) -> bool {

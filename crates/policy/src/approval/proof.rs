@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
+use super::hex;
 use super::sshsig::SshSignature;
 use super::webauthn::Assertion;
 
@@ -141,6 +142,16 @@ impl Proof {
             Written::Sshsig { signature } => Ok(Self::Ssh(Box::new(SshSignature::parse(&signature)?))),
             Written::Webauthn { credential } => Ok(Self::WebAuthn(Box::new(credential))),
         }
+    }
+
+    /// SHA-256 of what makes it good: of the signature's bytes, or of the token, in hexadecimal. It says later which proof it was.
+    pub fn digest(&self) -> String {
+        hex(&match self {
+            Self::Ed25519 { signature, .. } => Sha256::digest(signature),
+            Self::Jws(token) => Sha256::digest(token),
+            Self::Ssh(signature) => Sha256::digest(signature.bytes()),
+            Self::WebAuthn(assertion) => Sha256::digest(decoded(&assertion.response.signature).unwrap_or_default()),
+        })
     }
 
     /// Reads a bare SSH signature or token.

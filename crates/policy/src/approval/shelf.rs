@@ -92,7 +92,7 @@ impl Desk {
                 return Err(Refusal::SamePerson(verified.person, self.settings.required));
             }
             grant.principals.extend(verified.principals);
-            grant.given.push(Vote { person: verified.person, by: verified.by, at: self.clock });
+            grant.given.push(Vote { person: verified.person, by: verified.by, at: self.clock, proof: verified.proof });
         }
         if grant.given.len() < usize::from(self.settings.required) {
             return Err(Refusal::Over(Standing::Pending));

@@ -33,6 +33,11 @@ enum Hash {
 }
 
 impl SshSignature {
+    /// The signature itself.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.signature
+    }
+
     /// Whether a text begins as one does.
     pub fn is_begun(text: &str) -> bool {
         text.trim_start().starts_with(BEGIN)

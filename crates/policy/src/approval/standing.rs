@@ -81,6 +81,9 @@ pub struct Vote {
     pub by: String,
     /// When: Unix time, in seconds.
     pub at: u64,
+    /// SHA-256 of the signature, or of the token, in hexadecimal.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub proof: String,
 }
 
 /// One approval.

@@ -385,7 +385,7 @@ struct Model {
 
 fn person(n: u8) -> Verified {
     let name = ["ci", "anna", "bert", "carl"][usize::from(n)];
-    Verified { person: name.into(), by: "k".into(), principals: BTreeSet::new(), counted: None }
+    Verified { person: name.into(), by: "k".into(), principals: BTreeSet::new(), counted: None, proof: String::new() }
 }
 
 proptest! {

@@ -41,7 +41,9 @@ pub(super) async fn hold(gateway: &Arc<Inner>, reservation: Reservation, back: &
     let (held, waiting) = held.map_err(not_kept)?;
     let id: Arc<str> = match (held, waiting) {
         (Held::Free(id), _) => id.into(),
-        (Held::Granted(_), _) => return Ok(Gated::Cleared(Cleared { resolved, decision, room, approval: None, gated: true })),
+        (Held::Granted(grant), _) => {
+            return Ok(Gated::Cleared(Cleared { resolved, decision, room, approval: None, agreed: Some(grant.into()) }));
+        }
         (Held::NoApprover { reachable, required }, _) => return Err(CallError::NoApprover { reachable, required }),
         (Held::Full(most), _) => return Err(CallError::Overloaded { what: "calls that wait for approval", most }),
         (Held::Over(_), Some(Waiting { approval, .. })) => return Err(over(&approval)),
@@ -54,7 +56,7 @@ pub(super) async fn hold(gateway: &Arc<Inner>, reservation: Reservation, back: &
     // What is listed may have changed while somebody thought about it.
     let call = called(gateway, &resolved)?;
     gateway.approvals.claim(&id, call).await.map_err(not_kept)?.map_err(CallError::Approval)?;
-    Ok(Gated::Cleared(Cleared { resolved, decision, room, approval: Some(id), gated: true }))
+    Ok(Gated::Cleared(Cleared { resolved, decision, room, agreed: Some(Arc::clone(&id)), approval: Some(id) }))
 }
 
 /// A caller came back with a state of ours: to the very call that it was given for?

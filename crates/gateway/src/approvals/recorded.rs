@@ -1,0 +1,75 @@
+//! What the record is told of approvals, of those who may agree, and of grants. Decides nothing, and waits for nothing: what a call needs on
+//! the disk before it leaves is its own intent, which comes behind all of this.
+
+use audit::hash::Hash;
+use audit::record::{Asked, Changed, Decided, Record, Text};
+use policy::approval::{Approval, Event, News, Standing};
+
+use super::notify::name;
+use super::{GrantShown, OperatorShown};
+use crate::Inner;
+use crate::config::hex_digest;
+
+/// Records what happened to an approval. What becomes of a call that goes out, the call's own entries say.
+pub(super) fn news(gateway: &Inner, news: &News, approval: &Approval) {
+    let challenge = &approval.challenge;
+    let digest = Hash(challenge.statement().digest());
+    let record = match news.event {
+        Event::Requested => Record::ApprovalAsked(Asked {
+            approval: Text::Borrowed(&challenge.id),
+            causes: approval.causes.iter().map(|cause| Text::Borrowed(cause.as_str())).collect(),
+            challenge: digest,
+            expires: challenge.expires * 1_000_000,
+            policy: Text::Borrowed(&challenge.call.policy),
+            principal: Text::Borrowed(&challenge.call.caller),
+            required: challenge.required,
+            tool: Text::Borrowed(&challenge.call.tool),
+        }),
+        Event::Expiring | Event::Moved(Standing::Pending | Standing::Dispatched | Standing::Below | Standing::Done) => return,
+        Event::Approved | Event::Moved(Standing::Released) => {
+            let vote = approval.votes.last();
+            Record::ApprovalDecided(Decided {
+                by: vote.map(|vote| Text::Borrowed(vote.person.as_str())),
+                key: vote.map(|vote| Text::Borrowed(vote.by.as_str())),
+                proof: vote.and_then(|vote| hex_digest(&vote.proof).map(Hash)),
+                ..decided(news, approval, digest)
+            })
+        }
+        Event::Moved(Standing::Denied | Standing::Expired | Standing::Withdrawn | Standing::Void | Standing::OutcomeUnknown) => {
+            Record::ApprovalDecided(decided(news, approval, digest))
+        }
+    };
+    gateway.journal.append(&record);
+}
+
+fn decided<'a>(news: &News, approval: &'a Approval, challenge: Hash) -> Decided<'a> {
+    Decided {
+        approval: Text::Borrowed(approval.id()),
+        by: None,
+        challenge,
+        decision: Text::Borrowed(name(news.event)),
+        key: None,
+        proof: None,
+        reason: approval.reason.as_deref().map(Text::Borrowed),
+        tool: Text::Borrowed(&approval.challenge.call.tool),
+    }
+}
+
+/// Records that a key approves from now on, or no more (`what`: `enrolled`, `removed`).
+pub(crate) fn operator(gateway: &Inner, what: &str, operator: &OperatorShown) {
+    let OperatorShown { id, name, passkey, .. } = operator;
+    let kind = if *passkey { "passkey" } else { "key" };
+    changed(gateway, "operators", id, format!("{what}: {kind} {id} of {name}"));
+}
+
+/// Records that a grant was given, or taken back (`what`: `given`, `revoked`).
+pub(crate) fn grant(gateway: &Inner, what: &str, grant: &GrantShown) {
+    let GrantShown { id, terms, given, .. } = grant;
+    let by: Vec<&str> = given.iter().map(|vote| vote.person.as_str()).collect();
+    changed(gateway, "grants", id, format!("{what}: {id} by {}: {} for {}", by.join(", "), terms.tool, terms.caller));
+}
+
+fn changed(gateway: &Inner, what: &str, version: &str, line: String) {
+    let lines = vec![Text::Owned(line)];
+    gateway.journal.append(&Record::Changed(Changed { lines, version: Some(Text::Borrowed(version)), what: Text::Borrowed(what) }));
+}
