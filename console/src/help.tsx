@@ -1,8 +1,7 @@
 // The keys, and what the signs mean.
 import type { JSX } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
 import type { Binding } from './keys';
-import { Glyph } from './parts';
+import { Glyph, Modal } from './parts';
 import type { State } from './shapes';
 
 const MOVES: [string, string][] = [
@@ -20,22 +19,18 @@ const SIGNS: [State, string][] = [
 ];
 
 export function Help({ bindings, onClose }: { bindings: Binding[]; onClose: () => void }): JSX.Element {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
   return (
-    <dialog ref={dialog} class="help" aria-label="Help" onClose={onClose}>
-      <form method="dialog">
-        <h2>Keys</h2>
-        <dl class="keys">
-          {bindings.map((one) => <div key={one.keys}><dt>{one.keys.split(' ').map((key) => <kbd key={key}>{key}</kbd>)}</dt><dd>{one.does}</dd></div>)}
-          {MOVES.map(([keys, does]) => <div key={keys}><dt><kbd>{keys}</kbd></dt><dd>{does}</dd></div>)}
-        </dl>
-        <h2>Signs</h2>
-        <dl class="keys">
-          {SIGNS.map(([state, means]) => <div key={state}><dt class={`state ${state}`}><Glyph state={state} /> {state}</dt><dd>{means}</dd></div>)}
-        </dl>
-        <div class="row end"><button type="submit" class="strong">Close</button></div>
-      </form>
-    </dialog>
+    <Modal label="Help" look="help" onClose={onClose}>
+      <h2>Keys</h2>
+      <dl class="keys">
+        {bindings.map((one) => <div key={one.keys}><dt>{one.keys.split(' ').map((key) => <kbd key={key}>{key}</kbd>)}</dt><dd>{one.does}</dd></div>)}
+        {MOVES.map(([keys, does]) => <div key={keys}><dt><kbd>{keys}</kbd></dt><dd>{does}</dd></div>)}
+      </dl>
+      <h2>Signs</h2>
+      <dl class="keys">
+        {SIGNS.map(([state, means]) => <div key={state}><dt class={`state ${state}`}><Glyph state={state} /> {state}</dt><dd>{means}</dd></div>)}
+      </dl>
+      <div class="row end"><button type="submit" class="strong">Close</button></div>
+    </Modal>
   );
 }

@@ -1,7 +1,7 @@
 // Begins: signs in, follows the gate, draws the frame around the views.
 import { render } from 'preact';
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { type Approval, followApprovals, inbox, waiting } from './approval';
 import { Approvals } from './approvals';
 import { follow, gate, signIn, signOut } from './gate';
@@ -60,8 +60,8 @@ function Console(): JSX.Element {
     const bad = status?.mounts.filter((m) => m.state === 'failed' || m.state === 'degraded').length ?? 0;
     document.title = `${open > 0 ? `${counted(open, 'call')} waiting, ` : ''}${bad > 0 ? `(${bad}) ` : ''}Banyan ${location.host}`;
   }, [status, open]);
-  // What is looked for in one view is not there in another.
-  useEffect(() => setFilter(''), [view.name]);
+  // What is looked for in one view is not there in another. At once, so that nothing is lost of what is typed there next.
+  useLayoutEffect(() => setFilter(''), [view.name]);
   const pick = (state: State): void => {
     const next = new Set(states);
     if (!next.delete(state)) next.add(state);

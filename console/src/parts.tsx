@@ -1,6 +1,6 @@
 // Small things that several views show. No view, and nothing that asks the gate.
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { indented, pieces } from './json';
 import type { State } from './shapes';
 import { millis } from './text';
@@ -71,21 +71,31 @@ export function Close({ onClick }: { onClick: () => void }): JSX.Element {
   );
 }
 
+/**
+ * A dialog that is modal as soon as it is there: it opens before the page is drawn and before the next key is taken, so that an Escape
+ * pressed at once closes it.
+ */
+export function Modal({ label, look, onClose, children }: { label: string; look?: string; onClose: (answer: string) => void; children: ComponentChildren }): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} class={look} aria-label={label} onClose={(event) => onClose(event.currentTarget.returnValue)}>
+      <form method="dialog">{children}</form>
+    </dialog>
+  );
+}
+
 /** Asks before something is done that can't be taken back. */
 export function Confirm({ title, children, does, onDone }: { title: string; children: ComponentChildren; does: string; onDone: (yes: boolean) => void }): JSX.Element {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
   return (
-    <dialog ref={dialog} aria-label={title} onClose={() => onDone(dialog.current?.returnValue === 'yes')}>
-      <form method="dialog">
-        <h2>{title}</h2>
-        <p>{children}</p>
-        <div class="row end">
-          <button type="submit" value="no">Cancel</button>
-          <button type="submit" value="yes" class="strong">{does}</button>
-        </div>
-      </form>
-    </dialog>
+    <Modal label={title} onClose={(answer) => onDone(answer === 'yes')}>
+      <h2>{title}</h2>
+      <p>{children}</p>
+      <div class="row end">
+        <button type="submit" value="no">Cancel</button>
+        <button type="submit" value="yes" class="strong">{does}</button>
+      </div>
+    </Modal>
   );
 }
 

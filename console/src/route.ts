@@ -17,15 +17,22 @@ export function write(view: string, what = ''): string {
 
 export const route = new Store<Route>(parse(typeof location === 'undefined' ? '' : location.hash));
 
+/** Goes there at once: what is pressed next is meant for where it leads, though browsers tell of the new address only later. */
 export function go(view: string, what = ''): void {
   const hash = write(view, what);
   if (location.hash !== hash) location.hash = hash;
+  take(hash);
+}
+
+function take(hash: string): void {
+  const to = parse(hash);
+  if (to.view !== route.value.view || to.what !== route.value.what) route.set(to);
 }
 
 export function followAddress(): void {
   addEventListener('hashchange', () => {
     // A link that signs in, opened where the console is open already.
     if (location.hash.startsWith('#code=')) location.reload();
-    else route.set(parse(location.hash));
+    else take(location.hash);
   });
 }
