@@ -64,6 +64,15 @@ export async function open(profile, options = {}) {
   return { context, page, seen };
 }
 
+/** Gives the page an authenticator of its own, with a person who agrees whenever it is asked. */
+export async function authenticator(page) {
+  const session = await page.context().newCDPSession(page);
+  await session.send('WebAuthn.enable');
+  const options = { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true };
+  const { authenticatorId } = await session.send('WebAuthn.addVirtualAuthenticator', { options });
+  return { session, authenticatorId };
+}
+
 /** What axe-core has to say of the page, one line a rule. */
 export async function axe(page) {
   const session = await page.context().newCDPSession(page);

@@ -1,17 +1,19 @@
 """The console: what is built into the binary is what its sources make, and it does in a real browser what docs/console.md says.
 
 Drives Chromium over playwright-core (`tour.mjs`), in front of a gate with a server that can be killed. With `CONSOLE_SHOTS=DIR` it also
-leaves pictures of every view in both themes there, for people to look at.
+leaves pictures of every view in both themes there, for people to look at. `agreeing.mjs` is the way of one dangerous call, from a program to the record.
 """
 import gzip
 import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import install
+from approvals.checks import Held
 from gateway import ROOT, Gateway, binary
 
 HERE = Path(__file__).resolve().parent
@@ -29,6 +31,7 @@ def run(report):
     browser = install.chromium()
     if report.check("console/browser", browser, "no Chromium: install it (apt-get install chromium)"):
         report.guard("console/tour", lambda: tour(report, browser))
+        report.guard("console/agreeing", lambda: agreeing(report, browser))
 
 
 def built(report, tool):
@@ -80,13 +83,20 @@ def tour(report, browser):
         servers = {"calm": lab[1], "lab": lab[0], "missing": {"command": "there-is-no-such-program"}}
         closed = '[[token]]\nname = "ci"\nsha256 = "' + "0" * 64 + '"\n'
         with Gateway("console", servers) as gate, Gateway("console closed", {}, config=closed) as shut:
-            given = {"PEERS_NODE_MODULES": install.node_modules(), "CHROMIUM": browser, "LAB_PID": process, "PROFILE": work,
-                     "BANYAN": binary(), "GATE": str(gate.process.pid), "CLOSED": f"http://localhost:{shut.port}", "CLOSED_HOME": shut.home.dir}
-            relay(report, [install.node(), str(HERE / "tour.mjs")], {**gate.home.env, **given})
+            given = {"LAB_PID": process, "CLOSED": f"http://localhost:{shut.port}", "CLOSED_HOME": shut.home.dir}
+            relay(report, "tour", gate, browser, {"PROFILE": work, **given})
 
 
-def relay(report, command, env):
-    """Passes on what a tour prints: `ok NAME`, `FAIL NAME: WHY`, and at last `N checks`."""
+def agreeing(report, browser):
+    """A program calls, a person agrees with a passkey: nothing of it is played, but for the finger on the key."""
+    with tempfile.TemporaryDirectory(prefix="banyan-console-") as work, Held("console agreeing", expires="300s") as held:
+        relay(report, "agreeing", held.gateway, browser, {"PROFILE": work, "PYTHON": sys.executable, "WIPED": held.log})
+
+
+def relay(report, name, gate, browser, given):
+    """Takes a tour of a gate, and passes on what it prints: `ok NAME`, `FAIL NAME: WHY`, and at last `N checks`."""
+    command = [install.node(), str(HERE / f"{name}.mjs")]
+    env = {**gate.home.env, "PEERS_NODE_MODULES": install.node_modules(), "CHROMIUM": browser, "BANYAN": binary(), "GATE": str(gate.process.pid), **given}
     try:
         done = subprocess.run(command, env=env, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT)
         out, err = done.stdout, done.stderr
@@ -97,4 +107,4 @@ def relay(report, command, env):
         if found:
             report.check(f"console/{found[2] or found[4]}", found[1], found[5] or "")
     reached = sum(line.startswith(("ok ", "FAIL ")) for line in out.splitlines())
-    report.check("console/tour: it reached its end", out.rstrip().endswith(f"{reached} checks"), err[-3000:])
+    report.check(f"console/{name}: it reached its end", out.rstrip().endswith(f"{reached} checks"), err[-3000:])

@@ -1,7 +1,7 @@
 // Approvals as docs/approvals.md has them, played to the page, and an authenticator that Chromium plays to it: what the page shows, what it has
-// signed, and what it refuses to. Whether a gate takes such a signature is not tried here.
+// signed, and what it refuses to, also where a gate lies to it. Whether a gate takes such a signature is tried in `agreeing.mjs`.
 import { createHash, createPublicKey, randomBytes, verify } from 'node:crypto';
-import { axe, check, until } from './browser.mjs';
+import { authenticator, axe, check, until } from './browser.mjs';
 
 const sha256 = (data) => createHash('sha256').update(data).digest();
 const ARGUMENTS = '{"force":true,"path":"/srv/reports/\u200bnovember","tags":["a","b"]}';
@@ -46,14 +46,6 @@ async function play(page, shown, sent) {
     challenge: sent.made.toString('base64url'), rp, user: { id: 'YW5uYQ', name: 'anna', displayName: 'anna' }, pubKeyCredParams: [{ type: 'public-key', alg: -7 }],
     authenticatorSelection: { userVerification: 'required', residentKey: 'preferred' }, attestation: 'none', timeout: 60_000, excludeCredentials: [],
   }));
-}
-
-/** Gives the page an authenticator of its own. */
-async function authenticator(page) {
-  const session = await page.context().newCDPSession(page);
-  await session.send('WebAuthn.enable');
-  const options = { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true };
-  await session.send('WebAuthn.addVirtualAuthenticator', { options });
 }
 
 export async function signing(page, home) {

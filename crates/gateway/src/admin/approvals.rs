@@ -243,7 +243,7 @@ struct Named {
 
 async fn begin_passkey(gateway: &Gateway, posted: Named) -> Result<Response<Payload>, Refusal> {
     let party = relying_party(&gateway.0).ok_or_else(no_party)?;
-    let options = gateway.0.approvals.ask(move |room, now| room.passkeys.begin(&posted.name, room.desk.anchors(), &party, now));
+    let options = gateway.0.approvals.ask(move |room, now| room.passkeys.begin(posted.name.trim(), room.desk.anchors(), &party, now));
     Ok(json(&options.await?))
 }
 
