@@ -39,6 +39,22 @@ def free_port():
         return s.getsockname()[1]
 
 
+def end(process, within=ENDED_WITHIN, group=False):
+    """Ends a process, or its whole group: SIGTERM, and SIGKILL if that is not enough. Returns the exit status, None if it had to be killed."""
+    def send(number):
+        if process.poll() is None:
+            (os.killpg if group else os.kill)(process.pid, number)
+    send(signal.SIGTERM)
+    # One that was stopped hears of it when it goes on.
+    send(signal.SIGCONT)
+    try:
+        return process.wait(within)
+    except subprocess.TimeoutExpired:
+        send(signal.SIGKILL)
+        process.wait()
+        return None
+
+
 class Home:
     """A temporary home directory with one `mcpServers` file, and the environment that points there."""
 
@@ -128,15 +144,8 @@ class Gateway:
         return resident(self.process.pid)
 
     def stop(self):
-        """SIGTERM, and SIGKILL if that is not enough. Returns the exit status, None if it had to be killed."""
-        status = self.process.poll()
-        if status is None:
-            self.process.send_signal(signal.SIGTERM)
-            try:
-                status = self.process.wait(ENDED_WITHIN)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
+        """Ends it, and removes its home. Returns the exit status, None if it had to be killed."""
+        status = end(self.process)
         self._log.close()
         self.home.remove()
         return status
@@ -180,10 +189,4 @@ class Process:
         return self
 
     def __exit__(self, *_):
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGTERM)
-            try:
-                self._process.wait(5)
-            except subprocess.TimeoutExpired:
-                os.killpg(self._process.pid, signal.SIGKILL)
-                self._process.wait()
+        end(self._process, 5, group=True)

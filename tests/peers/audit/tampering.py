@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 from audit.crashes import CONFIG, verify
-from gateway import Gateway, binary
+from gateway import Gateway, binary, end
 from wire import Modern
 
 CALLS = 40
@@ -24,8 +24,7 @@ def made(gateway):
     for _ in range(CALLS):
         client.tool(tool)
     client.tool("there_is_no_such_tool")
-    gateway.process.terminate()
-    gateway.process.wait(30)
+    end(gateway.process, 30)
     return Path(gateway.home.dir) / "record"
 
 

@@ -8,6 +8,8 @@ import subprocess
 import tempfile
 import time
 
+from gateway import end
+
 PROGRAMS = ("dbus-daemon", "dbus-send", "gnome-keyring-daemon")
 STARTED_WITHIN = 20
 # Without service directories: whoever asks for the keyring too early would otherwise start a second one, which stays locked.
@@ -76,10 +78,5 @@ class Session:
 
     def __exit__(self, *_):
         for process in reversed(self._running):
-            process.terminate()
-            try:
-                process.wait(5)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            end(process, 5)
         shutil.rmtree(self.dir, ignore_errors=True)

@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import install
-from gateway import Gateway
+from gateway import Gateway, end
 from tree.links import REGISTRY, joining, until
 from tree.registrants import Registrant
 
@@ -133,8 +133,7 @@ class Client:
         return self
 
     def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
+        end(self.process)
 
 
 def asked(report, when, clients, tree):

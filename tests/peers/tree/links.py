@@ -16,7 +16,7 @@ from contextlib import ExitStack
 import install
 from clients.checks import command, count
 from conformance.server_scenarios import fixture
-from gateway import Gateway, Home, binary, free_port
+from gateway import Gateway, Home, binary, end, free_port
 from trouble.tap import Tap
 from wire import Modern
 
@@ -215,12 +215,7 @@ class Inside:
         return self
 
     def __exit__(self, *_):
-        self.process.terminate()
-        try:
-            self.process.wait(15)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        end(self.process, 15)
         self.home.remove()
 
 

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import install
-from gateway import ROOT, Gateway, binary
+from gateway import ROOT, Gateway, binary, end
 from wire import Legacy, Modern
 
 WITHIN = 20
@@ -42,10 +42,7 @@ class Registrant:
         return self
 
     def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGCONT)
-            self.process.kill()
-        self.process.wait()
+        end(self.process)
 
 
 def run(report):

@@ -7,7 +7,7 @@ import time
 import uuid
 from pathlib import Path
 
-from gateway import Gateway, Home, binary
+from gateway import Gateway, Home, binary, end
 from trouble.beside import FIXTURE, hostile
 from wire import Legacy
 
@@ -85,7 +85,6 @@ def ends(report, name, number):
 
 def stdio_ends(report, name):
     """`banyan stdio` ends with its client, and takes its children along."""
-    import subprocess
     mark = uuid.uuid4().hex
     home = Home(name, servers(mark, stubborn=False))
     try:
@@ -100,8 +99,7 @@ def stdio_ends(report, name):
         left = gone(mark, ALL_GONE_WITHIN)
         report.check(f"{name}: no child is left", not left, described(left))
     finally:
-        process.kill()
-        process.wait()
+        end(process)
         home.remove()
 
 
