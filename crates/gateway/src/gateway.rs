@@ -205,6 +205,7 @@ impl Gateway {
         let config = Arc::new(config);
         self.0.trust.apply(&config);
         self.0.config.store(Arc::clone(&config));
+        self.0.trust.in_force();
         if old.gate != config.gate || old.policy != config.policy {
             self.0.approvals.apply(&self.0, &config);
         }

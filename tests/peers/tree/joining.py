@@ -11,10 +11,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from conformance.server_scenarios import fixture
-from gateway import STARTED_WITHIN, Home, binary, free_port
+from gateway import STARTED_WITHIN, Home, binary, end, free_port
 from tree.links import mount, until
 
 TOOL = "leaf__fx__fx_echo"
+# The ledger is a file that the gate watches; without a watch it looks every other second.
+REVOKED_WITHIN = 5
 OPEN = '[registry]\nproof = "never"\n'
 
 
@@ -58,12 +60,7 @@ class Member:
 
     def __exit__(self, *_):
         if self.process:
-            self.process.terminate()
-            try:
-                self.process.wait(15)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
+            end(self.process, 15)
             self._log.close()
         self.home.remove()
 
@@ -85,6 +82,7 @@ def run(report):
         until(report, "joining: a call goes through both", lambda: root.call("two commands") == "two commands")
         tree(report, root, leaf)
         late(report, stack, root, command)
+        revoked(report, root, leaf)
 
 
 def tree(report, root, leaf):
@@ -95,8 +93,7 @@ def tree(report, root, leaf):
     report.check("joining: and so does the text", re.search(r"leaf {2}ready, \d+ tools, link", root.banyan("tree").stdout), root.banyan("tree").stdout)
     listed = root.said("ca", "list").get("certificates", [])
     report.equal("joining: it is known by its certificate", about.get("registered", {}).get("principal"), f"dns:{listed[0]['name']}" if listed else None)
-    parents = leaf.said("status").get("joined", {}).get("parents", [{}])
-    report.equal("joining: the leaf says that it is registered", parents[0].get("state"), "registered")
+    report.equal("joining: the leaf says that it is registered", parent(leaf).get("state"), "registered")
     steps = root.said("trace", TOOL).get("hops", [])
     report.equal("joining: the steps of a trace", [step["transport"] for step in steps], ["link", "stdio"])
 
@@ -114,3 +111,19 @@ def late(report, stack, root, command):
         kept = [str(path) for path in Path(other.home.dir).rglob("*") if path.suffix in (".key", ".pem")]
         report.check(f"joining: and leaves nothing behind ({name})", "[[parent]]" not in other.config() and not kept, other.config() + str(kept))
     report.equal("joining: one certificate was made", len(root.said("ca", "list").get("certificates", [])), 1)
+
+
+def revoked(report, root, leaf):
+    """A certificate that is taken back ends the link that it opened, and opens none any more."""
+    name = root.said("ca", "list")["certificates"][0]["name"]
+    said = root.banyan("ca", "revoke", name)
+    report.equal("joining: the certificate is taken back", (said.returncode, said.stdout.strip()), (0, "took back 1 certificate"))
+    until(report, "joining: its link ends with it", lambda: root.call("revoked") != "revoked", within=REVOKED_WITHIN)
+    until(report, "joining: the leaf says that it is not registered", lambda: parent(leaf).get("state") != "registered")
+    time.sleep(2)
+    report.check("joining: and it does not come back", root.call("still revoked") != "still revoked" and parent(leaf).get("state") != "registered", parent(leaf))
+
+
+def parent(member):
+    """How a gate stands with its first parent."""
+    return member.said("status").get("joined", {}).get("parents", [{}])[0]

@@ -154,6 +154,26 @@ impl Entered {
         }
     }
 
+    /// Ready when what it came in by is over by itself: the certificate of its connection, or its token.
+    pub(crate) async fn over(&self, trust: &Trust) {
+        let certificate = async {
+            match &self.party {
+                Some(party) => trust.ended(party).await,
+                None => std::future::pending().await,
+            }
+        };
+        let token = async {
+            match &self.by {
+                By::Issuer(_, until, _) => trust::passed(*until).await,
+                By::Certificate | By::Nothing | By::Parent | By::Token => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = certificate => {}
+            () = token => {}
+        }
+    }
+
     /// The parent that was dialled at `host`, and calls over the link.
     pub(crate) fn parent(host: &str) -> Self {
         Self { principal: Principal { name: format!("parent {host}").into() }, by: By::Parent, ..Self::local() }

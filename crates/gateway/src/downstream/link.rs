@@ -1,5 +1,6 @@
 //! `/link`: a gate below dials, and the connection turns round (MCP-AX 6, ours). What it registers is not known here.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,12 +11,13 @@ use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use mcp_proto::envelope::{self, Notification};
+use mcp_proto::http1::Fields;
 use mcp_proto::json::Object;
 use mesh_proto::authority::Identity;
 use mesh_proto::id::LinkId;
 use tokio::sync::mpsc;
 
-use super::door::Entered;
+use super::door::{Entered, Refused};
 use super::http::fields;
 use super::known::Known;
 use super::reply::{self, Payload};
@@ -52,14 +54,11 @@ pub(crate) fn handle(gateway: &Arc<Inner>, mut request: Request<Incoming>, mut k
         request.headers().get(link::BEAT).and_then(|ms| ms.to_str().ok()?.parse().ok()).map_or(Duration::ZERO, Duration::from_millis);
     let upgrade = hyper::upgrade::on(&mut request);
     let (parts, _) = request.into_parts();
-    let entered = match known.enter(&gateway.config.load(), &gateway.trust, &fields(&parts)) {
+    let fields = fields(&parts);
+    let entered = match enter(gateway, &mut known, &fields) {
         Ok(entered) => entered,
         Err(refused) => return super::endpoint::refuse(&refused).into_http(),
     };
-    let insecure = gateway.config.load().registry.as_ref().is_some_and(|registry| registry.insecure);
-    if !insecure && entered.party.as_ref().is_some_and(|party| !party.is_private()) {
-        return reply::refuse(StatusCode::FORBIDDEN, None, -32000, EXPOSED).into_http();
-    }
     let gateway = Arc::clone(gateway);
     tokio::spawn(async move {
         let taken = match upgrade.await {
@@ -67,7 +66,10 @@ pub(crate) fn handle(gateway: &Arc<Inner>, mut request: Request<Incoming>, mut k
             Err(error) => Err(error.to_string()),
         };
         match taken {
-            Ok((link, said)) => Serving { gateway, link, identity: identity(&entered) }.run(said).await,
+            Ok((link, said)) => {
+                let serving = Serving { gateway: Arc::clone(&gateway), link, identity: identity(&entered) };
+                serving.run(said, Pass { gateway, known, fields, entered }.over()).await;
+            }
             Err(error) => tracing::warn!(error, principal = %entered.principal.name, "a gate below dialled, and no link came of it"),
         }
     });
@@ -77,9 +79,48 @@ pub(crate) fn handle(gateway: &Arc<Inner>, mut request: Request<Incoming>, mut k
     response
 }
 
+/// Lets a gate in that dials, or not.
+fn enter(gateway: &Inner, known: &mut Known, fields: &Fields) -> Result<Entered, Refused> {
+    let config = gateway.config.load();
+    let entered = known.enter(&config, &gateway.trust, fields)?;
+    let insecure = config.registry.as_ref().is_some_and(|registry| registry.insecure);
+    if !insecure && entered.party.as_ref().is_some_and(|party| !party.is_private()) {
+        return Err(Refused { status: StatusCode::FORBIDDEN, why: EXPOSED.into(), challenge: None });
+    }
+    Ok(entered)
+}
+
 fn identity(entered: &Entered) -> Identity {
     let proven = entered.party.as_ref().map(|party| party.proven().clone()).unwrap_or_default();
     Identity { principal: Arc::clone(&entered.principal.name), proven }
+}
+
+/// What a link was taken for. It is asked for once, and has to hold as long as the link does.
+struct Pass {
+    gateway: Arc<Inner>,
+    known: Known,
+    fields: Fields,
+    entered: Entered,
+}
+
+impl Pass {
+    /// Ready, with the reason, when whoever dialled would not be let in any more, or as somebody else.
+    async fn over(mut self) -> String {
+        let mut applied = self.gateway.trust.reapplied();
+        loop {
+            match enter(&self.gateway, &mut self.known, &self.fields) {
+                Ok(now) if now.principal == self.entered.principal => {}
+                Ok(_) => return "it is somebody else by the configuration in force".into(),
+                // Whether its token is good shows only when the keys are there.
+                Err(refused) if refused.status == StatusCode::SERVICE_UNAVAILABLE => {}
+                Err(refused) => return refused.why,
+            }
+            tokio::select! {
+                changed = applied.changed() => if changed.is_err() { return "the gate ends".into() },
+                () = self.entered.over(&self.gateway.trust) => return "its certificate or token has ended or was taken back".into(),
+            }
+        }
+    }
 }
 
 /// One link, for as long as it is there.
@@ -90,11 +131,13 @@ struct Serving {
 }
 
 impl Serving {
-    async fn run(self, mut said: mpsc::Receiver<Said>) {
+    /// Until either side gives it up, or `over` is ready, with the reason.
+    async fn run(self, mut said: mpsc::Receiver<Said>, over: impl Future<Output = String>) {
         let Ok(url) = ENDPOINT.parse() else { return };
         let (asks, mut asked) = mpsc::channel(AT_ONCE);
         let id = self.gateway.registry.open_link(LinkEnd { url, pool: Pool::over(Arc::clone(&self.link)), asks }).await;
         let mut answering = FuturesUnordered::new();
+        let mut over = pin!(over);
         loop {
             tokio::select! {
                 // A request is handed on before the next one is read, so that they keep their order.
@@ -102,6 +145,11 @@ impl Serving {
                 Some(()) = answering.next() => {}
                 () = self.gateway.stop.cancelled() => break,
                 () = self.link.gone() => break,
+                why = &mut over => {
+                    tracing::warn!(why, principal = %self.identity.principal, "a gate below is let go");
+                    self.link.cut();
+                    break;
+                }
                 ask = asked.recv() => match ask {
                     Some(ask) => self.ask(ask),
                     None => break,

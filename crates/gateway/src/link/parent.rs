@@ -11,8 +11,8 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
-use hyper::rt::{Read, Write};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper::rt::{Executor, Read, Write};
+use hyper_util::rt::TokioTimer;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -37,6 +37,8 @@ pub(crate) struct Link {
     control: Arc<Control>,
     /// Fires when it is given up. Calls under way may end first.
     gone: CancellationToken,
+    /// Fires when nothing may go over it any more.
+    cut: CancellationToken,
 }
 
 /// What a request over a link carries.
@@ -54,7 +56,8 @@ where
     I: Read + Write + Unpin + Send + 'static,
 {
     let opening = async {
-        let mut builder = http2::Builder::new(TokioExecutor::new());
+        let (gone, cut) = (CancellationToken::new(), CancellationToken::new());
+        let mut builder = http2::Builder::new(Until(cut.clone()));
         builder
             .timer(TokioTimer::new())
             .initial_stream_window_size(STREAM_WINDOW)
@@ -64,9 +67,8 @@ where
             .keep_alive_timeout(look(beat))
             .keep_alive_while_idle(true);
         let (mut requests, connection) = builder.handshake(io).await.map_err(|e| lost(&e))?;
-        let gone = CancellationToken::new();
         let (control, leaving) = Control::new(gone.clone());
-        tokio::spawn(carry(connection, gone.clone()));
+        tokio::spawn(carry(connection, gone.clone(), cut.clone()));
         let request = request(Method::POST, CONTROL, Sent::Lines(leaving))?;
         let response = requests.send_request(request).await.map_err(|e| lost(&e))?;
         if response.status() != StatusCode::OK {
@@ -75,7 +77,7 @@ where
         }
         let (sender, said) = mpsc::channel(SAID);
         tokio::spawn(Arc::clone(&control).read(response.into_body(), sender));
-        Ok((Arc::new(Link { requests, control, gone }), said))
+        Ok((Arc::new(Link { requests, control, gone, cut }), said))
     };
     tokio::time::timeout(OPENING, opening).await.unwrap_or(Err(UpstreamError::Silent(OPENING)))
 }
@@ -108,6 +110,12 @@ impl Link {
         self.gone.cancel();
     }
 
+    /// Ends it, with all that is under way.
+    pub(crate) fn cut(&self) {
+        self.cut.cancel();
+        self.close();
+    }
+
     /// Waits until it is given up by either side.
     pub(crate) async fn gone(&self) {
         self.gone.cancelled().await;
@@ -125,20 +133,39 @@ impl std::fmt::Debug for Link {
     }
 }
 
-/// Carries all that goes over the link, until it breaks or is given up and nothing is under way, or that takes too long.
-async fn carry(connection: impl Future<Output = hyper::Result<()>>, gone: CancellationToken) {
-    let _gone = gone.clone().drop_guard();
+/// Runs what carries a link, until that fires: the connection goes on by itself for as long as anything is under way.
+#[derive(Clone)]
+struct Until(CancellationToken);
+
+impl<F: Future<Output: Send> + Send + 'static> Executor<F> for Until {
+    fn execute(&self, task: F) {
+        tokio::spawn(self.0.clone().run_until_cancelled_owned(task));
+    }
+}
+
+/// Carries all that goes over the link, until it breaks or is given up and nothing is under way, or that takes too long, or `cut` fires.
+async fn carry(connection: impl Future<Output = hyper::Result<()>>, gone: CancellationToken, cut: CancellationToken) {
+    let over = gone.clone().drop_guard();
     tokio::pin!(connection);
-    tokio::select! {
+    let has_ended = tokio::select! {
         ended = &mut connection => {
             if let Err(error) = ended {
                 tracing::debug!(%error, "a link broke");
             }
-            return;
+            true
         }
-        () = gone.cancelled() => {}
-    }
-    drop(tokio::time::timeout(DRAIN, connection).await);
+        () = gone.cancelled() => false,
+    };
+    drop(over);
+    let rest = async {
+        if !has_ended {
+            drop(connection.await);
+        }
+        // Calls under way go on without it.
+        cut.cancelled().await;
+    };
+    drop(tokio::time::timeout(DRAIN, rest).await);
+    cut.cancel();
 }
 
 /// The same request in HTTP/2. It was written here, so that it has the form it has.

@@ -36,7 +36,7 @@ pub(crate) use client::{Client, anonymous};
 pub use error::TrustError;
 pub(crate) use issuers::{Bearer, Denied, Granted, METADATA, Unproven, challenge, metadata};
 pub(crate) use listener::accept;
-pub(crate) use party::Party;
+pub(crate) use party::{Party, passed};
 pub(crate) use renewal::keep;
 pub(crate) use sign::{NotSigned, join as admit, renew};
 pub(crate) use token::Wrong;
@@ -57,6 +57,8 @@ pub(crate) struct Trust {
     issuers: ArcSwap<Issuers>,
     /// The certificates of our own making that are no longer taken.
     revoked: watch::Sender<Revoked>,
+    /// Tells whoever was let in for long that the configuration is another one.
+    applied: watch::Sender<()>,
     connector: Arc<Connector>,
     tries: Tries,
     /// Wakes whoever watches the files that are named.
@@ -104,6 +106,16 @@ impl Trust {
             Ok(server) => self.listener.store(Some(server)),
             Err(error) => tracing::warn!(%error, "the listener keeps the certificate that it has"),
         }
+    }
+
+    /// A configuration that was applied is in force.
+    pub(crate) fn in_force(&self) {
+        self.applied.send_replace(());
+    }
+
+    /// Hears of each configuration that comes into force.
+    pub(crate) fn reapplied(&self) -> watch::Receiver<()> {
+        self.applied.subscribe()
     }
 
     /// Whether the listener speaks TLS.

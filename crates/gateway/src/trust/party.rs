@@ -60,11 +60,18 @@ impl Party {
 
     /// Ready when its certificate has ended; never where there is none.
     pub(crate) async fn ended(&self) {
-        let Some(certified) = &self.certified else { return std::future::pending().await };
-        while let Ok(left) = certified.names.until.duration_since(SystemTime::now()) {
-            // A timer does not know that the clock was set.
-            tokio::time::sleep(left.min(Duration::from_secs(3600)) + Duration::from_millis(1)).await;
+        match &self.certified {
+            Some(certified) => passed(certified.names.until).await,
+            None => std::future::pending().await,
         }
+    }
+}
+
+/// Ready when this time has passed.
+pub(crate) async fn passed(until: SystemTime) {
+    while let Ok(left) = until.duration_since(SystemTime::now()) {
+        // A timer does not know that the clock was set.
+        tokio::time::sleep(left.min(Duration::from_secs(3600)) + Duration::from_millis(1)).await;
     }
 }
 

@@ -8,6 +8,7 @@ use rcgen::{KeyPair, PKCS_ED25519, SigningKey};
 use serde_json::{Value, json};
 
 use crate::asked::text;
+use crate::linked;
 use crate::world::{Client, Era, World, bounded, eventually, fixture, send, token};
 
 const RESOURCE: &str = "https://gate.example.com/mcp";
@@ -41,7 +42,7 @@ async fn taking(key: &KeyPair) -> World {
     let keys = state.path().join("keys.json");
     std::fs::write(&keys, json!({"keys": [jwk(key, "1")]}).to_string()).unwrap();
     let issuer = format!("[issuer.login]\nissuer = \"{ISSUER}\"\nkeys = {keys:?}\nscopes = [\"tools\"]\n");
-    let toml = format!("resource = \"{RESOURCE}\"\n{issuer}{}{}", token("ci"), fixture("fx", Era::Stateless));
+    let toml = format!("resource = \"{RESOURCE}\"\n{issuer}{}{}{}", linked::taking(), token("ci"), fixture("fx", Era::Stateless));
     World::start_in(state, &toml).await
 }
 
@@ -140,6 +141,20 @@ async fn keys_that_change_in_their_file_are_read_again() {
         std::fs::write(world.state.path().join("keys.json"), next.public_key_pem()).unwrap();
         eventually(async || (status(&next, "2").await == 200).then_some(())).await;
         assert_eq!(status(&key, "1").await, 401);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_40_a_link_ends_with_the_token_that_opened_it() {
+    bounded(async {
+        let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
+        let world = taking(&key).await;
+        let short = signed(&key, "1", &claims(&json!({"exp": now() - 27})));
+        let leaf = World::member(&format!("{}token = \"{short}\"\n", linked::joining("leaf", &[world.addr]))).await;
+        linked::registered(&leaf, 0).await;
+        world.until("leaf", |mount| mount.state == "degraded").await;
+        assert_ne!(linked::stands(&leaf, 0), "registered");
     })
     .await;
 }

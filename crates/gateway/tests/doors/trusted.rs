@@ -17,8 +17,10 @@ use rustls::{ClientConfig, RootCertStore, version};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 
 use crate::asked::text;
+use crate::linked::{listed, registered, stands, taking};
 use crate::world::cable::Cable;
 use crate::world::{Client, Era, World, bounded, eventually, fixture, protect, send, token};
 
@@ -294,6 +296,69 @@ async fn ax_42_what_is_configured_for_a_gate_is_not_sent_in_plain_text_to_find_o
             top.until("low", |mount| mount.state == "ready").await;
             assert!(cable.carried().contains("secret-of-ann"));
         }
+    })
+    .await;
+}
+
+/// What a child with a certificate says of a parent.
+fn joining_by(world: &World, more: &str) -> String {
+    let beat = "[node]\nsegment = \"leaf\"\nheartbeat = \"400ms\"\n";
+    let url = format!("https://127.0.0.1:{}", world.addr.port());
+    format!("{}{beat}[[parent]]\nurl = \"{url}\"\n{more}\n", fixture("fx", Era::Stateless))
+}
+
+/// What a call says that is under way while something happens.
+async fn meanwhile(client: &Client, what: impl Future<Output = ()>) -> (Value, Duration) {
+    let call = async {
+        let steps = json!({"ms": 20_000, "steps": 1});
+        let told = client.tool("leaf__fx__fx_sleep", steps).await;
+        (told, Instant::now())
+    };
+    let ((told, ended), happened) = tokio::join!(call, async {
+        what.await;
+        Instant::now()
+    });
+    (told, ended.saturating_duration_since(happened))
+}
+
+#[tokio::test]
+async fn ax_13_a_link_ends_with_the_certificate_that_opened_it() {
+    bounded(async {
+        let (world, ca) = certified(&format!("{}{}", taking(), token("ann"))).await;
+        let own = tempfile::tempdir().unwrap();
+        let joined = join(&world, own.path(), &ca.invite(None, HOUR).unwrap(), "edge").await.unwrap();
+        let with = format!("tls = {{ certificate = {:?}, key = {:?}, ca = {:?} }}", joined.certificate, joined.key, joined.ca);
+        let leaf = World::member(&joining_by(&world, &with)).await;
+        let client = Client::new(&world, Era::Stateless).with("authorization", "Bearer secret-of-ann").over(&nobody(&ca)).open().await;
+        registered(&leaf, 0).await;
+        listed(&client, "leaf__fx__fx_echo").await;
+        let (told, took) = meanwhile(&client, async {
+            eventually(async || world.mount("leaf").filter(|mount| mount.in_flight == 1).map(drop)).await;
+            assert_eq!(Ledger::revoke(&Ca::dir(world.state.path()), "edge").unwrap().len(), 1);
+        })
+        .await;
+        assert!(told.get("error").is_some() && took < Duration::from_secs(5), "{told} after {took:?}");
+        world.until("leaf", |mount| mount.state == "degraded").await;
+        assert_ne!(stands(&leaf, 0), "registered");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_link_ends_when_its_token_is_taken_out_of_the_configuration() {
+    bounded(async {
+        let world = World::start(&format!("{}{}{}", taking(), token("ann"), token("edge"))).await;
+        let parent = format!("[node]\nsegment = \"leaf\"\nheartbeat = \"400ms\"\n[[parent]]\nurl = \"http://{}\"\n", world.addr);
+        let leaf = World::member(&format!("{}{parent}token = \"secret-of-edge\"\n", fixture("fx", Era::Stateless))).await;
+        registered(&leaf, 0).await;
+        // Another change lets it be.
+        world.apply(&format!("{}{}{}{}", taking(), token("ann"), token("edge"), token("bob")));
+        world.apply(&format!("{}{}", taking(), token("ann")));
+        eventually(async || (stands(&leaf, 0) != "registered").then_some(())).await;
+        world.until("leaf", |mount| mount.state == "degraded").await;
+        world.apply(&format!("{}{}{}", taking(), token("ann"), token("edge")));
+        registered(&leaf, 0).await;
+        world.until("leaf", |mount| mount.state == "ready").await;
     })
     .await;
 }
