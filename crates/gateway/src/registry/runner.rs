@@ -10,10 +10,10 @@ use mesh_proto::id::SessionKey;
 use mesh_proto::namespace;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
 use super::holding::Fetched;
 use crate::catalog::Catalog;
+use crate::upstream::listening::{self, Listening};
 use crate::upstream::mount::{Mount, Phase};
 use crate::upstream::{Instance, Owner, UpstreamError, connect, supervise};
 
@@ -32,7 +32,7 @@ pub(super) async fn run(mount: Arc<Mount>, session: SessionKey, wanted: Arc<Noti
                 }
                 false
             }
-            () = mount.wake.notified() => line.stirred(&mount),
+            () = mount.wake.notified() => line.stirred(&mount).await,
             () = line.lost() => {
                 line.close().await;
                 true
@@ -51,7 +51,7 @@ struct Line {
     instance: Option<Arc<Instance>>,
     catalog: Arc<Catalog>,
     dirty: BTreeSet<Kind>,
-    listening: Option<AbortOnDropHandle<()>>,
+    listening: Option<Listening>,
 }
 
 impl Line {
@@ -79,10 +79,10 @@ impl Line {
                 if mcpax::peer(&instance.negotiated.capabilities) == Peer::Gate(mount.gateway.node.id.to_string()) {
                     return Err(UpstreamError::Loop);
                 }
+                supervise::subscribe_again(mount, &instance).await;
+                self.listening = listening::begin(mount, &instance).await;
                 mount.take_dirty();
                 self.dirty.clear();
-                supervise::subscribe_again(mount, &instance).await;
-                self.listening = supervise::listen(mount, &instance).map(AbortOnDropHandle::new);
                 (instance, Kind::ALL.to_vec())
             }
         };
@@ -92,11 +92,11 @@ impl Line {
     }
 
     /// The mount wants something; `true`: lists are to be fetched.
-    fn stirred(&mut self, mount: &Arc<Mount>) -> bool {
+    async fn stirred(&mut self, mount: &Arc<Mount>) -> bool {
         if mount.take_subscriptions_changed()
             && let Some(instance) = &self.instance
         {
-            self.listening = supervise::listen(mount, instance).map(AbortOnDropHandle::new);
+            self.listening = listening::begin(mount, instance).await;
         }
         self.dirty.extend(mount.take_dirty());
         if mount.take_reconnect().is_some() {

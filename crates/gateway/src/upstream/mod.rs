@@ -6,6 +6,7 @@ pub(crate) mod asks;
 pub(crate) mod connect;
 pub(crate) mod connection;
 pub(crate) mod http;
+pub(crate) mod listening;
 pub(crate) mod mount;
 pub(crate) mod oauth;
 pub(crate) mod pipe;
@@ -21,6 +22,7 @@ use std::time::Duration;
 
 use banyan_model::Era;
 use bytes::Bytes;
+use mcp_proto::catalog::Kind;
 use mcp_proto::client::Negotiated;
 use mcp_proto::envelope::{Answer, Notification};
 use mcp_proto::json::Object;
@@ -215,6 +217,12 @@ impl Inbox {
     pub(crate) fn notified(&self, notification: &Notification, near: &[Arc<Back>]) {
         if let Some(mount) = self.mount.upgrade() {
             mount.notified(&self.owner, notification, near);
+        }
+    }
+    /// Lists may have changed while nobody could be told.
+    pub(crate) fn missed(&self) {
+        if let (Some(mount), Owner::Shared) = (self.mount.upgrade(), &self.owner) {
+            mount.dirty(&Kind::ALL);
         }
     }
 }

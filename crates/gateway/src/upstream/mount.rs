@@ -17,7 +17,7 @@ use mcp_proto::catalog::Kind;
 use mcp_proto::client::Negotiated;
 use mcp_proto::envelope::{self, Notification};
 use mcp_proto::json;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::oauth::OAuthClient;
@@ -80,6 +80,8 @@ pub(crate) struct Mount {
     pub(crate) metrics: Arc<MountMetrics>,
     /// Wakes the supervisor: something is to be fetched or tried.
     pub(crate) wake: Notify,
+    /// Counts how often the server has agreed to tell of changes.
+    pub(crate) agreed: watch::Sender<u64>,
     /// Wakes the supervisor out of its wait for the next try.
     pub(crate) again: Notify,
     pub(crate) places: Arc<Places>,
@@ -158,6 +160,7 @@ impl Mount {
             gone: CancellationToken::new(),
             metrics,
             wake: Notify::new(),
+            agreed: watch::Sender::default(),
             again: Notify::new(),
             places: Arc::default(),
             restarts: AtomicU64::new(0),
@@ -225,7 +228,8 @@ impl Mount {
                     self.gateway.hub.updated(&self.config.name, &uri, notification);
                 }
             }
-            "notifications/subscriptions/acknowledged" | "notifications/progress" => {}
+            "notifications/subscriptions/acknowledged" => self.agree(),
+            "notifications/progress" => {}
             "notifications/tasks/status" if self.told_to_its_principal(owner, notification) => {}
             method if self.relayed(owner, near, notification) => tracing::trace!(mount = %self.config.name, method, "relayed"),
             method => match (owner, near) {
@@ -279,6 +283,11 @@ impl Mount {
     pub(crate) fn dirty(&self, kinds: &[Kind]) {
         self.lock().dirty.extend(kinds);
         self.wake.notify_one();
+    }
+
+    /// The server tells of changes from now on, or never will.
+    pub(crate) fn agree(&self) {
+        self.agreed.send_modify(|times| *times += 1);
     }
 
     /// The lists to fetch anew, taken away.

@@ -2,7 +2,7 @@
 //! What it says is not handled here.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use mcp_proto::client::Identity;
@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 
 use super::http::HttpWire;
 use super::pool::Reply;
+use super::supervise::HELD;
 use super::{Instance, Outgoing, UpstreamError};
 
 /// Keeps the GET stream of an initialize-era session open for as long as the wire is. Servers need not offer one.
@@ -20,10 +21,18 @@ use super::{Instance, Outgoing, UpstreamError};
 pub(crate) async fn keep_get(wire: Arc<HttpWire>, opened: oneshot::Sender<()>) {
     let mut opened = Some(opened);
     let mut last_id: Option<String> = None;
+    let mut stood: Option<Instant> = None;
     let mut failures = 0u32;
     loop {
         let mut retry = Duration::from_secs(1);
         let answer = wire.get(last_id.as_deref()).await;
+        if answer.is_ok() {
+            // What changed while the stream was not there is found by looking, but not for each that a server ends at once.
+            if stood.is_none_or(|since| since.elapsed() > HELD) {
+                wire.inbox.missed();
+            }
+            stood = Some(Instant::now());
+        }
         drop(opened.take());
         match answer {
             Ok(response) => {

@@ -13,18 +13,18 @@ use mcp_proto::envelope::Answer;
 use mcp_proto::era;
 use mcp_proto::mcpax::{self, Peer, SUBTREE_IDS};
 use mcp_proto::splice::{self, Change};
-use tokio::task::JoinHandle;
 
 use super::connect;
+use super::listening::{self, Listening};
 use super::mount::{Mount, Phase};
-use super::{Instance, Outgoing, Owner, UpstreamError, standing};
+use super::{Instance, Outgoing, Owner, UpstreamError};
 use crate::catalog::Catalog;
 
 /// Waits between tries, doubled each time.
-const FIRST_WAIT: Duration = Duration::from_millis(200);
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+pub(super) const FIRST_WAIT: Duration = Duration::from_millis(200);
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// A connection that held this long was a good one.
-const HELD: Duration = Duration::from_secs(10);
+pub(super) const HELD: Duration = Duration::from_secs(10);
 /// How long tools of a broken mount stay listed.
 const LISTED_FOR: Duration = Duration::from_secs(300);
 /// More pages than this are no list.
@@ -67,6 +67,7 @@ async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamE
         instance.close().await;
         return UpstreamError::Loop;
     }
+    let mut listening = listening::begin(mount, &instance).await;
     mount.take_dirty();
     let catalog = match fetch(mount, &instance, &Catalog::default(), &Kind::ALL).await {
         Ok(catalog) => catalog,
@@ -89,26 +90,19 @@ async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamE
         mount.gateway.reannotate(&mount.config.name);
     }
     subscribe_again(mount, &instance).await;
-    let mut listening = listen(mount, &instance);
-    let why = follow(mount, &instance, &mut listening).await;
-    if let Some(task) = listening {
-        task.abort();
-    }
-    why
+    follow(mount, &instance, &mut listening).await
 }
 
 /// Follows changes of the lists until the connection is gone.
-async fn follow(mount: &Arc<Mount>, instance: &Arc<Instance>, listening: &mut Option<JoinHandle<()>>) -> UpstreamError {
+async fn follow(mount: &Arc<Mount>, instance: &Arc<Instance>, listening: &mut Option<Listening>) -> UpstreamError {
     loop {
         tokio::select! {
             () = instance.lost() => return UpstreamError::Lost(mount.last_words()),
             () = mount.wake.notified() => {}
         }
         if mount.take_subscriptions_changed() {
-            if let Some(task) = listening.take() {
-                task.abort();
-            }
-            *listening = listen(mount, instance);
+            // The old stream ends when the new one is there, so that nothing is said to nobody.
+            *listening = listening::begin(mount, instance).await;
         }
         if let Some(why) = mount.take_reconnect() {
             return UpstreamError::Lost(why.into());
@@ -221,30 +215,6 @@ pub(crate) async fn subscribe_again(mount: &Arc<Mount>, instance: &Arc<Instance>
             tracing::warn!(mount = %mount.config.name, uri, error = %e, "a subscription could not be made again");
         }
     }
-}
-
-/// Stateless servers tell of changes only on a stream that is asked for.
-pub(crate) fn listen(mount: &Arc<Mount>, instance: &Arc<Instance>) -> Option<JoinHandle<()>> {
-    if instance.era() == Era::Initialize {
-        return None;
-    }
-    let (mount, instance) = (Arc::clone(mount), Arc::clone(instance));
-    Some(tokio::spawn(async move {
-        let mut wait = FIRST_WAIT;
-        loop {
-            let began = Instant::now();
-            let uris = mount.subscriptions();
-            if let Err(UpstreamError::Refused { .. } | UpstreamError::SignIn(_)) =
-                standing::listen(&instance, &mount.gateway.node.shared(), &uris).await
-            {
-                return;
-            }
-            wait = if began.elapsed() > HELD { FIRST_WAIT } else { (wait * 2).min(LONGEST_WAIT) };
-            tokio::time::sleep(wait).await;
-            // What changed while nobody listened is found by looking.
-            mount.dirty(&Kind::ALL);
-        }
-    }))
 }
 
 fn fall(mount: &Arc<Mount>, why: &UpstreamError, wait: Duration, last_ready: Option<Instant>) {

@@ -15,6 +15,8 @@ mod kept;
 #[cfg(test)]
 mod linked;
 #[cfg(test)]
+mod missed;
+#[cfg(test)]
 mod nested;
 #[cfg(test)]
 mod plain;

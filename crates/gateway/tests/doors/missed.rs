@@ -1,0 +1,49 @@
+//! Lists that change just when nobody is told of it: between the first look at them and the moment from which a server tells of changes.
+
+use serde_json::json;
+
+use crate::linked::listed;
+use crate::world::{Client, Era, World, bounded};
+
+/// A server of the stateless era whose tools change once, in silence: when it agrees to tell of changes. It does so when it is asked
+/// (`soon`), or when it has told its tools for the first time (`late`).
+const CHANGING: &str = r#"
+import json, sys
+late, tools, waiting = sys.argv[1] == "late", ["before"], None
+def say(m):
+    print(json.dumps({"jsonrpc": "2.0", **m}), flush=True)
+def answer(m, **result):
+    say({"id": m["id"], "result": {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", **result}})
+def agree(m):
+    tools[:] = ["after"]
+    meta = {"io.modelcontextprotocol/subscriptionId": m["id"]}
+    say({"method": "notifications/subscriptions/acknowledged", "params": {"notifications": {"toolsListChanged": True}, "_meta": meta}})
+for line in sys.stdin:
+    m = json.loads(line)
+    if m["method"] == "server/discover":
+        about = {"io.modelcontextprotocol/serverInfo": {"name": "changing", "version": "1"}}
+        answer(m, supportedVersions=["2026-07-28"], capabilities={"tools": {"listChanged": True}}, _meta=about)
+    elif m["method"] == "tools/list":
+        answer(m, tools=[{"name": name, "inputSchema": {"type": "object"}} for name in tools])
+        if waiting:
+            waiting = agree(waiting)
+    elif m["method"] == "subscriptions/listen" and late and tools == ["before"]:
+        waiting = m
+    elif m["method"] == "subscriptions/listen":
+        agree(m)
+    elif "id" in m:
+        say({"id": m["id"], "error": {"code": -32601, "message": "no"}})
+"#;
+
+#[tokio::test]
+async fn ax_03_what_changes_before_a_server_agrees_to_tell_of_changes_is_not_missed() {
+    for agrees in ["soon", "late"] {
+        bounded(async {
+            let args = json!(["-c", CHANGING, agrees]);
+            let world = World::start(&format!("[mount.n]\ncommand = \"python3\"\nargs = {args}\n")).await;
+            let client = Client::ready(&world, Era::Stateless).await;
+            listed(&client, "n__after").await;
+        })
+        .await;
+    }
+}
