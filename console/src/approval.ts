@@ -64,6 +64,12 @@ export function waiting(of: Inbox | null): number {
   return (of?.approvals.filter((one) => one.standing === 'pending').length ?? 0) + (of?.below.length ?? 0);
 }
 
+/** How many of them wait for tools of one server. */
+export function waitingAt(of: Inbox | null, mount: string): number {
+  const here = of?.approvals.filter((one) => one.standing === 'pending' && one.route[0] === mount).length ?? 0;
+  return here + (of?.below.filter((held) => held.mount === mount).length ?? 0);
+}
+
 /** Fetches all of them. */
 export async function look(): Promise<void> {
   const found = await ask<{ now: number; approvals: Approval[]; below: Below[] }>('GET', '/-/approvals?all=true');

@@ -3,7 +3,9 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { type Approval, type Below, type Standing, deceit, inbox, look } from './approval';
 import { ask } from './api';
-import { differences, visible } from './difference';
+import { Differences, Seen } from './differ';
+import { differences } from './difference';
+import { Grants } from './grants';
 import { Operators } from './operators';
 import { Close, Copy, Facts, Glyph, Said } from './parts';
 import { type RequestOptions, bytes, hex, sign } from './passkey';
@@ -43,7 +45,7 @@ export function Approvals({ filter }: { filter: string }): JSX.Element {
   return (
     <div class={`split tools ${what ? 'with-detail' : ''}`}>
       <div class="names inbox">
-        <p class="sum">{counted(open.length + (found?.below.length ?? 0), 'call')} waiting <Bell /> <a href={write('approvals', 'operators')}>who may agree</a></p>
+        <p class="sum">{counted(open.length + (found?.below.length ?? 0), 'call')} waiting <Bell /> <span class="links"><a href={write('approvals', 'operators')}>who may agree</a> <a href={write('approvals', 'grants')}>grants</a></span></p>
         <div class="canvas" tabIndex={0} role="region" aria-label="Calls">
           {open.length === 0 && found?.below.length === 0 && <p class="empty">Nothing waits.</p>}
           <ul class="plain flow">
@@ -59,7 +61,7 @@ export function Approvals({ filter }: { filter: string }): JSX.Element {
       {what && (
         <section class="detail one" aria-label="About this call">
           <Close onClick={() => go('approvals')} />
-          {what === 'operators' ? <Operators /> : one ? <One key={one.id} one={one} ahead={found?.ahead ?? 0} /> : other ? <Held held={other} /> : <p class="dim">There is no such approval any more.</p>}
+          {what === 'operators' ? <Operators /> : what === 'grants' ? <Grants /> : one ? <One key={one.id} one={one} ahead={found?.ahead ?? 0} /> : other ? <Held held={other} /> : <p class="dim">There is no such approval any more.</p>}
         </section>
       )}
     </div>
@@ -117,6 +119,7 @@ function One({ one, ahead }: { one: Approval; ahead: number }): JSX.Element {
         <pre tabIndex={0} role="region" aria-label="What is signed">{one.challenge}</pre>
         <p class="dim">Its SHA-256, which a passkey signs: <code>{one.digest}</code></p>
       </details>
+      {!isOpen && <p><a href={write('record', `approval:${one.id}`)}>What the record says of it</a></p>}
       {isOpen && (wrong ? <p class="error" role="alert">This can not be agreed to here: {wrong}.</p> : <Decide one={one} />)}
     </>
   );
@@ -132,30 +135,12 @@ function Arguments({ text }: { text: string }): JSX.Element {
   );
 }
 
-/** Text in which what can not be seen is spelled out. */
-function Seen({ text }: { text: string }): JSX.Element {
-  return <>{visible(text).map((part, i) => (part.is ? part.text : <mark key={i} title="a character that can not be seen">{part.text}</mark>))}</>;
-}
-
 function Compared({ one, previous, now }: { one: Approval; previous: { arguments: string; since: number }; now: number }): JSX.Element {
   const found = differences(previous.arguments, one.arguments);
   return (
     <section aria-label="What differs from last time">
       <h3>What differs from the call that was agreed to {duration(now - previous.since)} ago</h3>
-      {found.length === 0 ? <p class="dim">Nothing: the arguments are the same.</p> : (
-        <table class="difference">
-          <thead><tr><th scope="col">argument</th><th scope="col">then</th><th scope="col">now</th></tr></thead>
-          <tbody>
-            {found.map((d) => (
-              <tr key={d.path}>
-                <th scope="row">{d.path || '(all)'}</th>
-                <td class="was">{d.before === undefined ? <span class="dim">not there</span> : <Seen text={d.before} />}</td>
-                <td class="is">{d.after === undefined ? <span class="dim">not there</span> : <Seen text={d.after} />}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+      {found.length === 0 ? <p class="dim">Nothing: the arguments are the same.</p> : <Differences of={found} what="argument" />}
     </section>
   );
 }

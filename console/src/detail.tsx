@@ -2,7 +2,9 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { advise, standing } from './advice';
+import { inbox, waitingAt } from './approval';
 import { ask } from './api';
+import { Budgets } from './budgets';
 import { fetchTools, gate, tools as toolRows } from './gate';
 import { GATE, PARENT } from './layout';
 import { Logs } from './logs';
@@ -59,6 +61,7 @@ function Server({ mount, owner }: { mount: Mount; owner: boolean }): JSX.Element
           ['in flight', mount.in_flight > 0 && counted(mount.in_flight, 'call')],
           ['speaks', `${mount.transport}${mount.version ? `, MCP ${mount.version}` : ''}${mount.gate ? ', a gate' : ''}`],
           ['offers', [counted(mount.tools, 'tool'), mount.prompts > 0 && counted(mount.prompts, 'prompt'), mount.resources > 0 && counted(mount.resources, 'resource')].filter(Boolean).join(', ')],
+          ['asks somebody', mount.asks && <>{ASKS[mount.asks]} <Waiting mount={mount.name} /></>],
           ['tried again', mount.restarts > 0 && counted(mount.restarts, 'time')],
           [by ? 'registered by' : 'mounted by', by ? by.principal : mount.origin],
           ['authority', by?.authority && `${by.authority} (${by.proven ? 'proved' : 'not proved'})`],
@@ -69,6 +72,13 @@ function Server({ mount, owner }: { mount: Mount; owner: boolean }): JSX.Element
       {owner ? <Logs server={mount.name} transport={mount.transport} /> : <p class="dim"><Said text="Its log and a restart are for the gate's owner: sign in with `banyan console`." /></p>}
     </>
   );
+}
+
+const ASKS = { irreversible: 'about calls that change something for good', mutable: 'about all calls that change something' };
+
+function Waiting({ mount }: { mount: string }): JSX.Element | null {
+  const count = waitingAt(useStore(inbox), mount);
+  return count === 0 ? null : <a href={write('approvals')}>{counted(count, 'call')} waiting</a>;
 }
 
 function Restart({ mount }: { mount: Mount }): JSX.Element {
@@ -129,6 +139,7 @@ function GateDetail({ status }: { status: Status }): JSX.Element {
           ['you', signedIn ? 'the owner, signed in' : 'a guest: you may read'],
         ]}
       />
+      <Budgets of={status.budgets ?? []} />
       <section>
         <div class="row"><h3>Clients connect with</h3><Copy text={snippet} what="the snippet" /></div>
         <pre tabIndex={0} role="region" aria-label="What clients connect with">{snippet}</pre>

@@ -30,6 +30,42 @@ export function differences(before: string, after: string): Difference[] {
   return found.length === 0 && before !== after ? [{ path: '', before, after }] : found;
 }
 
+export interface Words {
+  is: 'same' | 'gone' | 'new';
+  text: string;
+}
+
+/** Texts of more words than this are not compared word by word. */
+const MOST_WORDS = 600;
+
+/** What became of a text, word by word: all of the one are those that stayed and those that are gone, all of the other those that stayed and new ones. */
+export function words(before: string, after: string): Words[] {
+  const [old, now] = [before, after].map((text) => text.split(/(?<=\s)(?=\S)/)) as [string[], string[]];
+  if (old.length > MOST_WORDS || now.length > MOST_WORDS) return [{ is: 'gone', text: before }, { is: 'new', text: after }];
+  // How many words the rests from here on have in common, in their order.
+  const rest = Array.from({ length: old.length + 1 }, () => new Uint16Array(now.length + 1));
+  const at = (i: number, j: number): number => rest[i]?.[j] ?? 0;
+  for (let i = old.length - 1; i >= 0; i -= 1) {
+    for (let j = now.length - 1; j >= 0; j -= 1) (rest[i] as Uint16Array)[j] = old[i] === now[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
+  }
+  const found: Words[] = [];
+  const add = (is: Words['is'], text: string): void => {
+    const last = found.at(-1);
+    if (last?.is === is) last.text += text;
+    else found.push({ is, text });
+  };
+  let [i, j] = [0, 0];
+  while (i < old.length || j < now.length) {
+    if (i < old.length && j < now.length && old[i] === now[j]) {
+      add('same', old[i] as string);
+      i += 1;
+      j += 1;
+    } else if (j >= now.length || (i < old.length && at(i + 1, j) >= at(i, j + 1))) add('gone', old[i++] as string);
+    else add('new', now[j++] as string);
+  }
+  return found;
+}
+
 /** Characters that can not be seen, or that change how others are seen, and what stands for them here. */
 export function visible(text: string): { text: string; is: boolean }[] {
   const parts = text.split(/([\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\u115f\u1160\u3164\uffa0])/u);

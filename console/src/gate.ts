@@ -42,7 +42,7 @@ export function applied(status: Status, change: Change): Status {
   mounts.push(...news.values());
   if (news.size > 0) mounts.sort((a, b) => (a.name < b.name ? -1 : 1));
   const { joined: _, ...rest } = status;
-  return { ...rest, sessions: change.sessions, mounts, ...(change.joined ? { joined: change.joined } : {}) };
+  return { ...rest, sessions: change.sessions, mounts, ...(change.joined ? { joined: change.joined } : {}), ...(change.budgets ? { budgets: change.budgets } : {}) };
 }
 
 function taken(news: Map<string, Mount>, name: string): Mount | undefined {

@@ -8,7 +8,9 @@ import { follow, gate, signIn, signOut } from './gate';
 import { Help } from './help';
 import { type Binding, Keyboard, isTyping } from './keys';
 import { Glyph, Said } from './parts';
+import { Record } from './record';
 import { followAddress, go, route, write } from './route';
+import { Policy } from './rules';
 import { Servers } from './servers';
 import type { State } from './shapes';
 import { useStore } from './store';
@@ -32,6 +34,8 @@ const VIEWS: View[] = [
   { name: 'servers', title: 'Servers', key: 's', show: (props) => <Servers {...props} /> },
   { name: 'tools', title: 'Tools', key: 'o', show: (props) => <Tools {...props} /> },
   { name: 'approvals', title: 'Approvals', key: 'a', isThere: () => inbox.value !== null, show: (props) => <Approvals {...props} /> },
+  { name: 'record', title: 'Record', key: 'r', isThere: () => gate.value.signedIn && gate.value.status?.audit !== undefined, show: (props) => <Record {...props} /> },
+  { name: 'policy', title: 'Policy', key: 'p', isThere: () => gate.value.signedIn, show: (props) => <Policy {...props} /> },
 ];
 const STATES: State[] = ['failed', 'degraded', 'starting', 'ready'];
 

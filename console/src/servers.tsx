@@ -1,5 +1,6 @@
 // Every server as a row of a table, those in trouble first.
 import type { JSX } from 'preact';
+import { inbox, waitingAt } from './approval';
 import { Detail } from './detail';
 import { gate } from './gate';
 import { Glyph, Spark } from './parts';
@@ -21,6 +22,7 @@ export function matching(mounts: Mount[], filter: string, states: ReadonlySet<St
 export function Servers({ filter, states }: { filter: string; states: ReadonlySet<State> }): JSX.Element {
   const { status, history } = useStore(gate);
   const { what } = useStore(route);
+  const open = useStore(inbox);
   const now = useNow();
   const rows = matching(status?.mounts ?? [], filter, states);
   const { box, from, to, onScroll } = useWindow(rows.length, ROW);
@@ -46,6 +48,7 @@ export function Servers({ filter, states }: { filter: string; states: ReadonlySe
               <th scope="col" class="number wide">Median</th>
               <th scope="col" class="wide"><span class="unseen">Trend</span></th>
               <th scope="col" class="number wide">In flight</th>
+              <th scope="col" class="wide">Asks somebody</th>
               <th scope="col" class="number wide">Tried again</th>
               <th scope="col" class="wide">Speaks</th>
             </tr>
@@ -60,6 +63,7 @@ export function Servers({ filter, states }: { filter: string; states: ReadonlySe
                 <td class="number wide">{m.p50_ms === null ? '' : millis(m.p50_ms)}</td>
                 <td class="wide trend"><Spark values={history.get(m.name) ?? []} width={72} height={18} /></td>
                 <td class="number wide">{m.in_flight || ''}</td>
+                <td class="wide"><Asking mount={m} waiting={waitingAt(open, m.name)} /></td>
                 <td class="number wide">{m.restarts || ''}</td>
                 <td class="wide dim">{m.transport}{m.version ? ` ${m.version}` : ''}{m.gate ? ', gate' : ''}{m.registered ? ', registered' : ''}</td>
               </tr>
@@ -72,4 +76,10 @@ export function Servers({ filter, states }: { filter: string; states: ReadonlySe
       {what && <Detail id={what} onClose={() => go('servers')} />}
     </div>
   );
+}
+
+/** Of which calls somebody is asked, and how many of them wait. */
+function Asking({ mount, waiting }: { mount: Mount; waiting: number }): JSX.Element | null {
+  if (waiting > 0) return <a class="badge degraded" href={write('approvals')}>{waiting} waiting</a>;
+  return mount.asks ? <span class="dim">{mount.asks === 'mutable' ? 'of any change' : 'of irreversible ones'}</span> : null;
 }

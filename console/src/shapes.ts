@@ -29,7 +29,24 @@ export interface Mount {
   notes: string[];
   gate: boolean;
   p50_ms: number | null;
+  /** Where the console of a gate is. */
+  console?: string;
+  /** Of which of its calls somebody has to agree to. */
+  asks?: 'irreversible' | 'mutable';
   registered?: Registered;
+}
+
+/** What one caller has spent of one budget. */
+export interface Budget {
+  budget: string;
+  principal: string;
+  session?: string;
+  calls_in_minute: number;
+  max_calls_per_minute: number | null;
+  mutable_calls: number;
+  max_mutable_calls_per_session: number | null;
+  cost_units: number;
+  max_cost_units_per_session: number | null;
 }
 
 export interface Parent {
@@ -56,6 +73,9 @@ export interface Status {
   uptime_seconds: number;
   sessions: number;
   joined?: Joined;
+  /** The record; absent where none is kept. */
+  audit?: { failing?: string; unrecorded: number };
+  budgets?: Budget[];
   mounts: Mount[];
 }
 
@@ -65,6 +85,7 @@ export interface Change {
   lists: boolean;
   sessions: number;
   joined?: Joined;
+  budgets?: Budget[];
 }
 
 export interface BelowNode {

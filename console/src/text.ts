@@ -23,6 +23,12 @@ export function millis(ms: number): string {
   return ms < 10_000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 }
 
+/** Microseconds since 1970 as a time of day with what is behind the second, and the day where it is another one. */
+export function instant(micros: number, now: number): string {
+  const [seconds, rest] = [Math.floor(micros / 1e6), Math.floor((micros % 1e6) / 1000)];
+  return `${clock(seconds, now)}.${String(rest).padStart(3, '0')}`;
+}
+
 /** The time of day, and the day where it is another one. */
 export function clock(seconds: number, now: number): string {
   const at = new Date(seconds * 1000);

@@ -1,6 +1,8 @@
 // The tree as it is: a picture where there is room, a list where there is not. Draws what can be seen, however many there are.
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
+import { inbox, waitingAt } from './approval';
+import { spentMost } from './budgets';
 import { Detail } from './detail';
 import { gate } from './gate';
 import { GATE, PARENT, type Placed, type TreeNode, grow, moved, place, seen } from './layout';
@@ -175,8 +177,13 @@ function Card({ one, isSelected, onToggle, style }: CardProps): JSX.Element {
 
 function Meta({ node }: { node: TreeNode }): JSX.Element | null {
   const now = useNow();
+  const open = useStore(inbox);
+  const { status } = useStore(gate);
   const { mount, below, parent } = node;
-  if (node.kind === 'gate') return <span class="meta">{counted(node.held, 'server')}, this gate</span>;
+  if (node.kind === 'gate') {
+    const most = spentMost(status?.budgets ?? []);
+    return <span class={`meta ${most >= 80 ? 'trouble' : ''}`}>{counted(node.held, 'server')}, {most >= 80 ? `a budget at ${most} %` : 'this gate'}</span>;
+  }
   if (parent) return <span class="meta">{parent.state}</span>;
   if (below) return <span class="meta">{counted(below.tools, 'tool')}, {counted(below.hops, 'hop')}</span>;
   if (!mount) return null;
@@ -184,11 +191,12 @@ function Meta({ node }: { node: TreeNode }): JSX.Element | null {
     const next = mount.next_try !== null && mount.next_try > now ? `, next try in ${duration(mount.next_try - now)}` : '';
     return <span class="meta trouble">{mount.state} {duration(now - mount.since)}{next}</span>;
   }
-  const words = [counted(mount.tools, 'tool'), mount.registered ? 'registered' : mount.transport, mount.gate && 'gate'].filter(Boolean);
+  const words = [counted(mount.tools, 'tool'), mount.registered ? 'registered' : mount.transport, mount.gate && 'gate', mount.asks && 'asks'].filter(Boolean);
+  const waits = waitingAt(open, mount.name);
   return (
     <>
       <span class="meta">{words.join(' · ')}</span>
-      {mount.in_flight > 0 && <span class="flight">{mount.in_flight} in flight</span>}
+      {waits > 0 ? <span class="flight waits">{waits} waiting</span> : mount.in_flight > 0 && <span class="flight">{mount.in_flight} in flight</span>}
       {mount.p50_ms !== null && <span class="latency">{millis(mount.p50_ms)}</span>}
     </>
   );

@@ -186,6 +186,8 @@ mod tests {
             restarts: 0,
             in_flight: 0,
             notes: Vec::new(),
+            console: None,
+            asks: None,
             gate: false,
             p50_ms: None,
             registered: None,

@@ -20,6 +20,30 @@ HERE = Path(__file__).resolve().parent
 DIST = ROOT / "console" / "dist"
 LARGEST = 120 << 10
 LIMIT = 480
+RULES = """
+@id("everybody-may")
+permit (principal, action, resource);
+
+@id("no-z")
+@description("Nobody wipes z.")
+@remedy("ask in #disks")
+forbid (principal, action == Action::"call", resource) when { context.arguments has disk && context.arguments.disk == "z" };
+
+@id("no-b-soon")
+@mode("shadow")
+forbid (principal, action == Action::"call", resource) when { context.arguments has disk && context.arguments.disk == "b" };
+"""
+MORE = """
+[policy]
+file = "{rules}"
+
+[mount.next]
+url = "{next}"
+
+[budget.disks]
+principals = ["*"]
+max_mutable_calls_per_session = 5
+"""
 
 
 def run(report):
@@ -89,8 +113,15 @@ def tour(report, browser):
 
 def agreeing(report, browser):
     """A program calls, a person agrees with a passkey: nothing of it is played, but for the finger on the key."""
-    with tempfile.TemporaryDirectory(prefix="banyan-console-") as work, Held("console agreeing", expires="300s") as held:
-        relay(report, "agreeing", held.gateway, browser, {"PROFILE": work, "PYTHON": sys.executable, "WIPED": held.log})
+    with tempfile.TemporaryDirectory(prefix="banyan-console-") as work:
+        rules = Path(work, "rules.cedar")
+        rules.write_text(RULES)
+        lab = {"lab": {"command": install.venv_bin("modern"), "args": [str(HERE / "lab.py"), str(Path(work, "next.pid"))]}}
+        with Gateway("console next", lab) as below, Held("console agreeing", expires="300s", more=MORE.format(rules=rules, next=below.url())) as held:
+            key = held.enroll("bert")
+            held.banyan("grants", "add", "disk.wipe", "--caller", "local", "--arg", "disk=tmp-*", "--uses", "2", "--key", str(key))
+            relay(report, "agreeing", held.gateway, browser, {"PROFILE": work, "PYTHON": sys.executable, "WIPED": held.log,
+                                                                 "NEXT": str(below.process.pid), "NEXT_HOME": below.home.dir})
 
 
 def relay(report, name, gate, browser, given):

@@ -65,6 +65,9 @@ struct List {
     /// Only entries of this kind: `called`, `intended`, `refused`, `approval_decided`, `changed`, ...
     #[arg(long, value_name = "WORD")]
     event: Option<String>,
+    /// Only calls of this trace, over all gates on their way
+    #[arg(long, value_name = "TRACE")]
+    trace: Option<String>,
     /// How many
     #[arg(long, value_name = "COUNT", default_value_t = 50)]
     limit: u64,
@@ -140,8 +143,9 @@ impl List {
             route: self.route.clone(),
             outcome: self.outcome.clone(),
             event: self.event.clone(),
-            id: None,
+            trace: self.trace.clone(),
             limit: self.limit,
+            ..Search::default()
         };
         let entries: Vec<AuditEntry> = archive.search(&search)?.iter().map(shown).collect();
         if output.wants_json() {

@@ -45,6 +45,7 @@ pub(super) async fn answer(gateway: &Gateway, parts: &Parts) -> Result<Response<
                 outcome: query(parts, "outcome"),
                 event: query(parts, "event"),
                 id: query(parts, "id"),
+                trace: query(parts, "trace"),
                 limit: number(parts, "limit")?.unwrap_or(USUAL),
             };
             reading(status, move |archive, _| Ok(AuditFound { entries: archive.search(&search)?.iter().map(shown).collect() })).await
@@ -58,9 +59,8 @@ pub fn shown(found: &Found) -> AuditEntry {
     let mut entry = AuditEntry { chain: found.chain, seq: found.seq, line, ..AuditEntry::default() };
     let Ok(read) = Entry::decode(found.line.as_bytes()) else { return entry };
     (entry.time, entry.event) = (read.time, read.record.event().to_owned());
-    let Summary { call, approval, principal, route, outcome } = Summary::of(&read.record);
-    entry = AuditEntry { call, approval, principal, route, outcome, ..entry };
-    entry.trace = read.record.intent().and_then(|intent| intent.trace.as_ref()).map(ToString::to_string);
+    let Summary { call, approval, principal, route, outcome, trace } = Summary::of(&read.record);
+    entry = AuditEntry { call, approval, principal, route, outcome, trace, ..entry };
     entry.took_us = read.record.outcome().map(|outcome| outcome.took);
     if let Record::Refused(refused) = &read.record {
         entry.outcome = Some(format!("refused: {}", refused.reason));
@@ -75,7 +75,7 @@ pub fn shown(found: &Found) -> AuditEntry {
 pub fn proof(archive: &Archive, chain: &ChainDir, seq: u64) -> Result<AuditProof, ArchiveError> {
     let (found, standing) = archive.prove(chain, seq)?;
     let hashes = standing.hashes.iter().map(ToString::to_string).collect();
-    Ok(AuditProof { entry: shown(&found), hashes, proof: standing.encode(), key: archive.key(chain)? })
+    Ok(AuditProof { entry: shown(&found), text: found.line, hashes, proof: standing.encode(), key: archive.key(chain)? })
 }
 
 fn checkpoint(archive: &Archive, status: &AuditStatus) -> Result<AuditCheckpoint, ArchiveError> {

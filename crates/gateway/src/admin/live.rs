@@ -83,8 +83,10 @@ fn difference(old: &Status, new: &Status, lists: bool) -> Option<Change> {
     } else {
         old.mounts.iter().filter(|m| !new.mounts.iter().any(|n| n.name == m.name)).map(|m| m.name.clone()).collect()
     };
-    let is_other = !mounts.is_empty() || !gone.is_empty() || lists || (old.sessions, &old.joined) != (new.sessions, &new.joined);
-    is_other.then(|| Change { mounts, gone, lists, sessions: new.sessions, joined: new.joined.clone() })
+    let budgets = (old.budgets != new.budgets).then(|| new.budgets.clone());
+    let is_other = budgets.is_some() || !mounts.is_empty() || !gone.is_empty() || lists;
+    let is_other = is_other || (old.sessions, &old.joined) != (new.sessions, &new.joined);
+    is_other.then(|| Change { mounts, gone, lists, sessions: new.sessions, joined: new.joined.clone(), budgets })
 }
 
 #[cfg(test)]
@@ -120,5 +122,11 @@ mod tests {
         assert_eq!(told(&fewer, &two, false), Some((vec!["a ready".into()], vec![])));
         let busier = of(&serde_json::json!([["a", "ready"], ["b", "ready"]]), 3);
         assert_eq!(difference(&two, &busier, false).unwrap().sessions, 3);
+        let spent = serde_json::json!({"budget": "b", "principal": "ci", "calls_in_minute": 1, "max_calls_per_minute": 2, "mutable_calls": 0,
+            "max_mutable_calls_per_session": null, "cost_units": 0, "max_cost_units_per_session": null});
+        let spending = Status { budgets: vec![serde_json::from_value(spent).unwrap()], ..two.clone() };
+        assert_eq!(difference(&two, &spending, false).unwrap().budgets.unwrap().len(), 1);
+        assert_eq!(difference(&spending, &two, false).unwrap().budgets.unwrap(), vec![]);
+        assert_eq!(difference(&two, &busier, false).unwrap().budgets, None);
     }
 }

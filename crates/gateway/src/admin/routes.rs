@@ -62,6 +62,7 @@ async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming, party: Op
         (&Method::GET, "/-/decisions") => {
             owner(gateway, parts).map(|()| json(&Decisions { decisions: gateway.decisions(query(parts, "id").as_deref()) }))
         }
+        (&Method::GET, "/-/policy") => owner(gateway, parts).map(|()| json(&gateway.rules())),
         (&Method::POST, "/-/call" | "/-/reload" | "/-/stop" | "/-/trace") => told(gateway, parts, body).await,
         _ => single(gateway, parts, party),
     }

@@ -102,6 +102,8 @@ pub struct AuditEntry {
 pub struct AuditProof {
     /// The entry.
     pub entry: AuditEntry,
+    /// Its line, byte for byte: what is hashed.
+    pub text: String,
     /// The hashes beside its way to the root, in base64.
     pub hashes: Vec<String>,
     /// The proof with the signed checkpoint, as C2SP tlog-proof has it.
@@ -139,6 +141,46 @@ pub struct Tools {
 pub struct Decisions {
     /// The last decisions of the rules but those that simply allowed, the newest first; with `id`, the one of that id.
     pub decisions: Vec<DecisionRow>,
+}
+
+/// `GET /-/policy`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rules {
+    /// The file they were read from; absent where there are none, and everybody may do whatever is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// SHA-256 of its text, in hexadecimal: the version of the policy, wherever one is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The rules, as they stand in the file.
+    pub rules: Vec<RuleRow>,
+}
+
+/// One rule of the policy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleRow {
+    /// Its name, or `line N`.
+    pub id: String,
+    /// The line of the file where it begins.
+    pub line: usize,
+    /// `permit` or `forbid`.
+    pub effect: String,
+    /// Whether somebody has to agree first.
+    pub gate: bool,
+    /// Whether it is only tried: what it would do is told, and not done.
+    pub shadow: bool,
+    /// For people.
+    pub description: Option<String>,
+    /// What whoever is refused can do.
+    pub remedy: Option<String>,
+    /// With which scope a caller would come through.
+    pub scope: Option<String>,
+    /// Its text.
+    pub text: String,
+    /// How many of the decisions that are remembered it made. What is simply allowed is not.
+    pub made: usize,
+    /// How many of them would be other if it were in force; of rules in shadow mode.
+    pub would: usize,
 }
 
 /// `GET /-/refused`.
@@ -219,6 +261,9 @@ pub struct Change {
     /// With whom the gate is registered; absent where it joins nobody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joined: Option<JoinStatus>,
+    /// What callers have spent of their budgets, where that is other than it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budgets: Option<Vec<BudgetStatus>>,
 }
 
 /// `POST /-/console/code`.

@@ -6,10 +6,12 @@ use std::time::{Instant, SystemTime};
 use banyan_model::Era;
 use mcp_proto::json::Members;
 use mcp_proto::mcpax::{self, Peer};
+use policy::approval::Mode;
 
 use super::Gateway;
 use crate::admin::shapes::AuditStatus;
 use crate::child::JoinStatus;
+use crate::config::resolved::{Gate, Transport};
 use crate::registry::Registration;
 use crate::tree::Tree;
 use crate::upstream::mount::{Mount, Phase};
@@ -53,6 +55,12 @@ pub struct MountStatus {
     /// The median of what its calls of the last minute took, in milliseconds.
     #[serde(default)]
     pub p50_ms: Option<f64>,
+    /// Where its own console is, of a gate that is reached by an address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub console: Option<String>,
+    /// Of which of its calls somebody has to agree to: `irreversible` or `mutable`; absent: of none, unless a rule or a gate below wants it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks: Option<Mode>,
     /// How it registered itself; absent of what the configuration mounts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registered: Option<RegisteredStatus>,
@@ -121,7 +129,8 @@ impl Gateway {
 impl Gateway {
     /// What there is to say about every mount.
     pub fn status(&self) -> Vec<MountStatus> {
-        self.0.mounts.load().iter().map(status).collect()
+        let config = self.0.config.load();
+        self.0.mounts.load().iter().map(|mount| status(mount, config.gate.as_deref())).collect()
     }
 
     /// With whom it is registered, or why not; `None`: it joins nobody.
@@ -140,7 +149,7 @@ impl Gateway {
     }
 }
 
-fn status(mount: &Arc<Mount>) -> MountStatus {
+fn status(mount: &Arc<Mount>, asking: Option<&Gate>) -> MountStatus {
     let state = mount.state.load();
     let seconds = |t: SystemTime| t.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let negotiated = mount.negotiated();
@@ -169,8 +178,17 @@ fn status(mount: &Arc<Mount>) -> MountStatus {
         in_flight: mount.in_flight.load(std::sync::atomic::Ordering::Relaxed),
         notes: catalog.notes.clone(),
         gate,
+        console: if gate { console(&mount.config.transport) } else { None },
+        asks: asking.map(|gate| gate.mode_of(&mount.config.name)).filter(|mode| *mode != Mode::Off),
         registered: mount.registration.as_ref().map(registered),
         p50_ms: mount.recent.median(Instant::now()).map(|took| took.as_secs_f64() * 1000.0),
+    }
+}
+
+fn console(transport: &Transport) -> Option<String> {
+    match transport {
+        Transport::Http(remote) | Transport::Sse(remote) => Some(remote.url.origin().ascii_serialization() + crate::console::PATH),
+        Transport::Stdio(_) => None,
     }
 }
 

@@ -12,6 +12,8 @@ use super::archive::{Archive, ArchiveError, Found, read, segments};
 use super::layout::{ChainDir, Segment};
 
 const NAME: &str = "index.db";
+/// What it looks like; one that looks otherwise is made again.
+const LAYOUT: i64 = 1;
 /// More entries than this are not given at once.
 const MOST: u64 = 10_000;
 
@@ -32,6 +34,8 @@ pub struct Search {
     pub event: Option<String>,
     /// The id of a call, or of an approval.
     pub id: Option<String>,
+    /// The trace that a call belongs to, over all gates on its way.
+    pub trace: Option<String>,
     /// How many at most; the newest.
     pub limit: u64,
 }
@@ -92,6 +96,7 @@ pub(crate) struct Summary {
     pub(crate) principal: Option<String>,
     pub(crate) route: Option<String>,
     pub(crate) outcome: Option<String>,
+    pub(crate) trace: Option<String>,
 }
 
 impl Index {
@@ -110,13 +115,19 @@ impl Index {
         connection.busy_timeout(std::time::Duration::from_secs(10))?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "OFF")?;
+        if connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? != LAYOUT {
+            connection.execute_batch("DROP TABLE IF EXISTS entries; DROP TABLE IF EXISTS reached;")?;
+            connection.pragma_update(None, "user_version", LAYOUT)?;
+        }
         connection.execute_batch(
             "CREATE TABLE IF NOT EXISTS entries (
                  chain INTEGER, seq INTEGER, time INTEGER, event TEXT, call TEXT, approval TEXT, principal TEXT, route TEXT, outcome TEXT,
+                 trace TEXT,
                  segment INTEGER, at INTEGER, bytes INTEGER, PRIMARY KEY (chain, seq)) WITHOUT ROWID;
              CREATE INDEX IF NOT EXISTS by_time ON entries (time);
              CREATE INDEX IF NOT EXISTS by_call ON entries (call) WHERE call IS NOT NULL;
              CREATE INDEX IF NOT EXISTS by_approval ON entries (approval) WHERE approval IS NOT NULL;
+             CREATE INDEX IF NOT EXISTS by_trace ON entries (trace) WHERE trace IS NOT NULL;
              CREATE TABLE IF NOT EXISTS reached (chain INTEGER PRIMARY KEY, segment INTEGER, at INTEGER);",
         )?;
         Ok(Self(connection))
@@ -172,6 +183,8 @@ impl Index {
             None => escaped(route),
         });
         and("(route GLOB ?)", route.map(Value::Text));
+        // What ends a call does not name its trace, what begins it does.
+        and("call IN (SELECT call FROM entries WHERE trace = ?)", text(&search.trace));
         if let Some(id) = &search.id {
             wanted.push("(call = ? OR approval = ?)");
             values.extend([Value::Text(id.clone()), Value::Text(id.clone())]);
@@ -200,7 +213,7 @@ fn take_in(transaction: &Transaction<'_>, chain: u32, segment: &Segment, start: 
     let mut at = start;
     let from = usize::try_from(start).unwrap_or(usize::MAX).min(content.len());
     let mut insert =
-        transaction.prepare_cached("INSERT OR REPLACE INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)")?;
+        transaction.prepare_cached("INSERT OR REPLACE INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)")?;
     let mut intent = transaction.prepare_cached("SELECT principal, route FROM entries WHERE call = ?1 AND route IS NOT NULL LIMIT 1")?;
     for line in content[from..].split_inclusive(|b| *b == b'\n').filter(|line| line.ends_with(b"\n")) {
         let bytes = line.len() as u64 - 1;
@@ -211,8 +224,8 @@ fn take_in(transaction: &Transaction<'_>, chain: u32, segment: &Segment, start: 
                 (known.principal, known.route) = whose.unwrap_or_default();
             }
             let (event, seq, time) = (entry.record.event(), entry.seq, entry.time);
-            let Summary { call, approval, principal, route, outcome } = known;
-            insert.execute(params![chain, seq, time, event, call, approval, principal, route, outcome, segment.first, at, bytes])?;
+            let Summary { call, approval, principal, route, outcome, trace } = known;
+            insert.execute(params![chain, seq, time, event, call, approval, principal, route, outcome, trace, segment.first, at, bytes])?;
         }
         at += bytes + 1;
     }
@@ -228,6 +241,7 @@ impl Summary {
             principal: text(&intent.principal),
             route: Some(route(intent)),
             outcome: outcome.and_then(text),
+            trace: intent.trace.as_deref().and_then(text),
         };
         match record {
             Record::Called(called) => of_intent(&called.intent, Some(&called.outcome.ending)),
@@ -242,7 +256,7 @@ impl Summary {
                 principal: decided.by.as_deref().and_then(text),
                 route: text(&decided.tool),
                 outcome: text(&decided.decision),
-                call: None,
+                ..Self::default()
             },
             Record::Registration(registration) => Self {
                 principal: text(&registration.principal),

@@ -256,9 +256,10 @@ async fn entries_are_found_by_who_what_and_how_and_the_index_is_made_again() {
         mount: Some(mount.into()),
         ..intent("read")
     };
+    let traced = |intent: Intent<'static>| Intent { trace: Some("7".repeat(32).into()), ..intent };
     let quick = journal.intend(of("c-1", "ann", "files"));
     journal.ended(quick, || "c-1".into(), outcome());
-    journal.append_durable(&Record::Intended(of("c-2", "bob", "git"))).await.unwrap();
+    journal.append_durable(&Record::Intended(traced(of("c-2", "bob", "git")))).await.unwrap();
     journal.ended(None, || "c-2".into(), Outcome { ending: "tool_error".into(), ..Outcome::default() });
     journal.end().await;
     let dir = state.path().join("record");
@@ -271,9 +272,13 @@ async fn entries_are_found_by_who_what_and_how_and_the_index_is_made_again() {
         assert_eq!(find(Search { route: text("git.*"), ..Search::default() }), [3, 2]);
         assert_eq!(find(Search { route: text("git.read"), outcome: text("tool_error"), ..Search::default() }), [3]);
         assert_eq!(find(Search { id: text("c-2"), ..Search::default() }), [3, 2]);
+        assert_eq!(find(Search { trace: text(&"7".repeat(32)), ..Search::default() }), [3, 2]);
         assert_eq!(find(Search { event: text("started"), since: Some(1), ..Search::default() }), [0]);
         assert!(find(Search { until: Some(1), ..Search::default() }).is_empty());
+        // One of an older version, which knows nothing of traces.
         fs::remove_file(dir.join("index.db")).unwrap();
+        let old = rusqlite::Connection::open(dir.join("index.db")).unwrap();
+        old.execute_batch("CREATE TABLE entries (chain INTEGER); CREATE TABLE reached (chain INTEGER)").unwrap();
     }
     let again = self::journal(state.path(), 256 << 20);
     find(Search::default());

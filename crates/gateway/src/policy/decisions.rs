@@ -1,6 +1,6 @@
 //! The last decisions that somebody may ask about: whatever was not simply allowed. Bounded, in memory only; the record is elsewhere.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -134,6 +134,16 @@ impl Decisions {
         wanted.take(if id.is_some() { 1 } else { 100 }).cloned().collect()
     }
 
+    /// For each rule by its name how many of those kept it made, and how many it would have made otherwise in shadow mode.
+    pub(crate) fn tally(&self) -> HashMap<String, (usize, usize)> {
+        let mut tally: HashMap<String, (usize, usize)> = HashMap::new();
+        for one in self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            one.rules.iter().for_each(|rule| tally.entry(rule.id.clone()).or_default().0 += 1);
+            one.shadow.iter().flat_map(|shadow| &shadow.rules).for_each(|rule| tally.entry(rule.id.clone()).or_default().1 += 1);
+        }
+        tally
+    }
+
     fn push(&self, decision: Decision) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= KEPT {
@@ -207,6 +217,10 @@ mod tests {
         let first = decisions.keep(facts, &denied).to_string();
         let allowed = Verdict { effect: Effect::Allow, cause: Cause::Permitted, ..denied };
         let plain = decisions.keep(facts, &allowed).to_string();
+        let rule = |id: &str| DecidedRule { id: id.into(), line: 1, remedy: None, text: String::new() };
+        let shadow = Some(DecidedShadow { effect: "deny".into(), cause: "forbidden".into(), rules: vec![rule("b")] });
+        decisions.push(Decision { rules: vec![rule("a")], shadow, ..about(decisions.id(), facts) });
+        assert_eq!(decisions.tally(), HashMap::from([("a".into(), (1, 0)), ("b".into(), (0, 1))]));
         assert_eq!((decisions.find(Some(&first)).len(), decisions.find(Some(&plain)).len()), (1, 0));
         for _ in 0..KEPT {
             decisions.keep_unknown(facts);

@@ -59,7 +59,7 @@ impl Policies {
                 // What can't be evaluated may concern it.
                 let concerned = evaluator.interpret(scope, &HashMap::new()).map_or(true, |value| is_true(&value));
                 open |= concerned;
-                permits |= concerned && one.permits && one.rule.mode == Mode::Enforce;
+                permits |= concerned && one.rule.permits && one.rule.mode == Mode::Enforce;
             }
             let verdict = verdict(&known);
             if !open {
@@ -126,10 +126,10 @@ fn outcome<'a>(said: impl Iterator<Item = &'a (&'a Compiled, Said)>) -> (Effect,
             Said::HoldsNot => {}
             Said::Failed(error) => failed.push((rule, Arc::clone(error))),
             Said::Holds => {
-                if one.gates {
+                if one.rule.gates {
                     gates.push(Arc::clone(&rule));
                 }
-                match (one.permits, one.gates) {
+                match (one.rule.permits, one.rule.gates) {
                     (true, _) => permits.push(rule),
                     (false, true) => {}
                     (false, false) => forbids.push(rule),

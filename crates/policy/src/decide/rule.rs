@@ -23,6 +23,12 @@ pub enum Mode {
 pub struct Rule {
     /// Its `@id`, or `line N`.
     pub id: Arc<str>,
+    /// Its `@description`, for people.
+    pub description: Option<Arc<str>>,
+    /// Whether it permits what it holds for; otherwise it forbids it.
+    pub permits: bool,
+    /// Whether somebody has to agree first: its `@effect("gate")`.
+    pub gates: bool,
     /// Its `@remedy`: what whoever is refused by it can do.
     pub remedy: Option<Arc<str>>,
     /// Its `@scope`: whoever is refused by it may sign in again and ask for this.
@@ -40,8 +46,6 @@ pub struct Rule {
 pub(super) struct Compiled {
     pub(super) rule: Arc<Rule>,
     pub(super) policy: Policy,
-    pub(super) permits: bool,
-    pub(super) gates: bool,
     /// Whom and what it concerns, where its conditions read the context; `None`: they don't, and it can be evaluated without.
     pub(super) scope: Option<Expr>,
 }
@@ -74,6 +78,9 @@ impl Compiled {
         let line = text[..span.start].matches('\n').count() + 1;
         let rule = Rule {
             id: said("id").unwrap_or_else(|| format!("line {line}").into()),
+            description: said("description"),
+            permits: policy.effect() == Cedar::Permit,
+            gates,
             remedy: said("remedy"),
             scope: said("scope"),
             mode: if shadow { Mode::Shadow } else { Mode::Enforce },
@@ -84,7 +91,7 @@ impl Compiled {
             let who_and_what = Expr::and(policy.principal_constraint().as_expr(), policy.resource_constraint().as_expr());
             Expr::and(policy.action_constraint().as_expr(), who_and_what)
         });
-        Self { rule: Arc::new(rule), permits: policy.effect() == Cedar::Permit, gates, scope, policy }
+        Self { rule: Arc::new(rule), scope, policy }
     }
 }
 

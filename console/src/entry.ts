@@ -1,0 +1,93 @@
+// Entries of the record as the gate shows them, what belongs together among them, and how what was recorded lay in time. Fetches nothing.
+import type { State } from './shapes';
+
+export interface Entry {
+  chain: number;
+  seq: number;
+  /** Microseconds since 1970. */
+  time: number;
+  event: string;
+  call?: string;
+  approval?: string;
+  principal?: string;
+  route?: string;
+  trace?: string;
+  outcome?: string;
+  changed?: string[];
+  took_us?: number;
+  line?: Record<string, unknown>;
+}
+
+/** Its name in addresses. */
+export function placeOf(entry: Entry): string {
+  return `${entry.chain}/${entry.seq}`;
+}
+
+/** A stretch of time in which something was under way. */
+export interface Span {
+  what: string;
+  state: State;
+  /** Microseconds since 1970. */
+  from: number;
+  to: number;
+  /** Whether its end is not recorded. */
+  isOpen: boolean;
+  says: string;
+}
+
+const SAYS: Record<string, string> = {
+  called: 'called', intended: 'about to leave', ended: 'ended', refused: 'refused', approval_asked: 'somebody was asked', approval_decided: 'decided',
+  registration: 'registration', changed: 'changed', started: 'the gate began', stopped: 'the gate ended', broke_here: 'cut short', gap: 'entries are missing',
+};
+
+export function says(entry: Entry): string {
+  return SAYS[entry.event] ?? entry.event;
+}
+
+const GOOD = /^(done|approved|released|registered)/;
+const OPEN = /^(|intended|asked)$/;
+
+export function look(entry: Entry): State {
+  const outcome = entry.outcome ?? '';
+  if (/^(gap|broke_here)$/.test(entry.event)) return 'degraded';
+  if (entry.outcome === undefined) return OPEN.test(entry.event.replace(/^approval_/, '')) ? 'starting' : 'ready';
+  if (GOOD.test(outcome) || entry.event === 'changed') return 'ready';
+  return /^(cancelled|unknown|timed_out)/.test(outcome) ? 'degraded' : 'failed';
+}
+
+/** What was under way, the earliest first: each call, and each wait for somebody. */
+export function spans(entries: Entry[]): Span[] {
+  const sorted = [...entries].sort((a, b) => a.time - b.time || a.seq - b.seq);
+  const found: Span[] = [];
+  const open = new Map<string, Span>();
+  const begin = (key: string, span: Span): void => void (found.push(span), open.set(key, span));
+  const end = (key: string, entry: Entry): void => {
+    const span = open.get(key);
+    if (!span) return;
+    Object.assign(span, { to: Math.max(span.from, entry.time), isOpen: false, state: look(entry), says: [entry.outcome ?? says(entry), entry.event === 'approval_decided' && entry.principal].filter(Boolean).join(', by ') });
+  };
+  for (const entry of sorted) {
+    const what = entry.route ?? says(entry);
+    const here = { what, state: look(entry), from: entry.time, to: entry.time, isOpen: false, says: entry.outcome ?? '' };
+    if (entry.event === 'called') found.push({ ...here, from: entry.time - (entry.took_us ?? 0) });
+    else if (entry.event === 'intended') begin(`call ${entry.call}`, { ...here, isOpen: true, says: 'how it ended is not recorded' });
+    else if (entry.event === 'ended') end(`call ${entry.call}`, entry);
+    else if (entry.event === 'approval_asked') begin(`approval ${entry.approval}`, { ...here, what: `somebody is asked about ${what}`, isOpen: true, says: 'nobody has said anything' });
+    else if (entry.event === 'approval_decided') end(`approval ${entry.approval}`, entry);
+    else if (entry.event === 'refused') found.push(here);
+  }
+  return found;
+}
+
+/** What to ask the record for, so that what belongs to an entry comes too. */
+export function relatives(entry: Entry): string[] {
+  const by: [string, string | undefined][] = [['trace', entry.trace], ['id', entry.approval], ['id', entry.call]];
+  return by.flatMap(([key, value]) => (value ? [`${key}=${encodeURIComponent(value)}`] : []));
+}
+
+/** All of both, each once. */
+export function joined(some: Entry[], others: Entry[]): Entry[] {
+  const known = new Map(some.map((entry) => [placeOf(entry), entry]));
+  for (const entry of others) known.set(placeOf(entry), entry);
+  return [...known.values()];
+}
