@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::command::{
     approvals, audit, auth, ca, call, check, completions, connect, console, demo, doctor, explain, grants, import, join, logs, man, names,
-    operator, policy, reload, schema, secret, status, stdio, token, tools, trace, tree, up,
+    operator, pins, policy, reload, schema, secret, status, stdio, token, tools, trace, tree, up,
 };
 use crate::failure::Failure;
 use crate::output::Output;
@@ -85,6 +85,8 @@ pub(crate) enum Command {
     Names(names::Names),
     /// Say who may approve calls: enrol, list or remove keys
     Operator(operator::Operator),
+    /// Show definitions of tools that changed or are new, and say which are good
+    Pins(pins::Pins),
     /// Make, check and try the rules that say who may call what
     Policy(policy::Policy),
     /// Make the running gate read its configuration now
@@ -138,6 +140,7 @@ impl Command {
             Self::Man(command) => command.run(output),
             Self::Names(command) => command.run(place, output),
             Self::Operator(command) => command.run(place, output),
+            Self::Pins(command) => command.run(place, output),
             Self::Policy(command) => command.run(place, output),
             Self::Reload(command) => command.run(place, output),
             Self::Schema(command) => command.run(output),

@@ -19,6 +19,7 @@ pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod names;
 pub(crate) mod operator;
+pub(crate) mod pins;
 pub(crate) mod policy;
 pub(crate) mod reload;
 pub(crate) mod schema;

@@ -22,8 +22,23 @@ pub(crate) struct Catalog {
     pub(crate) templates: Vec<Entry>,
     /// The ids of the gates behind this mount, where it is one (MCP-AX 5.3).
     pub(crate) subtree: Vec<String>,
+    /// Tools that are not listed, because their definitions wait until somebody looks at them.
+    pub(crate) held: Vec<Held>,
     /// What people should know about the lists.
     pub(crate) notes: Vec<String>,
+}
+
+/// A tool whose definition waits.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Held {
+    /// The name its server knows.
+    pub(crate) key: String,
+    /// The name that would be shown.
+    pub(crate) name: Arc<str>,
+    /// The place in the tree that it would have.
+    pub(crate) local: Arc<Route>,
+    pub(crate) why: policy::pin::Why,
+    pub(crate) standing: policy::pin::Standing,
 }
 
 /// A tool or prompt.

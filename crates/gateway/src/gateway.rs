@@ -215,6 +215,7 @@ impl Gateway {
             self.0.membership.begin(&self.0, config.join.as_ref());
         }
         self.0.registry.config_changed();
+        crate::pins::apply(&self.0, &old, &config);
         let shows = |c: &Config| (c.profiles.clone(), c.names, c.tokens.clone(), c.policy.clone(), c.groups.clone(), c.registry.is_some());
         if shows(&old) != shows(&config) {
             self.0.hub.lists_changed(None, &Kind::ALL);
@@ -234,7 +235,7 @@ impl Gateway {
 
     /// Waits until no mount is in its first start, or `longest` has passed. `true`: none is.
     pub async fn settled(&self, longest: Duration) -> bool {
-        self.0.settled(longest).await;
+        self.0.settled_in(None, longest).await;
         self.0.is_settled()
     }
 
@@ -411,12 +412,7 @@ impl Inner {
         self.mounts.load().iter().all(|m| !within(m) || m.state.load().phase != Phase::Starting)
     }
 
-    /// Waits until no mount is in its first start, or `longest` has passed.
-    pub(crate) async fn settled(&self, longest: Duration) {
-        self.settled_in(None, longest).await;
-    }
-
-    /// The same of one mount, where there is one.
+    /// Waits until no mount of `scope` (`None`: of all) is in its first start, or `longest` has passed.
     pub(crate) async fn settled_in(&self, scope: Option<&Segment>, longest: Duration) {
         let waiting = async {
             loop {

@@ -21,6 +21,7 @@ pub mod journal;
 mod lateness;
 mod link;
 mod node;
+pub mod pins;
 mod policy;
 mod random;
 mod registry;

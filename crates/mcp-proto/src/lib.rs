@@ -9,6 +9,7 @@ pub mod envelope;
 pub mod era;
 pub mod glob;
 pub mod header;
+pub mod hidden;
 pub mod http1;
 pub mod json;
 pub mod lines;

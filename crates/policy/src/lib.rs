@@ -6,5 +6,6 @@ pub mod approval;
 pub mod budget;
 pub mod decide;
 mod effect;
+pub mod pin;
 
 pub use effect::Effect;

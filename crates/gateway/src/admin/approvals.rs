@@ -330,7 +330,7 @@ fn no_party() -> Refusal {
 }
 
 /// Reads a body.
-async fn posted<T: DeserializeOwned>(body: &mut Incoming) -> Result<T, Refusal> {
+pub(super) async fn posted<T: DeserializeOwned>(body: &mut Incoming) -> Result<T, Refusal> {
     let body = Limited::new(body, POSTED_BYTES).collect().await.map_err(|e| Refusal::failed(format!("the request can't be read: {e}")))?;
     let bytes = body.to_bytes();
     let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };

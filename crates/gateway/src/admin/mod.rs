@@ -8,6 +8,7 @@ pub mod audit;
 pub mod client;
 mod known;
 mod live;
+mod pins;
 pub mod presence;
 mod routes;
 mod servers;

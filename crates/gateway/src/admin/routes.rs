@@ -22,7 +22,7 @@ use super::shapes::{
     CallRequest, Called, ConsoleLink, Decisions, ErrorBody, JoinStatus, LogLine, Refusal, RefusalKind, Refused, Reloaded, Status, Tools,
     TraceRequest,
 };
-use super::{approvals, audit, known, live};
+use super::{approvals, audit, known, live, pins};
 use crate::console;
 use crate::downstream::door;
 use crate::downstream::http::{fields, pass_over};
@@ -45,6 +45,7 @@ async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming, party: Op
     match (&parts.method, parts.uri.path()) {
         (&Method::GET, "/healthz") => Ok(plain(StatusCode::OK, "text/plain", "ok\n".into())),
         (_, path) if approvals::is_here(path) => approvals::answer(gateway, parts, body).await,
+        (_, path) if pins::is_here(path) => pins::answer(gateway, parts, body).await,
         (_, path) if known::is_here(path) => known::answer(gateway, parts, body, party).await,
         (&Method::GET, path) if audit::is_here(path) => match owner(gateway, parts) {
             Ok(()) => audit::answer(gateway, parts).await,

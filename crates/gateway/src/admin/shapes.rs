@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::approvals::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, OperatorShown, Previous};
 pub use crate::child::{JoinStatus, ParentStatus};
 pub use crate::gateway::{MountStatus, RegisteredStatus, ToolRow};
+pub use crate::pins::{Difference, PinShown, PinsShown};
 pub use crate::policy::{BudgetStatus, DecidedRule, DecidedShadow, DecisionRow};
 pub use crate::registry::RefusedRegistration;
 

@@ -88,7 +88,7 @@ pub(super) fn unfound(gateway: &Inner, tree: &Tree, request: &Request, caller: &
     let shown = shown(request).unwrap_or_default();
     let asking = Asking::new(gateway, tree, rules, caller);
     let action = if request.method == "prompts/get" { Action::Prompt } else { Action::Call };
-    if let CallError::Unavailable { mount, .. } = &error {
+    if let CallError::Unavailable { mount, .. } | CallError::Held { mount, .. } = &error {
         let name = shown.strip_prefix(mount.as_str()).map_or(&*shown, |rest| rest.trim_start_matches(['_', '.']));
         let target = Target { action, mounts: vec![mount], name, traits: Traits::default() };
         if !asking.standing.foresee(rules, &target, asking.profile()).is_hopeless() {

@@ -8,6 +8,7 @@ use banyan_model::{Era, Method, Segment};
 use mcp_proto::envelope::Request;
 use mcp_proto::header::ParamHeader;
 use mcp_proto::json::{self, Members, Object};
+use mcp_proto::projection::{self, Projection};
 use mcp_proto::splice::{self, Change};
 
 use super::caller::Caller;
@@ -68,7 +69,8 @@ pub(crate) fn resolve(
         Method::Task => task(gateway, tree, caller, &members)?,
         Method::ToolCall => {
             let shown = named(&members, "name")?;
-            let unknown = || down(tree, caller, &shown).unwrap_or_else(|| CallError::UnknownTool(shown.clone().into_owned()));
+            let why = || held(tree, caller, &shown).or_else(|| down(tree, caller, &shown));
+            let unknown = || why().unwrap_or_else(|| CallError::UnknownTool(shown.clone().into_owned()));
             let (b, i) = view.tools.find(&shown).ok_or_else(unknown)?;
             let (branch, offer) = offer(tree, b, |c| c.tools.get(i)).ok_or_else(unknown)?;
             let onward = hop::onward(caller, &branch, offer, &request.params).map_err(CallError::Route)?;
@@ -96,6 +98,20 @@ pub(crate) fn resolve(
         onward: found.onward,
         noted: found.noted,
         place: found.place,
+    })
+}
+
+/// A name nobody lists may be that of a tool whose definition waits.
+fn held(tree: &Tree, caller: &Caller, shown: &str) -> Option<CallError> {
+    let is_prefixed = caller.scope.mount.is_none();
+    let all = tree.within(caller.scope.mount.as_ref()).flat_map(|(_, branch)| branch.catalog.held.iter().map(move |held| (branch, held)));
+    all.into_iter().find_map(|(branch, held)| {
+        let mount = &branch.mount.config.name;
+        let (original, local) = (Arc::clone(&held.name), Arc::clone(&held.local));
+        let entry = projection::Entry { mount: is_prefixed.then(|| mount.clone()), original, local, rename: None };
+        Projection::build(caller.scope.style, vec![entry]).find(shown)?;
+        let tool = format!("{mount}.{}", held.key);
+        Some(CallError::Held { mount: mount.to_string(), tool, why: held.why, standing: held.standing })
     })
 }
 

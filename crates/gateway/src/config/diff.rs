@@ -53,6 +53,8 @@ pub enum Subject {
     Mount(Segment),
     /// The spelling of tool names.
     Names,
+    /// What is done with definitions nobody has looked at.
+    Pins,
     /// Who may call what.
     Policy,
     /// A profile.
@@ -101,6 +103,7 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
         profiles,
         telemetry,
         names,
+        pins,
         audit,
     } = old;
     let mut changes: Vec<Change> = [
@@ -109,6 +112,7 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
         single(Subject::Names, *names != new.names),
         single(Subject::Policy, *policy != new.policy),
         single(Subject::Gate, *gate != new.gate),
+        single(Subject::Pins, *pins != new.pins),
         single(Subject::Resource, trust.resource != new.trust.resource),
         single(Subject::Join, *join != new.join),
         single(Subject::Telemetry, *telemetry != new.telemetry),
@@ -149,6 +153,7 @@ impl Change {
             | Subject::Limits
             | Subject::Mount(_)
             | Subject::Names
+            | Subject::Pins
             | Subject::Policy
             | Subject::Profile(_)
             | Subject::ProfileOrder
@@ -197,6 +202,7 @@ impl fmt::Display for Subject {
             Self::Listen => f.write_str("listen"),
             Self::Mount(name) => write!(f, "mount {name}"),
             Self::Names => f.write_str("names"),
+            Self::Pins => f.write_str("pins"),
             Self::Policy => f.write_str("policy"),
             Self::Profile(name) => write!(f, "profile {name}"),
             Self::ProfileOrder => f.write_str("profiles: order"),

@@ -4,6 +4,7 @@
 mod audit;
 mod gate;
 mod parent;
+mod pins;
 mod policy;
 mod registry;
 mod tool;
@@ -20,6 +21,7 @@ use toml::Spanned;
 pub use audit::{Audit, RecordedArguments};
 pub use gate::{Gate, GateMode, GateService, Webhook};
 pub use parent::{Node, Parent};
+pub use pins::{PinMode, Pins};
 pub use policy::{Budget, Budgets, Group, Groups, Per, Policy};
 pub use registry::{Demand, Registry, SegmentPolicy};
 pub use tool::{AuthScope, Availability, Consistency, CostClass, LatencyClass, Tool};
@@ -64,6 +66,8 @@ pub struct File {
     pub mount: BTreeMap<At<String>, Mount>,
     /// Which calls wait for somebody to agree. Without this section, none does by the word of this gate.
     pub gate: Option<Gate>,
+    /// What is done with definitions of tools that nobody has looked at.
+    pub pins: Pins,
     /// Servers that register themselves. Without this section, nobody may.
     pub registry: Option<Registry>,
     /// This gate as others of its tree know it.

@@ -21,6 +21,7 @@ mod audit;
 mod gate;
 mod mount;
 mod parent;
+mod pins;
 mod policy;
 mod registry;
 mod trust;
@@ -111,6 +112,7 @@ impl Lowering<'_> {
             limits: self.limits(&file.limits),
             mounts: self.mounts(&file.mount),
             gate: file.gate.as_ref().map(|section| Arc::new(self.gate(section, file))),
+            pins: self.pins(&file.pins),
             registry: file.registry.as_ref().map(|section| self.registry(section)),
             join: self.join(file.node.as_ref(), &file.parent),
             profiles: self.profiles(&file.profile),

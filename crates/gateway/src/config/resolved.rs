@@ -9,6 +9,7 @@ use std::time::Duration;
 mod audit;
 mod gate;
 mod join;
+mod pins;
 mod policy;
 mod trust;
 
@@ -21,6 +22,7 @@ use super::secret::SecretRef;
 pub use audit::Audit;
 pub use gate::{ApprovalService, Gate, Webhook};
 pub use join::{Join, Parent};
+pub use pins::Pins;
 pub use policy::{Budget, Group, Policy};
 pub use trust::{AuthorityKeys, ClientTls, Issuer, Keys, Tls, Trust};
 
@@ -57,6 +59,8 @@ pub struct Config {
     pub telemetry: Telemetry,
     /// Whether an unmatched client is shown dotted names.
     pub names: NameStyle,
+    /// What is done with definitions of tools that nobody has looked at.
+    pub pins: Pins,
     /// What is recorded.
     pub audit: Audit,
 }
@@ -90,6 +94,7 @@ impl Default for Config {
             profiles: Vec::new(),
             telemetry: Telemetry::default(),
             names: NameStyle::Safe,
+            pins: Pins::default(),
             audit: Audit::default(),
         }
     }

@@ -3,6 +3,7 @@
 
 mod approvals;
 mod claims;
+mod pins;
 
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,7 @@ use rusqlite::Connection;
 
 use crate::config::resolved::Config;
 pub(crate) use approvals::{Kept, Kind, Row};
+pub(crate) use pins::{Pin, Pins, Source};
 
 pub(crate) use claims::{Change, Claims, Keeper};
 

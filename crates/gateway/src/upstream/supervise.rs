@@ -19,6 +19,7 @@ use super::listening::{self, Listening};
 use super::mount::{Mount, Phase};
 use super::{Instance, Outgoing, Owner, UpstreamError};
 use crate::catalog::Catalog;
+use crate::pins;
 
 /// Waits between tries, doubled each time.
 pub(super) const FIRST_WAIT: Duration = Duration::from_millis(200);
@@ -130,6 +131,9 @@ pub(crate) async fn fetch(mount: &Mount, instance: &Instance, old: &Catalog, kin
     for kind in kinds {
         if !era::declares(&instance.negotiated.capabilities, kind.capability()) {
             catalog.set(*kind, Vec::new(), &mount.config, instance);
+            if *kind == Kind::Tools {
+                catalog.held.clear();
+            }
             continue;
         }
         match tokio::time::timeout(mount.config.start_timeout, list(mount, instance, *kind)).await {
@@ -138,7 +142,10 @@ pub(crate) async fn fetch(mount: &Mount, instance: &Instance, old: &Catalog, kin
                 catalog.set(*kind, listed.entries, &mount.config, instance);
                 if *kind == Kind::Tools {
                     catalog.subtree = listed.subtree;
+                    // As it was sent, so that what is hidden in it is seen.
+                    pins::hold(mount, &mut catalog, instance.is_gate()).await;
                 }
+                pins::clean(&mut catalog, *kind);
             }
             Ok(Err(Listing::Refused(why))) => catalog.notes.push(format!("{} failed: {why}", kind.method())),
             Ok(Err(Listing::Broken(e))) => return Err(e),

@@ -19,6 +19,8 @@ mod missed;
 #[cfg(test)]
 mod nested;
 #[cfg(test)]
+mod pinned;
+#[cfg(test)]
 mod plain;
 #[cfg(test)]
 mod poured;

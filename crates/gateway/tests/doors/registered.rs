@@ -278,7 +278,9 @@ async fn ax_60_those_who_read_mcp_ax_hear_that_a_server_is_lost_and_its_tools_re
 #[tokio::test]
 async fn ax_26_what_a_server_lists_is_fetched_anew_for_every_session() {
     bounded(async {
-        let (world, gate) = open(Era::Stateless).await;
+        // One tool in the place of another would wait until somebody looks at it.
+        let world = World::start(&format!("{OPEN}[pins]\nregistered = \"trust\"\n")).await;
+        let gate = Client::ready(&world, Era::Stateless).await;
         let before = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
         before.join(&world, &gate, "edge", 200, json!({})).await;
         world.until("edge", |m| m.state == "degraded").await;

@@ -1,0 +1,179 @@
+//! `banyan pins`: definitions of tools that wait until somebody looks at them, and what differs in them. Asks the running gate; where none
+//! runs, the files. What waits is not decided here.
+
+use clap::{Args, Subcommand};
+use gateway::admin::shapes::{PinShown, PinsShown, Refusal, RefusalKind};
+use gateway::pins::Look as Looked;
+use policy::pin::{Concern, Standing};
+
+use crate::arguments::Place;
+use crate::failure::Failure;
+use crate::output::{Look, Output};
+use crate::printable::{printable, printable_lines};
+use crate::table::{self, Align};
+use crate::{gate, places, runtime, time};
+
+/// Shows definitions of tools that wait, and says which are good.
+#[derive(Args)]
+pub(crate) struct Pins {
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Take definitions: their tools are listed from now on
+    Accept {
+        /// A server, or one of its tools: `MOUNT`, `MOUNT.TOOL`
+        names: Vec<String>,
+    },
+    /// List those that wait or were refused
+    List {
+        /// And those that are good
+        #[arg(long)]
+        all: bool,
+    },
+    /// Refuse definitions: their tools stay away, and are not asked about any more
+    Refuse {
+        /// A server, or one of its tools: `MOUNT`, `MOUNT.TOOL`
+        names: Vec<String>,
+    },
+    /// Show what they say, and what differs from what was good before
+    Show {
+        /// A server, or one of its tools: `MOUNT`, `MOUNT.TOOL`
+        name: String,
+    },
+}
+
+impl Pins {
+    pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
+        match &self.action {
+            None => list(&known(place, false)?, output),
+            Some(Action::List { all }) => list(&known(place, *all)?, output),
+            Some(Action::Show { name }) => show(known(place, true)?, name, output),
+            Some(Action::Accept { names }) => looked(place, names, Standing::Accepted, output),
+            Some(Action::Refuse { names }) => looked(place, names, Standing::Refused, output),
+        }
+    }
+}
+
+fn known(place: &Place, all: bool) -> Result<PinsShown, Failure> {
+    let Some(gate) = gate::running(place)? else {
+        return gateway::pins::kept(&places::state_dir()?, all).map_err(|error| Failure::Failed(error.to_string()));
+    };
+    let query: &[(&str, &str)] = if all { &[("all", "true")] } else { &[] };
+    Ok(runtime::wait(gate.get("/-/pins", query))??)
+}
+
+/// Only what is shown now is taken: each definition is named by its hash.
+fn looked(place: &Place, names: &[String], standing: Standing, output: &Output) -> Result<(), Failure> {
+    if names.is_empty() {
+        return Err(Failure::Usage("name a server or a tool: `banyan pins` shows which wait".to_owned()));
+    }
+    let path = if standing == Standing::Accepted { "/-/pins/accept" } else { "/-/pins/refuse" };
+    let mut done = PinsShown { pins: Vec::new() };
+    for name in names {
+        let mut meant = known(place, false)?.pins;
+        meant.retain(|pin| is_meant(pin, name) && pin.standing != standing);
+        if meant.is_empty() {
+            return Err(none(name));
+        }
+        for pin in meant {
+            let look = Looked { mount: pin.mount, tool: Some(pin.tool), hash: Some(pin.hash) };
+            let set: PinsShown = match gate::running(place)? {
+                Some(gate) => {
+                    let answer = runtime::wait(gate.post(path, &serde_json::to_value(&look).unwrap_or_default()))??;
+                    serde_json::from_slice(&answer).map_err(|e| Failure::Failed(format!("the gate's answer can't be read: {e}")))?
+                }
+                None => gateway::pins::look(&places::state_dir()?, &look, standing).map_err(failed)?,
+            };
+            done.pins.extend(set.pins);
+        }
+    }
+    if output.wants_json() {
+        return output.json(&done);
+    }
+    done.pins.iter().try_for_each(|pin| output.line(&format!("{} {}", standing.as_str(), printable(&named(pin)))))
+}
+
+fn failed(refusal: Refusal) -> Failure {
+    match refusal.kind {
+        RefusalKind::NotFound => Failure::NotFound(refusal.message),
+        RefusalKind::Failed | RefusalKind::Refused => Failure::Failed(refusal.message),
+    }
+}
+
+fn is_meant(pin: &PinShown, name: &str) -> bool {
+    pin.mount == name || named(pin) == name
+}
+
+fn named(pin: &PinShown) -> String {
+    format!("{}.{}", pin.mount, pin.tool)
+}
+
+fn none(name: &str) -> Failure {
+    Failure::NotFound(format!("no definition of `{}` waits\n  `banyan pins list --all` shows all that are known", printable(name)))
+}
+
+fn list(PinsShown { pins }: &PinsShown, output: &Output) -> Result<(), Failure> {
+    if output.wants_json() {
+        return output.json(&PinsShown { pins: pins.clone() });
+    }
+    if pins.is_empty() {
+        return output.line("no definition waits");
+    }
+    let mut rows = vec![["TOOL", "STANDS", "WHY", "SINCE", "CONCERNS"].map(str::to_owned).to_vec()];
+    for pin in pins {
+        let since = format!("{} ago", table::duration(time::now().saturating_sub(pin.since)));
+        let concerns: Vec<String> = pin.concerns.iter().map(concern).collect();
+        let cells = [named(pin), pin.standing.as_str().to_owned(), pin.why.as_str().to_owned(), since, concerns.join(", ")];
+        rows.push(cells.iter().map(|cell| printable(cell)).collect());
+    }
+    table::lines(&[Align::Left; 5], &rows).iter().try_for_each(|line| output.line(line))?;
+    output.remark(&output.paint_remark(Look::Dim, "`banyan pins show NAME` says what differs, `banyan pins accept NAME` takes it"));
+    Ok(())
+}
+
+fn show(PinsShown { mut pins }: PinsShown, name: &str, output: &Output) -> Result<(), Failure> {
+    pins.retain(|pin| is_meant(pin, name));
+    let waits = |pin: &PinShown| pin.standing != Standing::Accepted;
+    if pins.iter().any(waits) {
+        pins.retain(waits);
+    }
+    if pins.is_empty() {
+        return Err(none(name));
+    }
+    if output.wants_json() {
+        return output.json(&PinsShown { pins });
+    }
+    for pin in &pins {
+        let head = format!("{}  {} ({})", named(pin), pin.standing.as_str(), pin.why.as_str());
+        output.line(&output.paint(Look::Strong, &printable(&head)))?;
+        for one in &pin.concerns {
+            output.line(&output.paint(Look::Warn, &format!("  ! {}", printable(&concern(one)))))?;
+        }
+        if pin.differences.is_empty() {
+            let value: serde_json::Value = serde_json::from_str(&pin.definition).unwrap_or_default();
+            block("  ", &serde_json::to_string_pretty(&value).unwrap_or_else(|_| pin.definition.clone()), output)?;
+        }
+        for one in &pin.differences {
+            output.line(&format!("  {} ({})", printable(&one.path), printable(&one.what)))?;
+            one.before.iter().try_for_each(|text| block("    - ", text, output))?;
+            one.after.iter().try_for_each(|text| block("    + ", text, output))?;
+        }
+    }
+    Ok(())
+}
+
+fn block(mark: &str, text: &str, output: &Output) -> Result<(), Failure> {
+    printable_lines(text).lines().try_for_each(|line| output.line(&format!("{mark}{line}")))
+}
+
+fn concern(concern: &Concern) -> String {
+    match concern {
+        Concern::Hidden => "holds characters that nobody sees".to_owned(),
+        Concern::Instructs(words) => format!("speaks to the model: {words:?}"),
+        Concern::LooksLike(other) => format!("looks like {other}"),
+        Concern::Names(other) => format!("speaks of {other}"),
+    }
+}

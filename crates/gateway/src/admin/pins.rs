@@ -1,0 +1,31 @@
+//! `/-/pins…`: definitions of tools that wait until somebody looks at them, to whoever has the admin token. What waits is not decided here.
+
+use http::request::Parts;
+use http::{Method, Response};
+use hyper::body::Incoming;
+use policy::pin::Standing;
+
+use super::approvals::posted;
+use super::routes::{json, owner, query};
+use super::shapes::Refusal;
+use crate::Gateway;
+use crate::downstream::reply::Payload;
+use crate::pins::Look;
+
+/// Whether `path` is one of these.
+pub(super) fn is_here(path: &str) -> bool {
+    matches!(path, "/-/pins" | "/-/pins/accept" | "/-/pins/refuse")
+}
+
+/// Answers a request for one of these.
+pub(super) async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
+    owner(gateway, parts)?;
+    let standing = match (&parts.method, parts.uri.path()) {
+        (&Method::GET, "/-/pins") => return Ok(json(&gateway.0.pins(query(parts, "all").is_some()).await?)),
+        (&Method::POST, "/-/pins/accept") => Standing::Accepted,
+        (&Method::POST, "/-/pins/refuse") => Standing::Refused,
+        _ => return Err(Refusal::not_found(format!("there is no {} {} here", parts.method, parts.uri.path()))),
+    };
+    let look: Look = posted(body).await?;
+    Ok(json(&gateway.0.look(look, standing).await?))
+}
