@@ -13,7 +13,11 @@ pub(crate) fn lines(one: &DecisionRow, now: u64, output: &Output) -> Vec<String>
     let mut lines = vec![format!("{}  {}, {ago} ago: {}", one.id, output.paint(look, &one.effect), why(&one.cause))];
     let groups = if one.groups.is_empty() { String::new() } else { format!(", in {}", one.groups.join(", ")) };
     let client = if one.client.is_empty() { String::new() } else { format!(", with {}", one.client) };
-    lines.push(printable(&format!("    {} ({}{groups}{client}) wanted to {} {}", one.principal, one.kind, one.action, one.resource)));
+    let known = if one.recorded { String::new() } else { format!(" ({}{groups}{client})", one.kind) };
+    lines.push(printable(&format!("    {}{known} wanted to {} {}", one.principal, one.action, one.resource)));
+    if one.recorded {
+        lines.push("    from the record, which keeps the names of rules: what they say is what they say today".to_owned());
+    }
     lines.extend(one.error.iter().map(|error| printable(&format!("    {error}"))));
     lines.extend(one.rules.iter().flat_map(|rule| of_rule(rule, output)));
     if let Some(shadow) = &one.shadow {
@@ -24,7 +28,8 @@ pub(crate) fn lines(one: &DecisionRow, now: u64, output: &Output) -> Vec<String>
 }
 
 fn of_rule(rule: &DecidedRule, output: &Output) -> Vec<String> {
-    let mut lines = vec![format!("    {} (line {})", output.paint(Look::Strong, &printable(&rule.id)), rule.line)];
+    let place = if rule.text.is_empty() { "(not among the rules any more)".to_owned() } else { format!("(line {})", rule.line) };
+    let mut lines = vec![format!("    {} {place}", output.paint(Look::Strong, &printable(&rule.id)))];
     lines.extend(rule.remedy.iter().map(|remedy| format!("      what helps: {}", printable(remedy))));
     lines.extend(rule.text.lines().map(|line| format!("      {}", output.paint(Look::Dim, &printable(line)))));
     lines

@@ -144,7 +144,7 @@ impl Gateway {
             joins,
             hub: Hub::default(),
             registry: Registry::new(),
-            approvals: Approvals::new(),
+            approvals: Approvals::new(&state_dir),
             seen: SeenUris::new(),
             tasks: Tasks::default(),
             metrics: Metrics::new(),

@@ -4,14 +4,19 @@
 mod decisions;
 mod moment;
 mod purses;
+mod recalled;
 pub(crate) mod recorded;
+mod replay;
 mod standing;
 
 pub use decisions::{DecidedRule, DecidedShadow, Decision as DecisionRow};
 pub(crate) use decisions::{DecisionId, Decisions, Facts};
 pub(crate) use moment::now;
 pub use purses::BudgetStatus;
-pub(crate) use purses::{Purses, Spending, charge};
+pub(crate) use purses::{Purses, Spending, budget_of, charge};
+pub(crate) use recalled::recalled;
+pub(crate) use replay::replay;
+pub use replay::{Guessed, Replayed, ReplayedRow};
 pub(crate) use standing::{Settled, Standing, Standings, tool_target};
 
 use std::sync::Arc;

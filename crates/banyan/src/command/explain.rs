@@ -44,7 +44,8 @@ fn decision(id: &str, found: &Decisions, output: &Output) -> Result<(), Failure>
     let one = found.decisions.first().ok_or_else(|| {
         let id = printable(id);
         Failure::NotFound(format!(
-            "the gate remembers no decision {id}\n  it keeps the last 4096, until it ends; the record holds the others"
+            "there is no decision {id}: the gate remembers the last 4096, and its record has no call of that id\n  `banyan audit list --event \
+             refused` shows what was refused"
         ))
     })?;
     if output.wants_json() {

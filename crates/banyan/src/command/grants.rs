@@ -2,13 +2,13 @@
 //! not decided here.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use gateway::admin::client::AdminClient;
 use gateway::admin::shapes::GrantShown;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::approvals::Operators;
 use crate::arguments::Place;
@@ -17,6 +17,9 @@ use crate::output::{Look, Output};
 use crate::printable::printable;
 use crate::table::{self, Align};
 use crate::{gate, runtime, signing, time};
+
+/// What a signature is made for.
+const NAMESPACE: &str = "banyan-grant-v1";
 
 /// Lets some calls go out for a while without asking again.
 #[derive(Args)]
@@ -31,6 +34,21 @@ enum Action {
     List,
     /// Give one, signed with an SSH key that is enrolled
     Add(Add),
+    /// Give one that several people have signed
+    Give {
+        /// The file that `propose` wrote, and each of them signed
+        file: PathBuf,
+    },
+    /// Write down one that several people have to sign, into a file
+    Propose(Propose),
+    /// Sign one that somebody proposed, with an SSH key that is enrolled; the file keeps the signature
+    Sign {
+        /// The file that `propose` wrote
+        file: PathBuf,
+        /// File of the key [default: a key that an SSH agent has]
+        #[arg(long, value_name = "FILE")]
+        key: Option<PathBuf>,
+    },
     /// Take one back
     Revoke {
         /// Its id
@@ -40,6 +58,24 @@ enum Action {
 
 #[derive(Args)]
 struct Add {
+    #[command(flatten)]
+    terms: Terms,
+    /// File of the key [default: a key that an SSH agent has]
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct Propose {
+    #[command(flatten)]
+    terms: Terms,
+    /// Where to write it
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+#[derive(Args)]
+struct Terms {
     /// The tools: a dotted name; `*` stands for any text
     tool: String,
     /// The caller: a principal; `*` stands for any text
@@ -57,9 +93,6 @@ struct Add {
     /// For how many calls [default: any number]
     #[arg(long)]
     uses: Option<u32>,
-    /// File of the key [default: a key that an SSH agent has]
-    #[arg(long, value_name = "FILE")]
-    key: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -72,6 +105,19 @@ struct ToSign {
     id: String,
     text: String,
     namespace: String,
+    required: u8,
+}
+
+/// A grant on its way from one person to the next.
+#[derive(Serialize, Deserialize)]
+struct Proposed {
+    id: String,
+    /// How many have to sign.
+    required: u8,
+    terms: Value,
+    /// What each of them signs.
+    text: String,
+    proofs: Vec<Value>,
 }
 
 impl Grants {
@@ -81,6 +127,23 @@ impl Grants {
             match &self.action {
                 Action::List => list(&gate, output).await,
                 Action::Add(add) => add.give(&gate, output).await,
+                Action::Give { file } => {
+                    let Proposed { id, terms, proofs, .. } = Proposed::read(file)?;
+                    let given = gate.post("/-/grants", &json!({ "id": id, "terms": terms, "proofs": proofs })).await?;
+                    done(&given, "granted", output)
+                }
+                Action::Propose(propose) => {
+                    let proposed = propose.terms.proposed(&gate).await?;
+                    proposed.write(&propose.out)?;
+                    output.line(&proposed.next(&propose.out))
+                }
+                Action::Sign { file, key } => {
+                    let mut proposed = Proposed::read(file)?;
+                    output.remark(&printable(&proposed.text));
+                    proposed.sign(&gate, key.as_deref()).await?;
+                    proposed.write(file)?;
+                    output.line(&proposed.next(file))
+                }
                 Action::Revoke { id } => done(&gate.post(&format!("/-/grants/{id}/revoke"), &json!({})).await?, "revoked", output),
             }
         })?
@@ -89,6 +152,23 @@ impl Grants {
 
 impl Add {
     async fn give(&self, gate: &AdminClient, output: &Output) -> Result<(), Failure> {
+        let mut proposed = self.terms.proposed(gate).await?;
+        if proposed.required > 1 {
+            return Err(Failure::Usage(format!(
+                "{} different people have to sign a grant here\n  `banyan grants propose TOOL … --out FILE`, then each of them `banyan grants sign \
+                 FILE`, then `banyan grants give FILE`",
+                proposed.required
+            )));
+        }
+        proposed.sign(gate, self.key.as_deref()).await?;
+        let Proposed { id, terms, proofs, .. } = proposed;
+        done(&gate.post("/-/grants", &json!({ "id": id, "terms": terms, "proofs": proofs })).await?, "granted", output)
+    }
+}
+
+impl Terms {
+    /// What the gate wants signed for them.
+    async fn proposed(&self, gate: &AdminClient) -> Result<Proposed, Failure> {
         let mut arguments = BTreeMap::new();
         for argument in &self.arguments {
             let (name, text) = argument
@@ -101,17 +181,47 @@ impl Add {
             "expires": time::now() + self.minutes * 60, "uses": self.uses,
         });
         let answer = gate.post("/-/grants/statement", &json!({ "terms": terms })).await?;
-        let wanted: ToSign =
+        let ToSign { id, text, namespace, required } =
             serde_json::from_slice(&answer).map_err(|e| Failure::Failed(format!("the gate's answer can't be read: {e}")))?;
-        let said: serde_json::Value = serde_json::from_str(&wanted.text).unwrap_or_default();
-        let is_same = ["tool", "caller", "arguments", "any_other", "expires", "uses"].iter().all(|member| said[*member] == terms[*member]);
-        if !is_same || wanted.namespace != "banyan-grant-v1" {
-            return Err(Failure::Refused("the gate wants something else signed than was asked for: nothing was signed".to_owned()));
+        if namespace != NAMESPACE {
+            return Err(Failure::Refused("the gate wants something else signed than a grant: nothing was signed".to_owned()));
+        }
+        Ok(Proposed { id, required, terms, text, proofs: Vec::new() })
+    }
+}
+
+impl Proposed {
+    fn read(file: &Path) -> Result<Self, Failure> {
+        let text = std::fs::read(file).map_err(|e| Failure::NotFound(format!("{} can't be read: {e}", file.display())))?;
+        serde_json::from_slice(&text).map_err(|e| Failure::Usage(format!("{} is no proposed grant: {e}", file.display())))
+    }
+
+    fn write(&self, file: &Path) -> Result<(), Failure> {
+        let text = serde_json::to_string_pretty(self).unwrap_or_default();
+        std::fs::write(file, format!("{text}\n")).map_err(|e| Failure::Failed(format!("{} can't be written: {e}", file.display())))
+    }
+
+    /// Signs it, if what is signed says what the terms do: whoever passed it on may have changed either.
+    async fn sign(&mut self, gate: &AdminClient, key: Option<&Path>) -> Result<(), Failure> {
+        let said: Value = serde_json::from_str(&self.text).unwrap_or_default();
+        let is_same = ["tool", "caller", "arguments", "any_other", "expires", "uses"].iter().all(|one| said[*one] == self.terms[*one]);
+        if !is_same {
+            return Err(Failure::Refused(
+                "what is to be signed says something else than the grant that is asked for: nothing was signed".to_owned(),
+            ));
         }
         let Operators { operators } = gate.get("/-/operators", &[]).await?;
-        let proof = signing::sign(&wanted.text, &wanted.namespace, self.key.as_deref(), &operators)?;
-        let given = gate.post("/-/grants", &json!({ "id": wanted.id, "terms": terms, "proofs": [proof] })).await?;
-        done(&given, "granted", output)
+        self.proofs.push(signing::sign(&self.text, NAMESPACE, key, &operators)?);
+        Ok(())
+    }
+
+    fn next(&self, file: &Path) -> String {
+        let (file, missing) = (file.display(), usize::from(self.required).saturating_sub(self.proofs.len()));
+        if missing == 0 {
+            format!("`banyan grants give {file}` gives it")
+        } else {
+            format!("{missing} more have to sign it: `banyan grants sign {file}`")
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! `banyan policy`: making, checking and trying the rules that say who may call what. What is in force is said in banyan.toml, not here.
 
 mod fixtures;
+mod replay;
 
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,7 @@ use crate::places;
 use crate::table::counted;
 
 use fixtures::Test;
+use replay::Replay;
 
 /// Makes, checks and tries the rules that say who may call what.
 #[derive(Args)]
@@ -33,6 +35,8 @@ enum What {
     Check(Check),
     /// Write a file of rules to begin with
     Init(Init),
+    /// Ask rules about calls that were made, from the record: who would be refused now
+    Replay(Replay),
     /// Try rules on calls that are written in a file
     Test(Test),
 }
@@ -72,6 +76,7 @@ impl Policy {
         match &self.what {
             What::Check(check) => check.run(place, output),
             What::Init(init) => init.run(output),
+            What::Replay(replay) => replay.run(place, output),
             What::Test(test) => test.run(place, output),
         }
     }

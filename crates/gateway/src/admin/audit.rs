@@ -9,12 +9,13 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::routes::{json, query};
-use super::shapes::{AuditCheckpoint, AuditEntry, AuditFound, AuditProof, AuditStatus, Refusal};
+use super::shapes::{AuditCheckpoint, AuditEntry, AuditFound, AuditProof, AuditStatus, DecisionRow, Refusal};
 use crate::Gateway;
 use crate::downstream::reply::Payload;
 use crate::journal::archive::{Archive, ArchiveError, ChainDir, Found};
 use crate::journal::examine::{Known, examine};
 use crate::journal::index::{Search, Summary};
+use crate::policy::recalled;
 
 /// How many entries are given unless more are asked for.
 const USUAL: u64 = 100;
@@ -53,13 +54,24 @@ pub(super) async fn answer(gateway: &Gateway, parts: &Parts) -> Result<Response<
     }
 }
 
+/// A decision that the gate does not remember any more, from the record.
+pub(super) async fn decision(gateway: &Gateway, id: String) -> Result<Option<DecisionRow>, Refusal> {
+    let Some(dir) = gateway.audit().and_then(|status| status.directory) else { return Ok(None) };
+    let config = gateway.config();
+    let recalled = tokio::task::spawn_blocking(move || {
+        let rules = config.policy.as_ref().map(|policy| &*policy.policies);
+        recalled(&Archive::open(dir.as_ref())?, &id, rules)
+    });
+    Ok(recalled.await.map_err(|error| Refusal::failed(error.to_string()))??)
+}
+
 /// An entry as it is shown: what everybody asks for first, and behind it all that the line says.
 pub fn shown(found: &Found) -> AuditEntry {
     let line = RawValue::from_string(found.line.clone()).ok();
     let mut entry = AuditEntry { chain: found.chain, seq: found.seq, line, ..AuditEntry::default() };
     let Ok(read) = Entry::decode(found.line.as_bytes()) else { return entry };
     (entry.time, entry.event) = (read.time, read.record.event().to_owned());
-    let Summary { call, approval, principal, route, outcome, trace } = Summary::of(&read.record);
+    let Summary { call, approval, principal, route, outcome, trace, .. } = Summary::of(&read.record);
     entry = AuditEntry { call, approval, principal, route, outcome, trace, ..entry };
     entry.took_us = read.record.outcome().map(|outcome| outcome.took);
     if let Record::Refused(refused) = &read.record {

@@ -10,6 +10,7 @@ mod known;
 mod live;
 mod pins;
 pub mod presence;
+mod replay;
 mod routes;
 mod servers;
 pub mod shapes;

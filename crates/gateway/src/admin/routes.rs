@@ -22,7 +22,7 @@ use super::shapes::{
     CallRequest, Called, ConsoleLink, Decisions, ErrorBody, JoinStatus, LogLine, Refusal, RefusalKind, Refused, Reloaded, Status, Tools,
     TraceRequest,
 };
-use super::{approvals, audit, known, live, pins};
+use super::{approvals, audit, known, live, pins, replay};
 use crate::console;
 use crate::downstream::door;
 use crate::downstream::http::{fields, pass_over};
@@ -60,13 +60,22 @@ async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming, party: Op
         (&Method::GET, "/-/refused") => {
             owner(gateway, parts).map(|()| json(&Refused { refused: gateway.refused(query(parts, "of").as_deref()) }))
         }
-        (&Method::GET, "/-/decisions") => {
-            owner(gateway, parts).map(|()| json(&Decisions { decisions: gateway.decisions(query(parts, "id").as_deref()) }))
-        }
+        (&Method::GET, "/-/decisions") => decisions(gateway, parts).await,
         (&Method::GET, "/-/policy") => owner(gateway, parts).map(|()| json(&gateway.rules())),
-        (&Method::POST, "/-/call" | "/-/reload" | "/-/stop" | "/-/trace") => told(gateway, parts, body).await,
+        (&Method::POST, "/-/call" | "/-/policy/replay" | "/-/reload" | "/-/stop" | "/-/trace") => told(gateway, parts, body).await,
         _ => single(gateway, parts, party),
     }
+}
+
+/// The last decisions; one of an id also from the record.
+async fn decisions(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> {
+    owner(gateway, parts)?;
+    let id = query(parts, "id");
+    let mut decisions = gateway.decisions(id.as_deref());
+    if let Some(id) = id.filter(|_| decisions.is_empty()) {
+        decisions.extend(audit::decision(gateway, id).await?);
+    }
+    Ok(json(&Decisions { decisions }))
 }
 
 /// What the owner tells the gate to do.
@@ -74,6 +83,7 @@ async fn told(gateway: &Gateway, parts: &Parts, body: &mut Incoming) -> Result<R
     owner(gateway, parts)?;
     match parts.uri.path() {
         "/-/call" => call(gateway, body).await,
+        "/-/policy/replay" => replay::answer(gateway, body).await,
         "/-/reload" => reload(gateway).await,
         "/-/trace" => trace(gateway, body).await,
         _ => stop(gateway).await,

@@ -7,7 +7,7 @@ pub use crate::approvals::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown
 pub use crate::child::{JoinStatus, ParentStatus};
 pub use crate::gateway::{MountStatus, RegisteredStatus, ToolRow};
 pub use crate::pins::{Difference, PinShown, PinsShown};
-pub use crate::policy::{BudgetStatus, DecidedRule, DecidedShadow, DecisionRow};
+pub use crate::policy::{BudgetStatus, DecidedRule, DecidedShadow, DecisionRow, Guessed, Replayed, ReplayedRow};
 pub use crate::registry::RefusedRegistration;
 
 /// `GET /-/status`.

@@ -11,7 +11,8 @@ pub(crate) mod recorded;
 mod rows;
 mod shown;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -19,6 +20,7 @@ use policy::approval::{Approval, Call, Cause, Desk, End, Fresh, Held, Proof, Ref
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use crate::config::resolved::Config;
+use crate::journal::signing;
 use crate::{Inner, random};
 
 pub(crate) use below::Below;
@@ -40,8 +42,9 @@ pub(crate) struct Approvals {
     events: broadcast::Sender<Bytes>,
     /// Calls that gates below hold.
     pub(crate) below: Below,
-    /// What states of calls that come back are sealed with.
-    seal: [u8; 32],
+    /// What states of calls that come back are sealed with, once one was; the same over restarts.
+    seal: OnceLock<[u8; 32]>,
+    state_dir: PathBuf,
 }
 
 /// What the task works on.
@@ -70,10 +73,17 @@ pub(crate) struct Waiting {
 
 impl Approvals {
     /// Approvals whose task has not begun.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(state_dir: &Path) -> Self {
         let (jobs, unread) = mpsc::channel(DEPTH);
         let (events, _) = broadcast::channel(EVENTS);
-        Self { jobs, unread: Mutex::new(Some(unread)), events, below: Below::default(), seal: random::seed() }
+        Self {
+            jobs,
+            unread: Mutex::new(Some(unread)),
+            events,
+            below: Below::default(),
+            seal: OnceLock::new(),
+            state_dir: state_dir.to_owned(),
+        }
     }
 
     /// Begins the task. It ends with the gate.
@@ -192,7 +202,13 @@ impl Approvals {
 
     /// A text that only this gate can have made, for `id` and `principal`.
     pub(crate) fn sealed(&self, id: &str, principal: &str) -> String {
-        let key = aws_lc_rs::hmac::Key::new(aws_lc_rs::hmac::HMAC_SHA256, &self.seal);
+        let seal = self.seal.get_or_init(|| {
+            signing::seed(&self.state_dir, signing::SEALING).unwrap_or_else(|error| {
+                tracing::warn!(%error, "callers that wait for somebody are not known again after a restart by what they hold, only by their calls");
+                random::seed()
+            })
+        });
+        let key = aws_lc_rs::hmac::Key::new(aws_lc_rs::hmac::HMAC_SHA256, seal);
         let tag = aws_lc_rs::hmac::sign(&key, format!("{id}\n{principal}").as_bytes());
         policy::approval::hex(&tag.as_ref()[..16])
     }

@@ -1,18 +1,20 @@
-//! Telling what becomes of calls that wait: lines for whoever follows the admin API, and signed posts to webhooks. Each transition is told
-//! once; nothing is decided here.
+//! Telling what becomes of calls that wait: lines for whoever follows the admin API, signed posts to webhooks, and programs that are started.
+//! Each transition is told once; nothing is decided here.
 
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use policy::approval::{Approval, Desk, Event, News, Standing, hex};
 use serde_json::json;
+use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 
 use super::now;
 use super::shown::{ApprovalShown, link};
 use crate::Inner;
-use crate::config::resolved::Webhook;
+use crate::config::resolved::{Gate, Webhook};
 
 /// How many posts may wait; more are not made.
 const DEPTH: usize = 256;
@@ -40,18 +42,27 @@ pub(super) fn line(gateway: &Inner, desk: &Desk, news: &News, approval: &Approva
 /// The way to the webhooks.
 pub(super) struct Webhooks {
     gateway: Arc<Inner>,
-    posts: mpsc::Sender<(Vec<Webhook>, String)>,
+    posts: mpsc::Sender<(Arc<Gate>, Told)>,
+}
+
+/// What is told.
+struct Told {
+    /// JSON.
+    body: String,
+    /// The same for programs, by the names of variables.
+    variables: Vec<(&'static str, String)>,
 }
 
 impl Webhooks {
     /// Begins the task that posts. It ends with its last sender.
     pub(super) fn new(gateway: Arc<Inner>) -> Self {
-        let (posts, mut waiting) = mpsc::channel::<(Vec<Webhook>, String)>(DEPTH);
+        let (posts, mut waiting) = mpsc::channel::<(Arc<Gate>, Told)>(DEPTH);
         let of_task = Arc::clone(&gateway);
         tokio::spawn(async move {
-            while let Some((webhooks, body)) = waiting.recv().await {
-                let all = webhooks.iter().map(|webhook| deliver(&of_task, webhook, &body));
-                futures_util::future::join_all(all).await;
+            while let Some((gate, told)) = waiting.recv().await {
+                let posted = futures_util::future::join_all(gate.webhooks.iter().map(|webhook| deliver(&of_task, webhook, &told.body)));
+                let started = futures_util::future::join_all(gate.commands.iter().map(|command| start(command, &told)));
+                tokio::join!(posted, started);
             }
         });
         Self { gateway, posts }
@@ -60,10 +71,8 @@ impl Webhooks {
     /// Tells of a transition. A call that goes out after people agreed is no news to them.
     pub(super) fn tell(&self, news: &News, approval: &Approval) {
         let is_quiet = matches!(news.event, Event::Moved(Standing::Dispatched | Standing::Done | Standing::Below));
-        let webhooks = self.gateway.config.load().gate.as_deref().map(|gate| gate.webhooks.clone()).unwrap_or_default();
-        if is_quiet || webhooks.is_empty() {
-            return;
-        }
+        let gate = self.gateway.config.load().gate.clone().filter(|gate| !gate.webhooks.is_empty() || !gate.commands.is_empty());
+        let Some(gate) = gate.filter(|_| !is_quiet) else { return };
         let challenge = &approval.challenge;
         let body = json!({
             "event": name(news.event),
@@ -76,10 +85,43 @@ impl Webhooks {
             "expires": challenge.expires,
             "url": link(&self.gateway, &challenge.id),
         });
-        if self.posts.try_send((webhooks, body.to_string())).is_err() {
-            tracing::error!(id = challenge.id, "too many webhooks wait: this transition is not posted");
+        let variables = vec![
+            ("BANYAN_EVENT", name(news.event).to_owned()),
+            ("BANYAN_ID", challenge.id.clone()),
+            ("BANYAN_TOOL", challenge.call.tool.clone()),
+            ("BANYAN_CALLER", challenge.call.caller.clone()),
+            ("BANYAN_EXPIRES", challenge.expires.to_string()),
+            ("BANYAN_URL", link(&self.gateway, &challenge.id)),
+        ];
+        if self.posts.try_send((gate, Told { body: body.to_string(), variables })).is_err() {
+            tracing::error!(id = challenge.id, "too much waits to be told: nobody is told of this transition");
         }
     }
+}
+
+/// Starts a program, gives it the body, and waits for it a while. What it prints is not kept.
+async fn start((program, args): &(String, Vec<String>), told: &Told) {
+    let run = async {
+        let mut command = tokio::process::Command::new(program);
+        command.args(args).envs(told.variables.iter().map(|(name, value)| (*name, without_controls(value)))).kill_on_drop(true);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        if let Some(mut input) = child.stdin.take() {
+            // It need not read.
+            _ = input.write_all(told.body.as_bytes()).await;
+        }
+        child.wait().await
+    };
+    match tokio::time::timeout(PATIENCE, run).await {
+        Ok(Ok(status)) if status.success() => {}
+        Ok(Ok(status)) => tracing::warn!(program, %status, "a program that tells of calls that wait failed"),
+        Ok(Err(error)) => tracing::error!(program, %error, "a program that tells of calls that wait can't be started"),
+        Err(_) => tracing::error!(program, "a program that tells of calls that wait took too long, and was ended"),
+    }
+}
+
+/// Names come from servers and callers: a line that somebody else's program prints must stay one.
+fn without_controls(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
 }
 
 async fn deliver(gateway: &Inner, webhook: &Webhook, body: &str) {

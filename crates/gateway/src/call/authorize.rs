@@ -64,7 +64,8 @@ pub(crate) fn authorize(gateway: &Inner, tree: &Tree, request: &Request, resolve
             let action = action(resolved.method, request);
             asking.decide(None, &target(action, &resolved.branch, &resolved.name), &resolved.params, request)
         }
-    }?;
+    };
+    let decision = decision.map_err(|error| error.owned(resolved.branch.mount.config.name.as_str(), &resolved.name))?;
     Ok(Permit { resolved, decision: Some(decision) })
 }
 
@@ -100,7 +101,7 @@ pub(super) fn unfound(gateway: &Inner, tree: &Tree, request: &Request, caller: &
     let like = unknown(request, &shown).unwrap_or(error);
     let action = if matches!(like, CallError::UnknownResource(_)) { Action::Read } else { action };
     let id = gateway.decisions.keep_unknown(Facts { subject: &asking.standing.subject, action, resource: &|| shown.clone() });
-    CallError::Denied(Box::new(Denied { id, like, cause: "unknown", rules: Vec::new() }))
+    CallError::Denied(Box::new(Denied { id, like, cause: "unknown", rules: Vec::new(), owner: None }))
 }
 
 /// Whether a caller is shown the tool at this place: not where every call of it is denied.
@@ -163,7 +164,7 @@ fn refusal(id: DecisionId, verdict: &Verdict, request: &Request, action: Action)
         Action::Read => CallError::UnknownResource(shown.clone()),
         Action::Call | Action::Prompt | Action::Send => CallError::MethodNotFound(request.method.to_string()),
     });
-    let denied = Box::new(Denied { id, like, cause, rules });
+    let denied = Box::new(Denied { id, like, cause, rules, owner: None });
     if matches!(verdict.cause, Cause::Error(_)) { CallError::PolicyFailed(denied) } else { CallError::Denied(denied) }
 }
 

@@ -188,6 +188,8 @@ pub(crate) struct Denied {
     pub(crate) cause: &'static str,
     /// The rules that decided it.
     pub(crate) rules: Vec<Arc<str>>,
+    /// The mount that owns what was named, and what it is called there; for the record alone.
+    pub(crate) owner: Option<(String, String)>,
 }
 
 /// What the rules decided about a call that was refused.
@@ -196,6 +198,7 @@ pub(crate) struct Decided<'a> {
     /// The word in the record.
     pub(crate) cause: &'static str,
     pub(crate) rules: &'a [Arc<str>],
+    pub(crate) owner: Option<&'a (String, String)>,
 }
 
 impl fmt::Display for Denied {
@@ -231,7 +234,15 @@ impl CallError {
     /// What the rules decided, where they did.
     pub(crate) fn decided(&self) -> Option<Decided<'_>> {
         let (Self::Denied(by) | Self::PolicyFailed(by)) = self else { return None };
-        Some(Decided { id: by.id, cause: by.cause, rules: &by.rules })
+        Some(Decided { id: by.id, cause: by.cause, rules: &by.rules, owner: by.owner.as_ref() })
+    }
+
+    /// The same, of what this mount has under that name.
+    pub(crate) fn owned(mut self, mount: &str, name: &str) -> Self {
+        if let Self::Denied(by) | Self::PolicyFailed(by) = &mut self {
+            by.owner = Some((mount.to_owned(), name.to_owned()));
+        }
+        self
     }
 
     /// Whether it says that the call has not reached its owner.

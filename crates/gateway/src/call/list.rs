@@ -89,9 +89,8 @@ fn listed(standing: &Standing, rules: &Policy, tree: &Tree, key: &ViewKey, kind:
     let action = match kind {
         Kind::Tools => return standing.tool(rules, tree, item.place, &key.profile).is_none_or(|known| !known.is_hopeless()),
         Kind::Prompts => Action::Prompt,
-        Kind::Resources => Action::Read,
-        // What a template stands for has names of its own.
-        Kind::Templates => return true,
+        // A template is known to rules by its own text; what it stands for, by its address.
+        Kind::Resources | Kind::Templates => Action::Read,
     };
     !standing.foresee(rules, &authorize::target(action, item.branch, item.name), &key.profile).is_hopeless()
 }

@@ -188,6 +188,9 @@ impl<'a> Record<'a> {
                 let reason = cause.or(reason.clone()).unwrap_or(Text::Borrowed("refused"));
                 intent.decision = by_rules.as_ref().map(|by| Text::Owned(by.id.to_string()));
                 let rules = by_rules.iter().flat_map(|by| by.rules).map(|rule| Text::Borrowed(&**rule)).collect();
+                if let Some((mount, name)) = by_rules.as_ref().and_then(|by| by.owner) {
+                    (intent.mount, intent.name) = (Some(Text::Owned(mount.clone())), Text::Owned(clip(name).to_owned()));
+                }
                 journal.append(&audit::record::Record::Refused(Refused { code: told.code, intent, reason, rules }));
             });
         }

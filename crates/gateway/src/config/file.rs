@@ -19,7 +19,7 @@ use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 pub use audit::{Audit, RecordedArguments};
-pub use gate::{Gate, GateMode, GateService, Webhook};
+pub use gate::{Gate, GateCommand, GateMode, GateService, Webhook};
 pub use parent::{Node, Parent};
 pub use pins::{PinMode, Pins};
 pub use policy::{Budget, Budgets, Group, Groups, Per, Policy};

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use audit::bundle;
 use audit::checkpoint::Checkpoint;
+use audit::entry::Entry;
 use audit::proof::{Standing, inclusion};
 use audit::tile::{Tile, Tiles, WIDTH};
 
@@ -133,6 +134,23 @@ impl Archive {
         let nth = usize::try_from(seq - segment.first).map_err(|_| none())?;
         let line = lines(&content).nth(nth).ok_or_else(none)?;
         Ok(Found { chain: chain.number, seq, line: String::from_utf8_lossy(line).into_owned() })
+    }
+
+    /// Gives every entry that was written since then (microseconds since 1970), the oldest first. What can't be read is passed over.
+    ///
+    /// # Errors
+    /// When the files can't be read.
+    pub fn each(&self, since: u64, mut give: impl FnMut(&Entry<'_>)) -> Result<(), ArchiveError> {
+        for chain in self.chains()? {
+            for segment in segments(&chain)? {
+                let content = read(&segment)?;
+                lines(&content)
+                    .filter_map(|line| Entry::decode(line).ok())
+                    .filter(|entry| entry.time >= since)
+                    .for_each(|entry| give(&entry));
+            }
+        }
+        Ok(())
     }
 
     /// Gives all that the last checkpoint signs for as a static log has it (C2SP tlog-tiles): the path of each file, and what is in it. What

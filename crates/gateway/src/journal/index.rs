@@ -13,7 +13,7 @@ use super::layout::{ChainDir, Segment};
 
 const NAME: &str = "index.db";
 /// What it looks like; one that looks otherwise is made again.
-const LAYOUT: i64 = 1;
+const LAYOUT: i64 = 2;
 /// More entries than this are not given at once.
 const MOST: u64 = 10_000;
 
@@ -32,7 +32,7 @@ pub struct Search {
     pub outcome: Option<String>,
     /// What kind of entry.
     pub event: Option<String>,
-    /// The id of a call, or of an approval.
+    /// The id of a call, of an approval or of a decision.
     pub id: Option<String>,
     /// The trace that a call belongs to, over all gates on its way.
     pub trace: Option<String>,
@@ -93,6 +93,7 @@ impl From<rusqlite::Error> for ArchiveError {
 pub(crate) struct Summary {
     pub(crate) call: Option<String>,
     pub(crate) approval: Option<String>,
+    pub(crate) decision: Option<String>,
     pub(crate) principal: Option<String>,
     pub(crate) route: Option<String>,
     pub(crate) outcome: Option<String>,
@@ -121,9 +122,10 @@ impl Index {
         }
         connection.execute_batch(
             "CREATE TABLE IF NOT EXISTS entries (
-                 chain INTEGER, seq INTEGER, time INTEGER, event TEXT, call TEXT, approval TEXT, principal TEXT, route TEXT, outcome TEXT,
-                 trace TEXT,
+                 chain INTEGER, seq INTEGER, time INTEGER, event TEXT, call TEXT, approval TEXT, decision TEXT, principal TEXT, route TEXT,
+                 outcome TEXT, trace TEXT,
                  segment INTEGER, at INTEGER, bytes INTEGER, PRIMARY KEY (chain, seq)) WITHOUT ROWID;
+             CREATE INDEX IF NOT EXISTS by_decision ON entries (decision) WHERE decision IS NOT NULL;
              CREATE INDEX IF NOT EXISTS by_time ON entries (time);
              CREATE INDEX IF NOT EXISTS by_call ON entries (call) WHERE call IS NOT NULL;
              CREATE INDEX IF NOT EXISTS by_approval ON entries (approval) WHERE approval IS NOT NULL;
@@ -186,8 +188,8 @@ impl Index {
         // What ends a call does not name its trace, what begins it does.
         and("call IN (SELECT call FROM entries WHERE trace = ?)", text(&search.trace));
         if let Some(id) = &search.id {
-            wanted.push("(call = ? OR approval = ?)");
-            values.extend([Value::Text(id.clone()), Value::Text(id.clone())]);
+            wanted.push("(call = ? OR approval = ? OR decision = ?)");
+            values.extend(std::iter::repeat_n(Value::Text(id.clone()), 3));
         }
         let limit = search.limit.clamp(1, MOST);
         let sql = format!(
@@ -212,8 +214,8 @@ fn take_in(transaction: &Transaction<'_>, chain: u32, segment: &Segment, start: 
     let content = read(segment)?;
     let mut at = start;
     let from = usize::try_from(start).unwrap_or(usize::MAX).min(content.len());
-    let mut insert =
-        transaction.prepare_cached("INSERT OR REPLACE INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)")?;
+    let mut insert = transaction
+        .prepare_cached("INSERT OR REPLACE INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)")?;
     let mut intent = transaction.prepare_cached("SELECT principal, route FROM entries WHERE call = ?1 AND route IS NOT NULL LIMIT 1")?;
     for line in content[from..].split_inclusive(|b| *b == b'\n').filter(|line| line.ends_with(b"\n")) {
         let bytes = line.len() as u64 - 1;
@@ -224,8 +226,23 @@ fn take_in(transaction: &Transaction<'_>, chain: u32, segment: &Segment, start: 
                 (known.principal, known.route) = whose.unwrap_or_default();
             }
             let (event, seq, time) = (entry.record.event(), entry.seq, entry.time);
-            let Summary { call, approval, principal, route, outcome, trace } = known;
-            insert.execute(params![chain, seq, time, event, call, approval, principal, route, outcome, trace, segment.first, at, bytes])?;
+            let Summary { call, approval, decision, principal, route, outcome, trace } = known;
+            insert.execute(params![
+                chain,
+                seq,
+                time,
+                event,
+                call,
+                approval,
+                decision,
+                principal,
+                route,
+                outcome,
+                trace,
+                segment.first,
+                at,
+                bytes
+            ])?;
         }
         at += bytes + 1;
     }
@@ -238,6 +255,7 @@ impl Summary {
         let of_intent = |intent: &audit::record::Intent<'_>, outcome: Option<&str>| Self {
             call: text(&intent.call),
             approval: intent.approval.as_deref().and_then(text),
+            decision: intent.decision.as_deref().and_then(text),
             principal: text(&intent.principal),
             route: Some(route(intent)),
             outcome: outcome.and_then(text),

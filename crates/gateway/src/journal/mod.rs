@@ -11,7 +11,7 @@ pub mod index;
 mod layout;
 mod queue;
 mod recover;
-mod signing;
+pub(crate) mod signing;
 mod volume;
 mod writer;
 

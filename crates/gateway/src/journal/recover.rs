@@ -43,7 +43,7 @@ pub(super) struct Opened {
 /// Opens the record, or begins one, and writes down that the gate `node` did so.
 pub(super) fn open(state_dir: &Path, home: &Home, bounds: Bounds, node: &str) -> io::Result<Opened> {
     let (dir, lock) = locked(state_dir, home)?;
-    let seed = signing::seed(state_dir)?;
+    let seed = signing::seed(state_dir, signing::SIGNING)?;
     let last = ChainDir::all(&dir)?.pop();
     let (mut volume, cut, after) = match last {
         None => (begin(&dir, 1, &seed, bounds)?, None, None),

@@ -1,4 +1,4 @@
-//! The key that signs checkpoints: made at the first start, kept in the state directory for its owner only. Does not sign.
+//! Secrets of a user's gates: made when they are needed first, kept in the state directory for its owner only. Does not use them.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -10,17 +10,20 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::random;
 
-const NAME: &str = "audit.key";
+/// The key that signs checkpoints.
+pub(super) const SIGNING: &str = "audit.key";
+/// What the states of calls that wait for somebody are sealed with.
+pub(crate) const SEALING: &str = "approvals.key";
 
-/// The seed of the key in `state_dir`, which is made where it is missing. Two that start at once get the same.
-pub(super) fn seed(state_dir: &Path) -> io::Result<[u8; 32]> {
-    let path = state_dir.join(NAME);
+/// The seed of that name in `state_dir`, which is made where it is missing. Two that start at once get the same.
+pub(crate) fn seed(state_dir: &Path, name: &str) -> io::Result<[u8; 32]> {
+    let path = state_dir.join(name);
     if let Err(error) = fs::metadata(&path) {
         if error.kind() != io::ErrorKind::NotFound {
             return Err(error);
         }
         fs::create_dir_all(state_dir)?;
-        let new = state_dir.join(format!("{NAME}.{}", random::token()));
+        let new = state_dir.join(format!("{name}.{}", random::token()));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
         file.write_all(format!("{}\n", STANDARD.encode(random::seed())).as_bytes())?;
         file.sync_all()?;
@@ -47,11 +50,11 @@ mod tests {
     #[test]
     fn the_key_is_made_once_and_only_its_owner_reads_it() {
         let dir = tempfile::tempdir().unwrap();
-        let made = seed(dir.path()).unwrap();
-        assert_eq!(seed(dir.path()).unwrap(), made);
-        assert_eq!(fs::metadata(dir.path().join(NAME)).unwrap().permissions().mode() & 0o777, 0o600);
+        let made = seed(dir.path(), SIGNING).unwrap();
+        assert_eq!(seed(dir.path(), SIGNING).unwrap(), made);
+        assert_eq!(fs::metadata(dir.path().join(SIGNING)).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-        fs::write(dir.path().join(NAME), "x").unwrap();
-        assert!(seed(dir.path()).is_err());
+        fs::write(dir.path().join(SIGNING), "x").unwrap();
+        assert!(seed(dir.path(), SIGNING).is_err());
     }
 }

@@ -58,6 +58,10 @@ pub struct Decision {
     /// What it would be if rules in shadow mode were in force, where that differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<DecidedShadow>,
+    /// Whether it comes from the record, which holds less: not how the caller was known, and of rules their names only. Their texts are those
+    /// of today.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recorded: bool,
 }
 
 /// A rule that made a decision.
@@ -170,6 +174,7 @@ fn about(id: DecisionId, facts: Facts<'_>) -> Decision {
         error: None,
         rules: Vec::new(),
         shadow: None,
+        recorded: false,
     }
 }
 

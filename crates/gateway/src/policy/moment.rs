@@ -1,4 +1,4 @@
-//! What time it is, as rules ask for it. Only reads the clock.
+//! What time it is or was, as rules ask for it. Only reads the clock.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -6,10 +6,14 @@ use policy::decide::Moment;
 
 /// Now, in that zone.
 pub(crate) fn now(zone: &TimeZone) -> Moment {
-    let now = Timestamp::now();
-    let local = zone.to_datetime(now);
+    at(Timestamp::now(), zone)
+}
+
+/// Any other time.
+pub(crate) fn at(when: Timestamp, zone: &TimeZone) -> Moment {
+    let local = zone.to_datetime(when);
     Moment {
-        unix: now.as_second(),
+        unix: when.as_second(),
         hour: i64::from(local.hour()),
         minute: i64::from(local.minute()),
         weekday: i64::from(local.weekday().to_monday_one_offset()),

@@ -111,6 +111,16 @@ impl Purses {
     }
 }
 
+/// What whoever goes by that name may spend in a session: the least of each that any budget leaves (AX-21).
+pub(crate) fn budget_of(config: &Config, principal: &str) -> mesh_proto::message::Budget {
+    let limits = || config.budgets.iter().filter(|budget| concerns(budget, principal)).map(|budget| budget.limits);
+    mesh_proto::message::Budget {
+        calls_per_minute: limits().filter_map(|limits| limits.calls_per_minute).min().map(u64::from),
+        mutable_calls_per_session: limits().filter_map(|limits| limits.mutable_calls_per_session).min(),
+        cost_units_per_session: limits().filter_map(|limits| limits.cost_units_per_session).min(),
+    }
+}
+
 fn concerns(budget: &Budget, principal: &str) -> bool {
     budget.principals.iter().any(|glob| Glob::new(glob).matches(principal))
 }

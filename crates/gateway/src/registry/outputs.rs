@@ -17,6 +17,7 @@ use super::input::Input;
 use super::links::{Ask, End};
 use super::recorded::{Whose, record};
 use super::told;
+use crate::policy::budget_of;
 use crate::store::Change;
 
 /// An answer, who waits for it, and the session that began with it.
@@ -131,10 +132,17 @@ impl Driver {
             Transmit::Answer { link, request, answer } => {
                 let Some(waiting) = self.waiting.remove(&request) else { return };
                 let began = self.answered(link, &waiting, &answer);
+                let answer = answer.map(|result| if began.is_some() { self.budgeted(&waiting.principal, result) } else { result });
                 later.answers.push(Answered { reply: waiting.reply, answer, began });
             }
             Transmit::Ask { link, call, params } => self.ask(now, link, call, params),
         }
+    }
+
+    /// An answer to a registration, with what its server may spend when it calls this gate (AX-21).
+    fn budgeted(&self, principal: &str, result: String) -> String {
+        let budget = budget_of(&self.gateway.config.load(), principal);
+        Registered::decode(result.as_bytes()).map_or(result, |registered| Registered { budget, ..registered }.encode())
     }
 
     /// The session that began.

@@ -33,6 +33,8 @@ mod registered;
 #[cfg(test)]
 mod reload;
 #[cfg(test)]
+mod replayed;
+#[cfg(test)]
 mod restarts;
 #[cfg(test)]
 mod ruled;

@@ -112,3 +112,18 @@ async fn ax_33_tools_are_reached_as_their_server_was_registered() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn ax_21_whoever_registers_is_told_what_it_may_spend_here() {
+    bounded(async {
+        let budgets = "[budget.edges]\nprincipals = [\"edge-*\"]\nmax_calls_per_minute = 7\nmax_cost_units_per_session = 9\n\
+            [budget.all]\nmax_calls_per_minute = 100\nmax_mutable_calls_per_session = 3\n";
+        let world = World::start(&format!("{}{budgets}[registry]\nproof = \"never\"\n", token("edge-1"))).await;
+        let edge = Client::new(&world, Era::Stateless).with("authorization", "Bearer secret-of-edge-1");
+        let server = Registrant::start(Era::Stateless, vec![reads("get")]).await;
+        let answer = server.register(&edge, "first", SELDOM, json!({})).await;
+        let wanted = json!({"max_calls_per_minute": 7, "max_mutable_calls_per_session": 3, "max_cost_units_per_session": 9});
+        assert_eq!(answer["result"]["budget"], wanted, "{answer}");
+    })
+    .await;
+}

@@ -11,6 +11,8 @@ use sha2::{Digest, Sha256, Sha512};
 use super::wire::put;
 use super::*;
 
+mod confirming;
+
 const NOW: u64 = 1_000_000;
 
 struct Keys {

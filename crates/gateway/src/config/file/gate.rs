@@ -33,6 +33,8 @@ pub struct Gate {
     pub service: BTreeMap<At<String>, GateService>,
     /// Whom to tell.
     pub webhook: Vec<Webhook>,
+    /// Programs that tell somebody: by a notice on the desktop, by mail.
+    pub command: Vec<GateCommand>,
 }
 
 /// Which calls wait for somebody to agree.
@@ -60,6 +62,19 @@ pub struct GateService {
     pub keys: At<String>,
     /// The `aud` of its tokens for this gate. Default: `resource`.
     pub audience: Option<String>,
+}
+
+/// A program that is started when something becomes of a call that waits; docs/approvals.md says what it is given.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GateCommand {
+    /// The program: a path, or a name looked up in `PATH`.
+    #[schemars(example = &"notify-send")]
+    pub command: String,
+    /// Its arguments.
+    #[serde(default)]
+    #[schemars(example = ["a call waits for approval"])]
+    pub args: Vec<String>,
 }
 
 /// Whom to tell what becomes of calls that wait.

@@ -40,6 +40,7 @@ impl Lowering<'_> {
             url: section.url.as_ref().and_then(|url| self.address(url)),
             services: section.service.iter().map(|(name, service)| self.service(name, service, file)).collect(),
             webhooks: section.webhook.iter().filter_map(|webhook| self.webhook(webhook)).collect(),
+            commands: section.command.iter().map(|one| (one.command.clone(), one.args.clone())).collect(),
         }
     }
 

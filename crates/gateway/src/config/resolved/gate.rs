@@ -28,6 +28,8 @@ pub struct Gate {
     pub services: Vec<ApprovalService>,
     /// Who is told.
     pub webhooks: Vec<Webhook>,
+    /// What is started to tell somebody: a program and its arguments.
+    pub commands: Vec<(String, Vec<String>)>,
 }
 
 /// An approval service, or a policy engine.
@@ -63,6 +65,7 @@ impl Default for Gate {
             url: None,
             services: Vec::new(),
             webhooks: Vec::new(),
+            commands: Vec::new(),
         }
     }
 }

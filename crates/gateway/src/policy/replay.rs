@@ -1,0 +1,217 @@
+//! Asking rules about calls that were made: from the record, as far as it says what they were. Calls nothing, and changes nothing.
+
+use std::collections::BTreeMap;
+
+use audit::entry::Entry;
+use audit::record::{Intent, Record};
+use banyan_model::Segment;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use mcp_proto::glob::Glob;
+use policy::decide::{Action, Arguments, Asked, Foresight, Kind, Policies, Subject, Target, Traits, Verdict};
+use serde::{Deserialize, Serialize};
+
+use super::moment::at;
+use super::standing::tool_target;
+use crate::config::resolved::Config;
+use crate::journal::archive::{Archive, ArchiveError};
+use crate::journal::index::route;
+use crate::tree::Tree;
+
+/// What of rules the record says nothing about, and what rules say to read it.
+const UNKNOWN: [(&str, &str); 5] = [
+    ("principal.scopes", "the scopes of tokens"),
+    ("principal.client", "what programs call themselves"),
+    ("Role::", "the roles of tokens"),
+    ("context.profile", "profiles"),
+    ("principal.kind", "how callers were known (taken from the configuration of today)"),
+];
+
+/// `POST /-/policy/replay`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replayed {
+    /// How many calls the record has from then on.
+    pub calls: u64,
+    /// Of how many another thing would become now.
+    pub other: u64,
+    /// Of how many that can't be told.
+    pub untold: u64,
+    /// Those, by caller and what was asked for; the most frequent first.
+    pub rows: Vec<ReplayedRow>,
+    /// The arguments that rules read: of calls whose arguments were not recorded, what becomes of them can't be told where these matter.
+    pub arguments: Vec<String>,
+    /// Rules that read what the record does not hold, and what that is: they were asked without it.
+    pub guessed: Vec<Guessed>,
+}
+
+/// A rule that could not be asked about all that it reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Guessed {
+    /// Its name.
+    pub rule: String,
+    /// What the record does not hold.
+    pub without: String,
+}
+
+/// Calls that are alike.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplayedRow {
+    /// Who called.
+    pub principal: String,
+    /// `call`, `prompt`, `read` or `send`.
+    pub action: String,
+    /// The dotted name.
+    pub resource: String,
+    /// What became of it then: `allow`, `gate` or `deny`.
+    pub was: String,
+    /// What would become of it now: the same words, or `untold`.
+    pub now: String,
+    /// The rules that make it so.
+    pub rules: Vec<String>,
+    /// What helps, in the words of the first of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+    /// Whether there is nothing of that name at present: it was taken for a tool that changes things for good.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub absent: bool,
+    /// How many calls.
+    pub calls: u64,
+    /// When the last one was: microseconds since 1970.
+    pub last: u64,
+}
+
+/// Asks `rules` about every call of `archive` since then (microseconds since 1970).
+pub(crate) fn replay(tree: &Tree, rules: &Policies, zone: &TimeZone, archive: &Archive, since: u64) -> Result<Replayed, ArchiveError> {
+    let mut replay = Replay { tree, rules, zone, subjects: BTreeMap::new(), rows: BTreeMap::new(), told: Replayed::default() };
+    archive.each(since, |entry| replay.entry(entry))?;
+    let Replay { rows, mut told, .. } = replay;
+    told.rows = rows.into_values().collect();
+    told.rows.sort_by(|a, b| (b.calls, &a.principal, &a.resource).cmp(&(a.calls, &b.principal, &b.resource)));
+    told.arguments = rules.wanted();
+    for rule in rules.rules() {
+        let unknown = UNKNOWN.iter().filter(|(word, _)| rule.text.contains(word));
+        told.guessed.extend(unknown.map(|(_, what)| Guessed { rule: rule.id.to_string(), without: (*what).to_owned() }));
+    }
+    Ok(told)
+}
+
+struct Replay<'a> {
+    tree: &'a Tree,
+    rules: &'a Policies,
+    zone: &'a TimeZone,
+    subjects: BTreeMap<String, Subject>,
+    rows: BTreeMap<(String, String, String, String), ReplayedRow>,
+    told: Replayed,
+}
+
+impl Replay<'_> {
+    fn entry(&mut self, entry: &Entry<'_>) {
+        let Some(intent) = entry.record.intent() else { return };
+        let was = if let Record::Refused(refused) = &entry.record {
+            // What is not there is not a matter of rules, nor is what failed for another reason.
+            if refused.rules.is_empty() && refused.reason != "not_permitted" {
+                return;
+            }
+            "deny"
+        } else if intent.gated {
+            "gate"
+        } else {
+            "allow"
+        };
+        let Some(action) = action(intent) else { return };
+        self.told.calls += 1;
+        let (verdict, absent) = self.ask(intent, action);
+        let now = verdict.as_ref().map_or("untold", |verdict| verdict.effect.as_str());
+        if now == was {
+            return;
+        }
+        if verdict.is_some() {
+            self.told.other += 1
+        } else {
+            self.told.untold += 1
+        }
+        let (principal, resource) = (intent.principal.to_string(), route(intent));
+        let key = (principal.clone(), resource.clone(), was.to_owned(), now.to_owned());
+        let row = self.rows.entry(key).or_insert_with(|| ReplayedRow {
+            principal,
+            action: action.as_str().to_owned(),
+            resource,
+            was: was.to_owned(),
+            now: now.to_owned(),
+            rules: verdict.iter().flat_map(|verdict| &verdict.rules).map(|rule| rule.id.to_string()).collect(),
+            remedy: verdict.iter().flat_map(|verdict| &verdict.rules).find_map(|rule| rule.remedy.as_deref().map(str::to_owned)),
+            absent,
+            calls: 0,
+            last: 0,
+        });
+        row.calls += 1;
+        row.last = row.last.max(intent.began);
+    }
+
+    /// `None`: that depends on arguments that were not recorded.
+    fn ask(&mut self, intent: &Intent<'_>, action: Action) -> (Option<Verdict>, bool) {
+        let config = &self.tree.config;
+        let subject = self.subjects.entry(intent.principal.to_string()).or_insert_with(|| subject(config, &intent.principal));
+        let mount = intent.mount.as_deref().unwrap_or_default();
+        let branch = Segment::new(mount).ok().and_then(|mount| self.tree.branch(&mount));
+        let known = branch.and_then(|branch| Some((branch, branch.catalog.tools.iter().find(|offer| offer.entry.key == intent.name)?)));
+        let absent = action == Action::Call && known.is_none();
+        let target = match known.filter(|_| action == Action::Call) {
+            Some((branch, offer)) => tool_target(branch, offer),
+            None => unknown(action, mount, &intent.name),
+        };
+        let asked = Asked { subject, target: &target, profile: "" };
+        let hopeless = match self.rules.foresee(&asked) {
+            Foresight::Settled(verdict) => return (Some(verdict), absent),
+            Foresight::Open { hopeless } => hopeless,
+        };
+        let value = intent.arguments.as_ref().map(|arguments| arguments.value);
+        let arguments = match value {
+            _ if self.rules.wanted().is_empty() => Some(Arguments::none()),
+            None => Some(Arguments::none()),
+            Some(value) => value.and_then(|value| self.rules.arguments(value.get().as_bytes()).ok()),
+        };
+        let moment = at(Timestamp::from_microsecond(i64::try_from(intent.began).unwrap_or(i64::MAX)).unwrap_or_default(), self.zone);
+        match arguments {
+            Some(arguments) => (Some(self.rules.decide(&asked, &arguments, moment)), absent),
+            // Whatever they were, it would be denied; by which rule, the one with none says.
+            None if hopeless => (Some(self.rules.decide(&asked, &Arguments::none(), moment)), absent),
+            None => (None, absent),
+        }
+    }
+}
+
+fn action(intent: &Intent<'_>) -> Option<Action> {
+    Some(match &*intent.method {
+        "tools/call" => Action::Call,
+        "prompts/get" => Action::Prompt,
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => Action::Read,
+        // Whose completion it was is not recorded.
+        "completion/complete" => return None,
+        method if method.starts_with("tasks/") => return None,
+        _ => Action::Send,
+    })
+}
+
+/// What is not there any more, by its name alone.
+fn unknown<'a>(action: Action, mount: &'a str, name: &'a str) -> Target<'a> {
+    let (between, name) =
+        if action == Action::Call { name.rsplit_once('.').map_or((None, name), |(b, n)| (Some(b), n)) } else { (None, name) };
+    let mounts = std::iter::once(mount).chain(between.into_iter().flat_map(|between| between.split('.'))).collect();
+    Target { action, mounts, name, traits: Traits::default() }
+}
+
+/// A caller by its name, as the configuration knows it today.
+fn subject(config: &Config, name: &str) -> Subject {
+    let kind = if config.tokens.iter().any(|token| &*token.name == name) {
+        Kind::Token
+    } else if name == "local" {
+        Kind::Local
+    } else if name.contains('@') {
+        Kind::Issuer
+    } else {
+        Kind::Certificate
+    };
+    let groups = config.groups.iter().filter(|group| group.members.iter().any(|member| Glob::new(member).matches(name)));
+    Subject { name: name.to_owned(), kind, groups: groups.map(|group| group.name.to_string()).collect(), ..Subject::default() }
+}
