@@ -1,11 +1,9 @@
 //! Arguments as a record has them: their hash, what they look like, and themselves where that is wanted. Nothing here knows a call.
 
-use serde_json::value::RawValue;
-
 use crate::canonical;
 use crate::hash::{Hash, sha256};
 use crate::json;
-use crate::record::Arguments;
+use crate::record::{Arguments, Raw};
 use crate::shape;
 
 /// Longer canonical forms are not recorded themselves, in bytes: an entry has to fit into a bundle.
@@ -24,8 +22,8 @@ pub struct Wanted {
 #[derive(Debug, Clone)]
 pub struct Formed {
     hash: Hash,
-    shape: Option<Box<RawValue>>,
-    value: Option<Box<RawValue>>,
+    shape: Option<String>,
+    value: Option<String>,
 }
 
 impl Formed {
@@ -37,15 +35,15 @@ impl Formed {
         let mut form = Vec::with_capacity(raw.len());
         canonical::write(&value, &mut form);
         let hash = sha256(&form);
-        let shape = wanted.shape.then(|| RawValue::from_string(shape::of_json(&value)).ok()).flatten();
+        let shape = wanted.shape.then(|| shape::of_json(&value));
         let keeps = wanted.value && form.len() <= MAX_VALUE;
-        let value = keeps.then(|| String::from_utf8(form).ok().and_then(|text| RawValue::from_string(text).ok())).flatten();
+        let value = keeps.then(|| String::from_utf8(form).ok()).flatten();
         Self { hash, shape, value }
     }
 
     /// As they stand in a record.
     pub fn recorded(&self) -> Arguments<'_> {
-        Arguments { hash: self.hash, shape: self.shape.as_deref(), value: self.value.as_deref() }
+        Arguments { hash: self.hash, shape: self.shape.as_deref().map(Raw), value: self.value.as_deref().map(Raw) }
     }
 }
 
@@ -57,7 +55,7 @@ mod tests {
     fn only_what_is_wanted_is_recorded() {
         let raw = br#"{"b":"secret", "a":1.0}"#;
         let wanted = |shape, value| Formed::of(raw, Wanted { shape, value });
-        let text = |value: Option<&RawValue>| value.map(|v| v.get().to_owned());
+        let text = |value: Option<Raw<'_>>| value.map(|raw| raw.0.to_owned());
         let of = |formed: &Formed| (text(formed.recorded().shape), text(formed.recorded().value));
         assert_eq!(of(&wanted(false, false)), (None, None));
         let (shape, value) = (r#"{"a":"number","b":"string:6"}"#.to_owned(), r#"{"a":1,"b":"secret"}"#.to_owned());

@@ -2,13 +2,13 @@
 //! entries follow each other.
 
 use std::borrow::Cow;
-use std::io::Write as _;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::AuditError;
 use crate::bundle::MAX_ENTRY;
+use crate::facts::spell;
 use crate::hash::Hash;
 use crate::record::Record;
 
@@ -43,9 +43,14 @@ pub(crate) fn write(
     out.extend_from_slice(b"{\"event\":\"");
     out.extend_from_slice(event.as_bytes());
     out.extend_from_slice(b"\",\"facts\":");
-    let written = facts(out).and_then(|()| {
-        let Place { previous, seq, time } = place;
-        write!(out, ",\"prev\":\"{previous}\",\"seq\":{seq},\"time\":{time}}}").map_err(|e| wrong(&e.to_string()))
+    let written = facts(out).map(|()| {
+        out.extend_from_slice(b",\"prev\":");
+        spell(&place.previous, out);
+        out.extend_from_slice(b",\"seq\":");
+        out.extend_from_slice(itoa::Buffer::new().format(place.seq).as_bytes());
+        out.extend_from_slice(b",\"time\":");
+        out.extend_from_slice(itoa::Buffer::new().format(place.time).as_bytes());
+        out.push(b'}');
     });
     let length = out.len() - start;
     let checked = written.and_then(|()| match length {
@@ -69,7 +74,10 @@ impl Record<'_> {
             Self::Changed(facts) => json(facts, out),
             Self::Ended(facts) => json(facts, out),
             Self::Gap(facts) => json(facts, out),
-            Self::Intended(facts) => json(facts, out),
+            Self::Intended(intent) => {
+                intent.write(out);
+                Ok(())
+            }
             Self::Refused(facts) => json(facts, out),
             Self::Registration(facts) => json(facts, out),
             Self::Started(facts) => json(facts, out),

@@ -26,13 +26,19 @@ impl Hash {
         let bytes = STANDARD.decode(text).map_err(|_| wrong())?;
         bytes.try_into().map(Self).map_err(|_| wrong())
     }
+
+    /// The spelling, ASCII.
+    pub(crate) fn spelled(&self) -> [u8; 44] {
+        let mut text = [b'='; 44];
+        // 32 bytes take exactly that many.
+        _ = STANDARD.encode_slice(self.0, &mut text);
+        text
+    }
 }
 
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = [0; 44];
-        let length = STANDARD.encode_slice(self.0, &mut text).unwrap_or(0);
-        f.write_str(std::str::from_utf8(&text[..length]).unwrap_or_default())
+        f.write_str(std::str::from_utf8(&self.spelled()).unwrap_or_default())
     }
 }
 

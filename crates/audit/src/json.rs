@@ -71,9 +71,12 @@ impl<'a> Reader<'a> {
                 self.expect(b',')?;
             }
         }
-        members.sort_by(|(a, _): &(Cow<'_, str>, _), (b, _)| by_utf16(a, b));
-        if members.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-            return Err(wrong(self.at, "a key stands twice in the object that ends"));
+        // Most objects have few members, or their members in order.
+        if !members.is_sorted_by(|(a, _): &(Cow<'_, str>, _), (b, _)| by_utf16(a, b).is_lt()) {
+            members.sort_by(|(a, _), (b, _)| by_utf16(a, b));
+            if members.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+                return Err(wrong(self.at, "a key stands twice in the object that ends"));
+            }
         }
         Ok(Json::Object(members))
     }
@@ -123,17 +126,20 @@ impl<'a> Reader<'a> {
         }
         let mut is_plain = true;
         loop {
-            match self.peek() {
-                Some(b'"') => break,
-                Some(b'\\') => {
-                    is_plain = false;
-                    self.at += 2;
+            let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+            let plain = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+            match plain.map(|plain| (plain, rest[plain])) {
+                Some((plain, b'"')) => {
+                    self.at += plain + 1;
+                    break;
                 }
-                Some(0x20..) => self.at += 1,
-                Some(_) | None => return Err(wrong(self.at, "a string does not end")),
+                Some((plain, b'\\')) => {
+                    is_plain = false;
+                    self.at += plain + 2;
+                }
+                plain => return Err(wrong(self.at + plain.map_or(rest.len(), |(plain, _)| plain), "a string does not end")),
             }
         }
-        self.at += 1;
         if is_plain {
             return Ok(Cow::Borrowed(&self.text[start + 1..self.at - 1]));
         }
@@ -177,6 +183,6 @@ impl<'a> Reader<'a> {
 }
 
 /// Where both are ASCII, as nearly all keys are, bytes and code units have one order.
-fn by_utf16(a: &str, b: &str) -> std::cmp::Ordering {
+pub(crate) fn by_utf16(a: &str, b: &str) -> std::cmp::Ordering {
     if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
 }

@@ -20,6 +20,7 @@ pub mod tile;
 pub mod tree;
 
 mod error;
+mod facts;
 mod json;
 
 pub use error::AuditError;

@@ -3,7 +3,8 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::hash::Hash;
@@ -128,23 +129,33 @@ pub struct Intent<'a> {
 }
 
 /// Arguments without what they say, unless that is configured.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments<'a> {
     /// SHA-256 of their canonical form; of their bytes where they have none.
     pub hash: Hash,
     /// What they look like ([`crate::shape`]).
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub shape: Option<&'a RawValue>,
+    pub shape: Option<Raw<'a>>,
     /// They themselves, in canonical form.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub value: Option<&'a RawValue>,
+    pub value: Option<Raw<'a>>,
 }
 
-impl PartialEq for Arguments<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        let raw = |value: Option<&'_ RawValue>| value.map(|v| v.get().to_owned());
-        self.hash == other.hash && raw(self.shape) == raw(other.shape) && raw(self.value) == raw(other.value)
+/// A JSON value as it is written. Whoever makes one answers for it being one, in canonical form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Raw<'a>(pub &'a str);
+
+impl Serialize for Raw<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let checked: &RawValue = serde_json::from_str(self.0).map_err(S::Error::custom)?;
+        checked.serialize(serializer)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&'de RawValue>::deserialize(deserializer).map(|raw| Self(raw.get()))
     }
 }
 

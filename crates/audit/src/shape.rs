@@ -1,8 +1,11 @@
 //! What arguments look like without what they say: types, lengths and keys, never a value. Does not decide whether that is recorded.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use crate::AuditError;
 use crate::canonical;
-use crate::json::{self, Json};
+use crate::json::{self, Json, by_utf16};
 
 /// No shape is longer than this, in bytes.
 pub const MAX_SHAPE: usize = 2048;
@@ -11,6 +14,8 @@ const MAX_KEY: usize = 64;
 /// Members of one object, and items of one array, that are described.
 const MAX_MEMBERS: usize = 32;
 const MAX_DEPTH: usize = 6;
+/// The member that counts what is left out.
+const LEFT_OUT: &str = "…";
 
 /// The shape of the JSON value `text`, as canonical JSON: an object is one of its keys and the shapes behind them, an array
 /// `["array:LENGTH", SHAPE, ...]` with each shape of its first items once, and everything else a string: `string:CHARACTERS`, `number`,
@@ -24,54 +29,86 @@ pub fn shape(text: &[u8]) -> Result<String, AuditError> {
 }
 
 pub(crate) fn of_json(value: &Json<'_>) -> String {
-    let mut out = Vec::new();
-    canonical::write(&of(value, 0), &mut out);
+    let mut out = Vec::with_capacity(256);
+    write(value, 0, &mut out);
     if out.len() > MAX_SHAPE {
         out.clear();
-        canonical::quote(&name(value), &mut out);
+        name(value, &mut out);
     }
-    String::from_utf8_lossy(&out).into_owned()
+    String::from_utf8(out).unwrap_or_default()
 }
 
-fn of<'a>(value: &'a Json<'_>, depth: usize) -> Json<'a> {
+fn write(value: &Json<'_>, depth: usize, out: &mut Vec<u8>) {
     match value {
-        Json::Object(members) if depth < MAX_DEPTH => {
-            let mut shown: Vec<_> = members.iter().filter(|(key, _)| key.chars().count() <= MAX_KEY).collect();
-            shown.truncate(MAX_MEMBERS);
-            let missing = members.len() - shown.len();
-            let mut shapes: Vec<_> = shown.into_iter().map(|(key, value)| (key.as_ref().into(), of(value, depth + 1))).collect();
-            if missing > 0 {
-                shapes.retain(|(key, _): &(std::borrow::Cow<'_, str>, _)| key != "…");
-                shapes.push(("…".into(), Json::String(missing.to_string().into())));
-                shapes.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
-            }
-            Json::Object(shapes)
-        }
-        Json::Array(items) if depth < MAX_DEPTH => {
-            let mut shapes = vec![Json::String(name(value).into())];
-            for item in items.iter().take(MAX_MEMBERS) {
-                let shape = of(item, depth + 1);
-                if !shapes[1..].contains(&shape) {
-                    shapes.push(shape);
-                }
-            }
-            Json::Array(shapes)
-        }
-        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) | Json::Object(_) => {
-            Json::String(name(value).into())
-        }
+        Json::Object(members) if depth < MAX_DEPTH => object(members, depth, out),
+        Json::Array(items) if depth < MAX_DEPTH => array(value, items, depth, out),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) | Json::Object(_) => name(value, out),
     }
 }
 
-fn name(value: &Json<'_>) -> String {
-    match value {
-        Json::Null => "null".into(),
-        Json::Bool(_) => "boolean".into(),
-        Json::Number(_) => "number".into(),
-        Json::String(text) => format!("string:{}", text.chars().count()),
-        Json::Array(items) => format!("array:{}", items.len()),
-        Json::Object(members) => format!("object:{}", members.len()),
+fn object(members: &[(Cow<'_, str>, Json<'_>)], depth: usize, out: &mut Vec<u8>) {
+    let is_shown = |key: &str| key.len() <= MAX_KEY || key.chars().count() <= MAX_KEY;
+    let is_missed = members.len() > MAX_MEMBERS || !members.iter().all(|(key, _)| is_shown(key));
+    let shown = members.iter().filter(|(key, _)| is_shown(key)).take(MAX_MEMBERS);
+    let mut before = b'{';
+    let mut member = |key: &str, value: &mut dyn FnMut(&mut Vec<u8>)| {
+        out.push(std::mem::replace(&mut before, b','));
+        canonical::quote(key, out);
+        out.push(b':');
+        value(out);
+    };
+    if is_missed {
+        let missing = (members.len() - shown.clone().count()).to_string();
+        // It stands where a key of its name would, and in place of one.
+        let (smaller, larger): (Vec<_>, Vec<_>) =
+            shown.filter(|(key, _)| key != LEFT_OUT).partition(|(key, _)| by_utf16(key, LEFT_OUT).is_lt());
+        smaller.into_iter().for_each(|(key, value)| member(key, &mut |out| write(value, depth + 1, out)));
+        member(LEFT_OUT, &mut |out| canonical::quote(&missing, out));
+        larger.into_iter().for_each(|(key, value)| member(key, &mut |out| write(value, depth + 1, out)));
+    } else {
+        shown.for_each(|(key, value)| member(key, &mut |out| write(value, depth + 1, out)));
     }
+    if before == b'{' {
+        out.push(b'{');
+    }
+    out.push(b'}');
+}
+
+fn array(value: &Json<'_>, items: &[Json<'_>], depth: usize, out: &mut Vec<u8>) {
+    out.push(b'[');
+    name(value, out);
+    let mut seen = Vec::new();
+    for item in items.iter().take(MAX_MEMBERS) {
+        let start = out.len();
+        out.push(b',');
+        write(item, depth + 1, out);
+        let shape = start..out.len();
+        if seen.iter().any(|before: &Range<usize>| out[before.clone()] == out[shape.clone()]) {
+            out.truncate(start);
+        } else {
+            seen.push(shape);
+        }
+    }
+    out.push(b']');
+}
+
+/// The type, and the length where there is one, as a string.
+fn name(value: &Json<'_>, out: &mut Vec<u8>) {
+    let (name, length) = match value {
+        Json::Null => ("null", None),
+        Json::Bool(_) => ("boolean", None),
+        Json::Number(_) => ("number", None),
+        Json::String(text) => ("string", Some(text.chars().count())),
+        Json::Array(items) => ("array", Some(items.len())),
+        Json::Object(members) => ("object", Some(members.len())),
+    };
+    out.push(b'"');
+    out.extend_from_slice(name.as_bytes());
+    if let Some(length) = length {
+        out.push(b':');
+        out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+    }
+    out.push(b'"');
 }
 
 #[cfg(test)]

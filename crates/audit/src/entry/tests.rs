@@ -5,6 +5,7 @@ use crate::hash::sha256;
 use crate::record::*;
 
 fn intent<'a>(text: &'a str, shape: &'a RawValue) -> Intent<'a> {
+    let shape = Raw(shape.get());
     Intent {
         approval: Some(text.into()),
         arguments: Some(Arguments { hash: sha256(text.as_bytes()), shape: Some(shape), value: Some(shape) }),
@@ -123,5 +124,27 @@ proptest! {
             entry.encode(&mut again).unwrap();
             prop_assert_eq!(again, line);
         }
+    }
+
+    #[test]
+    fn what_is_written_by_hand_is_what_serde_writes(text in ".*", number: u64, code: i64, some: [bool; 9]) {
+        let text = text.as_str();
+        let maybe = |nth: usize| some[nth].then(|| Text::from(text));
+        let arguments = Arguments { hash: sha256(text.as_bytes()), shape: some[0].then_some(Raw("[1]")), value: some[1].then_some(Raw("{}")) };
+        let intent = Intent {
+            arguments: some[2].then_some(arguments),
+            began: number,
+            decision: maybe(3),
+            gated: some[4],
+            mount: maybe(5),
+            trace: maybe(6),
+            ..intent(text, RawValue::NULL)
+        };
+        let outcome = Outcome { bytes: some[7].then_some(number), code: some[8].then_some(code), reason: maybe(0), ending: text.into(), took: number };
+        let (mut by_hand, mut ended) = (Vec::new(), Vec::new());
+        intent.write(&mut by_hand);
+        outcome.write(&mut ended);
+        prop_assert_eq!(by_hand, serde_json::to_vec(&intent).unwrap());
+        prop_assert_eq!(ended, serde_json::to_vec(&outcome).unwrap());
     }
 }

@@ -158,7 +158,8 @@ impl Journal {
         let is_joined = ticket.is_some_and(|ticket| {
             SCRATCH.with_borrow_mut(|out| {
                 out.clear();
-                serde_json::to_writer(&mut *out, &outcome).is_ok() && self.0.queue.join(ticket, out)
+                outcome.write(out);
+                self.0.queue.join(ticket, out)
             })
         });
         if !is_joined {
