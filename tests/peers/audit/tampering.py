@@ -8,7 +8,8 @@ from audit.crashes import CONFIG, verify
 from gateway import Gateway, binary, end
 from wire import Modern
 
-CALLS = 40
+# More than a tile holds.
+CALLS = 300
 
 
 def cases():
@@ -62,7 +63,7 @@ WAYS = {
     "the size in the checkpoint": (replaced("checkpoint", lambda text: text.replace(b"\n", b"\n9", 1)), None, "checkpoint"),
     "the root in the checkpoint": (replaced("checkpoint", lambda text: text.replace(text.split(b"\n")[2], b"A" * 43 + b"=")), None, "checkpoint"),
     "the key": (replaced("key.pub", lambda text: text[:-10] + b"AAAAAAAA=\n"), None, "key.pub"),
-    "a tile": (replaced("tile/0/000.p/*", lambda content: content[:64] + bytes(32) + content[96:]), None, ""),
+    "a tile": (replaced("tile/1/000.p/*", lambda content: bytes(32) + content[32:]), None, ""),
 }
 
 

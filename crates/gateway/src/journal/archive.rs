@@ -12,6 +12,7 @@ use audit::proof::{Standing, inclusion};
 use audit::tile::{Tile, Tiles, WIDTH};
 
 pub use super::layout::{ChainDir, Segment};
+use super::layout::{lines, lowest};
 use super::recover::public_key;
 
 /// Why something can't be read or proved.
@@ -163,7 +164,6 @@ impl Archive {
         let size = Checkpoint::parse(&text).map_err(|error| ArchiveError::Unproved(error.to_string()))?.size;
         let mut write = |path: &str, content: &[u8]| write(path, content).map_err(|source| ArchiveError::Io { path: path.into(), source });
         let segments = segments(chain)?;
-        let first = segments.first().map_or(0, |segment| segment.first);
         for segment in segments.iter().filter(|segment| segment.first < size) {
             let content = read(segment)?;
             let signed: Vec<&[u8]> = lines(&content).take(usize::try_from(size - segment.first).unwrap_or(usize::MAX)).collect();
@@ -171,9 +171,10 @@ impl Archive {
                 let tile = Tile { level: None, index: nth, width: u16::try_from(entries.len()).unwrap_or(FULL) };
                 let bundle = bundle::encode(entries.iter().copied());
                 write(&tile.to_string(), &bundle.ok_or_else(|| ArchiveError::Unproved(format!("{tile} holds an entry too long")))?)?;
+                write(&Tile { level: Some(0), ..tile }.to_string(), &lowest(entries.iter().copied()))?;
             }
         }
-        for tile in Tile::all(size).filter(|tile| tile.level != Some(0) || tile.index >= first / WIDTH) {
+        for tile in Tile::all(size).filter(|tile| tile.level != Some(0)) {
             let content = chain.tile(&tile).filter(|content| content.len() >= usize::from(tile.width) * 32);
             let content = content.ok_or_else(|| ArchiveError::Unproved(format!("{tile} is missing")))?;
             write(&tile.to_string(), &content[..usize::from(tile.width) * 32])?;
@@ -207,9 +208,4 @@ pub(super) fn segments(chain: &ChainDir) -> Result<Vec<Segment>, ArchiveError> {
 
 pub(super) fn read(segment: &Segment) -> Result<Vec<u8>, ArchiveError> {
     fs::read(&segment.path).map_err(|source| ArchiveError::Io { path: segment.path.clone(), source })
-}
-
-/// The whole lines of a file, without their ends.
-pub(super) fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
-    content.split_inclusive(|b| *b == b'\n').filter_map(|line| line.strip_suffix(b"\n"))
 }

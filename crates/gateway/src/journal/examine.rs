@@ -10,8 +10,8 @@ use audit::record::Record;
 use audit::tile::Tile;
 use serde::{Deserialize, Serialize};
 
-use super::archive::{Archive, ArchiveError, lines, read, segments};
-use super::layout::{ChainDir, LOCK, Segment};
+use super::archive::{Archive, ArchiveError, read, segments};
+use super::layout::{ChainDir, LOCK, Segment, lines};
 use super::recover::{behind, public_key};
 
 /// What somebody who looks knows beside the files.

@@ -1,13 +1,14 @@
 //! How the files of a record are called, and what there is of them. Does not read what they hold.
 //!
-//! `key.pub` says whose record it is. Each `chain-NNNN` is a log of its own: `checkpoint`, `tile/…` as C2SP tlog-tiles names them, and in
-//! `entries/` the lines themselves, in files called after the first entry they hold.
+//! `key.pub` says whose record it is. Each `chain-NNNN` is a log of its own: `checkpoint`, in `entries/` the lines themselves, in files called
+//! after the first entry they hold, and `tile/…` as C2SP tlog-tiles names them, but for the lowest level, which follows from the lines: a
+//! file for every 256 entries would cost more than the entries.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use audit::tile::Tile;
+use audit::tile::{Tile, WIDTH};
 
 /// The public half of the key, as C2SP signed-note hands keys on.
 pub(super) const PUBLIC_KEY: &str = "key.pub";
@@ -104,8 +105,11 @@ impl ChainDir {
         }
     }
 
-    /// The content of a tile, or of one that has grown beyond it.
+    /// The content of a tile, or of one that has grown beyond it. `None`: it is not there, or the lines are gone that it is over.
     pub fn tile(&self, tile: &Tile) -> Option<Vec<u8>> {
+        if tile.level == Some(0) {
+            return self.lowest(tile);
+        }
         let read = |tile: &Tile| fs::read(self.path.join(tile.to_string())).ok();
         read(tile).or_else(|| {
             let full = Tile { width: 256, ..*tile };
@@ -113,9 +117,29 @@ impl ChainDir {
         })
     }
 
+    /// The lowest tiles are not on the disk: they are the hashes of the lines.
+    fn lowest(&self, tile: &Tile) -> Option<Vec<u8>> {
+        let from = tile.index * WIDTH;
+        let segment = self.segments().ok()?.into_iter().rev().find(|segment| segment.first <= from)?;
+        let content = fs::read(&segment.path).ok()?;
+        let behind = lines(&content).skip(usize::try_from(from - segment.first).ok()?);
+        let hashes = lowest(behind.take(usize::from(tile.width)));
+        (hashes.len() == usize::from(tile.width) * 32).then_some(hashes)
+    }
+
     pub(super) fn path_of(&self, tile: &Tile) -> PathBuf {
         self.path.join(tile.to_string())
     }
+}
+
+/// The whole lines of a file, without their ends.
+pub(super) fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
+    content.split_inclusive(|b| *b == b'\n').filter_map(|line| line.strip_suffix(b"\n"))
+}
+
+/// A tile of the lowest level, over these lines.
+pub(super) fn lowest<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+    lines.flat_map(|line| audit::hash::leaf(line).0).collect()
 }
 
 /// Writes a file that is there whole or not at all. `is_kept`: also after a loss of power.

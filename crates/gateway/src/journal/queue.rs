@@ -114,11 +114,20 @@ impl Queue {
         if batch.items.is_empty() && batch.missing == 0 {
             return None;
         }
-        let can_wait = |batch: &mut Batch| !batch.is_urgent && batch.items.len() <= MOST_ITEMS / 2 && !self.is_ending();
-        batch = self.wake.wait_timeout_while(batch, LINGER, can_wait).unwrap_or_else(PoisonError::into_inner).0;
+        batch = self.linger(batch, LINGER);
         let number = batch.number + 1;
         let taken = std::mem::replace(&mut *batch, Batch { number, ..empty });
         Some(taken)
+    }
+
+    /// Returns after so long, or as soon as what has come can't wait.
+    pub(super) fn rest(&self, longest: Duration) {
+        drop(self.linger(self.lock(), longest));
+    }
+
+    fn linger<'a>(&self, batch: MutexGuard<'a, Batch>, longest: Duration) -> MutexGuard<'a, Batch> {
+        let can_wait = |batch: &mut Batch| !batch.is_urgent && batch.items.len() <= MOST_ITEMS / 2 && !self.is_ending();
+        self.wake.wait_timeout_while(batch, longest, can_wait).unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Nothing more will come.

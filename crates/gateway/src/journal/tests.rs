@@ -132,11 +132,31 @@ async fn every_kind_of_tampering_is_found_where_it_was_done() {
     fs::remove_file(&checkpoint).unwrap();
     assert!(broken(&dir).what.starts_with("nothing signs"));
     fs::write(&checkpoint, &text).unwrap();
-    let tile = chain.path.join("tile/0/000.p/11");
+}
+
+#[tokio::test]
+async fn a_tile_that_was_changed_is_found() {
+    let state = tempfile::tempdir().unwrap();
+    let journal = journal(state.path(), 256 << 20);
+    (0..600).for_each(|_| journal.append(&Record::Intended(intent("x"))));
+    journal.end().await;
+    let dir = state.path().join("record");
+    assert!(look(&dir).sound);
+    let chain = Archive::open(&dir).unwrap().chain(None).unwrap();
+    let tile = chain.path.join("tile/1/000.p/2");
     let mut content = fs::read(&tile).unwrap();
     content[40] ^= 1;
     fs::write(&tile, content).unwrap();
     assert!(broken(&dir).what.starts_with("the tile"));
+}
+
+#[test]
+fn the_id_of_a_call_is_its_run_and_its_number_in_hex() {
+    let journal = journal(Path::new("state"), 0);
+    for number in [0, 9, 0x1f, 0x10_0000, u64::MAX] {
+        let spelled = journal.spelled(CallId { number });
+        assert_eq!(spelled.split_once('-').unwrap().1, format!("{number:x}"));
+    }
 }
 
 #[tokio::test]
@@ -151,7 +171,6 @@ async fn a_record_that_was_written_anew_is_found_by_a_checkpoint_or_key_seen_bef
     // Whoever puts an old state back leaves everything sound in itself.
     set_lines(&dir, &lines);
     fs::write(chain.path.join("checkpoint"), &early).unwrap();
-    fs::remove_dir_all(chain.path.join("tile")).unwrap();
     assert!(look(&dir).sound);
     assert!(examine(&dir, &late).unwrap().breaks[0].what.contains("a checkpoint seen before"));
     let other = tempfile::tempdir().unwrap();

@@ -62,9 +62,9 @@ impl Volume {
         Ok(Self { place, chain, signer, bounds, file, bytes: segment.1, signed: 0, due, grown, lines, is_torn: false })
     }
 
-    /// Tiles that have to be written again.
+    /// Full tiles that have to be written. Those of the lowest level are the hashes of the lines, and are made from them when they are wanted.
     pub(super) fn owe(&mut self, tiles: Full) {
-        self.due.extend(tiles);
+        self.due.extend(tiles.into_iter().filter(|(tile, _)| tile.level != Some(0)));
     }
 
     /// How many entries no checkpoint has yet.
@@ -118,7 +118,7 @@ impl Volume {
 
     fn take(&mut self, chain: Chain, full: Full, bytes: usize) {
         self.chain = chain;
-        self.due.extend(full);
+        self.owe(full);
         self.bytes += bytes as u64;
     }
 
@@ -134,10 +134,10 @@ impl Volume {
     pub(super) fn checkpoint(&mut self) -> io::Result<()> {
         self.sync()?;
         for (tile, content) in &self.due {
-            replace(&self.place.path_of(tile), content, tile.level != Some(0))?;
+            replace(&self.place.path_of(tile), content, true)?;
         }
         let mut grown = Vec::new();
-        for (tile, content) in self.chain.partial() {
+        for (tile, content) in self.chain.partial().filter(|(tile, _)| tile.level != Some(0)) {
             replace(&self.place.path_of(&tile), &content, false)?;
             grown.push(tile);
         }
@@ -169,8 +169,7 @@ impl Volume {
         self.prune()
     }
 
-    /// Takes away the oldest lines, and the tiles that nothing needs without them. Those above stay: with them everything that is left can
-    /// be proved.
+    /// Takes away the oldest lines. The tiles above them stay: with those everything that is left can be proved.
     fn prune(&self) -> io::Result<()> {
         let segments = self.place.segments()?;
         let mut bytes: u64 = segments.iter().map(|segment| segment.bytes).sum();
@@ -187,9 +186,6 @@ impl Volume {
             }
             self.keep_upper_tiles()?;
             remove(&old.path)?;
-            for index in old.first / WIDTH..next.first / WIDTH {
-                remove(&self.place.path_of(&Tile { level: Some(0), index, width: 256 }))?;
-            }
             bytes -= old.bytes;
             tracing::info!(from = old.first, to = next.first, "old entries of the record were taken away, as its bounds say");
         }

@@ -17,6 +17,12 @@ use super::{JournalError, Shared, Standing};
 const SIGNED_AFTER: Duration = Duration::from_secs(1);
 const SIGNED_AT: u64 = 1 << 16;
 
+/// What nobody waits for is written in so many parts at most, of so many entries at least, with a pause between them: a worker that
+/// shares its core with this thread would keep all its callers waiting meanwhile.
+const SPREAD: usize = 32;
+const FEW: usize = 64;
+const PAUSE: Duration = Duration::from_millis(1);
+
 /// Writes until the queue ends.
 pub(super) fn run(shared: &Arc<Shared>) {
     let mut writer = Writer { shared, open: None, missing: 0, missing_since: 0, signed: Instant::now() };
@@ -84,8 +90,17 @@ impl Writer<'_> {
             volume.note(&Record::Gap(Gap { missing, since }), false).map_err(|error| (0, error))?;
             (self.missing, self.missing_since) = (0, 0);
         }
+        let queue = &self.shared.queue;
         let volume = self.volume().map_err(|error| (0, error))?;
-        volume.write(batch.items.iter().map(|item| line(item, &batch.text)), is_kept)?;
+        let most = if is_kept { batch.items.len() } else { (batch.items.len() / SPREAD).max(FEW) };
+        let mut written = 0;
+        for items in batch.items.chunks(most.max(1)) {
+            if written > 0 {
+                queue.rest(PAUSE);
+            }
+            let lines = items.iter().map(|item| line(item, &batch.text));
+            written += volume.write(lines, is_kept).map_err(|(more, error)| (written + more, error))?;
+        }
         if batch.missing > 0 {
             let gap = Gap { missing: batch.missing, since: batch.missing_since };
             volume.note(&Record::Gap(gap), false).map_err(|error| (batch.items.len() as u64, error))?;
