@@ -58,12 +58,20 @@ pub(crate) fn write(value: &Json<'_>, out: &mut Vec<u8>) {
     }
 }
 
+/// Whether a string is written as it is.
+fn is_plain(text: &[u8]) -> bool {
+    let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+    if text.len() < 32 {
+        return text.iter().all(|byte| plain(*byte));
+    }
+    // Without a way out, the compiler takes many bytes at a time.
+    text.iter().fold(true, |so_far, byte| so_far & plain(*byte))
+}
+
 /// As RFC 8785, section 3.2.2.2 writes strings.
 pub(crate) fn quote(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
-    // No branch within, so that the compiler takes many bytes at a time.
-    let is_plain = text.bytes().fold(true, |so_far, byte| so_far & (byte >= 0x20) & (byte != b'"') & (byte != b'\\'));
-    if is_plain {
+    if is_plain(text.as_bytes()) {
         out.extend_from_slice(text.as_bytes());
         return out.push(b'"');
     }

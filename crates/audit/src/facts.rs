@@ -9,21 +9,22 @@ impl Intent<'_> {
     /// Writes it behind what is in `out`, as [`crate::record::Record::facts`] does.
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut members = Members::of(out);
+        members.option(r#""approval":"#, self.approval.as_deref());
         if let Some(arguments) = &self.arguments {
-            arguments.write(members.key("arguments"));
+            arguments.write(members.key(r#""arguments":"#));
         }
-        members.number("began", self.began);
-        members.text("call", &self.call);
-        members.option("decision", self.decision.as_deref());
+        members.number(r#""began":"#, self.began);
+        members.text(r#""call":"#, &self.call);
+        members.option(r#""decision":"#, self.decision.as_deref());
         if self.gated {
-            members.key("gated").extend_from_slice(b"true");
+            members.key(r#""gated":"#).extend_from_slice(b"true");
         }
-        members.text("method", &self.method);
-        members.option("mount", self.mount.as_deref());
-        members.text("name", &self.name);
-        members.text("principal", &self.principal);
-        members.text("request", &self.request);
-        members.option("trace", self.trace.as_deref());
+        members.text(r#""method":"#, &self.method);
+        members.option(r#""mount":"#, self.mount.as_deref());
+        members.text(r#""name":"#, &self.name);
+        members.text(r#""principal":"#, &self.principal);
+        members.text(r#""request":"#, &self.request);
+        members.option(r#""trace":"#, self.trace.as_deref());
         members.end();
     }
 }
@@ -33,14 +34,14 @@ impl Outcome<'_> {
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut members = Members::of(out);
         if let Some(bytes) = self.bytes {
-            members.number("bytes", bytes);
+            members.number(r#""bytes":"#, bytes);
         }
         if let Some(code) = self.code {
-            members.key("code").extend_from_slice(itoa::Buffer::new().format(code).as_bytes());
+            members.key(r#""code":"#).extend_from_slice(itoa::Buffer::new().format(code).as_bytes());
         }
-        members.text("ending", &self.ending);
-        members.option("reason", self.reason.as_deref());
-        members.number("took", self.took);
+        members.text(r#""ending":"#, &self.ending);
+        members.option(r#""reason":"#, self.reason.as_deref());
+        members.number(r#""took":"#, self.took);
         members.end();
     }
 }
@@ -48,8 +49,8 @@ impl Outcome<'_> {
 impl Arguments<'_> {
     fn write(&self, out: &mut Vec<u8>) {
         let mut members = Members::of(out);
-        spell(&self.hash, members.key("hash"));
-        for (key, raw) in [("shape", self.shape), ("value", self.value)] {
+        spell(&self.hash, members.key(r#""hash":"#));
+        for (key, raw) in [(r#""shape":"#, self.shape), (r#""value":"#, self.value)] {
             if let Some(raw) = raw {
                 members.key(key).extend_from_slice(raw.0.as_bytes());
             }
@@ -65,7 +66,7 @@ pub(crate) fn spell(hash: &Hash, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// An object that is being written. Keys come in the order in which they are to stand, and need no escapes.
+/// An object that is being written. Keys come in the order in which they are to stand, as they are written: in quotes, with the colon.
 struct Members<'a> {
     out: &'a mut Vec<u8>,
     before: u8,
@@ -79,9 +80,7 @@ impl<'a> Members<'a> {
     /// Where the value is to be written.
     fn key(&mut self, key: &str) -> &mut Vec<u8> {
         self.out.push(std::mem::replace(&mut self.before, b','));
-        self.out.push(b'"');
         self.out.extend_from_slice(key.as_bytes());
-        self.out.extend_from_slice(b"\":");
         self.out
     }
 

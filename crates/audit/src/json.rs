@@ -58,7 +58,7 @@ impl<'a> Reader<'a> {
 
     fn object(&mut self, depth: usize) -> Result<Json<'a>, AuditError> {
         self.at += 1;
-        let mut members = Vec::new();
+        let mut members = Vec::with_capacity(4);
         if !self.closes(b'}') {
             loop {
                 self.space();

@@ -1,5 +1,6 @@
 //! The gate as a whole: what it is made of, how it starts, changes and ends, and what it says about itself. No call passes through here.
 
+mod own;
 mod status;
 
 use std::collections::{BTreeSet, HashSet};
@@ -9,13 +10,12 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use audit::record::{Changed, Record};
-use banyan_model::{Era, Segment};
-use bytes::Bytes;
+use banyan_model::Segment;
+use futures_util::future::BoxFuture;
 use mcp_proto::catalog::Kind;
-use mcp_proto::client::{Identity, stateless_meta};
-use mcp_proto::envelope::{Answer, Notification, Request};
+use mcp_proto::envelope::Notification;
 use mcp_proto::json;
-use mcp_proto::projection::{Style, style_for};
+use mcp_proto::projection::style_for;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -23,9 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admin::Access;
 use crate::approvals::Approvals;
-use crate::call::back::{Back, Sink};
 use crate::call::caller::ViewKey;
-use crate::call::error::CallError;
 use crate::call::refusals::Refusals;
 use crate::call::remember::{SeenUris, Tasks};
 use crate::call::reserve::Places;
@@ -55,8 +53,6 @@ use crate::upstream::supervise::supervise;
 use crate::worker::Workers;
 
 pub use status::{MountStatus, RegisteredStatus, ToolRow};
-
-use status::row;
 
 /// How long the first lists wait for servers that are starting.
 const STARTUP_WAIT: Duration = Duration::from_secs(5);
@@ -178,18 +174,20 @@ impl Gateway {
     }
 
     /// Serves HTTP on `workers` until `stop` fires; calls in flight may finish.
-    pub async fn serve_http(&self, listener: TcpListener, stop: CancellationToken, workers: &Workers) {
-        http::serve(Arc::clone(&self.0), listener, stop, workers).await;
+    ///
+    /// As everything here that may come to a call, it is boxed: it would else be compiled a second time for whoever awaits it.
+    pub fn serve_http<'a>(&self, listener: TcpListener, stop: CancellationToken, workers: &'a Workers) -> BoxFuture<'a, ()> {
+        Box::pin(http::serve(Arc::clone(&self.0), listener, stop, workers))
     }
 
     /// Serves one client over a pair of streams until `input` ends or `stop` fires.
-    pub async fn serve_stdio(
+    pub fn serve_stdio(
         &self,
-        input: impl AsyncRead + Unpin,
+        input: impl AsyncRead + Unpin + Send + 'static,
         output: impl AsyncWrite + Unpin + Send + 'static,
         stop: CancellationToken,
-    ) {
-        stdio::serve(Arc::clone(&self.0), input, output, stop).await;
+    ) -> BoxFuture<'static, ()> {
+        stdio::serve(Arc::clone(&self.0), Box::new(input), Box::new(output), stop)
     }
 
     /// Takes a new configuration: only what differs is touched, calls in flight finish on what they began with.
@@ -242,38 +240,6 @@ impl Gateway {
     /// Waits until some mount's state or lists change. Changes between two calls are not seen.
     pub async fn changed(&self) {
         self.0.changed.notified().await;
-    }
-
-    /// The tools as a client of that name sees them; without a name, as an unknown client does.
-    pub fn tools(&self, client: Option<&str>) -> Vec<ToolRow> {
-        let tree = self.0.tree.load_full();
-        let view = tree.view(&self.0.scope_of(client.unwrap_or_default()));
-        let reasons: Vec<String> = view.tools.projection.rows().map(|r| format!("{:?}", r.reason).to_lowercase()).collect();
-        let rows = view.tools.iter().zip(reasons);
-        rows.filter_map(|((shown, (b, i)), reason)| row(&tree, shown, b, i, reason)).collect()
-    }
-
-    /// Calls a tool by its shown or dotted name; the raw result, or the raw error.
-    pub async fn call(&self, tool: &str, arguments: &str) -> Result<Bytes, Bytes> {
-        let scope = self.0.scope_of("");
-        let tree = self.0.tree.load_full();
-        let dotted = ViewKey { style: Style::Dotted, ..scope.clone() };
-        let scope =
-            if tree.view(&scope).tools.find(tool).is_none() && tree.view(&dotted).tools.find(tool).is_some() { dotted } else { scope };
-        let shown = self.tools(None).into_iter().find(|r| r.dotted == tool).map(|r| r.shown);
-        let name = if scope.style == Style::Dotted { tool.to_owned() } else { shown.unwrap_or_else(|| tool.to_owned()) };
-        if let Err(error) = json::check(arguments.as_bytes(), json::Duplicates::RefuseDeep) {
-            return Err(CallError::BadParams(format!("the arguments can't be taken: {error}")).tell(Era::Stateless).object());
-        }
-        let meta = stateless_meta(&Identity { info: Node::info(), capabilities: Bytes::from_static(b"{}") });
-        let params = format!("{{\"name\":{},\"arguments\":{arguments},\"_meta\":{meta}}}", json::quote(&name));
-        let request = Request { id: Bytes::from_static(b"0"), method: "tools/call".into(), params: Bytes::from(params).into() };
-        let back = Back::new(crate::call::own_caller(scope), Sink::None, None, CancellationToken::new());
-        match crate::call::serve(&self.0, &request, &back).await {
-            Ok(Answer::Result(result)) => Ok(result.text().clone()),
-            Ok(Answer::Error(error)) => Err(error),
-            Err(error) => Err(error.tell(Era::Stateless).object()),
-        }
     }
 
     /// The last registrations that were refused, of this segment or subserver id where one is given; the newest first.

@@ -26,7 +26,8 @@ use crate::upstream::UpstreamError;
 pub(crate) fn refused(gateway: &Inner, method: &str) {
     let (method, version) = (MethodName::of(method), ProtocolVersion::of(""));
     let operation = Operation { side: Side::Server, method, transport: Transport::Tcp, version, tool: ToolLabel::NONE };
-    gateway.metrics.whole().start(operation).finish(Ending::Error(-32009));
+    let now = Instant::now();
+    gateway.metrics.whole().start(operation, now).finish(Ending::Error(-32009), now);
 }
 
 /// A call that has begun.
@@ -63,9 +64,10 @@ impl<'a> Record<'a> {
             headers: back.trace.as_ref(),
         });
         let operation = Operation { side: Side::Server, method, transport: Transport::Tcp, version, tool: ToolLabel::NONE };
-        let server = gateway.metrics.whole().start(operation);
+        let at = Instant::now();
+        let server = gateway.metrics.whole().start(operation, at);
         let trace = span.passed_on().cloned();
-        let (call, began) = (gateway.journal.call(), (now(), Instant::now()));
+        let (call, began) = (gateway.journal.call(), (now(), at));
         Self { gateway, back, method, version, server, client: None, span, call, began, is_intended: false, ticket: None, trace }
     }
 
@@ -106,7 +108,7 @@ impl<'a> Record<'a> {
         let tool = if is_tool { metrics.tool(&ToolSlot::default(), &resolved.name) } else { ToolLabel::NONE };
         let operation = Operation { side: Side::Client, method: self.method, transport: Transport::Tcp, version: self.version, tool };
         metrics.sent(resolved.params.len());
-        self.client = Some(metrics.start(operation));
+        self.client = Some(metrics.start(operation, Instant::now()));
         let name = resolved.name.as_str();
         let about = match resolved.method {
             Method::ToolCall => Some(About::Tool(name)),
@@ -162,16 +164,17 @@ impl<'a> Record<'a> {
             let fault = error.tell(Era::Stateless).fault;
             tracing::warn!(source = ?fault.source, retry = fault.retry, %error, "a call failed");
         }
-        self.recorded(request, outcome, ending);
+        let at = Instant::now();
+        self.recorded(request, outcome, ending, at);
         if let Some(client) = self.client {
-            client.finish(ending);
+            client.finish(ending, at);
         }
-        self.server.finish(ending);
+        self.server.finish(ending, at);
         let message = outcome.as_ref().err().map(ToString::to_string);
         self.span.finish(ending, message.as_deref());
     }
 
-    fn recorded(&self, request: &Request, outcome: &Result<Answer, CallError>, ending: Ending) {
+    fn recorded(&self, request: &Request, outcome: &Result<Answer, CallError>, ending: Ending, at: Instant) {
         let journal = &self.gateway.journal;
         if !journal.audit().enabled || matches!(outcome, Err(CallError::Overloaded { .. })) {
             return;
@@ -199,7 +202,8 @@ impl<'a> Record<'a> {
             Answer::Result(result) => Some(result.len() as u64),
             Answer::Error(_) => None,
         });
-        let outcome = Outcome { bytes, code, ending: Text::Borrowed(word), reason, took: micros(self.began.1.elapsed()) };
+        let outcome =
+            Outcome { bytes, code, ending: Text::Borrowed(word), reason, took: micros(at.saturating_duration_since(self.began.1)) };
         journal.ended(self.ticket, || journal.spelled(self.call), outcome);
     }
 

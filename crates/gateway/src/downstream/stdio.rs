@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use mcp_proto::envelope::{self, Answer, EnvelopeError, Message, Notification, Request};
 use mcp_proto::era::RequestMeta;
 use mcp_proto::json::Duplicates;
@@ -24,13 +25,17 @@ use crate::Inner;
 use crate::call::back::{Back, Sink};
 use crate::call::error::CallError;
 
+/// Where a client's lines come from.
+pub(crate) type Input = Box<dyn AsyncRead + Unpin + Send>;
+/// Where they go.
+pub(crate) type Output = Box<dyn AsyncWrite + Unpin + Send>;
+
 /// Serves one client until its input ends or `stop` fires.
-pub(crate) async fn serve(
-    gateway: Arc<Inner>,
-    mut input: impl AsyncRead + Unpin,
-    output: impl AsyncWrite + Unpin + Send + 'static,
-    stop: CancellationToken,
-) {
+pub(crate) fn serve(gateway: Arc<Inner>, input: Input, output: Output, stop: CancellationToken) -> BoxFuture<'static, ()> {
+    Box::pin(served(gateway, input, output, stop))
+}
+
+async fn served(gateway: Arc<Inner>, mut input: Input, output: Output, stop: CancellationToken) {
     let door =
         Arc::new(Door { gateway, out: Lane::new(), session: Mutex::default(), in_flight: Mutex::default(), tasks: TaskTracker::new() });
     let writing = tokio::spawn(write(Arc::clone(&door.out), output));

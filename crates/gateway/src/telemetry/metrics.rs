@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use foldhash::fast::RandomState;
 use prometheus_client::registry::Registry;
@@ -136,10 +136,10 @@ impl MountMetrics {
         }
     }
 
-    /// Counts an operation as in flight until it is finished or dropped.
-    pub fn start(self: &Arc<Self>, operation: Operation) -> Running {
+    /// Counts an operation as in flight from `now` on, until it is finished or dropped.
+    pub fn start(self: &Arc<Self>, operation: Operation, now: Instant) -> Running {
         self.in_flight[operation.side as usize].fetch_add(1, Relaxed);
-        Running { mount: self.clone(), operation, since: Instant::now(), ended: false }
+        Running { mount: self.clone(), operation, since: now, ended: false }
     }
 
     /// The label of the catalog's tool `name`, looked up by text only where `slot` is new.
@@ -200,11 +200,11 @@ impl MountMetrics {
         label
     }
 
-    fn record(&self, operation: Operation, ending: Ending, since: Instant) {
+    fn record(&self, operation: Operation, ending: Ending, took: Duration) {
         let key = SeriesKey::new(operation, ending);
         let operations = self.operations.pin();
         let histogram = operations.get(&key).unwrap_or_else(|| operations.get_or_insert_with(key, Histogram::default));
-        histogram.observe(since.elapsed());
+        histogram.observe(took);
     }
 }
 
@@ -233,16 +233,16 @@ pub struct Running {
 
 impl Running {
     /// Counts the operation with its duration and how it ended.
-    pub fn finish(mut self, ending: Ending) {
+    pub fn finish(mut self, ending: Ending, now: Instant) {
         self.ended = true;
-        self.mount.record(self.operation, ending, self.since);
+        self.mount.record(self.operation, ending, now.saturating_duration_since(self.since));
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         if !self.ended {
-            self.mount.record(self.operation, Ending::Cancelled, self.since);
+            self.mount.record(self.operation, Ending::Cancelled, self.since.elapsed());
         }
         self.mount.in_flight[self.operation.side as usize].fetch_sub(1, Relaxed);
     }

@@ -9,9 +9,9 @@ fn a_tool_result_that_says_is_error_counts_as_a_failure() {
     let metrics = Metrics::new();
     let mount = metrics.mount("git");
     let call = call(mount.tool(&ToolSlot::default(), "commit"));
-    mount.start(call).finish(Ending::Done);
-    mount.start(call).finish(Ending::ToolError);
-    mount.start(call).finish(Ending::ToolError);
+    mount.start(call, Instant::now()).finish(Ending::Done, Instant::now());
+    mount.start(call, Instant::now()).finish(Ending::ToolError, Instant::now());
+    mount.start(call, Instant::now()).finish(Ending::ToolError, Instant::now());
 
     let text = metrics.encode();
     assert_eq!(count(&text, &["mount=\"git\"", "error_type=\"tool_error\""]), 2);
@@ -23,8 +23,11 @@ fn a_tool_result_that_says_is_error_counts_as_a_failure() {
 #[test]
 fn an_error_carries_its_code_and_success_carries_no_error_type() {
     let metrics = Metrics::new();
-    metrics.whole().start(Operation { method: MethodName::of("tools/list"), ..call(ToolLabel::NONE) }).finish(Ending::Done);
-    metrics.whole().start(call(ToolLabel::NONE)).finish(Ending::Error(-32602));
+    metrics
+        .whole()
+        .start(Operation { method: MethodName::of("tools/list"), ..call(ToolLabel::NONE) }, Instant::now())
+        .finish(Ending::Done, Instant::now());
+    metrics.whole().start(call(ToolLabel::NONE), Instant::now()).finish(Ending::Error(-32602), Instant::now());
 
     let text = metrics.encode();
     assert_eq!(count(&text, &["error_type=\"-32602\"", "rpc_response_status_code=\"-32602\""]), 1);
@@ -36,7 +39,7 @@ fn an_error_carries_its_code_and_success_carries_no_error_type() {
 fn what_is_dropped_unfinished_counts_as_cancelled_and_is_in_flight_no_more() {
     let metrics = Metrics::new();
     let mount = metrics.mount("slow");
-    let running = mount.start(call(ToolLabel::NONE));
+    let running = mount.start(call(ToolLabel::NONE), Instant::now());
     let gauge = "banyan_operations_in_flight{side=\"server\",mount=\"slow\"}";
     assert_eq!(value(&metrics.encode(), gauge), 1.0);
     drop(running);
@@ -51,9 +54,11 @@ fn callers_cannot_add_series_by_names_and_a_large_catalog_cannot_add_them_withou
     let mount = metrics.mount("large");
     for number in 0..TOOL_SERIES + 50 {
         let tool = mount.tool(&ToolSlot::default(), &format!("tool_{number}"));
-        mount.start(call(tool)).finish(Ending::Done);
+        mount.start(call(tool), Instant::now()).finish(Ending::Done, Instant::now());
         let method = MethodName::of(&format!("evil/{number}"));
-        mount.start(Operation { method, tool: ToolLabel::NONE, ..call(tool) }).finish(Ending::Error(i64::from(number) * 1000 + 1));
+        mount
+            .start(Operation { method, tool: ToolLabel::NONE, ..call(tool) }, Instant::now())
+            .finish(Ending::Error(i64::from(number) * 1000 + 1), Instant::now());
     }
     let text = metrics.encode();
     let series = text.lines().filter(|line| line.starts_with("mcp_server_operation_duration_seconds_count")).count();
@@ -124,7 +129,9 @@ fn two_scrapes_of_the_same_counters_are_the_same_text() {
     for name in ["b", "a", "c"] {
         let mount = metrics.mount(name);
         for method in ["tools/list", "ping", "tools/call", "resources/read"] {
-            mount.start(Operation { method: MethodName::of(method), ..call(ToolLabel::NONE) }).finish(Ending::Done);
+            mount
+                .start(Operation { method: MethodName::of(method), ..call(ToolLabel::NONE) }, Instant::now())
+                .finish(Ending::Done, Instant::now());
         }
     }
     let text = metrics.encode();
