@@ -86,12 +86,14 @@ impl Fields {
         Some(String::from_utf8_lossy(self.slice(&twice.name)).to_ascii_lowercase())
     }
 
+    #[inline]
     fn is(&self, place: &Place, name: &str) -> bool {
         let own = self.slice(&place.name);
         // Nearly every client spells them alike, and whole names are compared faster than letters.
         own == name.as_bytes() || own.eq_ignore_ascii_case(name.as_bytes())
     }
 
+    #[inline]
     fn slice(&self, range: &Range<u32>) -> &[u8] {
         &self.text[range.start as usize..range.end as usize]
     }

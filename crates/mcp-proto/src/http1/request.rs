@@ -52,6 +52,7 @@ impl Post {
     }
 
     /// The path, and the query without its question mark.
+    #[inline]
     pub fn target(&self) -> (&str, Option<&str>) {
         path(std::str::from_utf8(&self.text[self.target.clone()]).unwrap_or_default())
     }

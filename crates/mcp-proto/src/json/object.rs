@@ -47,6 +47,7 @@ impl Object {
     }
 
     /// Its members.
+    #[inline]
     pub fn members(&self) -> Members<'_> {
         let found = self.index();
         Members { text: &self.text, list: Cow::Borrowed(&found.members[..found.own]) }
