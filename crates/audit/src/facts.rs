@@ -1,5 +1,5 @@
 //! Facts of calls as text. Every call writes them, so it is done by hand here: byte for byte what serde makes of the same records, at a
-//! third of its price. Facts of rarer events are left to serde.
+//! third of its price. Does not write the facts of rarer events: serde does.
 
 use crate::canonical::quote;
 use crate::hash::Hash;

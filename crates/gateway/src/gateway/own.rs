@@ -1,4 +1,4 @@
-//! What the program that runs a gate asks of it: its tools, and a call of one. Goes the way of every other call.
+//! What the program that runs a gate asks of it: its tools, and a call of one, which goes the way of every other. Does not decide anything.
 
 use banyan_model::Era;
 use bytes::Bytes;

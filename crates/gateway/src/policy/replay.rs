@@ -169,7 +169,7 @@ impl Replay<'_> {
         let arguments = match value {
             _ if self.rules.wanted().is_empty() => Some(Arguments::none()),
             None => Some(Arguments::none()),
-            Some(value) => value.and_then(|value| self.rules.arguments(value.get().as_bytes()).ok()),
+            Some(value) => value.and_then(|value| self.rules.arguments(value.0.as_bytes()).ok()),
         };
         let moment = at(Timestamp::from_microsecond(i64::try_from(intent.began).unwrap_or(i64::MAX)).unwrap_or_default(), self.zone);
         match arguments {
