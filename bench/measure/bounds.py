@@ -1,4 +1,4 @@
-"""What issue 3 wants, and whether it holds. A missed bound is a line in the report, never a failure."""
+"""The bounds that figures are held against, and whether they hold. A missed bound is a line in the report, never a failure."""
 from dataclasses import dataclass
 
 WORDS = {"rate": "calls/s", "cpu_us": "CPU", "p50_us": "p50", "p99_us": "p99", "first_byte_us": "first byte"}

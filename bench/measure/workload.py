@@ -1,4 +1,4 @@
-"""The workloads: what is sent, to which targets, and what issue 3 wants of it. Rounds are interleaved: targets take turns."""
+"""The workloads: what is sent, to which targets, and the bounds of it. Rounds are interleaved: targets take turns."""
 import statistics
 from dataclasses import dataclass, field
 

@@ -8,6 +8,9 @@ use crate::AuditError;
 use crate::hash::{Hash, sha256};
 use crate::json::{self, Json};
 
+/// So many bytes of a string are looked at together.
+const BLOCK: usize = 32;
+
 /// The canonical form of `text`.
 ///
 /// # Errors
@@ -58,20 +61,19 @@ pub(crate) fn write(value: &Json<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Whether a string is written as it is.
-fn is_plain(text: &[u8]) -> bool {
-    let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
-    if text.len() < 32 {
-        return text.iter().all(|byte| plain(*byte));
-    }
-    // Without a way out, the compiler takes many bytes at a time.
-    text.iter().fold(true, |so_far, byte| so_far & plain(*byte))
+/// How many bytes at the beginning of `text` stand for themselves in a string.
+pub(crate) fn plain(text: &[u8]) -> usize {
+    let is_plain = |byte: &u8| *byte >= 0x20 && *byte != b'"' && *byte != b'\\';
+    // Without a way out of a block, the compiler takes all of it at a time.
+    let is_whole = |block: &&[u8]| block.iter().fold(true, |so_far, byte| so_far & is_plain(byte));
+    let blocks = text.chunks_exact(BLOCK).take_while(is_whole).count() * BLOCK;
+    blocks + text[blocks..].iter().take_while(|byte| is_plain(byte)).count()
 }
 
 /// As RFC 8785, section 3.2.2.2 writes strings.
 pub(crate) fn quote(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
-    if is_plain(text.as_bytes()) {
+    if plain(text.as_bytes()) == text.len() {
         out.extend_from_slice(text.as_bytes());
         return out.push(b'"');
     }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::AuditError;
+use crate::canonical::plain;
 
 /// Deeper nesting than this is refused, as everywhere else at the gate.
 const MAX_DEPTH: usize = 128;
@@ -127,19 +128,17 @@ impl<'a> Reader<'a> {
         let mut is_plain = true;
         loop {
             let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-            let plain = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
-            match plain.map(|plain| (plain, rest[plain])) {
-                Some((plain, b'"')) => {
-                    self.at += plain + 1;
-                    break;
-                }
-                Some((plain, b'\\')) => {
+            self.at += plain(rest);
+            match self.peek() {
+                Some(b'"') => break,
+                Some(b'\\') => {
                     is_plain = false;
-                    self.at += plain + 2;
+                    self.at += 2;
                 }
-                plain => return Err(wrong(self.at + plain.map_or(rest.len(), |(plain, _)| plain), "a string does not end")),
+                Some(_) | None => return Err(wrong(self.at, "a string does not end")),
             }
         }
+        self.at += 1;
         if is_plain {
             return Ok(Cow::Borrowed(&self.text[start + 1..self.at - 1]));
         }
