@@ -7,6 +7,7 @@ import { Differences, Seen } from './differ';
 import { differences } from './difference';
 import { Grants } from './grants';
 import { Operators } from './operators';
+import { OnePin, PinLine, nameOf, pins } from './pins';
 import { Close, Copy, Facts, Glyph, Said } from './parts';
 import { type RequestOptions, bytes, hex, sign } from './passkey';
 import { indented } from './json';
@@ -36,22 +37,27 @@ const CAUSES = { mode: 'the mode of this gate', policy: 'a rule of the policy', 
 export function Approvals({ filter }: { filter: string }): JSX.Element {
   const found = useStore(inbox);
   const { what } = useStore(route);
+  const held = useStore(pins) ?? [];
   const text = filter.trim().toLowerCase();
   const wanted = found?.approvals.filter((one) => `${one.tool} ${one.caller} ${one.standing} ${one.arguments}`.toLowerCase().includes(text)) ?? [];
   const open = wanted.filter((one) => one.standing === 'pending');
   const over = wanted.filter((one) => one.standing !== 'pending').reverse();
   const one = found?.approvals.find((a) => a.id === what);
   const other = found?.below.find((b) => b.id === what);
+  const pinned = held.filter((pin) => nameOf(pin).toLowerCase().includes(text));
+  const pin = what.startsWith('pin:') ? held.find((one) => nameOf(one) === what.slice(4)) : undefined;
   return (
     <div class={`split tools ${what ? 'with-detail' : ''}`}>
       <div class="names inbox">
         <p class="sum">{counted(open.length + (found?.below.length ?? 0), 'call')} waiting <Bell /> <span class="links"><a href={write('approvals', 'operators')}>who may agree</a> <a href={write('approvals', 'grants')}>grants</a></span></p>
         <div class="canvas" tabIndex={0} role="region" aria-label="Calls">
-          {open.length === 0 && found?.below.length === 0 && <p class="empty">Nothing waits.</p>}
+          {open.length === 0 && found?.below.length === 0 && pinned.length === 0 && <p class="empty">Nothing waits.</p>}
           <ul class="plain flow">
             {found?.below.map((held) => <Line key={held.id} id={held.id} state="degraded" tool={held.data.tool ?? '?'} more={`held by ${held.mount}`} isOpen={held.id === what} />)}
             {open.map((a) => <Line key={a.id} id={a.id} state="degraded" tool={a.tool} more={a.caller} expires={a.expires} isOpen={a.id === what} />)}
           </ul>
+          {pinned.length > 0 && <h2 class="part">Definitions of tools that wait, or were refused</h2>}
+          <ul class="plain flow">{pinned.map((one) => <PinLine key={nameOf(one)} pin={one} isOpen={one === pin} />)}</ul>
           {over.length > 0 && <h2 class="part">Before</h2>}
           <ul class="plain flow">
             {over.slice(0, 200).map((a) => <Line key={a.id} id={a.id} state={LOOK[a.standing]} tool={a.tool} more={`${a.standing.replace('_', ' ')}, ${a.caller}`} isOpen={a.id === what} />)}
@@ -61,7 +67,7 @@ export function Approvals({ filter }: { filter: string }): JSX.Element {
       {what && (
         <section class="detail one" aria-label="About this call">
           <Close onClick={() => go('approvals')} />
-          {what === 'operators' ? <Operators /> : what === 'grants' ? <Grants /> : one ? <One key={one.id} one={one} ahead={found?.ahead ?? 0} /> : other ? <Held held={other} /> : <p class="dim">There is no such approval any more.</p>}
+          {what === 'operators' ? <Operators /> : what === 'grants' ? <Grants /> : pin ? <OnePin key={pin.hash} pin={pin} /> : one ? <One key={one.id} one={one} ahead={found?.ahead ?? 0} /> : other ? <Held held={other} /> : <p class="dim">There is no such approval any more.</p>}
         </section>
       )}
     </div>
@@ -202,7 +208,9 @@ function Way({ route: way }: { route: string[] }): JSX.Element {
 function Risk({ annotation }: { annotation: Record<string, unknown> }): JSX.Element | null {
   const said = Object.entries(annotation).filter(([, value]) => ['string', 'boolean', 'number'].includes(typeof value));
   if (said.length === 0) return null;
-  return <span class="badges">{said.map(([key, value]) => <span key={key} class={`badge ${/irreversible/.test(String(value)) ? 'failed' : ''}`}>{key.replace('x-mcpax-', '')}: {String(value)}</span>)}</span>;
+  // What can't be undone is what one has to see.
+  const isBad = (key: string, value: unknown): boolean => (key === 'reversible' && value === false && annotation['mutable'] !== false) || /irreversible/.test(String(value));
+  return <span class="badges">{said.map(([key, value]) => <span key={key} class={`badge ${isBad(key, value) ? 'failed' : ''}`}>{key.replace('x-mcpax-', '')}: {String(value)}</span>)}</span>;
 }
 
 function Countdown({ from, to, now }: { from: number; to: number; now: number }): JSX.Element {

@@ -40,7 +40,7 @@ const MOST_WORDS = 600;
 
 /** What became of a text, word by word: all of the one are those that stayed and those that are gone, all of the other those that stayed and new ones. */
 export function words(before: string, after: string): Words[] {
-  const [old, now] = [before, after].map((text) => text.split(/(?<=\s)(?=\S)/)) as [string[], string[]];
+  const [old, now] = [before, after].map((text) => text.split(/(?<=\S)(?=\s)|(?<=\s)(?=\S)/)) as [string[], string[]];
   if (old.length > MOST_WORDS || now.length > MOST_WORDS) return [{ is: 'gone', text: before }, { is: 'new', text: after }];
   // How many words the rests from here on have in common, in their order.
   const rest = Array.from({ length: old.length + 1 }, () => new Uint16Array(now.length + 1));

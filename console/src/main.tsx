@@ -9,6 +9,7 @@ import { Help } from './help';
 import { type Binding, Keyboard, isTyping } from './keys';
 import { Glyph, Said } from './parts';
 import { Record } from './record';
+import { heldOf, lookAtPins, pins } from './pins';
 import { followAddress, go, route, write } from './route';
 import { Policy } from './rules';
 import { Servers } from './servers';
@@ -42,6 +43,7 @@ const STATES: State[] = ['failed', 'degraded', 'starting', 'ready'];
 function Console(): JSX.Element {
   const { status, link, why, signedIn } = useStore(gate);
   const at = useStore(route);
+  const held = heldOf(useStore(pins));
   const open = waiting(useStore(inbox));
   const [filter, setFilter] = useState('');
   const [states, setStates] = useState<ReadonlySet<State>>(new Set());
@@ -64,6 +66,9 @@ function Console(): JSX.Element {
     const bad = status?.mounts.filter((m) => m.state === 'failed' || m.state === 'degraded').length ?? 0;
     document.title = `${open > 0 ? `${counted(open, 'call')} waiting, ` : ''}${bad > 0 ? `(${bad}) ` : ''}Banyan ${location.host}`;
   }, [status, open]);
+  // Definitions wait when a list is another: servers' notes then say so.
+  const notes = status?.mounts.map((mount) => mount.notes.join()).join();
+  useEffect(() => void (signedIn && lookAtPins().catch(() => undefined)), [signedIn, notes]);
   // What is looked for in one view is not there in another. At once, so that nothing is lost of what is typed there next.
   useLayoutEffect(() => setFilter(''), [view.name]);
   const pick = (state: State): void => {
@@ -90,7 +95,7 @@ function Console(): JSX.Element {
       <nav class="views" aria-label="Views">
         {views.map((one) => (
           <a key={one.name} href={write(one.name)} aria-current={one === view ? 'page' : undefined}>
-            <span>{one.title}{one.name === 'approvals' && open > 0 && <b class="count">{open}</b>}</span> <kbd aria-hidden="true">g {one.key}</kbd>
+            <span>{one.title}{one.name === 'approvals' && open + held > 0 && <b class="count">{open + held}</b>}</span> <kbd aria-hidden="true">g {one.key}</kbd>
           </a>
         ))}
       </nav>

@@ -15,6 +15,8 @@ import { instant, millis } from './text';
 const SEEN = 'banyan-record';
 /** Entries of one trace beyond these are not fetched here. */
 const MOST = 200;
+/** So many are proved unasked; of more, each when it is opened. */
+const PROVED = 24;
 
 /** What belongs to `entry`, it included, the earliest first. */
 export function useRelated(entry: Entry | null): Entry[] {
@@ -54,12 +56,12 @@ export function Timeline({ entries, chosen }: { entries: Entry[]; chosen: string
       <h3>In time</h3>
       {lay.length > 0 && <ol class="spans">{lay.map((span, i) => <Bar key={i} span={span} from={from} to={to} />)}</ol>}
       <ol class="plain entries">
-        {entries.map((entry) => (
+        {entries.map((entry, i) => (
           <li key={placeOf(entry)} class={placeOf(entry) === chosen ? 'chosen' : ''}>
             <a href={write('record', placeOf(entry))} aria-current={placeOf(entry) === chosen ? 'true' : undefined}>
               <span class="number">{instant(entry.time, now)}</span> <Glyph state={look(entry)} /> {says(entry)}{entry.outcome ? `: ${entry.outcome}` : ''}
             </a>
-            <Badge place={placeOf(entry)} />
+            {(i < PROVED || placeOf(entry) === chosen) && <Badge place={placeOf(entry)} />}
           </li>
         ))}
       </ol>

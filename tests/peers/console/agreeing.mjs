@@ -93,12 +93,13 @@ await part('another call', async () => {
   await look();
   const rows = await one.locator('table.difference tbody th').allInnerTexts();
   check('what differs from the call before is told', rows.join() === 'disk,when[2],when[2].deep', rows);
+  // Axe takes the authenticator away, which is not needed any more.
+  await shots('waiting');
   await one.getByLabel('Why not').fill('b is in use');
   await one.getByRole('button', { name: 'Deny' }).click();
   const answer = await told;
   check('a no is told to the program, with its reason', answer.is_error && answer.data?.reason === 'approval_denied' && answer.data.why === 'b is in use', answer);
   check('and nothing went out', wiped().length === 1, wiped());
-  check('axe finds nothing', (await axe(page)).length === 0, await axe(page));
 });
 
 await part('the record', async () => {

@@ -112,7 +112,10 @@ def tour(report, browser):
 
 
 def agreeing(report, browser):
-    """A program calls, a person agrees with a passkey: nothing of it is played, but for the finger on the key."""
+    """A program calls, a person agrees with a passkey, and it goes out once (AX-45, AX-46).
+
+    Nothing of it is played, but for the finger on the key.
+    """
     with tempfile.TemporaryDirectory(prefix="banyan-console-") as work:
         rules = Path(work, "rules.cedar")
         rules.write_text(RULES)
@@ -127,7 +130,8 @@ def agreeing(report, browser):
 def relay(report, name, gate, browser, given):
     """Takes a tour of a gate, and passes on what it prints: `ok NAME`, `FAIL NAME: WHY`, and at last `N checks`."""
     command = [install.node(), str(HERE / f"{name}.mjs")]
-    env = {**gate.home.env, "PEERS_NODE_MODULES": install.node_modules(), "CHROMIUM": browser, "BANYAN": binary(), "GATE": str(gate.process.pid), **given}
+    known = {"PEERS_NODE_MODULES": install.node_modules(), "CHROMIUM": browser, "BANYAN": binary(), "GATE": str(gate.process.pid)}
+    env = {**gate.home.env, **known, **given}
     try:
         done = subprocess.run(command, env=env, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT)
         out, err = done.stdout, done.stderr

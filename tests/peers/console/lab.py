@@ -1,10 +1,12 @@
 """A small server for the console's tests: it says who it is on its standard error, calls by a form, and fails when asked to.
 
-Speaks the initialize era over standard input and output; writes its process id into the file that it is given.
+Speaks the initialize era over standard input and output; writes its process id into the file that it is given. Where another file of that name
+and `.description` lies beside it, that is what its tool says of itself.
 """
 import json
 import os
 import sys
+from pathlib import Path
 
 ADD = {"type": "object", "required": ["a", "b"], "properties": {
     "a": {"type": "integer", "description": "The first number."}, "b": {"type": "integer", "default": 2},
@@ -20,7 +22,8 @@ def answer(method, params):
     if method == "initialize":
         return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "lab", "version": "1"}}
     if method == "tools/list":
-        return {"tools": TOOLS}
+        other = Path(sys.argv[1] + ".description")
+        return {"tools": [{**TOOLS[0], "description": other.read_text()}, *TOOLS[1:]] if other.exists() else TOOLS}
     if method == "tools/call" and params["name"] == "add":
         given = params["arguments"]
         total = given["a"] + given["b"] * (-1 if given.get("sign") == "minus" else 1)
