@@ -18,6 +18,7 @@ from pathlib import Path
 import anyio
 from mcp import Client
 
+from approvals import crashes
 from gateway import Gateway, binary
 from wire import Modern
 
@@ -114,7 +115,7 @@ class Held:
 
 def run(report):
     """All cases."""
-    cases = {"the SDK": sdk, "refusals": refusals, "two people": two_people, "killed": killed, "webhook": webhook, "grants": grants}
+    cases = {"the SDK": sdk, "refusals": refusals, "two people": two_people, "killed": killed, "killed again and again": crashed, "webhook": webhook, "grants": grants}
     for name, case in cases.items():
         report.guard(f"approvals/{name}", lambda n=name, c=case: c(report, f"approvals/{n}"))
 
@@ -240,6 +241,12 @@ def killed(report, name):
         held.gateway.start()
         told = Modern(held.gateway.url()).call("tools/call", call)
         report.check(f"{name}: once", told.result.get("isError") and held.wiped() == [{"disk": "a"}], told.message)
+
+
+def crashed(report, name):
+    """`kill -9` around every change."""
+    with Held(name) as held:
+        crashes.kills(report, name, held)
 
 
 def webhook(report, name):

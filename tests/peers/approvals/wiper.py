@@ -1,9 +1,11 @@
-"""A server whose one tool changes something for good: each call adds a line to the file that is named. Standard library only.
+"""A server whose one tool changes something for good: each call adds a line to the file that is named; a disk called `slow…` takes a while.
+Standard library only.
 
     wiper.py FILE
 """
 import json
 import sys
+import time
 
 TOOL = {
     "name": "wipe",
@@ -23,6 +25,8 @@ def answer(request, path):
     if method == "tools/call":
         with open(path, "a") as file:
             file.write(json.dumps(params["arguments"]) + "\n")
+        if params["arguments"]["disk"].startswith("slow"):
+            time.sleep(0.2)
         return {"content": [{"type": "text", "text": f"wiped {params['arguments']['disk']}"}]}
     return {} if method == "ping" else None
 
