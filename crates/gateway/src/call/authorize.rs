@@ -9,7 +9,7 @@ use banyan_model::Method;
 use mcp_proto::envelope::Request;
 use mcp_proto::json::Members;
 use policy::Effect;
-use policy::decide::{Action, Cause, Target, Traits, Verdict};
+use policy::decide::{Action, Cause, Kind, Subject, Target, Traits, Verdict};
 
 use super::caller::Caller;
 use super::error::{CallError, Denied};
@@ -101,7 +101,7 @@ pub(super) fn unfound(gateway: &Inner, tree: &Tree, request: &Request, caller: &
     let like = unknown(request, &shown).unwrap_or(error);
     let action = if matches!(like, CallError::UnknownResource(_)) { Action::Read } else { action };
     let id = gateway.decisions.keep_unknown(Facts { subject: &asking.standing.subject, action, resource: &|| shown.clone() });
-    CallError::Denied(Box::new(Denied { id, like, cause: "unknown", rules: Vec::new(), owner: None }))
+    CallError::Denied(Box::new(Denied { id, like, cause: "unknown", rules: Vec::new(), owner: None, scope: None }))
 }
 
 /// Whether a caller is shown the tool at this place: not where every call of it is denied.
@@ -138,7 +138,7 @@ impl<'a> Asking<'a> {
         if verdict.effect != Effect::Deny {
             return Ok(Decision { id, verdict });
         }
-        Err(refusal(id, &verdict, request, target.action))
+        Err(refusal(id, &verdict, request, (target.action, &self.standing.subject)))
     }
 
     fn evaluate(&self, target: &Target<'_>, params: &[u8]) -> Verdict {
@@ -156,7 +156,8 @@ impl<'a> Asking<'a> {
     }
 }
 
-fn refusal(id: DecisionId, verdict: &Verdict, request: &Request, action: Action) -> CallError {
+fn refusal(id: DecisionId, verdict: &Verdict, request: &Request, what: (Action, &Subject)) -> CallError {
+    let (action, subject) = what;
     let rules: Vec<Arc<str>> = verdict.rules.iter().map(|rule| Arc::clone(&rule.id)).collect();
     let cause = verdict.cause.as_str();
     let shown = shown(request).unwrap_or_default();
@@ -164,8 +165,14 @@ fn refusal(id: DecisionId, verdict: &Verdict, request: &Request, action: Action)
         Action::Read => CallError::UnknownResource(shown.clone()),
         Action::Call | Action::Prompt | Action::Send => CallError::MethodNotFound(request.method.to_string()),
     });
-    let denied = Box::new(Denied { id, like, cause, rules, owner: None });
+    let denied = Box::new(Denied { id, like, cause, rules, owner: None, scope: scope(verdict, subject) });
     if matches!(verdict.cause, Cause::Error(_)) { CallError::PolicyFailed(denied) } else { CallError::Denied(denied) }
+}
+
+/// With which scope the caller would come through, where its token is one that has scopes and lacks it.
+fn scope(verdict: &Verdict, subject: &Subject) -> Option<Arc<str>> {
+    let wanted = verdict.rules.iter().find_map(|rule| rule.scope.clone())?;
+    (subject.kind == Kind::Issuer && !subject.scopes.contains(&*wanted)).then_some(wanted)
 }
 
 /// What the caller named, in its own words.

@@ -190,6 +190,8 @@ pub(crate) struct Denied {
     pub(crate) rules: Vec<Arc<str>>,
     /// The mount that owns what was named, and what it is called there; for the record alone.
     pub(crate) owner: Option<(String, String)>,
+    /// The scope with which the caller would come through: its token lacks it, and a rule says so.
+    pub(crate) scope: Option<Arc<str>>,
 }
 
 /// What the rules decided about a call that was refused.
@@ -199,6 +201,21 @@ pub(crate) struct Decided<'a> {
     pub(crate) cause: &'static str,
     pub(crate) rules: &'a [Arc<str>],
     pub(crate) owner: Option<&'a (String, String)>,
+}
+
+impl Denied {
+    /// Like what is not there; but whoever may sign in again for more is told so.
+    fn tell(&self, era: Era) -> Told {
+        let told = match &self.scope {
+            Some(scope) => {
+                let text = format!("this takes the scope `{scope}`, which your token does not have: sign in again and ask for it");
+                let data = reason("insufficient_scope", &format!(",\"scope\":{}", quote(scope)));
+                told(-32000, 403, text, Some(data), FaultSource::Downstream, true)
+            }
+            None => self.like.tell(era),
+        };
+        Told { data: Some(with_decision(told.data.as_deref(), self.id)), ..told }
+    }
 }
 
 impl fmt::Display for Denied {
@@ -226,6 +243,11 @@ impl Told {
 }
 
 impl CallError {
+    /// The scope with which the caller would come through, where it may sign in again for it.
+    pub(crate) fn wanted_scope(&self) -> Option<&str> {
+        if let Self::Denied(denied) = self { denied.scope.as_deref() } else { None }
+    }
+
     /// Whether it says that nobody has what was named.
     pub(crate) fn is_unknown(&self) -> bool {
         matches!(self, Self::UnknownPrompt(_) | Self::UnknownResource(_) | Self::UnknownTask(_) | Self::UnknownTool(_))
@@ -279,11 +301,7 @@ impl CallError {
                 let error = degraded.0.error(degraded.1);
                 told(error.code, 200, error.message.into(), Some(error.data), FaultSource::Upstream, true)
             }
-            Self::Denied(denied) => {
-                let mut told = denied.like.tell(era);
-                told.data = Some(with_decision(told.data.as_deref(), denied.id));
-                told
-            }
+            Self::Denied(denied) => denied.tell(era),
             Self::HeaderMismatch(_) => down(-32020, 400, None),
             Self::Held { tool, why, standing, .. } => down(-32019, 200, Some(definition_held(tool, *why, *standing))),
             Self::MetaMissing(_) => down(-32602, 400, None),

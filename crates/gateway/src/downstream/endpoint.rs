@@ -13,12 +13,13 @@ use mcp_proto::json::Duplicates;
 use mcp_proto::projection::Style;
 
 use super::door::{self, Entered};
+use super::exchange::Ended;
 use super::known::Known;
 use super::reply::{self, Reply};
 use super::stateless::{self, Place, Streams};
 use super::{field, initialize};
-use crate::Inner;
 use crate::call::error::CallError;
+use crate::{Inner, trust};
 
 /// What is known of a request before its body is there.
 #[derive(Clone, Copy)]
@@ -178,6 +179,16 @@ fn streams(fields: &Fields) -> Streams {
         (Some(_), Some(_)) => Streams::Taken,
         (None, _) if accept.contains("*/*") => Streams::Taken,
         (None, _) => Streams::Refused,
+    }
+}
+
+/// An answer that says with which scope the call would come through (RFC 6750, 3.1), so that a client signs in again for it.
+pub(crate) fn stepped_up(gateway: &Inner, ended: &Ended, reply: Reply) -> Reply {
+    let Some(scope) = ended.as_ref().err().and_then(CallError::wanted_scope) else { return reply };
+    let challenge = trust::challenge_for(&gateway.config.load(), Some("insufficient_scope"), scope);
+    match challenge.and_then(|challenge| HeaderValue::from_str(&challenge).ok()) {
+        Some(challenge) => reply.standing(StatusCode::FORBIDDEN).with(http::header::WWW_AUTHENTICATE, challenge),
+        None => reply,
     }
 }
 

@@ -17,6 +17,7 @@ use mcp_proto::projection::Style;
 use tokio::time::Instant;
 
 use super::door::Entered;
+use super::endpoint::stepped_up;
 use super::exchange::{Ended, Exchange, Turn};
 use super::field;
 use super::known::Known;
@@ -59,7 +60,7 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
             reply::empty(StatusCode::ACCEPTED)
         }
         Message::Request(request) => {
-            let back = Back::traced(known.of_session(&session), Sink::None, None, TraceContext::of_fields(place.fields));
+            let back = Back::traced(known.of_session(&session, entered), Sink::None, None, TraceContext::of_fields(place.fields));
             answer(gateway, &session, place.streams, request, back).await
         }
         Message::Response(response) => {
@@ -142,7 +143,7 @@ pub(crate) fn begin(
 /// The result of `initialize`.
 pub(crate) fn initialized(gateway: &Arc<Inner>, session: &Arc<Session>) -> Bytes {
     let tree = gateway.tree.load_full();
-    let (capabilities, instructions) = crate::call::capabilities(gateway, &tree, &caller(session));
+    let (capabilities, instructions) = crate::call::capabilities(gateway, &tree, &caller(session, &session.opening.entered));
     let instructions = instructions.map(|i| format!(",\"instructions\":{}", json::quote(&i))).unwrap_or_default();
     let info = crate::call::SERVER_INFO;
     let version = session.opening.version;
@@ -150,12 +151,12 @@ pub(crate) fn initialized(gateway: &Arc<Inner>, session: &Arc<Session>) -> Bytes
 }
 
 /// The caller of a session's requests.
-pub(crate) fn caller(session: &Arc<Session>) -> Arc<Caller> {
+pub(crate) fn caller(session: &Arc<Session>, entered: &Entered) -> Arc<Caller> {
     let opening = &session.opening;
     Arc::new(Caller {
-        principal: opening.entered.principal.clone(),
-        subject: Arc::new(opening.entered.subject(&opening.info)),
-        party: opening.entered.party.clone(),
+        principal: entered.principal.clone(),
+        subject: Arc::new(entered.subject(&opening.info)),
+        party: entered.party.clone(),
         era: Era::Initialize,
         version: opening.version,
         capabilities: opening.capabilities.clone(),
@@ -222,7 +223,7 @@ async fn answer(gateway: &Arc<Inner>, session: &Arc<Session>, streams: Streams, 
         () = std::future::ready(()), if streams == Streams::Preferred => {}
         turn = exchange.turn((streams != Streams::Refused).then_some(&*lane)) => {
             match turn {
-                Turn::Ended(ended) => return reply::rpc(StatusCode::OK, &id, told(&ended)),
+                Turn::Ended(ended) => return stepped_up(gateway, &ended, reply::rpc(StatusCode::OK, &id, told(&ended))),
                 Turn::Pour(pour) => {
                     let gone = exchange.fill(&pour);
                     return reply::pour(Pouring::new(&id, pour, finish, gone));

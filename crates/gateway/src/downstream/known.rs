@@ -27,7 +27,7 @@ pub(crate) struct Known {
     party: Option<Arc<Party>>,
     entry: Option<Entry>,
     calls: Option<Calls>,
-    of_session: Option<Arc<Caller>>,
+    of_session: Option<(Entered, Arc<Caller>)>,
 }
 
 struct Entry {
@@ -105,13 +105,15 @@ impl Known {
         caller
     }
 
-    /// The caller of a session's requests: the one before, where that is shown the same still.
-    pub(crate) fn of_session(&mut self, session: &Arc<Session>) -> Arc<Caller> {
-        let same =
-            |caller: &&Arc<Caller>| caller.session.as_ref().is_some_and(|own| Arc::ptr_eq(own, session)) && session.is_shown(&caller.scope);
+    /// The caller of a session's requests: the one before, where that is shown the same still, and came in by the same. What it may do is
+    /// what the credential of this request says, not that of the one that opened the session.
+    pub(crate) fn of_session(&mut self, session: &Arc<Session>, entered: &Entered) -> Arc<Caller> {
+        let same = |(before, caller): &&(Entered, Arc<Caller>)| {
+            caller.session.as_ref().is_some_and(|own| Arc::ptr_eq(own, session)) && session.is_shown(&caller.scope) && before == entered
+        };
         match self.of_session.as_ref().filter(same) {
-            Some(caller) => Arc::clone(caller),
-            None => Arc::clone(self.of_session.insert(initialize::caller(session))),
+            Some((_, caller)) => Arc::clone(caller),
+            None => Arc::clone(&self.of_session.insert((entered.clone(), initialize::caller(session, entered))).1),
         }
     }
 }

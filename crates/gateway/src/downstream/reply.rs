@@ -80,6 +80,11 @@ pub(crate) fn pour(body: Pouring) -> Reply {
 }
 
 impl Reply {
+    /// The same with another status.
+    pub(crate) fn standing(self, status: StatusCode) -> Self {
+        Self { status, ..self }
+    }
+
     /// Adds a field.
     pub(crate) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.more.push((name, value));

@@ -13,6 +13,7 @@ use mcp_proto::projection::Style;
 use tokio_util::sync::CancellationToken;
 
 use super::door::Entered;
+use super::endpoint::stepped_up;
 use super::exchange::{Ended, Exchange, Turn};
 use super::field;
 use super::known::Known;
@@ -50,7 +51,7 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
     }
     exchange.take_pours(Takes::Alone);
     match exchange.turn((place.streams != Streams::Refused).then_some(&*lane)).await {
-        Turn::Ended(ended) => whole(&request.id, &ended),
+        Turn::Ended(ended) => stepped_up(gateway, &ended, whole(&request.id, &ended)),
         Turn::Pour(pour) => {
             let gone = exchange.fill(&pour);
             reply::pour(Pouring::new(&request.id, pour, (), gone))

@@ -106,7 +106,7 @@ impl Door {
         let Some(session) = self.session() else {
             return self.send_error(&request.id, -32600, "send `initialize` first, or the `_meta` of revision 2026-07-28");
         };
-        let back = Back::new(initialize::caller(&session), Sink::Lane(Arc::clone(&self.out)), None, cancel);
+        let back = Back::new(initialize::caller(&session, &session.opening.entered), Sink::Lane(Arc::clone(&self.out)), None, cancel);
         let id = request.id.clone();
         let mut exchange = Exchange::begin(&self.gateway, request, &back, false);
         let door = Arc::clone(self);

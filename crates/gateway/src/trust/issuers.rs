@@ -158,13 +158,18 @@ fn holder(issuer: &Issuer, claims: &Claims) -> Result<Bearer, Denied> {
 /// The challenge of a 401 or 403 (RFC 6750, RFC 9728), where authorization servers are configured.
 pub(crate) fn challenge(config: &Config, error: Option<&str>) -> Option<String> {
     let first = config.trust.issuers.first()?;
+    challenge_for(config, error, &first.scopes.join(" "))
+}
+
+/// The same for one who needs `scope` (space-separated).
+pub(crate) fn challenge_for(config: &Config, error: Option<&str>, scope: &str) -> Option<String> {
     let metadata = metadata_url(config.trust.resource.as_deref()?)?;
     let mut challenge = format!("Bearer realm=\"banyan\", resource_metadata=\"{metadata}\"");
     if let Some(error) = error {
         challenge.push_str(&format!(", error=\"{error}\""));
     }
-    if !first.scopes.is_empty() {
-        challenge.push_str(&format!(", scope=\"{}\"", first.scopes.join(" ")));
+    if !scope.is_empty() {
+        challenge.push_str(&format!(", scope=\"{scope}\""));
     }
     Some(challenge)
 }

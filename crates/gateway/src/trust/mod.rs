@@ -34,7 +34,7 @@ use crate::tls::Connector;
 
 pub(crate) use client::{Client, anonymous};
 pub use error::TrustError;
-pub(crate) use issuers::{Bearer, Denied, Granted, METADATA, Unproven, challenge, metadata};
+pub(crate) use issuers::{Bearer, Denied, Granted, METADATA, Unproven, challenge, challenge_for, metadata};
 pub(crate) use listener::accept;
 pub(crate) use party::{Party, passed};
 pub(crate) use renewal::keep;

@@ -41,6 +41,8 @@ mod ruled;
 #[cfg(test)]
 mod safe;
 #[cfg(test)]
+mod scoped;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod shown;

@@ -1,0 +1,71 @@
+//! Scopes that a token lacks: a rule says which, the client is told as OAuth has it, and the next token counts at once, also in a session.
+
+use rcgen::{KeyPair, PKCS_ED25519};
+use serde_json::{Value, json};
+
+use crate::asked::text;
+use crate::tokens::{jwk, now, signed};
+use crate::world::{Client, Era, World, bounded, fixture, token};
+
+const RESOURCE: &str = "https://gate.example.com/mcp";
+const ISSUER: &str = "https://login.example.com";
+const RULES: &str = r#"
+    @id("all") permit (principal, action, resource);
+    @id("writers") @scope("write") forbid (principal, action, resource == Tool::"fx.fx_echo") unless { principal.scopes.contains("write") };
+"#;
+
+async fn ruled(key: &KeyPair) -> World {
+    let state = tempfile::tempdir().unwrap();
+    let (keys, rules) = (state.path().join("keys.json"), state.path().join("policy.cedar"));
+    std::fs::write(&keys, json!({"keys": [jwk(key, "1")]}).to_string()).unwrap();
+    std::fs::write(&rules, RULES).unwrap();
+    let issuer = format!("[issuer.login]\nissuer = \"{ISSUER}\"\nkeys = {keys:?}\nscopes = [\"tools\"]\n[policy]\nfile = {rules:?}\n");
+    let toml = format!("resource = \"{RESOURCE}\"\n{issuer}{}{}", token("ci"), fixture("fx", Era::Stateless));
+    World::start_in(state, &toml).await
+}
+
+fn bearer(world: &World, era: Era, key: &KeyPair, scope: &str) -> Client {
+    let claims = json!({"iss": ISSUER, "aud": RESOURCE, "sub": "ann", "exp": now() + 600, "scope": scope});
+    Client::new(world, era).with("authorization", &format!("Bearer {}", signed(key, "1", &claims)))
+}
+
+async fn echo(client: &Client) -> (u16, Option<String>, Value) {
+    let mut reply = client.begin("tools/call", json!({"name": "fx__fx_echo", "arguments": {"text": "x"}})).await;
+    let challenge = reply.headers.get("www-authenticate").map(|value| value.to_str().unwrap().to_owned());
+    (reply.status.as_u16(), challenge, reply.finish().await.1.value)
+}
+
+#[tokio::test]
+async fn whoever_lacks_a_scope_is_told_which_and_comes_through_with_it() {
+    bounded(async {
+        let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
+        let world = ruled(&key).await;
+        for era in [Era::Initialize, Era::Stateless] {
+            let client = bearer(&world, era, &key, "tools").open().await;
+            let (status, challenge, told) = echo(&client).await;
+            let challenge = challenge.unwrap_or_else(|| panic!("{told}"));
+            assert_eq!((status, told["error"]["data"]["reason"].as_str()), (403, Some("insufficient_scope")), "{told}");
+            assert!(challenge.contains("error=\"insufficient_scope\"") && challenge.contains("scope=\"write\""), "{challenge}");
+            let metadata = "resource_metadata=\"https://gate.example.com/.well-known/oauth-protected-resource/mcp\"";
+            assert!(challenge.starts_with("Bearer ") && challenge.contains(metadata), "{challenge}");
+            // The same session with another token.
+            let mut more = bearer(&world, era, &key, "tools write");
+            more.session.clone_from(&client.session);
+            assert_eq!(text(&more.tool("fx__fx_echo", json!({"text": "x"})).await), "x", "{era:?}");
+            assert_eq!(echo(&client).await.0, 403, "and the first one is no better for it");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn whoever_has_no_scopes_at_all_is_told_what_is_told_of_an_unknown_tool() {
+    bounded(async {
+        let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
+        let world = ruled(&key).await;
+        let client = Client::new(&world, Era::Initialize).with("authorization", "Bearer secret-of-ci").open().await;
+        let (status, challenge, told) = echo(&client).await;
+        assert_eq!((status, challenge, told["error"]["code"].as_i64()), (200, None, Some(-32602)), "{told}");
+    })
+    .await;
+}
