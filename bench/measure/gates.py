@@ -78,10 +78,14 @@ class Client:
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
                    "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, **({"Mcp-Name": name} if name else {})}
         began = time.perf_counter()
-        self.connection.request("POST", "/mcp", body, headers)
-        answer = self.connection.getresponse()
-        answered = time.perf_counter() - began
-        return answer.read(), answered
+        try:
+            self.connection.request("POST", "/mcp", body, headers)
+            answer = self.connection.getresponse()
+            answered = time.perf_counter() - began
+            return answer.read(), answered
+        except (OSError, http.client.HTTPException) as error:
+            self.connection.close()
+            raise Failure(f"{method} {name or ''} was not answered after {time.perf_counter() - began:.0f} s: {error!r}") from error
 
     def answers(self, tool):
         """Whether a tool of the bench upstream answers."""

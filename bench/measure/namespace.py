@@ -3,6 +3,7 @@ import contextlib
 import statistics
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from .bounds import Verdict
 from .gates import REGISTRY, Client, Gate, Registrants, until
@@ -106,13 +107,14 @@ def busy(many, client, servers):
             client.ask("tools/list")
             number += 1
 
-    worker = threading.Thread(target=work)
-    worker.start()
-    try:
-        yield
-    finally:
-        over.set()
-        worker.join()
+    with ThreadPoolExecutor(1) as pool:
+        worker = pool.submit(work)
+        try:
+            yield
+        finally:
+            over.set()
+        # What went wrong there went wrong here.
+        worker.result()
 
 
 def calls(stage, gate, tool, seconds, rate=None):
