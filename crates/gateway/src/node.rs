@@ -17,6 +17,9 @@ use crate::random;
 /// What a connection that everybody shares says Banyan's clients can do: whatever any of them might.
 const SHARED_CAPABILITIES: &[u8] = br#"{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{}}"#;
 
+/// The directory with the ids of all gates of one state directory.
+const KEPT: &str = "nodes";
+
 /// A gate as others see it.
 #[derive(Debug)]
 pub(crate) struct Node {
@@ -37,7 +40,7 @@ impl Node {
     pub(crate) fn kept(state_dir: &Path, place: &Path) -> Self {
         let digest = Sha256::digest(place.as_os_str().as_encoded_bytes());
         let name: String = digest.iter().take(16).map(|b| format!("{b:02x}")).collect();
-        match keep(&state_dir.join("nodes").join(name)) {
+        match keep(&state_dir.join(KEPT).join(name)) {
             Ok((id, file)) => Self::of(id, Some(file)),
             Err(error) => {
                 let place = place.display();
@@ -72,6 +75,19 @@ impl Node {
     pub(crate) fn info() -> Bytes {
         Bytes::from_static(SERVER_INFO.as_bytes())
     }
+}
+
+/// The ids of all gates that keep theirs in `state_dir`.
+pub(crate) fn known(state_dir: &Path) -> io::Result<Vec<String>> {
+    let files = match fs::read_dir(state_dir.join(KEPT)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        files => files?,
+    };
+    let mut ids = Vec::new();
+    for file in files {
+        ids.extend(NodeId::parse(fs::read_to_string(file?.path())?.trim()).map(|id| id.to_string()));
+    }
+    Ok(ids)
 }
 
 /// The id in a file, a new one where there is none, and the lock on it.

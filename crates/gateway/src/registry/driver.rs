@@ -145,7 +145,7 @@ impl Driver {
         if self.config.registry.is_none() || due > Instant::now() {
             return;
         }
-        match Claims::open(self.gateway.state_dir.clone()).await {
+        match Claims::open(self.gateway.state_dir.clone(), self.gateway.node.id.to_string()).await {
             Ok((keeper, kept)) => {
                 self.parent.restore(kept);
                 self.claims = Kept::There(keeper);

@@ -1,4 +1,5 @@
-//! The claims of authorities on segments (AX-12), one row a segment. Whether a claim holds is not decided here.
+//! The claims of authorities on segments (AX-12), one row for each segment of each gate that keeps its state here. Whether a claim holds is
+//! not decided here.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,16 +9,20 @@ use std::time::Duration;
 
 use banyan_model::Segment;
 use mesh_proto::parent::Claim;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, TransactionBehavior, params};
 use tokio::sync::oneshot;
 
 use super::{StoreError, open};
+use crate::node;
 
 /// How many changes are written with one commit.
 const GROUP: usize = 1024;
 
 /// How long after a failure the same is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
+
+/// How many columns of that name the table has.
+const COLUMNS: &str = "SELECT COUNT(*) FROM pragma_table_info('claims') WHERE name = ?1";
 
 /// A change of what is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,8 +33,11 @@ pub(crate) enum Change {
     Released(Segment),
 }
 
-/// The claims on the disk.
-pub(crate) struct Claims(Connection);
+/// The claims of one gate on the disk.
+pub(crate) struct Claims {
+    connection: Connection,
+    gate: String,
+}
 
 /// Writes changes in a thread of its own, many with one commit. What can't be written is tried again until it can be.
 pub(crate) struct Keeper {
@@ -41,34 +49,46 @@ pub(crate) struct Keeper {
 type Changes = (Vec<Change>, oneshot::Sender<()>);
 
 impl Claims {
-    /// Opens the claims in `dir`, and reads them.
+    /// Opens the claims of `gate` in `dir`, and reads them.
     ///
     /// # Errors
     /// When they can't be kept there.
-    pub(crate) async fn open(dir: PathBuf) -> Result<(Keeper, Vec<Claim>), StoreError> {
+    pub(crate) async fn open(dir: PathBuf, gate: String) -> Result<(Keeper, Vec<Claim>), StoreError> {
         let opened = tokio::task::spawn_blocking(move || {
-            let claims = Self::at(&dir)?;
+            let claims = Self { connection: Self::made(&dir)?, gate };
             let kept = claims.all()?;
             Ok((Keeper::start(claims)?, kept))
         });
         opened.await.unwrap_or_else(|gone| Err(std::io::Error::other(gone).into()))
     }
 
-    /// The claims in `dir`, made where there are none, and seen to be writable.
-    pub(super) fn at(dir: &Path) -> Result<Self, StoreError> {
-        let connection = open(dir)?;
-        connection.execute_batch(
-            "BEGIN IMMEDIATE;
-             CREATE TABLE IF NOT EXISTS claims (segment TEXT PRIMARY KEY, claim TEXT NOT NULL) WITHOUT ROWID;
-             COMMIT",
+    /// The table in `dir`, made where there is none, and seen to be writable.
+    pub(super) fn made(dir: &Path) -> Result<Connection, StoreError> {
+        let mut connection = open(dir)?;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let columns = |of: &str| transaction.query_row(COLUMNS, params![of], |row| row.get::<_, i64>(0));
+        let is_shared = columns("segment")? == 1 && columns("gate")? == 0;
+        if is_shared {
+            transaction.execute_batch("ALTER TABLE claims RENAME TO claims_of_all")?;
+        }
+        transaction.execute_batch(
+            "CREATE TABLE IF NOT EXISTS claims (gate TEXT, segment TEXT, claim TEXT NOT NULL, PRIMARY KEY (gate, segment)) WITHOUT ROWID",
         )?;
-        Ok(Self(connection))
+        if is_shared {
+            // Whose they are is not known. Each gate keeps them, so that none lets go of a segment that is somebody's.
+            for gate in node::known(dir)? {
+                transaction.execute("INSERT INTO claims SELECT ?1, segment, claim FROM claims_of_all", params![gate])?;
+            }
+            transaction.execute_batch("DROP TABLE claims_of_all")?;
+        }
+        transaction.commit()?;
+        Ok(connection)
     }
 
     /// All that can be read.
     fn all(&self) -> Result<Vec<Claim>, StoreError> {
-        let mut rows = self.0.prepare("SELECT claim FROM claims ORDER BY segment")?;
-        let texts = rows.query_map([], |row| row.get::<_, String>(0))?;
+        let mut rows = self.connection.prepare("SELECT claim FROM claims WHERE gate = ?1 ORDER BY segment")?;
+        let texts = rows.query_map(params![self.gate], |row| row.get::<_, String>(0))?;
         let mut claims = Vec::new();
         for text in texts {
             match Claim::decode(text?.as_bytes()) {
@@ -80,16 +100,15 @@ impl Claims {
     }
 
     fn write(&mut self, changes: &[Change]) -> Result<(), StoreError> {
-        let transaction = self.0.transaction()?;
+        let transaction = self.connection.transaction()?;
         for change in changes {
             match change {
                 Change::Made(claim) => {
-                    let text = claim.encode();
-                    transaction
-                        .execute("INSERT OR REPLACE INTO claims (segment, claim) VALUES (?1, ?2)", params![claim.segment.as_str(), text])?;
+                    let row = params![self.gate, claim.segment.as_str(), claim.encode()];
+                    transaction.execute("INSERT OR REPLACE INTO claims (gate, segment, claim) VALUES (?1, ?2, ?3)", row)?;
                 }
                 Change::Released(segment) => {
-                    transaction.execute("DELETE FROM claims WHERE segment = ?1", params![segment.as_str()])?;
+                    transaction.execute("DELETE FROM claims WHERE gate = ?1 AND segment = ?2", params![self.gate, segment.as_str()])?;
                 }
             }
         }
@@ -167,28 +186,33 @@ mod tests {
     use mesh_proto::id::NodeId;
 
     use super::*;
+    use crate::node::Node;
 
     fn claim(segment: &str, id: u128) -> Claim {
         let authority = Authority::parse("dns:a.example").unwrap();
         Claim { segment: Segment::nearest(segment), authority, proven: true, subserver_id: NodeId::new(id) }
     }
 
+    async fn opened(dir: &Path, gate: &str) -> Result<(Keeper, Vec<Claim>), StoreError> {
+        Claims::open(dir.to_owned(), gate.to_owned()).await
+    }
+
     #[tokio::test]
     async fn ax_12_claims_are_there_after_a_restart_and_those_released_are_not() {
         let dir = tempfile::tempdir().unwrap();
-        let (keeper, kept) = Claims::open(dir.path().join("state")).await.unwrap();
+        let (keeper, kept) = opened(&dir.path().join("state"), "g").await.unwrap();
         assert_eq!(kept, []);
         keeper.keep(vec![Change::Made(claim("a", 1)), Change::Made(claim("b", 2))]).await.unwrap();
         keeper.keep(vec![Change::Made(claim("a", 3)), Change::Released(Segment::nearest("b"))]).await.unwrap();
         drop(keeper);
-        let (_keeper, kept) = Claims::open(dir.path().join("state")).await.unwrap();
+        let (_keeper, kept) = opened(&dir.path().join("state"), "g").await.unwrap();
         assert_eq!(kept, [claim("a", 3)]);
     }
 
     #[tokio::test]
     async fn what_cannot_be_written_is_written_once_it_can_be() {
         let dir = tempfile::tempdir().unwrap();
-        let (keeper, _) = Claims::open(dir.path().to_owned()).await.unwrap();
+        let (keeper, _) = opened(dir.path(), "g").await.unwrap();
         let other = open(dir.path()).unwrap();
         other.execute_batch("ALTER TABLE claims RENAME TO away").unwrap();
         assert!(keeper.keep(vec![Change::Made(claim("a", 1))]).await.is_err() && !keeper.works());
@@ -197,7 +221,33 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         keeper.keep(vec![Change::Made(claim("b", 2))]).await.unwrap();
-        let (_again, kept) = Claims::open(dir.path().to_owned()).await.unwrap();
+        let (_again, kept) = opened(dir.path(), "g").await.unwrap();
         assert_eq!(kept, [claim("a", 1), claim("b", 2)]);
+    }
+    #[tokio::test]
+    async fn ax_12_gates_that_keep_their_state_together_keep_their_claims_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let ((one, _), (two, _)) = (opened(dir.path(), "one").await.unwrap(), opened(dir.path(), "two").await.unwrap());
+        one.keep(vec![Change::Made(claim("a", 1))]).await.unwrap();
+        two.keep(vec![Change::Made(claim("a", 2)), Change::Made(claim("b", 3))]).await.unwrap();
+        one.keep(vec![Change::Released(Segment::nearest("b"))]).await.unwrap();
+        assert_eq!(opened(dir.path(), "one").await.unwrap().1, [claim("a", 1)]);
+        assert_eq!(opened(dir.path(), "two").await.unwrap().1, [claim("a", 2), claim("b", 3)]);
+        assert_eq!(opened(dir.path(), "three").await.unwrap().1, []);
+    }
+
+    #[tokio::test]
+    async fn ax_12_claims_that_gates_shared_before_are_kept_by_each_of_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let [one, two] = ["one", "two"].map(|place| Node::kept(dir.path(), Path::new(place)).id.to_string());
+        let before = open(dir.path()).unwrap();
+        before.execute_batch("CREATE TABLE claims (segment TEXT PRIMARY KEY, claim TEXT NOT NULL) WITHOUT ROWID").unwrap();
+        before.execute("INSERT INTO claims VALUES ('a', ?1)", params![claim("a", 1).encode()]).unwrap();
+        let (keeper, kept) = opened(dir.path(), &one).await.unwrap();
+        assert_eq!(kept, [claim("a", 1)]);
+        keeper.keep(vec![Change::Released(Segment::nearest("a"))]).await.unwrap();
+        assert_eq!(opened(dir.path(), &one).await.unwrap().1, []);
+        assert_eq!(opened(dir.path(), &two).await.unwrap().1, [claim("a", 1)]);
+        assert_eq!(opened(dir.path(), "another").await.unwrap().1, []);
     }
 }

@@ -49,7 +49,7 @@ pub fn check(config: &Config, state_dir: &Path) -> Result<(), Unkept> {
     if config.registry.is_none() {
         return Ok(());
     }
-    Claims::at(state_dir).map(drop).map_err(|why| Unkept { file: state_dir.join(NAME), why })
+    Claims::made(state_dir).map(drop).map_err(|why| Unkept { file: state_dir.join(NAME), why })
 }
 
 /// Opens the store in `dir`, which is made where it is missing.

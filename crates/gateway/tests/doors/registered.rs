@@ -384,7 +384,7 @@ async fn ax_25_a_server_that_says_it_belongs_elsewhere_and_one_with_the_id_of_an
 async fn ax_12_a_claim_outlives_the_session_and_the_gate() {
     bounded(async {
         let toml = "[registry]\ngrace = \"0s\"\nsticky = \"always\"\n";
-        let world = World::start(toml).await;
+        let world = World::member(toml).await;
         let gate = Client::ready(&world, Era::Stateless).await;
         let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
         let session = server.join(&world, &gate, "edge", SELDOM, json!({"authority": "dns:a.example"})).await;
@@ -399,14 +399,7 @@ async fn ax_12_a_claim_outlives_the_session_and_the_gate() {
             );
         };
         refused(&gate).await;
-        world.gateway.shutdown().await;
-        let state = tempfile::tempdir().unwrap();
-        // A store that was closed has left no log beside it.
-        for name in ["banyan.db", "banyan.db-wal"].map(|name| (world.state.path().join(name), state.path().join(name))) {
-            assert!(name.0.exists() || name.0.ends_with("banyan.db-wal"));
-            drop(std::fs::copy(name.0, name.1));
-        }
-        let again = World::start_in(state, toml).await;
+        let again = World::kept(world.end_keeping().await, toml).await;
         let gate = Client::ready(&again, Era::Stateless).await;
         refused(&gate).await;
         server.join(&again, &gate, "edge", SELDOM, json!({"authority": "dns:a.example"})).await;
