@@ -190,12 +190,13 @@ def dialled(report):
 class Inside:
     """A gate in a network namespace, where nobody reaches it; what it prints says how it stands."""
 
-    def __init__(self, space, name, config, port):
+    def __init__(self, space, name, config, port, address="127.0.0.1"):
+        self.space, self.port = space, port
         self.home = Home(name, {})
         self.told = queue.Queue()
         path = self.home.write("banyan.toml", config)
         self.process = subprocess.Popen(
-            ["ip", "netns", "exec", space, binary(), "up", "--json", "--config", path, "--listen", f"127.0.0.1:{port}"],
+            ["ip", "netns", "exec", space, binary(), "up", "--json", "--config", path, "--listen", f"{address}:{port}"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self.home.env, cwd=self.home.dir, text=True)
         threading.Thread(target=self._read, daemon=True).start()
 
