@@ -18,8 +18,8 @@ use crate::upstream::{Instance, Wire};
 pub(crate) struct Catalog {
     pub(crate) tools: Vec<Offer>,
     pub(crate) prompts: Vec<Offer>,
-    pub(crate) resources: Vec<Entry>,
-    pub(crate) templates: Vec<Entry>,
+    pub(crate) resources: Arc<Vec<Entry>>,
+    pub(crate) templates: Arc<Vec<Entry>>,
     /// The ids of the gates behind this mount, where it is one (MCP-AX 5.3).
     pub(crate) subtree: Vec<String>,
     /// Tools that are not listed, because their definitions wait until somebody looks at them.
@@ -68,8 +68,8 @@ impl Catalog {
             Kind::Prompts => {
                 self.prompts = named(unnamed(entries, mount, &mut Vec::new(), false), mount, &mut self.notes, instance.is_gate())
             }
-            Kind::Resources => self.resources = entries,
-            Kind::Templates => self.templates = entries,
+            Kind::Resources => self.resources = Arc::new(entries),
+            Kind::Templates => self.templates = Arc::new(entries),
             Kind::Tools => {
                 let over_http = matches!(instance.wire, Wire::Http(_)) && instance.era() == Era::Stateless;
                 let allowed = entries.into_iter().filter(|e| allowed(&e.key, &mount.include, &mount.exclude)).collect();

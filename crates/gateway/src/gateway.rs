@@ -44,7 +44,7 @@ use crate::registry::{RefusedRegistration, Registry};
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::otlp::Otlp;
 use crate::tls::Connector;
-use crate::tree::{Branch, Tree};
+use crate::tree::Tree;
 use crate::trust::Trust;
 use crate::upstream::Instance;
 use crate::upstream::mount::{Mount, Phase};
@@ -124,7 +124,7 @@ impl Gateway {
         let connector = Arc::new(Connector::new());
         let journal = Journal::new(&config.audit, &state_dir, place, &node.id);
         let inner = Arc::new(Inner {
-            tree: ArcSwap::from_pointee(Tree::new(Arc::clone(&config), Vec::new())),
+            tree: ArcSwap::from_pointee(Tree::new(Arc::clone(&config))),
             places: Arc::default(),
             lateness: Lateness::new(),
             refusals: Arc::default(),
@@ -314,9 +314,10 @@ impl Inner {
     }
 
     /// What is known of a mount's tools changed: only who sees that is told.
-    pub(crate) fn reannotate(&self, mount: &Segment) {
+    pub(crate) fn reannotate(&self, mount: &Mount) {
+        mount.note_anew();
         self.rebuild();
-        self.hub.annotations_changed(mount);
+        self.hub.annotations_changed(&mount.config.name);
     }
 
     /// The mounts of registered servers are these from now on.
@@ -349,8 +350,7 @@ impl Inner {
 
     /// To be called by one at a time.
     fn remake(&self) {
-        let mounts = self.mounts.load_full();
-        let tree = Tree::new(self.config.load_full(), mounts.iter().map(Branch::of).collect());
+        let tree = self.tree.load().then(self.config.load_full(), &self.mounts.load());
         self.tree.store(Arc::new(tree));
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use banyan_model::Segment;
 use foldhash::fast::RandomState;
@@ -20,6 +21,12 @@ use crate::view::View;
 /// More views than this are made anew each time; profiles times endpoints stay far below it.
 const KEPT_VIEWS: usize = 4096;
 
+/// How long a view that nobody asks for is kept for the one that comes after it.
+const KEPT_FOR: Duration = Duration::from_secs(600);
+
+/// Views of earlier trees of the same configuration, and since when there are later trees.
+type Views = HashMap<ViewKey, (Arc<View>, Instant), RandomState>;
+
 /// A snapshot.
 pub(crate) struct Tree {
     /// No other snapshot has it.
@@ -29,6 +36,7 @@ pub(crate) struct Tree {
     /// Where each mount stands in `branches`.
     places: HashMap<Segment, usize, RandomState>,
     views: RwLock<HashMap<ViewKey, Arc<View>, RandomState>>,
+    before: Views,
     standings: Standings,
 }
 
@@ -45,27 +53,49 @@ pub(crate) struct Branch {
     pub(crate) is_gate: bool,
     /// Whether it was there and is not at present.
     pub(crate) is_lost: bool,
+    /// How often what is known of its tools has changed.
+    pub(crate) edition: u64,
 }
 
 impl Branch {
-    /// The mount as it is now.
-    pub(crate) fn of(mount: &Arc<Mount>) -> Self {
+    /// The mount as it is now. `before`: as it was, so that what it said about itself is read once.
+    fn of(mount: &Arc<Mount>, before: Option<&Self>) -> Self {
         let negotiated = mount.negotiated();
+        let (catalog, is_lost) = (mount.catalog.load_full(), mount.state.load().phase == Phase::Degraded);
+        let edition = mount.edition.load(Ordering::Relaxed);
+        let is_known = |before: &&Self| match (&before.negotiated, &negotiated) {
+            (Some(then), Some(now)) => Arc::ptr_eq(then, now),
+            (None, _) | (_, None) => false,
+        };
+        if let Some(before) = before.filter(is_known) {
+            return Self { mount: Arc::clone(mount), catalog, is_lost, edition, ..before.clone() };
+        }
         let has_resources = negotiated.as_ref().is_some_and(|n| era::declares(&n.capabilities, "resources"));
         let is_gate = negotiated.as_ref().is_some_and(|n| matches!(mcpax::peer(&n.capabilities), Peer::Gate(_)));
-        Self {
-            mount: Arc::clone(mount),
-            catalog: mount.catalog.load_full(),
-            negotiated,
-            has_resources,
-            is_gate,
-            is_lost: mount.state.load().phase == Phase::Degraded,
-        }
+        Self { mount: Arc::clone(mount), catalog, negotiated, has_resources, is_gate, is_lost, edition }
     }
 }
 
 impl Tree {
-    pub(crate) fn new(config: Arc<Config>, branches: Vec<Branch>) -> Self {
+    /// A tree without branches.
+    pub(crate) fn new(config: Arc<Config>) -> Self {
+        Self::of(config, Vec::new(), Views::default())
+    }
+
+    /// The tree that comes after this one: of these mounts, as they are now.
+    pub(crate) fn then(&self, config: Arc<Config>, mounts: &[Arc<Mount>]) -> Self {
+        let branches = mounts.iter().map(|mount| Branch::of(mount, self.branch(&mount.config.name))).collect();
+        let mut before = Views::default();
+        if Arc::ptr_eq(&config, &self.config) {
+            let (views, now) = (self.views.read().unwrap_or_else(PoisonError::into_inner), Instant::now());
+            let late = self.before.iter().filter(|(key, (_, since))| !views.contains_key(key) && since.elapsed() < KEPT_FOR);
+            before.extend(late.map(|(key, kept)| (key.clone(), kept.clone())));
+            before.extend(views.iter().map(|(key, view)| (key.clone(), (Arc::clone(view), now))));
+        }
+        Self::of(config, branches, before)
+    }
+
+    fn of(config: Arc<Config>, branches: Vec<Branch>, before: Views) -> Self {
         let places = branches.iter().enumerate().map(|(place, b)| (b.mount.config.name.clone(), place)).collect();
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self {
@@ -74,6 +104,7 @@ impl Tree {
             branches,
             places,
             views: RwLock::default(),
+            before,
             standings: Standings::default(),
         }
     }
@@ -88,7 +119,7 @@ impl Tree {
         if let Some(view) = self.views.read().unwrap_or_else(PoisonError::into_inner).get(key) {
             return Arc::clone(view);
         }
-        let view = Arc::new(View::build(self, key));
+        let view = Arc::new(View::build(self, key, self.before.get(key).map(|(view, _)| &**view)));
         let mut views = self.views.write().unwrap_or_else(PoisonError::into_inner);
         if views.len() >= KEPT_VIEWS {
             views.clear();

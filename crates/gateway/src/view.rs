@@ -1,33 +1,39 @@
 //! What one kind of client is shown: names as it takes them, lists ready to send, and the way back from a name to its owner.
-//! Which client gets which view is not decided here.
+//! What no change touched is taken over from the view before. Which client gets which view is not decided here.
+
+mod names;
+mod resources;
+mod text;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use banyan_model::Segment;
 use bytes::Bytes;
-use mcp_proto::catalog::{Entry, Kind};
-use mcp_proto::projection::{self, Projection, Style};
-use mcp_proto::resource_index::{Listed, ResourceIndex};
+use mcp_proto::catalog::Kind;
+use mcp_proto::resource_index::ResourceIndex;
 
 use crate::annotation::Noted;
 use crate::call::caller::ViewKey;
 use crate::call::own;
-use crate::catalog::{Catalog, Offer, allowed};
-use crate::config::resolved::{Profile, Search};
+use crate::catalog::allowed;
+use crate::config::resolved::{Config, Profile, Search};
 use crate::tree::{Branch, Tree};
+use names::{How, Listing};
+use resources::Resources;
+use text::Text;
 
-/// Lists longer than this are cut into pages. Clients that look at the first page only are common.
-pub(crate) const PAGE: usize = 20_000;
+pub(crate) use names::Names;
+pub(crate) use text::Page;
 
 /// A view.
 pub(crate) struct View {
     pub(crate) tools: Names,
     pub(crate) prompts: Names,
-    pub(crate) resources: ResourceIndex,
+    resources: Arc<Resources>,
     /// The places of the mounts it covers.
     pub(crate) mounts: Vec<usize>,
-    lists: HashMap<Kind, Vec<Bytes>>,
+    lists: HashMap<Kind, Vec<Page>>,
     /// Whether any tool wants parameters mirrored in headers.
     pub(crate) mirrors: bool,
     /// Whether search, describe and call stand in for the tools.
@@ -48,39 +54,16 @@ pub(crate) struct Item<'a> {
     pub(crate) name: &'a str,
 }
 
-/// Shown names of one kind, and whose they are.
-pub(crate) struct Names {
-    pub(crate) projection: Projection,
-    /// For each entry of the projection: the branch, and the place in its catalog.
-    owners: Vec<(usize, usize)>,
-}
-
-impl Names {
-    /// The branch and the place in its catalog of what is shown as `name`.
-    pub(crate) fn find(&self, name: &str) -> Option<(usize, usize)> {
-        self.projection.find(name).and_then(|i| self.owners.get(i)).copied()
-    }
-
-    /// Every shown name with its branch and place.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Arc<str>, (usize, usize))> {
-        self.owners.iter().enumerate().filter_map(|(i, owner)| Some((self.projection.shown(i)?, *owner)))
-    }
-
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        self.owners.len()
-    }
-}
-
 impl View {
-    /// Makes what `key` shows of `tree`.
-    pub(crate) fn build(tree: &Tree, key: &ViewKey) -> Self {
+    /// Makes what `key` shows of `tree`. `before`: what it showed of an earlier tree of the same configuration.
+    pub(crate) fn build(tree: &Tree, key: &ViewKey, before: Option<&Self>) -> Self {
         let profile = tree.profile(&key.profile).map(|p| &**p);
         let branches: Vec<(usize, &Branch)> = if tree.lacks_profile(key) { Vec::new() } else { tree.within(key.mount.as_ref()).collect() };
-        let prefixed = key.mount.is_none();
-        let tools = names(&branches, profile, key.style, prefixed, |c| &c.tools);
-        let prompts = names(&branches, None, key.style, prefixed, |c| &c.prompts);
-        let resources = ResourceIndex::build(&branches.iter().map(|(_, b)| listed(b)).collect::<Vec<_>>());
+        let listings: Vec<Listing<'_>> = branches.iter().map(|(place, branch)| Listing::of(*place, branch)).collect();
+        let [of_tools, of_prompts] = [Kind::Tools, Kind::Prompts].map(|kind| How::new(tree, key, kind));
+        let tools = Names::build(&listings, &of_tools, before.map(|view| &view.tools));
+        let prompts = Names::build(&listings, &of_prompts, before.map(|view| &view.prompts));
+        let resources = Resources::build(branches.iter().map(|(_, branch)| *branch), before.map(|view| &view.resources));
         // Who has said nothing about it gets what there is; `banyan tools` says when that is too much.
         let searched = match profile.map_or(Search::Never, |p| p.search) {
             // A gate passes on what it is shown.
@@ -90,57 +73,71 @@ impl View {
             Search::Never => false,
         };
         let has_own = has_own(tree, key, profile) && tools.find(own::NAME).is_none();
-        let mounts = branches.iter().map(|(b, _)| *b).collect();
-        let mirrors = branches.iter().any(|(_, b)| b.catalog.tools.iter().any(|t| !t.headers.is_empty()));
-        let stands_in = searched || has_own;
-        let lists = HashMap::new();
-        let mut view = Self { mirrors, tools, prompts, resources, mounts, lists, searched, has_own, stands_in, index: OnceLock::new() };
-        for kind in Kind::ALL {
-            view.lists.insert(kind, view.pages(tree, key, kind, &|_| true));
+        let servers: Vec<&str> = branches.iter().map(|(_, b)| b.mount.config.name.as_str()).collect();
+        let lists = HashMap::from([
+            (Kind::Tools, if searched { stand_ins(&servers) } else { Page::all(tools.texts(&of_tools).chain(&own_text(has_own))) }),
+            (Kind::Prompts, Page::all(prompts.texts(&of_prompts))),
+            (Kind::Resources, Page::all([&resources.resources].into_iter())),
+            (Kind::Templates, Page::all([&resources.templates].into_iter())),
+        ]);
+        Self {
+            mirrors: tools.mirrors(),
+            tools,
+            prompts,
+            resources,
+            mounts: branches.iter().map(|(b, _)| *b).collect(),
+            lists,
+            searched,
+            has_own,
+            stands_in: searched || has_own,
+            index: OnceLock::new(),
         }
-        view
     }
 
-    /// A list of what `keep` keeps, as raw arrays, one a page; there is always a first one.
-    pub(crate) fn pages(&self, tree: &Tree, key: &ViewKey, kind: Kind, keep: &dyn Fn(&Item<'_>) -> bool) -> Vec<Bytes> {
-        let branches = || self.mounts.iter().filter_map(|place| tree.branches.get(*place));
-        let offers = |names: &Names, of: fn(&Catalog) -> &Vec<Offer>| -> Vec<Bytes> {
-            let all = names.iter().filter_map(|(shown, (b, i))| {
-                let branch = tree.branches.get(b)?;
-                let offer = of(&branch.catalog).get(i)?;
-                keep(&Item { branch, place: (b, i), name: offer.entry.key.as_str() }).then(|| {
-                    let raw = offer.entry.shown_as(kind, shown);
-                    let noted = offer.noted.as_ref().filter(|_| key.annotated);
-                    noted.map_or_else(|| raw.clone(), |noted| noted.written(&raw, branch.is_lost, is_gated(tree, branch, noted)))
-                })
-            });
-            all.collect()
+    /// Whose a resource is, and how each is shown.
+    pub(crate) fn resources(&self) -> &ResourceIndex {
+        &self.resources.index
+    }
+
+    /// A list of what `keep` keeps, in pages; there is always a first one.
+    pub(crate) fn pages(&self, tree: &Tree, key: &ViewKey, kind: Kind, keep: &dyn Fn(&Item<'_>) -> bool) -> Vec<Page> {
+        let branches = || self.mounts.iter().filter_map(|place| Some((*place, tree.branches.get(*place)?)));
+        let kept = |place: (usize, usize), name: &str| tree.branches.get(place.0).is_some_and(|branch| keep(&Item { branch, place, name }));
+        let offered = |names: &Names| -> Vec<Bytes> {
+            let how = How::new(tree, key, kind);
+            let written = |(shown, place): (&Arc<str>, (usize, usize))| {
+                let branch = tree.branches.get(place.0)?;
+                let offer = (how.of)(&branch.catalog).get(place.1)?;
+                kept(place, &offer.entry.key).then(|| how.written(&Listing::of(place.0, branch).shown(), offer, shown))
+            };
+            names.iter().filter_map(written).collect()
         };
-        let entries = match kind {
+        match kind {
             Kind::Tools if self.searched => {
-                let servers: Vec<&str> = branches().map(|b| b.mount.config.name.as_str()).collect();
-                crate::search::tools::definitions(&servers).into()
+                let servers: Vec<&str> = branches().map(|(_, b)| b.mount.config.name.as_str()).collect();
+                stand_ins(&servers)
             }
-            Kind::Tools => {
-                let mut tools = offers(&self.tools, |c| &c.tools);
-                if self.has_own {
-                    tools.push(Bytes::from_static(own::DEFINITION.as_bytes()));
-                }
-                tools
-            }
-            Kind::Prompts => offers(&self.prompts, |c| &c.prompts),
-            Kind::Resources | Kind::Templates => {
-                shown(self.mounts.iter().filter_map(|b| Some((*b, tree.branches.get(*b)?))), kind, &self.resources, keep)
-            }
-        };
-        pages(&entries)
+            Kind::Tools => Page::all([&Text::of(&offered(&self.tools))].into_iter().chain(&own_text(self.has_own))),
+            Kind::Prompts => Page::all([&Text::of(&offered(&self.prompts))].into_iter()),
+            Kind::Resources | Kind::Templates => Page::all([&Text::of(&self.resources.shown(branches(), kind, &kept))].into_iter()),
+        }
     }
 
-    /// One page of a list: the raw array, and whether another page follows. Pages are counted from 0.
-    pub(crate) fn page(&self, kind: Kind, page: usize) -> Option<(&Bytes, bool)> {
+    /// One page of a list, and whether another page follows. Pages are counted from 0.
+    pub(crate) fn page(&self, kind: Kind, page: usize) -> Option<(&Page, bool)> {
         let pages = self.lists.get(&kind)?;
         pages.get(page).map(|raw| (raw, page + 1 < pages.len()))
     }
+}
+
+/// The three tools that stand for all others.
+fn stand_ins(servers: &[&str]) -> Vec<Page> {
+    Page::all([&Text::of(&crate::search::tools::definitions(servers))].into_iter())
+}
+
+/// The gate's own tool as a part of a list, where it is shown.
+fn own_text(is_shown: bool) -> Option<Text> {
+    is_shown.then(|| Text::of(&[Bytes::from_static(own::DEFINITION.as_bytes())]))
 }
 
 /// Whether a client is shown the gate's own tool: of the whole tree, where servers may register and its profile does not hide it.
@@ -149,61 +146,7 @@ fn has_own(tree: &Tree, key: &ViewKey, profile: Option<&Profile>) -> bool {
     tree.config.registry.is_some() && key.mount.is_none() && !is_hidden
 }
 
-fn names(branches: &[(usize, &Branch)], profile: Option<&Profile>, style: Style, prefixed: bool, of: fn(&Catalog) -> &Vec<Offer>) -> Names {
-    let (mut entries, mut owners) = (Vec::new(), Vec::new());
-    for (b, branch) in branches {
-        let mount = &branch.mount.config.name;
-        for (i, offer) in of(&branch.catalog).iter().enumerate() {
-            let dotted = format!("{mount}.{}", offer.local);
-            if profile.is_some_and(|p| !allowed(&dotted, &p.include, &p.exclude)) {
-                continue;
-            }
-            let rename = profile.filter(|_| style != Style::Qualified).and_then(|p| p.rename.get(&dotted)).map(|n| Arc::from(n.as_str()));
-            entries.push(projection::Entry {
-                mount: prefixed.then(|| mount.clone()),
-                original: Arc::clone(&offer.name),
-                local: Arc::clone(&offer.local),
-                rename,
-            });
-            owners.push((*b, i));
-        }
-    }
-    Names { projection: Projection::build(style, entries), owners }
-}
-
-fn listed(branch: &Branch) -> Listed {
-    let keys = |entries: &[Entry]| entries.iter().map(|e| Arc::from(e.key.as_str())).collect();
-    Listed { mount: branch.mount.config.name.clone(), uris: keys(&branch.catalog.resources), templates: keys(&branch.catalog.templates) }
-}
-
-fn shown<'a>(
-    branches: impl Iterator<Item = (usize, &'a Branch)>,
-    kind: Kind,
-    index: &ResourceIndex,
-    keep: &dyn Fn(&Item<'_>) -> bool,
-) -> Vec<Bytes> {
-    let mut out = Vec::new();
-    for (place, branch) in branches {
-        let mount: &Segment = &branch.mount.config.name;
-        let entries = if kind == Kind::Resources { &branch.catalog.resources } else { &branch.catalog.templates };
-        let kept = entries.iter().enumerate().filter(|(i, entry)| keep(&Item { branch, place: (place, *i), name: &entry.key }));
-        for (_, entry) in kept {
-            let key = if kind == Kind::Resources { index.shown(mount, &entry.key) } else { index.shown_template(mount, &entry.key) };
-            out.extend(key.map(|k| entry.shown_as(kind, &k)));
-        }
-    }
-    out
-}
-
-/// Joins entries to raw arrays of at most [`PAGE`] entries; there is always a first page.
-fn pages(entries: &[Bytes]) -> Vec<Bytes> {
-    if entries.is_empty() {
-        return vec![Bytes::from_static(b"[]")];
-    }
-    entries.chunks(PAGE).map(|chunk| Bytes::from([&b"["[..], &chunk.join(&b','), b"]"].concat())).collect()
-}
-
-/// Whether this gate asks somebody to agree to calls of a tool, whoever makes them.
-pub(crate) fn is_gated(tree: &Tree, branch: &Branch, noted: &Noted) -> bool {
-    tree.config.gate.as_deref().is_some_and(|gate| gate.mode_of(&branch.mount.config.name).asks(noted.risk()))
+/// Whether this gate asks somebody to agree to calls of a tool of this mount, whoever makes them.
+pub(crate) fn is_gated(config: &Config, mount: &Segment, noted: &Noted) -> bool {
+    config.gate.as_deref().is_some_and(|gate| gate.mode_of(mount).asks(noted.risk()))
 }

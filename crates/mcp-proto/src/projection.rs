@@ -3,6 +3,7 @@
 //! A projection is built once for a set of tools (or prompts) and a [`Style`], and then only read: both directions are
 //! look-ups. It does not decide which tools a client may see, and it does not rewrite messages.
 
+mod apart;
 mod distinct;
 mod local;
 mod style;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use banyan_model::{Route, Segment};
 use foldhash::fast::RandomState;
 
+pub use apart::{Apart, apart};
 use distinct::Candidate;
 pub use local::{local_names, local_routes};
 pub use style::{Style, style_for};
@@ -123,6 +125,11 @@ impl Projection {
     /// The name under which the entry with this index is shown.
     pub fn shown(&self, index: usize) -> Option<&Arc<str>> {
         self.shown.get(index).map(|(name, _)| name)
+    }
+
+    /// Why the entry with this index is shown as it is.
+    pub fn reason(&self, index: usize) -> Option<Reason> {
+        self.shown.get(index).map(|(_, reason)| *reason)
     }
 
     /// One row for each shown name, in the order of the entries.

@@ -109,7 +109,7 @@ async fn timed(resolved: &Resolved, lease: &Lease, out: &Outgoing<'_>, back: &Ar
         && matches!(answer, Ok(_) | Err(UpstreamError::Silent(_)))
         && noted.took(took, || back.stirred().is_none())
     {
-        resolved.branch.mount.gateway.reannotate(&resolved.branch.mount.config.name);
+        resolved.branch.mount.gateway.reannotate(&resolved.branch.mount);
     }
     answer
 }

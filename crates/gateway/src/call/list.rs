@@ -21,7 +21,7 @@ use crate::Inner;
 use crate::config::resolved::Policy;
 use crate::policy::Standing;
 use crate::tree::{Branch, Tree};
-use crate::view::{Item, View};
+use crate::view::{Item, Page, View};
 
 /// How long a stateless client may keep a list, in milliseconds. It hears of changes at once if it listens.
 const TTL_MS: u64 = 5_000;
@@ -47,11 +47,11 @@ pub(crate) async fn list(gateway: &Inner, kind: Kind, request: &Request, caller:
         Some(pages) => (pages.get(page).ok_or(CallError::BadCursor)?, page + 1 < pages.len()),
         None => view.page(kind, page).ok_or(CallError::BadCursor)?,
     };
-    let mut out = Vec::with_capacity(array.len() + 160);
+    let mut out = Vec::with_capacity(array.size() + 160);
     out.extend_from_slice(b"{\"");
     out.extend_from_slice(kind.member().as_bytes());
     out.extend_from_slice(b"\":");
-    out.extend_from_slice(array);
+    array.write(&mut out);
     if more {
         out.extend_from_slice(format!(",\"nextCursor\":\"{}\"", cursor::encode(kind, page + 1)).as_bytes());
     }
@@ -68,7 +68,7 @@ pub(crate) async fn list(gateway: &Inner, kind: Kind, request: &Request, caller:
 }
 
 /// A list without what this caller can never use, in pages; `None`: nothing of it is hidden from him.
-async fn permitted(tree: &Arc<Tree>, view: &Arc<View>, kind: Kind, caller: &Caller) -> Option<Arc<Vec<Bytes>>> {
+async fn permitted(tree: &Arc<Tree>, view: &Arc<View>, kind: Kind, caller: &Caller) -> Option<Arc<Vec<Page>>> {
     let (standing, key) = (tree.standing(caller), caller.scope.clone());
     if let Some(known) = standing.list(&key, kind) {
         return Some(known);
@@ -82,7 +82,7 @@ async fn permitted(tree: &Arc<Tree>, view: &Arc<View>, kind: Kind, caller: &Call
         Some(pages)
     });
     // What can't be made shows nothing rather than everything.
-    made.await.unwrap_or_else(|_| Some(Arc::new(vec![Bytes::from_static(b"[]")])))
+    made.await.unwrap_or_else(|_| Some(Arc::new(vec![Page::default()])))
 }
 
 fn listed(standing: &Standing, rules: &Policy, tree: &Tree, key: &ViewKey, kind: Kind, item: &Item<'_>) -> bool {

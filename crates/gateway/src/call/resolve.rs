@@ -128,7 +128,7 @@ fn down(tree: &Tree, caller: &Caller, shown: &str) -> Option<CallError> {
 /// The mount a resource URI belongs to, and the URI as it knows it.
 pub(crate) fn resource(gateway: &Inner, tree: &Tree, view: &View, shown: &str) -> Result<(Branch, String), CallError> {
     let unknown = || CallError::UnknownResource(shown.to_owned());
-    let owner = view.resources.owner(shown, |uri| gateway.seen.find(uri));
+    let owner = view.resources().owner(shown, |uri| gateway.seen.find(uri));
     let (mount, uri) = match &owner {
         Some(owner) => (owner.mount.clone(), owner.uri.to_owned()),
         None => (only_server_of_resources(tree, view).ok_or_else(unknown)?, shown.to_owned()),
@@ -186,7 +186,7 @@ fn complete(gateway: &Inner, tree: &Tree, view: &View, members: &Members<'_>) ->
 fn template(tree: &Tree, view: &View, shown: &str) -> Option<(Branch, String)> {
     view.mounts.iter().filter_map(|b| tree.branches.get(*b)).find_map(|branch| {
         let mount = &branch.mount.config.name;
-        let entry = branch.catalog.templates.iter().find(|e| view.resources.shown_template(mount, &e.key).as_deref() == Some(shown))?;
+        let entry = branch.catalog.templates.iter().find(|e| view.resources().shown_template(mount, &e.key).as_deref() == Some(shown))?;
         Some((branch.clone(), entry.key.clone()))
     })
 }

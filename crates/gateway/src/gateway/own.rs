@@ -21,9 +21,8 @@ impl Gateway {
     pub fn tools(&self, client: Option<&str>) -> Vec<ToolRow> {
         let tree = self.0.tree.load_full();
         let view = tree.view(&self.0.scope_of(client.unwrap_or_default()));
-        let reasons: Vec<String> = view.tools.projection.rows().map(|r| format!("{:?}", r.reason).to_lowercase()).collect();
-        let rows = view.tools.iter().zip(reasons);
-        rows.filter_map(|((shown, (b, i)), reason)| row(&tree, shown, b, i, reason)).collect()
+        let rows = view.tools.explained();
+        rows.filter_map(|(shown, (b, i), reason)| row(&tree, shown, b, i, format!("{reason:?}").to_lowercase())).collect()
     }
 
     /// Calls a tool by its shown or dotted name; the raw result, or the raw error.

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use banyan_model::Segment;
-use bytes::Bytes;
 use foldhash::fast::RandomState;
 use mcp_proto::catalog::Kind;
 use mcp_proto::glob::Glob;
@@ -16,6 +15,7 @@ use crate::call::caller::ViewKey;
 use crate::catalog::Offer;
 use crate::config::resolved::{Config, Policy};
 use crate::tree::{Branch, Tree};
+use crate::view::Page;
 
 /// More callers than this are looked at anew each time they come.
 const KEPT: usize = 1024;
@@ -24,7 +24,7 @@ const KEPT: usize = 1024;
 #[derive(Default)]
 pub(crate) struct Standings(RwLock<HashMap<Arc<Subject>, Arc<Standing>, RandomState>>);
 
-type Lists = HashMap<(ViewKey, Kind), Arc<Vec<Bytes>>, RandomState>;
+type Lists = HashMap<(ViewKey, Kind), Arc<Vec<Page>>, RandomState>;
 
 /// One caller in one snapshot.
 pub(crate) struct Standing {
@@ -131,12 +131,12 @@ impl Standing {
     }
 
     /// A list that was made before.
-    pub(crate) fn list(&self, key: &ViewKey, kind: Kind) -> Option<Arc<Vec<Bytes>>> {
+    pub(crate) fn list(&self, key: &ViewKey, kind: Kind) -> Option<Arc<Vec<Page>>> {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner).get(&(key.clone(), kind)).cloned()
     }
 
     /// Keeps a list for the next time.
-    pub(crate) fn keep_list(&self, key: &ViewKey, kind: Kind, pages: &Arc<Vec<Bytes>>) {
+    pub(crate) fn keep_list(&self, key: &ViewKey, kind: Kind, pages: &Arc<Vec<Page>>) {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner).insert((key.clone(), kind), Arc::clone(pages));
     }
 }

@@ -74,6 +74,8 @@ pub(crate) struct Mount {
     /// What the server said about itself, at its last connection.
     pub(crate) known: ArcSwapOption<Negotiated>,
     pub(crate) catalog: ArcSwap<Catalog>,
+    /// Counts how often what is known of its tools has changed, besides what it lists.
+    pub(crate) edition: AtomicU64,
     pub(crate) state: ArcSwap<State>,
     /// Fires when the mount is taken out of the tree.
     pub(crate) gone: CancellationToken,
@@ -156,6 +158,7 @@ impl Mount {
             shared: ArcSwapOption::empty(),
             known: ArcSwapOption::empty(),
             catalog: ArcSwap::default(),
+            edition: AtomicU64::new(0),
             state: ArcSwap::from_pointee(State { phase: Phase::Starting, since: SystemTime::now(), next_try: None, error: None }),
             gone: CancellationToken::new(),
             metrics,
@@ -277,6 +280,11 @@ impl Mount {
         }
         let of = |k: &Kind| k.list_changed() == notification.method;
         self.dirty(&Kind::ALL.into_iter().filter(of).collect::<Vec<_>>());
+    }
+
+    /// What is known of its tools has changed, and not what it lists.
+    pub(crate) fn note_anew(&self) {
+        self.edition.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Notes that lists must be fetched anew.

@@ -88,7 +88,7 @@ async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamE
     mount.enter(Phase::Ready, None, None);
     if was == Phase::Degraded {
         // The tree was made while it was not ready yet, and says so of its tools.
-        mount.gateway.reannotate(&mount.config.name);
+        mount.gateway.reannotate(mount);
     }
     subscribe_again(mount, &instance).await;
     follow(mount, &instance, &mut listening).await
@@ -233,7 +233,7 @@ fn fall(mount: &Arc<Mount>, why: &UpstreamError, wait: Duration, last_ready: Opt
     let was = mount.state.load().phase;
     mount.enter(phase, Some(text), Some(next));
     if phase == Phase::Degraded && was != phase {
-        mount.gateway.reannotate(&mount.config.name);
+        mount.gateway.reannotate(mount);
     }
     if phase == Phase::Failed && !mount.catalog.load().is_empty() {
         mount.catalog.store(Arc::default());

@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+/// The characters of a tail that can't get longer.
+const LONGEST_TAIL: usize = 25;
+
 /// Somebody who wants a name. All texts are ASCII but the parts of the identity.
 pub(super) trait Candidate {
     /// The wanted name, of any length.
@@ -109,6 +112,12 @@ fn with_tail(stem: &str, limit: usize, tail: &str) -> String {
     format!("{head}_{end}_{tail}")
 }
 
+/// How many bytes of a stem are at least in front of whatever is made of it under this limit.
+pub(super) fn kept(limit: usize) -> usize {
+    let room = limit.saturating_sub(LONGEST_TAIL + 2);
+    room - room / 3
+}
+
 /// 8, 16 or 25 characters of the hash of who claims. Later levels salt it, so that nobody can occupy them all.
 fn tail(identity: &[&str; 4], level: u32) -> String {
     let mut hash = Sha256::new();
@@ -121,7 +130,7 @@ fn tail(identity: &[&str; 4], level: u32) -> String {
         2 => 16,
         salt => {
             hash.update(salt.to_be_bytes());
-            25
+            LONGEST_TAIL
         }
     };
     base32(&hash.finalize(), length)

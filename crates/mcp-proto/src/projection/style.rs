@@ -56,11 +56,16 @@ impl Style {
             Self::Safe if local.0.len() > 1 => (local.joined("__"), false),
             Self::Dotted | Self::Safe => self.legal_text(original, &local.to_string()),
         };
-        match (mount, self) {
-            (Some(mount), Self::Dotted | Self::Qualified) => (format!("{mount}.{text}"), whole),
-            (Some(mount), Self::Safe) => (format!("{mount}__{text}"), whole),
-            (None, _) => (text, whole),
+        match mount {
+            Some(mount) => (self.prefix(mount) + &text, whole),
+            None => (text, whole),
         }
+    }
+
+    /// What stands before the names of a mount.
+    pub(super) fn prefix(self, mount: &Segment) -> String {
+        let separator = if self == Self::Safe { "__" } else { "." };
+        format!("{mount}{separator}")
     }
 
     /// `text` with `_` in place of every illegal character, and whether there was none; `instead` where nothing legible
