@@ -79,8 +79,8 @@ fn told(mount: &Mount, catalog: &mut Catalog, fresh: Vec<String>) {
 pub(crate) fn clean(catalog: &mut Catalog, kind: Kind) {
     let entries: Box<dyn Iterator<Item = &mut mcp_proto::catalog::Entry>> = match kind {
         Kind::Prompts => Box::new(catalog.prompts.iter_mut().map(|offer| &mut offer.entry)),
-        Kind::Resources => Box::new(catalog.resources.iter_mut()),
-        Kind::Templates => Box::new(catalog.templates.iter_mut()),
+        Kind::Resources => Box::new(Arc::make_mut(&mut catalog.resources).iter_mut()),
+        Kind::Templates => Box::new(Arc::make_mut(&mut catalog.templates).iter_mut()),
         Kind::Tools => Box::new(catalog.tools.iter_mut().map(|offer| &mut offer.entry)),
     };
     for entry in entries {
