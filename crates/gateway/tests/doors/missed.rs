@@ -40,7 +40,8 @@ async fn ax_03_what_changes_before_a_server_agrees_to_tell_of_changes_is_not_mis
     for agrees in ["soon", "late"] {
         bounded(async {
             let args = json!(["-c", CHANGING, agrees]);
-            let world = World::start(&format!("[mount.n]\ncommand = \"python3\"\nargs = {args}\n")).await;
+            // What is tried is when lists are fetched, not which definitions wait.
+            let world = World::start(&format!("[pins]\nmode = \"trust\"\n[mount.n]\ncommand = \"python3\"\nargs = {args}\n")).await;
             let client = Client::ready(&world, Era::Stateless).await;
             listed(&client, "n__after").await;
         })
