@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use banyan_model::Segment;
 use toml::de::DeTable;
 
 use super::file::{self, At, File};
@@ -259,6 +260,21 @@ impl Lowering<'_> {
             self.flaws.push(flaw.help("write a whole number with B, kB, MB, GB, KiB, MiB or GiB, for example \"16MiB\""));
         }
         size
+    }
+
+    /// What is said of single mounts, by name. Whether there are any of these names is not asked: they may come later.
+    fn by_mount<T: Copy, M>(&mut self, written: &BTreeMap<At<String>, T>, example: &str, lowered: impl Fn(T) -> M) -> BTreeMap<Segment, M> {
+        let mut mounts = BTreeMap::new();
+        for (name, own) in written {
+            match Segment::new(name.get()) {
+                Ok(segment) => drop(mounts.insert(segment, lowered(*own))),
+                Err(bad) => {
+                    let near = suggest::segment(name.get());
+                    self.flaws.push(Flaw::new(name.span(), bad.to_string()).help(format!("for example {near} = \"{example}\"")));
+                }
+            }
+        }
+        mounts
     }
 
     fn duration(&mut self, text: Option<&At<String>>) -> Option<Duration> {

@@ -88,24 +88,29 @@ async fn serve(mut stream: TcpStream) {
         }
         let message: Value = serde_json::from_slice(&body).unwrap();
         let text = json!({"jsonrpc": "2.0", "id": message["id"], "result": result(&message)}).to_string();
-        let out = match &tool[..] {
-            "early" => {
-                let event = format!("data: {text}\n\n");
-                format!("{:x}\r\n{event}\r\n0\r\n\r\n", event.len())
-            }
-            "breath" => breath(&message, &text),
-            "closes" => whole("HTTP/1.1 200 OK", "connection: close\r\n", &text),
-            "babbles" => format!("{}HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{{}}", whole("HTTP/1.1 200 OK", "", &text)),
-            "old" => format!("HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n{text}"),
-            "interim" => {
-                format!("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nx: y\r\n\r\n{}", whole("HTTP/1.1 200 OK", "", &text))
-            }
-            _ => whole("HTTP/1.1 200 OK", "", &text),
-        };
+        let out = answer(&tool, &message, &text);
         stream.write_all(out.as_bytes()).await.unwrap();
         if ["closes", "leaves", "old"].contains(&&tool[..]) {
             return;
         }
+    }
+}
+
+/// The answer as the server of that name gives it.
+fn answer(tool: &str, message: &Value, text: &str) -> String {
+    match tool {
+        "early" => {
+            let event = format!("data: {text}\n\n");
+            format!("{:x}\r\n{event}\r\n0\r\n\r\n", event.len())
+        }
+        "breath" => breath(message, text),
+        "closes" => whole("HTTP/1.1 200 OK", "connection: close\r\n", text),
+        "babbles" => format!("{}HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{{}}", whole("HTTP/1.1 200 OK", "", text)),
+        "old" => format!("HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n{text}"),
+        "interim" => {
+            format!("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nx: y\r\n\r\n{}", whole("HTTP/1.1 200 OK", "", text))
+        }
+        _ => whole("HTTP/1.1 200 OK", "", text),
     }
 }
 

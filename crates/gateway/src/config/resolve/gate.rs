@@ -1,30 +1,17 @@
 //! Lowers the section `[gate]`. Reads no key and fetches no secret.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use banyan_model::Segment;
 use policy::approval::Mode;
 
 use super::Lowering;
 use crate::config::file::{self, At, File, GateMode};
 use crate::config::problem::Flaw;
 use crate::config::resolved::{ApprovalService, Gate, Webhook};
-use crate::config::suggest;
 
 impl Lowering<'_> {
     pub(super) fn gate(&mut self, section: &file::Gate, file: &File) -> Gate {
         let defaults = Gate::default();
-        let mut mounts = BTreeMap::new();
-        for (name, own) in &section.mounts {
-            match Segment::new(name.get()) {
-                Ok(segment) => drop(mounts.insert(segment, mode(*own))),
-                Err(bad) => {
-                    let near = suggest::segment(name.get());
-                    self.flaws.push(Flaw::new(name.span(), bad.to_string()).help(format!("for example {near} = \"off\"")));
-                }
-            }
-        }
         if let Some(few) = section.approvals.as_ref().filter(|approvals| !(1..=9).contains(approvals.get())) {
             self.flaws.push(Flaw::new(few.span(), "`approvals` is how many people have to agree: 1 to 9"));
         }
@@ -33,7 +20,7 @@ impl Lowering<'_> {
         let wait = if none { Some(Duration::ZERO) } else { self.duration(section.wait.as_ref()) };
         Gate {
             mode: mode(section.mode),
-            mounts,
+            mounts: self.by_mount(&section.mounts, "off", mode),
             approvals: section.approvals.as_ref().map_or(defaults.approvals, |approvals| *approvals.get()),
             expires: self.duration(section.expires.as_ref()).unwrap_or(defaults.expires),
             wait: wait.unwrap_or(defaults.wait),

@@ -43,7 +43,7 @@ fn problems(text: &str) -> Vec<Problem> {
 }
 
 fn mount(config: &Config, name: &str) -> Mount {
-    Mount::clone(&config.mounts[&banyan_model::Segment::new(name).unwrap()])
+    Mount::clone(&config.mounts[&Segment::new(name).unwrap()])
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn the_terms_of_registrations_are_lowered_with_those_of_single_segments() {
     let registry = config.registry.unwrap();
     assert_eq!((registry.principals.as_slice(), registry.hosts.as_slice()), (&["*".to_owned()][..], &["*.plant.example".to_owned()][..]));
     assert_eq!((registry.grace, registry.policy.proof, registry.policy.sticky), (Duration::ZERO, Demand::ForChanges, Demand::Always));
-    let lab = registry.policies[&banyan_model::Segment::nearest("lab")];
+    let lab = registry.policies[&Segment::nearest("lab")];
     assert_eq!((lab.proof, lab.sticky), (Demand::Never, Demand::Always));
     let flaws = refused("[registry.segment.Lab]\nproof = \"never\"\n");
     assert!(flaws.contains("[registry.segment.lab]"), "{flaws}");
