@@ -146,7 +146,7 @@ impl<F: Future<Output: Send> + Send + 'static> Executor<F> for Until {
 /// Carries all that goes over the link, until it breaks or is given up and nothing is under way, or that takes too long, or `cut` fires.
 async fn carry(connection: impl Future<Output = hyper::Result<()>>, gone: CancellationToken, cut: CancellationToken) {
     let over = gone.clone().drop_guard();
-    tokio::pin!(connection);
+    let mut connection = Box::pin(connection);
     let has_ended = tokio::select! {
         ended = &mut connection => {
             if let Err(error) = ended {
@@ -159,9 +159,10 @@ async fn carry(connection: impl Future<Output = hyper::Result<()>>, gone: Cancel
     drop(over);
     let rest = async {
         if !has_ended {
-            drop(connection.await);
+            drop(connection.as_mut().await);
         }
-        // Calls under way go on without it.
+        // What it has not begun to send is told so only when it is dropped; calls under way go on without it.
+        drop(connection);
         cut.cancelled().await;
     };
     drop(tokio::time::timeout(DRAIN, rest).await);
