@@ -15,7 +15,7 @@ mod streams;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its fuzz target and of its corpus.
-pub const ALL: [(&str, Check); 30] = [
+pub const ALL: [(&str, Check); 31] = [
     ("annotation", mesh::annotation),
     ("canonical", audit::form),
     ("checkpoint", audit::checkpoint),
@@ -29,6 +29,7 @@ pub const ALL: [(&str, Check); 30] = [
     ("http1", streams::http1),
     ("import", files::import),
     ("jcs", approvals::canonical),
+    ("join", files::join),
     ("json", messages::json),
     ("lines", streams::lines),
     ("mesh", mesh::messages),

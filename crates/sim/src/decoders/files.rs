@@ -8,6 +8,7 @@ use gateway::config::resolved::{Config, Mount};
 use gateway::config::secret::{KeyringError, SecretRef, Sources};
 use gateway::config::{ConfigError, parse};
 use gateway::import::{Client, Places, Platform, from_text, to_toml};
+use gateway::trust::ca::JoinToken;
 
 /// A world without secrets.
 struct Nothing;
@@ -51,6 +52,15 @@ pub(super) fn secret(data: &[u8]) {
             let resolved = reference.resolve(&Nothing);
             assert!(plain.is_none_or(|plain| resolved.is_ok_and(|secret| secret.expose() == plain)));
         }
+        Err(refused) => assert!(!refused.to_string().is_empty()),
+    }
+}
+
+/// A token for joining is what it is written as again.
+pub(super) fn join(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    match text.parse::<JoinToken>() {
+        Ok(token) => assert_eq!(token.to_string(), text.trim()),
         Err(refused) => assert!(!refused.to_string().is_empty()),
     }
 }
