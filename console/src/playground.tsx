@@ -1,6 +1,6 @@
 // One tool: what it says of itself, a form for its arguments, a call, and what came back, down to the JSON-RPC.
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { asText } from './api';
 import { command, curl, request } from './copy';
 import { Form } from './form';
@@ -139,7 +139,8 @@ function Copies({ name, dotted, args }: { name: string; dotted: string; args: st
 function Result({ sent }: { sent: Sent }): JSX.Element {
   const [tab, setTab] = useState<'answer' | 'rpc'>('answer');
   const here = useRef<HTMLElement>(null);
-  useEffect(() => here.current?.scrollIntoView({ block: 'nearest' }), [sent]);
+  // Before it is drawn: what is under the pointer must not move away once it was seen.
+  useLayoutEffect(() => here.current?.scrollIntoView({ block: 'nearest' }), [sent]);
   return (
     <section ref={here} class="result" aria-label="Result" aria-live="polite">
       <div class="row">

@@ -3,7 +3,7 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { authenticator, axe, check, ended, open, part, until } from './browser.mjs';
+import { answering, authenticator, axe, check, ended, open, part, until } from './browser.mjs';
 
 const { BANYAN, CONSOLE_SHOTS, GATE, NEXT, NEXT_HOME, PYTHON, WIPED } = process.env;
 const banyan = (...words) => JSON.parse(execFileSync(BANYAN, ['--gate', GATE, '--json', ...words], { encoding: 'utf8' }));
@@ -20,8 +20,8 @@ page.on('request', (request) => request.url().endsWith('/confirm') && signed.pus
 
 /** A program calls; what it is told in the end. */
 const call = (given, tool = 'disk__wipe') => new Promise((resolve, reject) => {
-  execFile(PYTHON, [CALLER, `${ORIGIN}/mcp`, tool, JSON.stringify(given)], { encoding: 'utf8', timeout: 150_000 }, (error, out) => (error ? reject(error) : resolve(JSON.parse(out))));
-});
+  execFile(PYTHON, [CALLER, `${ORIGIN}/mcp`, tool, JSON.stringify(given)], { encoding: 'utf8', timeout: 150_000 }, (error, out) => (error ? reject(error) : resolve(out)));
+}).then(JSON.parse);
 /** Has axe look at the page in both themes, on a desk and on a phone, and leaves pictures where somebody wants them. */
 const shots = async (name) => {
   for (const [scheme, width, height] of [['dark', 1360, 860], ['light', 1360, 860], ['dark', 360, 740], ['light', 360, 740]]) {
@@ -119,24 +119,23 @@ await part('the record', async () => {
   const lay = await one.locator('.spans li').allInnerTexts();
   check('the wait for a person and the call lie in time', lay.length === 2 && /somebody is asked about disk.wipe released, by Anna/.test(lay[0].replaceAll(/\s+/g, ' ')) && /^disk.wipe done/.test(lay[1].replaceAll(/\s+/g, ' ')), lay);
   await shots('record');
-  await page.route('**/-/audit/entry?*', async (route) => {
-    const proof = await (await route.fetch()).json();
-    await route.fulfill({ json: { ...proof, text: proof.text.replace('done', 'fine').replace('"seq"', '"sEq"') } });
-  });
-  await page.reload();
-  check('an entry that was changed is not', await until(async () => (await badges.count()) > 0 && (await badges.allInnerTexts()).every((text) => /broken: the entry is not in the tree/.test(text))), await badges.allInnerTexts());
-  await page.unroute('**/-/audit/entry?*');
-  await page.route('**/-/audit/entry?*', async (route) => {
-    const proof = await (await route.fetch()).json();
+  const all = (pattern) => until(async () => (await badges.count()) > 0 && (await badges.allInnerTexts()).every((text) => pattern.test(text)));
+  const tampered = async (change, pattern, name) => {
+    const honest = await answering(page, '**/-/audit/entry?*', async (route) => route.fulfill({ json: change(await (await route.fetch()).json()) }));
+    await page.reload();
+    check(name, await all(pattern), await badges.allInnerTexts());
+    await honest();
+  };
+  const edited = (proof) => ({ ...proof, text: proof.text.replace('done', 'fine').replace('"seq"', '"sEq"') });
+  await tampered(edited, /broken: the entry is not in the tree/, 'an entry that was changed is not');
+  const unsigned = (proof) => {
     const line = proof.proof.lastIndexOf(' ') + 20;
-    await route.fulfill({ json: { ...proof, proof: proof.proof.slice(0, line) + (proof.proof[line] === 'A' ? 'B' : 'A') + proof.proof.slice(line + 1) } });
-  });
-  await page.reload();
-  check('nor is one that nobody has signed for', await until(async () => (await badges.count()) > 0 && (await badges.allInnerTexts()).every((text) => /broken: the signature/.test(text))), await badges.allInnerTexts());
-  await page.unroute('**/-/audit/entry?*');
+    return { ...proof, proof: proof.proof.slice(0, line) + (proof.proof[line] === 'A' ? 'B' : 'A') + proof.proof.slice(line + 1) };
+  };
+  await tampered(unsigned, /broken: the signature/, 'nor is one that nobody has signed for');
   await page.evaluate(() => localStorage.setItem('banyan-record', JSON.stringify({ ...JSON.parse(localStorage.getItem('banyan-record')), size: 9e9 })));
   await page.reload();
-  check('a record that got shorter is told', await until(async () => (await badges.count()) > 0 && (await badges.allInnerTexts()).every((text) => /an older state was put back/.test(text))), await badges.allInnerTexts());
+  check('a record that got shorter is told', await all(/an older state was put back/), await badges.allInnerTexts());
   await page.evaluate(() => localStorage.removeItem('banyan-record'));
   await page.getByRole('button', { name: 'Verify all of it' }).click();
   check('the gate reads all of it again when it is asked to', await until(async () => /sound: \d+ entries signed for/.test(await page.locator('.search').innerText())));

@@ -10,6 +10,9 @@ const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
   '--disable-component-update', '--disable-sync'];
 
+// A busy machine is no fault of the page's; who passes does not wait so long.
+const PATIENCE = 60_000;
+
 let checks = 0;
 
 /** Says how a check went. */
@@ -29,12 +32,15 @@ export async function part(name, work) {
   }
 }
 
+// What fails where nobody waits for it is a check like any other, and ends no other.
+process.on('unhandledRejection', (error) => check('nothing fails aside', false, String(error?.stack ?? error)));
+
 export function ended() {
   console.log(`${checks} checks`);
 }
 
 /** Waits until `ask` answers something that is true, and answers that. */
-export async function until(ask, within = 15_000) {
+export async function until(ask, within = PATIENCE) {
   const end = Date.now() + within;
   let seen;
   do {
@@ -59,9 +65,17 @@ export async function open(profile, options = {}) {
   context.on('request', (request) => void seen.requests.push(`${request.method()} ${request.url()}`));
   context.on('weberror', (error) => void seen.errors.push(String(error.error())));
   context.on('console', (message) => message.type() === 'error' && seen.errors.push(message.text()));
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(PATIENCE);
   const page = context.pages()[0] ?? (await context.newPage());
+  if (process.env.CONSOLE_SLOW) await (await context.newCDPSession(page)).send('Emulation.setCPUThrottlingRate', { rate: Number(process.env.CONSOLE_SLOW) });
   return { context, page, seen };
+}
+
+/** Has `work` answer what matches `path`, until what it returns is called. A request that the page has left wants no answer any more. */
+export async function answering(page, path, work) {
+  const handler = (route) => Promise.resolve(route).then(work).catch(() => undefined);
+  await page.route(path, handler);
+  return () => page.unroute(path, handler);
 }
 
 /** Gives the page an authenticator of its own, with a person who agrees whenever it is asked. */

@@ -1,7 +1,7 @@
 """The console: what is built into the binary is what its sources make, and it does in a real browser what docs/console.md says.
 
 Drives Chromium over playwright-core (`tour.mjs`), in front of a gate with a server that can be killed. With `CONSOLE_SHOTS=DIR` it also
-leaves pictures of every view in both themes there, for people to look at. `agreeing.mjs` is the way of one dangerous call, from a program to the record.
+leaves pictures of every view in both themes there, for people to look at; with `CONSOLE_SLOW=N` the browser takes N times as long. `agreeing.mjs` is the way of one dangerous call, from a program to the record.
 """
 import gzip
 import json
@@ -19,7 +19,7 @@ from gateway import ROOT, Gateway, binary
 HERE = Path(__file__).resolve().parent
 DIST = ROOT / "console" / "dist"
 LARGEST = 120 << 10
-LIMIT = 480
+LIMIT = 1200
 RULES = """
 @id("everybody-may")
 permit (principal, action, resource);

@@ -1,7 +1,7 @@
 // Approvals as docs/approvals.md has them, played to the page, and an authenticator that Chromium plays to it: what the page shows, what it has
 // signed, and what it refuses to, also where a gate lies to it. Whether a gate takes such a signature is tried in `agreeing.mjs`.
 import { createHash, createPublicKey, randomBytes, verify } from 'node:crypto';
-import { authenticator, axe, check, until } from './browser.mjs';
+import { answering, authenticator, axe, check, until } from './browser.mjs';
 
 const sha256 = (data) => createHash('sha256').update(data).digest();
 const ARGUMENTS = '{"force":true,"path":"/srv/reports/\u200bnovember","tags":["a","b"]}';
@@ -25,8 +25,8 @@ function approval(over = {}) {
 async function play(page, shown, sent) {
   const json = (route, value) => route.fulfill({ contentType: 'application/json', body: JSON.stringify(value) });
   const rp = { id: 'localhost', name: 'Banyan' };
-  await page.route(/\/-\/approvals\?all=true$/, (route) => json(route, { now: Math.floor(Date.now() / 1000), approvals: [shown.approval], below: [] }));
-  await page.route('**/-/approvals/**', async (route) => {
+  await answering(page, /\/-\/approvals\?all=true$/, (route) => json(route, { now: Math.floor(Date.now() / 1000), approvals: [shown.approval], below: [] }));
+  await answering(page, '**/-/approvals/**', async (route) => {
     const request = route.request();
     const what = new URL(request.url()).pathname.split('/').at(-1);
     const body = request.method() === 'POST' ? request.postDataJSON() : null;
@@ -38,11 +38,11 @@ async function play(page, shown, sent) {
     shown.approval = { ...shown.approval, standing: what === 'deny' ? 'denied' : 'released', reason: body.reason };
     return json(route, shown.approval);
   });
-  await page.route('**/-/operators', async (route) => {
+  await answering(page, '**/-/operators', async (route) => {
     if (route.request().method() === 'POST') sent.key = { ...route.request().postDataJSON().credential, name: route.request().postDataJSON().name };
     return json(route, { operators: sent.key ? [{ id: 'SHA256:x', name: sent.key.name, principals: [], key: '', passkey: true, enrolled: 1 }] : [] });
   });
-  await page.route('**/-/operators/webauthn', (route) => json(route, {
+  await answering(page, '**/-/operators/webauthn', (route) => json(route, {
     challenge: sent.made.toString('base64url'), rp, user: { id: 'YW5uYQ', name: 'anna', displayName: 'anna' }, pubKeyCredParams: [{ type: 'public-key', alg: -7 }],
     authenticatorSelection: { userVerification: 'required', residentKey: 'preferred' }, attestation: 'none', timeout: 60_000, excludeCredentials: [],
   }));

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { axe, check, ended, open, part, until } from './browser.mjs';
+import { answering, axe, check, ended, open, part, until } from './browser.mjs';
 import { signing } from './signing.mjs';
 
 const { BANYAN, GATE, LAB_PID, CLOSED, CLOSED_HOME, CONSOLE_SHOTS } = process.env;
@@ -202,7 +202,7 @@ await part('a thousand servers', async () => {
   const one = JSON.parse((await inPage('/-/status')).text);
   const mounts = Array.from({ length: 1000 }, (_, i) => ({ ...one.mounts[0], name: `s${String(i).padStart(4, '0')}` }));
   const body = `event: snapshot\nid: 1\ndata: ${JSON.stringify({ ...one, mounts })}\n\n`;
-  await page.route('**/-/events', (route) => route.fulfill({ contentType: 'text/event-stream', body }));
+  const honest = await answering(page, '**/-/events', (route) => route.fulfill({ contentType: 'text/event-stream', body }));
   await page.goto(HOME);
   await page.reload();
   await until(() => card('s0000').count());
@@ -217,7 +217,7 @@ await part('a thousand servers', async () => {
   await page.keyboard.press('/');
   await page.keyboard.type('s0500');
   check('one of them is found at once', await until(async () => (await page.locator('.card.server').count()) === 1 && (await card('s0500').count())));
-  await page.unroute('**/-/events');
+  await honest();
   await page.keyboard.press('Escape');
 });
 
