@@ -2,6 +2,7 @@
 
 Black box: only the command line and the HTTP endpoints. Does not build the binary.
 """
+import contextlib
 import json
 import os
 import re
@@ -78,24 +79,29 @@ class Home:
 
 
 class Gateway:
-    """`banyan up` in front of some servers, or of what `config` (the text of a `banyan.toml`) says, as a context manager."""
+    """`banyan up` in front of some servers, or of what `config` (the text of a `banyan.toml`) says, as a context manager.
 
-    def __init__(self, name, servers, env=None, arguments=(), wait=True, config=None, port=None, prepare=None):
+    `space` is entered around whatever starts or asks it, `token` shown wherever it is asked."""
+
+    def __init__(self, name, servers, env=None, arguments=(), wait=True, config=None, port=None, prepare=None,
+                 address="127.0.0.1", space=None, token=None):
         self.home = Home(name, servers, env)
+        self.space, self.token = space or contextlib.nullcontext(), token
         self.port = port or free_port()
         if prepare:
             prepare(self)
         self._log = open(self.home.log, "wb")
-        listen = f"127.0.0.1:{self.port}"
+        listen = f"{address}:{self.port}"
         source = ["--from", self.home.file] if config is None else ["--config", self.home.write("banyan.toml", config)]
         self._command = [binary(), "up", *source, "--listen", listen, "--yes", *arguments]
         self.start(wait)
 
     def start(self, wait=True):
         """Starts the process; anew, in the same home and at the same port, where it was killed."""
-        self.process = subprocess.Popen(
-            self._command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT,
-            env=self.home.env, cwd=self.home.dir, start_new_session=True)
+        with self.space:
+            self.process = subprocess.Popen(
+                self._command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT,
+                env=self.home.env, cwd=self.home.dir, start_new_session=True)
         try:
             self.wait_for("/readyz" if wait else "/healthz")
         except BaseException:
@@ -113,8 +119,9 @@ class Gateway:
 
     def get(self, path):
         """Status and body of a GET."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers=bearer(self.token))
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
+            with self.space, urllib.request.urlopen(request, timeout=5) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -155,6 +162,11 @@ class Gateway:
 
     def __exit__(self, *_):
         self.stop()
+
+
+def bearer(token):
+    """The header that shows a token; none where there is none."""
+    return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 def resident(pid):

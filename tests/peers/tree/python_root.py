@@ -3,13 +3,16 @@
     python_root.py MODE URL             MODE: auto or legacy
 
 Each line says what there is: `{NAME: TEXT}`, where TEXT is how the tool's answer ends, and null says that its server is lost. All of it
-is listed and called; `ok` or `FAIL ...` comes back. What gates offer themselves does not count.
+is listed and called; `ok` or `FAIL ...` comes back. What gates offer themselves does not count. The token is in `$BANYAN_TOKEN`.
 """
 import json
+import os
 import sys
 
 import anyio
 from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 
 LOST = -32002
 OWN = "notifications_dropped"
@@ -39,7 +42,8 @@ async def wrong(client, wanted):
 
 async def main():
     mode, url = sys.argv[1:]
-    async with Client(url, mode=mode) as client:
+    http = create_mcp_http_client({"Authorization": f"Bearer {os.environ['BANYAN_TOKEN']}"})
+    async with http, Client(streamable_http_client(url, http_client=http), mode=mode) as client:
         async for line in anyio.wrap_file(sys.stdin):
             found = await wrong(client, json.loads(line))
             print(f"FAIL {json.dumps(found)}" if found else "ok", flush=True)

@@ -18,7 +18,7 @@ IDS = {"python": "11111111-1111-4111-8111-111111111111", "typescript": "22222222
 
 
 class Registrant:
-    """One of the examples as a process."""
+    """One of the examples as a process, where its gate is, with the token that its gate knows."""
 
     def __init__(self, language, gate, segment, subserver_id=None):
         example = Path(ROOT, "examples")
@@ -31,8 +31,10 @@ class Registrant:
             if not modules.exists():
                 modules.symlink_to(install.node_modules())
             command = [install.node(), "--experimental-strip-types", "--preserve-symlinks", str(linked)]
-        self.process = subprocess.Popen([*command, gate.url(), segment, subserver_id or IDS[language]], stdout=subprocess.DEVNULL,
-                                        stderr=open(f"{gate.home.log}.{segment}", "ab"), env={**os.environ, **gate.home.env})
+        env = {**os.environ, **gate.home.env, "BANYAN_TOKEN": gate.token or ""}
+        with gate.space:
+            self.process = subprocess.Popen([*command, gate.url(), segment, subserver_id or IDS[language]], stdout=subprocess.DEVNULL,
+                                            stderr=open(f"{gate.home.log}.{segment}", "ab"), env=env)
 
     def send(self, number):
         """A signal."""

@@ -3,17 +3,15 @@
 Nobody on either side is told: packets go nowhere. The root has to say by itself that what stands below the cut is not there, and the tree
 has to be whole by itself when the wire is. Gates on both sides keep their own links all the while.
 """
-import hashlib
 import json
-import os
-import shutil
 import subprocess
 from contextlib import ExitStack
 
 from conformance.server_scenarios import fixture
 from gateway import binary, free_port
 from tree.deep import DEPTH, LETTERS, TOOL
-from tree.links import REGISTRY, WHOLE, Inside, joining, mount, until
+from tree.links import REGISTRY, WHOLE, Inside, guarded, joining, mount, until
+from tree.spaces import Space, Wire, missing
 
 SECRET = "secret-of-the-lower-half"
 # Every gate on the way to the root has to hear of it; the bound of one link is that of `links`.
@@ -22,55 +20,21 @@ WITHIN = WHOLE + 20
 
 def run(report):
     """The chain, cut in the middle and made whole again."""
-    if os.geteuid() != 0 or not shutil.which("ip"):
-        print("        severed: SKIPPED, network namespaces take root and `ip`", flush=True)
-        return
+    if why := missing():
+        return print(f"        severed: SKIPPED, {why}", flush=True)
     with ExitStack() as stack:
-        wire = Wire(stack)
-        if not wire.is_there:
-            print("        severed: SKIPPED, this machine lets nobody make network namespaces", flush=True)
-            return
+        wire = Wire(Space(stack), Space(stack))
         gates = chain(report, stack, wire)
         top = gates[0]
         until(report, f"severed: {DEPTH} gates in two networks are one tree", lambda: call(top, "whole") == "whole", within=60)
-        wire.set("down")
+        wire.cut()
         until(report, "severed: the root says that the tool is not there", lambda: "-32002" in call(top, "cut"), within=WITHIN)
-        lost = [gate.says("parent", "lost") for gate in gates]
-        report.equal("severed: one gate alone has lost its parent", lost, [letter == LETTERS[DEPTH // 2] for letter in LETTERS])
-        wire.set("up")
+        below = gates[DEPTH // 2]
+        until(report, "severed: the gate below the cut says that its parent is lost", lambda: below.says("parent", "lost"), within=WITHIN)
+        lost = [letter for letter, gate in zip(LETTERS, gates) if gate is not below and gate.says("parent", "lost")]
+        report.equal("severed: no other gate has lost its parent", lost, [])
+        wire.mend()
         until(report, "severed: the tree is whole again", lambda: call(top, "again") == "again", within=WITHIN)
-
-
-class Wire:
-    """Two network namespaces and what joins them."""
-
-    def __init__(self, stack):
-        self.spaces = [f"banyan-{os.getpid()}-{side}" for side in "ab"]
-        self.addresses = ["10.77.41.1", "10.77.41.2"]
-        self.is_there = all(self._made(stack, space) for space in self.spaces)
-        if not self.is_there:
-            return
-        one, two = self.spaces
-        ip("link", "add", "wire", "netns", one, "type", "veth", "peer", "name", "wire", "netns", two)
-        for space, address in zip(self.spaces, self.addresses):
-            ip("-n", space, "address", "add", f"{address}/24", "dev", "wire")
-            ip("-n", space, "link", "set", "lo", "up")
-            ip("-n", space, "link", "set", "wire", "up")
-
-    @staticmethod
-    def _made(stack, space):
-        is_made = not subprocess.run(["ip", "netns", "add", space], capture_output=True, check=False).returncode
-        if is_made:
-            stack.callback(lambda: subprocess.run(["ip", "netns", "delete", space], check=False))
-        return is_made
-
-    def set(self, state):
-        """Cuts it (`down`), or joins it again (`up`)."""
-        ip("-n", self.spaces[1], "link", "set", "wire", state)
-
-
-def ip(*words):
-    subprocess.run(["ip", *words], check=True)
 
 
 def chain(report, stack, wire):
@@ -80,12 +44,10 @@ def chain(report, stack, wire):
         config = mount("fx", fixture("stdio", "legacy", stack)) if at == DEPTH - 1 else REGISTRY
         address = "127.0.0.1"
         if at == half - 1:
-            address, digest = wire.addresses[0], hashlib.sha256(SECRET.encode()).hexdigest()
-            config = f'{REGISTRY}insecure = true\n[[token]]\nname = "lower"\nsha256 = "{digest}"\n'
+            address, config = wire.addresses[0], guarded(SECRET)
         if at:
-            config = joining(letter, gates[-1].port) + config
-        if at == half:
-            config = config.replace("http://127.0.0.1", f"http://{wire.addresses[0]}").replace("[[parent]]\n", f'[[parent]]\ntoken = "{SECRET}"\ninsecure = true\n')
+            way = {"at": wire.addresses[0], "secret": SECRET} if at == half else {}
+            config = joining(letter, gates[-1].port, **way) + config
         gate = stack.enter_context(Inside(wire.spaces[at >= half], f"severed {letter}", config, free_port(), address))
         until(report, f"severed: {letter} listens", lambda: gate.says("listening", None))
         gates.append(gate)
@@ -94,6 +56,7 @@ def chain(report, stack, wire):
 
 def call(gate, text):
     """What the tool at the bottom answers to somebody at the root, or why it does not."""
-    command = ["ip", "netns", "exec", gate.space, binary(), "call", TOOL, json.dumps({"text": text})]
-    ran = subprocess.run(command, env=gate.home.env, cwd=gate.home.dir, capture_output=True, text=True, timeout=30, check=False)
+    command = [binary(), "call", TOOL, json.dumps({"text": text})]
+    with gate.space:
+        ran = subprocess.run(command, env=gate.home.env, cwd=gate.home.dir, capture_output=True, text=True, timeout=30, check=False)
     return ran.stdout.strip() + ran.stderr.strip()

@@ -2,6 +2,7 @@
 //   typescript_root.mjs MODE URL       MODE: auto or legacy
 // Each line says what there is: {NAME: TEXT}, where TEXT is how the tool's answer ends, and null says that its server is lost.
 // All of it is listed and called; `ok` or `FAIL ...` comes back. What gates offer themselves does not count.
+// The token is in $BANYAN_TOKEN.
 import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 
@@ -42,7 +43,8 @@ async function wrong(client, wanted) {
 
 const [mode, url] = process.argv.slice(2);
 const client = new Client({ name: 'banyan-root-ts2', version: '1' }, { capabilities: {}, versionNegotiation: { mode } });
-await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+const headers = { Authorization: `Bearer ${process.env.BANYAN_TOKEN}` };
+await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
 for await (const line of createInterface({ input: process.stdin })) {
   const found = await wrong(client, JSON.parse(line));
   console.log(Object.keys(found).length ? `FAIL ${JSON.stringify(found)}` : 'ok');
