@@ -38,7 +38,7 @@ pub(crate) struct Link {
     /// Fires when it is given up. Calls under way may end first.
     gone: CancellationToken,
     /// Fires when nothing may go over it any more.
-    cut: CancellationToken,
+    pub(super) cut: CancellationToken,
 }
 
 /// What a request over a link carries.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use http::{Request, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
@@ -12,7 +13,7 @@ use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use mcp_proto::envelope::Answer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::child::serve;
@@ -156,6 +157,30 @@ async fn a_call_over_a_link_that_is_gone_was_not_made_and_one_under_way_is_unkno
     assert!(matches!(answer, Err(UpstreamError::Lost(_))), "{answer:?}");
     ends.link.gone().await;
     assert!(matches!(ends.link.send(&post("x")).await, Err(UpstreamError::Unreachable(_))));
+}
+
+#[tokio::test]
+async fn whoever_calls_over_a_link_that_breaks_is_told_then_and_not_when_calls_under_way_are_given_up() {
+    // One stream is for the lines beside calls; the last calls wait for their turn.
+    let (carried, reached) = (STREAMS - 1, Arc::new(Semaphore::new(0)));
+    let seen = Arc::clone(&reached);
+    let ends = ends(move |_| {
+        seen.add_permits(1);
+        std::future::pending()
+    })
+    .await;
+    let request = post("x");
+    let calls: FuturesUnordered<_> = (0..STREAMS + 8).map(|_| ends.link.send(&request)).collect();
+    let told = calls.map(|answer| (answer.map(drop), ends.link.cut.is_cancelled())).collect::<Vec<_>>();
+    let cut = async {
+        reached.acquire_many(carried).await.unwrap().forget();
+        ends.cable.cut.cancel();
+    };
+    let (told, ()) = tokio::join!(told, cut);
+    assert!(told.iter().all(|(_, is_late)| !is_late), "the last was told when the link was given up for good");
+    let unknown = told.iter().filter(|(answer, _)| matches!(answer, Err(UpstreamError::Lost(_)))).count();
+    let unsent = told.iter().filter(|(answer, _)| matches!(answer, Err(UpstreamError::Unreachable(_)))).count();
+    assert!(unknown >= carried as usize && unsent > 0 && unknown + unsent == told.len(), "{unknown} unknown, {unsent} not sent");
 }
 
 #[tokio::test]
