@@ -68,19 +68,21 @@ async def belong(gate, registration):
     session = None
     try:
         while True:
+            pause = INTERVAL / 2
             try:
-                if session is None:
+                if session:
+                    await asyncio.to_thread(ask, gate, "mcpax/heartbeat", {"session_id": session})
+                else:
                     session = (await asyncio.to_thread(ask, gate, "mcpax/register", registration))["session_id"]
                     print(f"registered as {registration['segment']}", flush=True)
-                await asyncio.sleep(INTERVAL / 2)
-                await asyncio.to_thread(ask, gate, "mcpax/heartbeat", {"session_id": session})
             except Refused as refused:
                 print(refused, file=sys.stderr, flush=True)
+                # A gate that has forgotten a session takes the next registration at once.
+                pause = refused.data.get("retry_after_ms", 0 if session else 1000) / 1000
                 session = None
-                await asyncio.sleep(refused.data.get("retry_after_ms", 1000) / 1000)
             except OSError as error:
                 print(f"the gate can't be reached: {error}", file=sys.stderr, flush=True)
-                await asyncio.sleep(INTERVAL)
+            await asyncio.sleep(pause)
     finally:
         if session:
             with contextlib.suppress(OSError, Refused):

@@ -55,8 +55,10 @@ async function belong(gate: string, registration: { segment: string }, isOver: (
         : await ask(gate, "mcpax/register", registration);
       if (answer.error) {
         console.error(`${answer.error.message} (${answer.error.code}): ${answer.error.data?.hint ?? ""}`);
+        // A gate that has forgotten a session takes the next registration at once.
+        const pause = session ? 0 : 1000;
         session = undefined;
-        await sleep(answer.error.data?.retry_after_ms ?? 1000);
+        await sleep(answer.error.data?.retry_after_ms ?? pause);
         continue;
       }
       if (!session) console.log(`registered as ${registration.segment}`);
