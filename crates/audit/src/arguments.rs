@@ -29,15 +29,14 @@ pub struct Formed {
 impl Formed {
     /// Of a raw JSON value. What has no canonical form is hashed as it is, and nothing else is said of it.
     pub fn of(raw: &[u8], wanted: Wanted) -> Self {
-        let Ok(value) = json::read(raw) else {
+        let Ok(written) = json::read(raw) else {
             return Self { hash: sha256(raw), shape: None, value: None };
         };
-        let mut form = Vec::with_capacity(raw.len());
-        canonical::write(&value, &mut form);
+        let form = canonical::form(raw, &written);
         let hash = sha256(&form);
-        let shape = wanted.shape.then(|| shape::of_json(&value));
+        let shape = wanted.shape.then(|| shape::of_json(&written.value));
         let keeps = wanted.value && form.len() <= MAX_VALUE;
-        let value = keeps.then(|| String::from_utf8(form).ok()).flatten();
+        let value = keeps.then(|| String::from_utf8(form.into_owned()).ok()).flatten();
         Self { hash, shape, value }
     }
 

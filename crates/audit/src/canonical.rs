@@ -4,9 +4,11 @@
 //! RFC 8785 knows numbers only as far as a double goes. Whole numbers written as such, and what no double holds, keep their digits here:
 //! rounded, two different arguments would have one hash, and an approval of one would be taken for the other.
 
+use std::borrow::Cow;
+
 use crate::AuditError;
 use crate::hash::{Hash, sha256};
-use crate::json::{self, Json};
+use crate::json::{self, Json, Written};
 
 /// So many bytes of a string are looked at together.
 const BLOCK: usize = 32;
@@ -16,9 +18,17 @@ const BLOCK: usize = 32;
 /// # Errors
 /// When it is not one JSON value, holds a key twice or half of a surrogate pair.
 pub fn canonical(text: &[u8]) -> Result<Vec<u8>, AuditError> {
+    Ok(form(text, &json::read(text)?).into_owned())
+}
+
+/// The canonical form of what was read from `text`: mostly that itself, for most programs write no space and keys in order.
+pub(crate) fn form<'a>(text: &'a [u8], written: &Written<'_>) -> Cow<'a, [u8]> {
+    if written.is_canonical {
+        return Cow::Borrowed(text);
+    }
     let mut out = Vec::with_capacity(text.len());
-    write(&json::read(text)?, &mut out);
-    Ok(out)
+    write(&written.value, &mut out);
+    Cow::Owned(out)
 }
 
 /// SHA-256 of the canonical form of `text`.
@@ -29,7 +39,7 @@ pub fn digest(text: &[u8]) -> Result<Hash, AuditError> {
     canonical(text).map(|form| sha256(&form))
 }
 
-pub(crate) fn write(value: &Json<'_>, out: &mut Vec<u8>) {
+fn write(value: &Json<'_>, out: &mut Vec<u8>) {
     match value {
         Json::Null => out.extend_from_slice(b"null"),
         Json::Bool(true) => out.extend_from_slice(b"true"),
@@ -203,7 +213,41 @@ mod tests {
         assert!(canonical(b"\"\xff\"").is_err());
     }
 
+    #[test]
+    fn only_what_is_its_own_form_is_taken_as_it_is() {
+        for same in ["{}", "[]", "0", "-1", r#"{"a":1,"b":[true,null,"€~"]}"#, r#"{"€":1,"😀":2}"#, "12345678901234567890123"] {
+            assert!(json::read(same.as_bytes()).unwrap().is_canonical, "{same}");
+        }
+        for other in [
+            " 1",
+            "1 ",
+            "{ }",
+            "[1, 2]",
+            r#"{"a" :1}"#,
+            r#"{"b":1,"a":2}"#,
+            "-0",
+            "1.0",
+            "1e1",
+            "1E1",
+            r#""\/""#,
+            r#""\n""#,
+            r#"{"\u0061":1}"#,
+        ] {
+            assert!(!json::read(other.as_bytes()).unwrap().is_canonical, "{other}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn what_is_taken_as_it_is_would_have_been_written_so(value in any_json(), number in "-?[0-9]{1,4}([.][0-9]{1,2})?([eE][+-]?[0-9])?") {
+            for text in [value.to_string(), format!("{value:#}"), number.clone(), format!(r#"{{"a":{number},"b":{value}}}"#)] {
+                let Ok(written) = json::read(text.as_bytes()) else { continue };
+                let mut anew = Vec::new();
+                write(&written.value, &mut anew);
+                prop_assert_eq!(&form(text.as_bytes(), &written)[..], &anew[..]);
+            }
+        }
+
         #[test]
         fn the_form_of_a_form_is_itself_and_means_the_same(value in any_json(), n in any::<f64>()) {
             let form = canonical(value.to_string().as_bytes()).unwrap();

@@ -21,13 +21,23 @@ pub(crate) enum Json<'a> {
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
 }
 
+/// A value, and how it was written.
+pub(crate) struct Written<'a> {
+    pub(crate) value: Json<'a>,
+    /// The text is the value's canonical form. `false` may be too careful.
+    pub(crate) is_canonical: bool,
+}
+
 /// Reads `text` as one whole value.
-pub(crate) fn read(text: &[u8]) -> Result<Json<'_>, AuditError> {
+pub(crate) fn read(text: &[u8]) -> Result<Written<'_>, AuditError> {
     let text = std::str::from_utf8(text).map_err(|e| wrong(e.valid_up_to(), "not UTF-8"))?;
-    let mut reader = Reader { text, at: 0 };
+    let mut reader = Reader { text, at: 0, is_canonical: true };
     let value = reader.value(0)?;
     reader.space();
-    if reader.at < text.len() { Err(wrong(reader.at, "something follows the value")) } else { Ok(value) }
+    if reader.at < text.len() {
+        return Err(wrong(reader.at, "something follows the value"));
+    }
+    Ok(Written { value, is_canonical: reader.is_canonical })
 }
 
 fn wrong(at: usize, why: &str) -> AuditError {
@@ -37,6 +47,7 @@ fn wrong(at: usize, why: &str) -> AuditError {
 struct Reader<'a> {
     text: &'a str,
     at: usize,
+    is_canonical: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -74,6 +85,7 @@ impl<'a> Reader<'a> {
         }
         // Most objects have few members, or their members in order.
         if !members.is_sorted_by(|(a, _): &(Cow<'_, str>, _), (b, _)| by_utf16(a, b).is_lt()) {
+            self.is_canonical = false;
             members.sort_by(|(a, _), (b, _)| by_utf16(a, b));
             if members.windows(2).any(|pair| pair[0].0 == pair[1].0) {
                 return Err(wrong(self.at, "a key stands twice in the object that ends"));
@@ -109,6 +121,9 @@ impl<'a> Reader<'a> {
         self.take(b'-');
         let (first, whole) = (self.peek(), digits(self));
         let mut is_sound = whole > 0 && (whole == 1 || first != Some(b'0'));
+        if matches!(self.peek(), Some(b'.' | b'e' | b'E')) || self.text[start..self.at] == *"-0" {
+            self.is_canonical = false;
+        }
         if self.take(b'.') {
             is_sound &= digits(self) > 0;
         }
@@ -142,6 +157,7 @@ impl<'a> Reader<'a> {
         if is_plain {
             return Ok(Cow::Borrowed(&self.text[start + 1..self.at - 1]));
         }
+        self.is_canonical = false;
         let whole = self.text.get(start..self.at).ok_or_else(|| wrong(start, "an escape is cut"))?;
         serde_json::from_str(whole).map(Cow::Owned).map_err(|_| wrong(start, "an escape is wrong in the string"))
     }
@@ -167,6 +183,7 @@ impl<'a> Reader<'a> {
     fn space(&mut self) {
         while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
             self.at += 1;
+            self.is_canonical = false;
         }
     }
 

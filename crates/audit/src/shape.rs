@@ -25,7 +25,7 @@ const LEFT_OUT: &str = "…";
 /// # Errors
 /// When `text` is not one JSON value.
 pub fn shape(text: &[u8]) -> Result<String, AuditError> {
-    Ok(of_json(&json::read(text)?))
+    Ok(of_json(&json::read(text)?.value))
 }
 
 pub(crate) fn of_json(value: &Json<'_>) -> String {
