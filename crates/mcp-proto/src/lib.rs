@@ -11,7 +11,6 @@ pub mod glob;
 pub mod header;
 pub mod hidden;
 pub mod http1;
-pub mod json;
 pub mod lines;
 pub mod mcpax;
 pub mod projection;
@@ -19,3 +18,5 @@ pub mod resource_index;
 pub mod splice;
 pub mod sse;
 pub mod template;
+
+pub use ::json;

@@ -5,7 +5,9 @@
 mod call;
 mod name;
 mod principal;
+mod timestamp;
 
 pub use call::{Call, Era, Fault, FaultSource, Method, Outcome};
 pub use name::{BadSegment, QualifiedName, Route, Segment};
 pub use principal::Principal;
+pub use timestamp::Timestamp;

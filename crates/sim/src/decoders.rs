@@ -9,15 +9,17 @@ mod files;
 mod mesh;
 mod messages;
 mod names;
+mod rooms;
 mod streams;
 
 /// A check: it panics when a decoder breaks its word on these bytes.
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its fuzz target and of its corpus.
-pub const ALL: [(&str, Check); 31] = [
+pub const ALL: [(&str, Check); 33] = [
     ("annotation", mesh::annotation),
     ("canonical", audit::form),
+    ("capability", rooms::capability),
     ("checkpoint", audit::checkpoint),
     ("claim", mesh::claim),
     ("config", files::config),
@@ -40,6 +42,7 @@ pub const ALL: [(&str, Check); 31] = [
     ("proof", audit::proof),
     ("record", audit::entry),
     ("resources", names::resources),
+    ("room", rooms::envelope),
     ("route", mesh::route),
     ("secret", files::secret),
     ("source", mesh::source),

@@ -114,7 +114,7 @@ impl Pipe {
         if self.calls.remove(&call.0).is_none() {
             return false;
         }
-        let params = format!("{{\"requestId\":{},\"reason\":{}}}", call.0, crate::json::quote(reason));
+        let params = format!("{{\"requestId\":{},\"reason\":{}}}", call.0, json::quote(reason));
         self.transmits.push_back(envelope::notification("notifications/cancelled", params.as_bytes()));
         true
     }

@@ -7,7 +7,7 @@ use crate::documents::{quoted, tests};
 use crate::tree::{read, sources};
 
 /// Families of requirements whose tests carry the id, as `ax_15_...` for AX-15.
-const FAMILIES: &[&str] = &["ax"];
+const FAMILIES: &[&str] = &["ax", "mx"];
 
 /// The id that a test's name starts with: `ax_15_x` gives `AX-15`.
 fn id_of(test: &str) -> Option<String> {

@@ -5,6 +5,7 @@ use crate::metadata::{Graph, Package};
 /// Every crate of the workspace, those to come included, and its layer.
 const LAYERS: &[(&str, u8)] = &[
     ("banyan-model", 0),
+    ("json", 0),
     ("policy", 1),
     ("audit", 1),
     ("mcp-proto", 2),

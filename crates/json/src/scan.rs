@@ -404,7 +404,7 @@ impl<'a> Scan<'a> {
 
 #[cfg(test)]
 mod tests {
-    use crate::json::{Duplicates, JsonError, check};
+    use crate::{Duplicates, JsonError, check};
 
     #[test]
     fn what_no_string_may_hold_is_refused_wherever_it_stands() {

@@ -1,13 +1,14 @@
 //! Finds members in raw JSON and says where their bytes are, so that the rest can be sent on untouched.
 //!
 //! One strict pass over RFC 8259 text: grammar, UTF-8, duplicate keys and depth are checked, nothing is built.
-//! It does not turn numbers or strings into values, and it keeps no tree.
+//! It does not turn numbers or strings into values, and it keeps no tree. Every protocol that passes on what it does not
+//! understand reads with it, so that none reads a text another way.
 
 mod member;
 mod object;
 mod run;
 mod scan;
-pub(crate) mod stream;
+pub mod stream;
 mod text;
 
 use std::borrow::Cow;
@@ -137,18 +138,24 @@ impl<'a> Members<'a> {
 }
 
 /// The members of a message that JSON-RPC knows, found in one pass; values are raw.
-#[derive(Default)]
-pub(crate) struct Parts<'a> {
-    pub(crate) jsonrpc: Option<&'a [u8]>,
-    pub(crate) id: Option<&'a [u8]>,
-    pub(crate) method: Option<&'a [u8]>,
-    pub(crate) params: Option<Part<'a>>,
-    pub(crate) result: Option<Part<'a>>,
-    pub(crate) error: Option<&'a [u8]>,
+#[derive(Debug, Default)]
+pub struct Parts<'a> {
+    /// The version.
+    pub jsonrpc: Option<&'a [u8]>,
+    /// Which request it is, or answers.
+    pub id: Option<&'a [u8]>,
+    /// What is asked for.
+    pub method: Option<&'a [u8]>,
+    /// With what.
+    pub params: Option<Part<'a>>,
+    /// What came of it.
+    pub result: Option<Part<'a>>,
+    /// Why nothing came of it.
+    pub error: Option<&'a [u8]>,
 }
 
 /// A value, and what it is where it is an object.
-pub(crate) type Part<'a> = (&'a [u8], Option<Object>);
+pub type Part<'a> = (&'a [u8], Option<Object>);
 
 const ERROR: Key<'_> = Key::new("error");
 const ID: Key<'_> = Key::new("id");
@@ -156,7 +163,7 @@ const JSONRPC: Key<'_> = Key::new("jsonrpc");
 const METHOD: Key<'_> = Key::new("method");
 
 /// Reads a whole message.
-pub(crate) fn message(text: &bytes::Bytes, duplicates: Duplicates) -> Result<Parts<'_>, JsonError> {
+pub fn message(text: &bytes::Bytes, duplicates: Duplicates) -> Result<Parts<'_>, JsonError> {
     let Whole { members, mut inner, .. } = Scan::new(text, duplicates).whole(Level::Message)?;
     let mut parts = Parts::default();
     for member in &members {

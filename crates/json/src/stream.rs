@@ -13,14 +13,14 @@ use super::run::run;
 use super::{JsonError, MAX_DEPTH};
 
 /// The keys of so many members are compared. A marked object with more is refused; deeper down those beyond are not compared.
-pub(crate) const MOST_KEYS: usize = 16 << 10;
+pub const MOST_KEYS: usize = 16 << 10;
 
 /// Members down to this depth are marked.
 const MARKED: usize = 2;
 
 /// Something that the text has come to. The depth is that of the object: 1 for the outermost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub enum Mark {
     /// The next byte is the first of a member's value.
     Begins(usize),
     /// The byte before was the last one.
@@ -29,7 +29,7 @@ pub(crate) enum Mark {
 
 /// Reads one value.
 #[derive(Debug)]
-pub(crate) struct Stream {
+pub struct Stream {
     state: State,
     open: Vec<Open>,
     /// Digests of the keys of every object that is open, outermost first.
@@ -96,7 +96,7 @@ impl Default for Stream {
 
 impl Stream {
     /// Reads on up to the next mark; `None`: all of `piece` has been read. What has been read is taken off `piece`.
-    pub(crate) fn next(&mut self, piece: &mut &[u8]) -> Result<Option<Mark>, JsonError> {
+    pub fn next(&mut self, piece: &mut &[u8]) -> Result<Option<Mark>, JsonError> {
         while let Some(byte) = piece.first().copied() {
             let mark = match self.state {
                 State::Escape => self.escape(piece, byte)?,
@@ -116,19 +116,19 @@ impl Stream {
     }
 
     /// Whether the value is complete; `Err`: the text must not end here.
-    pub(crate) fn end(&self) -> Result<(), JsonError> {
+    pub fn end(&self) -> Result<(), JsonError> {
         let is_number = matches!(self.state, State::Number(number) if self.open.is_empty() && number.may_end());
         let ends = is_number || self.state == State::Done;
         if ends { Ok(()) } else { self.bad() }
     }
 
     /// The key that was read last, if it is a short one.
-    pub(crate) fn key(&self) -> Option<&[u8]> {
+    pub fn key(&self) -> Option<&[u8]> {
         self.key.short()
     }
 
     /// How many bytes have been read.
-    pub(crate) fn at(&self) -> usize {
+    pub fn at(&self) -> usize {
         self.at
     }
 
@@ -325,7 +325,7 @@ impl Number {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::{Duplicates, check};
+    use crate::{Duplicates, check};
 
     fn read(pieces: &[&[u8]]) -> Result<Stream, JsonError> {
         let mut stream = Stream::default();

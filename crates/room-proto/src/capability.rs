@@ -1,0 +1,128 @@
+//! What a participant may send: patterns over kinds, compiled once and checked for every message (MCPx v0.1, 4.1). Nothing is
+//! allocated for a check, and no payload is looked at (4.2).
+//!
+//! A `*` that ends a pattern takes everything that is left. Any other `*` takes what lies before the next colon, slashes included, so that
+//! `mcp/request:*/list` covers `resources/templates/list`, and never a URI that happens to end in `/list`. A pattern without a context covers
+//! its method with every context; one with a context never covers a kind that has none.
+
+mod set;
+
+pub use set::Capabilities;
+
+use crate::kind::Kind;
+
+/// No longer pattern is taken, in bytes.
+const MAX_LENGTH: usize = 1024;
+/// Stars within one pattern. Each could be tried at every place of a kind.
+const MAX_STARS: usize = 8;
+
+/// A pattern such as `mcp/request:tools/*`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pattern(Box<str>);
+
+/// Why a text is no pattern.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PatternError {
+    /// It would match nothing, or nothing that can be read.
+    #[error("the capability {0:?} is empty or holds a control character: write a kind, such as `chat` or `mcp/request:tools/*`")]
+    Illegible(String),
+    /// It is over the bounds.
+    #[error("a capability has at most {MAX_LENGTH} bytes and {MAX_STARS} stars: use several, or a shorter one")]
+    TooLarge,
+    /// Nobody needs so many.
+    #[error("a participant has at most 256 capabilities: use patterns with a star, such as `mcp/request:tools/*`")]
+    TooMany,
+    /// Nobody but the gateway sends such kinds.
+    #[error("the capability `{0}` is the gateway's own and gives nothing: leave it out")]
+    Reserved(String),
+}
+
+impl Pattern {
+    /// Reads a pattern.
+    pub fn new(text: &str) -> Result<Self, PatternError> {
+        if text.len() > MAX_LENGTH || text.matches('*').count() > MAX_STARS {
+            return Err(PatternError::TooLarge);
+        }
+        if text.is_empty() || text.contains(char::is_control) {
+            return Err(PatternError::Illegible(text.to_owned()));
+        }
+        if Kind::new(text).is_reserved() {
+            return Err(PatternError::Reserved(text.to_owned()));
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// As it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What a pattern was compiled to. None of them matches what is reserved; that is asked before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Shape<'a> {
+    /// One kind, or one method with every context.
+    Exact(&'a str),
+    /// Whatever begins so.
+    Prefix(&'a str),
+    /// Stars before the end.
+    Glob(&'a str),
+}
+
+impl Pattern {
+    fn shape(&self) -> Shape<'_> {
+        // `CLASS:METHOD:*` says the same as `CLASS:METHOD`: every context, and none.
+        let text = match self.0.strip_suffix(":*") {
+            Some(method) if method.matches(':').count() == 1 => method,
+            Some(_) | None => &*self.0,
+        };
+        match text.find('*') {
+            None => Shape::Exact(text),
+            Some(star) if star + 1 == text.len() => Shape::Prefix(&text[..star]),
+            Some(_) => Shape::Glob(text),
+        }
+    }
+}
+
+/// Whether a glob covers a kind, which is not reserved.
+fn glob_covers(glob: &str, kind: Kind<'_>) -> bool {
+    let text = if Kind::new(glob).method().is_some() && Kind::new(glob).context().is_none() && !glob.ends_with('*') {
+        kind.without_context()
+    } else {
+        kind.as_str()
+    };
+    matches(glob.as_bytes(), text.as_bytes())
+}
+
+/// Takes at most pattern length times text length steps, and no memory.
+fn matches(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut at, mut place) = (0, 0);
+    // Behind the last star: where the pattern goes on, and where in the text it was last tried.
+    let mut retry: Option<(usize, usize)> = None;
+    loop {
+        match (pattern.get(at), text.get(place)) {
+            (Some(b'*'), _) if at + 1 == pattern.len() => return true,
+            (Some(b'*'), _) => {
+                at += 1;
+                retry = Some((at, place));
+                continue;
+            }
+            (Some(wanted), Some(byte)) if wanted == byte => {
+                (at, place) = (at + 1, place + 1);
+                continue;
+            }
+            (None, None) => return true,
+            (_, _) => {}
+        }
+        // Only the last star has to take more: what an earlier one would gain it can take too, and none takes a colon.
+        let Some((after, begun)) = &mut retry else { return false };
+        if matches!(text.get(*begun), None | Some(b':')) {
+            return false;
+        }
+        *begun += 1;
+        (at, place) = (*after, *begun);
+    }
+}
+
+#[cfg(test)]
+mod tests;
