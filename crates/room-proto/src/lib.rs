@@ -1,9 +1,17 @@
 //! MCPx v0.1: rooms in which people and agents propose, decide and call, as decisions over bytes.
 //!
-//! There is no clock, socket, task, lock or `await` in this crate: time and randomness come in as arguments.
+//! There is no clock, socket, task, lock or `await` in this crate: time and randomness come in as arguments. Payloads are not read:
+//! what a message does is its receivers' business (4.2), and so is which proposal waits for whom (10.2).
+//!
+//! [`access`] says who comes in, [`capability`] who may send what, [`envelope`] what a message is, and [`room`] who gets it. The driver
+//! reads text frames, writes what comes out, and keeps the clock.
 
+pub mod access;
+mod allowance;
 pub mod capability;
 pub mod envelope;
 pub mod kind;
 pub mod name;
 pub mod refusal;
+pub mod room;
+mod system;

@@ -1,6 +1,8 @@
 //! Reference models, fault schedules and decoder checks for tests. No shipped crate may depend on it (`tests/tidy/layers.rs`).
 
+pub mod broken;
 pub mod decoders;
 mod random;
+pub mod room;
 pub mod tree;
 pub mod upstream;

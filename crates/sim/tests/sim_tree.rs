@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use sim::tree::{Broken, live};
+use sim::broken::Broken;
+use sim::tree::live;
 
 /// So many by default: seconds.
 const SEEDS: u64 = 200;

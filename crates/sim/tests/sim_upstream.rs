@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use sim::upstream::{Broken, Outcome, live};
+use sim::broken::Broken;
+use sim::upstream::{Outcome, live};
 
 /// So many by default: seconds.
 const SEEDS: u64 = 200;

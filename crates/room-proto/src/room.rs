@@ -1,0 +1,315 @@
+//! One room: who is there, what each may send, and who gets it (MCPx v0.1, 4.2 and 6).
+//!
+//! A message that is passed on is the bytes that came. The room keeps no history and knows no proposals: those are the participants'
+//! (10.2). It does not know tokens either; whoever joins has been let in. The driver calls a `handle_*`, carries out what `poll_transmit`
+//! gives, in order, and tells by `handle_written` what has left, so that the room knows who reads too slowly. One that does is cut off
+//! before anybody waits for it, and loses what was on its way to it.
+
+mod output;
+mod ruling;
+mod seat;
+mod settings;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Instant;
+
+use bytes::Bytes;
+
+pub use output::{Change, Changed, Closed, Event, Joining, Now, Preferences, RoomError, Routing, Transmit};
+pub use settings::{Rate, Settings};
+
+use crate::envelope::{Envelope, Refused};
+use crate::name::{ConnectionId, ParticipantId, Topic};
+use crate::refusal::Refusal;
+use crate::system::System;
+use ruling::Ruling;
+use seat::{Concern, Seat};
+
+/// One room.
+#[derive(Debug)]
+pub struct Room {
+    topic: Topic,
+    settings: Settings,
+    seats: BTreeMap<ConnectionId, Seat>,
+    /// Over which connection each participant is there.
+    present: BTreeMap<ParticipantId, ConnectionId>,
+    rulings: BTreeMap<ParticipantId, Ruling>,
+    expiries: BTreeSet<(Instant, ConnectionId)>,
+    system: System,
+    /// Those that are to be cut off when everybody else has got what is being sent.
+    slow: VecDeque<ConnectionId>,
+    transmits: VecDeque<Transmit>,
+    events: VecDeque<Event>,
+}
+
+impl Room {
+    /// An empty room. No two rooms may have one seed: the ids of what they say begin with it.
+    pub fn new(topic: Topic, settings: Settings, seed: u128) -> Self {
+        let (seats, present, rulings, expiries) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        let (slow, transmits, events) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+        Self { topic, settings, seats, present, rulings, expiries, system: System::new(seed), slow, transmits, events }
+    }
+
+    /// Somebody is let in. It is welcomed first; then everybody, itself included, hears of it (MX-14). One that was there over another
+    /// connection goes on over this one, and the other is closed.
+    pub fn handle_join(&mut self, now: Now, connection: ConnectionId, joining: Joining) -> Result<(), RoomError> {
+        let Joining { id, capabilities, preferences, expires } = joining;
+        let before = self.present.get(&id).copied();
+        if before.is_none() && self.seats.len() >= self.settings.participants {
+            return Err(RoomError::Full { most: self.settings.participants });
+        }
+        let ruling = self.rulings.get(&id);
+        let capabilities = ruling.map_or_else(|| Ok(capabilities.clone()), |ruling| ruling.apply(&capabilities))?;
+        if let Some(before) = before {
+            self.unseat(before);
+            self.transmits.push_back(Transmit::Close { connection: before, why: Closed::Replaced });
+        }
+        self.expiries.extend(expires.map(|at| (at, connection)));
+        self.present.insert(id.clone(), connection);
+        self.seats.insert(connection, Seat::new(id.clone(), capabilities, preferences, expires));
+        self.events.push_back(Event::Joined { id, connection, again: before.is_some() });
+        self.welcome(now, connection);
+        if let Some(seat) = self.seats.get(&connection) {
+            let joined = self.system.joined(now.wall, seat.present());
+            self.tell_all(&joined);
+        }
+        self.cut_slow(now);
+        Ok(())
+    }
+
+    /// A connection is gone. Of one that is not, or not any more, a participant's nothing happens.
+    pub fn handle_leave(&mut self, now: Now, connection: ConnectionId) {
+        self.leave(now, connection, None);
+        self.cut_slow(now);
+    }
+
+    /// A text message came.
+    pub fn handle_message(&mut self, now: Now, connection: ConnectionId, bytes: &Bytes) {
+        match self.judge(now, connection, bytes) {
+            Some(Ok(envelope)) => self.relay(connection, &envelope, bytes),
+            Some(Err(refused)) => self.refuse(now, connection, refused),
+            None => {}
+        }
+        self.cut_slow(now);
+    }
+
+    /// So much of what was handed to a connection has left.
+    pub fn handle_written(&mut self, connection: ConnectionId, messages: usize, bytes: usize) {
+        if let Some(seat) = self.seats.get_mut(&connection) {
+            seat.written(messages, bytes);
+        }
+    }
+
+    /// A participant chose otherwise. It is welcomed anew, so that it knows from where on that holds.
+    pub fn handle_preferences(&mut self, now: Now, id: &ParticipantId, preferences: Preferences) -> Result<(), RoomError> {
+        let (connection, seat) = self.seat_of(id)?;
+        seat.preferences = preferences;
+        self.welcome(now, connection);
+        self.cut_slow(now);
+        Ok(())
+    }
+
+    /// An admin changes what a participant may send, from its next message on (11.3). What is there already, or not there, is no error.
+    /// It is welcomed anew, and the change outlives its connection.
+    pub fn handle_capabilities(&mut self, now: Now, id: &ParticipantId, change: Change<'_>) -> Result<Changed, RoomError> {
+        let Change { add, remove, by } = change;
+        let most = self.settings.rulings;
+        if self.rulings.len() >= most && !self.rulings.contains_key(id) {
+            return Err(RoomError::Rulings { most });
+        }
+        let (connection, seat) = self.seat_of(id)?;
+        let new = seat.capabilities.with(add, remove)?;
+        let old = std::mem::replace(&mut seat.capabilities, new.clone());
+        let ruling = self.rulings.entry(id.clone()).or_default();
+        *ruling = ruling.then(add, remove);
+        let changed = Changed { id: id.clone(), old, new, by: by.to_owned() };
+        self.events.push_back(Event::CapabilitiesChanged(changed.clone()));
+        self.welcome(now, connection);
+        self.cut_slow(now);
+        Ok(changed)
+    }
+
+    /// An admin puts a participant out. It may come again, unless it is not let in.
+    pub fn handle_dismissal(&mut self, now: Now, id: &ParticipantId) -> Result<(), RoomError> {
+        let (connection, _) = self.seat_of(id)?;
+        self.leave(now, connection, Some(Closed::Dismissed));
+        self.cut_slow(now);
+        Ok(())
+    }
+
+    /// The room ends: everybody is closed, and nobody hears of anybody.
+    pub fn handle_end(&mut self) {
+        self.expiries.clear();
+        self.present.clear();
+        for (connection, seat) in std::mem::take(&mut self.seats) {
+            self.transmits.push_back(Transmit::Close { connection, why: Closed::RoomEnds });
+            self.events.push_back(Event::Left { id: seat.id, why: Some(Closed::RoomEnds) });
+        }
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&mut self, now: Now) {
+        while let Some((_, connection)) = self.expiries.first().copied().filter(|(at, _)| *at <= now.instant) {
+            self.leave(now, connection, Some(Closed::Expired));
+        }
+        self.cut_slow(now);
+    }
+
+    /// What to do next.
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        self.transmits.pop_front()
+    }
+
+    /// What is to be recorded next.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When to come back, and why.
+    pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        self.expiries.first().map(|(at, _)| (*at, "a token expires"))
+    }
+
+    /// Its name.
+    pub fn topic(&self) -> &Topic {
+        &self.topic
+    }
+
+    /// Who is there, in the order of their ids.
+    pub fn participants(&self) -> impl Iterator<Item = &ParticipantId> {
+        self.present.keys()
+    }
+
+    /// Whether nobody is there and nothing is remembered, so that nobody would miss it.
+    pub fn is_idle(&self) -> bool {
+        self.seats.is_empty() && self.rulings.is_empty()
+    }
+}
+
+impl Room {
+    fn seat_of(&mut self, id: &ParticipantId) -> Result<(ConnectionId, &mut Seat), RoomError> {
+        let not_here = || RoomError::NotHere { id: id.clone() };
+        let connection = *self.present.get(id).ok_or_else(not_here)?;
+        self.seats.get_mut(&connection).map(|seat| (connection, seat)).ok_or_else(not_here)
+    }
+
+    /// What becomes of a message; `None`: whoever sent it is not here.
+    fn judge<'a>(&mut self, now: Now, connection: ConnectionId, bytes: &'a Bytes) -> Option<Result<Envelope<'a>, Refused>> {
+        let seat = self.seats.get_mut(&connection)?;
+        let decoded = Envelope::decode(bytes, self.settings.message_bytes);
+        if let Err(retry_after) = seat.send(now.instant, bytes.len(), &self.settings) {
+            let id = decoded.map_or_else(|refused| refused.id, |envelope| Some(envelope.id.into_owned()));
+            return Some(Err(Refused { why: Refusal::RateLimited { retry_after }, id }));
+        }
+        Some(decoded.and_then(|envelope| match may_send(seat, &envelope) {
+            Ok(()) => Ok(envelope),
+            Err(why) => Err(Refused { why, id: Some(envelope.id.into_owned()) }),
+        }))
+    }
+
+    fn relay(&mut self, connection: ConnectionId, envelope: &Envelope<'_>, bytes: &Bytes) {
+        let addressed: BTreeSet<ConnectionId> = envelope.to.iter().filter_map(|id| self.present.get(&**id).copied()).collect();
+        let absent = envelope.to.iter().filter(|id| !self.present.contains_key(&***id)).count();
+        let broadcast = envelope.is_broadcast();
+        let receivers =
+            self.send_where(bytes, |to, seat| seat.gets(Concern { own: to == connection, addressed: addressed.contains(&to), broadcast }));
+        if let Some(seat) = self.seats.get(&connection) {
+            self.events.push_back(Event::Relayed { id: seat.id.clone(), bytes: bytes.clone(), receivers, absent });
+        }
+    }
+
+    fn refuse(&mut self, now: Now, connection: ConnectionId, refused: Refused) {
+        let Some(seat) = self.seats.get_mut(&connection) else { return };
+        let Refused { why, id } = refused;
+        if seat.bear(now.instant, &self.settings) {
+            let error = self.system.error(now.wall, seat.present(), id.as_deref(), &why);
+            self.events.push_back(Event::Refused { id: seat.id.clone(), message: id, why });
+            self.send_one(connection, error);
+        } else {
+            self.events.push_back(Event::Refused { id: seat.id.clone(), message: id, why });
+            self.leave(now, connection, Some(Closed::Misbehaved));
+        }
+    }
+
+    fn welcome(&mut self, now: Now, connection: ConnectionId) {
+        let Some(you) = self.seats.get(&connection) else { return };
+        let others = self.seats.iter().filter(|(other, _)| **other != connection).map(|(_, seat)| seat.present());
+        let Preferences { routing, echo } = you.preferences;
+        let routing = if routing == Routing::All { "all" } else { "directed" };
+        let more = format!(",\"topic\":{},\"routing\":\"{routing}\",\"echo\":{echo}", json::quote(self.topic.as_str()));
+        let welcome = self.system.welcome(now.wall, you.present(), others, &more);
+        self.send_one(connection, welcome);
+    }
+
+    fn leave(&mut self, now: Now, connection: ConnectionId, why: Option<Closed>) {
+        let Some(seat) = self.unseat(connection) else { return };
+        self.present.remove(&seat.id);
+        self.transmits.extend(why.map(|why| Transmit::Close { connection, why }));
+        let left = self.system.left(now.wall, &seat.id);
+        self.events.push_back(Event::Left { id: seat.id, why });
+        self.tell_all(&left);
+    }
+
+    fn unseat(&mut self, connection: ConnectionId) -> Option<Seat> {
+        let seat = self.seats.remove(&connection)?;
+        if let Some(at) = seat.expires {
+            self.expiries.remove(&(at, connection));
+        }
+        Some(seat)
+    }
+
+    fn send_one(&mut self, connection: ConnectionId, bytes: Bytes) {
+        let Some(seat) = self.seats.get_mut(&connection) else { return };
+        if seat.take(bytes.len(), &self.settings) {
+            self.transmits.push_back(Transmit::Send { connection, bytes });
+        } else {
+            self.slow.push_back(connection);
+        }
+    }
+
+    fn tell_all(&mut self, bytes: &Bytes) {
+        self.send_where(bytes, |_, _| true);
+    }
+
+    /// To how many it goes. Whoever has no room for it is noted, and gets nothing any more.
+    fn send_where(&mut self, bytes: &Bytes, gets: impl Fn(ConnectionId, &Seat) -> bool) -> usize {
+        let mut receivers = 0;
+        for (&connection, seat) in &mut self.seats {
+            if !gets(connection, seat) {
+                continue;
+            }
+            if seat.take(bytes.len(), &self.settings) {
+                receivers += 1;
+                self.transmits.push_back(Transmit::Send { connection, bytes: bytes.clone() });
+            } else {
+                self.slow.push_back(connection);
+            }
+        }
+        receivers
+    }
+
+    /// First come, first cut off. That one is may be too much for another.
+    fn cut_slow(&mut self, now: Now) {
+        while let Some(connection) = self.slow.pop_front() {
+            self.leave(now, connection, Some(Closed::SlowReader));
+        }
+    }
+}
+
+/// Whether a participant may send a message, in its own name and by its capabilities.
+fn may_send(seat: &Seat, envelope: &Envelope<'_>) -> Result<(), Refusal> {
+    let kind = envelope.kind();
+    if kind.is_reserved() {
+        return Err(Refusal::Reserved { kind: kind.as_str().to_owned() });
+    }
+    if envelope.from != seat.id.as_str() {
+        return Err(Refusal::From { given: envelope.from.to_string(), own: seat.id.as_str().to_owned() });
+    }
+    if !seat.capabilities.cover(kind) {
+        return Err(Refusal::Lacking { kind: kind.as_str().to_owned() });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,22 @@
+//! A history that broke a rule, by an error or a panic. Which rules there are is not known here.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A history that broke a rule.
+#[derive(Debug)]
+pub struct Broken {
+    /// The seed that replays it.
+    pub seed: u64,
+    /// Which rule, and how.
+    pub what: String,
+    /// What happened before, a line each; of a long history the last thousands of them.
+    pub trace: Vec<String>,
+}
+
+/// Lives through a history; a panic is an error, too.
+pub(crate) fn caught(live: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    catch_unwind(AssertUnwindSafe(live)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        Err(format!("a machine panicked: {}", text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a word")))
+    })
+}

@@ -1,0 +1,211 @@
+//! What each connection must be sent, by the plainest means. It never sees what the room says of itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use room_proto::room::Closed;
+
+use super::message::{Fault, Message, PATTERNS};
+use super::said::Said;
+
+/// The bounds that hold in the simulation.
+pub(super) const QUEUE: usize = 12;
+pub(super) const PARTICIPANTS: usize = 5;
+/// A message may be sent each so many milliseconds, and so many at once.
+pub(super) const EACH_MS: u64 = 100;
+pub(super) const BURST: u64 = 8;
+/// The same of refusals.
+pub(super) const REFUSED_EACH_MS: u64 = 1_000;
+pub(super) const REFUSED_BURST: u64 = 6;
+
+/// Fills up with time.
+#[derive(Debug, Clone, Copy)]
+struct Credit {
+    ms: u64,
+    at: u64,
+    most: u64,
+}
+
+impl Credit {
+    fn full(each: u64, burst: u64, now: u64) -> Self {
+        Self { ms: each * burst, at: now, most: each * burst }
+    }
+
+    fn spend(&mut self, now: u64, cost: u64) -> bool {
+        self.ms = (self.ms + now - self.at).min(self.most);
+        self.at = now;
+        let enough = self.ms >= cost;
+        self.ms -= if enough { cost } else { 0 };
+        enough
+    }
+}
+
+#[derive(Debug)]
+struct Member {
+    name: String,
+    capabilities: BTreeSet<String>,
+    directed: bool,
+    echo: bool,
+    waiting: usize,
+    messages: Credit,
+    refusals: Credit,
+}
+
+/// Everybody, by connection.
+#[derive(Debug, Default)]
+pub(super) struct Reference {
+    now: u64,
+    members: BTreeMap<u64, Member>,
+    /// What admins changed for good: added, removed.
+    changed: BTreeMap<String, BTreeMap<String, bool>>,
+    slow: Vec<u64>,
+    /// What must have been sent since this was last taken.
+    pub(super) sent: BTreeMap<u64, Vec<Said>>,
+    pub(super) closed: BTreeMap<u64, Closed>,
+}
+
+impl Reference {
+    pub(super) fn pass(&mut self, ms: u64) {
+        self.now += ms;
+    }
+
+    /// The connections of those that are there, and their names.
+    pub(super) fn present(&self) -> Vec<(u64, String)> {
+        self.members.iter().map(|(connection, member)| (*connection, member.name.clone())).collect()
+    }
+
+    /// `false`: there is no seat.
+    pub(super) fn join(&mut self, connection: u64, name: &str, given: &BTreeSet<String>, (directed, echo): (bool, bool)) -> bool {
+        let old = self.connection(name);
+        if old.is_none() && self.members.len() >= PARTICIPANTS {
+            return false;
+        }
+        if let Some(old) = old {
+            self.members.remove(&old);
+            self.closed.insert(old, Closed::Replaced);
+        }
+        let mut capabilities = given.clone();
+        for (pattern, added) in self.changed.get(name).into_iter().flatten() {
+            change(&mut capabilities, pattern, *added);
+        }
+        let (messages, refusals) = (Credit::full(EACH_MS, BURST, self.now), Credit::full(REFUSED_EACH_MS, REFUSED_BURST, self.now));
+        let member = Member { name: name.to_owned(), capabilities, directed, echo, waiting: 0, messages, refusals };
+        let joined = Said::Joined(name.to_owned(), member.capabilities.clone());
+        self.members.insert(connection, member);
+        self.welcome(connection);
+        self.tell(&joined, |_, _| true);
+        self.cut();
+        true
+    }
+
+    pub(super) fn leave(&mut self, connection: u64, why: Option<Closed>) {
+        let Some(member) = self.members.remove(&connection) else { return };
+        self.closed.extend(why.map(|why| (connection, why)));
+        self.tell(&Said::Left(member.name), |_, _| true);
+    }
+
+    pub(super) fn change(&mut self, name: &str, pattern: &str, added: bool) -> bool {
+        let Some(connection) = self.connection(name) else { return false };
+        if let Some(member) = self.members.get_mut(&connection) {
+            change(&mut member.capabilities, pattern, added);
+        }
+        self.changed.entry(name.to_owned()).or_default().insert(pattern.to_owned(), added);
+        self.welcome(connection);
+        self.cut();
+        true
+    }
+
+    pub(super) fn choose(&mut self, name: &str, directed: bool, echo: bool) {
+        let Some(connection) = self.connection(name) else { return };
+        if let Some(member) = self.members.get_mut(&connection) {
+            (member.directed, member.echo) = (directed, echo);
+        }
+        self.welcome(connection);
+        self.cut();
+    }
+
+    pub(super) fn written(&mut self, connection: u64, messages: usize) {
+        if let Some(member) = self.members.get_mut(&connection) {
+            member.waiting -= messages;
+        }
+    }
+
+    pub(super) fn message(&mut self, connection: u64, message: &Message) {
+        let Some(member) = self.members.get_mut(&connection) else { return };
+        let known = message.fault != Fault::Twice;
+        let code = if member.messages.spend(self.now, EACH_MS) { wrong(member, message) } else { Some("rate_limited") };
+        let Some(code) = code else {
+            let targets: Vec<u64> = message.to.iter().filter_map(|name| self.connection(name)).collect();
+            let all = message.to.is_empty();
+            self.tell(&Said::Relayed(message.bytes()), |to, member| {
+                let own = to == connection;
+                targets.contains(&to) || (member.directed && all && !own) || (!member.directed && (!own || member.echo))
+            });
+            return self.cut();
+        };
+        if member.refusals.spend(self.now, REFUSED_EACH_MS) {
+            let error = Said::Error(code.to_owned(), known.then(|| message.id.clone()));
+            self.tell(&error, |to, _| to == connection);
+        } else {
+            self.leave(connection, Some(Closed::Misbehaved));
+        }
+        self.cut();
+    }
+
+    /// Cuts off whoever has no room, first come first; what that says to the others may be too much for one more.
+    pub(super) fn cut(&mut self) {
+        while !self.slow.is_empty() {
+            let connection = self.slow.remove(0);
+            self.leave(connection, Some(Closed::SlowReader));
+        }
+    }
+
+    fn connection(&self, name: &str) -> Option<u64> {
+        self.members.iter().find(|(_, member)| member.name == name).map(|(connection, _)| *connection)
+    }
+
+    fn welcome(&mut self, connection: u64) {
+        let Some(you) = self.members.get(&connection) else { return };
+        let others = self.members.iter().filter(|(other, _)| **other != connection);
+        let others = others.map(|(_, member)| (member.name.clone(), member.capabilities.clone())).collect();
+        let welcome = Said::Welcome(you.name.clone(), you.capabilities.clone(), others);
+        self.tell(&welcome, |to, _| to == connection);
+    }
+
+    fn tell(&mut self, said: &Said, gets: impl Fn(u64, &Member) -> bool) {
+        for (connection, member) in &mut self.members {
+            if !gets(*connection, member) || self.slow.contains(connection) {
+                continue;
+            }
+            if member.waiting == QUEUE {
+                self.slow.push(*connection);
+            } else {
+                member.waiting += 1;
+                self.sent.entry(*connection).or_default().push(said.clone());
+            }
+        }
+    }
+}
+
+fn change(capabilities: &mut BTreeSet<String>, pattern: &str, added: bool) {
+    if added {
+        capabilities.insert(pattern.to_owned());
+    } else {
+        capabilities.remove(pattern);
+    }
+}
+
+/// The code of what is wrong with a message that came in time.
+fn wrong(member: &Member, message: &Message) -> Option<&'static str> {
+    let covers = |pattern: &String| {
+        let known = PATTERNS.iter().find(|(text, _)| text == pattern);
+        known.is_some_and(|(_, kinds)| kinds.get(message.kind).copied().unwrap_or_default())
+    };
+    let may = member.capabilities.iter().any(covers);
+    match message.fault {
+        Fault::Bare | Fault::Twice => Some("invalid_envelope"),
+        Fault::Protocol => Some("unsupported_protocol"),
+        // What is the gateway's own comes before the question whose name it bears.
+        Fault::Spoofed if message.kind != 5 => Some("auth_violation"),
+        Fault::None | Fault::Spoofed => (!may).then_some("capability_violation"),
+    }
+}
