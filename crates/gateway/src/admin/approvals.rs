@@ -1,6 +1,7 @@
 //! Approvals, operators and grants below `/-/` (docs/approvals.md). What counts as agreement is decided elsewhere, never here: whoever rules
 //! the gate may look, deny and enrol, and agrees to nothing without a key.
 
+use banyan_model::Principal;
 use bytes::Bytes;
 use futures_util::stream;
 use http::request::Parts;
@@ -18,7 +19,7 @@ use serde_json::value::RawValue;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
-use super::routes::{LINES, json, owner, streamed};
+use super::routes::{LINES, is_owner, json, owner, streamed};
 use super::shapes::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, OperatorShown, Refusal};
 use crate::approvals::{NotKept, now, recorded, relying_party, request};
 use crate::call::back::{Back, Sink};
@@ -42,7 +43,8 @@ pub(super) async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming
     let path: Vec<&str> = parts.uri.path().trim_start_matches("/-/").split('/').collect();
     // The proof is what counts, not who brings it.
     if let (&Method::POST, ["approvals", id, "confirm"]) = (&parts.method, &path[..]) {
-        return confirm(gateway, id, posted(body).await?).await;
+        let who = if is_owner(gateway, parts) { Principal::local().name } else { "".into() };
+        return confirm(gateway, id, &who, posted(body).await?).await;
     }
     owner(gateway, parts)?;
     match path[..] {
@@ -143,7 +145,7 @@ struct Confirmation {
     proof: Box<RawValue>,
 }
 
-async fn confirm(gateway: &Gateway, id: &str, posted: Confirmation) -> Result<Response<Payload>, Refusal> {
+async fn confirm(gateway: &Gateway, id: &str, who: &str, posted: Confirmation) -> Result<Response<Payload>, Refusal> {
     if gateway.0.approvals.below.find(id).is_some() {
         let meta = stateless_meta(&Identity { info: Node::info(), capabilities: Bytes::from_static(b"{}") });
         let params = format!("{{\"id\":{},\"proof\":{},\"_meta\":{meta}}}", quote(id), posted.proof.get());
@@ -156,8 +158,17 @@ async fn confirm(gateway: &Gateway, id: &str, posted: Confirmation) -> Result<Re
             Err(error) => Err(Refusal::failed(error.to_string())),
         };
     }
-    let proof = Proof::read(posted.proof.get().as_bytes())?;
-    let (standing, approvals, required) = gateway.0.approvals.confirm(&gateway.0, id, proof).await??;
+    let confirmed = match Proof::read(posted.proof.get().as_bytes()) {
+        Ok(proof) => gateway.0.approvals.confirm(&gateway.0, id, proof).await?,
+        Err(wrong) => Err(wrong.into()),
+    };
+    let (standing, approvals, required) = match confirmed {
+        Ok(confirmed) => confirmed,
+        Err(why) => {
+            recorded::unconfirmed(&gateway.0, id, who, &why).await;
+            return Err(why.into());
+        }
+    };
     Ok(json(&json!({ "id": id, "standing": standing, "approvals": approvals, "required": required })))
 }
 

@@ -144,7 +144,7 @@ pub(super) fn owner(gateway: &Gateway, parts: &Parts) -> Result<(), Refusal> {
     ))
 }
 
-fn is_owner(gateway: &Gateway, parts: &Parts) -> bool {
+pub(super) fn is_owner(gateway: &Gateway, parts: &Parts) -> bool {
     gateway.0.admin.is_owner(&parts.headers) || gateway.0.console.is_owner(&gateway.0.config.load(), parts)
 }
 

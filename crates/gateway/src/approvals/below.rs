@@ -26,10 +26,14 @@ pub(crate) struct HeldBelow {
 }
 
 impl Below {
+    /// The id by which a gate tells of a call that it holds.
+    pub(crate) fn id(data: &Bytes) -> Option<String> {
+        Some(Members::again(data).str("id").filter(|id| !id.is_empty() && id.len() <= 64)?.into_owned())
+    }
+
     /// A gate behind `mount` told of a call that it holds; gives the id.
     pub(crate) fn note(&self, mount: &Segment, data: &Bytes, now: u64) -> Option<String> {
-        let members = Members::again(data);
-        let id = members.str("id").filter(|id| !id.is_empty() && id.len() <= 64)?.into_owned();
+        let (id, members) = (Self::id(data)?, Members::again(data));
         let expires = members.get("expires").and_then(|raw| std::str::from_utf8(raw).ok()?.parse().ok()).unwrap_or(now);
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, held| held.expires > now);

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use banyan_model::Segment;
 use bytes::Bytes;
 use policy::approval::{Approval, Call, Cause, Desk, End, Fresh, Held, Proof, Refusal, Standing};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
@@ -137,6 +138,12 @@ impl Approvals {
             room.desk.approval(&id).cloned()
         })
         .await
+    }
+
+    /// A gate behind `mount` says that it holds a call; the id. `None`: it names none that is its own, so that nobody is sent there with it.
+    pub(crate) async fn note_below(&self, mount: &Segment, data: &Bytes) -> Option<String> {
+        let own = self.look(&Below::id(data)?).await;
+        if own.is_ok_and(|own| own.is_none()) { self.below.note(mount, data, now()) } else { None }
     }
 
     /// The call goes out now, if it is the one that was agreed to.

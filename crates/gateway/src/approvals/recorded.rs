@@ -2,13 +2,16 @@
 //! the disk before it leaves is its own intent, which comes behind all of this.
 
 use audit::hash::Hash;
-use audit::record::{Asked, Changed, Decided, Record, Text};
-use policy::approval::{Approval, Event, News, Standing};
+use audit::record::{Asked, Changed, Decided, Intent, Record, Refused, Text};
+use banyan_model::Era;
+use policy::approval::{Approval, Confirm, Event, News, Refusal, Standing};
 
 use super::notify::name;
 use super::{GrantShown, OperatorShown};
 use crate::Inner;
+use crate::call::error::CallError;
 use crate::config::hex_digest;
+use crate::journal::now;
 
 /// Records what happened to an approval. What becomes of a call that goes out, the call's own entries say.
 pub(super) fn news(gateway: &Inner, news: &News, approval: &Approval) {
@@ -53,6 +56,26 @@ fn decided<'a>(news: &News, approval: &'a Approval, challenge: Hash) -> Decided<
         reason: approval.reason.as_deref().map(Text::Borrowed),
         tool: Text::Borrowed(&approval.challenge.call.tool),
     }
+}
+
+/// Records that a confirmation was not taken, whoever brought it. `principal` is empty where nobody knows who that was. What was never asked
+/// for is not recorded: anybody can make up ids by the thousand.
+pub(crate) async fn unconfirmed(gateway: &Inner, id: &str, principal: &str, why: &Refusal) {
+    if !gateway.approvals.look(id).await.is_ok_and(|approval| approval.is_some()) {
+        return;
+    }
+    let journal = &gateway.journal;
+    let intent = Intent {
+        approval: Some(Text::Borrowed(id)),
+        began: now(),
+        call: Text::Owned(journal.spelled(journal.call())),
+        method: Text::Borrowed(Confirm::METHOD),
+        principal: Text::Borrowed(principal),
+        request: Text::Borrowed("null"),
+        ..Intent::default()
+    };
+    let code = CallError::Approval(why.clone()).tell(Era::Stateless).code;
+    journal.append(&Record::Refused(Refused { code, intent, reason: Text::Borrowed(why.reason()), rules: Vec::new() }));
 }
 
 /// Records that a key approves from now on, or no more (`what`: `enrolled`, `removed`).

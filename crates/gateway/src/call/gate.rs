@@ -100,7 +100,7 @@ pub(crate) async fn settle(
             gateway.approvals.finish(&id, end).await;
         }
         let Some(data) = below else { return outcome };
-        match gateway.approvals.below.note(&owner.mount.config.name, &data, crate::approvals::now()) {
+        match gateway.approvals.note_below(&owner.mount.config.name, &data).await {
             Some(id) => Pending::below(gateway, id, &data).answer(gateway, &back.caller),
             None => outcome,
         }

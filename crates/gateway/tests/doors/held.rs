@@ -15,9 +15,33 @@ use crate::world::{Client, Era, World, bounded, eventually, fixture};
 
 pub(crate) const GATED: &str = "[gate]\nmode = \"irreversible\"\nexpires = \"30s\"\n";
 
+/// A key to sign with.
+pub(crate) struct Key(Ed25519KeyPair);
+
+impl Key {
+    pub(crate) fn of(seed: u8) -> Self {
+        Self(Ed25519KeyPair::from_seed_unchecked(&[seed; 32]).unwrap())
+    }
+
+    /// As OpenSSH writes it.
+    pub(crate) fn line(&self) -> String {
+        let mut blob = Vec::new();
+        for part in [&b"ssh-ed25519"[..], self.0.public_key().as_ref()] {
+            blob.extend_from_slice(&u32::try_from(part.len()).unwrap().to_be_bytes());
+            blob.extend_from_slice(part);
+        }
+        format!("ssh-ed25519 {}", STANDARD.encode(blob))
+    }
+
+    pub(crate) fn proof(&self, challenge: &str) -> Value {
+        let key = policy::approval::PublicKey::parse(&self.line()).unwrap().fingerprint();
+        json!({"type": "ed25519", "key": key, "signature": STANDARD.encode(self.0.sign(challenge.as_bytes()))})
+    }
+}
+
 /// A person with a key, and the way to the gate's admin API.
 pub(crate) struct Person {
-    key: Ed25519KeyPair,
+    key: Key,
     pub(crate) admin: AdminClient,
     _published: Published,
     _dir: tempfile::TempDir,
@@ -29,28 +53,23 @@ impl Person {
         let dir = tempfile::tempdir().unwrap();
         let (published, _commands) = world.gateway.publish(dir.path(), world.addr, "a test".into()).unwrap();
         let admin = AdminClient::new(Presence::all(dir.path()).unwrap().swap_remove(0));
-        let person = Self { key: Ed25519KeyPair::from_seed_unchecked(&[seed; 32]).unwrap(), admin, _published: published, _dir: dir };
+        let person = Self { key: Key::of(seed), admin, _published: published, _dir: dir };
         person.enroll(name, &[]).await;
         person
     }
 
     pub(crate) async fn enroll(&self, name: &str, principals: &[&str]) -> OperatorShown {
-        let body = json!({"name": name, "principals": principals, "key": self.line()});
+        self.enroll_key(&self.key, name, principals).await
+    }
+
+    /// Enrols another key.
+    pub(crate) async fn enroll_key(&self, key: &Key, name: &str, principals: &[&str]) -> OperatorShown {
+        let body = json!({"name": name, "principals": principals, "key": key.line()});
         serde_json::from_slice(&self.admin.post("/-/operators", &body).await.unwrap()).unwrap()
     }
 
-    fn line(&self) -> String {
-        let mut blob = Vec::new();
-        for part in [&b"ssh-ed25519"[..], self.key.public_key().as_ref()] {
-            blob.extend_from_slice(&u32::try_from(part.len()).unwrap().to_be_bytes());
-            blob.extend_from_slice(part);
-        }
-        format!("ssh-ed25519 {}", STANDARD.encode(blob))
-    }
-
     pub(crate) fn proof(&self, challenge: &str) -> Value {
-        let key = policy::approval::PublicKey::parse(&self.line()).unwrap().fingerprint();
-        json!({"type": "ed25519", "key": key, "signature": STANDARD.encode(self.key.sign(challenge.as_bytes()))})
+        self.key.proof(challenge)
     }
 
     /// What waits, once something does.
@@ -77,7 +96,7 @@ pub(crate) async fn plain(world: &World, era: Era) -> Client {
     client.open().await
 }
 
-fn reason(told: &Value) -> &str {
+pub(crate) fn reason(told: &Value) -> &str {
     told["error"]["data"]["reason"].as_str().unwrap_or_else(|| panic!("{told}"))
 }
 
@@ -118,9 +137,8 @@ async fn ax_45_whoever_knows_of_confirmations_gets_all_of_it_and_releases_the_ca
         assert_eq!((&data["route"], &data["annotation"]["mutable"]), (&json!(["fx", "fx_echo"]), &json!(true)));
         let (id, challenge) = (data["id"].clone(), data["challenge"].as_str().unwrap());
         let confirm = async |proof: Value| client.call("mcpax/confirm", json!({"id": id, "proof": proof})).await;
-        let forged = Ed25519KeyPair::from_seed_unchecked(&[9; 32]).unwrap();
         let mut own = person.proof(challenge);
-        own["signature"] = STANDARD.encode(forged.sign(challenge.as_bytes())).into();
+        own["signature"] = Key::of(9).proof(challenge)["signature"].clone();
         assert_eq!(reason(&confirm(own).await), "bad_signature");
         assert_eq!(reason(&confirm(person.proof("{}")).await), "bad_signature");
         let released = confirm(person.proof(challenge)).await;

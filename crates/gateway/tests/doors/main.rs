@@ -11,6 +11,8 @@ mod crossing;
 #[cfg(test)]
 mod held;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod kept;
 #[cfg(test)]
 mod linked;

@@ -12,13 +12,13 @@ use crate::held::{GATED, Person, plain};
 use crate::world::{Era, World, bounded, eventually, fixture};
 
 /// A gate whose record lies in its state directory.
-async fn recording(state: tempfile::TempDir, toml: &str) -> World {
+pub(crate) async fn recording(state: tempfile::TempDir, toml: &str) -> World {
     let path = state.path().join("record");
     World::kept(state, &format!("{toml}\n[audit]\npath = {path:?}\n")).await
 }
 
 /// All entries, the oldest first, once the gate has ended.
-async fn read(world: World) -> Vec<AuditEntry> {
+pub(crate) async fn read(world: World) -> Vec<AuditEntry> {
     let dir = world.state.path().join("record");
     world.gateway.shutdown().await;
     let report = examine(&dir, &Known::default()).unwrap();
@@ -27,7 +27,7 @@ async fn read(world: World) -> Vec<AuditEntry> {
     found.iter().rev().map(shown).collect()
 }
 
-fn facts(entry: &AuditEntry) -> Value {
+pub(crate) fn facts(entry: &AuditEntry) -> Value {
     let line: Value = serde_json::from_str(entry.line.as_ref().unwrap().get()).unwrap();
     line["facts"].clone()
 }

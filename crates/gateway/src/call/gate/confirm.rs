@@ -10,6 +10,7 @@ use policy::approval::{Confirm, Refusal};
 
 use super::hold::not_kept;
 use crate::Inner;
+use crate::approvals::recorded;
 use crate::call::back::Back;
 use crate::call::error::CallError;
 use crate::call::{adapted, passing};
@@ -17,12 +18,21 @@ use crate::tree::Tree;
 
 /// Answers a confirmation.
 pub(crate) async fn confirm(gateway: &Arc<Inner>, tree: &Tree, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
-    let refused = |why: Refusal| CallError::Approval(why);
-    let Confirm { id, proof } = Confirm::read(request.params.text()).map_err(|wrong| refused(wrong.into()))?;
-    if gateway.approvals.below.find(&id).is_some() {
-        return confirm_below(gateway, tree, &id, request, back).await;
+    let named = request.params.str("id").unwrap_or_default();
+    if gateway.approvals.below.find(&named).is_some() {
+        return confirm_below(gateway, tree, &named, request, back).await;
     }
-    let (standing, approvals, required) = gateway.approvals.confirm(gateway, &id, proof).await.map_err(not_kept)?.map_err(refused)?;
+    let confirmed = match Confirm::read(request.params.text()) {
+        Ok(Confirm { id, proof }) => gateway.approvals.confirm(gateway, &id, proof).await.map_err(not_kept)?.map(|how| (id, how)),
+        Err(wrong) => Err(wrong.into()),
+    };
+    let (id, (standing, approvals, required)) = match confirmed {
+        Ok(confirmed) => confirmed,
+        Err(why) => {
+            recorded::unconfirmed(gateway, &named, &back.caller.principal.name, &why).await;
+            return Err(CallError::Approval(why));
+        }
+    };
     let standing = standing.as_str();
     let raw = format!("{{\"id\":{},\"standing\":\"{standing}\",\"approvals\":{approvals},\"required\":{required}}}", quote(&id));
     Ok(Answer::Result(adapted(Bytes::from(raw).into(), back.caller.era)))

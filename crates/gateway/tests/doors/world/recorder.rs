@@ -1,6 +1,6 @@
 //! A server behind HTTP that keeps the headers and bodies it was sent. It offers one tool, `record`, in either era, as a task where
-//! that is asked for, and nothing else. It puts a
-//! session id on whatever it says, refusals too.
+//! that is asked for, and nothing else. Its tool fails with the error that stands in its argument `error`. It puts a session id on
+//! whatever it says, refusals too.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -101,6 +101,10 @@ async fn answer(era: Era, (tool, more): &(&str, Value), seen: &Mutex<Vec<Seen>>,
             made
         }
         ("tasks/get", _) => task(&message),
+        ("tools/call", _) if message["params"]["arguments"].get("error").is_some() => {
+            let error = json!({"jsonrpc": "2.0", "id": message["id"], "error": message["params"]["arguments"]["error"]});
+            return plain(StatusCode::OK, error.to_string());
+        }
         ("tools/call", _) => json!({"content": [], "resultType": "complete"}),
         _ => {
             let error = json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "not served"}});
