@@ -3,8 +3,9 @@
 //! There is no clock, socket, task, lock or `await` in this crate: time and randomness come in as arguments. Payloads are not read:
 //! what a message does is its receivers' business (4.2), and so is which proposal waits for whom (10.2).
 //!
-//! [`access`] says who comes in, [`capability`] who may send what, [`envelope`] what a message is, and [`room`] who gets it. The driver
-//! reads text frames, writes what comes out, and keeps the clock.
+//! [`access`] says who comes in, [`capability`] who may send what, [`envelope`] what a message is, and [`room`] who gets it; [`websocket`] makes
+//! messages of bytes and frames of messages. The driver has the sockets and the clock. [`participant`] is for the other end: what is to be
+//! held against a message before it is believed.
 
 pub mod access;
 mod allowance;
@@ -12,6 +13,8 @@ pub mod capability;
 pub mod envelope;
 pub mod kind;
 pub mod name;
+pub mod participant;
 pub mod refusal;
 pub mod room;
 mod system;
+pub mod websocket;

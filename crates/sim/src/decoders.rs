@@ -16,7 +16,7 @@ mod streams;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its fuzz target and of its corpus.
-pub const ALL: [(&str, Check); 33] = [
+pub const ALL: [(&str, Check); 34] = [
     ("annotation", mesh::annotation),
     ("canonical", audit::form),
     ("capability", rooms::capability),
@@ -50,6 +50,7 @@ pub const ALL: [(&str, Check); 33] = [
     ("sshsig", approvals::sshsig),
     ("tile", audit::tile),
     ("webauthn", approvals::webauthn),
+    ("websocket", rooms::websocket),
 ];
 
 /// Runs the check of this name.

@@ -1,8 +1,10 @@
-//! Checks for what participants of a room send, and for the patterns that say what they may. Nothing about the room itself.
+//! Checks for what participants of a room send, the frames it comes in, and the patterns that say what they may. Nothing about the room itself.
 
 use room_proto::capability::{Capabilities, Pattern};
 use room_proto::envelope::{Envelope, PROTOCOL};
 use room_proto::kind::Kind;
+use room_proto::participant;
+use room_proto::websocket::{End, Reader, Received, WebSocketError};
 use serde_json::Value;
 
 /// An envelope that is read says what another reader finds in it; one that is refused is told why, and by its own id. That reader takes
@@ -24,6 +26,10 @@ pub(super) fn envelope(data: &[u8]) {
             let (class, refers) = (envelope.kind().class().to_owned(), envelope.correlation_id.is_some());
             assert!(class != "mcp/response" || refers);
             assert!(class != "mcp/proposal" || !refers);
+            // What a receiver makes of it rests on the payload alone.
+            let held = participant::check(&envelope);
+            let method = reference["payload"]["method"].as_str();
+            assert!(held.is_err() || class != "mcp/request" || method == envelope.kind().method());
         }
         Err(refused) => {
             let text = refused.why.to_string();
@@ -55,4 +61,34 @@ pub(super) fn capability(data: &[u8]) {
     let parts = [kind.class(), kind.method().unwrap_or_default(), kind.context().unwrap_or_default()];
     let colons = usize::from(kind.method().is_some()) + usize::from(kind.context().is_some());
     assert_eq!(parts.iter().map(|part| part.len()).sum::<usize>() + colons, kind.as_str().len());
+}
+
+/// Frames in pieces lead to what they lead to as a whole, and hold no more than has come. The first byte is the length of the pieces, and
+/// says which end reads.
+pub(super) fn websocket(data: &[u8]) {
+    const MOST: usize = 1 << 10;
+    let [choice, frames @ ..] = data else { return };
+    let end = if choice & 1 == 0 { End::Server } else { End::Client };
+    let read = |piece: usize| -> Result<Vec<Received>, WebSocketError> {
+        let mut reader = Reader::new(end, MOST);
+        let mut all = Vec::new();
+        for piece in frames.chunks(piece.max(1)) {
+            reader.handle_bytes(piece);
+            while let Some(received) = reader.poll()? {
+                assert!(!matches!(all.last(), Some(Received::Close(..))), "something comes behind the end");
+                all.push(received);
+            }
+            assert!(reader.held() <= frames.len());
+        }
+        Ok(all)
+    };
+    let whole = read(frames.len());
+    assert_eq!(read(usize::from(*choice)), whole);
+    for received in whole.iter().flatten() {
+        match received {
+            Received::Text(text) => assert!(text.len() <= MOST && std::str::from_utf8(text).is_ok()),
+            Received::Ping(payload) | Received::Pong(payload) => assert!(payload.len() <= 125),
+            Received::Close(code, reason) => assert!(reason.len() <= 123 && code.is_none_or(|code| code >= 1000)),
+        }
+    }
 }
