@@ -73,7 +73,7 @@ class Client:
         """The body of the answer, and the seconds until its first byte was there."""
         key = "io.modelcontextprotocol"
         meta = {f"{key}/protocolVersion": "2026-07-28", f"{key}/clientCapabilities": {}}
-        params = {**params, **({"name": name, "arguments": {}} if name else {}), "_meta": meta}
+        params = {**({"name": name, "arguments": {}} if name else {}), **params, "_meta": meta}
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
                    "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, **({"Mcp-Name": name} if name else {})}

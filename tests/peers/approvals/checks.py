@@ -115,7 +115,8 @@ class Held:
 
 def run(report):
     """All cases."""
-    cases = {"the SDK": sdk, "refusals": refusals, "two people": two_people, "killed": killed, "killed again and again": crashed, "webhook": webhook, "grants": grants}
+    cases = {"the SDK": sdk, "refusals": refusals, "two people": two_people, "killed": killed, "killed again and again": crashed, "webhook": webhook,
+             "programs": programs, "grants": grants}
     for name, case in cases.items():
         report.guard(f"approvals/{name}", lambda n=name, c=case: c(report, f"approvals/{n}"))
 
@@ -277,6 +278,41 @@ def webhook(report, name):
     signed = [hmac.new(b"s3cret", at.encode() + b"." + body, "sha256").hexdigest() for at, _, body in told]
     report.equal(f"{name}: signed", [signature for _, signature, _ in told], [f"v1={one}" for one in signed])
     report.check(f"{name}: without the arguments", all(b"canary-4711" not in body for _, _, body in told))
+
+
+# What a program is given goes into files, and it agrees to what waits, as a person would on the command line.
+AGREEING = """
+cat > "$HOME/$BANYAN_EVENT.part"
+env | grep '^BANYAN_' | sort > "$HOME/$BANYAN_EVENT.env"
+mv "$HOME/$BANYAN_EVENT.part" "$HOME/$BANYAN_EVENT.json"
+[ "$BANYAN_EVENT" != requested ] || "{binary}" approve "$BANYAN_ID" --yes --key "$HOME/anna"
+"""
+
+
+def programs(report, name):
+    """A real program is started with what waits, and agrees; others that fail or are not there hold up nobody."""
+    commands = [("no-such-program-of-banyan", []), ("sh", ["-c", "exit 7"]), ("sh", ["-c", AGREEING.format(binary=binary())])]
+    more = "".join(f"[[gate.command]]\ncommand = {json.dumps(command)}\nargs = {json.dumps(args)}\n" for command, args in commands)
+    with Held(name, more=more) as held:
+        held.enroll("anna")
+        params = {"name": "disk__wipe", "arguments": {"disk": "canary-4712"}, "_meta": {"progressToken": "mine"}}
+        told = Modern(held.gateway.url()).call("tools/call", params)
+        report.equal(f"{name}: a program agreed, and the call went out", (told.text, held.wiped()), ("wiped canary-4712", [{"disk": "canary-4712"}]))
+        last = held.dir / "released.json"
+        end = time.monotonic() + 60
+        while not last.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        given = {event: json.loads((held.dir / f"{event}.json").read_text()) for event in ("requested", "released") if (held.dir / f"{event}.json").exists()}
+        report.equal(f"{name}: each transition", [(event, one["event"], one["tool"]) for event, one in given.items()],
+                     [("requested", "requested", "disk.wipe"), ("released", "released", "disk.wipe")])
+        variables = dict(line.split("=", 1) for line in (held.dir / "requested.env").read_text().splitlines())
+        asked = given.get("requested", {})
+        wanted = {"BANYAN_EVENT": "requested", "BANYAN_ID": asked.get("id"), "BANYAN_TOOL": "disk.wipe", "BANYAN_CALLER": asked.get("caller"),
+                  "BANYAN_EXPIRES": str(asked.get("expires")), "BANYAN_URL": asked.get("url")}
+        report.equal(f"{name}: the same in its environment", {key: variables.get(key) for key in wanted}, wanted)
+        report.check(f"{name}: without the arguments", "canary-4712" not in json.dumps(given) + str(variables), given)
+        decided = held.json("audit", "list", "--event", "approval_decided")["entries"]
+        report.check(f"{name}: the record says who agreed", any("anna" in json.dumps(entry) for entry in decided), decided)
 
 
 def grants(report, name):
