@@ -1,0 +1,132 @@
+#![expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
+
+use super::*;
+
+/// Chains, and the time.
+struct Seen {
+    chains: Chains,
+    now: Instant,
+}
+
+impl Seen {
+    fn new(chains: usize) -> Self {
+        Self { chains: Chains::new(Bounds { chains, expiry: Duration::from_secs(300) }), now: Instant::now() }
+    }
+
+    /// A message: `id from kind [> correlation] [@ to]`.
+    fn sees(&mut self, line: &str) -> Found {
+        let text = written(line);
+        self.chains.handle_envelope(self.now, &Envelope::decode(text.as_bytes(), 1 << 16).unwrap())
+    }
+
+    fn state(&self, chain: u64) -> State {
+        self.chains.get(ChainId(chain)).unwrap().state
+    }
+}
+
+fn written(line: &str) -> String {
+    let words: Vec<&str> = line.split(' ').collect();
+    let after = |mark: &str| words.iter().position(|word| *word == mark).map(|at| words[at + 1]);
+    let of = after(">").map(|of| format!(r#","correlation_id":"{of}""#)).unwrap_or_default();
+    let to = after("@").map(|to| format!(r#","to":["{to}"]"#)).unwrap_or_default();
+    format!(r#"{{"protocol":"mcpx/v0.1","id":"{}","from":"{}","kind":"{}"{of}{to},"payload":{{}}}}"#, words[0], words[1], words[2])
+}
+
+const FIRST: ChainId = ChainId(1);
+const SECOND: ChainId = ChainId(2);
+
+#[test]
+fn mx_22_a_proposal_is_fulfilled_answered_and_its_chain_can_be_listed() {
+    let mut seen = Seen::new(10);
+    assert_eq!(seen.sees("p agent mcp/proposal:tools/call:rm @ target"), Found::Proposed(FIRST));
+    assert_eq!(seen.chains.open().map(|(id, _)| id).collect::<Vec<_>>(), [FIRST]);
+    assert_eq!(seen.sees("f human mcp/request:tools/call:rm > p @ target"), Found::Fulfilled(FIRST));
+    assert_eq!(seen.chains.open().count(), 0);
+    assert_eq!(seen.sees("r target mcp/response:tools/call:rm > f"), Found::Answered(FIRST));
+    assert_eq!(seen.sees("c human chat > p"), Found::Unrelated);
+    let chain = seen.chains.get(FIRST).unwrap();
+    let ids = [&chain.proposal, &chain.request, &chain.response].map(|step| step.as_ref().unwrap().id.as_str());
+    assert_eq!((ids, chain.state), (["p", "f", "r"], State::Answered));
+    assert_eq!(seen.chains.iter().count(), 1);
+}
+
+#[test]
+fn mx_03_the_response_to_a_fulfilment_is_for_who_fulfilled_and_who_proposed() {
+    let mut seen = Seen::new(10);
+    seen.sees("p agent mcp/proposal:tools/call:rm");
+    seen.sees("f human mcp/request:tools/call:rm > p @ target");
+    seen.sees("q human mcp/request:tools/list @ target");
+    seen.sees("own agent mcp/proposal:tools/list");
+    seen.sees("ownf agent mcp/request:tools/list > own");
+    let audience = |line: &str| seen.chains.audience(&Envelope::decode(written(line).as_bytes(), 1 << 16).unwrap());
+    assert_eq!(audience("f human mcp/request:tools/call:rm > p"), ["human", "agent"]);
+    assert_eq!(audience("q human mcp/request:tools/list"), ["human"]);
+    assert_eq!(audience("ownf agent mcp/request:tools/list > own"), ["agent"]);
+    assert_eq!(audience("unseen human mcp/request:tools/list > p"), ["human"]);
+}
+
+#[test]
+fn mx_03_a_response_counts_from_one_who_was_asked_and_once() {
+    let mut seen = Seen::new(10);
+    seen.sees("q human mcp/request:tools/call:ls @ target");
+    seen.sees("p agent mcp/proposal:tools/call:rm");
+    for stray in [
+        "r1 other mcp/response:tools/call:ls > q",
+        "r2 target mcp/response:tools/list > q",
+        "r3 target mcp/response:tools/call:ls > unknown",
+        "r4 target mcp/response:tools/call:rm > p",
+    ] {
+        assert_eq!(seen.sees(stray), Found::Stray, "{stray}");
+    }
+    assert_eq!(seen.sees("r5 target mcp/response:tools/call > q"), Found::Answered(FIRST));
+    assert_eq!(seen.sees("r6 target mcp/response:tools/call > q"), Found::Stray);
+}
+
+#[test]
+fn mx_22_the_first_fulfils_and_what_comes_later_or_asks_for_more_is_told_apart() {
+    let mut seen = Seen::new(10);
+    seen.sees("p agent mcp/proposal:tools/call:rm");
+    assert_eq!(seen.sees("x human mcp/request:tools/call:mkfs > p"), Found::Deviates { proposal: FIRST, request: SECOND });
+    assert_eq!(seen.sees("y human mcp/request:tools/call > p"), Found::Deviates { proposal: FIRST, request: ChainId(3) });
+    assert_eq!(seen.state(1), State::Open);
+    assert_eq!(seen.sees("f human mcp/request:tools/call:rm > p"), Found::Fulfilled(FIRST));
+    let late = Found::Late { proposal: FIRST, state: State::Requested, request: ChainId(4) };
+    assert_eq!(seen.sees("g boss mcp/request:tools/call:rm > p"), late);
+    assert_eq!(seen.sees("r target mcp/response:tools/call:rm > g"), Found::Answered(ChainId(4)));
+    assert_eq!(seen.state(1), State::Requested);
+    // An id belongs to the message that had it first.
+    assert_eq!(seen.sees("p mallory mcp/proposal:tools/call:rm"), Found::Repeated);
+    assert_eq!(seen.sees("f mallory mcp/request:tools/call:rm > p"), Found::Repeated);
+}
+
+#[test]
+fn mx_22_a_proposal_expires_is_withdrawn_by_its_proposer_and_rejected_by_anybody() {
+    let mut seen = Seen::new(10);
+    for id in ["p", "q", "s"] {
+        seen.sees(&format!("{id} agent mcp/proposal:tools/call:rm"));
+    }
+    assert_eq!(seen.sees("w other mcp/withdraw:tools/call > p"), Found::Stray);
+    assert_eq!(seen.sees("w agent mcp/withdraw:tools/call > p"), Found::Ended(FIRST));
+    assert_eq!(seen.sees("j human mcp/reject:tools/call > q"), Found::Ended(SECOND));
+    assert_eq!(seen.sees("j human mcp/reject:tools/call > q"), Found::Stray);
+    assert_eq!([seen.state(1), seen.state(2)], [State::Withdrawn, State::Rejected]);
+    let due = seen.now + Duration::from_secs(300);
+    assert_eq!(seen.chains.poll_timeout().map(|(at, _)| at), Some(due));
+    seen.chains.handle_timeout(due);
+    assert_eq!((seen.chains.poll_expired(), seen.chains.poll_expired()), (Some(ChainId(3)), None));
+    assert_eq!((seen.state(3), seen.chains.poll_timeout()), (State::Expired, None));
+    seen.now = due;
+    let late = Found::Late { proposal: ChainId(3), state: State::Expired, request: ChainId(4) };
+    assert_eq!(seen.sees("f human mcp/request:tools/call:rm > s"), late);
+}
+
+#[test]
+fn what_is_kept_is_bounded_and_the_oldest_goes() {
+    let mut seen = Seen::new(3);
+    for id in 0..1_000 {
+        seen.sees(&format!("p{id} agent mcp/proposal:tools/call:rm"));
+        seen.sees(&format!("f{id} human mcp/request:tools/call:rm > p{}", id - id % 2));
+    }
+    assert_eq!((seen.chains.iter().count(), seen.chains.ids.len() <= 6, seen.chains.waiting.len() <= 3), (3, true, true));
+    assert_eq!(seen.sees("r target mcp/response:tools/call:rm > f0"), Found::Stray);
+}
