@@ -58,7 +58,7 @@ impl Pattern {
     }
 }
 
-/// What a pattern was compiled to. None of them matches what is reserved; that is asked before.
+/// What a pattern was compiled to. None of them is asked about what is reserved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Shape<'a> {
     /// One kind, or one method with every context.
@@ -66,7 +66,7 @@ enum Shape<'a> {
     /// Whatever begins so.
     Prefix(&'a str),
     /// Stars before the end.
-    Glob(&'a str),
+    Glob(Glob),
 }
 
 impl Pattern {
@@ -79,19 +79,28 @@ impl Pattern {
         match text.find('*') {
             None => Shape::Exact(text),
             Some(star) if star + 1 == text.len() => Shape::Prefix(&text[..star]),
-            Some(_) => Shape::Glob(text),
+            Some(_) => Shape::Glob(Glob::new(text)),
         }
     }
 }
 
-/// Whether a glob covers a kind, which is not reserved.
-fn glob_covers(glob: &str, kind: Kind<'_>) -> bool {
-    let text = if Kind::new(glob).method().is_some() && Kind::new(glob).context().is_none() && !glob.ends_with('*') {
-        kind.without_context()
-    } else {
-        kind.as_str()
-    };
-    matches(glob.as_bytes(), text.as_bytes())
+/// A pattern with stars before its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Glob {
+    text: Box<str>,
+    /// Whether it ends with a method, and so covers it with every context.
+    any_context: bool,
+}
+
+impl Glob {
+    fn new(text: &str) -> Self {
+        Self { text: text.into(), any_context: text.matches(':').count() == 1 && !text.ends_with('*') }
+    }
+
+    fn covers(&self, kind: Kind<'_>) -> bool {
+        let text = if self.any_context { kind.without_context() } else { kind.as_str() };
+        matches(self.text.as_bytes(), text.as_bytes())
+    }
 }
 
 /// Takes at most pattern length times text length steps, and no memory.

@@ -18,7 +18,7 @@ pub const PROTOCOL: &str = "mcpx/v0.1";
 /// No id is longer, in bytes: of an envelope, or of a participant that it names.
 const MAX_ID: usize = 256;
 /// No kind is longer, in bytes. A context may be a URI.
-const MAX_KIND: usize = 4096;
+pub(crate) const MAX_KIND: usize = 4096;
 /// An envelope names at most so many participants.
 const MAX_TO: usize = 1000;
 
@@ -146,8 +146,9 @@ fn text<'a>(raw: &'a [u8], member: &'static str, most: usize) -> Result<Cow<'a, 
     if text.len() > most {
         return Err(wrong("is too long: an id has at most 256 bytes, a kind 4,096"));
     }
-    // Half a character is read as this one, by some.
-    let is_half = matches!(&text, Cow::Owned(text) if text.contains(char::REPLACEMENT_CHARACTER));
+    // Half a character, which only an escape can spell, is read as this one, by some.
+    let replaced = |text: &str| text.matches(char::REPLACEMENT_CHARACTER).count();
+    let is_half = matches!(&text, Cow::Owned(text) if replaced(text) > std::str::from_utf8(raw).map_or(0, replaced));
     if is_half || text.contains(char::is_control) {
         return Err(wrong("holds a control character or half a character: leave it out"));
     }

@@ -14,8 +14,9 @@ pub struct Kind<'a> {
 impl<'a> Kind<'a> {
     /// Every text is a kind.
     pub fn new(text: &'a str) -> Self {
-        let class = text.find(':').unwrap_or(text.len());
-        let method = text.get(class + 1..).and_then(|rest| rest.find(':')).map_or(text.len(), |at| class + 1 + at);
+        let colon = |from: usize| text.bytes().skip(from).position(|b| b == b':').map_or(text.len(), |at| from + at);
+        let class = colon(0);
+        let method = colon(class + 1);
         Self { text, class, method }
     }
 
@@ -46,8 +47,8 @@ impl<'a> Kind<'a> {
 
     /// Whether it is the gateway's own: `system/...`, and `system` and `presence` as some write them (3, 3.4, 4.1).
     pub fn is_reserved(self) -> bool {
-        let first = self.class().split('/').next().unwrap_or_default();
-        RESERVED.contains(&first)
+        let goes_on = |rest: &str| rest.is_empty() || rest.starts_with(['/', ':']);
+        RESERVED.iter().any(|word| self.text.strip_prefix(word).is_some_and(goes_on))
     }
 }
 

@@ -5,12 +5,13 @@
 //!
 //! [`access`] says who comes in, [`capability`] who may send what, [`envelope`] what a message is, and [`room`] who gets it; [`websocket`] makes
 //! messages of bytes and frames of messages. The driver has the sockets and the clock. For the other end, [`participant`] says what is to be
-//! held against a message before it is believed, and [`chain`] what became of proposals and requests.
+//! held against a message before it is believed, [`chain`] what became of proposals and requests, and [`voice`] how to say something.
 
 pub mod access;
 mod allowance;
 pub mod capability;
 pub mod chain;
+mod draft;
 pub mod envelope;
 pub mod kind;
 pub mod name;
@@ -18,4 +19,5 @@ pub mod participant;
 pub mod refusal;
 pub mod room;
 mod system;
+pub mod voice;
 pub mod websocket;

@@ -72,7 +72,7 @@ fn asks(method: &str, context: Option<&str>, payload: &Members<'_>) -> Result<()
 }
 
 /// What a call of a method is about, where the method has such a thing.
-fn named<'a>(method: &str, params: &Members<'a>) -> Option<Cow<'a, str>> {
+pub(crate) fn named<'a>(method: &str, params: &Members<'a>) -> Option<Cow<'a, str>> {
     match method {
         "prompts/get" | "tools/call" => params.str("name"),
         "resources/read" | "resources/subscribe" | "resources/unsubscribe" => params.str("uri"),

@@ -2,12 +2,10 @@
 
 use std::time::SystemTime;
 
-use banyan_model::Timestamp;
 use bytes::Bytes;
-use json::push_quoted;
 
-use crate::capability::Capabilities;
-use crate::envelope::PROTOCOL;
+use crate::capability::{Capabilities, Pattern};
+use crate::draft::{About, Draft, Ids};
 use crate::name::{GATEWAY, ParticipantId};
 use crate::refusal::Refusal;
 
@@ -18,28 +16,24 @@ pub(crate) struct Present<'a> {
     pub(crate) capabilities: &'a Capabilities,
 }
 
-/// Writes envelopes of one room. No two have one id.
+/// Writes envelopes of one room.
 #[derive(Debug)]
 pub(crate) struct System {
-    /// In front of every id: as unique as the seed that the driver gave.
-    prefix: String,
-    written: u64,
+    ids: Ids,
 }
-
-/// An envelope that is being written.
-struct Draft(Vec<u8>);
 
 impl System {
     pub(crate) fn new(seed: u128) -> Self {
-        Self { prefix: format!("{seed:032x}"), written: 0 }
+        Self { ids: Ids::new(seed) }
     }
 
     /// To one who joined, or whose capabilities changed. `others` leaves `you` out; `more` are further members, which v0.1 does not know.
     pub(crate) fn welcome<'a>(&mut self, at: SystemTime, you: Present<'_>, others: impl Iterator<Item = Present<'a>>, more: &str) -> Bytes {
-        let mut draft = self.draft(at, "system/welcome", Some(you.id), None);
-        draft.raw("\"you\":").participant(you).raw(",\"participants\":[");
+        let mut draft = self.begin(at, "system/welcome", &[you.id.as_str()], None);
+        participant(draft.raw("\"you\":"), you);
+        draft.raw(",\"participants\":[");
         for (place, other) in others.enumerate() {
-            draft.raw(if place == 0 { "" } else { "," }).participant(other);
+            participant(draft.raw(if place == 0 { "" } else { "," }), other);
         }
         draft.raw("]").raw(more);
         draft.end()
@@ -47,24 +41,24 @@ impl System {
 
     /// To everybody: one has joined, or has connected anew.
     pub(crate) fn joined(&mut self, at: SystemTime, who: Present<'_>) -> Bytes {
-        let mut draft = self.draft(at, "system/presence", None, None);
-        draft.raw("\"event\":\"join\",\"participant\":").participant(who);
+        let mut draft = self.begin(at, "system/presence", &[], None);
+        participant(draft.raw("\"event\":\"join\",\"participant\":"), who);
         draft.end()
     }
 
     /// To everybody: one is not there any more.
     pub(crate) fn left(&mut self, at: SystemTime, who: &ParticipantId) -> Bytes {
-        let mut draft = self.draft(at, "system/presence", None, None);
+        let mut draft = self.begin(at, "system/presence", &[], None);
         draft.raw("\"event\":\"leave\",\"participant\":{\"id\":").text(who.as_str()).raw("}");
         draft.end()
     }
 
     /// To whoever sent what was refused. `id` is that of the message, where it could be read.
     pub(crate) fn error(&mut self, at: SystemTime, to: Present<'_>, id: Option<&str>, why: &Refusal) -> Bytes {
-        let mut draft = self.draft(at, "system/error", Some(to.id), id);
+        let mut draft = self.begin(at, "system/error", &[to.id.as_str()], id);
         draft.raw("\"error\":").text(why.code()).raw(",\"message\":").text(&why.to_string());
         if let Some(kind) = why.attempted_kind() {
-            draft.raw(",\"attempted_kind\":").text(kind).raw(",\"your_capabilities\":").capabilities(to.capabilities);
+            draft.raw(",\"attempted_kind\":").text(kind).raw(",\"your_capabilities\":").texts(texts(to.capabilities));
         }
         if let Some(wait) = why.retry_after() {
             draft.raw(&format!(",\"retry_after_ms\":{}", wait.as_micros().div_ceil(1000)));
@@ -72,47 +66,15 @@ impl System {
         draft.end()
     }
 
-    fn draft(&mut self, at: SystemTime, kind: &str, to: Option<&ParticipantId>, correlation_id: Option<&str>) -> Draft {
-        self.written += 1;
-        let mut draft = Draft(Vec::with_capacity(400));
-        draft.raw(&format!(r#"{{"protocol":"{PROTOCOL}","id":"{}-{}","ts":"{}","#, self.prefix, self.written, Timestamp(at)));
-        draft.raw(&format!(r#""from":"{GATEWAY}","kind":"{kind}""#));
-        if let Some(to) = to {
-            draft.raw(",\"to\":[").text(to.as_str()).raw("]");
-        }
-        if let Some(id) = correlation_id {
-            draft.raw(",\"correlation_id\":").text(id);
-        }
-        draft.raw(",\"payload\":{");
-        draft
+    fn begin(&mut self, at: SystemTime, kind: &str, to: &[&str], correlation_id: Option<&str>) -> Draft {
+        Draft::begin(About { id: &self.ids.next(), at, from: GATEWAY, to, kind, correlation_id })
     }
 }
 
-impl Draft {
-    fn raw(&mut self, text: &str) -> &mut Self {
-        self.0.extend_from_slice(text.as_bytes());
-        self
-    }
+fn participant(draft: &mut Draft, who: Present<'_>) {
+    draft.raw("{\"id\":").text(who.id.as_str()).raw(",\"capabilities\":").texts(texts(who.capabilities)).raw("}");
+}
 
-    fn text(&mut self, text: &str) -> &mut Self {
-        push_quoted(&mut self.0, text);
-        self
-    }
-
-    fn participant(&mut self, who: Present<'_>) -> &mut Self {
-        self.raw("{\"id\":").text(who.id.as_str()).raw(",\"capabilities\":").capabilities(who.capabilities).raw("}")
-    }
-
-    fn capabilities(&mut self, capabilities: &Capabilities) -> &mut Self {
-        self.raw("[");
-        for (place, pattern) in capabilities.patterns().iter().enumerate() {
-            self.raw(if place == 0 { "" } else { "," }).text(pattern.as_str());
-        }
-        self.raw("]")
-    }
-
-    fn end(mut self) -> Bytes {
-        self.raw("}}");
-        self.0.into()
-    }
+fn texts(capabilities: &Capabilities) -> impl Iterator<Item = &str> {
+    capabilities.patterns().iter().map(Pattern::as_str)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Pattern, PatternError, Shape, glob_covers};
+use super::{Glob, Pattern, PatternError, Shape};
 use crate::kind::Kind;
 
 /// More patterns than this are no use to anybody who has to read them.
@@ -15,7 +15,7 @@ pub struct Capabilities {
     /// Kinds, and methods with every context, in order.
     exact: Box<[Box<str>]>,
     prefixes: Box<[Box<str>]>,
-    globs: Box<[Box<str>]>,
+    globs: Box<[Glob]>,
 }
 
 impl Capabilities {
@@ -34,7 +34,7 @@ impl Capabilities {
         for pattern in &kept {
             match pattern.shape() {
                 Shape::Exact(text) => exact.push(text.into()),
-                Shape::Glob(text) => globs.push(text.into()),
+                Shape::Glob(glob) => globs.push(glob),
                 Shape::Prefix(text) => prefixes.push(text.into()),
             }
         }
@@ -52,10 +52,10 @@ impl Capabilities {
     pub fn cover(&self, kind: Kind<'_>) -> bool {
         let is_exact = |text: &str| self.exact.binary_search_by(|known| (**known).cmp(text)).is_ok();
         // Without a context, the text is that of a method, and no pattern for a single context is spelled so.
-        let covers = is_exact(kind.as_str())
+        let covers = self.prefixes.iter().any(|prefix| kind.as_str().starts_with(&**prefix))
+            || is_exact(kind.as_str())
             || (kind.context().is_some() && is_exact(kind.without_context()))
-            || self.prefixes.iter().any(|prefix| kind.as_str().starts_with(&**prefix))
-            || self.globs.iter().any(|glob| glob_covers(glob, kind));
+            || self.globs.iter().any(|glob| glob.covers(kind));
         covers && !kind.is_reserved()
     }
 

@@ -140,6 +140,7 @@ fn mx_01_a_wrong_shape_is_refused_with_the_member_and_what_to_do() {
         assert!(why.len() > 7, "{why}");
         assert_eq!(refused.id.as_deref(), (wrong != "id").then_some("m-1"), "{text}");
     }
+    assert!(decode(&with("kind", Some("\"a\\\"\u{fffd}\""))).is_ok(), "a character that was written out is whole");
     let long = format!("\"{}\"", "a".repeat(257));
     assert!(decode(&with("id", Some(&long))).is_err() && decode(&with("kind", Some(&long))).is_ok());
     let many = format!("[{}]", vec!["\"b\""; 1001].join(","));

@@ -1,0 +1,87 @@
+//! An envelope that is being written: every member in its place, and texts escaped. What is said, and to whom, is not decided here.
+
+use std::time::SystemTime;
+
+use banyan_model::Timestamp;
+use bytes::Bytes;
+use json::push_quoted;
+
+use crate::envelope::PROTOCOL;
+
+/// Ids of which no two are the same: as unique as the seed that the driver gave.
+#[derive(Debug)]
+pub(crate) struct Ids {
+    prefix: String,
+    given: u64,
+}
+
+impl Ids {
+    pub(crate) fn new(seed: u128) -> Self {
+        Self { prefix: format!("{seed:032x}"), given: 0 }
+    }
+
+    pub(crate) fn next(&mut self) -> String {
+        self.given += 1;
+        format!("{}-{}", self.prefix, self.given)
+    }
+}
+
+/// What stands in an envelope beside its payload.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct About<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) at: SystemTime,
+    pub(crate) from: &'a str,
+    /// Empty: everybody.
+    pub(crate) to: &'a [&'a str],
+    pub(crate) kind: &'a str,
+    pub(crate) correlation_id: Option<&'a str>,
+}
+
+/// An envelope up to somewhere in its payload.
+pub(crate) struct Draft(Vec<u8>);
+
+impl Draft {
+    /// Begins an envelope; what follows are the members of its payload.
+    pub(crate) fn begin(about: About<'_>) -> Self {
+        let mut draft = Self(Vec::with_capacity(400));
+        draft.raw("{\"protocol\":\"").raw(PROTOCOL).raw("\",\"id\":").text(about.id);
+        draft.raw(&format!(",\"ts\":\"{}\",\"from\":", Timestamp(about.at))).text(about.from);
+        if !about.to.is_empty() {
+            draft.raw(",\"to\":").texts(about.to.iter().copied());
+        }
+        draft.raw(",\"kind\":").text(about.kind);
+        if let Some(id) = about.correlation_id {
+            draft.raw(",\"correlation_id\":").text(id);
+        }
+        draft.raw(",\"payload\":{");
+        draft
+    }
+
+    /// What is JSON already.
+    pub(crate) fn raw(&mut self, text: &str) -> &mut Self {
+        self.0.extend_from_slice(text.as_bytes());
+        self
+    }
+
+    /// A string.
+    pub(crate) fn text(&mut self, text: &str) -> &mut Self {
+        push_quoted(&mut self.0, text);
+        self
+    }
+
+    /// A list of strings.
+    pub(crate) fn texts<'a>(&mut self, texts: impl Iterator<Item = &'a str>) -> &mut Self {
+        self.raw("[");
+        for (place, text) in texts.enumerate() {
+            self.raw(if place == 0 { "" } else { "," }).text(text);
+        }
+        self.raw("]")
+    }
+
+    /// The whole envelope.
+    pub(crate) fn end(mut self) -> Bytes {
+        self.raw("}}");
+        self.0.into()
+    }
+}
