@@ -7,7 +7,7 @@ import { Differences, Seen } from './differ';
 import { differences } from './difference';
 import { Grants } from './grants';
 import { Operators } from './operators';
-import { OnePin, PinLine, nameOf, pins } from './pins';
+import { OnePin, PinLine, idOf, nameOf, pins } from './pins';
 import { Close, Copy, Facts, Glyph, Said } from './parts';
 import { type RequestOptions, bytes, hex, sign } from './passkey';
 import { indented } from './json';
@@ -45,7 +45,7 @@ export function Approvals({ filter }: { filter: string }): JSX.Element {
   const one = found?.approvals.find((a) => a.id === what);
   const other = found?.below.find((b) => b.id === what);
   const pinned = held.filter((pin) => nameOf(pin).toLowerCase().includes(text));
-  const pin = what.startsWith('pin:') ? held.find((one) => nameOf(one) === what.slice(4)) : undefined;
+  const pin = held.find((one) => idOf(one) === what);
   return (
     <div class={`split tools ${what ? 'with-detail' : ''}`}>
       <div class="names inbox">
@@ -56,8 +56,8 @@ export function Approvals({ filter }: { filter: string }): JSX.Element {
             {found?.below.map((held) => <Line key={held.id} id={held.id} state="degraded" tool={held.data.tool ?? '?'} more={`held by ${held.mount}`} isOpen={held.id === what} />)}
             {open.map((a) => <Line key={a.id} id={a.id} state="degraded" tool={a.tool} more={a.caller} expires={a.expires} isOpen={a.id === what} />)}
           </ul>
-          {pinned.length > 0 && <h2 class="part">Definitions of tools that wait, or were refused</h2>}
-          <ul class="plain flow">{pinned.map((one) => <PinLine key={nameOf(one)} pin={one} isOpen={one === pin} />)}</ul>
+          {pinned.length > 0 && <h2 class="part">Definitions that wait, or were refused</h2>}
+          <ul class="plain flow">{pinned.map((one) => <PinLine key={idOf(one)} pin={one} isOpen={one === pin} />)}</ul>
           {over.length > 0 && <h2 class="part">Before</h2>}
           <ul class="plain flow">
             {over.slice(0, 200).map((a) => <Line key={a.id} id={a.id} state={LOOK[a.standing]} tool={a.tool} more={`${a.standing.replace('_', ' ')}, ${a.caller}`} isOpen={a.id === what} />)}

@@ -1,4 +1,4 @@
-// Definitions of tools that wait until somebody has looked at them: what they say, what differs from the one before, and the two answers.
+// Definitions that wait until somebody has looked at them: what they say, what differs from the one before, and the two answers.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Refusal, ask } from './api';
@@ -15,7 +15,9 @@ type Concern = 'hidden' | { instructs: string } | { looks_like: string } | { nam
 
 export interface Pin {
   mount: string;
+  /** A tool's name; or what `kind` says: a prompt's name, a resource's URI, a template, `instructions`. */
   tool: string;
+  kind: 'tool' | 'prompt' | 'resource' | 'template' | 'instructions';
   hash: string;
   standing: 'accepted' | 'held' | 'refused';
   why: 'new' | 'changed' | 'replaced';
@@ -38,7 +40,13 @@ export async function lookAtPins(): Promise<void> {
 }
 
 export function nameOf(pin: Pin): string {
-  return `${pin.mount}.${pin.tool}`;
+  const name = `${pin.mount}.${pin.tool}`;
+  return pin.kind === 'tool' || pin.kind === 'instructions' ? name : `${pin.kind} ${name}`;
+}
+
+/** By what a page names it: a server may have changed one thing several times. */
+export function idOf(pin: Pin): string {
+  return `pin:${pin.mount}:${pin.kind}:${pin.hash}`;
 }
 
 export function heldOf(of: Pin[] | null): number {
@@ -48,13 +56,21 @@ export function heldOf(of: Pin[] | null): number {
 const WHY: Record<Pin['why'], string> = {
   new: 'nobody has looked at it yet', changed: 'it is another than was accepted', replaced: 'its server is another than was known under this name',
 };
+/** What becomes of it meanwhile. */
+const AWAY: Record<Pin['kind'], string> = {
+  tool: 'Nobody is shown it, and nobody can call it.',
+  prompt: 'Nobody is shown it, and nobody can get it.',
+  resource: 'Nobody is shown it, and nobody can read it.',
+  template: 'Nobody is shown it, and nothing is read by it.',
+  instructions: 'Clients are told those that were accepted before, where there are any.',
+};
 const LOOK: Record<Pin['standing'], State> = { accepted: 'ready', held: 'degraded', refused: 'failed' };
 
 export function PinLine({ pin, isOpen }: { pin: Pin; isOpen: boolean }): JSX.Element {
   const now = useNow();
   return (
     <li>
-      <a href={write('approvals', `pin:${nameOf(pin)}`)} aria-current={isOpen ? 'true' : undefined}>
+      <a href={write('approvals', idOf(pin))} aria-current={isOpen ? 'true' : undefined}>
         <span class="name"><Glyph state={LOOK[pin.standing]} /> {nameOf(pin)}</span>
         <span class="dim">{pin.standing === 'held' ? WHY[pin.why] : pin.standing}{pin.concerns.length > 0 ? `; ${pin.concerns.map(short).join(', ')}` : ''}</span>
         <span class="number">{duration(now - pin.since)}</span>
@@ -69,14 +85,14 @@ export function OnePin({ pin }: { pin: Pin }): JSX.Element {
   const now = useNow();
   const answer = (what: 'accept' | 'refuse'): void => {
     setBusy(true);
-    ask('POST', `/-/pins/${what}`, { mount: pin.mount, tool: pin.tool, hash: pin.hash }).then(lookAtPins).then(() => setWhy(null), (error: Error) => setWhy(error.message)).finally(() => setBusy(false));
+    ask('POST', `/-/pins/${what}`, { mount: pin.mount, tool: pin.tool, kind: pin.kind, hash: pin.hash }).then(lookAtPins).then(() => setWhy(null), (error: Error) => setWhy(error.message)).finally(() => setBusy(false));
   };
   const differences = pin.differences.map((one): Difference => ({ path: `${one.path} (${one.what})`, ...(one.before === null ? {} : { before: one.before }), ...(one.after === null ? {} : { after: one.after }) }));
   return (
     <>
       <header>
         <h2><Seen text={nameOf(pin)} /></h2>
-        <p class={`state ${LOOK[pin.standing]}`}><Glyph state={LOOK[pin.standing]} /> {pin.standing === 'held' ? `Its definition waits: ${WHY[pin.why]}. Nobody is shown it, and nobody can call it.` : `Its definition was ${pin.standing}.`}</p>
+        <p class={`state ${LOOK[pin.standing]}`}><Glyph state={LOOK[pin.standing]} /> {pin.standing === 'held' ? `Its definition waits: ${WHY[pin.why]}. ${AWAY[pin.kind]}` : `Its definition was ${pin.standing}.`}</p>
       </header>
       {pin.concerns.length > 0 && (
         <ul class="steps">{pin.concerns.map((one, i) => <li key={i} class="error"><Said text={long(one)} /></li>)}</ul>

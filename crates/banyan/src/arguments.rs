@@ -85,7 +85,7 @@ pub(crate) enum Command {
     Names(names::Names),
     /// Say who may approve calls: enrol, list or remove keys
     Operator(operator::Operator),
-    /// Show definitions of tools that changed or are new, and say which are good
+    /// Show definitions that changed or are new, and say which are good
     Pins(pins::Pins),
     /// Make, check and try the rules that say who may call what
     Policy(policy::Policy),

@@ -22,21 +22,22 @@ pub(crate) struct Catalog {
     pub(crate) templates: Arc<Vec<Entry>>,
     /// The ids of the gates behind this mount, where it is one (MCP-AX 5.3).
     pub(crate) subtree: Vec<String>,
-    /// Tools that are not listed, because their definitions wait until somebody looks at them.
+    /// How the server wants to be used: what it says, or said before it said something that nobody has looked at.
+    pub(crate) instructions: Option<Arc<str>>,
+    /// What is not listed, because its definition waits until somebody looks at it.
     pub(crate) held: Vec<Held>,
     /// What people should know about the lists.
     pub(crate) notes: Vec<String>,
 }
 
-/// A tool whose definition waits.
+/// What has a definition that waits.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Held {
-    /// The name its server knows.
+    pub(crate) kind: policy::pin::Kind,
+    /// The name or URI its server knows.
     pub(crate) key: String,
-    /// The name that would be shown.
-    pub(crate) name: Arc<str>,
-    /// The place in the tree that it would have.
-    pub(crate) local: Arc<Route>,
+    /// Of a tool or prompt, the name that would be shown and its place in the tree.
+    pub(crate) place: Option<(Arc<str>, Arc<Route>)>,
     pub(crate) why: policy::pin::Why,
     pub(crate) standing: policy::pin::Standing,
 }

@@ -1,16 +1,18 @@
-//! Definitions of tools, pinned: what was seen first or agreed to is known again, and what is another one waits until somebody looks at it.
+//! Definitions, pinned: what was seen first or agreed to is known again, and what is another one waits until somebody looks at it.
 //!
 //! Where pins are kept is not known here, nor what a client is shown.
 
 mod concern;
 mod definition;
+mod kind;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 pub use concern::{Concern, Other, concerns};
 pub use definition::{Definition, Difference, differences};
+pub use kind::Kind;
 
 /// What is done with definitions that nobody has looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -41,11 +43,11 @@ pub enum Standing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Why {
-    /// The tool had another one.
+    /// There was another one of that name.
     Changed,
-    /// Nothing of the tool was seen before.
+    /// Nothing of that name was seen before.
     New,
-    /// The tool came when another one of its server went: it may be that one under another name.
+    /// It came when another one of its kind and server went: it may be that one under another name.
     Replaced,
 }
 
@@ -60,7 +62,7 @@ pub struct Known {
     pub why: Why,
 }
 
-/// What becomes of a tool that is listed.
+/// What becomes of one that is listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict {
     /// How its definition stands; only one that is accepted is shown.
@@ -103,13 +105,15 @@ impl Why {
     }
 }
 
-/// Says what becomes of each tool of a list, by what is known of its server. A tool that is not listed any more stays known: when it comes
-/// back as another one, that is a change.
-pub fn judge(mode: Mode, known: &BTreeMap<String, Vec<Known>>, listed: &[(&str, [u8; 32])]) -> Vec<Verdict> {
+/// Says what becomes of each of a list, by what is known of its kind at its server. What is not listed any more stays known: when it comes
+/// back as another one, that is a change. What comes and goes waits as something new only until one of its kind was taken.
+pub fn judge(mode: Mode, kind: Kind, known: &BTreeMap<String, Vec<Known>>, listed: &[(&str, [u8; 32])]) -> Vec<Verdict> {
     let accepted = |all: &[Known]| all.iter().any(|one| one.standing == Standing::Accepted);
-    let has_gone = known.iter().any(|(tool, all)| accepted(all) && !listed.iter().any(|(name, _)| name == tool));
-    let one = |(tool, hash): &(&str, [u8; 32])| {
-        let before = known.get(*tool).map_or(&[][..], Vec::as_slice);
+    let there: BTreeSet<&str> = listed.iter().map(|(name, _)| *name).collect();
+    let has_gone = !kind.comes_and_goes() && known.iter().any(|(name, all)| accepted(all) && !there.contains(name.as_str()));
+    let takes_new = mode == Mode::Pin || (kind.comes_and_goes() && known.values().any(|all| accepted(all)));
+    let one = |(name, hash): &(&str, [u8; 32])| {
+        let before = known.get(*name).map_or(&[][..], Vec::as_slice);
         if let Some(seen) = before.iter().find(|one| one.hash == *hash) {
             return Verdict { standing: seen.standing, why: seen.why, is_new: false };
         }
@@ -118,7 +122,7 @@ pub fn judge(mode: Mode, known: &BTreeMap<String, Vec<Known>>, listed: &[(&str, 
             (false, true) => Why::Replaced,
             (false, false) => Why::New,
         };
-        let is_taken = mode == Mode::Pin && why == Why::New;
+        let is_taken = takes_new && why == Why::New;
         Verdict { standing: if is_taken { Standing::Accepted } else { Standing::Held }, why, is_new: true }
     };
     if mode == Mode::Trust {

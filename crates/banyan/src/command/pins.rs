@@ -1,4 +1,4 @@
-//! `banyan pins`: definitions of tools that wait until somebody looks at them, and what differs in them. Asks the running gate; where none
+//! `banyan pins`: definitions that wait until somebody looks at them, and what differs in them. Asks the running gate; where none
 //! runs, the files. What waits is not decided here.
 
 use clap::{Args, Subcommand};
@@ -13,7 +13,7 @@ use crate::printable::{printable, printable_lines};
 use crate::table::{self, Align};
 use crate::{gate, places, runtime, time};
 
-/// Shows definitions of tools that wait, and says which are good.
+/// Shows definitions that wait, and says which are good.
 #[derive(Args)]
 pub(crate) struct Pins {
     #[command(subcommand)]
@@ -22,9 +22,9 @@ pub(crate) struct Pins {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Take definitions: their tools are listed from now on
+    /// Take definitions: what they are of is shown from now on
     Accept {
-        /// A server, or one of its tools: `MOUNT`, `MOUNT.TOOL`
+        /// A server, or one thing of it: `MOUNT`, `MOUNT.TOOL`, `MOUNT.URI`, `MOUNT.instructions`
         names: Vec<String>,
     },
     /// List those that wait or were refused
@@ -33,14 +33,14 @@ enum Action {
         #[arg(long)]
         all: bool,
     },
-    /// Refuse definitions: their tools stay away, and are not asked about any more
+    /// Refuse definitions: what they are of stays away, and is not asked about any more
     Refuse {
-        /// A server, or one of its tools: `MOUNT`, `MOUNT.TOOL`
+        /// A server, or one thing of it: `MOUNT`, `MOUNT.TOOL`, `MOUNT.URI`, `MOUNT.instructions`
         names: Vec<String>,
     },
     /// Show what they say, and what differs from what was good before
     Show {
-        /// A server, or one of its tools: `MOUNT`, `MOUNT.TOOL`
+        /// A server, or one thing of it: `MOUNT`, `MOUNT.TOOL`, `MOUNT.URI`, `MOUNT.instructions`
         name: String,
     },
 }
@@ -68,7 +68,7 @@ fn known(place: &Place, all: bool) -> Result<PinsShown, Failure> {
 /// Only what is shown now is taken: each definition is named by its hash.
 fn looked(place: &Place, names: &[String], standing: Standing, output: &Output) -> Result<(), Failure> {
     if names.is_empty() {
-        return Err(Failure::Usage("name a server or a tool: `banyan pins` shows which wait".to_owned()));
+        return Err(Failure::Usage("name a server or something of it: `banyan pins` shows which wait".to_owned()));
     }
     let path = if standing == Standing::Accepted { "/-/pins/accept" } else { "/-/pins/refuse" };
     let mut done = PinsShown { pins: Vec::new() };
@@ -79,7 +79,7 @@ fn looked(place: &Place, names: &[String], standing: Standing, output: &Output) 
             return Err(none(name));
         }
         for pin in meant {
-            let look = Looked { mount: pin.mount, tool: Some(pin.tool), hash: Some(pin.hash) };
+            let look = Looked { mount: pin.mount, tool: Some(pin.tool), kind: Some(pin.kind), hash: Some(pin.hash) };
             let set: PinsShown = match gate::running(place)? {
                 Some(gate) => {
                     let answer = runtime::wait(gate.post(path, &serde_json::to_value(&look).unwrap_or_default()))??;
@@ -93,7 +93,7 @@ fn looked(place: &Place, names: &[String], standing: Standing, output: &Output) 
     if output.wants_json() {
         return output.json(&done);
     }
-    done.pins.iter().try_for_each(|pin| output.line(&format!("{} {}", standing.as_str(), printable(&named(pin)))))
+    done.pins.iter().try_for_each(|pin| output.line(&format!("{} {}", standing.as_str(), printable(&pin.named()))))
 }
 
 fn failed(refusal: Refusal) -> Failure {
@@ -104,11 +104,7 @@ fn failed(refusal: Refusal) -> Failure {
 }
 
 fn is_meant(pin: &PinShown, name: &str) -> bool {
-    pin.mount == name || named(pin) == name
-}
-
-fn named(pin: &PinShown) -> String {
-    format!("{}.{}", pin.mount, pin.tool)
+    pin.mount == name || format!("{}.{}", pin.mount, pin.tool) == name
 }
 
 fn none(name: &str) -> Failure {
@@ -122,11 +118,11 @@ fn list(PinsShown { pins }: &PinsShown, output: &Output) -> Result<(), Failure> 
     if pins.is_empty() {
         return output.line("no definition waits");
     }
-    let mut rows = vec![["TOOL", "STANDS", "WHY", "SINCE", "CONCERNS"].map(str::to_owned).to_vec()];
+    let mut rows = vec![["NAME", "STANDS", "WHY", "SINCE", "CONCERNS"].map(str::to_owned).to_vec()];
     for pin in pins {
         let since = format!("{} ago", table::duration(time::now().saturating_sub(pin.since)));
         let concerns: Vec<String> = pin.concerns.iter().map(concern).collect();
-        let cells = [named(pin), pin.standing.as_str().to_owned(), pin.why.as_str().to_owned(), since, concerns.join(", ")];
+        let cells = [pin.named(), pin.standing.as_str().to_owned(), pin.why.as_str().to_owned(), since, concerns.join(", ")];
         rows.push(cells.iter().map(|cell| printable(cell)).collect());
     }
     table::lines(&[Align::Left; 5], &rows).iter().try_for_each(|line| output.line(line))?;
@@ -147,7 +143,7 @@ fn show(PinsShown { mut pins }: PinsShown, name: &str, output: &Output) -> Resul
         return output.json(&PinsShown { pins });
     }
     for pin in &pins {
-        let head = format!("{}  {} ({})", named(pin), pin.standing.as_str(), pin.why.as_str());
+        let head = format!("{}  {} ({})", pin.named(), pin.standing.as_str(), pin.why.as_str());
         output.line(&output.paint(Look::Strong, &printable(&head)))?;
         for one in &pin.concerns {
             output.line(&output.paint(Look::Warn, &format!("  ! {}", printable(&concern(one)))))?;

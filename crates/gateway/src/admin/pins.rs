@@ -1,4 +1,4 @@
-//! `/-/pins…`: definitions of tools that wait until somebody looks at them, to whoever has the admin token. What waits is not decided here.
+//! `/-/pins…`: definitions that wait until somebody looks at them, to whoever has the admin token. What waits is not decided here.
 
 use http::request::Parts;
 use http::{Method, Response};

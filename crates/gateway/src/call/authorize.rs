@@ -88,7 +88,12 @@ pub(super) fn unfound(gateway: &Inner, tree: &Tree, request: &Request, caller: &
     let Some(rules) = &tree.config.policy else { return error };
     let shown = shown(request).unwrap_or_default();
     let asking = Asking::new(gateway, tree, rules, caller);
-    let action = if request.method == "prompts/get" { Action::Prompt } else { Action::Call };
+    let like = unknown(request, &shown);
+    let action = match &like {
+        Some(CallError::UnknownPrompt(_)) => Action::Prompt,
+        Some(CallError::UnknownResource(_)) => Action::Read,
+        _ => Action::Call,
+    };
     if let CallError::Unavailable { mount, .. } | CallError::Held { mount, .. } = &error {
         let name = shown.strip_prefix(mount.as_str()).map_or(&*shown, |rest| rest.trim_start_matches(['_', '.']));
         let target = Target { action, mounts: vec![mount], name, traits: Traits::default() };
@@ -98,8 +103,7 @@ pub(super) fn unfound(gateway: &Inner, tree: &Tree, request: &Request, caller: &
     } else if !error.is_unknown() {
         return error;
     }
-    let like = unknown(request, &shown).unwrap_or(error);
-    let action = if matches!(like, CallError::UnknownResource(_)) { Action::Read } else { action };
+    let like = like.unwrap_or(error);
     let id = gateway.decisions.keep_unknown(Facts { subject: &asking.standing.subject, action, resource: &|| shown.clone() });
     CallError::Denied(Box::new(Denied { id, like, cause: "unknown", rules: Vec::new(), owner: None, scope: None }))
 }

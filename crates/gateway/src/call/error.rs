@@ -18,7 +18,7 @@ use mesh_proto::degraded::Degraded;
 use mesh_proto::refusal::Refusal as RouteRefusal;
 use policy::approval::{Refusal, Standing};
 use policy::budget::Exceeded;
-use policy::pin::{Standing as Pinned, Why};
+use policy::pin::{Kind as Pinned, Standing as Looked, Why};
 
 use super::gate::Pending;
 use crate::policy::DecisionId;
@@ -65,17 +65,19 @@ pub(crate) enum CallError {
     /// A header does not match the body.
     #[error("header mismatch: {0}")]
     HeaderMismatch(Mismatch),
-    /// The definition of a tool waits until somebody looks at it.
-    #[error("{}", held(.tool, *.why, *.standing))]
+    /// Its definition waits until somebody looks at it.
+    #[error("{}", held(*.kind, .name, *.why, *.standing))]
     Held {
         /// The mount.
         mount: String,
-        /// The dotted name.
-        tool: String,
+        /// What it is.
+        kind: Pinned,
+        /// Its name behind that of the mount.
+        name: String,
         /// Why it waits.
         why: Why,
         /// Whether somebody has looked at it.
-        standing: Pinned,
+        standing: Looked,
     },
     /// More comes than the gate can carry.
     #[error("the gate has more to do than it can: calls wait for their turn longer than they should (limits.wait); try again shortly")]
@@ -303,7 +305,7 @@ impl CallError {
             }
             Self::Denied(denied) => denied.tell(era),
             Self::HeaderMismatch(_) => down(-32020, 400, None),
-            Self::Held { tool, why, standing, .. } => down(-32019, 200, Some(definition_held(tool, *why, *standing))),
+            Self::Held { kind, name, why, standing, .. } => down(-32019, 200, Some(definition_held(*kind, name, *why, *standing))),
             Self::MetaMissing(_) => down(-32602, 400, None),
             Self::MethodNotFound(_) => down(-32601, if era == Era::Stateless { 404 } else { 200 }, None),
             Self::NoApprover { reachable, required } => {
@@ -361,20 +363,22 @@ impl CallError {
 
 const UNRECORDED: &str = ",\"hint\":\"whoever runs the gate sees in `banyan status` and its log what is wrong with the record\"";
 
-/// Why a tool is not called whose definition waits.
-fn held(tool: &str, why: Why, standing: Pinned) -> String {
+/// Why nothing is asked of what has a definition that waits.
+fn held(kind: Pinned, name: &str, why: Why, standing: Looked) -> String {
     let what = match why {
         Why::Changed => "is not the one that was known",
         Why::New => "was never looked at",
-        Why::Replaced => "came when another tool of its server went",
+        Why::Replaced => "came when another one of its server went",
     };
-    let then = if standing == Pinned::Refused { "somebody looked at it and refused it" } else { "it waits until somebody looks at it" };
-    format!("the definition of `{tool}` {what}, and {then}: the call was not made")
+    let kind = kind.as_str();
+    let then = if standing == Looked::Refused { "somebody looked at it and refused it" } else { "it waits until somebody looks at it" };
+    format!("the definition of the {kind} `{name}` {what}, and {then}: its server was not asked")
 }
 
-fn definition_held(tool: &str, why: Why, standing: Pinned) -> String {
-    let hint = format!("whoever runs the gate sees what it says with `banyan pins show {tool}`, and takes it or does not");
-    let more = format!(",\"why\":\"{}\",\"standing\":\"{}\",\"hint\":{}", why.as_str(), standing.as_str(), quote(&hint));
+fn definition_held(kind: Pinned, name: &str, why: Why, standing: Looked) -> String {
+    let hint = format!("whoever runs the gate sees what it says with `banyan pins show {name}`, and takes it or does not");
+    let (kind, why, standing) = (kind.as_str(), why.as_str(), standing.as_str());
+    let more = format!(",\"kind\":\"{kind}\",\"why\":\"{why}\",\"standing\":\"{standing}\",\"hint\":{}", quote(&hint));
     reason("definition_held", &more)
 }
 

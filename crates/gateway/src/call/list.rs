@@ -159,7 +159,7 @@ fn raw(branch: &Branch, name: &str) -> Option<Bytes> {
 fn instructions(branches: &[&Branch]) -> Option<String> {
     let mut parts = Vec::new();
     for branch in branches {
-        if let Some(text) = branch.negotiated.as_ref().and_then(|n| n.instructions.as_deref()).filter(|t| !t.trim().is_empty()) {
+        if let Some(text) = branch.catalog.instructions.as_deref().filter(|t| !t.trim().is_empty()) {
             parts.push((&branch.mount.config.name, hidden::without(text)));
         }
     }

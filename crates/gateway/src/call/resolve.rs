@@ -10,6 +10,8 @@ use mcp_proto::header::ParamHeader;
 use mcp_proto::json::{self, Members, Object};
 use mcp_proto::projection::{self, Projection};
 use mcp_proto::splice::{self, Change};
+use mcp_proto::template::Template;
+use policy::pin::Kind as Pinned;
 
 use super::caller::Caller;
 use super::error::CallError;
@@ -17,6 +19,7 @@ use super::hop::{self, Onward};
 use super::remember::Whose;
 use crate::Inner;
 use crate::annotation::Noted;
+use crate::catalog::{Catalog, Held};
 use crate::tree::{Branch, Tree};
 use crate::upstream::mount::Phase;
 use crate::view::View;
@@ -53,10 +56,11 @@ pub(crate) fn resolve(
     let view = tree.shown(caller);
     let members = request.params.members();
     let found = match method {
-        Method::Complete => complete(gateway, tree, &view, &members)?,
+        Method::Complete => complete(gateway, tree, caller, &view, &members)?,
         Method::PromptGet => {
             let shown = named(&members, "name")?;
-            let unknown = || down(tree, caller, &shown).unwrap_or_else(|| CallError::UnknownPrompt(shown.clone().into_owned()));
+            let why = || held(tree, caller, Pinned::Prompt, &shown).or_else(|| down(tree, caller, &shown));
+            let unknown = || why().unwrap_or_else(|| CallError::UnknownPrompt(shown.clone().into_owned()));
             let (b, i) = view.prompts.find(&shown).ok_or_else(unknown)?;
             let (branch, offer) = offer(tree, b, |c| c.prompts.get(i)).ok_or_else(unknown)?;
             Found::renamed(branch, "name", &shown, offer.entry.key.clone())
@@ -69,7 +73,7 @@ pub(crate) fn resolve(
         Method::Task => task(gateway, tree, caller, &members)?,
         Method::ToolCall => {
             let shown = named(&members, "name")?;
-            let why = || held(tree, caller, &shown).or_else(|| down(tree, caller, &shown));
+            let why = || held(tree, caller, Pinned::Tool, &shown).or_else(|| down(tree, caller, &shown));
             let unknown = || why().unwrap_or_else(|| CallError::UnknownTool(shown.clone().into_owned()));
             let (b, i) = view.tools.find(&shown).ok_or_else(unknown)?;
             let (branch, offer) = offer(tree, b, |c| c.tools.get(i)).ok_or_else(unknown)?;
@@ -101,18 +105,38 @@ pub(crate) fn resolve(
     })
 }
 
-/// A name nobody lists may be that of a tool whose definition waits.
-fn held(tree: &Tree, caller: &Caller, shown: &str) -> Option<CallError> {
+/// A name nobody lists may be that of a tool or prompt whose definition waits.
+fn held(tree: &Tree, caller: &Caller, kind: Pinned, shown: &str) -> Option<CallError> {
     let is_prefixed = caller.scope.mount.is_none();
     let all = tree.within(caller.scope.mount.as_ref()).flat_map(|(_, branch)| branch.catalog.held.iter().map(move |held| (branch, held)));
-    all.into_iter().find_map(|(branch, held)| {
-        let mount = &branch.mount.config.name;
-        let (original, local) = (Arc::clone(&held.name), Arc::clone(&held.local));
-        let entry = projection::Entry { mount: is_prefixed.then(|| mount.clone()), original, local, rename: None };
+    all.filter(|(_, held)| held.kind == kind).find_map(|(branch, held)| {
+        let (original, local) = held.place.clone()?;
+        let mount = is_prefixed.then(|| branch.mount.config.name.clone());
+        let entry = projection::Entry { mount, original, local, rename: None };
         Projection::build(caller.scope.style, vec![entry]).find(shown)?;
-        let tool = format!("{mount}.{}", held.key);
-        Some(CallError::Held { mount: mount.to_string(), tool, why: held.why, standing: held.standing })
+        Some(waiting(branch, held))
     })
+}
+
+fn waiting(branch: &Branch, held: &Held) -> CallError {
+    let mount = branch.mount.config.name.to_string();
+    CallError::Held { name: format!("{mount}.{}", held.key), kind: held.kind, mount, why: held.why, standing: held.standing }
+}
+
+/// Whether a mount's resource is one whose definition waits, or belongs to none of its templates but those that wait.
+fn held_back(branch: &Branch, uri: &str) -> Option<CallError> {
+    let Catalog { held, resources, templates, .. } = &*branch.catalog;
+    if held.is_empty() {
+        return None;
+    }
+    let single = held.iter().find(|held| held.kind == Pinned::Resource && held.key == uri);
+    let matches = |text: &str| text == uri || Template::parse(text).is_ok_and(|template| template.matches(uri));
+    let by_template = || {
+        let found = held.iter().find(|held| held.kind == Pinned::Template && matches(&held.key))?;
+        let is_free = resources.iter().any(|one| one.key == uri) || templates.iter().any(|one| matches(&one.key));
+        (!is_free).then_some(found)
+    };
+    single.or_else(by_template).map(|held| waiting(branch, held))
 }
 
 /// A name nobody lists may be that of a mount which is down: then that is what its caller should hear.
@@ -127,14 +151,15 @@ fn down(tree: &Tree, caller: &Caller, shown: &str) -> Option<CallError> {
 
 /// The mount a resource URI belongs to, and the URI as it knows it.
 pub(crate) fn resource(gateway: &Inner, tree: &Tree, view: &View, shown: &str) -> Result<(Branch, String), CallError> {
-    let unknown = || CallError::UnknownResource(shown.to_owned());
+    let branches = || view.mounts.iter().filter_map(|b| tree.branches.get(*b));
+    let unknown = || branches().find_map(|b| held_back(b, shown)).unwrap_or_else(|| CallError::UnknownResource(shown.to_owned()));
     let owner = view.resources().owner(shown, |uri| gateway.seen.find(uri));
     let (mount, uri) = match &owner {
         Some(owner) => (owner.mount.clone(), owner.uri.to_owned()),
         None => (only_server_of_resources(tree, view).ok_or_else(unknown)?, shown.to_owned()),
     };
     let branch = tree.branch(&mount).ok_or_else(unknown)?;
-    Ok((branch.clone(), uri))
+    held_back(branch, &uri).map_or_else(|| Ok((branch.clone(), uri)), Err)
 }
 
 /// A URI nobody lists can only be the business of the one mount that has resources at all.
@@ -161,11 +186,11 @@ impl Found {
     }
 }
 
-fn complete(gateway: &Inner, tree: &Tree, view: &View, members: &Members<'_>) -> Result<Found, CallError> {
+fn complete(gateway: &Inner, tree: &Tree, caller: &Caller, view: &View, members: &Members<'_>) -> Result<Found, CallError> {
     let raw = members.get("ref").ok_or_else(|| CallError::BadParams("`params.ref` is missing".into()))?;
     let reference = Members::again(raw);
     let (key, branch, shown, name) = if let Some(shown) = reference.str("name") {
-        let unknown = || CallError::UnknownPrompt(shown.clone().into_owned());
+        let unknown = || held(tree, caller, Pinned::Prompt, &shown).unwrap_or_else(|| CallError::UnknownPrompt(shown.clone().into_owned()));
         let (b, i) = view.prompts.find(&shown).ok_or_else(unknown)?;
         let (branch, offer) = offer(tree, b, |c| c.prompts.get(i)).ok_or_else(unknown)?;
         ("name", branch, shown, offer.entry.key.clone())
@@ -226,7 +251,7 @@ fn named<'a>(members: &Members<'a>, key: &str) -> Result<Cow<'a, str>, CallError
     members.str(key).ok_or_else(|| CallError::BadParams(format!("`params.{key}` must be a string")))
 }
 
-fn offer<'a, T>(tree: &'a Tree, branch: usize, of: impl Fn(&'a crate::catalog::Catalog) -> Option<&'a T>) -> Option<(Branch, &'a T)> {
+fn offer<'a, T>(tree: &'a Tree, branch: usize, of: impl Fn(&'a Catalog) -> Option<&'a T>) -> Option<(Branch, &'a T)> {
     let branch = tree.branches.get(branch)?;
     Some((branch.clone(), of(&branch.catalog)?))
 }

@@ -66,7 +66,7 @@ pub struct File {
     pub mount: BTreeMap<At<String>, Mount>,
     /// Which calls wait for somebody to agree. Without this section, none does by the word of this gate.
     pub gate: Option<Gate>,
-    /// What is done with definitions of tools that nobody has looked at.
+    /// What is done with definitions that nobody has looked at.
     pub pins: Pins,
     /// Servers that register themselves. Without this section, nobody may.
     pub registry: Option<Registry>,

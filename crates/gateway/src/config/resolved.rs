@@ -59,7 +59,7 @@ pub struct Config {
     pub telemetry: Telemetry,
     /// Whether an unmatched client is shown dotted names.
     pub names: NameStyle,
-    /// What is done with definitions of tools that nobody has looked at.
+    /// What is done with definitions that nobody has looked at.
     pub pins: Pins,
     /// What is recorded.
     pub audit: Audit,

@@ -3,7 +3,7 @@
 
 use mcp_proto::hidden;
 pub use policy::pin::Difference;
-use policy::pin::{Concern, Other, Standing, Why, concerns, differences};
+use policy::pin::{Concern, Kind, Other, Standing, Why, concerns, differences};
 use serde::{Deserialize, Serialize};
 
 use crate::store::{Pin, Source};
@@ -11,7 +11,7 @@ use crate::store::{Pin, Source};
 /// `GET /-/pins`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PinsShown {
-    /// By mount and tool.
+    /// By mount: tools first, each by its name.
     pub pins: Vec<PinShown>,
 }
 
@@ -20,8 +20,11 @@ pub struct PinsShown {
 pub struct PinShown {
     /// The mount.
     pub mount: String,
-    /// The tool, as its server names it.
+    /// The tool, as its server names it; or what `kind` says: a prompt's name, a resource's URI, a template, `instructions`.
     pub tool: String,
+    /// What it is a definition of.
+    #[serde(default)]
+    pub kind: Kind,
     /// SHA-256 of the definition, in hexadecimal.
     pub hash: String,
     /// `accepted`, `held` or `refused`.
@@ -38,6 +41,13 @@ pub struct PinShown {
     pub concerns: Vec<Concern>,
 }
 
+impl PinShown {
+    /// How it is called where people read of it.
+    pub fn named(&self) -> String {
+        super::judged::named(&self.mount, self.kind, &self.tool)
+    }
+}
+
 /// Those of `sources`, where servers are known; those that are good only where `all` are wanted.
 pub(super) fn of(kept: Vec<Pin>, sources: Option<&[Source]>, all: bool) -> PinsShown {
     let mut kept = kept;
@@ -47,7 +57,8 @@ pub(super) fn of(kept: Vec<Pin>, sources: Option<&[Source]>, all: bool) -> PinsS
 }
 
 fn shown(pin: &Pin, kept: &[Pin]) -> PinShown {
-    let same = |other: &&Pin| other.source == pin.source && other.tool == pin.tool && other.definition != pin.definition;
+    let same =
+        |other: &&Pin| other.source == pin.source && other.kind == pin.kind && other.name == pin.name && other.definition != pin.definition;
     let before = kept.iter().filter(same).filter(|other| other.standing == Standing::Accepted).max_by_key(|other| other.since);
     let visible = |text: Option<String>| text.map(|text| hidden::shown(&text));
     let differences = before.map(|before| differences(&before.definition, &pin.definition)).unwrap_or_default();
@@ -57,17 +68,18 @@ fn shown(pin: &Pin, kept: &[Pin]) -> PinShown {
         after: visible(one.after),
         what: one.what,
     });
-    let elsewhere = kept.iter().filter(|other| other.source.mount != pin.source.mount);
-    let others: Vec<Other<'_>> = elsewhere.map(|other| Other { mount: &other.source.mount, tool: &other.tool }).collect();
+    let elsewhere = kept.iter().filter(|other| other.kind == Kind::Tool && other.source.mount != pin.source.mount);
+    let others: Vec<Other<'_>> = elsewhere.map(|other| Other { mount: &other.source.mount, tool: &other.name }).collect();
     PinShown {
         mount: pin.source.mount.clone(),
-        tool: pin.tool.clone(),
+        tool: pin.name.clone(),
+        kind: pin.kind,
         hash: policy::approval::hex(&pin.definition.hash()),
         standing: pin.standing,
         why: pin.why,
         since: pin.since,
         definition: hidden::shown(pin.definition.text()),
         differences: differences.collect(),
-        concerns: concerns(&pin.tool, &pin.definition, &others, hidden::is_hidden),
+        concerns: concerns((pin.kind == Kind::Tool).then_some(&pin.name), &pin.definition, &others, hidden::is_hidden),
     }
 }

@@ -6,6 +6,7 @@ mod claims;
 mod pins;
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use rusqlite::Connection;
 
@@ -54,6 +55,9 @@ pub fn check(config: &Config, state_dir: &Path) -> Result<(), Unkept> {
 
 /// Opens the store in `dir`, which is made where it is missing.
 fn open(dir: &Path) -> Result<Connection, StoreError> {
+    /// Two that turn a new file to WAL at once find it locked, however long they would wait.
+    static OPENING: Mutex<()> = Mutex::new(());
+    let _turn = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
     std::fs::create_dir_all(dir)?;
     let connection = Connection::open(dir.join(NAME))?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;

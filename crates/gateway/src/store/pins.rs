@@ -1,19 +1,23 @@
-//! Definitions of tools that were seen: one row a definition, for all gates of this user. How one stands is not decided here.
+//! Definitions that were seen: one row a definition, for all gates of this user. How one stands is not decided here.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use policy::pin::{Definition, Known, Standing, Why};
-use rusqlite::{Connection, Row, params};
+use policy::pin::{Definition, Kind, Known, Standing, Why};
+use rusqlite::{Connection, Row, TransactionBehavior, params};
 
 use super::{StoreError, open};
 
-/// How many definitions of one tool may wait; those that came first are forgotten beyond.
+/// How many definitions under one name may wait; those that came first are forgotten beyond.
 const MOST_HELD: u32 = 8;
-/// How many definitions of one server are remembered.
+/// How many definitions of one kind are remembered of a server.
 const MOST: usize = 200_000;
+/// How many of what comes and goes are remembered of a server, and how many of them wait at a time: whoever looks is not to be flooded. Those
+/// beyond wait their turn unseen.
+const MOST_PASSING: usize = 10_000;
+pub(crate) const MOST_PASSING_HELD: usize = 64;
 
-/// Whose tool it is: the mount, and by what its server is reached, so that another server under that name is another one.
+/// Whose it is: the mount, and by what its server is reached, so that another server under that name is another one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Source {
     pub(crate) mount: String,
@@ -24,7 +28,9 @@ pub(crate) struct Source {
 #[derive(Debug, Clone)]
 pub(crate) struct Pin {
     pub(crate) source: Source,
-    pub(crate) tool: String,
+    pub(crate) kind: Kind,
+    /// As the server names it: a tool or a prompt by its name, a resource by its URI.
+    pub(crate) name: String,
     pub(crate) standing: Standing,
     pub(crate) why: Why,
     /// When it was seen first, or somebody looked at it: Unix time, in seconds.
@@ -35,56 +41,70 @@ pub(crate) struct Pin {
 /// The table.
 pub(crate) struct Pins(Connection);
 
-const COLUMNS: &str = "mount, server, tool, standing, why, since, definition";
+const COLUMNS: &str = "mount, server, kind, name, standing, why, since, definition";
 
 impl Pins {
-    /// Opens the table in `dir`.
+    /// Opens the table in `dir`. What earlier versions kept of tools is taken over.
     pub(crate) fn open(dir: &Path) -> Result<Self, StoreError> {
         let connection = open(dir)?;
         connection.execute_batch(
-            "CREATE TABLE IF NOT EXISTS pins (mount TEXT, server TEXT, tool TEXT, hash TEXT, standing TEXT NOT NULL, why TEXT NOT NULL, \
-             since INTEGER NOT NULL, definition TEXT NOT NULL, PRIMARY KEY (mount, server, tool, hash)) WITHOUT ROWID",
+            "CREATE TABLE IF NOT EXISTS definitions (mount TEXT, server TEXT, kind TEXT, name TEXT, hash TEXT, standing TEXT NOT NULL, why TEXT \
+             NOT NULL, since INTEGER NOT NULL, definition TEXT NOT NULL, PRIMARY KEY (mount, server, kind, name, hash)) WITHOUT ROWID",
         )?;
+        if connection.table_exists(None, "pins")? {
+            connection.execute_batch(
+                "BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS pins (mount, server, tool, hash, standing, why, since, definition); \
+                 INSERT OR IGNORE INTO definitions SELECT mount, server, 'tool', tool, hash, standing, why, since, definition FROM pins; \
+                 DROP TABLE pins; COMMIT",
+            )?;
+        }
         Ok(Self(connection))
     }
 
-    /// What is known of a server's tools.
-    pub(crate) fn known(&self, source: &Source) -> Result<BTreeMap<String, Vec<Known>>, StoreError> {
-        let mut rows = self.0.prepare("SELECT tool, hash, standing, why FROM pins WHERE mount = ?1 AND server = ?2")?;
-        let rows = rows.query_map(params![source.mount, source.server], |row| {
+    /// What is known of a server's definitions of one kind.
+    pub(crate) fn known(&self, source: &Source, kind: Kind) -> Result<BTreeMap<String, Vec<Known>>, StoreError> {
+        let mut rows =
+            self.0.prepare("SELECT name, hash, standing, why FROM definitions WHERE mount = ?1 AND server = ?2 AND kind = ?3")?;
+        let rows = rows.query_map(params![source.mount, source.server, kind.as_str()], |row| {
             let word = |at| row.get::<_, String>(at);
             Ok((word(0)?, word(1)?, word(2)?, word(3)?))
         })?;
         let mut known: BTreeMap<String, Vec<Known>> = BTreeMap::new();
         for row in rows {
-            let (tool, hash, standing, why) = row?;
+            let (name, hash, standing, why) = row?;
             let (Some(hash), Some(standing), Some(why)) = (crate::config::hex_digest(&hash), Standing::parse(&standing), Why::parse(&why))
             else {
                 continue;
             };
-            known.entry(tool).or_default().push(Known { hash, standing, why });
+            known.entry(name).or_default().push(Known { hash, standing, why });
         }
         Ok(known)
     }
 
-    /// Remembers definitions of a server, all or none. They are on the disk when it returns.
-    pub(crate) fn add(&mut self, source: &Source, pins: &[Pin]) -> Result<(), StoreError> {
+    /// Remembers definitions of a server, of one kind, all or none. They are on the disk when it returns.
+    pub(crate) fn add(&mut self, source: &Source, kind: Kind, pins: &[Pin]) -> Result<(), StoreError> {
         let Source { mount, server } = source;
-        let transaction = self.0.transaction()?;
-        let count = "SELECT count(*) FROM pins WHERE mount = ?1 AND server = ?2";
-        let count: usize = transaction.query_row(count, params![mount, server], |row| row.get(0))?;
-        let mut insert =
-            transaction.prepare(&format!("INSERT OR IGNORE INTO pins ({COLUMNS}, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"))?;
-        for Pin { tool, standing, why, since, definition, .. } in pins.iter().take(MOST.saturating_sub(count)) {
-            let hash = policy::approval::hex(&definition.hash());
-            insert.execute(params![mount, server, tool, standing.as_str(), why.as_str(), since, definition.text(), hash])?;
+        // One that began by reading would be refused where another gate or mount wrote meanwhile.
+        let transaction = self.0.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let of = "FROM definitions WHERE mount = ?1 AND server = ?2 AND kind = ?3";
+        let count = format!("SELECT count(*), count(*) FILTER (WHERE standing = 'held') {of}");
+        let (count, held): (usize, usize) =
+            transaction.query_row(&count, params![mount, server, kind.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let (most, most_held) = if kind.comes_and_goes() { (MOST_PASSING, MOST_PASSING_HELD) } else { (MOST, MOST) };
+        let (waiting, good): (Vec<&Pin>, Vec<&Pin>) = pins.iter().partition(|pin| pin.standing == Standing::Held);
+        let added = waiting.into_iter().take(most_held.saturating_sub(held)).chain(good.into_iter().take(most.saturating_sub(count)));
+        let mut insert = transaction
+            .prepare(&format!("INSERT OR IGNORE INTO definitions ({COLUMNS}, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"))?;
+        for Pin { kind, name, standing, why, since, definition, .. } in added {
+            let (kind, hash) = (kind.as_str(), policy::approval::hex(&definition.hash()));
+            insert.execute(params![mount, server, kind, name, standing.as_str(), why.as_str(), since, definition.text(), hash])?;
             if *standing != Standing::Held {
                 continue;
             }
+            let held = format!("{of} AND name = ?4 AND standing = 'held'");
             transaction.execute(
-                "DELETE FROM pins WHERE mount = ?1 AND server = ?2 AND tool = ?3 AND standing = 'held' AND hash NOT IN (SELECT hash FROM \
-                 pins WHERE mount = ?1 AND server = ?2 AND tool = ?3 AND standing = 'held' ORDER BY since DESC, hash = ?5 DESC LIMIT ?4)",
-                params![mount, server, tool, MOST_HELD, hash],
+                &format!("DELETE {held} AND hash NOT IN (SELECT hash {held} ORDER BY since DESC, hash = ?6 DESC LIMIT ?5)"),
+                params![mount, server, kind, name, MOST_HELD, hash],
             )?;
         }
         drop(insert);
@@ -92,9 +112,20 @@ impl Pins {
         Ok(())
     }
 
-    /// All that are kept of a mount, or of all of them: by tool, those that stand longest first.
+    /// The definition of that name that was good last.
+    pub(crate) fn last_good(&self, source: &Source, kind: Kind, name: &str) -> Result<Option<Definition>, StoreError> {
+        let mut found = self.0.prepare(
+            "SELECT definition FROM definitions WHERE mount = ?1 AND server = ?2 AND kind = ?3 AND name = ?4 AND standing = 'accepted' \
+             ORDER BY since DESC LIMIT 1",
+        )?;
+        let mut rows = found.query_map(params![source.mount, source.server, kind.as_str(), name], |row| row.get(0))?;
+        Ok(rows.next().transpose()?.map(Definition::of_text))
+    }
+
+    /// All that are kept of a mount, or of all of them: tools first, by name, those that stand longest first.
     pub(crate) fn all(&self, mount: Option<&str>) -> Result<Vec<Pin>, StoreError> {
-        let sql = format!("SELECT {COLUMNS} FROM pins WHERE ?1 IS NULL OR mount = ?1 ORDER BY mount, server, tool, since");
+        let sql =
+            format!("SELECT {COLUMNS} FROM definitions WHERE ?1 IS NULL OR mount = ?1 ORDER BY mount, server, kind DESC, name, since");
         let mut rows = self.0.prepare(&sql)?;
         let pins = rows.query_map(params![mount], pin)?;
         Ok(pins.filter_map(Result::transpose).collect::<Result<_, _>>()?)
@@ -105,8 +136,8 @@ impl Pins {
         let Source { mount, server } = &pin.source;
         let hash = policy::approval::hex(&pin.definition.hash());
         self.0.execute(
-            "UPDATE pins SET standing = ?1, since = ?2 WHERE mount = ?3 AND server = ?4 AND tool = ?5 AND hash = ?6",
-            params![standing.as_str(), now, mount, server, pin.tool, hash],
+            "UPDATE definitions SET standing = ?1, since = ?2 WHERE mount = ?3 AND server = ?4 AND kind = ?5 AND name = ?6 AND hash = ?7",
+            params![standing.as_str(), now, mount, server, pin.kind.as_str(), pin.name, hash],
         )?;
         Ok(())
     }
@@ -114,10 +145,12 @@ impl Pins {
 
 /// A row that a later version wrote is not read.
 fn pin(row: &Row<'_>) -> rusqlite::Result<Option<Pin>> {
-    let (standing, why): (String, String) = (row.get(3)?, row.get(4)?);
-    let (Some(standing), Some(why)) = (Standing::parse(&standing), Why::parse(&why)) else { return Ok(None) };
+    let (kind, standing, why): (String, String, String) = (row.get(2)?, row.get(4)?, row.get(5)?);
+    let (Some(kind), Some(standing), Some(why)) = (Kind::parse(&kind), Standing::parse(&standing), Why::parse(&why)) else {
+        return Ok(None);
+    };
     let source = Source { mount: row.get(0)?, server: row.get(1)? };
-    Ok(Some(Pin { source, tool: row.get(2)?, standing, why, since: row.get(5)?, definition: Definition::of_text(row.get(6)?) }))
+    Ok(Some(Pin { source, kind, name: row.get(3)?, standing, why, since: row.get(6)?, definition: Definition::of_text(row.get(7)?) }))
 }
 
 #[cfg(test)]
@@ -130,24 +163,82 @@ mod tests {
         let source = Source { mount: "m".into(), server: "s".into() };
         let pin = |n: u64, standing| Pin {
             source: source.clone(),
-            tool: "t".into(),
+            kind: Kind::Tool,
+            name: "t".into(),
             standing,
             why: Why::Changed,
             since: n,
             definition: Definition::of_text(n.to_string()),
         };
         let mut pins = Pins::open(dir.path()).unwrap();
-        pins.add(&source, &[pin(0, Standing::Accepted)]).unwrap();
-        (1..20).for_each(|n| pins.add(&source, &[pin(n, Standing::Held)]).unwrap());
+        pins.add(&source, Kind::Tool, &[pin(0, Standing::Accepted)]).unwrap();
+        (1..20).for_each(|n| pins.add(&source, Kind::Tool, &[pin(n, Standing::Held)]).unwrap());
         drop(pins);
         let mut pins = Pins::open(dir.path()).unwrap();
-        assert_eq!(pins.known(&source).unwrap()["t"].len(), 9);
+        assert_eq!(pins.known(&source, Kind::Tool).unwrap()["t"].len(), 9);
         let all = pins.all(Some("m")).unwrap();
         assert_eq!(all.iter().map(|p| p.since).collect::<Vec<_>>(), [0, 12, 13, 14, 15, 16, 17, 18, 19]);
         pins.set(&all[8], Standing::Refused, 20).unwrap();
-        let refused = pins.known(&source).unwrap()["t"].iter().filter(|one| one.standing == Standing::Refused).count();
+        let refused = pins.known(&source, Kind::Tool).unwrap()["t"].iter().filter(|one| one.standing == Standing::Refused).count();
         assert_eq!((refused, pins.all(None).unwrap().len(), pins.all(Some("other")).unwrap().len()), (1, 9, 0));
         let elsewhere = Source { server: "other".into(), ..source };
-        assert!(pins.known(&elsewhere).unwrap().is_empty(), "another server under that name is another one");
+        assert!(pins.known(&elsewhere, Kind::Tool).unwrap().is_empty(), "another server under that name is another one");
+    }
+
+    #[test]
+    fn a_server_whose_data_changes_by_the_thousand_does_not_flood_whoever_looks() {
+        let dir = tempfile::tempdir().unwrap();
+        let source = Source { mount: "m".into(), server: "s".into() };
+        let pin = |n: usize, standing| Pin {
+            source: source.clone(),
+            kind: Kind::Resource,
+            name: format!("file:///{n}"),
+            standing,
+            why: Why::Changed,
+            since: 0,
+            definition: Definition::of_text(n.to_string()),
+        };
+        let mut pins = Pins::open(dir.path()).unwrap();
+        let good: Vec<Pin> = (0..MOST_PASSING + 5).map(|n| pin(n, Standing::Accepted)).collect();
+        let held: Vec<Pin> = (0..1000).map(|n| pin(n + 1_000_000, Standing::Held)).collect();
+        pins.add(&source, Kind::Resource, &[good, held.clone()].concat()).unwrap();
+        let later = &held[MOST_PASSING_HELD..];
+        pins.add(&source, Kind::Resource, later).unwrap();
+        let all = pins.all(None).unwrap();
+        let waiting: Vec<&Pin> = all.iter().filter(|one| one.standing == Standing::Held).collect();
+        assert_eq!((all.len() - waiting.len(), waiting.len()), (MOST_PASSING, MOST_PASSING_HELD));
+        pins.set(waiting[0], Standing::Accepted, 1).unwrap();
+        pins.add(&source, Kind::Resource, later).unwrap();
+        let waiting = pins.all(None).unwrap().into_iter().filter(|one| one.standing == Standing::Held).count();
+        assert_eq!(waiting, MOST_PASSING_HELD, "the next one has its turn");
+    }
+
+    #[test]
+    fn servers_that_are_seen_at_the_same_moment_are_all_remembered() {
+        let dir = tempfile::tempdir().unwrap();
+        let remember = &|server: usize| {
+            let source = Source { mount: "m".into(), server: server.to_string() };
+            for n in 0..20 {
+                let definition = Definition::of_text(n.to_string());
+                let (name, standing, why) = (n.to_string(), Standing::Accepted, Why::New);
+                let pin = Pin { source: source.clone(), kind: Kind::Tool, name, standing, why, since: 0, definition };
+                Pins::open(dir.path()).unwrap().add(&source, Kind::Tool, &[pin]).unwrap();
+            }
+        };
+        std::thread::scope(|scope| (0..4).for_each(|server| drop(scope.spawn(move || remember(server)))));
+        assert_eq!(Pins::open(dir.path()).unwrap().all(None).unwrap().len(), 80);
+    }
+
+    #[test]
+    fn what_an_earlier_version_kept_of_tools_is_taken_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let old = "CREATE TABLE pins (mount TEXT, server TEXT, tool TEXT, hash TEXT, standing TEXT NOT NULL, why TEXT NOT NULL, since INTEGER \
+                   NOT NULL, definition TEXT NOT NULL, PRIMARY KEY (mount, server, tool, hash)) WITHOUT ROWID; \
+                   INSERT INTO pins VALUES ('m', 's', 'add', 'ab', 'refused', 'changed', 7, '{}')";
+        open(dir.path()).unwrap().execute_batch(old).unwrap();
+        for _ in 0..2 {
+            let all = Pins::open(dir.path()).unwrap().all(None).unwrap();
+            assert_eq!((all.len(), all[0].kind, &*all[0].name, all[0].standing), (1, Kind::Tool, "add", Standing::Refused));
+        }
     }
 }

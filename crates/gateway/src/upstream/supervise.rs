@@ -128,12 +128,11 @@ async fn follow(mount: &Arc<Mount>, instance: &Arc<Instance>, listening: &mut Op
 pub(crate) async fn fetch(mount: &Mount, instance: &Instance, old: &Catalog, kinds: &[Kind]) -> Result<Catalog, UpstreamError> {
     let mut catalog = old.clone();
     catalog.notes.clear();
+    let mut fresh = Vec::with_capacity(kinds.len());
     for kind in kinds {
         if !era::declares(&instance.negotiated.capabilities, kind.capability()) {
             catalog.set(*kind, Vec::new(), &mount.config, instance);
-            if *kind == Kind::Tools {
-                catalog.held.clear();
-            }
+            fresh.push(*kind);
             continue;
         }
         match tokio::time::timeout(mount.config.start_timeout, list(mount, instance, *kind)).await {
@@ -142,16 +141,17 @@ pub(crate) async fn fetch(mount: &Mount, instance: &Instance, old: &Catalog, kin
                 catalog.set(*kind, listed.entries, &mount.config, instance);
                 if *kind == Kind::Tools {
                     catalog.subtree = listed.subtree;
-                    // As it was sent, so that what is hidden in it is seen.
-                    pins::hold(mount, &mut catalog, instance.is_gate()).await;
                 }
-                pins::clean(&mut catalog, *kind);
+                fresh.push(*kind);
             }
             Ok(Err(Listing::Refused(why))) => catalog.notes.push(format!("{} failed: {why}", kind.method())),
             Ok(Err(Listing::Broken(e))) => return Err(e),
             Err(_) => return Err(UpstreamError::Silent(mount.config.start_timeout)),
         }
     }
+    // As it was sent, so that what is hidden in it is seen.
+    pins::hold(mount, &mut catalog, &fresh, instance.negotiated.instructions.as_deref(), instance.is_gate()).await;
+    fresh.iter().for_each(|kind| pins::clean(&mut catalog, *kind));
     // Each change of a subtree comes up as a change of its tools, so a loop is seen whoever closes it.
     if catalog.subtree.iter().any(|id| **id == *mount.gateway.node.id) { Err(UpstreamError::Loop) } else { Ok(catalog) }
 }

@@ -23,6 +23,8 @@ mod nested;
 #[cfg(test)]
 mod pinned;
 #[cfg(test)]
+mod pinned_texts;
+#[cfg(test)]
 mod plain;
 #[cfg(test)]
 mod poured;

@@ -13,11 +13,11 @@ fn tool(name: &str, description: &str) -> Value {
     json!({"name": name, "description": description, "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}})
 }
 
-fn mount(name: &str, server: &Registrant) -> String {
+pub(crate) fn mount(name: &str, server: &Registrant) -> String {
     format!("[mount.{name}]\nurl = \"{}\"\n", server.url())
 }
 
-async fn pins(person: &Person) -> PinsShown {
+pub(crate) async fn pins(person: &Person) -> PinsShown {
     person.admin.get("/-/pins", &[]).await.unwrap()
 }
 

@@ -58,8 +58,9 @@ pub struct Other<'a> {
     pub tool: &'a str,
 }
 
-/// What there is to know about the definition of `tool`. `is_hidden`: whether a character is one that nobody sees.
-pub fn concerns(tool: &str, definition: &Definition, others: &[Other<'_>], is_hidden: impl Fn(char) -> bool) -> Vec<Concern> {
+/// What there is to know about a definition. `tool`: its name, where it is that of a tool. `is_hidden`: whether a character is one that
+/// nobody sees.
+pub fn concerns(tool: Option<&str>, definition: &Definition, others: &[Other<'_>], is_hidden: impl Fn(char) -> bool) -> Vec<Concern> {
     let mut texts = Vec::new();
     match serde_json::from_str(definition.text()) {
         Ok(value) => gather(&value, false, &mut texts),
@@ -74,7 +75,7 @@ pub fn concerns(tool: &str, definition: &Definition, others: &[Other<'_>], is_hi
     found.extend(orders.map(|order| Concern::Instructs((*order).to_owned())));
     for Other { mount, tool: other } in others {
         let dotted = format!("{mount}.{other}");
-        if skeleton(tool) == skeleton(other) {
+        if tool.is_some_and(|tool| skeleton(tool) == skeleton(other)) {
             found.push(Concern::LooksLike(dotted));
         } else if other.len() >= SHORTEST && plain.iter().any(|text| has_word(text, &other.to_lowercase())) {
             found.push(Concern::Names(dotted));

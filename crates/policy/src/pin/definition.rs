@@ -1,12 +1,10 @@
-//! What of a tool's definition a model acts on, in one text, and what differs between two of them. Nothing is judged here.
+//! What of a definition a model acts on, in one text, and what differs between two of them. Nothing is judged here.
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use super::Kind;
 use crate::approval::canonical;
-
-/// The members that say what a tool is and does. Whatever else a definition holds (icons, `_meta`) may change freely.
-const MEMBERS: [&str; 6] = ["annotations", "description", "inputSchema", "name", "outputSchema", "title"];
 
 /// What a definition says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,9 +26,26 @@ pub struct Difference {
 }
 
 impl Definition {
-    /// Reads a raw definition; `risks` are the members of its `_meta` that say what a call may do.
-    pub fn of(raw: &[u8], risks: &[&str]) -> Self {
-        Self { text: picked(raw, risks).unwrap_or_else(|| String::from_utf8_lossy(raw).into_owned()) }
+    /// Reads a raw definition; `risks` are the members of a tool's `_meta` that say what a call may do.
+    pub fn of(kind: Kind, raw: &[u8], risks: &[&str]) -> Self {
+        Self { text: picked(kind, raw, risks).unwrap_or_else(|| String::from_utf8_lossy(raw).into_owned()) }
+    }
+
+    /// What a server says of its use.
+    pub fn of_instructions(said: &str) -> Self {
+        let whole = Value::Object(Map::from_iter([("instructions".to_owned(), Value::String(said.to_owned()))]));
+        Self::of(Kind::Instructions, whole.to_string().as_bytes(), &[])
+    }
+
+    /// What a server said of its use, where this is that.
+    pub fn instructions(&self) -> Option<String> {
+        let whole: Value = serde_json::from_str(&self.text).ok()?;
+        whole.get("instructions")?.as_str().map(str::to_owned)
+    }
+
+    /// Whether it says nothing beside the name by which it is known.
+    pub fn is_bare(&self) -> bool {
+        serde_json::from_str::<Map<String, Value>>(&self.text).is_ok_and(|all| all.len() == 1)
     }
 
     /// The same from its text.
@@ -49,11 +64,11 @@ impl Definition {
     }
 }
 
-fn picked(raw: &[u8], risks: &[&str]) -> Option<String> {
+fn picked(kind: Kind, raw: &[u8], risks: &[&str]) -> Option<String> {
     // A member that stands twice would be two definitions.
     let Value::Object(all) = serde_json::from_str(&canonical(raw).ok()?).ok()? else { return None };
-    let mut kept: Map<String, Value> = all.iter().filter(|(key, _)| MEMBERS.contains(&key.as_str())).map(owned).collect();
-    if let Some(Value::Object(meta)) = all.get("_meta") {
+    let mut kept: Map<String, Value> = all.iter().filter(|(key, _)| kind.members().contains(&key.as_str())).map(owned).collect();
+    if let Some(Value::Object(meta)) = all.get("_meta").filter(|_| kind == Kind::Tool) {
         let risks: Map<String, Value> = meta.iter().filter(|(key, _)| risks.contains(&key.as_str())).map(owned).collect();
         if !risks.is_empty() {
             kept.insert("_meta".into(), Value::Object(risks));
@@ -78,6 +93,12 @@ fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mu
     if before == after {
         return;
     }
+    if let ("arguments", Some(Value::Array(old)), Some(Value::Array(new))) = (path, before, after)
+        && let (Some(old), Some(new)) = (by_name(old), by_name(new))
+        && old != new
+    {
+        return compare(path, Some(&old), Some(&new), found);
+    }
     if let (Some(Value::Object(old)), Some(Value::Object(new))) = (before, after) {
         let added = new.keys().filter(|key| !old.contains_key(*key));
         for key in old.keys().chain(added) {
@@ -90,6 +111,12 @@ fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mu
     found.push(Difference { path: path.to_owned(), what: what(path).to_owned(), before: before.map(text), after: after.map(text) });
 }
 
+/// The arguments of a prompt under their names, where each has one of its own.
+fn by_name(all: &[Value]) -> Option<Value> {
+    let named: Option<Map<String, Value>> = all.iter().map(|one| Some((one.get("name")?.as_str()?.to_owned(), one.clone()))).collect();
+    named.filter(|named| named.len() == all.len()).map(Value::Object)
+}
+
 fn what(path: &str) -> &'static str {
     let parts: Vec<&str> = path.split('.').collect();
     match parts.as_slice() {
@@ -97,7 +124,8 @@ fn what(path: &str) -> &'static str {
         ["annotations", "title"] => "text",
         ["annotations" | "_meta", ..] => "risk",
         [.., "description" | "title"] => "text",
-        ["inputSchema", "properties" | "required", ..] => "parameter",
+        ["instructions"] => "text",
+        ["arguments", ..] | ["inputSchema", "properties" | "required", ..] => "parameter",
         ["outputSchema", ..] => "result",
         _ => "schema",
     }

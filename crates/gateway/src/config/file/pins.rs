@@ -1,4 +1,4 @@
-//! The section `[pins]`: what is done with definitions of tools that nobody has looked at. What the texts say is not checked here.
+//! The section `[pins]`: what is done with definitions that nobody has looked at. What the texts say is not checked here.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::At;
 
-/// What is done with definitions of tools that nobody has looked at.
+/// What is done with definitions that nobody has looked at.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pins {
@@ -17,6 +17,8 @@ pub struct Pins {
     pub registered: Option<PinMode>,
     /// Of other gates, however they came: they pin what stands behind them. Default: `trust`.
     pub gates: Option<PinMode>,
+    /// Of single resources, which come and go with a server's data. Default: as all else of their server.
+    pub resources: Option<PinMode>,
     /// Other modes for single mounts, by name.
     #[schemars(with = "BTreeMap<String, PinMode>", example = BTreeMap::from([("notes", "trust")]))]
     pub mounts: BTreeMap<At<String>, PinMode>,

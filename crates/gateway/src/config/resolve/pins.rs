@@ -13,6 +13,7 @@ impl Lowering<'_> {
             mode: section.mode.map_or(defaults.mode, mode),
             registered: section.registered.map_or(defaults.registered, mode),
             gates: section.gates.map_or(defaults.gates, mode),
+            resources: section.resources.map(mode),
             mounts: self.by_mount(&section.mounts, "hold", mode),
         }
     }

@@ -1,4 +1,4 @@
-//! What is done with definitions of tools that nobody has looked at, all checked. Which are known is not known here.
+//! What is done with definitions that nobody has looked at, all checked. Which are known is not known here.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,14 @@ pub struct Pins {
     pub registered: Mode,
     /// Other gates, however they came: they pin what stands behind them.
     pub gates: Mode,
+    /// Single resources, of servers that are not trusted; `None`: as all else of their server.
+    pub resources: Option<Mode>,
     /// Single mounts, before all else.
     pub mounts: BTreeMap<Segment, Mode>,
 }
 
 impl Default for Pins {
     fn default() -> Self {
-        Self { mode: Mode::Pin, registered: Mode::Pin, gates: Mode::Trust, mounts: BTreeMap::new() }
+        Self { mode: Mode::Pin, registered: Mode::Pin, gates: Mode::Trust, resources: None, mounts: BTreeMap::new() }
     }
 }

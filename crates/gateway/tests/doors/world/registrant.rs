@@ -1,4 +1,4 @@
-//! A server that registers itself at a gate: streamable HTTP in one of the eras, with tools that may change, a stream for what it notifies,
+//! A server that registers itself at a gate: streamable HTTP in one of the eras, with lists that may change, a stream for what it notifies,
 //! and the requests of MCP-AX. It knows nothing of what the gate makes of them.
 
 use std::convert::Infallible;
@@ -35,7 +35,8 @@ pub(crate) struct Registrant {
 
 struct State {
     era: Era,
-    tools: Mutex<Vec<Value>>,
+    /// What it lists, by the member of the result; and its `instructions`.
+    lists: Mutex<Value>,
     said: broadcast::Sender<String>,
     /// The gate that it says it is registered with.
     parent: Mutex<Option<String>>,
@@ -57,11 +58,16 @@ pub(crate) fn writes(name: &str) -> Value {
 impl Registrant {
     /// Listens on a free port of the loopback.
     pub(crate) async fn start(era: Era, tools: Vec<Value>) -> Self {
+        Self::offering(era, json!({"tools": tools})).await
+    }
+
+    /// The same with more than tools: each list under the member of its result, `instructions` beside them.
+    pub(crate) async fn offering(era: Era, lists: Value) -> Self {
         static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
         let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let state = Arc::new(State {
             era,
-            tools: Mutex::new(tools),
+            lists: Mutex::new(lists),
             said: broadcast::Sender::new(8192),
             parent: Mutex::default(),
             seen: Mutex::default(),
@@ -119,8 +125,14 @@ impl Registrant {
 
     /// Lists other tools, and says so.
     pub(crate) fn list(&self, tools: Vec<Value>) {
-        *self.state.tools.lock().unwrap() = tools;
-        self.say("notifications/tools/list_changed", &json!({}));
+        self.offer("tools", Value::Array(tools));
+    }
+
+    /// Offers something else from now on under one member, and says so where clients are told of that.
+    pub(crate) fn offer(&self, member: &str, value: Value) {
+        self.state.lists.lock().unwrap()[member] = value;
+        let list = if member == "resourceTemplates" { "resources" } else { member };
+        self.say(&format!("notifications/{list}/list_changed"), &json!({}));
     }
 
     /// Notifies something, on every stream that stands open.
@@ -192,8 +204,8 @@ async fn answer(state: &State, request: Request<Incoming>) -> Response<Body> {
         return plain(StatusCode::ACCEPTED, String::new());
     }
     if method == "subscriptions/listen" && state.era == Era::Stateless {
-        let params =
-            json!({"notifications": {"toolsListChanged": true}, "_meta": {"io.modelcontextprotocol/subscriptionId": message["id"]}});
+        let told = json!({"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true});
+        let params = json!({"notifications": told, "_meta": {"io.modelcontextprotocol/subscriptionId": message["id"]}});
         return stream(
             state,
             vec![json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params}).to_string()],
@@ -211,16 +223,39 @@ async fn answer(state: &State, request: Request<Incoming>) -> Response<Body> {
 
 fn result(state: &State, method: &str, params: &Value) -> Option<Value> {
     let info = json!({"name": "registrant", "version": "1"});
-    let capabilities = json!({"tools": {"listChanged": true}});
+    let lists = state.lists.lock().unwrap().clone();
+    let mut capabilities = json!({"tools": {"listChanged": true}});
+    for (member, capability) in [("prompts", "prompts"), ("resources", "resources"), ("resourceTemplates", "resources")] {
+        if lists.get(member).is_some() {
+            capabilities[capability] = json!({"listChanged": true});
+            capabilities["completions"] = json!({});
+        }
+    }
+    let listed = |member: &str| {
+        let all = lists.get(member).cloned().unwrap_or_else(|| json!([]));
+        json!({member: all, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
+    };
     Some(match (method, state.era) {
-        ("initialize", Era::Initialize) => json!({"protocolVersion": INITIALIZE, "capabilities": capabilities, "serverInfo": info}),
-        ("server/discover", Era::Stateless) => {
-            json!({"supportedVersions": [STATELESS], "capabilities": capabilities, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
+        ("initialize", Era::Initialize) => {
+            json!({"protocolVersion": INITIALIZE, "capabilities": capabilities, "serverInfo": info, "instructions": lists["instructions"]})
         }
-        ("tools/list", _) => {
-            let tools = state.tools.lock().unwrap().clone();
-            json!({"tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
+        ("server/discover", Era::Stateless) => json!({
+            "supportedVersions": [STATELESS], "capabilities": capabilities, "instructions": lists["instructions"],
+            "resultType": "complete", "ttlMs": 0, "cacheScope": "private"
+        }),
+        ("tools/list", _) => listed("tools"),
+        ("prompts/list", _) => listed("prompts"),
+        ("resources/list", _) => listed("resources"),
+        ("resources/templates/list", _) => listed("resourceTemplates"),
+        ("prompts/get", _) => {
+            let said = json!({"role": "user", "content": {"type": "text", "text": format!("got {}", params["name"].as_str()?)}});
+            json!({"messages": [said], "resultType": "complete"})
         }
+        ("resources/read", _) => {
+            let content = json!({"uri": params["uri"], "text": format!("read {}", params["uri"].as_str()?)});
+            json!({"contents": [content], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
+        }
+        ("completion/complete", _) => json!({"completion": {"values": ["all of it"]}, "resultType": "complete"}),
         ("tools/call", _) => {
             json!({"content": [{"type": "text", "text": format!("did {}", params["name"].as_str()?)}], "resultType": "complete"})
         }

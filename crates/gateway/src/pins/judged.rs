@@ -1,0 +1,249 @@
+//! A fresh catalog held against what is known of its server, before it is in the tree: what waits is taken out of it, and so is what nobody
+//! sees in its texts. Who looks at what waits is not asked here.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use mcp_proto::catalog::{self, Entry};
+use mcp_proto::hidden;
+use mesh_proto::annotation::key;
+use policy::pin::{Definition, Kind, Mode, Standing, Verdict, Why, judge};
+use sha2::{Digest, Sha256};
+
+use super::record;
+use crate::approvals::now;
+use crate::catalog::{Catalog, Held, Offer};
+use crate::config::resolved::{Config, Transport};
+use crate::store::{Pin, Pins, Source, StoreError};
+use crate::upstream::mount::Mount;
+
+/// What a tool's definition says of the risk of a call, beside `annotations`.
+const RISKS: [&str; 6] = [key::AUTH_SCOPE, key::COST_CLASS, key::IDEMPOTENT, key::MUTABLE, key::REVERSIBLE, key::SAFETY];
+/// The name under which the one definition of its kind is kept.
+const INSTRUCTIONS: &str = "instructions";
+
+/// What a server lists of one kind: names and definitions as they came.
+struct Listed {
+    kind: Kind,
+    mode: Mode,
+    all: Vec<(String, Bytes)>,
+}
+
+/// What became of it: of each a verdict, and in place of instructions that wait those that were good last.
+struct Judged {
+    verdicts: Vec<Vec<Verdict>>,
+    before: Option<String>,
+}
+
+/// Takes out of a fresh catalog, of the lists of `kinds`, what waits, and says so in its notes. What is remembered is on the disk then.
+/// `said`: the server's instructions.
+pub(crate) async fn hold(mount: &Mount, catalog: &mut Catalog, kinds: &[catalog::Kind], said: Option<&str>, is_gate: bool) {
+    let listed = {
+        let config = mount.gateway.config.load();
+        listed(catalog, kinds, said, &|kind| mode(&config, mount, is_gate, kind))
+    };
+    catalog.held.retain(|held| !listed.iter().any(|one| one.kind == held.kind));
+    catalog.instructions = said.map(Arc::from);
+    let mut fresh = Vec::new();
+    if listed.iter().any(|one| one.mode != Mode::Trust && !one.all.is_empty()) {
+        let Judged { verdicts, before } = judged(mount, catalog, &listed).await;
+        for (Listed { kind, .. }, verdicts) in listed.iter().zip(verdicts) {
+            let from = catalog.held.len();
+            let news: Vec<bool> = verdicts.iter().filter(|one| one.standing != Standing::Accepted).map(|one| one.is_new).collect();
+            part(catalog, *kind, verdicts, before.as_deref());
+            let new = catalog.held[from..].iter().zip(news).filter(|(_, is_new)| *is_new);
+            fresh.extend(
+                new.map(|(held, _)| format!("held: {} ({})", named(mount.config.name.as_str(), *kind, &held.key), held.why.as_str())),
+            );
+        }
+    }
+    told(mount, catalog, fresh);
+}
+
+fn listed(catalog: &Catalog, kinds: &[catalog::Kind], said: Option<&str>, mode: &dyn Fn(Kind) -> Mode) -> Vec<Listed> {
+    let of = |kind, entries: &mut dyn Iterator<Item = &Entry>| {
+        let all = entries.map(|entry| (entry.key.clone(), entry.raw.clone())).collect();
+        Listed { kind, mode: mode(kind), all }
+    };
+    let list = |kind: &catalog::Kind| match kind {
+        catalog::Kind::Prompts => of(Kind::Prompt, &mut catalog.prompts.iter().map(|offer| &offer.entry)),
+        catalog::Kind::Resources => of(Kind::Resource, &mut catalog.resources.iter()),
+        catalog::Kind::Templates => of(Kind::Template, &mut catalog.templates.iter()),
+        catalog::Kind::Tools => of(Kind::Tool, &mut catalog.tools.iter().map(|offer| &offer.entry)),
+    };
+    let said = said.filter(|said| !said.trim().is_empty()).map(|said| (INSTRUCTIONS.to_owned(), Bytes::copy_from_slice(said.as_bytes())));
+    let said = Listed { kind: Kind::Instructions, mode: mode(Kind::Instructions), all: said.into_iter().collect() };
+    kinds.iter().map(list).chain([said]).collect()
+}
+
+/// With which list it is judged anew.
+pub(super) fn fetched_with(kind: Kind) -> catalog::Kind {
+    match kind {
+        Kind::Prompt => catalog::Kind::Prompts,
+        Kind::Resource => catalog::Kind::Resources,
+        Kind::Template => catalog::Kind::Templates,
+        Kind::Instructions | Kind::Tool => catalog::Kind::Tools,
+    }
+}
+
+async fn judged(mount: &Mount, catalog: &mut Catalog, listed: &[Listed]) -> Judged {
+    let (dir, source) = (mount.gateway.state_dir.clone(), source(mount));
+    let owned: Vec<Listed> = listed.iter().map(|one| Listed { all: one.all.clone(), ..*one }).collect();
+    let judged = tokio::task::spawn_blocking(move || remembered(&dir, &source, &owned)).await;
+    match judged.unwrap_or_else(|error| Err(StoreError::Io(std::io::Error::other(error)))) {
+        Ok(judged) => judged,
+        Err(error) => {
+            tracing::error!(mount = %mount.config.name, %error, "definitions can't be pinned: see that the state directory can be written");
+            catalog.notes.push(format!("its definitions can't be pinned: {error}"));
+            let standing = |mode| if mode == Mode::Hold { Standing::Held } else { Standing::Accepted };
+            let unknown = |one: &Listed| vec![Verdict { standing: standing(one.mode), why: Why::New, is_new: false }; one.all.len()];
+            Judged { verdicts: listed.iter().map(unknown).collect(), before: None }
+        }
+    }
+}
+
+/// Keeps of one list what is good, and notes the rest as held.
+fn part(catalog: &mut Catalog, kind: Kind, verdicts: Vec<Verdict>, before: Option<&str>) {
+    let held = &mut catalog.held;
+    match kind {
+        Kind::Instructions => {
+            let Some(Verdict { standing, why, .. }) = verdicts.first().copied().filter(|one| one.standing != Standing::Accepted) else {
+                return;
+            };
+            catalog.instructions = before.map(Arc::from);
+            held.push(Held { kind, key: INSTRUCTIONS.to_owned(), place: None, why, standing });
+        }
+        Kind::Prompt => parted(&mut catalog.prompts, kind, verdicts, held, offered),
+        Kind::Resource => parted(Arc::make_mut(&mut catalog.resources), kind, verdicts, held, |entry| (entry.key, None)),
+        Kind::Template => parted(Arc::make_mut(&mut catalog.templates), kind, verdicts, held, |entry| (entry.key, None)),
+        Kind::Tool => parted(&mut catalog.tools, kind, verdicts, held, offered),
+    }
+}
+
+fn offered(offer: Offer) -> (String, Option<Place>) {
+    (offer.entry.key, Some((offer.name, offer.local)))
+}
+
+type Place = (Arc<str>, Arc<banyan_model::Route>);
+
+fn parted<T>(all: &mut Vec<T>, kind: Kind, verdicts: Vec<Verdict>, held: &mut Vec<Held>, named: impl Fn(T) -> (String, Option<Place>)) {
+    if verdicts.iter().all(|one| one.standing == Standing::Accepted) {
+        return;
+    }
+    for (one, Verdict { standing, why, .. }) in std::mem::take(all).into_iter().zip(verdicts) {
+        if standing == Standing::Accepted {
+            all.push(one);
+        } else {
+            let (key, place) = named(one);
+            held.push(Held { kind, key, place, why, standing });
+        }
+    }
+}
+
+/// How it is called where people read of it.
+pub(super) fn named(mount: &str, kind: Kind, name: &str) -> String {
+    match kind {
+        Kind::Instructions | Kind::Tool => format!("{mount}.{name}"),
+        Kind::Prompt | Kind::Resource | Kind::Template => format!("{} {mount}.{name}", kind.as_str()),
+    }
+}
+
+fn told(mount: &Mount, catalog: &mut Catalog, fresh: Vec<String>) {
+    if !fresh.is_empty() {
+        tracing::warn!(mount = %mount.config.name, definitions = fresh.len(), "definitions wait: `banyan pins` shows them");
+        record(&mount.gateway, fresh);
+    }
+    let waiting = |kind: Kind| catalog.held.iter().filter(|held| held.kind == kind && held.standing == Standing::Held).count();
+    let counted = |kind: Kind| match (waiting(kind), kind) {
+        (0, _) => None,
+        (_, Kind::Instructions) => Some("its instructions".to_owned()),
+        (some, _) => Some(format!("{some} of its {}s", kind.as_str())),
+    };
+    let all: Vec<String> = Kind::ALL.into_iter().rev().filter_map(counted).collect();
+    if !all.is_empty() {
+        let (name, all) = (&mount.config.name, all.join(", "));
+        catalog.notes.push(format!("{all} wait until somebody looks at their definitions: `banyan pins show {name}`"));
+    }
+}
+
+/// The texts of a fresh list without what nobody sees in them; all else stays byte for byte.
+pub(crate) fn clean(catalog: &mut Catalog, kind: catalog::Kind) {
+    let entries: Box<dyn Iterator<Item = &mut Entry>> = match kind {
+        catalog::Kind::Prompts => Box::new(catalog.prompts.iter_mut().map(|offer| &mut offer.entry)),
+        catalog::Kind::Resources => Box::new(Arc::make_mut(&mut catalog.resources).iter_mut()),
+        catalog::Kind::Templates => Box::new(Arc::make_mut(&mut catalog.templates).iter_mut()),
+        catalog::Kind::Tools => Box::new(catalog.tools.iter_mut().map(|offer| &mut offer.entry)),
+    };
+    for entry in entries {
+        if let Some(raw) = hidden::cleaned(&entry.raw) {
+            entry.raw = raw.into();
+        }
+    }
+}
+
+/// What is done with each kind of a mount's definitions.
+fn mode(config: &Config, mount: &Mount, is_gate: bool, kind: Kind) -> Mode {
+    let pins = &config.pins;
+    let usual = if is_gate {
+        pins.gates
+    } else if mount.registration.is_some() {
+        pins.registered
+    } else {
+        pins.mode
+    };
+    let mode = pins.mounts.get(&mount.config.name).copied().unwrap_or(usual);
+    let own = pins.resources.filter(|_| kind == Kind::Resource && mode != Mode::Trust);
+    own.unwrap_or(mode)
+}
+
+/// By what a mount's server is known again. Its environment and headers hold what changes, such as tokens, and say little of who it is.
+pub(super) fn source(mount: &Mount) -> Source {
+    let server = match (&mount.registration, &mount.config.transport) {
+        (Some(registration), _) => format!("registered by {}", registration.principal),
+        (None, Transport::Http(remote) | Transport::Sse(remote)) => remote.url.to_string(),
+        (None, Transport::Stdio(process)) => {
+            let args: Vec<String> = process.args.iter().map(ToString::to_string).collect();
+            format!("{:?} {args:?} {:?}", process.command, process.cwd)
+        }
+    };
+    let server = policy::approval::hex(&Sha256::digest(server)[..16]);
+    Source { mount: mount.config.name.to_string(), server }
+}
+
+/// Judges lists and remembers what is new in them.
+fn remembered(dir: &Path, source: &Source, listed: &[Listed]) -> Result<Judged, StoreError> {
+    let mut pins = Pins::open(dir)?;
+    let since = now();
+    let mut found = Judged { verdicts: Vec::with_capacity(listed.len()), before: None };
+    for Listed { kind, mode, all } in listed {
+        let definitions: Vec<Definition> = all.iter().map(|(_, raw)| definition(*kind, raw)).collect();
+        let hashes: Vec<(&str, [u8; 32])> = all.iter().zip(&definitions).map(|((name, _), d)| (name.as_str(), d.hash())).collect();
+        let verdicts = judge(*mode, *kind, &pins.known(source, *kind)?, &hashes);
+        let new = verdicts.iter().zip(all).zip(definitions).filter(|((verdict, _), definition)| {
+            // Thousands of files that say nothing of themselves need not be remembered.
+            let is_data = kind.comes_and_goes() && verdict.standing == Standing::Accepted && *mode == Mode::Pin && definition.is_bare();
+            verdict.is_new && !is_data
+        });
+        let new = new.map(|((verdict, (name, _)), definition)| {
+            let Verdict { standing, why, .. } = *verdict;
+            Pin { source: source.clone(), kind: *kind, name: name.clone(), standing, why, since, definition }
+        });
+        let new: Vec<Pin> = new.collect();
+        if !new.is_empty() {
+            pins.add(source, *kind, &new)?;
+        }
+        if *kind == Kind::Instructions && verdicts.iter().any(|one| one.standing != Standing::Accepted) {
+            found.before = pins.last_good(source, *kind, INSTRUCTIONS)?.and_then(|definition| definition.instructions());
+        }
+        found.verdicts.push(verdicts);
+    }
+    Ok(found)
+}
+
+fn definition(kind: Kind, raw: &[u8]) -> Definition {
+    match kind {
+        Kind::Instructions => Definition::of_instructions(&String::from_utf8_lossy(raw)),
+        Kind::Prompt | Kind::Resource | Kind::Template | Kind::Tool => Definition::of(kind, raw, &RISKS),
+    }
+}
