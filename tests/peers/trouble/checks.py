@@ -5,7 +5,7 @@ error that names the server and the reason; the gateway's memory stays bounded.
 """
 from concurrent.futures import ThreadPoolExecutor
 
-from trouble import canaries, certificates, credentials, hostile_http, hostile_stdio, large, lifecycle, rules
+from trouble import canaries, certificates, credentials, hostile_http, hostile_stdio, large, lifecycle, rules, scopes
 
 AT_ONCE = 2
 
@@ -13,6 +13,6 @@ AT_ONCE = 2
 def run(report):
     """All cases, some at a time."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for module in (lifecycle, canaries, certificates, credentials, rules, hostile_stdio, hostile_http, large):
+        for module in (lifecycle, canaries, certificates, credentials, rules, scopes, hostile_stdio, hostile_http, large):
             for name, case in module.cases():
                 pool.submit(report.guard, f"trouble/{name}", lambda n=name, c=case: c(report, f"trouble/{n}"))
