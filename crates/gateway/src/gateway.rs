@@ -434,7 +434,8 @@ impl Inner {
 
     /// Passes a client's notification on to the connections that are its own.
     pub(crate) async fn to_own_connections(&self, session: &Arc<Session>, notification: &Notification) {
-        for mount in self.mounts.load_full().iter() {
+        let is_known = matches!(notification.method.as_str(), "notifications/progress" | "notifications/roots/list_changed");
+        for mount in self.mounts.load_full().iter().filter(|mount| is_known || crate::call::takes_unknown(mount)) {
             if let Some(instance) = mount.own_of(session) {
                 instance.notify(&notification.method, notification.whole.clone()).await;
             }

@@ -37,6 +37,7 @@ use mcp_proto::json::Object;
 pub(crate) use authorize::sees;
 pub(crate) use gate::confirm_below;
 pub(crate) use list::{SERVER_INFO, capabilities};
+pub(crate) use passing::takes_unknown;
 pub(crate) use record::refused;
 pub(crate) use subscribe::{forget, open_listener};
 pub(crate) use trace::METHOD as TRACE;

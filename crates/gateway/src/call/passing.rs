@@ -17,6 +17,7 @@ use super::error::CallError;
 use super::{gate, hop, registration, trace};
 use crate::Inner;
 use crate::tree::{Branch, Tree};
+use crate::upstream::mount::Mount;
 use crate::upstream::{Outgoing, UpstreamError};
 
 /// What gates ask each other is answered here. Any other method goes to the only server there is, or to the only one that names its extension.
@@ -34,7 +35,8 @@ pub(crate) async fn unknown(gateway: &Arc<Inner>, tree: &Tree, request: &Request
     if is_removed(&request.method) {
         return Err(unserved());
     }
-    let branches: Vec<&Branch> = tree.within(back.caller.scope.mount.as_ref()).map(|(_, b)| b).filter(|b| takes_unknown(b)).collect();
+    let branches: Vec<&Branch> =
+        tree.within(back.caller.scope.mount.as_ref()).map(|(_, b)| b).filter(|b| takes_unknown(&b.mount)).collect();
     let meant = match &branches[..] {
         [only] => *only,
         many => {
@@ -92,8 +94,8 @@ pub(super) async fn ask(branch: &Branch, request: &Request, back: &Arc<Back>) ->
 }
 
 /// Nobody can say what an unknown method does, so a server that may not be asked for everything is not sent one (AX-41).
-fn takes_unknown(branch: &Branch) -> bool {
-    branch.mount.registration.as_ref().is_none_or(|registration| registration.auth_scope == AuthScope::Admin)
+pub(crate) fn takes_unknown(mount: &Mount) -> bool {
+    mount.registration.as_ref().is_none_or(|registration| registration.auth_scope == AuthScope::Admin)
 }
 
 /// Methods of one era that the other has no more (2026-07-28, "Changes"); they are answered here, never passed on.

@@ -16,6 +16,7 @@ use policy::pin::Kind as Pinned;
 use super::caller::Caller;
 use super::error::CallError;
 use super::hop::{self, Onward};
+use super::passing::takes_unknown;
 use super::remember::Whose;
 use crate::Inner;
 use crate::annotation::Noted;
@@ -70,7 +71,7 @@ pub(crate) fn resolve(
             let (branch, uri) = resource(gateway, tree, &view, &shown)?;
             Found::renamed(branch, "uri", &shown, uri)
         }
-        Method::Task => task(gateway, tree, caller, &members)?,
+        Method::Task => task(gateway, tree, caller, request, &members)?,
         Method::ToolCall => {
             let shown = named(&members, "name")?;
             let why = || held(tree, caller, Pinned::Tool, &shown).or_else(|| down(tree, caller, &shown));
@@ -216,9 +217,13 @@ fn template(tree: &Tree, view: &View, shown: &str) -> Option<(Branch, String)> {
     })
 }
 
-fn task(gateway: &Inner, tree: &Tree, caller: &Caller, members: &Members<'_>) -> Result<Found, CallError> {
+fn task(gateway: &Inner, tree: &Tree, caller: &Caller, request: &Request, members: &Members<'_>) -> Result<Found, CallError> {
     let id = named(members, "taskId")?;
-    let branch = owner_of_task(gateway, tree, caller, &id).ok_or_else(|| CallError::UnknownTask(id.clone().into_owned()))?;
+    // A task that did not begin here may be one that changes something, and then so does whoever has a say in it (AX-41).
+    let reads = matches!(&*request.method, "tasks/get" | "tasks/result");
+    let is_own = matches!(gateway.tasks.of(&caller.principal, &id), Whose::Own(_));
+    let branch = owner_of_task(gateway, tree, caller, &id).filter(|branch| reads || is_own || takes_unknown(&branch.mount));
+    let branch = branch.ok_or_else(|| CallError::UnknownTask(id.clone().into_owned()))?;
     Ok(Found { branch, edit: None, name: id.into_owned(), headers: Vec::new(), onward: None, noted: None, place: None })
 }
 

@@ -3,6 +3,8 @@
 //! What the messages of a single state machine look like is not tried here; the machines have their own tests.
 
 #[cfg(test)]
+mod allowed;
+#[cfg(test)]
 mod asked;
 #[cfg(test)]
 mod circles;

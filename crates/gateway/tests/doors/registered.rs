@@ -159,22 +159,6 @@ async fn ax_13_a_signed_proof_shows_what_changes_something() {
 }
 
 #[tokio::test]
-async fn ax_41_a_server_registered_for_reading_gets_no_request_that_writes() {
-    bounded(async {
-        let world = World::start("[registry]\nproof = \"never\"\n").await;
-        let gate = Client::ready(&world, Era::Stateless).await;
-        let server = Registrant::start(Era::Initialize, vec![reads("look"), writes("push")]).await;
-        server.join(&world, &gate, "edge", SELDOM, json!({"auth_scope": "read"})).await;
-        assert!(gate.tool("edge__push", json!({})).await.get("error").is_some());
-        // Nor a method of which nobody knows what it does, though it is the only server there is.
-        assert_eq!(gate.call("vendor/reset", json!({})).await["error"]["code"], -32601);
-        let seen: Vec<String> = server.seen().into_iter().map(|(method, _)| method).collect();
-        assert!(!seen.iter().any(|method| method == "tools/call" || method == "vendor/reset"), "{seen:?}");
-    })
-    .await;
-}
-
-#[tokio::test]
 async fn ax_14_a_plain_server_that_lists_a_dotted_name_is_put_out_and_people_are_told_why() {
     bounded(async {
         let (world, gate) = open(Era::Stateless).await;

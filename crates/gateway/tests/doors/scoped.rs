@@ -16,15 +16,20 @@ const RULES: &str = r#"
 
 async fn ruled(key: &KeyPair) -> World {
     let state = tempfile::tempdir().unwrap();
-    let (keys, rules) = (state.path().join("keys.json"), state.path().join("policy.cedar"));
-    std::fs::write(&keys, json!({"keys": [jwk(key, "1")]}).to_string()).unwrap();
-    std::fs::write(&rules, RULES).unwrap();
-    let issuer = format!("[issuer.login]\nissuer = \"{ISSUER}\"\nkeys = {keys:?}\nscopes = [\"tools\"]\n[policy]\nfile = {rules:?}\n");
-    let toml = format!("resource = \"{RESOURCE}\"\n{issuer}{}{}", token("ci"), fixture("fx", Era::Stateless));
+    let toml = format!("{}{}{}", issuer(&state, key, RULES), token("ci"), fixture("fx", Era::Stateless));
     World::start_in(state, &toml).await
 }
 
-fn bearer(world: &World, era: Era, key: &KeyPair, scope: &str) -> Client {
+/// The beginning of a configuration: an authorization server whose key is this one, and rules.
+pub(crate) fn issuer(state: &tempfile::TempDir, key: &KeyPair, rules: &str) -> String {
+    let (keys, file) = (state.path().join("keys.json"), state.path().join("policy.cedar"));
+    std::fs::write(&keys, json!({"keys": [jwk(key, "1")]}).to_string()).unwrap();
+    std::fs::write(&file, rules).unwrap();
+    let issuer = format!("[issuer.login]\nissuer = \"{ISSUER}\"\nkeys = {keys:?}\nscopes = [\"tools\"]\n[policy]\nfile = {file:?}\n");
+    format!("resource = \"{RESOURCE}\"\n{issuer}")
+}
+
+pub(crate) fn bearer(world: &World, era: Era, key: &KeyPair, scope: &str) -> Client {
     let claims = json!({"iss": ISSUER, "aud": RESOURCE, "sub": "ann", "exp": now() + 600, "scope": scope});
     Client::new(world, era).with("authorization", &format!("Bearer {}", signed(key, "1", &claims)))
 }

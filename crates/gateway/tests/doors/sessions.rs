@@ -163,7 +163,7 @@ async fn numbers_in_arguments_and_ids_keep_their_spelling() {
             let body = format!(
                 r#"{{"jsonrpc":"2.0","id":{id},"method":"fixture/echo","params":{{"big":12345678901234567890123,"one":1.0,"z":0,"a":0}}}}"#
             );
-            let raw = client.post(&body, &[]).await.next().await.unwrap().raw;
+            let raw = client.post(&body, &[]).await.finish().await.1.raw;
             assert!(raw.contains(&format!("\"id\":{id}")), "{raw}");
             assert!(
                 raw.contains(r#""zeta":1,"echo":{"big": 12345678901234567890123, "one": 1.0, "z": 0, "a": 0},"tools":[],"alpha":2.50"#),

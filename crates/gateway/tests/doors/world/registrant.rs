@@ -35,7 +35,7 @@ pub(crate) struct Registrant {
 
 struct State {
     era: Era,
-    /// What it lists, by the member of the result; and its `instructions`.
+    /// What it lists, by the member of the result; and its `instructions`, and more `capabilities`.
     lists: Mutex<Value>,
     said: broadcast::Sender<String>,
     /// The gate that it says it is registered with.
@@ -231,6 +231,9 @@ fn result(state: &State, method: &str, params: &Value) -> Option<Value> {
             capabilities["completions"] = json!({});
         }
     }
+    if let Some(more) = lists.get("capabilities").and_then(Value::as_object) {
+        capabilities.as_object_mut().unwrap().extend(more.clone());
+    }
     let listed = |member: &str| {
         let all = lists.get(member).cloned().unwrap_or_else(|| json!([]));
         json!({member: all, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
@@ -259,6 +262,7 @@ fn result(state: &State, method: &str, params: &Value) -> Option<Value> {
         ("tools/call", _) => {
             json!({"content": [{"type": "text", "text": format!("did {}", params["name"].as_str()?)}], "resultType": "complete"})
         }
+        ("tasks/cancel", _) => json!({"resultType": "complete"}),
         ("mcpax/parent", _) => json!({"parent_id": state.parent.lock().unwrap().clone()?, "resultType": "complete"}),
         _ => return None,
     })
