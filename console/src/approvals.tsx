@@ -67,7 +67,7 @@ export function Approvals({ filter }: { filter: string }): JSX.Element {
       {what && (
         <section class="detail one" aria-label="About this call">
           <Close onClick={() => go('approvals')} />
-          {what === 'operators' ? <Operators /> : what === 'grants' ? <Grants /> : pin ? <OnePin key={pin.hash} pin={pin} /> : one ? <One key={one.id} one={one} ahead={found?.ahead ?? 0} /> : other ? <Held held={other} /> : <p class="dim">There is no such approval any more.</p>}
+          {what === 'operators' ? <Operators /> : /^grants(:|$)/.test(what) ? <Grants like={found?.approvals.find((a) => `grants:${a.id}` === what)} ahead={found?.ahead ?? 0} /> : pin ? <OnePin key={pin.hash} pin={pin} /> : one ? <One key={one.id} one={one} ahead={found?.ahead ?? 0} /> : other ? <Held held={other} /> : <p class="dim">There is no such approval any more.</p>}
         </section>
       )}
     </div>
@@ -126,6 +126,7 @@ function One({ one, ahead }: { one: Approval; ahead: number }): JSX.Element {
         <p class="dim">Its SHA-256, which a passkey signs: <code>{one.digest}</code></p>
       </details>
       {!isOpen && <p><a href={write('record', `approval:${one.id}`)}>What the record says of it</a></p>}
+      <p><a href={write('approvals', `grants:${one.id}`)}>Let calls like this one through for a while</a></p>
       {isOpen && (wrong ? <p class="error" role="alert">This can not be agreed to here: {wrong}.</p> : <Decide one={one} />)}
     </>
   );

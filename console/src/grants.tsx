@@ -1,27 +1,21 @@
 // Agreement that was given beforehand: what it lets through, who gave it, and taking it back.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Vote } from './approval';
+import type { Approval } from './approval';
 import { ask } from './api';
 import { useAsked } from './asked';
+import { Give } from './give';
+import type { Grant } from './grant';
 import { Confirm, Facts, Glyph, Said } from './parts';
 import { useNow } from './store';
 import { clock, counted, duration } from './text';
 
-interface Grant {
-  id: string;
-  terms: { tool: string; caller: string; arguments: Record<string, string>; any_other: boolean; expires: number; uses: number | null };
-  given: Vote[];
-  used: number;
-  revoked: number | null;
-  holds: boolean;
-}
-
-export function Grants(): JSX.Element {
+/** `like`: a call that waits, whose likes somebody wants to let through. */
+export function Grants({ like, ahead }: { like: Approval | undefined; ahead: number }): JSX.Element {
   const { value, why, again } = useAsked<{ grants: Grant[] }>('/-/grants', 10);
   const [leaving, setLeaving] = useState<Grant | null>(null);
   const [wrong, setWrong] = useState<string | null>(null);
-  const now = useNow();
+  const now = useNow() + ahead;
   const revoke = (grant: Grant): void => void ask('POST', `/-/grants/${grant.id}/revoke`).then(() => (setWrong(null), again()), (error: Error) => setWrong(error.message));
   const sorted = [...(value?.grants ?? [])].sort((a, b) => Number(b.holds) - Number(a.holds) || b.terms.expires - a.terms.expires);
   return (
@@ -31,7 +25,7 @@ export function Grants(): JSX.Element {
         <p class="dim">Agreement given beforehand, for calls that match. Nobody's own calls go out by a grant of their own.</p>
       </header>
       {(wrong ?? why) && <p class="error" role="alert">{wrong ?? why}</p>}
-      {sorted.length === 0 && value && <p>None was given. <Said text="`banyan grants add TOOL --arg NAME=PATTERN` gives one, with a key." /></p>}
+      {sorted.length === 0 && value && <p>None was given.</p>}
       <ul class="plain operators">
         {sorted.map((grant) => (
           <li key={grant.id}>
@@ -51,6 +45,8 @@ export function Grants(): JSX.Element {
           </li>
         ))}
       </ul>
+      <Give key={like?.id ?? ''} like={like} ahead={ahead} onDone={again} />
+      <p class="dim"><Said text="or `banyan grants add TOOL --caller WHO --arg NAME=PATTERN`, with a key" /></p>
       {leaving && (
         <Confirm title="Take this grant back?" does="Take back" onDone={(yes) => (setLeaving(null), yes && revoke(leaving))}>
           Calls of {leaving.terms.tool} wait for somebody again. What has gone out by it stays as it is.

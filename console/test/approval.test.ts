@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Approval, deceit, waiting } from '../src/approval';
 import { differences, visible } from '../src/difference';
+import { type Statement, type Terms, patterns, untrue } from '../src/grant';
 import { base64url, bytes, hex, sha256 } from '../src/passkey';
 
 async function approval(over: Partial<Approval> = {}): Promise<Approval> {
@@ -23,6 +24,29 @@ describe('what is signed', () => {
       [{ route: ['other', 'delete'] }, /another route/], [{ expires: 99 }, /another expires/], [{ required: 2 }, /another required/], [{ digest: '00' }, /digest is of another/],
     ];
     for (const [lie, said] of lies) expect(await deceit(await approval(lie)), JSON.stringify(lie)).toMatch(said);
+  });
+  it('of a grant says what was asked for, or the page says what does not', async () => {
+    const terms: Terms = { tool: 'files.*', caller: 'ci', arguments: { path: '/tmp/*', n: '1' }, any_other: false, expires: 9, uses: 2 };
+    const statement = async (said: Partial<Terms & { type: string; id: string }>): Promise<Statement> => {
+      const { arguments: { path, n }, ...rest } = terms;
+      const text = JSON.stringify({ ...rest, arguments: { n, path }, gate: 'g', id: '7', type: 'banyan-grant-v1', ...said });
+      const raw = await sha256(text);
+      const webauthn = { challenge: base64url(raw.buffer), rpId: 'x', allowCredentials: [], userVerification: 'required' as const, timeout: 1 };
+      return { id: '7', text, digest: hex(raw), namespace: 'banyan-grant-v1', required: 1, webauthn };
+    };
+    const good = await statement({});
+    expect(await untrue(good, terms)).toBeNull();
+    const lies: [Statement, RegExp][] = [
+      [await statement({ tool: '*' }), /`tool`/], [await statement({ caller: '*' }), /`caller`/], [await statement({ any_other: true }), /`any_other`/],
+      [await statement({ expires: 10 }), /`expires`/], [await statement({ uses: null }), /`uses`/], [await statement({ arguments: { path: '*' } }), /other arguments/],
+      [await statement({ type: 'banyan-approval-v1' }), /no grant/], [{ ...good, id: '8' }, /another one/], [{ ...good, digest: '00' }, /something else/],
+      [{ ...good, webauthn: (await statement({ uses: 3 })).webauthn }, /something else/],
+    ];
+    for (const [lie, said] of lies) expect(await untrue(lie, terms), lie.text).toMatch(said);
+  });
+  it('begins with patterns that let just the call through that was looked at', () => {
+    expect(patterns('{"n":1,"of":{"a":[true]},"path":"/tmp/x"}')).toEqual([['n', '1'], ['of', '{"a":[true]}'], ['path', '/tmp/x']]);
+    expect(patterns('[]')).toEqual([]);
   });
   it('is spelled as WebAuthn spells it', () => {
     const raw = Uint8Array.from({ length: 256 }, (_, i) => i);

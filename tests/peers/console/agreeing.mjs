@@ -190,6 +190,36 @@ await part('grants', async () => {
   check('and taken back', await until(async () => /taken back/.test(await one.innerText())) && banyan('grants', 'list').grants[0].revoked !== null, await one.innerText());
 });
 
+await part('a grant that is given in the page', async () => {
+  await authenticator(page);
+  await page.goto(`${HOME}#/approvals/operators`);
+  await page.getByLabel('Whose it is').fill('Cleo');
+  await page.getByRole('button', { name: 'Make a passkey' }).click();
+  await until(async () => /Cleo\s*passkey/.test(await one.innerText()));
+  const first = call({ disk: 'tmp-1' });
+  await until(async () => (await page.locator('.views .count').count()) === 1, 60_000);
+  await look();
+  await one.getByRole('link', { name: 'Let calls like this one through' }).click();
+  const form = one.getByRole('form', { name: 'Give a grant' });
+  await form.waitFor();
+  const fields = async () => [await form.getByLabel('Tools').inputValue(), await form.getByLabel('Callers').inputValue(), await form.getByLabel('What argument 1').inputValue(), await form.getByLabel('Argument 2').count()].join();
+  check('it begins with that call, and nothing beside it', await until(async () => (await fields()) === 'disk.wipe,local,tmp-1,0'), await fields());
+  await form.getByLabel('What argument 1').fill('tmp-*');
+  await form.getByLabel('For how many calls').fill('2');
+  await form.getByRole('button', { name: 'Sign with a passkey' }).click();
+  const given = await until(() => banyan('grants', 'list').grants.find((grant) => grant.holds));
+  check('a passkey gives it', given?.given[0]?.person === 'Cleo' && given.terms.uses === 2 && !given.terms.any_other && JSON.stringify(given.terms.arguments) === '{"disk":"tmp-*"}', [given, await one.innerText()]);
+  check('the page lists it', await until(async () => /holds for[\s\S]*like tmp-\*[\s\S]*0 of 2 times[\s\S]*Cleo/.test(await one.innerText())), await one.innerText());
+  const told = await call({ disk: 'tmp-2' });
+  check('a call like it goes out without being asked about', told.text === 'wiped tmp-2' && wiped().length === 2, told);
+  const wider = call({ disk: 'tmp-3', force: true });
+  const waiting = await until(() => { const { approvals } = banyan('approvals'); return approvals.length === 2 && approvals; }, 60_000);
+  check('one with another argument is asked about', waiting && waiting.some((asked) => asked.arguments.includes('force')), waiting);
+  for (const { id } of waiting || []) banyan('deny', id);
+  const noes = await Promise.all([first, wider]);
+  check('and a no holds as before', noes.every((no) => no.is_error) && wiped().length === 2, noes);
+});
+
 await part('what it did', async () => {
   const away = seen.requests.filter((r) => !/ http:\/\/localhost:\d+\//.test(r) && !/ (data|blob):/.test(r));
   check('no request left the gate, and its policy forbade nothing', away.length === 0 && seen.violations.length === 0, [away, seen.violations]);

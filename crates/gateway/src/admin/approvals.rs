@@ -80,7 +80,7 @@ async fn of_grants(gateway: &Gateway, parts: &Parts, rest: &[&str], body: &mut I
     match (&parts.method, rest) {
         (&Method::GET, []) => grants(gateway).await,
         (&Method::POST, []) => give(gateway, posted(body).await?).await,
-        (&Method::POST, ["statement"]) => statement(gateway, &posted(body).await?),
+        (&Method::POST, ["statement"]) => statement(gateway, &posted(body).await?).await,
         (&Method::POST, [id, "revoke"]) => revoke(gateway, id).await,
         _ => Err(nothing(parts)),
     }
@@ -187,8 +187,8 @@ async fn deny(gateway: &Gateway, id: &str, posted: Denial) -> Result<Response<Pa
 async fn webauthn(gateway: &Gateway, id: &str) -> Result<Response<Payload>, Refusal> {
     let (own, party) = (id.to_owned(), relying_party(&gateway.0).ok_or_else(no_party)?);
     let options = gateway.0.approvals.ask(move |room, now| {
-        let approval = room.desk.approval(&own)?;
-        Some(request(room.desk.anchors(), approval, &party, now))
+        let challenge = &room.desk.approval(&own)?.challenge;
+        Some(request(room.desk.anchors(), challenge.statement().digest(), &party, (now, challenge.expires)))
     });
     Ok(json(&options.await?.ok_or(Refused::Unknown)?))
 }
@@ -291,17 +291,26 @@ struct ToSign {
     digest: String,
     namespace: &'static str,
     required: u8,
+    /// What a browser is asked for a passkey's signature, where people approve in one.
+    webauthn: Option<serde_json::Value>,
 }
 
-fn statement(gateway: &Gateway, posted: &Wanted) -> Result<Response<Payload>, Refusal> {
+async fn statement(gateway: &Gateway, posted: &Wanted) -> Result<Response<Payload>, Refusal> {
     if posted.terms.expires <= now() {
         return Err(Refusal::refused("`expires` is over already: give a time to come, in seconds since 1970"));
     }
     let id = random::token();
     let statement = posted.terms.statement(&id, &gateway.0.node.id);
     let required = gateway.0.config.load().gate.as_deref().map_or(1, |gate| gate.approvals);
-    let digest = hex(&statement.digest());
-    Ok(json(&ToSign { id, text: statement.text, digest, namespace: statement.namespace, required }))
+    let (digest, until) = (statement.digest(), posted.terms.expires);
+    let party = relying_party(&gateway.0);
+    let asked = |party| gateway.0.approvals.ask(move |room, now| request(room.desk.anchors(), digest, &party, (now, until)));
+    let webauthn = match party {
+        Some(party) => Some(asked(party).await?),
+        None => None,
+    };
+    let digest = hex(&digest);
+    Ok(json(&ToSign { id, text: statement.text, digest, namespace: statement.namespace, required, webauthn }))
 }
 
 #[derive(Deserialize)]

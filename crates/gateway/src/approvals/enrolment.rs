@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use policy::approval::{Anchors, Approval, Passkey, PublicKey, Registration, RelyingParty, Wrong};
+use policy::approval::{Anchors, Passkey, PublicKey, Registration, RelyingParty, Wrong};
 use serde_json::{Value, json};
 
 use super::shown::base;
 use crate::{Inner, random};
 
-/// How long a browser may take to make a passkey, in seconds.
+/// How long a browser may take to make a passkey or to sign with one, in seconds.
 const PATIENCE: u64 = 300;
 /// More are not remembered.
 const MOST: usize = 64;
@@ -72,16 +72,16 @@ pub(crate) fn relying_party(gateway: &Inner) -> Option<RelyingParty> {
     Some(RelyingParty { id: url.host_str()?.to_owned(), origins: vec![url.origin().ascii_serialization()] })
 }
 
-/// `PublicKeyCredentialRequestOptionsJSON` (WebAuthn level 3, 5.1.9) for agreeing to one call.
-pub(crate) fn request(anchors: &Anchors, approval: &Approval, party: &RelyingParty, now: u64) -> Value {
+/// `PublicKeyCredentialRequestOptionsJSON` (WebAuthn level 3, 5.1.9) for signing a statement until `until`: Unix time, in seconds.
+pub(crate) fn request(anchors: &Anchors, digest: [u8; 32], party: &RelyingParty, (now, until): (u64, u64)) -> Value {
     let passkeys = anchors.operators.values().filter_map(|operator| operator.passkey.as_ref());
     let passkeys = passkeys.filter(|passkey| passkey.relying_party == party.id);
     json!({
-        "challenge": URL_SAFE_NO_PAD.encode(approval.challenge.statement().digest()),
+        "challenge": URL_SAFE_NO_PAD.encode(digest),
         "rpId": party.id,
         "allowCredentials": passkeys.map(|passkey| named(&passkey.credential)).collect::<Vec<_>>(),
         "userVerification": "required",
-        "timeout": approval.challenge.expires.saturating_sub(now) * 1000,
+        "timeout": until.saturating_sub(now).min(PATIENCE) * 1000,
     })
 }
 
