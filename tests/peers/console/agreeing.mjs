@@ -115,9 +115,9 @@ await part('the record', async () => {
   await until(async () => (await rows.count()) === 1);
   await rows.first().click();
   const badges = one.locator('ol.entries .badge');
-  check('each of its entries is proved in the page', await until(async () => (await badges.allInnerTexts()).join() === 'proved,proved,proved,proved'), await badges.allInnerTexts());
+  check('each of its entries is proved in the page', await until(async () => (await badges.allInnerTexts()).join() === 'proved,proved,proved,proved,proved'), await badges.allInnerTexts());
   const lay = await one.locator('.spans li').allInnerTexts();
-  check('the wait for a person and the call lie in time', lay.length === 2 && /somebody is asked about disk.wipe released, by Anna/.test(lay[0].replaceAll(/\s+/g, ' ')) && /^disk.wipe done/.test(lay[1].replaceAll(/\s+/g, ' ')), lay);
+  check('the wait for a person and the call lie in time, and the signature that came again', lay.length === 3 && /^refused: approval_used/.test(lay[2]) && /somebody is asked about disk.wipe released, by Anna/.test(lay[0].replaceAll(/\s+/g, ' ')) && /^disk.wipe done/.test(lay[1].replaceAll(/\s+/g, ' ')), lay);
   await shots('record');
   const all = (pattern) => until(async () => (await badges.count()) > 0 && (await badges.allInnerTexts()).every((text) => pattern.test(text)));
   const tampered = async (change, pattern, name) => {
