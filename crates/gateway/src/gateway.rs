@@ -39,6 +39,7 @@ use crate::hub::Hub;
 use crate::journal::Journal;
 use crate::lateness::Lateness;
 use crate::node::Node;
+use crate::pins::Desk;
 use crate::policy::{Decisions, Purses};
 use crate::registry::{RefusedRegistration, Registry};
 use crate::telemetry::metrics::Metrics;
@@ -89,6 +90,8 @@ pub(crate) struct Inner {
     pub(crate) connector: Arc<Connector>,
     pub(crate) sources: Box<dyn Sources>,
     pub(crate) state_dir: PathBuf,
+    /// Where lists wait to be held against what is known of their servers.
+    pub(crate) pinning: Arc<Desk>,
     /// Wakes whoever waits for mounts to settle.
     pub(crate) changed: Notify,
     pub(crate) stop: CancellationToken,
@@ -151,6 +154,7 @@ impl Gateway {
             journal,
             connector,
             sources: Box::new(SystemSources),
+            pinning: Desk::new(&state_dir),
             state_dir,
             changed: Notify::new(),
             stop: CancellationToken::new(),

@@ -1,6 +1,8 @@
 //! Pinned definitions: people look at what waits, and say how it stands. Which definition waits is not decided here but in `policy::pin`;
-//! how a fresh catalog is held against it stands in `pins/judged.rs`; that a call of one is refused, in `call/resolve.rs`.
+//! how a fresh catalog is held against it stands in `pins/judged.rs`, what many servers list at once waits in
+//! `pins/desk.rs`; that a call of one is refused, in `call/resolve.rs`.
 
+mod desk;
 mod judged;
 mod shown;
 
@@ -11,6 +13,7 @@ use audit::record::{Changed, Record, Text};
 use mcp_proto::catalog;
 use policy::pin::{Kind, Standing};
 
+pub(crate) use desk::Desk;
 pub(crate) use judged::{clean, hold};
 pub use shown::{Difference, PinShown, PinsShown};
 

@@ -1,7 +1,6 @@
 //! A fresh catalog held against what is known of its server, before it is in the tree: what waits is taken out of it, and so is what nobody
 //! sees in its texts. Who looks at what waits is not asked here.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -88,10 +87,9 @@ pub(super) fn fetched_with(kind: Kind) -> catalog::Kind {
 }
 
 async fn judged(mount: &Mount, catalog: &mut Catalog, listed: &[Listed]) -> Judged {
-    let (dir, source) = (mount.gateway.state_dir.clone(), source(mount));
+    let source = source(mount);
     let owned: Vec<Listed> = listed.iter().map(|one| Listed { all: one.all.clone(), ..*one }).collect();
-    let judged = tokio::task::spawn_blocking(move || remembered(&dir, &source, &owned)).await;
-    match judged.unwrap_or_else(|error| Err(StoreError::Io(std::io::Error::other(error)))) {
+    match mount.gateway.pinning.judged(move |pins| remembered(pins, &source, &owned)).await {
         Ok(judged) => judged,
         Err(error) => {
             tracing::error!(mount = %mount.config.name, %error, "definitions can't be pinned: see that the state directory can be written");
@@ -212,8 +210,7 @@ pub(super) fn source(mount: &Mount) -> Source {
 }
 
 /// Judges lists and remembers what is new in them.
-fn remembered(dir: &Path, source: &Source, listed: &[Listed]) -> Result<Judged, StoreError> {
-    let mut pins = Pins::open(dir)?;
+fn remembered(pins: &mut Pins, source: &Source, listed: &[Listed]) -> Result<Judged, StoreError> {
     let since = now();
     let mut found = Judged { verdicts: Vec::with_capacity(listed.len()), before: None };
     for Listed { kind, mode, all } in listed {

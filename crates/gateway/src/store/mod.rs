@@ -30,6 +30,13 @@ pub enum StoreError {
     Sqlite(#[from] rusqlite::Error),
 }
 
+impl StoreError {
+    /// The same once more: many may wait for one write.
+    pub(crate) fn again(&self) -> Self {
+        Self::Io(std::io::Error::other(self.to_string()))
+    }
+}
+
 /// A configuration that lets servers register, and nowhere to keep which segment is whose.
 #[derive(Debug, thiserror::Error)]
 #[error(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use policy::pin::{Definition, Kind, Known, Standing, Why};
-use rusqlite::{Connection, Row, TransactionBehavior, params};
+use rusqlite::{Connection, Row, params};
 
 use super::{StoreError, open};
 
@@ -61,6 +61,26 @@ impl Pins {
         Ok(Self(connection))
     }
 
+    /// Does `work` with one go: what it writes is on the disk when this returns.
+    ///
+    /// # Errors
+    /// When it is not; nothing of it is, then.
+    pub(crate) fn together(&mut self, work: impl FnOnce(&mut Self)) -> Result<(), StoreError> {
+        // Begun by reading, it would be refused where another gate wrote meanwhile.
+        self.0.execute_batch("BEGIN IMMEDIATE")?;
+        work(self);
+        self.0.execute_batch("COMMIT").inspect_err(|_| drop(self.0.execute_batch("ROLLBACK")))?;
+        Ok(())
+    }
+
+    /// Does `work`, one of several with one go. Where it fails, nothing that it wrote is kept.
+    pub(crate) fn apart<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.0.execute_batch("SAVEPOINT one")?;
+        let done = work(self);
+        self.0.execute_batch(if done.is_ok() { "RELEASE one" } else { "ROLLBACK TO one; RELEASE one" })?;
+        done
+    }
+
     /// What is known of a server's definitions of one kind.
     pub(crate) fn known(&self, source: &Source, kind: Kind) -> Result<BTreeMap<String, Vec<Known>>, StoreError> {
         let mut rows =
@@ -81,11 +101,10 @@ impl Pins {
         Ok(known)
     }
 
-    /// Remembers definitions of a server, of one kind, all or none. They are on the disk when it returns.
+    /// Remembers definitions of a server, of one kind, all or none. Where others may write, within [`Pins::together`].
     pub(crate) fn add(&mut self, source: &Source, kind: Kind, pins: &[Pin]) -> Result<(), StoreError> {
         let Source { mount, server } = source;
-        // One that began by reading would be refused where another gate or mount wrote meanwhile.
-        let transaction = self.0.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction = self.0.savepoint()?;
         let of = "FROM definitions WHERE mount = ?1 AND server = ?2 AND kind = ?3";
         let count = format!("SELECT count(*), count(*) FILTER (WHERE standing = 'held') {of}");
         let (count, held): (usize, usize) =
@@ -214,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_that_are_seen_at_the_same_moment_are_all_remembered() {
+    fn what_several_gates_see_at_the_same_moment_is_all_remembered() {
         let dir = tempfile::tempdir().unwrap();
         let remember = &|server: usize| {
             let source = Source { mount: "m".into(), server: server.to_string() };
@@ -222,7 +241,9 @@ mod tests {
                 let definition = Definition::of_text(n.to_string());
                 let (name, standing, why) = (n.to_string(), Standing::Accepted, Why::New);
                 let pin = Pin { source: source.clone(), kind: Kind::Tool, name, standing, why, since: 0, definition };
-                Pins::open(dir.path()).unwrap().add(&source, Kind::Tool, &[pin]).unwrap();
+                let (mut pins, mut added) = (Pins::open(dir.path()).unwrap(), Ok(()));
+                pins.together(|pins| added = pins.add(&source, Kind::Tool, &[pin])).unwrap();
+                added.unwrap();
             }
         };
         std::thread::scope(|scope| (0..4).for_each(|server| drop(scope.spawn(move || remember(server)))));
