@@ -13,6 +13,23 @@ pub struct Broken {
     pub trace: Vec<String>,
 }
 
+impl Broken {
+    /// All of it for whoever reads a failed test, with the command that replays it: that of `name` in the file `test`.
+    pub fn told(&self, test: &str, name: &str) -> String {
+        let (seed, what) = (self.seed, &self.what);
+        let replay = format!("BANYAN_SIM_SEED={seed} cargo test -p sim --test {test} -- --nocapture {name}");
+        format!("seed {seed} breaks a rule. Its history:\n{}\n{what}\nreplay: {replay}", self.trace.join("\n"))
+    }
+}
+
+/// A number that the environment sets for a test.
+///
+/// # Panics
+/// When it is set to something else.
+pub fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|value| value.parse().unwrap_or_else(|_| panic!("{name}={value} is no number")))
+}
+
 /// Lives through a history; a panic is an error, too.
 pub(crate) fn caught(live: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
     catch_unwind(AssertUnwindSafe(live)).unwrap_or_else(|panic| {

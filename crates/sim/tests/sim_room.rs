@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use sim::broken::Broken;
+use sim::broken::setting;
 use sim::room::live;
 
 /// So many by default: seconds.
@@ -31,13 +31,13 @@ const MET: [&str; 15] = [
 #[test]
 fn mx_19_everybody_gets_what_is_for_it_once_and_in_order_whatever_the_others_do() {
     if let Some(seed) = setting("BANYAN_SIM_SEED") {
-        let outcome = live(seed).unwrap_or_else(|broken| panic!("{}", told(&broken)));
+        let outcome = live(seed).unwrap_or_else(|broken| panic!("{}", broken.told("sim_room", "mx_19")));
         println!("{}", outcome.trace.join("\n"));
         return;
     }
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for seed in 0..setting("BANYAN_SIM_SEEDS").unwrap_or(SEEDS) {
-        let outcome = live(seed).unwrap_or_else(|broken| panic!("{}", told(&broken)));
+        let outcome = live(seed).unwrap_or_else(|broken| panic!("{}", broken.told("sim_room", "mx_19")));
         outcome.counts.into_iter().for_each(|(what, count)| *counts.entry(what).or_default() += count);
     }
     println!("{counts:#?}");
@@ -45,14 +45,4 @@ fn mx_19_everybody_gets_what_is_for_it_once_and_in_order_whatever_the_others_do(
     for what in MET {
         assert!(counts.contains_key(what), "nothing of the kind `{what}` happened: {counts:?}");
     }
-}
-
-fn setting(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|value| value.parse().unwrap_or_else(|_| panic!("{name}={value} is no number")))
-}
-
-fn told(broken: &Broken) -> String {
-    let (seed, what) = (broken.seed, &broken.what);
-    let replay = format!("BANYAN_SIM_SEED={seed} cargo test -p sim --test sim_room -- --nocapture mx_19");
-    format!("seed {seed} breaks a rule. Its history:\n{}\n{what}\nreplay: {replay}", broken.trace.join("\n"))
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use sim::broken::Broken;
+use sim::broken::setting;
 use sim::tree::live;
 
 /// So many by default: seconds.
@@ -41,13 +41,13 @@ const MET: [&str; 16] = [
 #[test]
 fn ax_62_trees_heal_within_three_intervals_whatever_goes_wrong() {
     if let Some(seed) = setting("BANYAN_SIM_SEED") {
-        let outcome = live(seed).unwrap_or_else(|broken| panic!("{}", told(&broken)));
+        let outcome = live(seed).unwrap_or_else(|broken| panic!("{}", broken.told("sim_tree", "ax_62")));
         println!("{}", Vec::from(outcome.trace).join("\n"));
         return;
     }
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for seed in 0..setting("BANYAN_SIM_SEEDS").unwrap_or(SEEDS) {
-        let outcome = live(seed).unwrap_or_else(|broken| panic!("{}", told(&broken)));
+        let outcome = live(seed).unwrap_or_else(|broken| panic!("{}", broken.told("sim_tree", "ax_62")));
         outcome.counts.into_iter().for_each(|(what, count)| *counts.entry(what).or_default() += count);
     }
     println!("{counts:#?}");
@@ -60,16 +60,6 @@ fn ax_62_trees_heal_within_three_intervals_whatever_goes_wrong() {
 #[test]
 fn seeds_that_once_broke_a_rule_break_none() {
     for (seed, mended) in BROKE {
-        live(seed).unwrap_or_else(|broken| panic!("{mended}\n{}", told(&broken)));
+        live(seed).unwrap_or_else(|broken| panic!("{mended}\n{}", broken.told("sim_tree", "ax_62")));
     }
-}
-
-fn setting(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|value| value.parse().unwrap_or_else(|_| panic!("{name}={value} is no number")))
-}
-
-fn told(broken: &Broken) -> String {
-    let (seed, what) = (broken.seed, &broken.what);
-    let replay = format!("BANYAN_SIM_SEED={seed} cargo test -p sim --test sim_tree -- --nocapture ax_62");
-    format!("seed {seed} breaks a rule. Its history:\n{}\n{what}\nreplay: {replay}", broken.trace.join("\n"))
 }
