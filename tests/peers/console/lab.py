@@ -1,11 +1,12 @@
 """A small server for the console's tests: it says who it is on its standard error, calls by a form, and fails when asked to.
 
 Speaks the initialize era over standard input and output; writes its process id into the file that it is given. Where another file of that name
-and `.description` lies beside it, that is what its tool says of itself.
+and `.description` lies beside it, that is what its tool says of itself; one of `.away` keeps it from answering for as long as it is there.
 """
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 ADD = {"type": "object", "required": ["a", "b"], "properties": {
@@ -38,6 +39,8 @@ def main():
     with open(sys.argv[1], "w") as file:
         file.write(str(os.getpid()))
     print(f"lab starts as process {os.getpid()}", file=sys.stderr, flush=True)
+    while Path(sys.argv[1] + ".away").exists():
+        time.sleep(0.02)
     for line in sys.stdin:
         message = json.loads(line)
         if "id" in message and "method" in message:
