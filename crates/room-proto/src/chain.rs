@@ -2,15 +2,18 @@
 //! and 10.2). Every participant that has to know keeps this for itself; the room does not, and nothing is sent from here. Messages are
 //! taken in the order in which they came; whether payloads hold is checked before, by [`crate::participant`].
 
+mod export;
 mod step;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
-pub use step::{Found, State, Step};
+pub(crate) use step::RULE;
+pub use step::{Found, Outcome, State, Step};
 
 use crate::envelope::Envelope;
 use crate::kind::Kind;
+use crate::room::Now;
 
 /// How much is kept, and for how long a proposal waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +43,14 @@ pub struct Chain {
     pub request: Option<Step>,
     /// Its answer.
     pub response: Option<Step>,
+    /// By what the proposal was rejected or withdrawn.
+    pub end: Option<Step>,
+    /// Why, where that was said.
+    pub reason: Option<String>,
+    /// The rule by which the request says that it was made.
+    pub rule: Option<String>,
+    /// What came of it.
+    pub outcome: Option<Outcome>,
     /// How it stands.
     pub state: State,
     expires: Option<Instant>,
@@ -65,15 +76,15 @@ impl Chains {
     }
 
     /// A message was seen in the room, sent by whom its `from` says.
-    pub fn handle_envelope(&mut self, now: Instant, envelope: &Envelope<'_>) -> Found {
-        self.handle_timeout(now);
+    pub fn handle_envelope(&mut self, now: Now, envelope: &Envelope<'_>) -> Found {
+        self.handle_timeout(now.instant);
         let kind = envelope.kind();
         match kind.class() {
             "mcp/proposal" => self.proposed(now, envelope),
-            "mcp/reject" => self.ended(envelope, State::Rejected),
-            "mcp/request" => self.requested(envelope),
-            "mcp/response" => self.answered(envelope),
-            "mcp/withdraw" => self.ended(envelope, State::Withdrawn),
+            "mcp/reject" => self.ended(now, envelope, State::Rejected),
+            "mcp/request" => self.requested(now, envelope),
+            "mcp/response" => self.answered(now, envelope),
+            "mcp/withdraw" => self.ended(now, envelope, State::Withdrawn),
             _ => Found::Unrelated,
         }
     }
@@ -121,44 +132,45 @@ impl Chains {
 }
 
 impl Chains {
-    fn proposed(&mut self, now: Instant, envelope: &Envelope<'_>) -> Found {
+    fn proposed(&mut self, now: Now, envelope: &Envelope<'_>) -> Found {
         if self.ids.contains_key(&*envelope.id) {
             return Found::Repeated;
         }
-        let expires = now.checked_add(self.bounds.expiry);
-        let step = Some(Step::of(envelope));
-        let id = self.begin(&envelope.id, Chain { proposal: step, request: None, response: None, state: State::Open, expires });
+        let expires = now.instant.checked_add(self.bounds.expiry);
+        let proposal = Some(Step::of(now, envelope));
+        let id = self.begin(&envelope.id, Chain { proposal, expires, ..Chain::new(State::Open) });
         self.waiting.extend(expires.map(|at| (at, id)));
         Found::Proposed(id)
     }
 
-    fn requested(&mut self, envelope: &Envelope<'_>) -> Found {
+    fn requested(&mut self, now: Now, envelope: &Envelope<'_>) -> Found {
         if self.ids.contains_key(&*envelope.id) {
             return Found::Repeated;
         }
         let proposed = envelope.correlation_id.as_ref().and_then(|of| self.ids.get(&**of)).copied();
         let Some(id) = proposed.filter(|id| self.chains.get(id).is_some_and(|chain| chain.proposal_is(envelope))) else {
-            return Found::Requested(self.begin(&envelope.id, Chain::of_request(envelope)));
+            return Found::Requested(self.begin(&envelope.id, Chain::of_request(now, envelope)));
         };
         let Some(chain) = self.chains.get_mut(&id) else { return Found::Unrelated };
         let state = chain.state;
         let is_asked = chain.proposal.as_ref().is_some_and(|proposal| same_call(proposal, envelope));
         if !is_asked || state != State::Open {
             // It is a request all the same, and its answer belongs to it.
-            let own = self.begin(&envelope.id, Chain::of_request(envelope));
+            let own = self.begin(&envelope.id, Chain::of_request(now, envelope));
             return if is_asked {
                 Found::Late { proposal: id, state, request: own }
             } else {
                 Found::Deviates { proposal: id, request: own }
             };
         }
-        chain.request = Some(Step::of(envelope));
+        chain.request = Some(Step::of(now, envelope));
+        chain.rule = step::rule(envelope);
         self.settle(id, State::Requested);
         self.ids.insert(envelope.id.to_string(), id);
         Found::Fulfilled(id)
     }
 
-    fn answered(&mut self, envelope: &Envelope<'_>) -> Found {
+    fn answered(&mut self, now: Now, envelope: &Envelope<'_>) -> Found {
         let of = envelope.correlation_id.as_deref().unwrap_or_default();
         let Some((id, chain)) = self.ids.get(of).and_then(|id| Some((*id, self.chains.get_mut(id)?))) else { return Found::Stray };
         let is_awaited = chain.state == State::Requested
@@ -169,18 +181,21 @@ impl Chains {
         if !is_awaited {
             return Found::Stray;
         }
-        chain.response = Some(Step::of(envelope));
+        chain.response = Some(Step::of(now, envelope));
+        chain.outcome = Some(Outcome::of(envelope));
         chain.state = State::Answered;
         Found::Answered(id)
     }
 
     /// Somebody takes a proposal back, or speaks against it. Only its proposer takes it back.
-    fn ended(&mut self, envelope: &Envelope<'_>, state: State) -> Found {
+    fn ended(&mut self, now: Now, envelope: &Envelope<'_>, state: State) -> Found {
         let of = envelope.correlation_id.as_deref().unwrap_or_default();
-        let Some((id, chain)) = self.ids.get(of).and_then(|id| Some((*id, self.chains.get(id)?))) else { return Found::Stray };
+        let Some((id, chain)) = self.ids.get(of).and_then(|id| Some((*id, self.chains.get_mut(id)?))) else { return Found::Stray };
         let proposal = chain.proposal.as_ref().filter(|step| step.id == of && chain.state == State::Open);
         match proposal {
             Some(step) if state != State::Withdrawn || step.from == envelope.from => {
+                chain.end = Some(Step::of(now, envelope));
+                chain.reason = step::reason(envelope);
                 self.settle(id, state);
                 Found::Ended(id)
             }
@@ -221,9 +236,14 @@ impl Chains {
 }
 
 impl Chain {
+    fn new(state: State) -> Self {
+        let (proposal, request, response, end) = (None, None, None, None);
+        Self { proposal, request, response, end, reason: None, rule: None, outcome: None, state, expires: None }
+    }
+
     /// A request that fulfils nothing.
-    fn of_request(envelope: &Envelope<'_>) -> Self {
-        Self { proposal: None, request: Some(Step::of(envelope)), response: None, state: State::Requested, expires: None }
+    fn of_request(now: Now, envelope: &Envelope<'_>) -> Self {
+        Self { request: Some(Step::of(now, envelope)), rule: step::rule(envelope), ..Self::new(State::Requested) }
     }
 
     /// Whether a message refers to its proposal.

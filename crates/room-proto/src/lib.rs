@@ -4,17 +4,20 @@
 //! reads no payload: what a message does is its receivers' business (4.2), and so is which proposal waits for whom (10.2).
 //!
 //! [`access`] says who comes in, [`capability`] who may send what, [`envelope`] what a message is, and [`room`] who gets it; [`websocket`] makes
-//! messages of bytes and frames of messages. The driver has the sockets and the clock. For the other end, [`participant`] says what is to be
-//! held against a message before it is believed, [`chain`] what became of proposals and requests, and [`voice`] how to say something.
+//! messages of bytes and frames of messages. The driver has the sockets and the clock. The other end is [`participant`]: what is to be held
+//! against a message before it is believed, what became of proposals and requests ([`chain`]), and how to say something ([`voice`]). An
+//! [`orchestrator`] is one that learns from what people decide ([`automation`]), and decides in their place where one of them agreed to that.
 
 pub mod access;
 mod allowance;
+pub mod automation;
 pub mod capability;
 pub mod chain;
 mod draft;
 pub mod envelope;
 pub mod kind;
 pub mod name;
+pub mod orchestrator;
 pub mod participant;
 pub mod refusal;
 pub mod room;

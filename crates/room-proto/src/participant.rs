@@ -1,122 +1,295 @@
-//! What a participant holds against a message before it believes it: that the kind says what the payload does (MCPx v0.1, 4.3). The room
-//! looks at the kind alone, so that whoever leaves this out can be made to do what nobody may ask for. Which request a response answers, and
-//! what becomes of proposals, is not kept here.
+//! One participant's side of a room (MCPx v0.1, 4.3 and 8.2): what comes is held against its kind before it is believed, answers find their
+//! requests, proposals wait and expire, and nothing is said that the welcome does not allow.
+//!
+//! The driver hands in what comes, by [`Participant::handle_message`], and sends what the other methods return. What the room sends back of that
+//! (its echo) is what counts: nothing is taken for said before. Nothing is decided here on what others propose.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
+mod event;
+mod hold;
 
-use json::{Duplicates, JsonError, Members};
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Instant, SystemTime};
 
+use bytes::Bytes;
+use json::Members;
+
+pub use event::{Event, Said};
+pub(crate) use hold::named;
+pub use hold::{Mismatch, Watch, check};
+
+use crate::capability::Capabilities;
+use crate::chain::{Bounds, Chain, ChainId, Chains, Found, State};
 use crate::envelope::Envelope;
+use crate::name::ParticipantId;
+use crate::room::Now;
+use crate::voice::{Answer, Call, Ending, Spoken, Unsaid, Voice};
 
-/// Of so many senders the mismatches are counted apart; those of the others together.
-const SENDERS: usize = 1_000;
+/// So many bytes of what is proposed are kept until it is decided; the oldest go first.
+const HELD: usize = 4 << 20;
 
-/// Why a message is to be dropped.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Mismatch {
-    /// A text of chat is missing.
-    #[error("a chat message has no `text`: drop it")]
-    Chat,
-    /// The payload names another tool, resource or prompt, or none.
-    #[error("the kind is for {kind:?} and the payload for {payload:?}: drop the message, its sender may not be what it seems")]
-    Context {
-        /// What the kind says.
-        kind: String,
-        /// What the payload says, if anything.
-        payload: Option<String>,
-    },
-    /// The payload calls another method, or none.
-    #[error("the kind is for the method {kind:?} and the payload for {payload:?}: drop the message, its sender may not be what it seems")]
-    Method {
-        /// What the kind says.
-        kind: String,
-        /// What the payload says, if anything.
-        payload: Option<String>,
-    },
-    /// A response has not either a result or an error.
-    #[error("a response has not either `result` or `error`: drop it")]
-    Response,
-    /// The payload can be read in two ways.
-    #[error("the payload can't be read for certain ({0}): drop the message")]
-    Unreadable(JsonError),
+/// Somebody in a room.
+#[derive(Debug)]
+pub struct Participant {
+    /// No longer message is read, in bytes.
+    most: usize,
+    seed: u128,
+    welcomed: Option<Welcomed>,
+    /// The others, and what each may send.
+    present: BTreeMap<String, Vec<String>>,
+    watch: Watch,
+    chains: Chains,
+    /// The payloads of proposals that wait.
+    proposed: BTreeMap<ChainId, Bytes>,
+    held: usize,
+    events: VecDeque<Event>,
 }
 
-/// Holds METHOD and CONTEXT of a kind against the payload. A kind without a context is taken though the payload names one: its sender may
-/// use the whole method, and the room has seen to that.
-pub fn check(envelope: &Envelope<'_>) -> Result<(), Mismatch> {
-    let kind = envelope.kind();
-    let payload = || Members::parse(envelope.payload, Duplicates::RefuseDeep).map_err(Mismatch::Unreadable);
-    match kind.class() {
-        "mcp/proposal" | "mcp/request" => asks(kind.method().unwrap_or_default(), kind.context(), &payload()?),
-        "mcp/response" => {
-            let payload = payload()?;
-            if payload.has("result") == payload.has("error") { Err(Mismatch::Response) } else { Ok(()) }
+#[derive(Debug)]
+struct Welcomed {
+    me: ParticipantId,
+    capabilities: Capabilities,
+    voice: Voice,
+}
+
+impl Participant {
+    /// One that has not come in yet. It reads messages of at most `most` bytes. No two may have one seed.
+    pub fn new(bounds: Bounds, most: usize, seed: u128) -> Self {
+        let (present, proposed, events) = (BTreeMap::new(), BTreeMap::new(), VecDeque::new());
+        let (watch, chains) = (Watch::default(), Chains::new(bounds));
+        Self { most, seed, welcomed: None, present, watch, chains, proposed, held: 0, events }
+    }
+
+    /// A message came.
+    pub fn handle_message(&mut self, now: Now, bytes: &Bytes) {
+        if let Some(envelope) = self.read(bytes) {
+            self.take(now, bytes, &envelope);
         }
-        "chat" if payload()?.str("text").is_none() => Err(Mismatch::Chat),
-        _ => Ok(()),
     }
-}
 
-fn asks(method: &str, context: Option<&str>, payload: &Members<'_>) -> Result<(), Mismatch> {
-    let called = payload.str("method");
-    if called.as_deref() != Some(method) {
-        return Err(Mismatch::Method { kind: method.to_owned(), payload: called.map(Cow::into_owned) });
-    }
-    let Some(context) = context else { return Ok(()) };
-    let named = payload.object("params").and_then(|params| named(method, &params));
-    if named.as_deref() == Some(context) {
-        return Ok(());
-    }
-    Err(Mismatch::Context { kind: context.to_owned(), payload: named.map(Cow::into_owned) })
-}
-
-/// What a call of a method is about, where the method has such a thing.
-pub(crate) fn named<'a>(method: &str, params: &Members<'a>) -> Option<Cow<'a, str>> {
-    match method {
-        "prompts/get" | "tools/call" => params.str("name"),
-        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => params.str("uri"),
-        "completion/complete" => {
-            let about = params.object("ref")?;
-            about.str("name").or_else(|| about.str("uri"))
+    /// Time has passed: proposals expire.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.chains.handle_timeout(now);
+        while let Some(id) = self.chains.poll_expired() {
+            self.let_go(id);
+            self.events.push_back(Event::Expired(id));
         }
-        _ => None,
+    }
+
+    /// What happened next.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When to come back, and why.
+    pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        self.chains.poll_timeout()
+    }
+
+    /// Who this is, once it was welcomed.
+    pub fn me(&self) -> Option<&ParticipantId> {
+        self.welcomed.as_ref().map(|welcomed| &welcomed.me)
+    }
+
+    /// What it may send, once it was welcomed.
+    pub fn capabilities(&self) -> Option<&Capabilities> {
+        self.welcomed.as_ref().map(|welcomed| &welcomed.capabilities)
+    }
+
+    /// The others, and what each may send.
+    pub fn present(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.present.iter().map(|(id, capabilities)| (id.as_str(), capabilities.as_slice()))
+    }
+
+    /// What became of proposals and requests.
+    pub fn chains(&self) -> &Chains {
+        &self.chains
+    }
+
+    /// Who sent what did not hold.
+    pub fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    /// The payload of a proposal that waits.
+    pub fn proposed(&self, id: ChainId) -> Option<&Bytes> {
+        self.proposed.get(&id)
     }
 }
 
-/// Checks what comes, and counts who sends what does not hold (4.3, 7.1).
-#[derive(Debug, Default)]
-pub struct Watch {
-    mismatches: BTreeMap<String, u64>,
-    /// Those of senders beyond the bound.
-    others: u64,
+/// What it says.
+impl Participant {
+    /// Says something to people; `to` empty: to everybody.
+    pub fn chat(&mut self, at: SystemTime, to: &[&str], text: &str) -> Result<Spoken, Unsaid> {
+        let welcomed = self.welcomed()?;
+        let spoken = welcomed.voice.chat(at, to, text, None);
+        welcomed.may_say(spoken)
+    }
+
+    /// Proposes a call.
+    pub fn propose(&mut self, at: SystemTime, to: &[&str], call: Call<'_>) -> Result<Spoken, Unsaid> {
+        let welcomed = self.welcomed()?;
+        let spoken = welcomed.voice.proposal(at, to, call)?;
+        welcomed.may_say(spoken)
+    }
+
+    /// Asks for a call. `fulfils` is the id of the proposal that it fulfils.
+    pub fn request(&mut self, at: SystemTime, to: &[&str], call: Call<'_>, fulfils: Option<&str>) -> Result<Spoken, Unsaid> {
+        let welcomed = self.welcomed()?;
+        let spoken = welcomed.voice.request(at, to, call, fulfils)?;
+        welcomed.may_say(spoken)
+    }
+
+    /// Makes the call that is proposed. `to` says who is to carry it out where the proposal does not.
+    pub fn fulfil(&mut self, at: SystemTime, id: ChainId, to: &[&str]) -> Result<Spoken, Unsaid> {
+        let proposal = self.open(id)?.clone();
+        let payload = self.proposed.get(&id).cloned().ok_or(Unsaid::Forgotten)?;
+        let payload = Members::again(&payload);
+        let method = payload.str("method").unwrap_or_default();
+        let own: Vec<&str> = proposal.to.iter().map(String::as_str).collect();
+        let call = Call { method: &method, params: payload.get("params") };
+        self.request(at, if own.is_empty() { to } else { &own }, call, Some(&proposal.id))
+    }
+
+    /// Speaks against a proposal, or takes back its own.
+    pub fn end(&mut self, at: SystemTime, id: ChainId, ending: Ending, reason: Option<&str>) -> Result<Spoken, Unsaid> {
+        let proposal = self.open(id)?.clone();
+        let welcomed = self.welcomed()?;
+        let spoken = welcomed.voice.end(at, &proposal, ending, reason);
+        welcomed.may_say(spoken)
+    }
+
+    /// Answers a request, as it came: to whoever asked, and whoever proposed it (3.2.1).
+    pub fn respond(&mut self, at: SystemTime, request: &Bytes, answer: Answer<'_>) -> Result<Spoken, Unsaid> {
+        let request = Envelope::decode(request, self.most).map_err(|_| Unsaid::Json)?;
+        let audience = self.chains.audience(&request);
+        let audience: Vec<&str> = audience.iter().map(String::as_str).collect();
+        let welcomed = self.welcomed()?;
+        let spoken = welcomed.voice.response(at, &audience, &request, answer)?;
+        welcomed.may_say(spoken)
+    }
 }
 
-impl Watch {
-    /// [`check`], counted.
-    pub fn check(&mut self, envelope: &Envelope<'_>) -> Result<(), Mismatch> {
-        let outcome = check(envelope);
-        if outcome.is_err() {
-            if let Some(count) = self.mismatches.get_mut(&*envelope.from) {
-                *count += 1;
-            } else if self.mismatches.len() < SENDERS {
-                self.mismatches.insert(envelope.from.to_string(), 1);
-            } else {
-                self.others += 1;
+impl Participant {
+    /// A message that may be believed.
+    pub(crate) fn read<'a>(&mut self, bytes: &'a Bytes) -> Option<Envelope<'a>> {
+        let envelope = match Envelope::decode(bytes, self.most) {
+            Ok(envelope) => envelope,
+            Err(refused) => {
+                self.events.push_back(Event::Unread(refused.why));
+                return None;
             }
+        };
+        if let Err(why) = self.watch.check(&envelope) {
+            self.events.push_back(Event::Dropped { from: envelope.from.to_string(), why });
+            return None;
         }
-        outcome
+        Some(envelope)
     }
 
-    /// How many messages of a sender did not hold.
-    pub fn mismatches_of(&self, sender: &str) -> u64 {
-        self.mismatches.get(sender).copied().unwrap_or_default()
+    /// Takes one up, and says what it is to a chain.
+    pub(crate) fn take(&mut self, now: Now, bytes: &Bytes, envelope: &Envelope<'_>) -> Found {
+        self.handle_timeout(now.instant);
+        let payload = || Members::again(envelope.payload);
+        match envelope.kind().as_str() {
+            "chat" => self.events.push_back(Event::Said(Said::of(envelope))),
+            "system/error" => {
+                let text = |member| payload().str(member).unwrap_or_default().into_owned();
+                let of = envelope.correlation_id.as_ref().map(ToString::to_string);
+                self.events.push_back(Event::Refused { code: text("error"), message: text("message"), of });
+            }
+            "system/presence" => self.presence(&payload()),
+            "system/welcome" => self.welcome(&payload()),
+            _ => return self.link(now, bytes, envelope),
+        }
+        Found::Unrelated
     }
 
-    /// How many there were in all.
-    pub fn mismatches(&self) -> u64 {
-        self.mismatches.values().sum::<u64>() + self.others
+    fn link(&mut self, now: Now, bytes: &Bytes, envelope: &Envelope<'_>) -> Found {
+        let found = self.chains.handle_envelope(now, envelope);
+        if let Found::Proposed(id) = found {
+            self.hold(id, envelope.payload);
+        } else if let Found::Ended(id) | Found::Fulfilled(id) = found {
+            self.let_go(id);
+        }
+        let from = envelope.from.to_string();
+        self.events.push_back(Event::Linked { found, from, payload: bytes.slice_ref(envelope.payload) });
+        let is_mine = self.me().is_some_and(|me| envelope.to.iter().any(|to| *to == me.as_str()));
+        // What wants an answer has an id; a notification has none.
+        if envelope.kind().class() == "mcp/request" && is_mine && found != Found::Repeated && Members::again(envelope.payload).has("id") {
+            self.events.push_back(Event::Asked(bytes.clone()));
+        }
+        found
     }
+
+    fn hold(&mut self, id: ChainId, payload: &[u8]) {
+        self.held += payload.len();
+        self.proposed.insert(id, Bytes::copy_from_slice(payload));
+        while let Some((oldest, _)) = self.proposed.first_key_value()
+            && (self.held > HELD || self.chains.get(*oldest).is_none())
+        {
+            self.let_go(*oldest);
+        }
+    }
+
+    fn let_go(&mut self, id: ChainId) {
+        self.held -= self.proposed.remove(&id).map_or(0, |payload| payload.len());
+    }
+
+    fn welcome(&mut self, payload: &Members<'_>) {
+        let Some((id, patterns)) = payload.object("you").as_ref().and_then(somebody) else { return };
+        let (Ok(me), Ok(capabilities)) = (ParticipantId::new(&id), Capabilities::read(patterns.iter().map(String::as_str))) else { return };
+        let others = payload.get("participants").and_then(json::elements).unwrap_or_default();
+        self.present = others.into_iter().filter_map(|raw| somebody(&Members::again(raw))).collect();
+        match &mut self.welcomed {
+            Some(welcomed) if welcomed.me == me => welcomed.capabilities = capabilities,
+            welcomed => *welcomed = Some(Welcomed { voice: Voice::new(me.clone(), self.seed), me, capabilities }),
+        }
+        self.events.push_back(Event::Welcomed);
+    }
+
+    fn presence(&mut self, payload: &Members<'_>) {
+        let Some((id, capabilities)) = payload.object("participant").as_ref().and_then(somebody) else { return };
+        if self.me().is_some_and(|me| me.as_str() == id) {
+            return;
+        }
+        match payload.str("event").as_deref() {
+            Some("join") => {
+                self.present.insert(id.clone(), capabilities);
+                self.events.push_back(Event::Joined { id });
+            }
+            Some("leave") => {
+                self.present.remove(&id);
+                self.events.push_back(Event::Left { id });
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    fn welcomed(&mut self) -> Result<&mut Welcomed, Unsaid> {
+        self.welcomed.as_mut().ok_or(Unsaid::NotWelcomed)
+    }
+
+    fn open(&self, id: ChainId) -> Result<&crate::chain::Step, Unsaid> {
+        match self.chains.get(id) {
+            Some(Chain { proposal: Some(proposal), state: State::Open, .. }) => Ok(proposal),
+            Some(chain) => Err(Unsaid::NotOpen(chain.state)),
+            None => Err(Unsaid::Forgotten),
+        }
+    }
+}
+
+impl Welcomed {
+    /// What the room would refuse is not sent (8.2).
+    fn may_say(&self, spoken: Spoken) -> Result<Spoken, Unsaid> {
+        let kind = Envelope::decode(&spoken.bytes, usize::MAX).map_err(|_| Unsaid::Kind)?.kind().as_str().to_owned();
+        if self.capabilities.cover(crate::kind::Kind::new(&kind)) { Ok(spoken) } else { Err(Unsaid::Lacking { kind }) }
+    }
+}
+
+/// An id, and what it may send.
+fn somebody(who: &Members<'_>) -> Option<(String, Vec<String>)> {
+    let patterns = who.get("capabilities").and_then(json::elements).unwrap_or_default();
+    Some((who.str("id")?.into_owned(), patterns.into_iter().filter_map(json::as_str).map(Into::into).collect()))
 }
 
 #[cfg(test)]

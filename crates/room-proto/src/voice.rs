@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use json::Members;
 
+use crate::chain::{State, Step};
 use crate::draft::{About, Draft, Ids};
 use crate::envelope::{Envelope, MAX_KIND};
 use crate::name::ParticipantId;
@@ -29,18 +30,42 @@ pub enum Answer<'a> {
     Result(&'a [u8]),
 }
 
+/// How a proposal ends without a call. Neither is in MCPx v0.1; both are kinds that `mcp/*` covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Somebody speaks against it.
+    Reject,
+    /// Its proposer takes it back.
+    Withdraw,
+}
+
 /// Why something is not said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unsaid {
     /// Every server in the room would answer.
     #[error("a request that wants an answer names who is to answer: say to whom it goes")]
     Broadcast,
+    /// The proposal is not kept here any more, or never was.
+    #[error("there is no such proposal here, or it was too long ago: have it proposed again")]
+    Forgotten,
     /// What should stand in the payload is no JSON.
     #[error("the payload is no sound JSON: params and errors are objects, a result is any value")]
     Json,
     /// It cannot be said of what it is.
     #[error("the method, or the name or URI that it is about, is empty, too long or holds a control character: no kind can say it")]
     Kind,
+    /// The room would refuse it.
+    #[error("you may not send `{kind}` in this room: ask its admin for that")]
+    Lacking {
+        /// Its kind.
+        kind: String,
+    },
+    /// There is nothing to decide any more.
+    #[error("this proposal does not wait any more: it is {}", .0.word())]
+    NotOpen(State),
+    /// Nobody knows in whose name.
+    #[error("the room has not welcomed this connection yet: wait for that")]
+    NotWelcomed,
 }
 
 /// An envelope, and the id by which answers refer to it.
@@ -117,6 +142,18 @@ impl Voice {
         let id = self.ids.next();
         let mut draft = self.begin(&id, at, to, ("chat", about));
         draft.raw("\"text\":").text(text);
+        Spoken { id, bytes: draft.end() }
+    }
+
+    /// Ends a proposal.
+    pub fn end(&mut self, at: SystemTime, proposal: &Step, ending: Ending, reason: Option<&str>) -> Spoken {
+        let id = self.ids.next();
+        let class = if ending == Ending::Reject { "mcp/reject" } else { "mcp/withdraw" };
+        let kind = proposal.kind.replacen("mcp/proposal", class, 1);
+        let mut draft = self.begin(&id, at, &[], (&kind, Some(&proposal.id)));
+        if let Some(reason) = reason {
+            draft.raw("\"reason\":").text(reason);
+        }
         Spoken { id, bytes: draft.end() }
     }
 

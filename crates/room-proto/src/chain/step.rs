@@ -1,7 +1,19 @@
 //! The links of a chain, and what a message turned out to be. How they come together is not known here.
 
+use std::time::SystemTime;
+
+use json::Members;
+use serde::{Deserialize, Serialize};
+
 use super::ChainId;
 use crate::envelope::Envelope;
+use crate::room::Now;
+
+/// The member of a request's `_meta` that names the rule by which it was made.
+pub(crate) const RULE: &str = "io.banyan/rule";
+
+/// No longer reason is kept, in bytes.
+const MAX_REASON: usize = 1_000;
 
 /// One message of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,20 +26,54 @@ pub struct Step {
     pub to: Vec<String>,
     /// Its kind.
     pub kind: String,
+    /// When it was seen.
+    pub at: SystemTime,
 }
 
 impl Step {
-    pub(super) fn of(envelope: &Envelope<'_>) -> Self {
+    pub(super) fn of(now: Now, envelope: &Envelope<'_>) -> Self {
         Self {
             id: envelope.id.to_string(),
             from: envelope.from.to_string(),
             to: envelope.to.iter().map(ToString::to_string).collect(),
             kind: envelope.kind().as_str().to_owned(),
+            at: now.wall,
         }
     }
 }
 
-/// How a chain stands.
+/// The rule that a request names.
+pub(super) fn rule(request: &Envelope<'_>) -> Option<String> {
+    let params = Members::again(request.payload).object("params")?;
+    Some(params.object("_meta")?.object(RULE)?.str("id")?.into_owned())
+}
+
+/// Why a proposal ended, as whoever ended it says.
+pub(super) fn reason(end: &Envelope<'_>) -> Option<String> {
+    let reason = Members::again(end.payload).str("reason")?;
+    reason.get(..reason.floor_char_boundary(MAX_REASON)).map(str::to_owned)
+}
+
+/// What came of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// A result that is no error.
+    Done,
+    /// An error, of JSON-RPC or of the tool.
+    Failed,
+}
+
+impl Outcome {
+    /// Reads a response.
+    pub fn of(response: &Envelope<'_>) -> Self {
+        let payload = Members::again(response.payload);
+        let is_error = payload.has("error") || payload.object("result").is_some_and(|result| result.get("isError") == Some(b"true"));
+        if is_error { Self::Failed } else { Self::Done }
+    }
+}
+
+/// How a chain stands, in a word that stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
     /// There is a response.
@@ -42,6 +88,20 @@ pub enum State {
     Requested,
     /// Its proposer has taken the proposal back.
     Withdrawn,
+}
+
+impl State {
+    /// As it is exported.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Expired => "expired",
+            Self::Open => "open",
+            Self::Rejected => "rejected",
+            Self::Requested => "requested",
+            Self::Withdrawn => "withdrawn",
+        }
+    }
 }
 
 /// What a message turned out to be.

@@ -1,16 +1,21 @@
 #![expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
 
+use std::time::SystemTime;
+
 use super::*;
 
 /// Chains, and the time.
 struct Seen {
     chains: Chains,
-    now: Instant,
+    now: Now,
 }
 
 impl Seen {
     fn new(chains: usize) -> Self {
-        Self { chains: Chains::new(Bounds { chains, expiry: Duration::from_secs(300) }), now: Instant::now() }
+        Self {
+            chains: Chains::new(Bounds { chains, expiry: Duration::from_secs(300) }),
+            now: Now { instant: Instant::now(), wall: SystemTime::UNIX_EPOCH },
+        }
     }
 
     /// A message: `id from kind [> correlation] [@ to]`.
@@ -110,14 +115,46 @@ fn mx_22_a_proposal_expires_is_withdrawn_by_its_proposer_and_rejected_by_anybody
     assert_eq!(seen.sees("j human mcp/reject:tools/call > q"), Found::Ended(SECOND));
     assert_eq!(seen.sees("j human mcp/reject:tools/call > q"), Found::Stray);
     assert_eq!([seen.state(1), seen.state(2)], [State::Withdrawn, State::Rejected]);
-    let due = seen.now + Duration::from_secs(300);
+    let due = seen.now.instant + Duration::from_secs(300);
     assert_eq!(seen.chains.poll_timeout().map(|(at, _)| at), Some(due));
     seen.chains.handle_timeout(due);
     assert_eq!((seen.chains.poll_expired(), seen.chains.poll_expired()), (Some(ChainId(3)), None));
     assert_eq!((seen.state(3), seen.chains.poll_timeout()), (State::Expired, None));
-    seen.now = due;
+    seen.now.instant = due;
     let late = Found::Late { proposal: ChainId(3), state: State::Expired, request: ChainId(4) };
     assert_eq!(seen.sees("f human mcp/request:tools/call:rm > s"), late);
+}
+
+#[test]
+fn mx_24_a_chain_is_exported_with_who_did_what_when_by_which_rule_and_why() {
+    let mut seen = Seen::new(10);
+    let mut sees = |line: &str, payload: &str| {
+        seen.now.wall += Duration::from_secs(1);
+        let text = written(line).replace(r#""payload":{}"#, &format!(r#""payload":{payload}"#));
+        seen.chains.handle_envelope(seen.now, &Envelope::decode(text.as_bytes(), 1 << 16).unwrap())
+    };
+    sees("p agent mcp/proposal:tools/call:rm", "{}");
+    sees("f human mcp/request:tools/call:rm > p @ target", r#"{"params":{"_meta":{"io.banyan/rule":{"id":"rule-3"}}}}"#);
+    sees("r target mcp/response:tools/call:rm > f", r#"{"result":{"isError":true}}"#);
+    sees("q agent mcp/proposal:tools/call:rm", "{}");
+    sees("j human mcp/reject:tools/call:rm > q", &format!(r#"{{"reason":"no \"rm\" today{}"}}"#, "!".repeat(2_000)));
+    let exported: Vec<String> = seen.chains.iter().map(|(_, chain)| chain.export()).collect();
+    assert_eq!(
+        exported[0],
+        concat!(
+            r#"{"state":"answered","proposal":{"id":"p","ts":"1970-01-01T00:00:01Z","from":"agent","to":[],"kind":"mcp/proposal:tools/call:rm"},"#,
+            r#""request":{"id":"f","ts":"1970-01-01T00:00:02Z","from":"human","to":["target"],"kind":"mcp/request:tools/call:rm"},"#,
+            r#""response":{"id":"r","ts":"1970-01-01T00:00:03Z","from":"target","to":[],"kind":"mcp/response:tools/call:rm"},"#,
+            r#""outcome":"failed","rule":"rule-3"}"#
+        )
+    );
+    let rejected: serde_json::Value = serde_json::from_str(&exported[1]).unwrap();
+    assert_eq!(
+        (&rejected["state"], &rejected["end"]["from"], &rejected["request"]),
+        (&"rejected".into(), &"human".into(), &serde_json::Value::Null)
+    );
+    let reason = rejected["reason"].as_str().unwrap();
+    assert!(reason.starts_with("no \"rm\" today!") && reason.len() == 1_000);
 }
 
 #[test]

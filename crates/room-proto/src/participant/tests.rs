@@ -1,82 +1,200 @@
+#![expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
+
+use std::time::Duration;
+
 use super::*;
+use crate::capability::Pattern;
+use crate::name::{ConnectionId, Topic};
+use crate::room::{Change, Joining, Preferences, Room, Settings, Transmit};
 
-fn message(kind: &str, payload: &str) -> String {
-    let refers = if kind.starts_with("mcp/response") { r#","correlation_id":"c""# } else { "" };
-    format!(r#"{{"protocol":"mcpx/v0.1","id":"1","from":"a","kind":"{kind}","payload":{payload}{refers}}}"#)
+/// A room, and participants of ours in it.
+struct Meeting {
+    room: Room,
+    now: Now,
+    seats: Vec<Participant>,
 }
 
-fn checked(kind: &str, payload: &str) -> Result<(), Mismatch> {
-    check(&Envelope::decode(message(kind, payload).as_bytes(), 1 << 16).unwrap())
-}
+impl Meeting {
+    fn new(who: &[(&str, &[&str])]) -> Self {
+        let now = Now { instant: Instant::now(), wall: SystemTime::UNIX_EPOCH };
+        let room = Room::new(Topic::new("team").unwrap(), Settings::default(), 1);
+        let mut meeting = Self { room, now, seats: Vec::new() };
+        for (id, capabilities) in who {
+            let joining = Joining {
+                id: ParticipantId::new(id).unwrap(),
+                capabilities: Capabilities::read(capabilities.iter().copied()).unwrap(),
+                preferences: Preferences::default(),
+                expires: None,
+            };
+            let seat = meeting.seats.len();
+            meeting.seats.push(Participant::new(Bounds::default(), 1 << 20, 100 + seat as u128));
+            meeting.room.handle_join(now, ConnectionId(seat as u64), joining).unwrap();
+            meeting.deliver();
+        }
+        meeting
+    }
 
-const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"safe_tool","arguments":{"name":"other"}}}"#;
+    fn deliver(&mut self) {
+        while let Some(transmit) = self.room.poll_transmit() {
+            let Transmit::Send { connection, bytes } = transmit else { panic!("{transmit:?}") };
+            let seat = usize::try_from(connection.0).unwrap();
+            if let Some(participant) = self.seats.get_mut(seat) {
+                participant.handle_message(self.now, &bytes);
+            }
+        }
+    }
 
-#[test]
-fn mx_20_what_the_kind_says_and_the_payload_does_must_be_one() {
-    let fine = [
-        ("mcp/request:tools/call:safe_tool", CALL),
-        ("mcp/request:tools/call", CALL),
-        ("mcp/proposal:tools/call:safe_tool", CALL),
-        ("mcp/request:resources/read:file:///a:b", r#"{"method":"resources/read","params":{"uri":"file:///a:b"}}"#),
-        ("mcp/request:resources/subscribe:x", r#"{"method":"resources/subscribe","params":{"uri":"x"}}"#),
-        ("mcp/request:prompts/get:p", r#"{"method":"prompts/get","params":{"name":"p"}}"#),
-        ("mcp/request:completion/complete:p", r#"{"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"p"}}}"#),
-        ("mcp/request:completion/complete:u", r#"{"method":"completion/complete","params":{"ref":{"uri":"u"}}}"#),
-        ("mcp/request:tools/list", r#"{"method":"tools/list"}"#),
-        ("mcp/request:notifications/progress", r#"{"method":"notifications/progress","params":{}}"#),
-        ("mcp/response:tools/call:safe_tool", r#"{"jsonrpc":"2.0","id":0,"result":{}}"#),
-        ("mcp/response:tools/call", r#"{"error":{"code":1,"message":"no"}}"#),
-        ("chat", r#"{"text":"hello"}"#),
-        ("mcp/withdraw:tools/call", "{}"),
-        ("x-anything", "{}"),
-    ];
-    for (kind, payload) in fine {
-        assert_eq!(checked(kind, payload), Ok(()), "{kind} {payload}");
+    /// What one says reaches all.
+    fn says(&mut self, seat: usize, spoken: Spoken) -> String {
+        self.room.handle_message(self.now, ConnectionId(seat as u64), &spoken.bytes);
+        self.deliver();
+        spoken.id
+    }
+
+    fn events(&mut self, seat: usize) -> Vec<Event> {
+        std::iter::from_fn(|| self.seats[seat].poll_event()).collect()
+    }
+
+    /// The one proposal that waits, as one of them sees it.
+    fn open(&self, seat: usize) -> ChainId {
+        let open: Vec<ChainId> = self.seats[seat].chains().open().map(|(id, _)| id).collect();
+        assert_eq!(open.len(), 1);
+        open[0]
     }
 }
 
-/// Whether a mismatch is the one that is meant.
-type Is = fn(&Mismatch) -> bool;
+const RM: Call<'_> = Call { method: "tools/call", params: Some(br#"{"name":"rm","arguments":{"path":"/tmp/x"}}"#) };
+const AT: SystemTime = SystemTime::UNIX_EPOCH;
 
-#[test]
-fn mx_20_a_call_that_hides_behind_another_kind_is_dropped() {
-    use Mismatch::{Chat, Context, Method, Response, Unreadable};
-    let cases: [(&str, &str, Is); 14] = [
-        ("mcp/request:tools/call:dangerous", CALL, |m| matches!(m, Context { payload: Some(name), .. } if name == "safe_tool")),
-        ("mcp/proposal:tools/call:safe_tool:x", CALL, |m| matches!(m, Context { .. })),
-        ("mcp/request:tools/list", CALL, |m| matches!(m, Method { payload: Some(method), .. } if method == "tools/call")),
-        ("mcp/request:tools/call", "{}", |m| matches!(m, Method { payload: None, .. })),
-        ("mcp/request:tools/call", r#"{"method":["tools/call"]}"#, |m| matches!(m, Method { payload: None, .. })),
-        ("mcp/request:tools/call:x", r#"{"method":"tools/call"}"#, |m| matches!(m, Context { payload: None, .. })),
-        ("mcp/request:tools/call:x", r#"{"method":"tools/call","params":{"uri":"x"}}"#, |m| matches!(m, Context { payload: None, .. })),
-        ("mcp/request:resources/read:x", r#"{"method":"resources/read","params":{"name":"x"}}"#, |m| matches!(m, Context { .. })),
-        ("mcp/request:tools/list:x", r#"{"method":"tools/list","params":{"name":"x"}}"#, |m| matches!(m, Context { payload: None, .. })),
-        ("mcp/request:tools/call:x", r#"{"method":"tools/call","params":{"name":"x","name":"y"}}"#, |m| matches!(m, Unreadable(_))),
-        ("mcp/request:tools/call:x", r#"{"method":"tools/call","method":"x","params":{}}"#, |m| matches!(m, Unreadable(_))),
-        ("mcp/response:tools/call", "{}", |m| matches!(m, Response)),
-        ("mcp/response:tools/call", r#"{"result":{},"error":{}}"#, |m| matches!(m, Response)),
-        ("chat", r#"{"text":7}"#, |m| matches!(m, Chat)),
-    ];
-    for (kind, payload, is) in cases {
-        let mismatch = checked(kind, payload).unwrap_err();
-        assert!(is(&mismatch), "{kind} {payload}: {mismatch:?}");
-        assert!(mismatch.to_string().contains("drop"), "{mismatch}");
-    }
+fn meeting() -> Meeting {
+    Meeting::new(&[
+        ("agent", &["mcp/proposal:*", "mcp/withdraw:*", "chat"]),
+        ("human", &["mcp/*", "chat"]),
+        ("target", &["mcp/response:*"]),
+    ])
 }
 
 #[test]
-fn mx_20_misbehaviour_is_counted_by_sender_and_the_count_is_bounded() {
-    let mut watch = Watch::default();
-    let mut send = |from: &str, kind: &str| {
-        let text = message(kind, CALL).replace("\"from\":\"a\"", &format!("\"from\":\"{from}\""));
-        watch.check(&Envelope::decode(text.as_bytes(), 1 << 16).unwrap()).is_ok()
+fn mx_14_a_participant_learns_who_it_is_who_is_there_and_what_each_may_send() {
+    let mut meeting = meeting();
+    let human = &meeting.seats[1];
+    assert_eq!(human.me().unwrap().as_str(), "human");
+    let present: Vec<(&str, usize)> = human.present().map(|(id, capabilities)| (id, capabilities.len())).collect();
+    assert_eq!(present, [("agent", 3), ("target", 1)]);
+    assert_eq!(meeting.events(0), [Event::Welcomed, Event::Joined { id: "human".into() }, Event::Joined { id: "target".into() }]);
+    meeting.room.handle_leave(meeting.now, ConnectionId(2));
+    let chat = Pattern::new("chat").unwrap();
+    let id = ParticipantId::new("agent").unwrap();
+    meeting.room.handle_capabilities(meeting.now, &id, Change { add: &[], remove: &[chat], by: "boss" }).unwrap();
+    meeting.deliver();
+    assert_eq!(meeting.events(0), [Event::Left { id: "target".into() }, Event::Welcomed]);
+    assert_eq!(meeting.seats[0].chat(AT, &[], "hello"), Err(Unsaid::Lacking { kind: "chat".into() }));
+}
+
+#[test]
+fn mx_22_a_proposal_is_approved_by_its_number_and_its_answer_reaches_whoever_proposed_it() {
+    let mut meeting = meeting();
+    let proposal = meeting.seats[0].propose(AT, &[], RM).unwrap();
+    let proposal = meeting.says(0, proposal);
+    let waits = meeting.open(1);
+    assert_eq!(meeting.seats[1].fulfil(AT, waits, &[]), Err(Unsaid::Broadcast));
+    let request = meeting.seats[1].fulfil(AT, waits, &["target"]).unwrap();
+    meeting.says(1, request);
+    assert_eq!(meeting.seats[1].fulfil(AT, waits, &["target"]), Err(Unsaid::NotOpen(State::Requested)));
+    let asked = meeting.events(2).into_iter().find_map(|event| if let Event::Asked(bytes) = event { Some(bytes) } else { None }).unwrap();
+    let response = meeting.seats[2].respond(AT, &asked, Answer::Result(br#"{"content":[]}"#)).unwrap();
+    let answered = Envelope::decode(&response.bytes, 1 << 20).unwrap();
+    assert_eq!(answered.to, ["human", "agent"]);
+    meeting.says(2, response.clone());
+    for seat in 0..3 {
+        let (_, chain) = meeting.seats[seat].chains().iter().next().unwrap();
+        assert_eq!((chain.state, chain.proposal.as_ref().unwrap().id.as_str()), (State::Answered, proposal.as_str()));
+        assert!(meeting.seats[seat].proposed.is_empty() && meeting.seats[seat].held == 0);
+    }
+    let is_answer = |event: &Event| matches!(event, Event::Linked { found: Found::Answered(_), from, .. } if from == "target");
+    assert_eq!(meeting.events(0).iter().filter(|event| is_answer(event)).count(), 1);
+}
+
+#[test]
+fn mx_22_a_proposal_is_rejected_with_a_reason_withdrawn_or_expires() {
+    let mut meeting = meeting();
+    for ending in [Ending::Reject, Ending::Withdraw] {
+        let proposal = meeting.seats[0].propose(AT, &["target"], RM).unwrap();
+        meeting.says(0, proposal);
+        let (seat, waits) = (usize::from(ending == Ending::Reject), meeting.open(1));
+        let end = meeting.seats[seat].end(AT, waits, ending, Some("not today")).unwrap();
+        meeting.says(seat, end);
+        let (_, chain) = meeting.seats[2].chains().iter().last().unwrap();
+        assert_eq!((chain.reason.as_deref(), chain.end.as_ref().unwrap().from.as_str()), (Some("not today"), ["agent", "human"][seat]));
+        assert_eq!(chain.state, [State::Withdrawn, State::Rejected][seat]);
+    }
+    let proposal = meeting.seats[0].propose(AT, &["target"], RM).unwrap();
+    meeting.says(0, proposal);
+    let waits = meeting.open(1);
+    meeting.events(1);
+    let (due, _) = meeting.seats[1].poll_timeout().unwrap();
+    meeting.seats[1].handle_timeout(due);
+    assert_eq!(meeting.events(1), [Event::Expired(waits)]);
+    assert_eq!(meeting.seats[1].fulfil(AT, waits, &[]), Err(Unsaid::NotOpen(State::Expired)));
+    assert_eq!((meeting.seats[1].held, meeting.seats[1].poll_timeout()), (0, None));
+}
+
+#[test]
+fn mx_20_what_does_not_hold_is_dropped_counted_and_changes_nothing() {
+    let mut meeting = meeting();
+    meeting.events(1);
+    let sent = |kind: &str, from: &str| {
+        let payload = r#"{"method":"tools/call","params":{"name":"rm"}}"#;
+        Bytes::from(format!(r#"{{"protocol":"mcpx/v0.1","id":"{kind}","from":"{from}","kind":"{kind}","payload":{payload}}}"#))
     };
-    assert!(send("good", "mcp/request:tools/call:safe_tool"));
-    assert!(!send("bad", "mcp/request:tools/call:x") && !send("bad", "mcp/request:tools/list"));
-    for n in 0..1_500 {
-        assert!(!send(&format!("s{n}"), "mcp/request:tools/list"));
+    let human = &mut meeting.seats[1];
+    for (kind, from) in
+        [("mcp/proposal:tools/call:ls", "agent"), ("mcp/proposal:tools/list", "agent"), ("system/welcome", "agent"), ("chat", "x")]
+    {
+        human.handle_message(meeting.now, &sent(kind, from));
+        assert!(matches!(human.poll_event(), Some(Event::Dropped { from: of, .. }) if of == from), "{kind}");
     }
-    assert!(!send("bad", "mcp/request:tools/list"));
-    assert_eq!((watch.mismatches_of("good"), watch.mismatches_of("bad"), watch.mismatches_of("s1400")), (0, 3, 0));
-    assert_eq!(watch.mismatches(), 1_503);
+    human.handle_message(meeting.now, &Bytes::from_static(b"hello"));
+    assert!(matches!(human.poll_event(), Some(Event::Unread(_))));
+    assert_eq!((human.watch().mismatches_of("agent"), human.watch().mismatches()), (3, 4));
+    assert_eq!(human.poll_event(), None);
+    assert_eq!((human.me().unwrap().as_str(), human.chains().iter().count()), ("human", 0));
+}
+
+#[test]
+fn what_the_room_would_refuse_is_not_said_and_what_it_refuses_is_told() {
+    let mut meeting = meeting();
+    let lacking = Unsaid::Lacking { kind: "mcp/request:tools/call:rm".into() };
+    assert_eq!(meeting.seats[0].request(AT, &["target"], RM, None), Err(lacking));
+    assert_eq!(Participant::new(Bounds::default(), 1_000, 1).chat(AT, &[], "x"), Err(Unsaid::NotWelcomed));
+    meeting.events(0);
+    let refused = Spoken {
+        id: "m".into(),
+        bytes: Bytes::from_static(br#"{"protocol":"mcpx/v0.1","id":"m","from":"agent","kind":"x","payload":{}}"#),
+    };
+    meeting.says(0, refused);
+    let events = meeting.events(0);
+    let [Event::Refused { code, message, of }] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!((code.as_str(), of.as_deref()), ("capability_violation", Some("m")));
+    assert!(message.contains("'x'"));
+    let said = meeting.seats[1].chat(AT, &["agent"], "hold on").unwrap();
+    let id = meeting.says(1, said);
+    let text = Said { id, from: "human".into(), to: vec!["agent".into()], text: "hold on".into(), about: None };
+    assert_eq!(meeting.events(0), [Event::Said(text)]);
+}
+
+#[test]
+fn proposals_that_wait_are_kept_within_a_bound_of_bytes() {
+    let mut meeting = meeting();
+    let params = format!(r#"{{"name":"rm","text":"{}"}}"#, "x".repeat(900_000));
+    for _ in 0..7 {
+        let spoken = meeting.seats[0].propose(AT, &[], Call { method: "tools/call", params: Some(params.as_bytes()) }).unwrap();
+        meeting.seats[1].handle_message(meeting.now, &spoken.bytes);
+    }
+    let human = &mut meeting.seats[1];
+    assert!(human.held <= HELD && human.proposed.len() == HELD / 900_100);
+    let (oldest, _) = human.chains().open().next().unwrap();
+    assert_eq!(human.fulfil(AT, oldest, &["target"]), Err(Unsaid::Forgotten));
+    human.handle_timeout(meeting.now.instant + Duration::from_secs(9_999));
+    assert_eq!((human.held, human.proposed.len()), (0, 0));
 }

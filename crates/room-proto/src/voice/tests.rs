@@ -4,6 +4,7 @@ use std::time::UNIX_EPOCH;
 use super::*;
 use crate::chain::{Bounds, Chains, Found};
 use crate::participant::check;
+use crate::room::Now;
 
 fn voice(name: &str) -> Voice {
     Voice::new(ParticipantId::new(name).unwrap(), 7)
@@ -22,7 +23,8 @@ const RM: Call<'_> = Call { method: "tools/call", params: Some(br#"{"name":"rm",
 #[expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
 fn what_is_said_makes_a_chain_from_the_proposal_to_the_response() {
     let (mut agent, mut human, mut target) = (voice("agent"), Voice::new(ParticipantId::new("human").unwrap(), 8), voice("target"));
-    let (mut chains, now) = (Chains::new(Bounds::default()), std::time::Instant::now());
+    let mut chains = Chains::new(Bounds::default());
+    let now = Now { instant: std::time::Instant::now(), wall: UNIX_EPOCH };
     let proposal = agent.proposal(UNIX_EPOCH, &[], RM).unwrap();
     let Found::Proposed(chain) = chains.handle_envelope(now, &heard(&proposal)) else { panic!("no proposal") };
     let request = human.request(UNIX_EPOCH, &["target"], RM, Some(&proposal.id)).unwrap();

@@ -1,0 +1,131 @@
+//! A participant that learns from people's decisions, and fulfils what they agreed to (MCPx v0.1, 9.4). Who is a person it is told; whom a
+//! person's terminal or page speaks for, and how rules are shown, is not known here.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::{Instant, SystemTime};
+
+use bytes::Bytes;
+
+use crate::automation::{Automation, Fulfil, Person};
+use crate::chain::{ChainId, Found, Outcome, State};
+use crate::envelope::Envelope;
+use crate::name::ParticipantId;
+use crate::participant::{Event, Participant};
+use crate::room::Now;
+use crate::voice::{Call, Spoken};
+
+/// A participant, and what it learns.
+#[derive(Debug)]
+pub struct Orchestrator {
+    /// Its side of the room.
+    pub participant: Participant,
+    /// Its rules.
+    pub automation: Automation,
+    /// Whose decisions count.
+    people: BTreeSet<ParticipantId>,
+    transmits: VecDeque<Spoken>,
+}
+
+impl Orchestrator {
+    /// A participant that learns from `people`, and from itself where it is one of them.
+    pub fn new(participant: Participant, automation: Automation, people: BTreeSet<ParticipantId>) -> Self {
+        Self { participant, automation, people, transmits: VecDeque::new() }
+    }
+
+    /// A message came.
+    pub fn handle_message(&mut self, now: Now, bytes: &Bytes) {
+        let Some(envelope) = self.participant.read(bytes) else { return };
+        let found = self.participant.take(now, bytes, &envelope);
+        self.learn(now.wall, &envelope, found);
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&mut self, now: Now) {
+        self.participant.handle_timeout(now.instant);
+        self.automation.handle_timeout(now.wall);
+    }
+
+    /// What is to be sent next: requests that rules make.
+    pub fn poll_transmit(&mut self) -> Option<Spoken> {
+        self.transmits.pop_front()
+    }
+
+    /// What happened next in the room. What happened to rules, `automation` says.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        let event = self.participant.poll_event()?;
+        if let Event::Expired(id) = event {
+            self.gone(id);
+        }
+        Some(event)
+    }
+
+    /// When to come back, and why.
+    pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        self.participant.poll_timeout()
+    }
+}
+
+impl Orchestrator {
+    fn learn(&mut self, at: SystemTime, envelope: &Envelope<'_>, found: Found) {
+        let person = self.people.get(&*envelope.from).cloned().map(Person);
+        let of = envelope.correlation_id.as_deref().unwrap_or_default();
+        if envelope.kind().class() == "mcp/reject" {
+            match (&person, found) {
+                (Some(person), _) => self.automation.handle_rejection(at, person, of),
+                (None, Found::Ended(_)) => self.automation.handle_gone(of),
+                (None, _) => {}
+            }
+            return;
+        }
+        match found {
+            Found::Proposed(_) => {
+                if let Some(fulfil) = self.automation.handle_proposal(at, envelope) {
+                    self.fulfil(at, &fulfil);
+                }
+            }
+            Found::Fulfilled(id) if self.is_by_rule(id, envelope) => {}
+            Found::Deviates { .. } | Found::Fulfilled(_) | Found::Late { .. } => match person {
+                Some(person) => self.automation.handle_fulfilment(at, &person, envelope),
+                None if matches!(found, Found::Fulfilled(_)) => self.automation.handle_gone(of),
+                None => {}
+            },
+            Found::Ended(id) => self.gone(id),
+            Found::Answered(id) => self.answered(at, id),
+            Found::Repeated | Found::Requested(_) | Found::Stray | Found::Unrelated => {}
+        }
+    }
+
+    /// Whether this one made a request itself, by a rule: that is nobody's decision.
+    fn is_by_rule(&self, id: ChainId, request: &Envelope<'_>) -> bool {
+        let names_one = self.participant.chains().get(id).is_some_and(|chain| chain.rule.is_some());
+        names_one && self.participant.me().is_some_and(|me| me.as_str() == request.from)
+    }
+
+    fn fulfil(&mut self, at: SystemTime, fulfil: &Fulfil) {
+        let to: Vec<&str> = fulfil.to.iter().map(String::as_str).collect();
+        let call = Call { method: &fulfil.method, params: Some(&fulfil.params) };
+        match self.participant.request(at, &to, call, Some(&fulfil.proposal)) {
+            Ok(spoken) => self.transmits.push_back(spoken),
+            // What cannot be asked for has failed, and the rule ends by that.
+            Err(_) => self.automation.handle_outcome(at, &fulfil.proposal, Outcome::Failed),
+        }
+    }
+
+    fn answered(&mut self, at: SystemTime, id: ChainId) {
+        let Some(chain) = self.participant.chains().get(id) else { return };
+        let is_own = chain.request.as_ref().is_some_and(|request| self.participant.me().is_some_and(|me| me.as_str() == request.from));
+        if let (Some(proposal), Some(outcome), true) = (&chain.proposal, chain.outcome, is_own && chain.rule.is_some()) {
+            self.automation.handle_outcome(at, &proposal.id, outcome);
+        }
+    }
+
+    fn gone(&mut self, id: ChainId) {
+        let chain = self.participant.chains().get(id).filter(|chain| chain.state != State::Requested);
+        if let Some(proposal) = chain.and_then(|chain| chain.proposal.as_ref()) {
+            self.automation.handle_gone(&proposal.id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

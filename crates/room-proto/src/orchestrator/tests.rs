@@ -1,0 +1,137 @@
+#![expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
+
+use std::time::Duration;
+
+use super::*;
+use crate::automation::{Bounds as Rules, Deviation, Kept, Limits, RuleId, Standing};
+use crate::chain::Bounds;
+
+/// An orchestrator named `boss`, who is a person like `alice`; `bot` is none.
+struct Seen {
+    boss: Orchestrator,
+    now: Now,
+    told: u32,
+}
+
+impl Seen {
+    fn new(capabilities: &str) -> Self {
+        let people = ["alice", "boss"].map(|name| ParticipantId::new(name).unwrap()).into();
+        let automation = Automation::new(Rules::default(), Kept::default());
+        let boss = Orchestrator::new(Participant::new(Bounds::default(), 1 << 20, 9), automation, people);
+        let now = Now { instant: Instant::now(), wall: SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000) };
+        let mut seen = Self { boss, now, told: 0 };
+        let you = format!(r#"{{"you":{{"id":"boss","capabilities":{capabilities}}},"participants":[]}}"#);
+        seen.hears("system:gateway", "system/welcome", None, &you);
+        seen
+    }
+
+    /// A message; its id.
+    fn hears(&mut self, from: &str, kind: &str, of: Option<&str>, payload: &str) -> String {
+        self.told += 1;
+        let id = format!("m{}", self.told);
+        let of = of.map(|of| format!(r#","correlation_id":"{of}""#)).unwrap_or_default();
+        let to = if kind.starts_with("mcp/request") { r#","to":["files"]"# } else { "" };
+        let text = format!(r#"{{"protocol":"mcpx/v0.1","id":"{id}","from":"{from}"{to},"kind":"{kind}"{of},"payload":{payload}}}"#);
+        self.boss.handle_message(self.now, &text.into());
+        id
+    }
+
+    fn proposes(&mut self) -> String {
+        self.hears("agent", "mcp/proposal:tools/call:ls", None, CALL)
+    }
+
+    fn approves(&mut self, by: &str, proposal: &str) {
+        self.hears(by, "mcp/request:tools/call:ls", Some(proposal), CALL);
+    }
+
+    /// What the rules say, given back by the room.
+    fn acts(&mut self) -> Option<String> {
+        let spoken = self.boss.poll_transmit()?;
+        self.boss.handle_message(self.now, &spoken.bytes);
+        Some(spoken.id)
+    }
+
+    fn accepts(&mut self) -> RuleId {
+        let offer = self.boss.automation.offers().next().expect("an offer").id;
+        let boss = Person(ParticipantId::new("boss").unwrap());
+        self.boss.automation.accept(self.now.wall, offer, &boss, Limits::default()).unwrap()
+    }
+
+    fn standing(&self) -> Standing {
+        self.boss.automation.rules().next().unwrap().standing.clone()
+    }
+}
+
+const CALL: &str = r#"{"method":"tools/call","params":{"name":"ls"}}"#;
+const ALL: &str = r#"["mcp/*","chat"]"#;
+
+#[test]
+fn mx_23_an_orchestrator_learns_from_people_alone_and_then_fulfils_what_one_agreed_to() {
+    let mut seen = Seen::new(ALL);
+    for _ in 0..9 {
+        let proposal = seen.proposes();
+        seen.approves("bot", &proposal);
+    }
+    assert_eq!(seen.boss.automation.offers().count(), 0, "a program's decisions are nobody's");
+    for by in ["alice", "boss", "alice", "boss", "alice"] {
+        let proposal = seen.proposes();
+        seen.approves(by, &proposal);
+        assert_eq!(seen.acts(), None);
+    }
+    let rule = seen.accepts();
+    let proposal = seen.proposes();
+    let request = seen.acts().unwrap();
+    let (_, chain) = seen.boss.participant.chains().iter().last().unwrap();
+    assert_eq!((chain.proposal.as_ref().unwrap().id.as_str(), chain.rule.as_deref()), (proposal.as_str(), Some("rule-1")));
+    assert_eq!(chain.state, State::Requested);
+    seen.hears("files", "mcp/response:tools/call:ls", Some(&request), r#"{"id":1,"result":{}}"#);
+    let act = seen.boss.automation.acts().next().unwrap();
+    assert_eq!((act.rule, act.proposal.as_str(), act.outcome), (rule, proposal.as_str(), Some(Outcome::Done)));
+    assert_eq!((seen.standing(), seen.boss.automation.decided().count()), (Standing::Active, 5));
+}
+
+#[test]
+fn mx_23_an_error_or_a_person_who_speaks_against_it_ends_what_an_orchestrator_does() {
+    let learnt = || {
+        let mut seen = Seen::new(ALL);
+        for _ in 0..5 {
+            let proposal = seen.proposes();
+            seen.approves("alice", &proposal);
+        }
+        seen.accepts();
+        let proposal = seen.proposes();
+        let request = seen.acts().unwrap();
+        (seen, proposal, request)
+    };
+    let (mut seen, proposal, request) = learnt();
+    seen.hears("files", "mcp/response:tools/call:ls", Some(&request), r#"{"id":1,"result":{"isError":true}}"#);
+    assert!(matches!(seen.standing(), Standing::Stopped { why: Deviation::Failed { proposal: of }, .. } if of == proposal));
+    let (mut seen, proposal, _) = learnt();
+    seen.hears("bot", "mcp/reject:tools/call:ls", Some(&proposal), "{}");
+    assert_eq!(seen.standing(), Standing::Active);
+    seen.hears("alice", "mcp/reject:tools/call:ls", Some(&proposal), "{}");
+    assert!(matches!(seen.standing(), Standing::Stopped { why: Deviation::Contrary { by, .. }, .. } if by == "alice"));
+    seen.proposes();
+    assert_eq!(seen.acts(), None);
+}
+
+#[test]
+fn mx_23_what_expired_or_may_not_be_asked_for_is_not_done() {
+    let mut seen = Seen::new(r#"["chat"]"#);
+    for _ in 0..5 {
+        let proposal = seen.proposes();
+        seen.approves("alice", &proposal);
+    }
+    seen.accepts();
+    seen.proposes();
+    assert_eq!(seen.acts(), None);
+    assert!(matches!(seen.standing(), Standing::Stopped { why: Deviation::Failed { .. }, .. }), "without the capability it has failed");
+    let mut seen = Seen::new(ALL);
+    let proposal = seen.proposes();
+    let (due, _) = seen.boss.poll_timeout().unwrap();
+    seen.now.instant = due;
+    seen.boss.handle_timeout(seen.now);
+    while seen.boss.poll_event().is_some() {}
+    seen.approves("alice", &proposal);
+    assert_eq!(seen.boss.automation.decided().count(), 0);
+}
