@@ -125,6 +125,32 @@ fn mx_22_a_proposal_expires_is_withdrawn_by_its_proposer_and_rejected_by_anybody
     assert_eq!(seen.sees("f human mcp/request:tools/call:rm > s"), late);
 }
 
+/// A story that participants in other languages hold to as well: message, what it turns out to be, how its own chain stands then.
+#[test]
+fn mx_22_every_message_of_the_golden_story_turns_out_to_be_what_it_is() {
+    let golden: serde_json::Value = serde_json::from_str(include_str!("../../tests/golden.json")).unwrap();
+    let rows: Vec<(String, String, Option<String>)> = serde_json::from_value(golden["chains"].clone()).unwrap();
+    let mut seen = Seen::new(100);
+    for (line, expected, stands) in &rows {
+        let found = seen.sees(line);
+        let (word, chain) = match found {
+            Found::Answered(id) => ("answered", Some(id)),
+            Found::Deviates { request, .. } => ("deviates", Some(request)),
+            Found::Ended(id) => ("ended", Some(id)),
+            Found::Fulfilled(id) => ("fulfilled", Some(id)),
+            Found::Late { request, .. } => ("late", Some(request)),
+            Found::Proposed(id) => ("proposed", Some(id)),
+            Found::Repeated => ("repeated", None),
+            Found::Requested(id) => ("requested", Some(id)),
+            Found::Stray => ("stray", None),
+            Found::Unrelated => ("unrelated", None),
+        };
+        let state = chain.map(|id| seen.chains.get(id).unwrap().state.word());
+        assert_eq!((word, state), (expected.as_str(), stands.as_deref()), "{line}");
+    }
+    assert!(rows.len() > 15);
+}
+
 #[test]
 fn mx_24_a_chain_is_exported_with_who_did_what_when_by_which_rule_and_why() {
     let mut seen = Seen::new(10);
