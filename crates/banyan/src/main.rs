@@ -14,6 +14,7 @@ mod gate;
 mod joined;
 mod listing;
 mod log;
+mod meeting;
 mod moved;
 mod news;
 mod output;

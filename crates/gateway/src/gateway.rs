@@ -42,6 +42,7 @@ use crate::node::Node;
 use crate::pins::Desk;
 use crate::policy::{Decisions, Purses};
 use crate::registry::{RefusedRegistration, Registry};
+use crate::rooms::Rooms;
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::otlp::Otlp;
 use crate::tls::Connector;
@@ -72,6 +73,7 @@ pub(crate) struct Inner {
     joins: bool,
     pub(crate) hub: Hub,
     pub(crate) registry: Registry,
+    pub(crate) rooms: Arc<Rooms>,
     /// Calls that wait for somebody to agree.
     pub(crate) approvals: Approvals,
     pub(crate) parked: Parked,
@@ -143,6 +145,7 @@ impl Gateway {
             joins,
             hub: Hub::default(),
             registry: Registry::new(),
+            rooms: Rooms::new(),
             approvals: Approvals::new(&state_dir),
             seen: SeenUris::new(),
             tasks: Tasks::default(),
@@ -207,6 +210,7 @@ impl Gateway {
         let config = Arc::new(config);
         self.0.trust.apply(&config);
         self.0.config.store(Arc::clone(&config));
+        self.0.rooms.apply(&config.rooms);
         self.0.trust.in_force();
         if old.gate != config.gate || old.policy != config.policy {
             self.0.approvals.apply(&self.0, &config);

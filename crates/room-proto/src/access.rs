@@ -25,7 +25,7 @@ pub enum Access {
 }
 
 /// What is configured for one topic.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rule {
     /// Who it takes.
     pub access: Access,
@@ -61,7 +61,7 @@ pub enum NotAdmitted {
 }
 
 /// All rooms of a gate, as configured.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Doors {
     /// Topics with a rule.
     pub rules: BTreeMap<Topic, Rule>,

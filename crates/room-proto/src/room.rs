@@ -18,6 +18,7 @@ use bytes::Bytes;
 pub use output::{Change, Changed, Closed, Event, Joining, Now, Preferences, RoomError, Routing, Transmit};
 pub use settings::{Rate, Settings};
 
+use crate::capability::Capabilities;
 use crate::envelope::{Envelope, Refused};
 use crate::name::{ConnectionId, ParticipantId, Topic};
 use crate::refusal::Refusal;
@@ -137,6 +138,17 @@ impl Room {
         Ok(())
     }
 
+    /// What let a participant in holds no more.
+    pub fn handle_withdrawal(&mut self, now: Now, connection: ConnectionId) {
+        self.leave(now, connection, Some(Closed::Withdrawn));
+        self.cut_slow(now);
+    }
+
+    /// The bounds are others, from the next message on. Nobody is put out for them.
+    pub fn handle_settings(&mut self, settings: Settings) {
+        self.settings = settings;
+    }
+
     /// The room ends: everybody is closed, and nobody hears of anybody.
     pub fn handle_end(&mut self) {
         self.expiries.clear();
@@ -173,6 +185,11 @@ impl Room {
     /// Its name.
     pub fn topic(&self) -> &Topic {
         &self.topic
+    }
+
+    /// What there is to say of everybody who is there, in the order in which they connected.
+    pub fn present(&self) -> impl Iterator<Item = (&ParticipantId, &Capabilities, Preferences)> {
+        self.seats.values().map(|seat| (&seat.id, &seat.capabilities, seat.preferences))
     }
 
     /// Who is there, in the order of their ids.

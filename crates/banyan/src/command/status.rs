@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
 use crate::table::{self, Align};
-use crate::{budgets, gate, joined, runtime, time};
+use crate::{budgets, gate, joined, meeting, runtime, time};
 
 /// Shows every server of the running gate.
 #[derive(Args)]
@@ -24,7 +24,8 @@ impl Status {
         let up = table::duration(status.uptime_seconds);
         output.line(&format!("{}  up {up}, process {}, version {}", status.url, status.pid, status.version))?;
         let joined = status.joined.iter().flat_map(|joined| joined::lines(joined, output));
-        for line in joined.chain(mounts(&status.mounts, output)).chain(budgets::lines(&status.budgets)) {
+        let servers = joined.chain(mounts(&status.mounts, output));
+        for line in servers.chain(meeting::lines(&status.rooms)).chain(budgets::lines(&status.budgets)) {
             output.line(&line)?;
         }
         Ok(())

@@ -44,8 +44,12 @@ impl Access {
     /// Whether the request carries the token of the presence file.
     pub(crate) fn is_owner(&self, headers: &HeaderMap) -> bool {
         let sent = headers.get(AUTHORIZATION).and_then(|v| v.as_bytes().strip_prefix(b"Bearer "));
-        let token = self.presence.get().map(|p| p.token.as_bytes());
-        matches!((sent, token), (Some(sent), Some(token)) if sent.ct_eq(token).into())
+        sent.is_some_and(|sent| self.is_owners(sent))
+    }
+
+    /// Whether that is the token of the presence file.
+    pub(crate) fn is_owners(&self, sent: &[u8]) -> bool {
+        self.presence.get().is_some_and(|presence| sent.ct_eq(presence.token.as_bytes()).into())
     }
 
     /// What was published, if anything was.

@@ -38,7 +38,7 @@ impl Reader {
     async fn next(&mut self) -> Bytes {
         let Some(mut last) = self.last.take() else {
             self.tree = self.gateway.0.tree.load().number();
-            let whole = status(&self.gateway);
+            let whole = status(&self.gateway, false);
             let event = self.event("snapshot", &whole);
             self.last = Some(whole);
             return event;
@@ -61,7 +61,7 @@ impl Reader {
     fn change(&mut self, last: &mut Status) -> Option<Change> {
         let tree = self.gateway.0.tree.load().number();
         let lists = std::mem::replace(&mut self.tree, tree) != tree;
-        let now = status(&self.gateway);
+        let now = status(&self.gateway, false);
         let change = difference(last, &now, lists);
         *last = now;
         change

@@ -18,4 +18,4 @@ mod trace;
 
 pub(crate) use access::Access;
 pub use access::Command;
-pub(crate) use routes::handle;
+pub(crate) use routes::{handle, is_owner, query};

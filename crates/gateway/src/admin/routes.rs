@@ -29,14 +29,18 @@ use crate::downstream::http::{fields, pass_over};
 use crate::downstream::reply::{self, Payload};
 use crate::telemetry::metrics::CONTENT_TYPE;
 use crate::trust::Party;
-use crate::{Gateway, Inner};
+use crate::{Gateway, Inner, rooms};
 
 /// Answers a request that is not for `/mcp`.
 pub(crate) async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>, party: Option<Arc<Party>>) -> Response<Payload> {
     let (parts, mut body) = request.into_parts();
     let gateway = Gateway(Arc::clone(gateway));
     // Boxed: few requests come here, and the type of what they do is long.
-    let answer = answer(&gateway, &parts, &mut body, party.as_ref()).boxed().await;
+    let answer = if rooms::is_admin(parts.uri.path()) {
+        Ok(rooms::answer(&gateway, &parts, &mut body, party.as_ref()).boxed().await)
+    } else {
+        answer(&gateway, &parts, &mut body, party.as_ref()).boxed().await
+    };
     pass_over(&mut body).await;
     answer.unwrap_or_else(|refusal| refused(&gateway, refusal))
 }
@@ -55,7 +59,7 @@ async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming, party: Op
         _ if console::is_here(parts) => console::answer(&gateway.0, parts, body).await,
         (&Method::GET, "/readyz") => Ok(ready(gateway)),
         (&Method::GET, "/metrics") => guest(gateway, parts, party).map(|()| plain(StatusCode::OK, CONTENT_TYPE, gateway.metrics().into())),
-        (&Method::GET, "/-/status") => guest(gateway, parts, party).map(|()| json(&status(gateway))),
+        (&Method::GET, "/-/status") => guest(gateway, parts, party).map(|()| json(&status(gateway, is_owner(gateway, parts)))),
         (&Method::GET, "/-/tools") => guest(gateway, parts, party).map(|()| json(&tools(gateway, parts))),
         (&Method::GET, "/-/refused") => {
             owner(gateway, parts).map(|()| json(&Refused { refused: gateway.refused(query(parts, "of").as_deref()) }))
@@ -144,7 +148,7 @@ pub(super) fn owner(gateway: &Gateway, parts: &Parts) -> Result<(), Refusal> {
     ))
 }
 
-pub(super) fn is_owner(gateway: &Gateway, parts: &Parts) -> bool {
+pub(crate) fn is_owner(gateway: &Gateway, parts: &Parts) -> bool {
     gateway.0.admin.is_owner(&parts.headers) || gateway.0.console.is_owner(&gateway.0.config.load(), parts)
 }
 
@@ -168,7 +172,8 @@ fn ready(gateway: &Gateway) -> Response<Payload> {
     plain(StatusCode::SERVICE_UNAVAILABLE, "text/plain", format!("starting: {}\n", starting.join(", ")).into())
 }
 
-pub(super) fn status(gateway: &Gateway) -> Status {
+/// `all`: also what only the owner is told.
+pub(super) fn status(gateway: &Gateway, all: bool) -> Status {
     let presence = gateway.0.admin.presence();
     Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -180,6 +185,7 @@ pub(super) fn status(gateway: &Gateway) -> Status {
         joined: gateway.joined().map(|joined| JoinStatus::clone(&joined)),
         audit: gateway.audit(),
         budgets: gateway.budgets(),
+        rooms: if all { gateway.rooms() } else { Vec::new() },
         mounts: gateway.status(),
     }
 }
@@ -312,7 +318,7 @@ pub(super) fn message_of(error: &[u8]) -> String {
 /// How many of a server's last lines stand in the text of a failed call.
 const LAST_WORDS: usize = 10;
 
-pub(super) fn query(parts: &Parts, name: &str) -> Option<String> {
+pub(crate) fn query(parts: &Parts, name: &str) -> Option<String> {
     let pairs = url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
     pairs.into_iter().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }

@@ -9,6 +9,7 @@ pub use crate::gateway::{MountStatus, RegisteredStatus, ToolRow};
 pub use crate::pins::{Difference, PinShown, PinsShown};
 pub use crate::policy::{BudgetStatus, DecidedRule, DecidedShadow, DecisionRow, Guessed, Replayed, ReplayedRow};
 pub use crate::registry::RefusedRegistration;
+pub use crate::rooms::{ParticipantStatus, RoomStatus};
 
 /// `GET /-/status`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +35,9 @@ pub struct Status {
     /// What callers have spent of their budgets; absent where nobody has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub budgets: Vec<BudgetStatus>,
+    /// Every room that is configured or open; told to the owner only, and absent where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rooms: Vec<RoomStatus>,
     /// Every server, by name.
     pub mounts: Vec<MountStatus>,
 }

@@ -9,10 +9,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use banyan_model::Segment;
+use room_proto::name::{ParticipantId, Topic};
 
 use fields::{
-    authority_fields, budget_fields, group_fields, issuer_fields, limit_fields, mount_fields, profile_fields, registry_fields, tls_fields,
-    token_fields,
+    authority_fields, budget_fields, group_fields, issuer_fields, limit_fields, mount_fields, participant_fields, profile_fields,
+    registry_fields, room_fields, rooms_fields, tls_fields, token_fields,
 };
 
 use super::resolved::{AuthorityKeys, Budget, Config, Group, Issuer, Mount, Profile, Token};
@@ -63,6 +64,12 @@ pub enum Subject {
     ProfileOrder,
     /// Who may register servers.
     Registry,
+    /// Who comes into rooms by a token of its own.
+    Participant(String),
+    /// A room.
+    Room(String),
+    /// What holds for all rooms.
+    Rooms,
     /// The address by which tokens name the gate.
     Resource,
     /// Where traces go.
@@ -99,6 +106,7 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
         mounts,
         gate,
         registry,
+        rooms,
         join,
         profiles,
         telemetry,
@@ -122,6 +130,7 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
     .flatten()
     .collect();
     compare(&mut changes, &by(registry, |_| ()), &by(&new.registry, |_| ()), |()| Subject::Registry, registry_fields);
+    changes.extend(changed(Subject::Rooms, rooms_fields(rooms, &new.rooms)));
     changes.extend(changed(Subject::Limits, limit_fields(limits, &new.limits)));
     compare(&mut changes, &by(&trust.tls, |_| ()), &by(&new.trust.tls, |_| ()), |()| Subject::Tls, tls_fields);
     compare(&mut changes, &by(&trust.issuers, issuer_name), &by(&new.trust.issuers, issuer_name), Subject::Issuer, issuer_fields);
@@ -129,6 +138,11 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
     compare(&mut changes, &old_keys, &new_keys, Subject::Authority, authority_fields);
     compare(&mut changes, &by(groups, group_name), &by(&new.groups, group_name), Subject::Group, group_fields);
     compare(&mut changes, &by(budgets, budget_name), &by(&new.budgets, budget_name), Subject::Budget, budget_fields);
+    let text = |topic: &Topic| topic.as_str().to_owned();
+    compare(&mut changes, &named(&rooms.rooms, text), &named(&new.rooms.rooms, text), Subject::Room, room_fields);
+    let text = |id: &ParticipantId| id.as_str().to_owned();
+    let (old_ones, new_ones) = (named(&rooms.participants, text), named(&new.rooms.participants, text));
+    compare(&mut changes, &old_ones, &new_ones, Subject::Participant, participant_fields);
     compare(&mut changes, &by(mounts.values(), mount_name), &by(new.mounts.values(), mount_name), Subject::Mount, mount_fields);
     compare(&mut changes, &by(profiles, profile_name), &by(&new.profiles, profile_name), Subject::Profile, profile_fields);
     changes.extend(single(Subject::ProfileOrder, reordered(profiles, &new.profiles)));
@@ -153,12 +167,15 @@ impl Change {
             | Subject::Limits
             | Subject::Mount(_)
             | Subject::Names
+            | Subject::Participant(_)
             | Subject::Pins
             | Subject::Policy
             | Subject::Profile(_)
             | Subject::ProfileOrder
             | Subject::Registry
             | Subject::Resource
+            | Subject::Room(_)
+            | Subject::Rooms
             | Subject::Token(_) => false,
         }
     }
@@ -206,7 +223,10 @@ impl fmt::Display for Subject {
             Self::Policy => f.write_str("policy"),
             Self::Profile(name) => write!(f, "profile {name}"),
             Self::ProfileOrder => f.write_str("profiles: order"),
+            Self::Participant(name) => write!(f, "participant {name}"),
             Self::Registry => f.write_str("registry"),
+            Self::Room(name) => write!(f, "room {name}"),
+            Self::Rooms => f.write_str("rooms"),
             Self::Resource => f.write_str("resource"),
             Self::Telemetry => f.write_str("telemetry"),
             Self::Audit => f.write_str("audit"),
@@ -242,6 +262,10 @@ fn changed(subject: Subject, keys: Vec<&'static str>) -> Option<Change> {
 
 fn by<'a, K: Ord, V: 'a + Borrow<T>, T: 'a>(all: impl IntoIterator<Item = &'a V>, name: fn(&T) -> K) -> BTreeMap<K, &'a T> {
     all.into_iter().map(Borrow::borrow).map(|one| (name(one), one)).collect()
+}
+
+fn named<K, V>(all: &BTreeMap<K, V>, name: impl Fn(&K) -> String) -> BTreeMap<String, &V> {
+    all.iter().map(|(key, value)| (name(key), value)).collect()
 }
 
 fn mount_name(mount: &Mount) -> Segment {

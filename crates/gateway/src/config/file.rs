@@ -7,6 +7,7 @@ mod parent;
 mod pins;
 mod policy;
 mod registry;
+mod room;
 mod tool;
 mod trust;
 
@@ -24,6 +25,7 @@ pub use parent::{Node, Parent};
 pub use pins::{PinMode, Pins};
 pub use policy::{Budget, Budgets, Group, Groups, Per, Policy};
 pub use registry::{Demand, Registry, SegmentPolicy};
+pub use room::{Participant, Room, RoomAccess, RoomLimits, Rooms};
 pub use tool::{AuthScope, Availability, Consistency, CostClass, LatencyClass, Tool};
 pub use trust::{Authority, Clients, Issuer, MountTls, Tls};
 
@@ -70,6 +72,12 @@ pub struct File {
     pub pins: Pins,
     /// Servers that register themselves. Without this section, nobody may.
     pub registry: Option<Registry>,
+    /// What holds for all rooms.
+    pub rooms: Rooms,
+    /// The rooms in which people and agents meet (MCPx), by name.
+    pub room: BTreeMap<At<String>, Room>,
+    /// Who comes into rooms by a token of its own, by the id that others see.
+    pub participant: BTreeMap<At<String>, Participant>,
     /// This gate as others of its tree know it.
     pub node: Option<At<Node>>,
     /// The gates that this one registers with, the preferred one first. `banyan join URL` adds one.

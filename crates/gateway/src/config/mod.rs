@@ -44,11 +44,11 @@ pub fn matches(glob: &str, name: &str) -> bool {
 
 /// Whether the value at this place of `banyan.toml` may hold a secret.
 fn is_secret_path<'a>(mut path: impl Iterator<Item = &'a str>) -> bool {
-    let mut of_parent = false;
+    let mut of_holder = false;
     path.any(|key| {
-        of_parent |= key == "parent";
+        of_holder |= matches!(key, "parent" | "participant");
         matches!(key, "args" | "authority_proof" | "client_secret" | "env" | "headers" | "secret" | "sha256")
-            || (of_parent && key == "token")
+            || (of_holder && key == "token")
     })
 }
 

@@ -25,6 +25,7 @@ mod parent;
 mod pins;
 mod policy;
 mod registry;
+mod room;
 mod trust;
 
 pub(crate) use trust::is_loopback;
@@ -115,6 +116,7 @@ impl Lowering<'_> {
             gate: file.gate.as_ref().map(|section| Arc::new(self.gate(section, file))),
             pins: self.pins(&file.pins),
             registry: file.registry.as_ref().map(|section| self.registry(section)),
+            rooms: Arc::new(self.rooms(file)),
             join: self.join(file.node.as_ref(), &file.parent),
             profiles: self.profiles(&file.profile),
             telemetry: self.telemetry(&file.telemetry),

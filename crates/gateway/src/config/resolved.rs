@@ -11,6 +11,7 @@ mod gate;
 mod join;
 mod pins;
 mod policy;
+mod room;
 mod trust;
 
 use banyan_model::Segment;
@@ -24,6 +25,7 @@ pub use gate::{ApprovalService, Gate, Webhook};
 pub use join::{Join, Parent};
 pub use pins::Pins;
 pub use policy::{Budget, Group, Policy};
+pub use room::{Participant, Room, Rooms, TokenKey};
 pub use trust::{AuthorityKeys, ClientTls, Issuer, Keys, Tls, Trust};
 
 /// One whole, valid configuration.
@@ -51,6 +53,8 @@ pub struct Config {
     pub gate: Option<Arc<Gate>>,
     /// Who may register servers here; `None`: nobody.
     pub registry: Option<Registry>,
+    /// Its rooms, and who may come into them.
+    pub rooms: Arc<Rooms>,
     /// Whom it registers with; `None`: nobody.
     pub join: Option<Join>,
     /// What particular clients are shown. The first whose `clients` match applies.
@@ -90,6 +94,7 @@ impl Default for Config {
             mounts: BTreeMap::new(),
             gate: None,
             registry: None,
+            rooms: Arc::default(),
             join: None,
             profiles: Vec::new(),
             telemetry: Telemetry::default(),

@@ -18,7 +18,7 @@ use subtle::ConstantTimeEq;
 
 use crate::call::caller::ViewKey;
 use crate::config::resolved::{Config, NameStyle, Token};
-use crate::trust::{self, Bearer, Denied, Granted, Party, Trust, Wrong};
+use crate::trust::{self, Bearer, Certified, Denied, Granted, Party, Place, Trust, Wrong};
 
 /// Proof that somebody may come in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,44 +66,25 @@ pub(crate) struct Refused {
 
 /// Lets a request in, or not.
 pub(crate) fn enter(config: &Config, trust: &Trust, party: Option<&Arc<Party>>, fields: &Fields) -> Result<Entered, Refused> {
-    let unauthorized = |why: &str| Refused {
-        status: StatusCode::UNAUTHORIZED,
-        why: why.into(),
-        challenge: Some(trust::challenge(config, None).unwrap_or_else(|| "Bearer realm=\"banyan\"".into())),
-    };
-    let forbidden = |why: String| Refused { status: StatusCode::FORBIDDEN, why, challenge: None };
-    let text = |name| fields.get(name).map(|v| std::str::from_utf8(v).unwrap_or("?"));
-    if let Some(origin) = text("origin")
-        && !origin_allowed(config, origin)
-    {
-        return Err(forbidden(format!("Origin {origin} is not allowed: add its host to `allowed_hosts` if it should be")));
-    }
+    let certified = outer(config, party, fields)?;
     if !config.wants_credential() {
-        let host = text("host").unwrap_or_default();
+        let host = text(fields, "host").unwrap_or_default();
         if !host_allowed(config, host) {
             return Err(forbidden(format!("Host {host} is not allowed: use a loopback name, or add it to `allowed_hosts`")));
         }
         return Ok(Entered { party: party.cloned(), ..Entered::local() });
     }
-    let certified = party.and_then(|party| party.certified());
-    if certified.is_none() && config.trust.tls.as_ref().is_some_and(|tls| tls.required) {
-        return Err(unauthorized(
-            "a client certificate is needed here, one with a DNS name or a spiffe:// URI among its alternative names",
-        ));
-    }
-    let Some(sent) = text("authorization") else {
+    let Some(sent) = bearer(config, fields)? else {
         let principal = certified.map(|certified| Principal { name: Arc::clone(&certified.principal) });
-        let principal = principal.ok_or_else(|| unauthorized(if config.trust.issuers.is_empty() { MISSING } else { MISSING_ISSUED }))?;
-        return Ok(Entered { principal, party: party.cloned(), profile: None, by: By::Certificate });
+        let missing = || unauthorized(config, if config.trust.issuers.is_empty() { MISSING } else { MISSING_ISSUED });
+        return Ok(Entered { principal: principal.ok_or_else(missing)?, party: party.cloned(), profile: None, by: By::Certificate });
     };
-    let sent = sent.strip_prefix("Bearer ").or_else(|| sent.strip_prefix("bearer "));
-    let sent = sent.ok_or_else(|| unauthorized("only bearer tokens are taken"))?.trim();
     if !config.trust.issuers.is_empty() && sent.split('.').count() == 3 {
         let Bearer { principal, issuer, profile, until, granted } = trust.bearer(sent).map_err(|why| denied(config, &why))?;
         return Ok(Entered { principal, party: party.cloned(), profile, by: By::Issuer(issuer, until, granted) });
     }
-    let token =
-        find(config, sent).ok_or_else(|| unauthorized("the bearer token is not known: `banyan token list` shows whose there are"))?;
+    let token = find(config, sent)
+        .ok_or_else(|| unauthorized(config, "the bearer token is not known: `banyan token list` shows whose there are"))?;
     Ok(Entered {
         principal: Principal { name: Arc::clone(&token.name) },
         party: party.cloned(),
@@ -112,12 +93,47 @@ pub(crate) fn enter(config: &Config, trust: &Trust, party: Option<&Arc<Party>>, 
     })
 }
 
+/// What everybody has to show, whoever it is: a page of this gate, if any, and a certificate where one is required.
+pub(crate) fn outer<'a>(config: &Config, party: Option<&'a Arc<Party>>, fields: &Fields) -> Result<Option<&'a Certified>, Refused> {
+    if let Some(origin) = text(fields, "origin")
+        && !origin_allowed(config, origin)
+    {
+        return Err(forbidden(format!("Origin {origin} is not allowed: add its host to `allowed_hosts` if it should be")));
+    }
+    let certified = party.and_then(|party| party.certified());
+    if certified.is_none() && config.trust.tls.as_ref().is_some_and(|tls| tls.required) {
+        let why = "a client certificate is needed here, one with a DNS name or a spiffe:// URI among its alternative names";
+        return Err(unauthorized(config, why));
+    }
+    Ok(certified)
+}
+
+/// The bearer token that is shown, if there is one.
+pub(crate) fn bearer<'a>(config: &Config, fields: &'a Fields) -> Result<Option<&'a str>, Refused> {
+    let Some(sent) = text(fields, "authorization") else { return Ok(None) };
+    let sent = sent.strip_prefix("Bearer ").or_else(|| sent.strip_prefix("bearer "));
+    sent.map(|sent| Some(sent.trim())).ok_or_else(|| unauthorized(config, "only bearer tokens are taken"))
+}
+
+fn text<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
+    fields.get(name).map(|value| std::str::from_utf8(value).unwrap_or("?"))
+}
+
+fn unauthorized(config: &Config, why: &str) -> Refused {
+    let challenge = trust::challenge(config, None).unwrap_or_else(|| "Bearer realm=\"banyan\"".into());
+    Refused { status: StatusCode::UNAUTHORIZED, why: why.into(), challenge: Some(challenge) }
+}
+
+fn forbidden(why: String) -> Refused {
+    Refused { status: StatusCode::FORBIDDEN, why, challenge: None }
+}
+
 const MISSING: &str = "a bearer token is needed: make one with `banyan token add NAME`";
 const MISSING_ISSUED: &str =
     "a bearer token of one of this gate's authorization servers is needed: sign in there and send it with each request";
 
 /// The token of an issuer is not taken.
-fn denied(config: &Config, why: &Denied) -> Refused {
+pub(crate) fn denied(config: &Config, why: &Denied) -> Refused {
     let (status, error) = match why {
         Denied::Later => (StatusCode::SERVICE_UNAVAILABLE, None),
         Denied::Wrong(Wrong::Scope) => (StatusCode::FORBIDDEN, Some("insufficient_scope")),
@@ -148,9 +164,27 @@ impl Entered {
 
     /// Whether what it came in by is still good.
     pub(crate) fn holds(&self) -> bool {
+        self.until().is_none_or(|until| SystemTime::now() < until)
+    }
+
+    /// Whether it is whoever reaches the gate, which asks for nothing.
+    pub(crate) fn is_anybody(&self) -> bool {
+        self.by == By::Nothing
+    }
+
+    /// When what it came in by is over; `None`: not by itself.
+    pub(crate) fn until(&self) -> Option<SystemTime> {
         match &self.by {
-            By::Certificate | By::Nothing | By::Parent | By::Token => true,
-            By::Issuer(_, until, _) => SystemTime::now() < *until,
+            By::Certificate | By::Nothing | By::Parent | By::Token => None,
+            By::Issuer(_, until, _) => Some(*until),
+        }
+    }
+
+    /// What its token says of its place in rooms, and which issuer made that.
+    pub(crate) fn place(&self) -> Option<(&str, &Place)> {
+        match &self.by {
+            By::Certificate | By::Nothing | By::Parent | By::Token => None,
+            By::Issuer(issuer, _, granted) => Some((issuer, &granted.place)),
         }
     }
 
@@ -163,9 +197,9 @@ impl Entered {
             }
         };
         let token = async {
-            match &self.by {
-                By::Issuer(_, until, _) => trust::passed(*until).await,
-                By::Certificate | By::Nothing | By::Parent | By::Token => std::future::pending().await,
+            match self.until() {
+                Some(until) => trust::passed(until).await,
+                None => std::future::pending().await,
             }
         };
         tokio::select! {
@@ -188,7 +222,7 @@ impl Entered {
             By::Parent => (Kind::Parent, None),
             By::Token => (Kind::Token, None),
         };
-        let Granted { groups, roles, scopes } = granted.map(|granted| Granted::clone(granted)).unwrap_or_default();
+        let Granted { groups, roles, scopes, place: _ } = granted.map(|granted| Granted::clone(granted)).unwrap_or_default();
         let client = Members::again(info).str("name").unwrap_or_default().into_owned();
         Subject { name: self.principal.name.to_string(), kind, groups, roles, scopes, client }
     }

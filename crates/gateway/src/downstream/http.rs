@@ -28,6 +28,7 @@ use super::reply::{self, Payload, Reply};
 use super::rewind::Rewind;
 use super::socket::Socket;
 use crate::Inner;
+use crate::rooms;
 use crate::trust::{self, Party};
 use crate::worker::{Seat, Workers};
 
@@ -58,7 +59,7 @@ pub(crate) async fn serve(gateway: Arc<Inner>, listener: TcpListener, stop: Canc
     gateway.hub.end();
     gateway.admin.closing.cancel();
     open.close();
-    drop(tokio::time::timeout(DRAIN, open.wait()).await);
+    tokio::join!(gateway.rooms.end(), async { drop(tokio::time::timeout(DRAIN, open.wait()).await) });
 }
 
 /// A connection that has just come.
@@ -147,6 +148,10 @@ fn log(ended: Result<(), Box<dyn std::error::Error + Send + Sync>>) {
 async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>, party: Option<Arc<Party>>) -> Response<Payload> {
     if link::is_here(request.uri().path()) {
         return link::handle(gateway, request, Known::of(party));
+    }
+    if rooms::is_here(request.uri().path()) {
+        // Boxed: few come, and the type of what they do is long.
+        return Box::pin(rooms::handle(gateway, request, party)).await;
     }
     if !endpoint::is_here(request.uri().path()) {
         return crate::admin::handle(gateway, request, party).await;

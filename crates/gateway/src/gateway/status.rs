@@ -13,6 +13,7 @@ use crate::admin::shapes::AuditStatus;
 use crate::child::JoinStatus;
 use crate::config::resolved::{Gate, Transport};
 use crate::registry::Registration;
+use crate::rooms::RoomStatus;
 use crate::tree::Tree;
 use crate::upstream::mount::{Mount, Phase};
 
@@ -131,6 +132,11 @@ impl Gateway {
     pub fn status(&self) -> Vec<MountStatus> {
         let config = self.0.config.load();
         self.0.mounts.load().iter().map(|mount| status(mount, config.gate.as_deref())).collect()
+    }
+
+    /// Every room that is configured or open, by name.
+    pub fn rooms(&self) -> Vec<RoomStatus> {
+        self.0.rooms.status(&self.0.config.load().rooms)
     }
 
     /// With whom it is registered, or why not; `None`: it joins nobody.

@@ -11,7 +11,7 @@ use mesh_proto::authority::Authority;
 use mesh_proto::message::Proof;
 
 use super::source::Source;
-use super::token::{self, Claims, Expected, Wrong};
+use super::token::{self, Claims, Expected, Place, Wrong};
 use crate::config::resolved::{AuthorityKeys, Config, Issuer, Keys, Trust};
 use crate::tls::Connector;
 
@@ -41,6 +41,8 @@ pub(crate) struct Granted {
     pub(crate) groups: BTreeSet<String>,
     pub(crate) roles: BTreeSet<String>,
     pub(crate) scopes: BTreeSet<String>,
+    /// Its place in rooms.
+    pub(crate) place: Place,
 }
 
 /// Why a token is not taken.
@@ -151,6 +153,7 @@ fn holder(issuer: &Issuer, claims: &Claims) -> Result<Bearer, Denied> {
             groups: claims.groups().map(|group| format!("{group}@{}", issuer.name)).collect(),
             roles: claims.roles().map(|role| format!("{role}@{}", issuer.name)).collect(),
             scopes: claims.scopes().map(str::to_owned).collect(),
+            place: claims.place.clone(),
         }),
     })
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use super::keys::KeySet;
 
 /// How far clocks may be apart, in seconds.
-const LEEWAY: u64 = 30;
+pub(super) const LEEWAY: u64 = 30;
 /// More keys than this are not tried for one token.
 const MOST_KEYS: usize = 8;
 
@@ -28,6 +28,20 @@ pub(super) struct Claims {
     /// The roles it has (RFC 9068, section 7.2.1.1).
     #[serde(default, deserialize_with = "lenient")]
     roles: Names,
+    #[serde(flatten)]
+    pub(super) place: Place,
+}
+
+/// What a token says of its holder's place in rooms, as the reference implementation of MCPx spells it: not looked at here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(crate) struct Place {
+    /// As whom it is there.
+    #[serde(rename = "participantId")]
+    pub(crate) participant: Option<serde_json::Value>,
+    /// In which rooms.
+    pub(crate) topic: Option<serde_json::Value>,
+    /// What it may send.
+    pub(crate) capabilities: Option<serde_json::Value>,
 }
 
 /// A list of texts, or one.
@@ -106,8 +120,13 @@ impl Claims {
 
     /// When it is over, the leeway included.
     pub(super) fn until(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_secs(self.exp.saturating_add(LEEWAY).min(1 << 40))
+        over_at(self.exp)
     }
+}
+
+/// When a token with this `exp` is over, the leeway included.
+pub(super) fn over_at(exp: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(exp.saturating_add(LEEWAY).min(1 << 40))
 }
 
 /// Which check a token did not pass. None of the texts shows anything of the token.
@@ -134,6 +153,9 @@ pub(crate) enum Wrong {
     /// It may do less than is needed here.
     #[error("it lacks a scope that is needed here: sign in again and ask for it")]
     Scope,
+    /// It was signed with another secret, or with another algorithm.
+    #[error("the secret of this gate's rooms (`rooms.secret`) has not signed it, or not with HS256")]
+    Secret,
 }
 
 /// What a token has to be.
@@ -188,7 +210,7 @@ fn validation(algorithm: Algorithm, expected: &Expected<'_>) -> Validation {
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "the library names more ways in which a signature is none than anybody reacts to")]
-fn wrong(error: &Error) -> Wrong {
+pub(super) fn wrong(error: &Error) -> Wrong {
     match error.kind() {
         ErrorKind::ExpiredSignature => Wrong::Over,
         ErrorKind::ImmatureSignature => Wrong::Early,

@@ -43,6 +43,8 @@ mod replayed;
 #[cfg(test)]
 mod restarts;
 #[cfg(test)]
+mod rooms;
+#[cfg(test)]
 mod ruled;
 #[cfg(test)]
 mod safe;

@@ -89,6 +89,8 @@ pub enum Closed {
     RoomEnds,
     /// It did not read what was sent.
     SlowReader,
+    /// What let it in holds no more.
+    Withdrawn,
 }
 
 impl Closed {
@@ -96,7 +98,7 @@ impl Closed {
     pub fn code(self) -> u16 {
         match self {
             Self::Dismissed => 4003,
-            Self::Expired | Self::Misbehaved => 1008,
+            Self::Expired | Self::Misbehaved | Self::Withdrawn => 1008,
             Self::Replaced => 4009,
             Self::RoomEnds => 1001,
             Self::SlowReader => 1013,
@@ -112,6 +114,7 @@ impl Closed {
             Self::Replaced => "the same participant has connected again: use one connection, or another id",
             Self::RoomEnds => "the room ends: connect again later",
             Self::SlowReader => "you read more slowly than the room speaks: connect again, or choose routing=directed",
+            Self::Withdrawn => "what let you in has changed: connect again if you still may",
         }
     }
 

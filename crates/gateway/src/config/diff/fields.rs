@@ -1,6 +1,8 @@
 //! Which keys of one thing have other values in two configurations. What is compared with what is not known here.
 
-use crate::config::resolved::{AuthorityKeys, Budget, Group, Issuer, Limits, Mount, Profile, Registry, Remote, Tls, Token, Transport};
+use crate::config::resolved::{
+    AuthorityKeys, Budget, Group, Issuer, Limits, Mount, Participant, Profile, Registry, Remote, Room, Rooms, Tls, Token, Transport,
+};
 
 /// Where a mount comes from is no difference: it runs the same. How a registered one is reached stands in no file.
 pub(super) fn mount_fields(old: &Mount, new: &Mount) -> Vec<&'static str> {
@@ -88,6 +90,34 @@ pub(super) fn registry_fields(old: &Registry, new: &Registry) -> Vec<&'static st
         ("insecure", *insecure != new.insecure),
         ("tls", *tls != new.tls),
     ])
+}
+
+pub(super) fn rooms_fields(old: &Rooms, new: &Rooms) -> Vec<&'static str> {
+    let Rooms { open, capabilities, issuers, secret, query_token, settings, rooms: _, participants: _ } = old;
+    differing([
+        ("open", *open != new.open),
+        ("capabilities", *capabilities != new.capabilities),
+        ("issuers", *issuers != new.issuers),
+        ("secret", *secret != new.secret),
+        ("query_token", *query_token != new.query_token),
+        ("limits", *settings != new.settings),
+    ])
+}
+
+pub(super) fn room_fields(old: &Room, new: &Room) -> Vec<&'static str> {
+    let Room { rule, admins, settings } = old;
+    differing([
+        ("access", rule.access != new.rule.access),
+        ("members", rule.members != new.rule.members),
+        ("capabilities", rule.capabilities != new.rule.capabilities),
+        ("admins", *admins != new.admins),
+        ("limits", *settings != new.settings),
+    ])
+}
+
+pub(super) fn participant_fields(old: &Participant, new: &Participant) -> Vec<&'static str> {
+    let Participant { token, rooms, capabilities } = old;
+    differing([("token", *token != new.token), ("rooms", *rooms != new.rooms), ("capabilities", *capabilities != new.capabilities)])
 }
 
 pub(super) fn issuer_fields(old: &Issuer, new: &Issuer) -> Vec<&'static str> {

@@ -5,6 +5,7 @@ mod client;
 pub(crate) mod raw;
 mod recorder;
 pub(crate) mod registrant;
+mod socket;
 pub(crate) mod tap;
 mod wire;
 
@@ -20,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use client::{Client, Era};
 pub(crate) use recorder::Recorder;
+pub(crate) use socket::{NotUpgraded, Socket};
 pub(crate) use wire::{Reply, protect, send};
 
 /// No test may take longer.

@@ -1,0 +1,110 @@
+//! The sections `[rooms]`, `[room.NAME]` and `[participant.NAME]`: which rooms there are and who may come into them. What the texts say is
+//! not checked here.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::At;
+
+/// What holds for all rooms.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rooms {
+    /// `true`: a room that this file does not name comes into being when the first joins, and ends with the last. Default: `false`.
+    pub open: bool,
+    /// What those may send whose token and room do not say. Default: `mcp/proposal:*`, `mcp/response:*` and `chat`.
+    #[schemars(example = ["mcp/proposal:*", "mcp/response:*", "chat"])]
+    pub capabilities: Option<Vec<At<String>>>,
+    /// `[issuer.NAME]`s whose tokens say who a participant is: `participantId`, `topic`, `capabilities`. Default: none does.
+    #[schemars(example = ["login"])]
+    pub issuers: Vec<At<String>>,
+    /// A secret shared with whoever makes tokens with those claims, signed by HS256: at least 32 bytes. Default: none are taken.
+    #[schemars(example = "${env:ROOM_SECRET}")]
+    pub secret: Option<At<String>>,
+    /// `true`: a token may stand in the address (`&token=`), for browsers. Logs on the way may keep it. Default: `false`.
+    pub query_token: bool,
+    /// The bounds of every room, where it has none of its own.
+    pub limits: RoomLimits,
+}
+
+/// One room.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Room {
+    /// Who may come in. Default: `public`.
+    pub access: RoomAccess,
+    /// Participants who may come in though no token names the room in full.
+    #[schemars(example = ["alice"])]
+    pub members: Vec<At<String>>,
+    /// Participants who may change what others may send, and put them out.
+    #[schemars(example = ["alice"])]
+    pub admins: Vec<At<String>>,
+    /// What those may send whose token does not say. Default: as in `[rooms]`.
+    #[schemars(example = ["mcp/*", "chat"])]
+    pub capabilities: Option<Vec<At<String>>>,
+    /// Its bounds. Default: as in `[rooms]`.
+    pub limits: RoomLimits,
+}
+
+/// Who may come into a room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RoomAccess {
+    /// Whoever has a token that is good for it.
+    #[default]
+    Public,
+    /// Its members, and those whose token names it in full. To others it does not exist.
+    Private,
+    /// The same, and others are told that it is not for them.
+    Restricted,
+}
+
+/// The bounds of a room.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RoomLimits {
+    /// Participants at once. Default: 1000.
+    #[schemars(range(min = 1))]
+    pub participants: Option<usize>,
+    /// Longest message. Default: `1MiB`.
+    #[schemars(example = "1MiB")]
+    pub message_size: Option<At<String>>,
+    /// Messages that may wait for one reader; one for whom more would is cut off. Default: 4096.
+    #[schemars(range(min = 16))]
+    pub queue_messages: Option<usize>,
+    /// Bytes that may wait for one reader before another message does. Default: `8MiB`.
+    #[schemars(example = "8MiB")]
+    pub queue_size: Option<At<String>>,
+    /// Messages that one participant may send in a second. Default: 100.
+    #[schemars(range(min = 1))]
+    pub messages_per_second: Option<u32>,
+    /// Messages that it may send at once, when it sent few for a while. Default: 500.
+    #[schemars(range(min = 1))]
+    pub messages_at_once: Option<u32>,
+    /// Bytes that it may send in a second. Default: `4MiB`.
+    #[schemars(example = "4MiB")]
+    pub bytes_per_second: Option<At<String>>,
+    /// Bytes that it may send at once. Default: `16MiB`.
+    #[schemars(example = "16MiB")]
+    pub bytes_at_once: Option<At<String>>,
+    /// Refused messages in a row after which it is cut off; one a second is forgiven. Default: 100.
+    #[schemars(range(min = 1))]
+    pub refusals: Option<u32>,
+}
+
+/// Somebody who comes into rooms by a token of its own.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Participant {
+    /// Its token: a reference to a secret. Either this or `sha256`.
+    #[schemars(example = "${env:ALICE_TOKEN}")]
+    pub token: Option<At<String>>,
+    /// SHA-256 of its token, as 64 hexadecimal digits.
+    pub sha256: Option<At<String>>,
+    /// The rooms that its token is good for: names, and beginnings of names with a `*` behind.
+    #[schemars(example = ["ops", "dev-*"])]
+    pub rooms: Vec<At<String>>,
+    /// What it may send. Default: as its room says.
+    #[schemars(example = ["mcp/*", "chat"])]
+    pub capabilities: Option<Vec<At<String>>>,
+}

@@ -1,0 +1,209 @@
+//! Lowers `[rooms]`, `[room.NAME]` and `[participant.NAME]`. Fetches no secret, and lets nobody in.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use room_proto::access::{Access, Rule};
+use room_proto::capability::{Capabilities, Pattern};
+use room_proto::name::{ParticipantId, Topic};
+use room_proto::room::{Rate, Settings};
+
+use super::{Lowering, hex_digest};
+use crate::config::file::{self, At, File, RoomAccess};
+use crate::config::problem::Flaw;
+use crate::config::resolved::{Participant, Room, Rooms, TokenKey};
+use crate::config::secret::SecretRef;
+use crate::config::suggest;
+
+impl Lowering<'_> {
+    pub(super) fn rooms(&mut self, file: &File) -> Rooms {
+        let (section, defaults) = (&file.rooms, Rooms::default());
+        let settings = self.room_settings(&section.limits, &defaults.settings);
+        let rooms: BTreeMap<Topic, Room> = file.room.iter().filter_map(|(name, room)| self.room(name, room, &settings)).collect();
+        let participants = file.participant.iter().filter_map(|(name, who)| self.participant(name, who, section.open, &rooms)).collect();
+        for name in section.issuers.iter().filter(|name| !file.issuer.keys().any(|known| known.get() == name.get())) {
+            let flaw = Flaw::new(name.span(), format!("there is no issuer `{}`", name.get()));
+            self.flaws.push(match suggest::nearest(name.get(), file.issuer.keys().map(|known| known.get().as_str())) {
+                Some(near) => flaw.help(format!("did you mean `{near}`?")),
+                None => flaw.help(format!("add a section [issuer.{}]", name.get())),
+            });
+        }
+        Rooms {
+            open: section.open,
+            capabilities: section.capabilities.as_deref().map_or(defaults.capabilities, |list| self.capabilities(list)),
+            issuers: section.issuers.iter().map(|name| name.get().as_str().into()).collect(),
+            secret: section.secret.as_ref().map(|secret| self.referred(secret, "rooms: secret")),
+            query_token: section.query_token,
+            settings,
+            rooms,
+            participants,
+        }
+    }
+
+    fn room(&mut self, name: &At<String>, room: &file::Room, settings: &Settings) -> Option<(Topic, Room)> {
+        let rule = Rule {
+            access: match room.access {
+                RoomAccess::Private => Access::Private,
+                RoomAccess::Public => Access::Public,
+                RoomAccess::Restricted => Access::Restricted,
+            },
+            members: self.participant_ids(&room.members),
+            capabilities: room.capabilities.as_deref().map(|list| self.capabilities(list)),
+        };
+        let lowered = Room { rule, admins: self.participant_ids(&room.admins), settings: self.room_settings(&room.limits, settings) };
+        match Topic::new(name.get()) {
+            Ok(topic) => Some((topic, lowered)),
+            Err(bad) => {
+                self.flaws.push(Flaw::new(name.span(), format!("`{}` can't be the name of a room: {bad}", name.get())));
+                None
+            }
+        }
+    }
+
+    fn participant(
+        &mut self,
+        name: &At<String>,
+        who: &file::Participant,
+        open: bool,
+        rooms: &BTreeMap<Topic, Room>,
+    ) -> Option<(ParticipantId, Participant)> {
+        let token = self.token_key(name, who);
+        if who.rooms.is_empty() {
+            let flaw = Flaw::new(name.span(), format!("the participant `{}` may come into no room", name.get()));
+            self.flaws.push(flaw.help("add rooms = [\"NAME\"], or [\"*\"] for all that there are"));
+        }
+        for room in &who.rooms {
+            let named = room.get();
+            let is_there = open || named.ends_with('*') || rooms.keys().any(|topic| topic.as_str() == named);
+            if !is_there {
+                let flaw = Flaw::new(room.span(), format!("there is no room `{named}`"));
+                self.flaws.push(match suggest::nearest(named, rooms.keys().map(Topic::as_str)) {
+                    Some(near) => flaw.help(format!("did you mean `{near}`?")),
+                    None => flaw.help(format!("add a section [room.{named}], or `open = true` to [rooms]")),
+                });
+            }
+        }
+        let id = self.participant_id(name)?;
+        let capabilities = who.capabilities.as_deref().map(|list| self.capabilities(list));
+        let rooms = who.rooms.iter().map(|room| room.get().clone()).collect();
+        Some((id, Participant { token: token?, rooms, capabilities }))
+    }
+
+    fn token_key(&mut self, name: &At<String>, who: &file::Participant) -> Option<TokenKey> {
+        match (&who.token, &who.sha256) {
+            (Some(token), None) => Some(TokenKey::Secret(self.referred(token, &format!("participant.{}: token", name.get())))),
+            (None, Some(sha256)) => {
+                let digest = hex_digest(sha256.get()).map(TokenKey::Sha256);
+                if digest.is_none() {
+                    let flaw = Flaw::new(sha256.span(), "`sha256` is not a SHA-256 hash of 64 hexadecimal digits").secret();
+                    self.flaws.push(flaw.help("`printf %s \"$TOKEN\" | sha256sum` writes it"));
+                }
+                digest
+            }
+            (Some(_), Some(_)) | (None, None) => {
+                let flaw = Flaw::new(name.span(), format!("the participant `{}` needs either `token` or `sha256`", name.get()));
+                self.flaws.push(flaw.help("for example token = \"${env:ALICE_TOKEN}\""));
+                None
+            }
+        }
+    }
+
+    /// A secret that does not stand in the file itself.
+    fn referred(&mut self, text: &At<String>, place: &str) -> SecretRef {
+        let secret = self.secret(text, place);
+        if secret.as_plain().is_some_and(|plain| !plain.is_empty()) {
+            let flaw = Flaw::new(text.span(), "a secret stands in this file itself, for everybody who reads it").secret();
+            self.flaws.push(flaw.help("write where it is: ${env:NAME}, ${file:/path} or ${keyring:NAME}"));
+        }
+        secret
+    }
+
+    fn participant_ids(&mut self, names: &[At<String>]) -> BTreeSet<ParticipantId> {
+        names.iter().filter_map(|name| self.participant_id(name)).collect()
+    }
+
+    fn participant_id(&mut self, name: &At<String>) -> Option<ParticipantId> {
+        ParticipantId::new(name.get())
+            .map_err(|bad| self.flaws.push(Flaw::new(name.span(), format!("`{}` can't be the id of a participant: {bad}", name.get()))))
+            .ok()
+    }
+
+    fn capabilities(&mut self, list: &[At<String>]) -> Capabilities {
+        let mut patterns = Vec::new();
+        for text in list {
+            match Pattern::new(text.get()) {
+                Ok(pattern) => patterns.push(pattern),
+                Err(bad) => self.flaws.push(Flaw::new(text.span(), bad.to_string())),
+            }
+        }
+        Capabilities::new(patterns).unwrap_or_else(|bad| {
+            let span = list.first().map_or(0..0, At::span);
+            self.flaws.push(Flaw::new(span, bad.to_string()));
+            Capabilities::default()
+        })
+    }
+
+    fn room_settings(&mut self, limits: &file::RoomLimits, defaults: &Settings) -> Settings {
+        let rate = |per_second: Option<u32>, burst: Option<u32>, default: Rate| Rate {
+            per_second: per_second.unwrap_or(default.per_second),
+            burst: burst.unwrap_or(default.burst),
+        };
+        let mut bytes = |text| self.size(text).map(|size| u32::try_from(size).unwrap_or(u32::MAX));
+        let bytes = rate(bytes(limits.bytes_per_second.as_ref()), bytes(limits.bytes_at_once.as_ref()), defaults.bytes);
+        Settings {
+            participants: limits.participants.unwrap_or(defaults.participants),
+            message_bytes: self.size(limits.message_size.as_ref()).unwrap_or(defaults.message_bytes),
+            queue_messages: limits.queue_messages.unwrap_or(defaults.queue_messages),
+            queue_bytes: self.size(limits.queue_size.as_ref()).unwrap_or(defaults.queue_bytes),
+            messages: rate(limits.messages_per_second, limits.messages_at_once, defaults.messages),
+            bytes,
+            refusals: rate(None, limits.refusals, defaults.refusals),
+            rulings: defaults.rulings,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::parse;
+    use crate::config::secret::SystemSources;
+
+    fn read(text: &str) -> Result<Rooms, String> {
+        let config = parse(text, Path::new("banyan.toml"), &SystemSources).map_err(|error| error.to_string())?;
+        Ok(Rooms::clone(&config.rooms))
+    }
+
+    #[test]
+    fn a_room_has_the_bounds_of_all_rooms_where_it_has_none_of_its_own() {
+        let text = "[rooms.limits]\nparticipants = 5\nqueue_messages = 16\n[room.ops]\naccess = \"private\"\nmembers = [\"ann\"]\n\
+                    [room.ops.limits]\nparticipants = 9\nmessage_size = \"2KiB\"\n[participant.ann]\ntoken = \"${env:A}\"\nrooms = [\"ops\"]\n";
+        let rooms = read(text).unwrap();
+        let ops = &rooms.rooms[&Topic::new("ops").unwrap()];
+        assert_eq!((ops.settings.participants, ops.settings.queue_messages, ops.settings.message_bytes), (9, 16, 2048));
+        assert_eq!((rooms.settings.participants, rooms.settings.message_bytes), (5, 1 << 20));
+        assert_eq!(ops.rule.access, Access::Private);
+        assert!(rooms.are_served() && !read("").unwrap().are_served());
+    }
+
+    #[test]
+    fn what_is_wrong_with_rooms_says_what_to_write() {
+        let ann = "[room.ops]\n[participant.ann]\n";
+        for (text, wanted) in [
+            ("[room.ops]\naccess = \"secret\"", "`private`"),
+            ("[room.ops.limits]\nqueue_messages = 4", "at least 16"),
+            ("[room.ops]\ncapabilities = [\"system/*\"]", "gateway's own"),
+            ("[room.ops]\nmembers = [\"system:x\"]", "choose another"),
+            ("[rooms]\nissuers = [\"login\"]", "[issuer.login]"),
+            (&format!("{ann}rooms = [\"ops\"]"), "either `token` or `sha256`"),
+            (&format!("{ann}token = \"hunter2\"\nrooms = [\"ops\"]"), "${env:NAME}"),
+            (&format!("{ann}token = \"${{env:A}}\"\nrooms = [\"opps\"]"), "did you mean `ops`?"),
+            (&format!("{ann}token = \"${{env:A}}\"\nrooms = []"), "no room"),
+            (&format!("{ann}sha256 = \"ab\"\nrooms = [\"ops\"]"), "64 hexadecimal digits"),
+        ] {
+            let refused = read(text).unwrap_err();
+            assert!(refused.contains(wanted) && !refused.contains("hunter2"), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! What is asked and told of rooms over HTTP, below `/-/rooms` and `/admin/participants` (MCPx v0.1, 11.3). What a change does is not
+//! decided here.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use audit::record::{Changed as Record, Record as Entry};
+use banyan_model::Timestamp;
+use http::request::Parts;
+use http::{Method, Response, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use room_proto::capability::{Capabilities, Pattern, PatternError};
+use room_proto::name::{ParticipantId, Topic};
+use room_proto::room::{Changed, RoomError};
+use serde::{Deserialize, Serialize};
+
+use super::driver::{Input, Live};
+use super::entry::{NotEntered, told};
+use super::pass::{self, Showing};
+use super::status::{ParticipantStatus, RoomStatus, texts};
+use crate::admin::{is_owner, query};
+use crate::downstream::http::fields;
+use crate::downstream::reply::{self, Payload};
+use crate::trust::Party;
+use crate::{Gateway, Inner};
+
+/// Longest body, in bytes.
+const POSTED_BYTES: usize = 256 << 10;
+const PARTICIPANTS: &str = "/admin/participants/";
+const ROOMS: &str = "/-/rooms";
+/// How changes that the gate's owner makes are signed.
+const OWNER: &str = "owner";
+
+/// Whether `path` is one of these endpoints.
+pub(crate) fn is_here(path: &str) -> bool {
+    path.starts_with(PARTICIPANTS) || path.strip_prefix(ROOMS).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Answers a request for one of them.
+pub(crate) async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming, party: Option<&Arc<Party>>) -> Response<Payload> {
+    let asking = Asking { gateway, parts, party };
+    let answered = match (&parts.method, parts.uri.path().strip_prefix(PARTICIPANTS)) {
+        (&Method::POST, Some(rest)) if rest.ends_with("/capabilities") => {
+            asking.capabilities(rest.trim_end_matches("/capabilities"), body).await
+        }
+        (&Method::DELETE, Some(rest)) => asking.dismissal(rest).await,
+        (&Method::GET, None) => asking.rooms().await,
+        (method, _) => Err(NotDone::Nothing(format!("{method} {}", parts.uri.path()))),
+    };
+    answered.unwrap_or_else(NotDone::into_http)
+}
+
+/// Why something is not done.
+#[derive(Debug, thiserror::Error)]
+enum NotDone {
+    /// Whoever asks may not.
+    #[error("only admins of this room may do that: those that its `admins` lists, and whoever runs the gate")]
+    NotAdmin,
+    /// Nobody there is known by what is shown.
+    #[error(transparent)]
+    NotEntered(#[from] NotEntered),
+    /// There is no such thing.
+    #[error("there is no {0} here: see docs/rooms.md for what there is")]
+    Nothing(String),
+    /// There is no such room.
+    #[error("the room {0:?} is not open: nobody is there")]
+    NotOpen(String),
+    /// The room does not do it.
+    #[error(transparent)]
+    Room(#[from] RoomError),
+    /// The request says what can't be.
+    #[error("{0}")]
+    Wrong(String),
+}
+
+impl NotDone {
+    fn into_http(self) -> Response<Payload> {
+        let status = match self {
+            Self::NotEntered(why) => return why.into_http(),
+            Self::NotAdmin => StatusCode::FORBIDDEN,
+            Self::Nothing(_) | Self::NotOpen(_) | Self::Room(RoomError::NotHere { .. }) => StatusCode::NOT_FOUND,
+            Self::Room(RoomError::Full { .. } | RoomError::Rulings { .. }) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Room(RoomError::Pattern(_)) | Self::Wrong(_) => StatusCode::BAD_REQUEST,
+        };
+        told(status, &self.to_string())
+    }
+}
+
+/// A body of `POST /admin/participants/{id}/capabilities`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Change {
+    #[serde(default)]
+    add: Vec<String>,
+    #[serde(default)]
+    remove: Vec<String>,
+}
+
+/// Its answer, as the specification spells it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Made<'a> {
+    participant_id: &'a str,
+    topic: &'a str,
+    old_capabilities: Vec<String>,
+    new_capabilities: Vec<String>,
+    modified_by: &'a str,
+    modified_at: String,
+}
+
+/// `GET /-/rooms`.
+#[derive(Serialize)]
+struct Rooms {
+    rooms: Vec<RoomStatus>,
+}
+
+/// `GET /-/rooms/NAME`.
+#[derive(Serialize)]
+struct Room {
+    name: String,
+    participants: Vec<ParticipantStatus>,
+}
+
+/// One request.
+struct Asking<'a> {
+    gateway: &'a Gateway,
+    parts: &'a Parts,
+    party: Option<&'a Arc<Party>>,
+}
+
+impl Asking<'_> {
+    fn inner(&self) -> &Arc<Inner> {
+        &self.gateway.0
+    }
+
+    /// All rooms, or who is in one: for whoever runs the gate.
+    async fn rooms(&self) -> Result<Response<Payload>, NotDone> {
+        if !is_owner(self.gateway, self.parts) {
+            return Err(NotDone::NotAdmin);
+        }
+        let name = decoded(self.parts.uri.path().trim_start_matches(ROOMS).trim_matches('/'))?;
+        if name.is_empty() {
+            let rooms = self.inner().rooms.status(&self.inner().config.load().rooms);
+            return Ok(json(&Rooms { rooms }));
+        }
+        let room = self.open(&topic(&name)?);
+        let participants = match &room {
+            Ok(room) => room.ask(Input::Present).await.unwrap_or_default(),
+            Err(_) => Vec::new(),
+        };
+        let is_known = room.is_ok() || self.inner().config.load().rooms.rooms.keys().any(|topic| topic.as_str() == name);
+        if is_known { Ok(json(&Room { name, participants })) } else { Err(NotDone::NotOpen(name)) }
+    }
+
+    /// Changes what somebody may send.
+    async fn capabilities(&self, id: &str, body: &mut Incoming) -> Result<Response<Payload>, NotDone> {
+        let id = participant(id)?;
+        let (room, by) = self.room_of(&id).await?;
+        let body =
+            Limited::new(body, POSTED_BYTES).collect().await.map_err(|e| NotDone::Wrong(format!("the request can't be read: {e}")))?;
+        let change: Change = serde_json::from_slice(&body.to_bytes())
+            .map_err(|e| NotDone::Wrong(format!("the request is not {{\"add\": [...], \"remove\": [...]}}: {e}")))?;
+        let (add, remove) = (patterns(&change.add)?, patterns(&change.remove)?);
+        let changed = room.ask(|answer| Input::Capabilities { id, add, remove, by, answer }).await;
+        let Changed { id, old, new, by } = changed.ok_or_else(|| NotDone::NotOpen(room.topic().as_str().to_owned()))??;
+        self.record(room.topic(), &format!("participant {}: {} (by {by})", id.as_str(), difference(&old, &new)));
+        Ok(json(&Made {
+            participant_id: id.as_str(),
+            topic: room.topic().as_str(),
+            old_capabilities: texts(&old),
+            new_capabilities: texts(&new),
+            modified_by: &by,
+            modified_at: Timestamp(SystemTime::now()).to_string(),
+        }))
+    }
+
+    /// Puts somebody out.
+    async fn dismissal(&self, id: &str) -> Result<Response<Payload>, NotDone> {
+        let id = participant(id)?;
+        let (room, by) = self.room_of(&id).await?;
+        let name = id.as_str().to_owned();
+        let done = room.ask(|answer| Input::Dismiss { id, answer }).await;
+        done.ok_or_else(|| NotDone::NotOpen(room.topic().as_str().to_owned()))??;
+        self.record(room.topic(), &format!("participant {name}: put out (by {by})"));
+        Ok(json(&serde_json::json!({ "participantId": name, "topic": room.topic().as_str(), "modifiedBy": by })))
+    }
+
+    /// The room that is meant, and who asks, if that is one of its admins.
+    async fn room_of(&self, id: &ParticipantId) -> Result<(Arc<Live>, String), NotDone> {
+        let named = query(self.parts, "topic").map(|name| topic(&name)).transpose()?;
+        if is_owner(self.gateway, self.parts) {
+            let room = match named {
+                Some(topic) => self.open(&topic)?,
+                None => self.only_room_of(id).await?,
+            };
+            return Ok((room, OWNER.to_owned()));
+        }
+        let topic = named.ok_or_else(|| NotDone::Wrong("the address names no room: add `?topic=NAME`".to_owned()))?;
+        let showing = Showing { party: self.party.cloned(), fields: fields(self.parts), topic, participant: None };
+        let by = pass::admit(self.inner(), &showing).await?.id;
+        if !self.inner().config.load().rooms.is_admin(&showing.topic, &by) {
+            return Err(NotDone::NotAdmin);
+        }
+        Ok((self.open(&showing.topic)?, by.as_str().to_owned()))
+    }
+
+    /// Ids are good for one room only, so that one that is in several has to be told apart.
+    async fn only_room_of(&self, id: &ParticipantId) -> Result<Arc<Live>, NotDone> {
+        let mut found = Vec::new();
+        for room in self.inner().rooms.all() {
+            let present = room.ask(Input::Present).await.unwrap_or_default();
+            if present.iter().any(|one| one.id == id.as_str()) {
+                found.push(room);
+            }
+        }
+        match (found.pop(), found.is_empty()) {
+            (Some(room), true) => Ok(room),
+            (Some(_), false) => Err(NotDone::Wrong(format!("{id:?} is in several rooms: add `?topic=NAME`"))),
+            (None, _) => Err(NotDone::Room(RoomError::NotHere { id: id.clone() })),
+        }
+    }
+
+    fn open(&self, topic: &Topic) -> Result<Arc<Live>, NotDone> {
+        self.inner().rooms.find(topic).ok_or_else(|| NotDone::NotOpen(topic.as_str().to_owned()))
+    }
+
+    fn record(&self, topic: &Topic, what: &str) {
+        let lines = vec![format!("room {}: {what}", topic.as_str()).into()];
+        self.inner().journal.append(&Entry::Changed(Record { lines, version: None, what: "room".into() }));
+    }
+}
+
+fn topic(name: &str) -> Result<Topic, NotDone> {
+    Topic::new(name).map_err(|why| NotDone::Wrong(format!("{name:?} names no room: {why}")))
+}
+
+fn participant(name: &str) -> Result<ParticipantId, NotDone> {
+    let name = decoded(name)?;
+    ParticipantId::new(&name).map_err(|why| NotDone::Wrong(format!("{name:?} names no participant: {why}")))
+}
+
+/// A part of a path as it was before it was put there.
+fn decoded(part: &str) -> Result<String, NotDone> {
+    // In a path, unlike in a form, a plus is itself.
+    let part = part.replace('+', "%2B");
+    let pair = url::form_urlencoded::parse(part.as_bytes()).next();
+    let name = pair.map(|(name, _)| name.into_owned()).unwrap_or_default();
+    if part.contains(['&', '=']) { Err(NotDone::Wrong("write `&` and `=` in a name as %26 and %3D".to_owned())) } else { Ok(name) }
+}
+
+fn patterns(texts: &[String]) -> Result<Vec<Pattern>, NotDone> {
+    let patterns: Result<Vec<_>, PatternError> = texts.iter().map(|text| Pattern::new(text)).collect();
+    patterns.map_err(|why| NotDone::Room(RoomError::Pattern(why)))
+}
+
+fn difference(old: &Capabilities, new: &Capabilities) -> String {
+    let only = |these: &Capabilities, those: &Capabilities, sign: &str| -> Vec<String> {
+        let gone = these.patterns().iter().filter(|pattern| !those.patterns().contains(pattern));
+        gone.map(|pattern| format!("{sign} {}", pattern.as_str())).collect()
+    };
+    let lines = [only(new, old, "+"), only(old, new, "-")].concat();
+    if lines.is_empty() { "nothing".to_owned() } else { lines.join(", ") }
+}
+
+fn json(value: &impl Serialize) -> Response<Payload> {
+    reply::typed(StatusCode::OK, "application/json", serde_json::to_vec(value).unwrap_or_default().into())
+}

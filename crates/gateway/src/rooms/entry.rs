@@ -1,0 +1,94 @@
+//! Why somebody does not come into a room, as it is told by HTTP before anything is upgraded. Decides nothing.
+
+use http::header::{SEC_WEBSOCKET_VERSION, UPGRADE, WWW_AUTHENTICATE};
+use http::{HeaderValue, Response, StatusCode};
+use room_proto::access::NotAdmitted;
+use room_proto::name::NameError;
+
+use super::NotSeated;
+use super::handshake::BadHandshake;
+use crate::admin::shapes::{ErrorBody, Refusal, RefusalKind};
+use crate::downstream::door;
+use crate::downstream::reply::{self, Payload};
+
+/// Why somebody does not come in.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotEntered {
+    /// The door of the gate is shut for it.
+    #[error("{}", .0.why)]
+    Door(door::Refused),
+    /// It does not ask for a WebSocket as it should.
+    #[error(transparent)]
+    Handshake(#[from] BadHandshake),
+    /// Its token makes it somebody that can't be.
+    #[error("this token's participant can't be let in: {0}")]
+    Id(NameError),
+    /// Something in the address says what can't be.
+    #[error("{0}")]
+    Query(String),
+    /// The room is not for it.
+    #[error(transparent)]
+    NotAdmitted(#[from] NotAdmitted),
+    /// There are none.
+    #[error("this gate has no rooms: add a section [room.NAME] to banyan.toml, or `open = true` to [rooms]")]
+    NoRooms,
+    /// There is no seat.
+    #[error(transparent)]
+    NotSeated(#[from] NotSeated),
+    /// Its token makes it somebody who has a token of its own.
+    #[error("the participant {0:?} is configured here with a token of its own: come with that, or as somebody else")]
+    Taken(String),
+    /// Nobody is known by what it shows.
+    #[error("{0}")]
+    Unknown(&'static str),
+}
+
+impl NotEntered {
+    /// Whether that may be otherwise in a moment though nothing is changed.
+    pub(super) fn is_passing(&self) -> bool {
+        self.status() == StatusCode::SERVICE_UNAVAILABLE
+    }
+
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Door(refused) => refused.status,
+            Self::Handshake(BadHandshake::NotAsked | BadHandshake::Version) => StatusCode::UPGRADE_REQUIRED,
+            Self::Handshake(BadHandshake::Key) | Self::Query(_) => StatusCode::BAD_REQUEST,
+            Self::Id(_) | Self::Taken(_) | Self::NotAdmitted(NotAdmitted::Elsewhere | NotAdmitted::NotMember) => StatusCode::FORBIDDEN,
+            Self::NoRooms | Self::NotAdmitted(NotAdmitted::Unknown) => StatusCode::NOT_FOUND,
+            Self::NotSeated(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unknown(_) => StatusCode::UNAUTHORIZED,
+        }
+    }
+
+    pub(super) fn into_http(self) -> Response<Payload> {
+        let mut response = told(self.status(), &self.to_string());
+        let headers = response.headers_mut();
+        match &self {
+            Self::Door(refused) => {
+                let challenge = refused.challenge.as_deref().and_then(|challenge| HeaderValue::from_str(challenge).ok());
+                headers.extend(challenge.map(|challenge| (WWW_AUTHENTICATE, challenge)));
+            }
+            Self::Handshake(_) => {
+                headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+                headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+            }
+            Self::Unknown(_) => {
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"banyan\""));
+            }
+            Self::Id(_) | Self::NoRooms | Self::NotAdmitted(_) | Self::NotSeated(_) | Self::Query(_) | Self::Taken(_) => {}
+        }
+        response
+    }
+}
+
+/// A refusal in the shape of the admin API's.
+pub(super) fn told(status: StatusCode, message: &str) -> Response<Payload> {
+    let kind = match status {
+        StatusCode::NOT_FOUND => RefusalKind::NotFound,
+        StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED => RefusalKind::Refused,
+        _ => RefusalKind::Failed,
+    };
+    let body = ErrorBody { error: Refusal { kind, message: message.to_owned() } };
+    reply::typed(status, "application/json", serde_json::to_vec(&body).unwrap_or_default().into())
+}

@@ -1,0 +1,126 @@
+//! Rooms in which people and agents meet (MCPx v0.1), at the gate's own listener: `GET /ws?topic=NAME`.
+//!
+//! Who may send what, and who gets it, is decided in `room-proto`: here are the sockets, the tasks and the time. Each room is one task; no
+//! reader of its messages can make it wait.
+
+mod admin;
+mod connection;
+mod door;
+mod driver;
+mod entry;
+mod handshake;
+mod pass;
+mod secrets;
+mod status;
+mod writer;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use room_proto::name::{ConnectionId, Topic};
+use room_proto::room::{Joining, RoomError, Settings};
+use tokio::runtime::Handle;
+use tokio_util::task::TaskTracker;
+
+pub(crate) use admin::{answer, is_here as is_admin};
+pub(crate) use door::{handle, is_here};
+use driver::{Driver, Input, Live};
+pub(crate) use secrets::Secrets;
+pub use status::{ParticipantStatus, RoomStatus};
+use writer::{Joined, outlet};
+
+use crate::config::resolved;
+
+/// How long everybody has to hear that the gate ends.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// The rooms of one gate.
+pub(crate) struct Rooms {
+    /// Where rooms run: connections come and go, each with a worker of its own.
+    runtime: Handle,
+    live: Mutex<BTreeMap<Topic, Arc<Live>>>,
+    /// How many connections there were.
+    connections: AtomicU64,
+    /// Connections that stand open.
+    open: TaskTracker,
+    secrets: Secrets,
+}
+
+/// Why nobody was seated.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NotSeated {
+    /// The gate ends.
+    #[error("the gate ends: connect again later")]
+    Ending,
+    /// The room has no seat.
+    #[error(transparent)]
+    Room(#[from] RoomError),
+}
+
+impl Rooms {
+    /// No room is open. Needs a tokio runtime, in which rooms will run.
+    pub(crate) fn new() -> Arc<Self> {
+        let (live, open) = (Mutex::default(), TaskTracker::new());
+        Arc::new(Self { runtime: Handle::current(), live, connections: AtomicU64::new(0), open, secrets: Secrets::default() })
+    }
+
+    /// Seats somebody who was let in. What the room says to it waits from here on.
+    async fn join(self: &Arc<Self>, topic: &Topic, settings: &Settings, joining: &Joining) -> Result<Joined, NotSeated> {
+        loop {
+            if self.open.is_closed() {
+                return Err(NotSeated::Ending);
+            }
+            let id = ConnectionId(self.connections.fetch_add(1, Ordering::Relaxed));
+            let room = self.room(topic, settings);
+            let (outlet, joined) = outlet(id, Arc::clone(&room), settings);
+            // A room that has just ended gives no answer: there is a new one then.
+            if let Some(seated) = room.ask(|answer| Input::Join { connection: id, joining: joining.clone(), outlet, answer }).await {
+                return seated.map(|()| joined).map_err(NotSeated::Room);
+            }
+        }
+    }
+
+    /// The room of that name; it begins here if it is not there.
+    fn room(self: &Arc<Self>, topic: &Topic, settings: &Settings) -> Arc<Live> {
+        let mut live = self.live();
+        if let Some(room) = live.get(topic).filter(|room| !room.is_over()) {
+            return Arc::clone(room);
+        }
+        let (room, driver) = Driver::new(Arc::clone(self), topic.clone(), settings.clone());
+        live.insert(topic.clone(), Arc::clone(&room));
+        self.runtime.spawn(driver.run());
+        room
+    }
+
+    fn live(&self) -> MutexGuard<'_, BTreeMap<Topic, Arc<Live>>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A room that is open.
+    fn find(&self, topic: &Topic) -> Option<Arc<Live>> {
+        self.live().get(topic).cloned()
+    }
+
+    /// All rooms that are open, by name.
+    fn all(&self) -> Vec<Arc<Live>> {
+        self.live().values().cloned().collect()
+    }
+
+    /// Takes a changed configuration: bounds hold from now on. Whoever would not be let in any more finds out itself.
+    pub(crate) fn apply(&self, config: &resolved::Rooms) {
+        for room in self.all() {
+            room.tell(Input::Settings(config.settings_of(room.topic()).clone()));
+        }
+    }
+
+    /// Closes every room, and waits a little until everybody has heard of it.
+    pub(crate) async fn end(&self) {
+        self.open.close();
+        for room in self.all() {
+            room.tell(Input::End);
+        }
+        drop(tokio::time::timeout(DRAIN, self.open.wait()).await);
+    }
+}

@@ -1,0 +1,183 @@
+//! Who comes to a room, by what it shows, and with which capabilities it is let in (MCPx v0.1, 5.1). Which topics take whom is not
+//! decided here.
+//!
+//! A participant is known by a token of its own, by a signed token that says who it is (the claims of the reference implementation), by
+//! whatever the gate knows callers by, or as the gate's owner.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use mcp_proto::http1::Fields;
+use room_proto::access::Pass;
+use room_proto::capability::Capabilities;
+use room_proto::name::{ParticipantId, Topic};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::entry::NotEntered;
+use crate::Inner;
+use crate::config::resolved::Config;
+use crate::downstream::door::{self, Entered};
+use crate::trust::{self, Denied, Party, Place};
+
+/// What somebody shows who wants to come in, and where to.
+pub(super) struct Showing {
+    pub(super) party: Option<Arc<Party>>,
+    pub(super) fields: Fields,
+    pub(super) topic: Topic,
+    /// As whom the gate's owner wants to come in.
+    pub(super) participant: Option<String>,
+}
+
+/// Somebody who is let in.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Entrant {
+    pub(super) id: ParticipantId,
+    pub(super) capabilities: Capabilities,
+    /// When what let it in is over; `None`: it is not, by itself.
+    pub(super) until: Option<SystemTime>,
+}
+
+/// What the gate's owner may send.
+const OWNER: [&str; 2] = ["mcp/*", "chat"];
+
+const MISSING: &str = "a bearer token is needed here: send `Authorization: Bearer TOKEN`, of a [participant.NAME] for example";
+const UNKNOWN: &str = "the bearer token is not known here: it is that of no [participant.NAME], and of no caller of this gate";
+
+/// Lets somebody in, or not.
+pub(super) async fn admit(gateway: &Arc<Inner>, showing: &Showing) -> Result<Entrant, NotEntered> {
+    let config = gateway.config.load_full();
+    if !config.rooms.are_served() {
+        return Err(NotEntered::NoRooms);
+    }
+    let (pass, until) = who(gateway, &config, showing).await?;
+    let doors = config.rooms.doors();
+    let capabilities = doors.admit(&pass, &showing.topic)?.clone();
+    Ok(Entrant { id: pass.id, capabilities, until })
+}
+
+async fn who(gateway: &Arc<Inner>, config: &Arc<Config>, showing: &Showing) -> Result<(Pass, Option<SystemTime>), NotEntered> {
+    let (party, fields) = (showing.party.as_ref(), &showing.fields);
+    door::outer(config, party, fields).map_err(NotEntered::Door)?;
+    if let Some(token) = door::bearer(config, fields).map_err(NotEntered::Door)? {
+        if gateway.admin.is_owners(token.as_bytes()) {
+            return Ok((owner(showing)?, None));
+        }
+        let secrets = gateway.rooms.secrets.of(gateway, &config.rooms).await;
+        if let Some((id, who)) = secrets.holder(token).and_then(|id| config.rooms.participants.get_key_value(id)) {
+            return Ok((Pass { id: id.clone(), topics: who.rooms.clone(), capabilities: who.capabilities.clone() }, None));
+        }
+        if let Some(secret) = &secrets.shared
+            && trust::is_shared(token)
+        {
+            let (place, until) = trust::shared(token, secret.expose().as_bytes())
+                .map_err(|why| NotEntered::Door(door::denied(config, &Denied::Wrong(why))))?;
+            return Ok((claimed(config, &place)?, Some(until)));
+        }
+    }
+    let entered = door::enter(config, &gateway.trust, party, fields).map_err(NotEntered::Door)?;
+    if entered.is_anybody() {
+        return Err(NotEntered::Unknown(if fields.get("authorization").is_some() { UNKNOWN } else { MISSING }));
+    }
+    let until = entered.until();
+    let place = entered.place().filter(|(issuer, _)| config.rooms.issuers.iter().any(|known| **known == **issuer));
+    match place.filter(|(_, place)| place.participant.is_some()) {
+        Some((_, place)) => Ok((claimed(config, place)?, until)),
+        None => Ok((caller(config, &entered)?, until)),
+    }
+}
+
+/// Whoever runs the gate comes in as whom it likes.
+fn owner(showing: &Showing) -> Result<Pass, NotEntered> {
+    let Some(name) = &showing.participant else {
+        return Err(NotEntered::Query("the admin token names no participant: add `&participant=NAME` to the address".into()));
+    };
+    let id = ParticipantId::new(name).map_err(NotEntered::Id)?;
+    let capabilities = Capabilities::read(OWNER).ok();
+    Ok(Pass { id, topics: vec![showing.topic.as_str().to_owned()], capabilities })
+}
+
+/// Whoever calls the gate is in rooms by its name there: public ones, and those that have it as a member.
+fn caller(config: &Config, entered: &Entered) -> Result<Pass, NotEntered> {
+    let id = ParticipantId::new(&entered.principal.name).map_err(NotEntered::Id)?;
+    if config.rooms.participants.contains_key(&id) {
+        return Err(NotEntered::Taken(id.as_str().to_owned()));
+    }
+    Ok(Pass { id, topics: vec!["*".to_owned()], capabilities: None })
+}
+
+/// The holder of a signed token that says who it is. Nobody who has a token of its own is named by others.
+fn claimed(config: &Config, place: &Place) -> Result<Pass, NotEntered> {
+    let wrong = |what: &str| {
+        NotEntered::Unknown(match what {
+            "participantId" => "the token's `participantId` is no text: ask for a token that says who you are",
+            "topic" => "the token's `topic` is no text and no list of texts: ask for a token that says for which rooms it is good",
+            _ => "the token's `capabilities` are no list of capabilities: ask for one such as [\"mcp/proposal:*\", \"chat\"]",
+        })
+    };
+    let name = place.participant.as_ref().and_then(Value::as_str).ok_or_else(|| wrong("participantId"))?;
+    let id = ParticipantId::new(name).map_err(NotEntered::Id)?;
+    if config.rooms.participants.contains_key(&id) || config.tokens.iter().any(|token| *token.name == *name) {
+        return Err(NotEntered::Taken(name.to_owned()));
+    }
+    let topics = texts(place.topic.as_ref()).ok_or_else(|| wrong("topic"))?;
+    let capabilities = match place.capabilities.as_ref() {
+        None => None,
+        Some(listed) => {
+            let listed = texts(Some(listed)).ok_or_else(|| wrong("capabilities"))?;
+            Some(Capabilities::read(listed.iter().map(String::as_str)).map_err(|_| wrong("capabilities"))?)
+        }
+    };
+    Ok(Pass { id, topics, capabilities })
+}
+
+/// A text, or a list of texts.
+fn texts(value: Option<&Value>) -> Option<Vec<String>> {
+    match value? {
+        Value::String(one) => Some(vec![one.clone()]),
+        Value::Array(all) => all.iter().map(|one| one.as_str().map(str::to_owned)).collect(),
+        Value::Bool(_) | Value::Null | Value::Number(_) | Value::Object(_) => None,
+    }
+}
+
+/// What somebody was let in by. It has to hold as long as it is there.
+pub(super) struct Held {
+    gateway: Arc<Inner>,
+    showing: Showing,
+    entrant: Entrant,
+    applied: watch::Receiver<()>,
+}
+
+impl Held {
+    /// `applied` has to be older than the look that let it in, so that no change is missed.
+    pub(super) fn new(gateway: &Arc<Inner>, showing: Showing, entrant: Entrant, applied: watch::Receiver<()>) -> Self {
+        Self { gateway: Arc::clone(gateway), showing, entrant, applied }
+    }
+
+    /// The room that it was let into.
+    pub(super) fn topic(&self) -> &Topic {
+        &self.showing.topic
+    }
+
+    /// Ready when it would not be let in any more, or as somebody else, or with other capabilities. That a token has run out is seen by
+    /// the room.
+    pub(super) async fn over(mut self) {
+        loop {
+            let certificate = async {
+                match &self.showing.party {
+                    Some(party) => self.gateway.trust.ended(party).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                changed = self.applied.changed() => if changed.is_err() { return },
+                () = certificate => return,
+            }
+            match admit(&self.gateway, &self.showing).await {
+                Ok(now) if now == self.entrant => {}
+                Err(why) if why.is_passing() => {}
+                Ok(_) | Err(_) => return,
+            }
+        }
+    }
+}
