@@ -61,7 +61,8 @@ fn decided<'a>(news: &News, approval: &'a Approval, challenge: Hash) -> Decided<
 /// Records that a confirmation was not taken, whoever brought it. `principal` is empty where nobody knows who that was. What was never asked
 /// for is not recorded: anybody can make up ids by the thousand.
 pub(crate) async fn unconfirmed(gateway: &Inner, id: &str, principal: &str, why: &Refusal) {
-    if !gateway.approvals.look(id).await.is_ok_and(|approval| approval.is_some()) {
+    let is_below = || gateway.approvals.below.find(id).is_some();
+    if !gateway.approvals.look(id).await.is_ok_and(|approval| approval.is_some()) && !is_below() {
         return;
     }
     let journal = &gateway.journal;

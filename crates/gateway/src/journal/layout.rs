@@ -67,13 +67,18 @@ impl ChainDir {
     }
 
     pub(super) fn make(&self) -> io::Result<()> {
-        fs::create_dir_all(self.path.join(ENTRIES))?;
+        fs::create_dir_all(self.entries())?;
         sync_dir(self.path.parent().unwrap_or(Path::new(".")))?;
         sync_dir(&self.path)
     }
 
+    /// Where its files of lines are.
+    pub(super) fn entries(&self) -> PathBuf {
+        self.path.join(ENTRIES)
+    }
+
     pub(super) fn segment(&self, first: u64) -> PathBuf {
-        self.path.join(ENTRIES).join(format!("{first:020}{LINES}"))
+        self.entries().join(format!("{first:020}{LINES}"))
     }
 
     /// Its files of lines, the oldest first.
@@ -82,7 +87,7 @@ impl ChainDir {
     /// When the directory can't be read.
     pub fn segments(&self) -> io::Result<Vec<Segment>> {
         let mut segments = Vec::new();
-        for entry in fs::read_dir(self.path.join(ENTRIES))? {
+        for entry in fs::read_dir(self.entries())? {
             let entry = entry?;
             let first = entry.file_name().to_str().and_then(|n| n.strip_suffix(LINES)?.parse().ok());
             if let Some(first) = first {

@@ -1,4 +1,5 @@
-//! The record that nobody can forge, on the disk: a thread of its own writes it, many entries with one go, and signs for them.
+//! The record that nobody can forge, on the disk: a thread of its own writes it, many entries with one go, and another one brings them to
+//! the disk and signs for them.
 //!
 //! What is awaited is on the disk when that returns; what is not is written within a moment, and what could not be written is counted and
 //! leaves a gap that the record itself tells of. What is worth a record is not decided here, but where it happens: for calls in
@@ -8,6 +9,7 @@ pub mod archive;
 mod clock;
 pub mod examine;
 pub mod index;
+mod keeper;
 mod layout;
 mod queue;
 mod recover;
@@ -16,6 +18,8 @@ mod volume;
 mod writer;
 
 use std::cell::RefCell;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,6 +37,7 @@ use crate::random;
 pub(crate) use clock::{micros, now};
 pub(crate) use queue::Ticket;
 
+use keeper::Flush;
 use queue::Queue;
 use recover::Home;
 
@@ -67,6 +72,8 @@ struct Settings {
     state_dir: PathBuf,
     home: Home,
     node: Arc<str>,
+    /// How files are brought to the disk.
+    flush: Flush,
 }
 
 /// Which call of this run it is.
@@ -84,6 +91,27 @@ pub(crate) struct Standing {
     pub(crate) failing: Option<String>,
 }
 
+impl Shared {
+    /// Says that nothing can be recorded, once.
+    fn failed(&self, error: &io::Error) -> JournalError {
+        let standing = self.status.load_full();
+        if standing.failing.is_none() {
+            tracing::error!(%error, "nothing can be recorded: calls that wait for the record are refused, all others go unrecorded");
+        }
+        self.status.store(Arc::new(Standing { failing: Some(error.to_string()), ..(*standing).clone() }));
+        JournalError(error.to_string())
+    }
+
+    /// What was written is on the disk again.
+    fn recovered(&self) {
+        let standing = self.status.load_full();
+        if standing.failing.is_some() {
+            tracing::warn!("the record is written again");
+            self.status.store(Arc::new(Standing { failing: None, ..(*standing).clone() }));
+        }
+    }
+}
+
 thread_local! {
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
@@ -92,12 +120,17 @@ impl Journal {
     /// The record of the gate `node`, as `audit` says. `place` tells gates of one state directory apart. Nothing is written, and no
     /// thread started, before the first record.
     pub(crate) fn new(audit: &Audit, state_dir: &Path, place: Option<&Path>, node: &Arc<str>) -> Self {
+        Self::on(audit, state_dir, place, node, Arc::new(File::sync_data))
+    }
+
+    /// The same on a disk that is synced like this.
+    fn on(audit: &Audit, state_dir: &Path, place: Option<&Path>, node: &Arc<str>, flush: Flush) -> Self {
         let home = match (&audit.path, place) {
             (Some(path), _) => Home::At(path.clone()),
             (None, Some(place)) => Home::Named(named(place)),
             (None, None) => Home::Named("unnamed".to_owned()),
         };
-        let settings = Settings { audit: audit.clone(), state_dir: state_dir.to_owned(), home, node: Arc::clone(node) };
+        let settings = Settings { audit: audit.clone(), state_dir: state_dir.to_owned(), home, node: Arc::clone(node), flush };
         Self(Arc::new(Shared {
             settings,
             queue: Queue::default(),

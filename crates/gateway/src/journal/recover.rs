@@ -5,6 +5,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use audit::chain::{Chain, Full};
 use audit::checkpoint::Checkpoint;
@@ -12,6 +13,7 @@ use audit::key::{Signer, Verifier};
 use audit::record::{After, Broke, Record, Started};
 use audit::tile::{Tile, Tiles, WIDTH};
 
+use super::keeper::{Flush, Keeper};
 use super::layout::{ChainDir, LOCK, PUBLIC_KEY, Segment, replace};
 use super::signing;
 use super::volume::{Bounds, Volume};
@@ -35,20 +37,23 @@ struct Broken(String);
 /// A record that is open for writing.
 pub(super) struct Opened {
     pub(super) volume: Volume,
+    pub(super) keeper: Keeper,
+    /// How many entries of the chain were there.
+    pub(super) found: u64,
     /// The record's directory.
     pub(super) dir: PathBuf,
     pub(super) lock: File,
 }
 
 /// Opens the record, or begins one, and writes down that the gate `node` did so.
-pub(super) fn open(state_dir: &Path, home: &Home, bounds: Bounds, node: &str) -> io::Result<Opened> {
+pub(super) fn open(state_dir: &Path, home: &Home, bounds: Bounds, node: &str, flush: &Flush) -> io::Result<Opened> {
     let (dir, lock) = locked(state_dir, home)?;
     let seed = signing::seed(state_dir, signing::SIGNING)?;
     let last = ChainDir::all(&dir)?.pop();
-    let (mut volume, cut, after) = match last {
+    let ((mut volume, signer, place), cut, after) = match last {
         None => (begin(&dir, 1, &seed, bounds)?, None, None),
         Some(place) => match resume(&place, &seed, bounds)? {
-            Ok((volume, cut)) => (volume, cut, None),
+            Ok((volume, signer, cut)) => ((volume, signer, place), cut, None),
             Err(Broken(why)) => {
                 tracing::error!(chain = %place.path.display(), %why, "the record is broken: it is left as it is, and a new chain begins beside it; `banyan audit verify` says more");
                 let next = begin(&dir, place.number + 1, &seed, bounds)?;
@@ -56,12 +61,14 @@ pub(super) fn open(state_dir: &Path, home: &Home, bounds: Bounds, node: &str) ->
             }
         },
     };
+    let found = volume.size();
+    let mut keeper = Keeper::new(place, signer, bounds, Arc::clone(flush));
     if let Some(cut) = cut {
         tracing::warn!(
             bytes = cut,
             "the last line of the record was cut short when the gate ended: it was taken away, and the record says so"
         );
-        volume.note(&Record::BrokeHere(Broke { cut, why: "the last line was cut short".into() }), false)?;
+        volume.note(&Record::BrokeHere(Broke { cut, why: "the last line was cut short".into() }))?;
     }
     let signed = after.as_ref().and_then(|(place, _)| Checkpoint::parse(&place.checkpoint().ok()??).ok());
     let after = after.as_ref().map(|(place, why)| After {
@@ -70,9 +77,12 @@ pub(super) fn open(state_dir: &Path, home: &Home, bounds: Bounds, node: &str) ->
         size: signed.as_ref().map_or(0, |s| s.size),
         why: why.as_str().into(),
     });
-    volume.note(&Record::Started(Started { after, node: node.into(), version: env!("CARGO_PKG_VERSION").into() }), true)?;
-    volume.checkpoint()?;
-    Ok(Opened { volume, dir, lock })
+    volume.note(&Record::Started(Started { after, node: node.into(), version: env!("CARGO_PKG_VERSION").into() }))?;
+    for mut order in volume.orders(Vec::new(), true) {
+        keeper.sync(&order.file)?;
+        order.head.as_mut().map_or(Ok(()), |head| keeper.sign(head))?;
+    }
+    Ok(Opened { volume, keeper, found, dir, lock })
 }
 
 fn locked(state_dir: &Path, home: &Home) -> io::Result<(PathBuf, File)> {
@@ -92,14 +102,14 @@ fn locked(state_dir: &Path, home: &Home) -> io::Result<(PathBuf, File)> {
     Err(io::Error::other("another gate writes its record there: give each its own `path` in [audit]"))
 }
 
-fn begin(dir: &Path, number: u32, seed: &[u8; 32], bounds: Bounds) -> io::Result<Volume> {
+fn begin(dir: &Path, number: u32, seed: &[u8; 32], bounds: Bounds) -> io::Result<(Volume, Signer, ChainDir)> {
     let place = ChainDir::of(dir, number);
     place.make()?;
     let name = format!("banyan/{}", random::token().get(..16).unwrap_or_default());
     let signer = Signer::new(&name, seed).map_err(io::Error::other)?;
     let key = signer.verifier().map_err(io::Error::other)?;
     replace(&place.path.join(PUBLIC_KEY), format!("{key}\n").as_bytes(), true)?;
-    Volume::at(place, Chain::new(), signer, bounds, (0, 0))
+    Ok((Volume::at(place.clone(), Chain::new(), bounds, (0, 0))?, signer, place))
 }
 
 /// The public key of a chain.
@@ -109,9 +119,10 @@ pub(super) fn public_key(place: &ChainDir) -> Result<Verifier, String> {
     Verifier::parse(text.trim()).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-type Resumed = Result<(Volume, Option<u64>), Broken>;
+type Resumed = Result<(Volume, Signer, Option<u64>), Broken>;
 
-/// Goes on with a chain. Beside it, how many bytes of a half line were cut. Only the last file is read: `verify` reads all.
+/// Goes on with a chain. Beside it, how many bytes of a half line were cut. Only as many of the last files are read as have
+/// to be: `verify` reads all.
 fn resume(place: &ChainDir, seed: &[u8; 32], bounds: Bounds) -> io::Result<Resumed> {
     let key = match public_key(place) {
         Ok(key) => key,
@@ -131,7 +142,7 @@ fn resume(place: &ChainDir, seed: &[u8; 32], bounds: Bounds) -> io::Result<Resum
     }
     let Some(last) = segments.last() else {
         return Ok(match signed {
-            None => Ok((Volume::at(place.clone(), Chain::new(), signer, bounds, (0, 0))?, None)),
+            None => Ok((Volume::at(place.clone(), Chain::new(), bounds, (0, 0))?, signer, None)),
             Some(_) => Err(Broken("its entries are gone".into())),
         });
     };
@@ -145,9 +156,9 @@ fn resume(place: &ChainDir, seed: &[u8; 32], bounds: Bounds) -> io::Result<Resum
         file.set_len(read.whole)?;
         file.sync_all()?;
     }
-    let mut volume = Volume::at(place.clone(), read.chain, signer, bounds, (last.first, read.whole))?;
+    let mut volume = Volume::at(place.clone(), read.chain, bounds, (last.first, read.whole))?;
     volume.owe(read.full);
-    Ok(Ok((volume, cut)))
+    Ok(Ok((volume, signer, cut)))
 }
 
 struct Read {
@@ -160,12 +171,11 @@ struct Read {
 
 fn read(place: &ChainDir, segments: &[Segment], signed: Option<&Checkpoint>) -> io::Result<Result<Read, Broken>> {
     let Some(last) = segments.last() else { return Ok(Err(Broken("its entries are gone".into()))) };
-    // Where the tiles over what stands before are not there, all lines are read, if they still are.
-    let (chain, from) = match behind(place, last.first) {
-        Ok(chain) => (chain, segments.len() - 1),
-        Err(_) if segments.first().is_some_and(|s| s.first == 0) => (Chain::new(), 0),
-        Err(why) => return Ok(Err(Broken(why))),
-    };
+    // Where the tiles over what stands before a file are not there, the lines of the one before it are read too, if they still are.
+    let mut why = String::new();
+    let behind = |segment: &Segment| behind(place, segment.first).map_err(|error| why = error).ok();
+    let known = segments.iter().map(behind).enumerate().rev().find_map(|(at, chain)| Some((chain?, at)));
+    let Some((chain, from)) = known else { return Ok(Err(Broken(why))) };
     let mut read = Read { chain, full: Vec::new(), whole: 0, cut: 0 };
     for segment in &segments[from..] {
         let content = fs::read(&segment.path)?;

@@ -1,3 +1,5 @@
+mod disk;
+
 use std::fs;
 
 use audit::record::{Gap, Intent};

@@ -1,19 +1,23 @@
-//! The chain that is being written: lines to the end of a file, tiles and a signed checkpoint behind them, old files taken away. One
-//! thread has it. What is written is not decided here, nor when.
+//! The chain that is being written: lines to the end of a file, and the next file where that one is full. One thread has it, and it never
+//! waits for the disk: what makes lines last is in `keeper.rs`. What is written is not decided here, nor when.
+//!
+//! The next file is begun while the one before may still be on its way to the disk. Whoever waits for an entry in it hears of it only when
+//! both are there, so that a loss of power in between takes nothing that somebody was told of.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::Duration;
 
 use audit::chain::{Chain, Full};
-use audit::checkpoint::Checkpoint;
-use audit::key::Signer;
 use audit::record::{Gap, Record};
-use audit::tile::{Tile, WIDTH};
+use audit::tile::WIDTH;
 
 use super::clock::now;
-use super::layout::{CHECKPOINT, ChainDir, replace, sync_dir};
+use super::keeper::{Head, Order};
+use super::layout::{ChainDir, sync_dir};
+use super::queue::Waiting;
 
 /// How much of the record is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +26,13 @@ pub(crate) struct Bounds {
     pub(crate) bytes: u64,
     /// And for this long.
     pub(crate) age: Option<Duration>,
+}
+
+impl Bounds {
+    /// The length of one file: a sixteenth of all, so that what is taken away is little beside what stays.
+    fn segment(&self) -> u64 {
+        (self.bytes / 16).clamp(1 << 16, 8 << 20)
+    }
 }
 
 /// One line to be written.
@@ -34,19 +45,16 @@ pub(super) struct Line<'a> {
 
 /// The chain at its end.
 pub(super) struct Volume {
-    pub(super) place: ChainDir,
-    pub(super) chain: Chain,
-    signer: Signer,
+    place: ChainDir,
+    chain: Chain,
     bounds: Bounds,
-    file: File,
+    file: Arc<File>,
     /// The length of the file.
     bytes: u64,
-    /// How many entries the last checkpoint has.
-    signed: u64,
-    /// Full tiles that are not on the disk yet.
+    /// Full tiles that nobody was told to keep yet.
     due: Full,
-    /// Tiles that grow, as they are on the disk.
-    grown: Vec<Tile>,
+    /// Files that are full, and have to be made to last.
+    full: Vec<Order>,
     lines: Vec<u8>,
     /// What is in the file is not known any more: it has to be read again before more is written.
     pub(super) is_torn: bool,
@@ -54,12 +62,11 @@ pub(super) struct Volume {
 
 impl Volume {
     /// Goes on behind `chain`, the last `bytes` of which are in the file that begins with entry `first`.
-    pub(super) fn at(place: ChainDir, chain: Chain, signer: Signer, bounds: Bounds, segment: (u64, u64)) -> io::Result<Self> {
-        let path = place.segment(segment.0);
-        let file = OpenOptions::new().append(true).create(true).open(&path)?;
-        sync_dir(path.parent().unwrap_or(Path::new(".")))?;
-        let (due, grown, lines) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { place, chain, signer, bounds, file, bytes: segment.1, signed: 0, due, grown, lines, is_torn: false })
+    pub(super) fn at(place: ChainDir, chain: Chain, bounds: Bounds, (first, bytes): (u64, u64)) -> io::Result<Self> {
+        let file = opened(&place.segment(first))?;
+        sync_dir(&place.entries())?;
+        let (due, full, lines) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { place, chain, bounds, file, bytes, due, full, lines, is_torn: false })
     }
 
     /// Full tiles that have to be written. Those of the lowest level are the hashes of the lines, and are made from them when they are wanted.
@@ -67,13 +74,18 @@ impl Volume {
         self.due.extend(tiles.into_iter().filter(|(tile, _)| tile.level != Some(0)));
     }
 
-    /// How many entries no checkpoint has yet.
-    pub(super) fn unsigned(&self) -> u64 {
-        self.chain.size() - self.signed
+    /// How many entries there are.
+    pub(super) fn size(&self) -> u64 {
+        self.chain.size()
     }
 
-    /// Appends lines. `is_kept`: they are on the disk when this returns. What it says beside an error is how many were written before.
-    pub(super) fn write<'a>(&mut self, lines: impl Iterator<Item = Line<'a>>, is_kept: bool) -> Result<u64, (u64, io::Error)> {
+    /// Which chain it is.
+    pub(super) fn number(&self) -> u32 {
+        self.place.number
+    }
+
+    /// Appends lines. What it says beside an error is how many were written before.
+    pub(super) fn write<'a>(&mut self, lines: impl Iterator<Item = Line<'a>>) -> Result<u64, (u64, io::Error)> {
         let (mut written, mut pending) = (0, 0);
         let mut chain = self.chain.clone();
         let mut full = Vec::new();
@@ -81,12 +93,12 @@ impl Volume {
         out.clear();
         for line in lines {
             let length = self.bytes + out.len() as u64;
-            if length >= self.segment_bytes() && chain.size().is_multiple_of(WIDTH) {
-                self.commit(&out, is_kept).map_err(|error| (written, error))?;
+            if length >= self.bounds.segment() && chain.size().is_multiple_of(WIDTH) {
+                self.commit(&out).map_err(|error| (written, error))?;
                 self.take(std::mem::take(&mut chain), std::mem::take(&mut full), out.len());
                 written += std::mem::take(&mut pending);
                 out.clear();
-                self.rotate().map_err(|error| (written, error))?;
+                self.turn().map_err(|error| (written, error))?;
                 chain = self.chain.clone();
             }
             let appended = chain.append_facts(line.time, line.event, &line.facts, &mut out).or_else(|error| {
@@ -96,24 +108,19 @@ impl Volume {
             full.extend(appended.map(|a| a.full).unwrap_or_default());
             pending += 1;
         }
-        self.commit(&out, is_kept).map_err(|error| (written, error))?;
+        self.commit(&out).map_err(|error| (written, error))?;
         self.take(chain, full, out.len());
         self.lines = out;
         Ok(written + pending)
     }
 
-    fn commit(&mut self, out: &[u8], is_kept: bool) -> io::Result<()> {
-        if let Err(error) = self.file.write_all(out) {
+    fn commit(&mut self, out: &[u8]) -> io::Result<()> {
+        let written = (&*self.file).write_all(out);
+        if written.is_err() {
             // Half a line must not stay: the next one would be put behind it.
             self.is_torn |= self.file.set_len(self.bytes).is_err();
-            return Err(error);
         }
-        if is_kept { self.sync() } else { Ok(()) }
-    }
-
-    /// After a failure the system may have forgotten what it could not write.
-    fn sync(&mut self) -> io::Result<()> {
-        self.file.sync_data().inspect_err(|_| self.is_torn = true)
+        written
     }
 
     fn take(&mut self, chain: Chain, full: Full, bytes: usize) {
@@ -123,87 +130,39 @@ impl Volume {
     }
 
     /// Appends one record, at the present time.
-    pub(super) fn note(&mut self, record: &Record<'_>, is_kept: bool) -> io::Result<()> {
+    pub(super) fn note(&mut self, record: &Record<'_>) -> io::Result<()> {
         let mut facts = Vec::new();
         record.facts(&mut facts).map_err(io::Error::other)?;
         let line = Line { event: record.event(), time: now(), facts: [&facts, b"", b"", b"", b""] };
-        self.write(std::iter::once(line), is_kept).map(drop).map_err(|(_, error)| error)
+        self.write(std::iter::once(line)).map(drop).map_err(|(_, error)| error)
     }
 
-    /// Writes the tiles and signs for all entries; they are on the disk then.
-    pub(super) fn checkpoint(&mut self) -> io::Result<()> {
-        self.sync()?;
-        for (tile, content) in &self.due {
-            replace(&self.place.path_of(tile), content, true)?;
+    /// To make last what was written so far, after the files that are full; `is_signed`: and to sign for it.
+    pub(super) fn orders(&mut self, waiting: Vec<Waiting>, is_signed: bool) -> Vec<Order> {
+        let mut orders = std::mem::take(&mut self.full);
+        if is_signed || !waiting.is_empty() {
+            let head = is_signed.then(|| self.head());
+            orders.push(Order { file: Arc::clone(&self.file), waiting, head, is_full: false });
         }
-        let mut grown = Vec::new();
-        for (tile, content) in self.chain.partial().filter(|(tile, _)| tile.level != Some(0)) {
-            replace(&self.place.path_of(&tile), &content, false)?;
-            grown.push(tile);
-        }
-        let checkpoint = Checkpoint { origin: self.signer.name().to_owned(), size: self.chain.size(), root: self.chain.root() };
-        let text = checkpoint.sign(&self.signer).map_err(io::Error::other)?;
-        replace(&self.place.path.join(CHECKPOINT), text.as_bytes(), true)?;
-        for tile in self.grown.iter().filter(|tile| !grown.contains(tile)) {
-            let path = self.place.path_of(tile);
-            remove(&path)?;
-            // Where the tile is full now, nothing else is in there.
-            _ = path.parent().map(fs::remove_dir);
-        }
-        (self.grown, self.signed) = (grown, checkpoint.size);
-        self.due.clear();
-        Ok(())
+        orders
     }
 
-    /// A sixteenth of all, so that what is taken away is little beside what stays.
-    fn segment_bytes(&self) -> u64 {
-        (self.bounds.bytes / 16).clamp(1 << 16, 8 << 20)
+    fn head(&mut self) -> Head {
+        let growing = self.chain.partial().filter(|(tile, _)| tile.level != Some(0)).collect();
+        Head { size: self.chain.size(), root: self.chain.root(), full: std::mem::take(&mut self.due), growing }
     }
 
-    fn rotate(&mut self) -> io::Result<()> {
-        self.checkpoint()?;
-        let path = self.place.segment(self.chain.size());
-        self.file = OpenOptions::new().append(true).create(true).open(&path)?;
+    /// Goes on in the next file.
+    fn turn(&mut self) -> io::Result<()> {
+        let next = opened(&self.place.segment(self.chain.size()))?;
+        let head = Some(self.head());
+        let file = std::mem::replace(&mut self.file, next);
         self.bytes = 0;
-        sync_dir(path.parent().unwrap_or(Path::new(".")))?;
-        self.prune()
-    }
-
-    /// Takes away the oldest lines. The tiles above them stay: with those everything that is left can be proved.
-    fn prune(&self) -> io::Result<()> {
-        let segments = self.place.segments()?;
-        let mut bytes: u64 = segments.iter().map(|segment| segment.bytes).sum();
-        for pair in segments.windows(2) {
-            let [old, next] = pair else { continue };
-            let is_old = || {
-                let written = fs::metadata(&old.path).and_then(|m| m.modified());
-                self.bounds
-                    .age
-                    .is_some_and(|age| written.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|since| since > age)))
-            };
-            if bytes <= self.bounds.bytes && !is_old() {
-                break;
-            }
-            self.keep_upper_tiles()?;
-            remove(&old.path)?;
-            bytes -= old.bytes;
-            tracing::info!(from = old.first, to = next.first, "old entries of the record were taken away, as its bounds say");
-        }
-        Ok(())
-    }
-
-    /// Once the lines are gone, the hashes over them can't be made again.
-    fn keep_upper_tiles(&self) -> io::Result<()> {
-        for tile in Tile::all(self.signed).filter(|tile| tile.level != Some(0) && !tile.is_full()) {
-            File::open(self.place.path_of(&tile))?.sync_all()?;
-        }
+        self.full.push(Order { file, waiting: Vec::new(), head, is_full: true });
         Ok(())
     }
 }
 
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => Ok(()),
-    }
+fn opened(path: &Path) -> io::Result<Arc<File>> {
+    OpenOptions::new().append(true).create(true).open(path).map(Arc::new)
 }

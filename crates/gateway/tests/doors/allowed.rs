@@ -63,6 +63,33 @@ async fn ax_41_a_server_registered_for_reading_gets_no_request_that_writes() {
 }
 
 #[tokio::test]
+async fn ax_41_a_server_registered_for_reading_is_notified_of_nothing_that_nobody_knows() {
+    bounded(async {
+        for (scope, wanted) in [("read", 0), ("write", 0), ("admin", 1)] {
+            let world = World::start(OPEN).await;
+            let gate = Client::ready(&world, Era::Stateless).await;
+            let server = Registrant::offering(Era::Initialize, json!({"tools": [reads("look")], "asks_roots": true})).await;
+            let came = |method: &str| server.seen().iter().filter(|(seen, _)| seen == method).count();
+            server.join(&world, &gate, "edge", SELDOM, json!({"auth_scope": scope})).await;
+            let (greeted, told) = (came("initialize"), came("notifications/roots/list_changed"));
+            let client = Client::ready(&world, Era::Initialize).await;
+            // A server that asks for roots gets a connection for each session, once the gate has seen that it does.
+            eventually(async || {
+                assert_eq!(text(&client.tool("edge__look", json!({})).await), "did look");
+                (came("initialize") > greeted).then_some(())
+            })
+            .await;
+            client.notify("notifications/vendor/reset", json!({})).await;
+            client.notify("notifications/roots/list_changed", json!({})).await;
+            // What was sent before it would have come before it.
+            eventually(async || (came("notifications/roots/list_changed") > told).then_some(())).await;
+            assert_eq!(came("notifications/vendor/reset"), wanted, "{scope}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn ax_41_a_server_registered_for_writing_is_not_ruled_and_one_that_asks_for_less_gets_less_at_once() {
     bounded(async {
         let world = World::start(OPEN).await;

@@ -2,6 +2,9 @@
 //! nothing reaches the server but what somebody agreed to, once, and the record tells all of it. The cases come from a seed, so that one
 //! that fails is found again by its number.
 
+mod hops;
+mod table;
+
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
@@ -61,6 +64,8 @@ struct Stage {
     friend: Key,
     ann: Client,
     bob: Client,
+    /// Its configuration.
+    toml: String,
     /// How many calls may have reached the server.
     agreed: Cell<usize>,
 }
@@ -74,10 +79,12 @@ impl Stage {
         let world = recording(tempfile::tempdir().unwrap(), &toml).await;
         let anna = Person::at(&world, 1, "anna").await;
         let (model, friend) = (Key::of(8), Key::of(9));
-        anna.enroll_key(&friend, "friend", &["ann"]).await;
+        anna.enroll_key(&friend, "friend", &["ann", "up"]).await;
         let knowing = json!({"extensions": {"io.banyan/mcpax": {}}});
         let (ann, bob) = (client(&world, "ann", knowing.clone()), client(&world, "bob", knowing));
-        Self { world, upstream, anna, model, friend, ann, bob, agreed: Cell::new(0) }
+        let path = world.state.path().join("record");
+        let toml = format!("{toml}\n[audit]\npath = {path:?}\n");
+        Self { world, upstream, anna, model, friend, ann, bob, toml, agreed: Cell::new(0) }
     }
 
     async fn held(&self, arguments: Value) -> Held {
@@ -255,7 +262,7 @@ async fn ax_46_a_model_confirms_nothing_by_the_doors_of_people() {
 
 #[tokio::test]
 async fn ax_46_a_model_comes_back_with_no_state_but_that_of_its_own_call() {
-    let answers = ["approval_void", "approval_withdrawn", "waits"];
+    let answers = ["approval_used", "approval_void", "approval_withdrawn", "waits"];
     let way = async |stage: &Stage, dice: &mut Dice| {
         let (ann, bob) = (opening(stage, "ann"), opening(stage, "bob"));
         let arguments = json!({"n": dice.word()});
@@ -268,7 +275,14 @@ async fn ax_46_a_model_comes_back_with_no_state_but_that_of_its_own_call() {
             client.call("tools/call", json!({"name": TOOL, "arguments": arguments, "requestState": state, "inputResponses": answer})).await
         };
         let (id, other) = (id.to_owned(), dice.word());
-        let (what, wanted, told) = match dice.roll(5) {
+        let (what, wanted, told) = match dice.roll(6) {
+            5 => {
+                let challenge = stage.world.gateway.approval(&id).await.unwrap().challenge;
+                stage.agree(&Held { id: id.clone(), challenge }).await;
+                stage.agreed.set(stage.agreed.get() + 1);
+                assert_eq!(word(&back(&ann, &arguments, &state, "accept").await), "went out");
+                ("its own, after its call went out".into(), "approval_used", back(&ann, &arguments, &state, "accept").await)
+            }
             0 => {
                 let at = dice.roll(seal.len());
                 let digit = if &seal[at..=at] == "0" { "1" } else { "0" };

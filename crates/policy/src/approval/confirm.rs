@@ -41,6 +41,9 @@ pub enum Refusal {
     /// The call is not the one that was shown.
     #[error("the {0} changed since the call was shown, so that what was agreed to does not hold: make the call anew")]
     Changed(&'static str),
+    /// The gate below that holds the call answered a confirmation with what can't be so.
+    #[error("the gate below that holds this call gave {0}: nothing that is held here is changed by it; ask whoever runs that gate")]
+    FalseAnswer(&'static str),
     /// It is over: denied, expired, used or withdrawn.
     #[error("{}", over(*.0))]
     Over(Standing),
@@ -63,6 +66,7 @@ impl Refusal {
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Changed(_) => "approval_void",
+            Self::FalseAnswer(_) => "false_answer",
             Self::Over(standing) => match standing {
                 Standing::Denied => "approval_denied",
                 Standing::Expired => "approval_expired",

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use mcp_proto::envelope::{Answer, Request};
-use mcp_proto::json::quote;
-use policy::approval::{Confirm, Refusal};
+use mcp_proto::json::{Members, Object, quote};
+use policy::approval::{Confirm, Refusal, Standing};
 
 use super::hold::not_kept;
 use crate::Inner;
-use crate::approvals::recorded;
+use crate::approvals::{now, recorded};
 use crate::call::back::Back;
 use crate::call::error::CallError;
 use crate::call::{adapted, passing};
@@ -50,10 +50,38 @@ pub(crate) async fn confirm_below(
     let held = gateway.approvals.below.find(id).ok_or_else(unknown)?;
     let branch = tree.branch(&held.mount).filter(|branch| branch.is_gate).ok_or_else(unknown)?;
     let answer = passing::ask(branch, request, back).await?;
-    if let Answer::Result(result) = &answer
-        && result.str("standing").as_deref() == Some("released")
-    {
-        gateway.approvals.below.forget(id);
+    let Answer::Result(result) = &answer else { return Ok(answer) };
+    match is_released(result, id, &held.data) {
+        Ok(true) => gateway.approvals.below.freed(id, now()),
+        Ok(false) => {}
+        Err(wrong) => {
+            let why = Refusal::FalseAnswer(wrong);
+            recorded::unconfirmed(gateway, id, &back.caller.principal.name, &why).await;
+            return Err(CallError::Approval(why));
+        }
     }
     Ok(answer)
+}
+
+/// Whether the call is free, as the gate says that holds it; `held`: what it said before. A gate that is not ours may leave members out.
+///
+/// # Errors
+/// What can't be so. That a gate below lies about a call of its own can't be seen from here: it is the one that would have to hold it.
+fn is_released(result: &Object, id: &str, held: &Bytes) -> Result<bool, &'static str> {
+    let number = |members: &Members<'_>, key: &str| members.get(key).and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<u8>().ok());
+    let (said, before) = (result.members(), Members::again(held));
+    if result.str("id").is_some_and(|named| named != id) {
+        return Err("an answer about another call");
+    }
+    let required = number(&said, "required");
+    if required.is_some() && number(&before, "required").is_some_and(|before| required != Some(before)) {
+        return Err("another number of people who have to agree than before");
+    }
+    let is_enough = number(&said, "approvals").zip(required).map(|(approvals, required)| approvals >= required);
+    match result.str("standing").as_deref() {
+        Some(standing) if standing == Standing::Released.as_str() && is_enough != Some(false) => Ok(true),
+        Some(standing) if standing == Standing::Pending.as_str() && is_enough != Some(true) => Ok(false),
+        Some(_) => Err("an answer that does not go with how many have agreed"),
+        None => Ok(false),
+    }
 }

@@ -65,6 +65,10 @@ async fn come_back(gateway: &Arc<Inner>, returned: &super::told::Returned, call:
     if let Some(what) = approval.challenge.call.difference(call) {
         return Err(CallError::Approval(Refusal::Changed(what)));
     }
+    // Whoever wants it to go out once more makes it anew, without the state that it went out with.
+    if matches!(approval.standing, Standing::Dispatched | Standing::Done) {
+        return Err(CallError::Approval(Refusal::Over(approval.standing)));
+    }
     if returned.is_declined && approval.standing.is_held() {
         gateway.approvals.leave(&returned.id, false).await;
         return Err(CallError::Approval(Refusal::Over(Standing::Withdrawn)));

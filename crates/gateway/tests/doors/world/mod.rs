@@ -2,6 +2,7 @@
 
 pub(crate) mod cable;
 mod client;
+pub(crate) mod middle;
 pub(crate) mod raw;
 mod recorder;
 pub(crate) mod registrant;

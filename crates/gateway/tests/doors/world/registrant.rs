@@ -61,7 +61,8 @@ impl Registrant {
         Self::offering(era, json!({"tools": tools})).await
     }
 
-    /// The same with more than tools: each list under the member of its result, `instructions` beside them.
+    /// The same with more than tools: each list under the member of its result, `instructions` beside them, and whether it
+    /// `asks_roots` of each connection.
     pub(crate) async fn offering(era: Era, lists: Value) -> Self {
         static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
         let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -194,7 +195,14 @@ fn stream(state: &State, first: Vec<String>) -> Response<Body> {
 async fn answer(state: &State, request: Request<Incoming>) -> Response<Body> {
     let (parts, body) = request.into_parts();
     if parts.method == "GET" {
-        return if state.era == Era::Initialize { stream(state, Vec::new()) } else { plain(StatusCode::METHOD_NOT_ALLOWED, String::new()) };
+        // As servers do that want to know the roots of each client at its start.
+        let asks = state.lists.lock().unwrap()["asks_roots"] == true;
+        let roots = json!({"jsonrpc": "2.0", "id": "roots", "method": "roots/list"}).to_string();
+        return if state.era == Era::Initialize {
+            stream(state, if asks { vec![roots] } else { Vec::new() })
+        } else {
+            plain(StatusCode::METHOD_NOT_ALLOWED, String::new())
+        };
     }
     let body = body.collect().await.unwrap().to_bytes();
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();

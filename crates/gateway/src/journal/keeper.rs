@@ -1,0 +1,254 @@
+//! Makes what was written last: syncs it, writes the tiles over it, signs for it, and takes old files away. In a thread of its own, so that
+//! a disk that is slow to sync keeps nobody from writing. What is to be done is done in order: what is signed for was synced before, and
+//! whoever waits for an entry hears of it when everything before it is on the disk too. What is written is not decided here, nor when.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::SystemTime;
+
+use audit::chain::Full;
+use audit::checkpoint::Checkpoint;
+use audit::hash::Hash;
+use audit::key::Signer;
+use audit::tile::Tile;
+
+use super::layout::{CHECKPOINT, ChainDir, replace, sync_dir};
+use super::queue::Waiting;
+use super::volume::Bounds;
+use super::{JournalError, Shared};
+
+/// How a file is brought to the disk.
+pub(super) type Flush = Arc<dyn Fn(&File) -> io::Result<()> + Send + Sync>;
+
+/// What is to be made to last.
+pub(super) struct Order {
+    /// Where lines were written.
+    pub(super) file: Arc<File>,
+    /// Whoever waits until they are on the disk.
+    pub(super) waiting: Vec<Waiting>,
+    /// What is signed for then.
+    pub(super) head: Option<Head>,
+    /// The file is full, and another one was begun.
+    pub(super) is_full: bool,
+}
+
+/// How far the chain is signed for.
+pub(super) struct Head {
+    /// How many entries.
+    pub(super) size: u64,
+    /// The root over them.
+    pub(super) root: Hash,
+    /// Tiles that are full since the head before.
+    pub(super) full: Full,
+    /// Tiles that grow.
+    pub(super) growing: Full,
+}
+
+/// What one chain on the disk is kept with.
+pub(super) struct Keeper {
+    place: ChainDir,
+    signer: Signer,
+    bounds: Bounds,
+    flush: Flush,
+    /// How many entries the last checkpoint has.
+    signed: u64,
+    /// Full tiles that are not on the disk yet.
+    due: Full,
+    /// Tiles that grow, as they are on the disk.
+    grown: Vec<Tile>,
+}
+
+impl Keeper {
+    /// For the chain in `place`, of which nothing is signed for so far as is known here.
+    pub(super) fn new(place: ChainDir, signer: Signer, bounds: Bounds, flush: Flush) -> Self {
+        Self { place, signer, bounds, flush, signed: 0, due: Vec::new(), grown: Vec::new() }
+    }
+
+    /// Brings the lines of a file to the disk.
+    pub(super) fn sync(&self, file: &File) -> io::Result<()> {
+        (self.flush)(file)
+    }
+
+    /// Writes the tiles and signs for all entries; they are on the disk then. The entries themselves have to be there before.
+    pub(super) fn sign(&mut self, head: &mut Head) -> io::Result<()> {
+        self.due.append(&mut head.full);
+        for (tile, content) in &self.due {
+            replace(&self.place.path_of(tile), content, true)?;
+        }
+        for (tile, content) in &head.growing {
+            replace(&self.place.path_of(tile), content, false)?;
+        }
+        let checkpoint = Checkpoint { origin: self.signer.name().to_owned(), size: head.size, root: head.root };
+        let text = checkpoint.sign(&self.signer).map_err(io::Error::other)?;
+        replace(&self.place.path.join(CHECKPOINT), text.as_bytes(), true)?;
+        let grown: Vec<Tile> = head.growing.iter().map(|(tile, _)| *tile).collect();
+        for tile in self.grown.iter().filter(|tile| !grown.contains(tile)) {
+            let path = self.place.path_of(tile);
+            remove(&path)?;
+            // Where the tile is full now, nothing else is in there.
+            _ = path.parent().map(fs::remove_dir);
+        }
+        (self.grown, self.signed) = (grown, head.size);
+        self.due.clear();
+        Ok(())
+    }
+
+    /// Another file was begun: its name is on the disk, and the oldest lines are taken away. The tiles above them stay: with those everything
+    /// that is left can be proved.
+    fn turned(&self) -> io::Result<()> {
+        sync_dir(&self.place.entries())?;
+        let segments = self.place.segments()?;
+        let mut bytes: u64 = segments.iter().map(|segment| segment.bytes).sum();
+        for pair in segments.windows(2) {
+            let [old, next] = pair else { continue };
+            if bytes <= self.bounds.bytes && !self.is_old(&old.path) {
+                break;
+            }
+            self.keep_upper_tiles()?;
+            remove(&old.path)?;
+            bytes -= old.bytes;
+            tracing::info!(from = old.first, to = next.first, "old entries of the record were taken away, as its bounds say");
+        }
+        Ok(())
+    }
+
+    fn is_old(&self, path: &Path) -> bool {
+        let since = || SystemTime::now().duration_since(fs::metadata(path).and_then(|m| m.modified()).ok()?).ok();
+        self.bounds.age.is_some_and(|age| since().is_some_and(|since| since > age))
+    }
+
+    /// Once the lines are gone, the hashes over them can't be made again.
+    fn keep_upper_tiles(&self) -> io::Result<()> {
+        for tile in Tile::all(self.signed).filter(|tile| tile.level != Some(0) && !tile.is_full()) {
+            File::open(self.place.path_of(&tile))?.sync_all()?;
+        }
+        Ok(())
+    }
+}
+
+/// A keeper at work. Dropped, it does what it was told so far, and then ends.
+pub(super) struct Keeping {
+    orders: Option<mpsc::Sender<Order>>,
+    thread: Option<JoinHandle<()>>,
+    told: Arc<Told>,
+}
+
+/// What others may know of it.
+struct Told {
+    /// How many entries the last checkpoint has.
+    signed: AtomicU64,
+    /// Heads that are to be signed.
+    signing: AtomicU64,
+    /// After a failure the system may have forgotten what it could not write.
+    is_torn: AtomicBool,
+}
+
+impl Keeping {
+    /// Starts its thread.
+    pub(super) fn start(keeper: Keeper, shared: &Arc<Shared>) -> io::Result<Self> {
+        let (orders, given) = mpsc::channel();
+        let told = Told { signed: keeper.signed.into(), signing: AtomicU64::new(0), is_torn: AtomicBool::new(false) };
+        let told = Arc::new(told);
+        let mut work = Work { keeper, shared: Arc::clone(shared), told: Arc::clone(&told), is_signing_broken: false };
+        let thread = std::thread::Builder::new().name("journal-keeper".into()).spawn(move || work.run(&given))?;
+        Ok(Self { orders: Some(orders), thread: Some(thread), told })
+    }
+
+    /// Has it done, soon.
+    pub(super) fn give(&self, order: Order) {
+        self.told.signing.fetch_add(u64::from(order.head.is_some()), Ordering::Relaxed);
+        if let Some(orders) = &self.orders {
+            // Its thread ends only with this. Where it died, whoever waits hears that the other end is gone.
+            drop(orders.send(order));
+        }
+    }
+
+    /// How many entries the last checkpoint has; `None`: one is being made.
+    pub(super) fn signed(&self) -> Option<u64> {
+        (self.told.signing.load(Ordering::Acquire) == 0).then(|| self.told.signed.load(Ordering::Acquire))
+    }
+
+    /// Something could not be synced: nothing more is, until the files were read again.
+    pub(super) fn is_torn(&self) -> bool {
+        self.told.is_torn.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Keeping {
+    fn drop(&mut self) {
+        self.orders = None;
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the thread that syncs the record died");
+        }
+    }
+}
+
+struct Work {
+    keeper: Keeper,
+    shared: Arc<Shared>,
+    told: Arc<Told>,
+    is_signing_broken: bool,
+}
+
+impl Work {
+    fn run(&mut self, given: &mpsc::Receiver<Order>) {
+        while let Ok(first) = given.recv() {
+            // All of these were written before: one sync is enough for those of one file.
+            let orders: Vec<Order> = std::iter::once(first).chain(given.try_iter()).collect();
+            let mut synced: Option<Arc<File>> = None;
+            for order in orders {
+                let is_synced = synced.as_ref().is_some_and(|file| Arc::ptr_eq(file, &order.file));
+                synced = Some(Arc::clone(&order.file));
+                self.carry_out(order, is_synced);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, mut order: Order, is_synced: bool) {
+        let kept = if is_synced && !self.is_torn() { Ok(()) } else { self.sync(&order.file) };
+        // Nobody may wait any more.
+        order.waiting.drain(..).for_each(|waiting| _ = waiting.send(kept.clone()));
+        let Some(mut head) = order.head else { return };
+        if kept.is_ok() {
+            let done = self.keeper.sign(&mut head).and_then(|()| if order.is_full { self.keeper.turned() } else { Ok(()) });
+            self.is_signing_broken = done.is_err();
+            match done {
+                Ok(()) => self.shared.recovered(),
+                Err(error) => drop(self.shared.failed(&error)),
+            }
+        }
+        self.told.signed.store(self.keeper.signed, Ordering::Release);
+        self.told.signing.fetch_sub(1, Ordering::Release);
+    }
+
+    fn sync(&self, file: &File) -> Result<(), JournalError> {
+        if self.is_torn() {
+            return Err(JournalError("the record has to be read again first".to_owned()));
+        }
+        match self.keeper.sync(file) {
+            Ok(()) if self.is_signing_broken => {}
+            Ok(()) => self.shared.recovered(),
+            Err(error) => {
+                let told = self.shared.failed(&error);
+                self.told.is_torn.store(true, Ordering::Release);
+                return Err(told);
+            }
+        }
+        Ok(())
+    }
+
+    fn is_torn(&self) -> bool {
+        self.told.is_torn.load(Ordering::Acquire)
+    }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
