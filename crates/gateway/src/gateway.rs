@@ -51,6 +51,7 @@ use crate::trust::Trust;
 use crate::upstream::Instance;
 use crate::upstream::mount::{Mount, Phase};
 use crate::upstream::oauth::OAuthClient;
+use crate::upstream::origins::Origins;
 use crate::upstream::supervise::supervise;
 use crate::worker::Workers;
 
@@ -90,6 +91,7 @@ pub(crate) struct Inner {
     pub(crate) otlp: Otlp,
     pub(crate) journal: Journal,
     pub(crate) connector: Arc<Connector>,
+    pub(crate) origins: Origins,
     pub(crate) sources: Box<dyn Sources>,
     pub(crate) state_dir: PathBuf,
     /// Where lists wait to be held against what is known of their servers.
@@ -156,6 +158,7 @@ impl Gateway {
             }),
             journal,
             connector,
+            origins: Origins::default(),
             sources: Box::new(SystemSources),
             pinning: Desk::new(&state_dir),
             state_dir,

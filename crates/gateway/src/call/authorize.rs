@@ -22,7 +22,7 @@ use crate::tree::{Branch, Tree};
 /// Proof that the caller may make this call.
 #[derive(Debug)]
 pub(crate) struct Permit {
-    pub(super) resolved: Resolved,
+    pub(super) resolved: Box<Resolved>,
     /// What the rules said; `None`: there are none.
     pub(super) decision: Option<Decision>,
 }
@@ -48,7 +48,7 @@ impl Decision {
 }
 
 /// Decides whether the call may be made. `request` is what the caller wrote, `tree` where it was resolved.
-pub(crate) fn authorize(gateway: &Inner, tree: &Tree, request: &Request, resolved: Resolved) -> Result<Permit, CallError> {
+pub(crate) fn authorize(gateway: &Inner, tree: &Tree, request: &Request, resolved: Box<Resolved>) -> Result<Permit, CallError> {
     // Whoever has a task was allowed to begin it.
     let Some(rules) = tree.config.policy.as_ref().filter(|_| resolved.method != Method::Task) else {
         return Ok(Permit { resolved, decision: None });

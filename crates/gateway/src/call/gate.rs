@@ -28,7 +28,7 @@ use crate::upstream::UpstreamError;
 /// Proof that the call may go out.
 #[derive(Debug)]
 pub(crate) struct Cleared {
-    pub(super) resolved: Resolved,
+    pub(super) resolved: Box<Resolved>,
     pub(super) decision: Option<Decision>,
     pub(super) room: Room,
     /// The approval that lets it out, where one was needed.
@@ -45,7 +45,6 @@ impl Cleared {
 }
 
 /// What became of a call at the gate.
-#[expect(clippy::large_enum_variant, reason = "nearly every call goes out, and none may cost an allocation here")]
 pub(crate) enum Gated {
     /// It does not go out now, and this is what its caller is told.
     Answered(Answer),

@@ -42,7 +42,7 @@ impl Drop for Place {
 /// Proof that there is room for the call.
 #[derive(Debug)]
 pub(crate) struct Reservation {
-    pub(super) resolved: Resolved,
+    pub(super) resolved: Box<Resolved>,
     pub(super) decision: Option<Decision>,
     pub(super) room: Room,
 }

@@ -53,7 +53,7 @@ pub(crate) fn resolve(
     caller: &Arc<Caller>,
     request: &Request,
     method: Method,
-) -> Result<Resolved, CallError> {
+) -> Result<Box<Resolved>, CallError> {
     let view = tree.shown(caller);
     let members = request.params.members();
     let found = match method {
@@ -92,7 +92,8 @@ pub(crate) fn resolve(
         Some((key, raw)) => request.params.with(key, raw),
         None => request.params.clone(),
     };
-    Ok(Resolved {
+    // Boxed: every later proof holds it, and each stage hands it on.
+    Ok(Box::new(Resolved {
         caller: Arc::clone(caller),
         branch: found.branch,
         wire_method: request.method.clone(),
@@ -103,7 +104,7 @@ pub(crate) fn resolve(
         onward: found.onward,
         noted: found.noted,
         place: found.place,
-    })
+    }))
 }
 
 /// A name nobody lists may be that of a tool or prompt whose definition waits.

@@ -18,7 +18,7 @@ use super::pour::Pouring;
 use crate::call::pour::BrokenOff;
 
 /// Bodies up to this size are copied behind their head; longer ones are sent from where they lie, in bytes.
-const COPIED: usize = 16 << 10;
+const COPIED: usize = 1 << 10;
 
 /// The answer to one request.
 pub(crate) struct Reply {

@@ -145,8 +145,16 @@ fn wire(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox) -> Result<HttpWire, U
         headers.insert(name, value);
     }
     let held = mount.registration.as_ref().and_then(|registration| registration.pool.clone());
-    let pool = held.unwrap_or_else(|| Pool::new(&remote.url, Arc::clone(&mount.gateway.connector), remote.tls.clone().map(Client::new)));
+    let pool = held.unwrap_or_else(|| pool(&mount.gateway, remote));
     Ok(HttpWire { oauth: mount.oauth.clone(), ..bare(&mount.gateway, &remote.url, &headers, pool, inbox) })
+}
+
+/// Where TLS is spoken with something of its own, nobody else's calls may go over its connections.
+fn pool(gateway: &Inner, remote: &Remote) -> Arc<Pool> {
+    match remote.tls.clone() {
+        None => gateway.origins.pool(&remote.url, &gateway.connector),
+        Some(tls) => Pool::new(&remote.url, Arc::clone(&gateway.connector), Some(Client::new(tls))),
+    }
 }
 
 /// A server at `url` that is asked one thing in the stateless era, without a handshake and without being a mount.

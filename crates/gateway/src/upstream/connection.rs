@@ -18,12 +18,18 @@ use crate::tls::Io;
 const LEAST_ROOM: usize = 8 << 10;
 const MOST_ROOM: usize = 256 << 10;
 
+/// By how much the next answer may be longer than the last and still fit, in bytes.
+const SPREAD: usize = 256;
+
 /// An open connection that nobody else uses.
 pub(crate) struct Connection {
     io: Io,
     buffer: BytesMut,
     /// It has made more room than most answers need.
     grown: bool,
+    /// The length of the last answer's head, and of all of it: the next is likely to be as long, and then fits in at once.
+    head: usize,
+    expected: usize,
     request: Unwritten,
 }
 
@@ -61,7 +67,7 @@ struct Unwritten {
 
 impl Connection {
     pub(crate) fn new(io: Io) -> Self {
-        Self { io, buffer: BytesMut::new(), grown: false, request: Unwritten::default() }
+        Self { io, buffer: BytesMut::new(), grown: false, head: 0, expected: 0, request: Unwritten::default() }
     }
 
     /// Whether it is open and nothing has come that nobody asked for.
@@ -105,6 +111,7 @@ impl Connection {
                 Err(e) => return Poll::Ready(Some(Err(e.into()))),
             }
             let room = body.left().map_or(LEAST_ROOM, |left| usize::try_from(left).unwrap_or(MOST_ROOM));
+            self.grown |= room > LEAST_ROOM;
             match ready!(self.poll_fill(room, cx)) {
                 Ok(0) if body.closed() => return Poll::Ready(None),
                 Ok(0) => return Poll::Ready(Some(Err(ConnectionError::Closed))),
@@ -119,6 +126,7 @@ impl Connection {
         self.write_on(cx);
         loop {
             if let Some(whole) = body.take_whole(&mut self.buffer) {
+                self.expected = self.head + length + SPREAD;
                 // The room for a large answer is not kept for small ones.
                 if length > MOST_ROOM && self.buffer.is_empty() {
                     self.buffer = BytesMut::new();
@@ -142,7 +150,7 @@ impl Connection {
             Poll::Ready(Ok(())) | Poll::Pending => None,
         };
         loop {
-            let read = match self.poll_fill(LEAST_ROOM, cx) {
+            let read = match self.poll_fill(self.expected, cx) {
                 Poll::Ready(read) => read,
                 Poll::Pending => return failed.map_or(Poll::Pending, |e| Poll::Ready(Err(e.into()))),
             };
@@ -151,7 +159,9 @@ impl Connection {
                 Ok(_) => {}
                 Err(e) => return Poll::Ready(Err(failed.unwrap_or(e).into())),
             }
+            let filled = self.buffer.len();
             if let Some(head) = Head::take(&mut self.buffer)? {
+                self.head = filled - self.buffer.len();
                 return Poll::Ready(Ok(head));
             }
         }
@@ -165,7 +175,6 @@ impl Connection {
     }
 
     fn poll_fill(&mut self, room: usize, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        self.grown |= room > LEAST_ROOM;
         self.buffer.reserve(room.clamp(LEAST_ROOM, MOST_ROOM));
         poll_read_buf(Pin::new(&mut self.io), cx, &mut self.buffer)
     }

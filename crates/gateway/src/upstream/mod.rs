@@ -9,6 +9,7 @@ pub(crate) mod http;
 pub(crate) mod listening;
 pub(crate) mod mount;
 pub(crate) mod oauth;
+pub(crate) mod origins;
 pub(crate) mod pipe;
 pub(crate) mod pool;
 pub(crate) mod process;

@@ -44,7 +44,8 @@ pub(crate) struct Pool {
 /// Connections that are kept, the last one used last.
 #[derive(Default)]
 struct Idle {
-    kept: Vec<Connection>,
+    #[expect(clippy::vec_box, reason = "a connection goes through many hands with each call; its box is made once")]
+    kept: Vec<Box<Connection>>,
     /// Which one is looked at next.
     next: usize,
     /// How many were put here.
@@ -118,13 +119,13 @@ impl Pool {
         }
     }
 
-    async fn connect(&self) -> Result<Connection, UpstreamError> {
+    async fn connect(&self) -> Result<Box<Connection>, UpstreamError> {
         let unreachable = |why: String| UpstreamError::Unreachable(why);
         let tls = self.tls.as_ref().map(|tls| tls.config(&self.connector)).transpose().map_err(|e| unreachable(e.to_string()))?;
         let to = Target { host: &self.host, port: self.port, security: self.security };
         let io = self.connector.connect_as(to, tls, CONNECT_LIMIT).await.map_err(|e| unreachable(e.to_string()))?;
         self.exposed.fetch_or(io.is_exposed(), Ordering::Relaxed);
-        Ok(Connection::new(io))
+        Ok(Box::new(Connection::new(io)))
     }
 
     async fn send_over(self: &Arc<Self>, link: &Link, request: Pieces) -> Result<Reply, UpstreamError> {
@@ -134,7 +135,7 @@ impl Pool {
         Ok(Reply { body: head.body(), head, connection: None, stream: Some(Box::new(body)), pool: Arc::clone(self) })
     }
 
-    fn take(&self) -> Option<Connection> {
+    fn take(&self) -> Option<Box<Connection>> {
         loop {
             let mut connection = self.idle()?.kept.pop()?;
             if connection.is_idle() {
@@ -143,13 +144,13 @@ impl Pool {
         }
     }
 
-    fn reply(self: &Arc<Self>, head: Head, connection: Connection) -> Reply {
+    fn reply(self: &Arc<Self>, head: Head, connection: Box<Connection>) -> Reply {
         let mut reply = Reply { body: head.body(), head, connection: Some(connection), stream: None, pool: Arc::clone(self) };
         reply.settle();
         reply
     }
 
-    fn give_back(&self, mut connection: Connection) {
+    fn give_back(&self, mut connection: Box<Connection>) {
         connection.rest();
         let closed = self.idle().map(|mut idle| idle.put(connection));
         drop(closed);
@@ -167,7 +168,7 @@ impl Pool {
 
 impl Idle {
     /// Keeps a connection; gives one that is of no more use, so that those a rush has left behind do not stay open here for ever.
-    fn put(&mut self, connection: Connection) -> Option<Connection> {
+    fn put(&mut self, connection: Box<Connection>) -> Option<Box<Connection>> {
         if self.kept.len() >= KEPT_IDLE {
             return Some(connection);
         }
@@ -187,7 +188,7 @@ impl Idle {
 pub(crate) struct Reply {
     pub(crate) head: Head,
     body: Body,
-    connection: Option<Connection>,
+    connection: Option<Box<Connection>>,
     /// What the body comes on over a link.
     stream: Option<Box<Incoming>>,
     pool: Arc<Pool>,
