@@ -11,7 +11,7 @@ import type { State } from './shapes';
 import { Store, useNow } from './store';
 import { clock, duration } from './text';
 
-type Concern = 'hidden' | { instructs: string } | { looks_like: string } | { names: string };
+type Concern = 'hidden' | { instructs: string } | { looks_like: string } | { names: string } | { runs: string } | { takes: string };
 
 export interface Pin {
   mount: string;
@@ -115,12 +115,16 @@ export function OnePin({ pin }: { pin: Pin }): JSX.Element {
 function short(concern: Concern): string {
   if (concern === 'hidden') return 'hidden characters';
   if ('instructs' in concern) return 'speaks to the model';
+  if ('runs' in concern) return 'holds code';
+  if ('takes' in concern) return 'reaches for secrets';
   return 'looks_like' in concern ? `looks like ${concern.looks_like}` : `speaks of ${concern.names}`;
 }
 
 function long(concern: Concern): string {
   if (concern === 'hidden') return 'There are characters in it that nobody sees: they are written out below.';
   if ('instructs' in concern) return `It speaks to the model: \`${concern.instructs}\`.`;
+  if ('runs' in concern) return `Code or a command stands in it: \`${concern.runs}\`.`;
+  if ('takes' in concern) return `It reaches for secrets, or sends something elsewhere: \`${concern.takes}\`.`;
   if ('looks_like' in concern) return `Its name is, or looks like, that of \`${concern.looks_like}\` of another server.`;
   return `It speaks of \`${concern.names}\`, a tool of another server.`;
 }

@@ -5,6 +5,7 @@
 mod concern;
 mod definition;
 mod kind;
+mod phrase;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -168,6 +168,8 @@ fn block(mark: &str, text: &str, output: &Output) -> Result<(), Failure> {
 fn concern(concern: &Concern) -> String {
     match concern {
         Concern::Hidden => "holds characters that nobody sees".to_owned(),
+        Concern::Runs(words) => format!("holds code or a command: {words:?}"),
+        Concern::Takes(words) => format!("reaches for secrets, or sends something elsewhere: {words:?}"),
         Concern::Instructs(words) => format!("speaks to the model: {words:?}"),
         Concern::LooksLike(other) => format!("looks like {other}"),
         Concern::Names(other) => format!("speaks of {other}"),

@@ -5,35 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Definition;
+use super::phrase::{Mark, marks};
 
 /// Shorter names are words of every language.
 const SHORTEST: usize = 5;
-
-/// What stands in texts that speak to a model and not of a tool, in lower case.
-const ORDERS: [&str; 22] = [
-    "<important",
-    "<instructions",
-    "<secret",
-    "<system",
-    "before calling any",
-    "before using this tool",
-    "before using any",
-    "disregard previous",
-    "disregard the above",
-    "do not mention",
-    "do not tell the user",
-    "don't mention",
-    "don't tell the user",
-    "ignore all previous",
-    "ignore previous",
-    "ignore the above",
-    "system prompt",
-    "the user must not",
-    "without informing the user",
-    "without telling the user",
-    "~/.ssh",
-    "id_rsa",
-];
 
 /// One thing to know.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -47,6 +22,10 @@ pub enum Concern {
     LooksLike(String),
     /// It speaks of this tool of another server.
     Names(String),
+    /// Code or a command stands in it: the words.
+    Runs(String),
+    /// It reaches for secrets, or sends something elsewhere: the words.
+    Takes(String),
 }
 
 /// A tool of another server.
@@ -71,8 +50,11 @@ pub fn concerns(tool: Option<&str>, definition: &Definition, others: &[Other<'_>
         found.push(Concern::Hidden);
     }
     let plain: Vec<String> = texts.iter().map(|text| text.chars().filter(|c| !is_hidden(*c)).collect::<String>().to_lowercase()).collect();
-    let orders = ORDERS.iter().filter(|order| plain.iter().any(|text| text.contains(**order)));
-    found.extend(orders.map(|order| Concern::Instructs((*order).to_owned())));
+    found.extend(plain.iter().flat_map(|text| marks(text)).map(|(mark, words)| match mark {
+        Mark::Instructs => Concern::Instructs(words),
+        Mark::Runs => Concern::Runs(words),
+        Mark::Takes => Concern::Takes(words),
+    }));
     for Other { mount, tool: other } in others {
         let dotted = format!("{mount}.{other}");
         if tool.is_some_and(|tool| skeleton(tool) == skeleton(other)) {

@@ -8,7 +8,7 @@ use super::*;
 /// Proofs that are none, and the right one at the wrong time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Attack {
-    AnothersName,
+    NameOfAnother,
     Bent,
     Claims,
     Cut,
@@ -53,7 +53,7 @@ enum Door {
 }
 
 const ATTACKS: [Attack; 15] = [
-    Attack::AnothersName,
+    Attack::NameOfAnother,
     Attack::Bent,
     Attack::Claims,
     Attack::Cut,
@@ -105,7 +105,7 @@ fn wanted(attack: Attack, state: State, door: Door) -> Option<&'static str> {
         // Nobody looks for what it is about.
         Attack::Claims | Attack::List | Attack::Null | Attack::UnknownType | Attack::Words => "proof_malformed",
         _ if by_state.is_some() => return by_state,
-        Attack::AnothersName | Attack::Bent | Attack::Cut | Attack::FriendsName => "bad_signature",
+        Attack::NameOfAnother | Attack::Bent | Attack::Cut | Attack::FriendsName => "bad_signature",
         Attack::OfAnotherCall | Attack::OtherChallenge | Attack::OtherNonce => "bad_signature",
         Attack::Friend => "self_approval",
         Attack::OwnKey => "unknown_key",
@@ -231,7 +231,7 @@ impl Table {
         let signature = right["signature"].as_str().unwrap();
         let by = |key: &Value, signature: &str| json!({"type": "ed25519", "key": key, "signature": signature});
         match attack {
-            Attack::AnothersName => by(&right["key"], own["signature"].as_str().unwrap()),
+            Attack::NameOfAnother => by(&right["key"], own["signature"].as_str().unwrap()),
             Attack::Bent => by(&right["key"], &format!("{}{}", if signature.starts_with('A') { "B" } else { "A" }, &signature[1..])),
             Attack::Claims => json!({"approved": true, "by": "anna"}),
             Attack::Cut => by(&right["key"], &signature[4..]),
