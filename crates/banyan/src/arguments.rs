@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::command::{
     approvals, audit, auth, ca, call, check, completions, connect, console, demo, doctor, explain, grants, import, join, logs, man, names,
-    operator, pins, policy, reload, schema, secret, status, stdio, token, tools, trace, tree, up,
+    operator, pins, policy, reload, room, schema, secret, status, stdio, token, tools, trace, tree, up,
 };
 use crate::failure::Failure;
 use crate::output::Output;
@@ -91,6 +91,8 @@ pub(crate) enum Command {
     Policy(policy::Policy),
     /// Make the running gate read its configuration now
     Reload(reload::Reload),
+    /// Show rooms of people and agents, and come into one
+    Room(room::Room),
     /// Print the JSON Schema of banyan.toml
     Schema(schema::Schema),
     /// Store, list or remove secrets in the system's keyring
@@ -143,6 +145,7 @@ impl Command {
             Self::Pins(command) => command.run(place, output),
             Self::Policy(command) => command.run(place, output),
             Self::Reload(command) => command.run(place, output),
+            Self::Room(command) => command.run(place, output),
             Self::Schema(command) => command.run(output),
             Self::Secret(command) => command.run(output),
             Self::Status(command) => command.run(place, output),

@@ -22,6 +22,7 @@ pub(crate) mod operator;
 pub(crate) mod pins;
 pub(crate) mod policy;
 pub(crate) mod reload;
+pub(crate) mod room;
 pub(crate) mod schema;
 pub(crate) mod secret;
 pub(crate) mod status;

@@ -27,9 +27,18 @@ pub(crate) fn address(place: &Place) -> Result<Option<SocketAddr>, Failure> {
     Ok(gate.and_then(|p| p.url.split_once("://")?.1.parse().ok()))
 }
 
+/// Where the running gate is, and by what its owner is known there.
+pub(crate) fn presence(place: &Place) -> Result<Presence, Failure> {
+    found(place)?.ok_or_else(none_runs)
+}
+
 /// As [`running`], for commands that are of no use without a gate.
 pub(crate) fn needed(place: &Place) -> Result<AdminClient, Failure> {
-    running(place)?.ok_or_else(|| Failure::NotFound("no gate is running\n  start one with `banyan up`".to_owned()))
+    running(place)?.ok_or_else(none_runs)
+}
+
+fn none_runs() -> Failure {
+    Failure::NotFound("no gate is running\n  start one with `banyan up`".to_owned())
 }
 
 fn chosen(all: Vec<Presence>, place: &Place) -> Result<Option<Presence>, Failure> {

@@ -25,7 +25,7 @@ pub mod pins;
 mod policy;
 mod random;
 mod registry;
-mod rooms;
+pub mod rooms;
 pub mod search;
 pub mod store;
 pub mod telemetry;

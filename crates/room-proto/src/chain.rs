@@ -32,7 +32,7 @@ impl Default for Bounds {
 
 /// Which chain: they are numbered as they begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ChainId(u64);
+pub struct ChainId(pub u64);
 
 /// One chain. A request that fulfils no proposal is one, too.
 #[derive(Debug, Clone, PartialEq, Eq)]

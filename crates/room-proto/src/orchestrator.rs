@@ -22,7 +22,7 @@ pub struct Orchestrator {
     /// Its rules.
     pub automation: Automation,
     /// Whose decisions count.
-    people: BTreeSet<ParticipantId>,
+    pub people: BTreeSet<ParticipantId>,
     transmits: VecDeque<Spoken>,
 }
 

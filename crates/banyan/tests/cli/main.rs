@@ -12,6 +12,7 @@ mod home;
 mod join;
 mod offline;
 mod policy;
+mod room;
 mod serving;
 mod shapes;
 mod terminal;

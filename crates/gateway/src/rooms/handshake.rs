@@ -43,7 +43,8 @@ pub(super) fn accept(parts: &Parts) -> Result<HeaderValue, BadHandshake> {
     }
 }
 
-fn granted(key: &str) -> String {
+/// The value of `Sec-WebSocket-Accept` for a key.
+pub(super) fn granted(key: &str) -> String {
     STANDARD.encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, format!("{key}{GUID}").as_bytes()))
 }
 

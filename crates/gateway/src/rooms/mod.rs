@@ -4,6 +4,7 @@
 //! reader of its messages can make it wait.
 
 mod admin;
+mod attend;
 mod connection;
 mod door;
 mod driver;
@@ -25,6 +26,7 @@ use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use admin::{answer, is_here as is_admin};
+pub use attend::{AttendError, Attendance, Entrance, LONGEST, Token};
 pub(crate) use door::{handle, is_here};
 use driver::{Driver, Input, Live};
 pub(crate) use secrets::Secrets;

@@ -1,0 +1,157 @@
+//! What a person types in a room. What comes of it is not known here.
+
+use crate::failure::Failure;
+
+/// What is to be done.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    Accept {
+        offer: u64,
+        acts: Option<u32>,
+        an_hour: Option<u32>,
+    },
+    Acts,
+    /// Make the call that is proposed, by whom where the proposal does not say.
+    Approve {
+        number: u64,
+        to: Option<String>,
+    },
+    Call(Wanted),
+    Export,
+    Help,
+    Offers,
+    Open,
+    Propose(Wanted),
+    Quit,
+    Reject {
+        number: u64,
+        reason: Option<String>,
+    },
+    Revoke {
+        rule: u64,
+    },
+    Rules,
+    Say(String),
+    Who,
+    Withdraw {
+        number: u64,
+    },
+}
+
+/// A call of a tool.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Wanted {
+    /// Who is to carry it out.
+    pub(super) to: String,
+    pub(super) tool: String,
+    /// Raw, an object.
+    pub(super) arguments: String,
+}
+
+pub(super) const HELP: &str = "\
+what you type is said to everybody; what begins with a slash is done:
+  /who                             who is here, and what each may send
+  /open                            proposals that wait
+  /approve NUMBER [WHO]            make the call that is proposed; WHO carries it out where the proposal does not say
+  /reject NUMBER [REASON]          speak against it
+  /withdraw NUMBER                 take back your own
+  /propose WHO TOOL [ARGUMENTS]    propose a call: ARGUMENTS are a JSON object
+  /call WHO TOOL [ARGUMENTS]       call a tool
+  /offers                          rules that could be made of what people decided
+  /accept OFFER [CALLS [AN_HOUR]]  make one of them a rule, with limits
+  /rules, /acts                    the rules, and what they did
+  /revoke RULE                     end a rule
+  /export                          what became of proposals and calls, a line of JSON each
+  /quit                            leave";
+
+/// Reads a line; `None`: there is nothing in it.
+pub(super) fn read(line: &str) -> Result<Option<Asked>, Failure> {
+    let line = line.trim();
+    let Some(command) = line.strip_prefix('/') else {
+        return Ok((!line.is_empty()).then(|| Asked::Say(line.to_owned())));
+    };
+    let (word, rest) = command.split_once(char::is_whitespace).map_or((command, ""), |(word, rest)| (word, rest.trim()));
+    let (first, more) = rest.split_once(char::is_whitespace).map_or((rest, ""), |(first, more)| (first, more.trim()));
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    Ok(Some(match word {
+        "accept" => {
+            let limits: Vec<&str> = more.split_whitespace().collect();
+            let limit = |at: usize| limits.get(at).map(|text| whole(text, "a limit")).transpose();
+            Asked::Accept { offer: numbered(first, "OFFER")?, acts: limit(0)?, an_hour: limit(1)? }
+        }
+        "acts" => Asked::Acts,
+        "approve" => Asked::Approve { number: numbered(first, "NUMBER")?, to: some(more) },
+        "call" => Asked::Call(wanted(first, more)?),
+        "export" => Asked::Export,
+        "help" | "?" => Asked::Help,
+        "offers" => Asked::Offers,
+        "open" => Asked::Open,
+        "propose" => Asked::Propose(wanted(first, more)?),
+        "quit" | "leave" => Asked::Quit,
+        "reject" => Asked::Reject { number: numbered(first, "NUMBER")?, reason: some(more) },
+        "revoke" => Asked::Revoke { rule: numbered(first.strip_prefix("rule-").unwrap_or(first), "RULE")? },
+        "rules" => Asked::Rules,
+        "who" => Asked::Who,
+        "withdraw" => Asked::Withdraw { number: numbered(first, "NUMBER")? },
+        other => return Err(Failure::Usage(format!("there is no command `/{other}`: `/help` lists them"))),
+    }))
+}
+
+fn numbered(text: &str, what: &str) -> Result<u64, Failure> {
+    let number = text.trim_start_matches('#').parse();
+    number.map_err(|_| Failure::Usage(format!("{what} is a number as it is shown here, and not {text:?}: `/help` says how to write it")))
+}
+
+fn whole(text: &str, what: &str) -> Result<u32, Failure> {
+    text.parse().map_err(|_| Failure::Usage(format!("{what} is a whole number, and not {text:?}")))
+}
+
+fn wanted(to: &str, rest: &str) -> Result<Wanted, Failure> {
+    let (tool, arguments) = rest.split_once(char::is_whitespace).map_or((rest, ""), |(tool, rest)| (tool, rest.trim()));
+    if to.is_empty() || tool.is_empty() {
+        return Err(Failure::Usage("say who is to carry it out, and which tool: `/help` says how".to_owned()));
+    }
+    let arguments = if arguments.is_empty() { "{}" } else { arguments };
+    let is_object = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(arguments).is_ok();
+    if !is_object {
+        return Err(Failure::Usage(format!("the arguments are no JSON object: {arguments:?}")));
+    }
+    Ok(Wanted { to: to.to_owned(), tool: tool.to_owned(), arguments: arguments.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(line: &str) -> Asked {
+        read(line).unwrap().unwrap()
+    }
+
+    #[test]
+    fn a_line_is_said_unless_it_begins_with_a_slash() {
+        assert_eq!(asked("  hello /there "), Asked::Say("hello /there".into()));
+        assert!(read("   ").unwrap().is_none());
+        assert_eq!(asked("/approve 3"), Asked::Approve { number: 3, to: None });
+        assert_eq!(asked("/approve #3 files"), Asked::Approve { number: 3, to: Some("files".into()) });
+        assert_eq!(asked("/reject 3 not  today"), Asked::Reject { number: 3, reason: Some("not  today".into()) });
+        assert_eq!(asked("/accept 1 20 5"), Asked::Accept { offer: 1, acts: Some(20), an_hour: Some(5) });
+        assert_eq!(asked("/revoke rule-2"), Asked::Revoke { rule: 2 });
+        let wanted = Wanted { to: "files".into(), tool: "rm".into(), arguments: "{\"path\": \"a b\"}".into() };
+        assert_eq!(asked("/propose files rm {\"path\": \"a b\"}"), Asked::Propose(wanted));
+    }
+
+    #[test]
+    fn a_wrong_line_says_what_is_wrong() {
+        for (line, said) in [
+            ("/aprove 3", "/help"),
+            ("/approve", "NUMBER"),
+            ("/approve three", "\"three\""),
+            ("/accept 1 many", "whole number"),
+            ("/call files", "which tool"),
+            ("/call files rm [1]", "no JSON object"),
+        ] {
+            let told = read(line).unwrap_err().to_string();
+            assert!(told.contains(said), "{line}: {told}");
+        }
+    }
+}
