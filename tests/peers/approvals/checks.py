@@ -3,6 +3,7 @@
 
 A table of ways to get around that follows, each with the answer that it gets.
 """
+import asyncio
 import base64
 import hmac
 import http.server
@@ -16,6 +17,7 @@ import time
 from pathlib import Path
 
 import anyio
+from aiosmtpd.smtp import SMTP
 from mcp import Client
 
 from approvals import crashes
@@ -116,7 +118,7 @@ class Held:
 def run(report):
     """All cases."""
     cases = {"the SDK": sdk, "refusals": refusals, "two people": two_people, "killed": killed, "killed again and again": crashed, "webhook": webhook,
-             "programs": programs, "grants": grants}
+             "programs": programs, "mail": mail, "grants": grants}
     for name, case in cases.items():
         report.guard(f"approvals/{name}", lambda n=name, c=case: c(report, f"approvals/{n}"))
 
@@ -313,6 +315,50 @@ def programs(report, name):
         report.check(f"{name}: without the arguments", "canary-4712" not in json.dumps(given) + str(variables), given)
         decided = held.json("audit", "list", "--event", "approval_decided")["entries"]
         report.check(f"{name}: the record says who agreed", any("anna" in json.dumps(entry) for entry in decided), decided)
+
+
+# As the documentation has it, with a file behind it that says that it ran.
+MAILING = """
+if [ "$BANYAN_EVENT" = expiring ]; then
+  printf 'To: on-call@example.com\\nSubject: %s waits\\n\\n%s asks, until %s: %s\\n' "$BANYAN_TOOL" "$BANYAN_CALLER" "$BANYAN_EXPIRES" "$BANYAN_URL" |
+    curl -sS --max-time 8 smtp://127.0.0.1:{port} --mail-from banyan@example.com --mail-rcpt on-call@example.com --crlf -T -
+fi
+touch "$HOME/told-$BANYAN_EVENT"
+"""
+
+
+class Letters:
+    """What a mail server was brought."""
+
+    def __init__(self):
+        self.all = []
+        loop = asyncio.new_event_loop()
+        server = loop.run_until_complete(loop.create_server(lambda: SMTP(self, loop=loop), "127.0.0.1", 0))
+        self.port = server.sockets[0].getsockname()[1]
+        threading.Thread(target=loop.run_forever, daemon=True).start()
+
+    async def handle_DATA(self, _server, _session, envelope):
+        self.all.append((envelope.mail_from, envelope.rcpt_tos, envelope.content.decode()))
+        return "250 OK"
+
+
+def mail(report, name):
+    """Somebody else is written to shortly before a call expires of which nobody has said anything: once, not before, and not after."""
+    letters = Letters()
+    more = f'[[gate.command]]\ncommand = "sh"\nargs = ["-c", {json.dumps(MAILING.format(port=letters.port))}]\n'
+    with Held(name, expires="4s", more=more) as held:
+        held.enroll("anna")
+        Modern(held.gateway.url()).call("tools/call", {"name": "disk__wipe", "arguments": {"disk": "canary-4713"}})
+        end = time.monotonic() + 60
+        while not (held.dir / "told-expired").exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        told = [event for event in ("requested", "expiring", "expired") if (held.dir / f"told-{event}").exists()]
+        report.equal(f"{name}: each transition starts it", told, ["requested", "expiring", "expired"])
+    sent = [(sender, receivers) for sender, receivers, _ in letters.all]
+    report.equal(f"{name}: one letter, to whoever is on call", sent, [("banyan@example.com", ["on-call@example.com"])])
+    text = letters.all[0][2] if letters.all else ""
+    report.check(f"{name}: it says what waits and where", "Subject: disk.wipe waits" in text and "http" in text and "local asks" in text, text)
+    report.check(f"{name}: without the arguments", "canary-4713" not in text, text)
 
 
 def grants(report, name):
