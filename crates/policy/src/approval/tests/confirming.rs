@@ -414,3 +414,29 @@ fn ax_46_a_thousand_ways_to_confirm_oneself_are_refused_each_with_its_own_answer
     assert!(different.len() >= 1000, "only {} of them differ", different.len());
     assert!(answers.len() >= 17, "{answers:?}");
 }
+
+#[test]
+fn a_grant_where_two_have_to_agree_takes_two_people() {
+    let keys = keys();
+    let mut desk = desk(2);
+    desk.enroll(operator("anna", keys.ed(), None));
+    desk.enroll(operator("Bert", keys.ec(), None));
+    let terms =
+        Terms { tool: "files.*".into(), caller: "*".into(), arguments: BTreeMap::new(), any_other: true, expires: NOW + 1000, uses: None };
+    let text = terms.statement("g", "gate-1").text;
+    let first = ssh(&keys, Terms::NAMESPACE, &text);
+    let second = armored(&keys.ec(), Terms::NAMESPACE, text.as_bytes(), |signed| pair(&keys, signed));
+    let second = Proof::of_text(&second).unwrap();
+    let give = |desk: &mut Desk, proofs: &[&Proof]| {
+        let proofs: Vec<Proof> = proofs.iter().map(|proof| (*proof).clone()).collect();
+        desk.give(NOW, "g", terms.clone(), &proofs).map(|grant| grant.given.len())
+    };
+    assert_eq!(give(&mut desk, &[&first]), Err(Refusal::Over(Standing::Pending)));
+    assert_eq!(give(&mut desk, &[&first, &first]).unwrap_err().reason(), "second_person_needed");
+    assert_eq!(hold(&mut desk, &call("ci", "{}"), 1, true), Held::Waits(fresh(1).id), "none was given so far");
+    desk.withdraw(NOW, &fresh(1).id);
+    assert_eq!(give(&mut desk, &[&second, &first]), Ok(2));
+    assert_eq!(hold(&mut desk, &call("ci", "{\"n\":1}"), 2, true), Held::Granted("g".into()));
+    let own = hold(&mut desk, &call("bert", "{\"n\":1}"), 3, true);
+    assert_eq!(own, Held::NoApprover { reachable: 1, required: 2 }, "nobody's own call goes out by it");
+}
