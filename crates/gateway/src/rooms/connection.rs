@@ -45,7 +45,7 @@ enum Ended {
 
 /// Serves a connection that has a seat, until it is over. `held` is ready when what let it in holds no more.
 pub(super) async fn serve(joined: Joined, upgrade: OnUpgrade, held: Held) {
-    let Joined { id, room, longest, ends, source } = joined;
+    let Joined { id, room, longest, last, source } = joined;
     let Ok(Ok(stream)) = timeout(UPGRADE, upgrade).await else {
         room.send(Input::Leave(id)).await;
         return;
@@ -57,16 +57,16 @@ pub(super) async fn serve(joined: Joined, upgrade: OnUpgrade, held: Held) {
     let frames = Reader::new(End::Server, longest.saturating_mul(2));
     let mut ear = Ear { read, frames, piece: vec![0; PIECE].into(), room, id, pongs };
     let ended = ear.until_over(&mut writer, held).await;
-    // Before the room lets go of it, so that nothing ends sooner.
+    // Before the room lets go of it: what it has said until then goes out first.
     if let Some(frame) = last_word(&ended) {
-        drop(ends.try_send(frame));
+        drop(last.send(frame));
     }
     if matches!(ended, Ended::Lost) {
         writer.abort();
     }
     ear.room.send(Input::Leave(id)).await;
-    if !writer.is_finished() {
-        drop(timeout(LINGER, writer).await);
+    if !writer.is_finished() && timeout(LINGER, &mut writer).await.is_err() {
+        writer.abort();
     }
     if matches!(ended, Ended::Shut | Ended::Silent | Ended::Wrong(_)) {
         drop(timeout(FAREWELL, ear.farewell()).await);

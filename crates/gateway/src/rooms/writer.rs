@@ -10,7 +10,7 @@ use room_proto::name::ConnectionId;
 use room_proto::room::{Closed, Settings};
 use room_proto::websocket::{Opcode, close, frame};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::driver::Live;
@@ -18,7 +18,7 @@ use super::driver::Live;
 /// How often the other end is asked whether it is there.
 pub(super) const PING: Duration = Duration::from_secs(30);
 /// How long a close frame may take to leave.
-pub(super) const LINGER: Duration = Duration::from_secs(10);
+pub(super) const LINGER: Duration = Duration::from_secs(30);
 /// So many messages are taken at once.
 const BATCH: usize = 64;
 /// What waits is written in pieces of about this size, in bytes.
@@ -37,15 +37,17 @@ pub(super) struct Joined {
     pub(super) room: Arc<Live>,
     /// The longest message that its room takes.
     pub(super) longest: usize,
-    /// Takes a close frame: what waits is dropped then.
-    pub(super) ends: mpsc::Sender<Bytes>,
+    /// Takes the close frame that is due behind all that the room has sent.
+    pub(super) last: oneshot::Sender<Bytes>,
     pub(super) source: Source,
 }
 
 /// What is to be written.
 pub(super) struct Source {
     queue: mpsc::Receiver<Outgoing>,
+    /// A close frame in place of what waits.
     ends: mpsc::Receiver<Bytes>,
+    last: oneshot::Receiver<Bytes>,
     written: Arc<Written>,
 }
 
@@ -80,11 +82,12 @@ impl Written {
 pub(super) fn outlet(id: ConnectionId, room: Arc<Live>, settings: &Settings) -> (Outlet, Joined) {
     // The room counts what waits, so that there is a place for all it sends: and one for the last word.
     let (queue, queued) = mpsc::channel(settings.queue_messages.max(1) + 1);
-    let (ends, ended) = mpsc::channel(2);
+    let (ends, ended) = mpsc::channel(1);
+    let (last, is_last) = oneshot::channel();
     let written = Arc::new(Written::default());
-    let outlet = Outlet { queue, ends: ends.clone(), written: Arc::clone(&written) };
-    let source = Source { queue: queued, ends: ended, written };
-    (outlet, Joined { id, room, longest: settings.message_bytes, ends, source })
+    let outlet = Outlet { queue, ends, written: Arc::clone(&written) };
+    let source = Source { queue: queued, ends: ended, last: is_last, written };
+    (outlet, Joined { id, room, longest: settings.message_bytes, last, source })
 }
 
 impl Outlet {
@@ -126,7 +129,13 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
                 biased;
                 Some(last) = self.source.ends.recv() => return self.finish(&last).await,
                 Some(payload) = self.pongs.recv() => self.buffer.extend_from_slice(&frame(Opcode::Pong, &payload, None)),
-                count = self.source.queue.recv_many(&mut waiting, BATCH) => if count == 0 { return },
+                count = self.source.queue.recv_many(&mut waiting, BATCH) => if count == 0 {
+                    // The room has let go of it.
+                    if let Ok(last) = self.source.last.try_recv() {
+                        self.finish(&last).await;
+                    }
+                    return;
+                },
                 _ = ping.tick() => self.buffer.extend_from_slice(&frame(Opcode::Ping, b"", None)),
             }
             if !self.put(waiting).await {

@@ -2,9 +2,11 @@
 
 use gateway::config::{self, secret::SystemSources};
 use rcgen::{KeyPair, PKCS_ED25519};
+use room_proto::websocket::close;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::recorded::{read, recording};
 use crate::tokens::{jwk, now, signed};
 use crate::world::{NotUpgraded, Socket, World, bounded, eventually, send, token};
 
@@ -158,7 +160,7 @@ async fn mx_12_what_somebody_may_not_send_is_told_to_it_alone() {
 #[tokio::test]
 async fn mx_17_capabilities_change_at_once_and_are_told() {
     bounded(async {
-        let world = World::start(&ops("")).await;
+        let world = recording(tempfile::tempdir().unwrap(), &ops("")).await;
         let (mut ann, mut bot) = two(&world).await;
         let change = async |who: &str, token: &str, body: Value| {
             let request = http::Request::post(format!("/admin/participants/{who}/capabilities?topic=ops"))
@@ -191,6 +193,9 @@ async fn mx_17_capabilities_change_at_once_and_are_told() {
         assert_eq!(change("bot", "secret-of-ann", json!({"add": ["system/*"]})).await.0, 400);
         assert_eq!(change("bot", "secret-of-ann", json!({"ad": []})).await.0, 400);
         assert_eq!(change("zoe", "secret-of-ann", body).await.0, 404);
+        let entries = read(world).await;
+        let changed: Vec<_> = entries.iter().filter(|entry| entry.outcome.as_deref() == Some("room")).map(|entry| &entry.changed).collect();
+        assert_eq!(changed, [&["room ops: participant bot: + mcp/request:tools/*, - chat (by ann)"]]);
     })
     .await;
 }
@@ -273,6 +278,19 @@ async fn what_breaks_the_protocol_is_closed_with_its_code_and_the_others_stay() 
         }
         let id = ann.chat("still here").await;
         ann.next_where(|message| message["id"] == id.as_str()).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_the_room_said_before_somebody_closes_goes_out_first() {
+    bounded(async {
+        let world = World::start(&ops("")).await;
+        let (_ann, mut bot) = two(&world).await;
+        let id = bot.chat("goodbye").await;
+        bot.raw(&close(1000, "", Some([1, 2, 3, 4]))).await;
+        assert_eq!(bot.next().await["id"], id);
+        assert_eq!(bot.closed().await.0, Some(1000));
     })
     .await;
 }
