@@ -15,7 +15,7 @@ use hyper::client::conn::http1;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use room_proto::name::Topic;
-use room_proto::websocket::{End, Opcode, Reader, Received, WebSocketError, close, frame};
+use room_proto::websocket::{End, Opcode, Reader, Received, close, frame};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use url::Url;
 
@@ -121,7 +121,7 @@ impl Attendance {
     /// When there is none any more.
     pub async fn next(&mut self) -> Result<Bytes, AttendError> {
         loop {
-            match self.frames.poll().map_err(|error| self.broken(error))? {
+            match self.frames.poll().map_err(|error| AttendError::Broken(error.to_string()))? {
                 Some(Received::Text(text)) => return Ok(text),
                 Some(Received::Ping(payload)) => self.put(Opcode::Pong, &payload),
                 Some(Received::Pong(_)) => {}
@@ -146,11 +146,6 @@ impl Attendance {
 
     fn put(&mut self, opcode: Opcode, payload: &[u8]) {
         self.pending.extend_from_slice(&frame(opcode, payload, Some(random::bytes())));
-    }
-
-    fn broken(&mut self, error: WebSocketError) -> AttendError {
-        self.pending.extend_from_slice(&close(error.code(), &error.to_string(), Some(random::bytes())));
-        AttendError::Broken(error.to_string())
     }
 
     /// Reads something, or writes something.

@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 
 use json::Members;
+use room_proto::capability::Pattern;
 use room_proto::chain::{Chain, Chains, Found, Outcome, State, Step};
 use room_proto::kind::Kind;
 use room_proto::participant::{Event, Participant, Said};
 
 use crate::output::{Look, Output};
 use crate::printable::printable;
+use crate::table;
 
 /// No longer payload is shown, in characters.
 const MOST: usize = 300;
@@ -37,12 +39,18 @@ fn welcome(room: &Participant) -> String {
     format!("you are {}; {others}; /help says what you can do", printable(me))
 }
 
-/// Who is there and what each may send.
+/// Who is there, what each may send, and how many messages of each did not hold.
 pub(super) fn who(room: &Participant) -> Vec<String> {
-    let line = |id: &str, capabilities: String| format!("{}  {}", printable(id), printable(&capabilities));
-    let own = room.capabilities().map(|own| own.patterns().iter().map(|one| one.as_str()).collect::<Vec<_>>().join(", "));
-    let me = room.me().map(|me| line(&format!("{} (you)", me.as_str()), own.unwrap_or_default()));
-    me.into_iter().chain(room.present().map(|(id, capabilities)| line(id, capabilities.join(", ")))).collect()
+    let line = |name: &str, capabilities: String, id: &str| {
+        let dropped = match room.watch().mismatches_of(id) {
+            0 => String::new(),
+            some => format!("  {}", table::counted(usize::try_from(some).unwrap_or(usize::MAX), "message") + " dropped"),
+        };
+        format!("{}  {}{dropped}", printable(name), printable(&capabilities))
+    };
+    let own = room.capabilities().map(|own| own.patterns().iter().map(Pattern::as_str).collect::<Vec<_>>().join(", "));
+    let me = room.me().map(|me| line(&format!("{} (you)", me.as_str()), own.unwrap_or_default(), me.as_str()));
+    me.into_iter().chain(room.present().map(|(id, capabilities)| line(id, capabilities.join(", "), id))).collect()
 }
 
 /// The proposals that wait.
