@@ -5,7 +5,7 @@ import tempfile
 
 import install
 from gateway import Gateway
-from rooms import entering, frames, talk
+from rooms import entering, frames, talk, terminal
 from rooms.party import FULL, PATIENCE, Party
 
 CONFIG = """
@@ -58,11 +58,11 @@ def run(report):
         keys = os.path.join(place, "keys.json")
         with open(keys, "w") as file:
             file.write(entering.keys())
-        own = "".join(f"[room.of-{name}]\nadmins = [\"ann\"]\n" for name, _ in talk.cases())
+        own = "".join(f"[room.of-{name}]\nadmins = [\"ann\"]\n" for name, _ in (*talk.cases(), *terminal.cases()))
         config = CONFIG.format(resource=entering.RESOURCE, issuer=entering.ISSUER, keys=keys, full=str(FULL).replace("'", '"')) + own
         env = {name.upper(): f"{name}-secret" for name in ("ann", "bob", "bot", "spec", "zoe")} | {"ROOM_SECRET": entering.SHARED}
         with Gateway("rooms", {}, env=env, config=config) as gateway:
-            for name, case in talk.cases():
+            for name, case in (*talk.cases(), *terminal.cases()):
                 # What the case before left behind is no business of the next.
                 report.guard(f"rooms/{name}", lambda n=name, c=case: c(report, f"rooms/{n}", gateway, f"of-{n}"))
             for module in (entering, frames):
