@@ -22,6 +22,7 @@ mod linked;
 mod missed;
 #[cfg(test)]
 mod nested;
+mod notified;
 #[cfg(test)]
 mod pinned;
 #[cfg(test)]

@@ -1,0 +1,57 @@
+//! What servers that registered themselves notify, and how much of it is passed on. Registering itself is in `registered.rs`.
+
+use serde_json::json;
+
+use crate::registered::{SELDOM, open, reader};
+use crate::world::Client;
+use crate::world::Era;
+use crate::world::bounded;
+use crate::world::eventually;
+use crate::world::registrant::Registrant;
+use crate::world::registrant::reads;
+
+#[tokio::test]
+async fn ax_50_what_is_notified_comes_in_order_and_says_from_where() {
+    bounded(async {
+        let (world, gate) = open(Era::Stateless).await;
+        let client = Client::ready(&world, Era::Initialize).await;
+        let mut standing = client.listen(None).await;
+        let server = Registrant::start(Era::Initialize, vec![reads("ping")]).await;
+        server.join(&world, &gate, "edge", SELDOM, json!({})).await;
+        eventually(async || (server.streams() > 0).then_some(())).await;
+        for number in 0..20 {
+            let meta = json!({"x-mcpax-event-id": format!("e-{number}"), "x-mcpax-causal-parent": null});
+            server.say("notifications/alarm", &json!({"number": number, "_meta": meta}));
+        }
+        for number in 0..20 {
+            let told = standing.next_of("notifications/alarm").await;
+            let meta = json!({"x-mcpax-event-id": format!("e-{number}"), "x-mcpax-causal-parent": null, "x-mcpax-source": "edge"});
+            assert_eq!((&told["params"]["number"], &told["params"]["_meta"]), (&json!(number), &meta));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_51_a_flood_is_bounded_and_what_was_dropped_is_counted_by_a_tool() {
+    bounded(async {
+        let (world, gate) = open(Era::Stateless).await;
+        let mut above = Client::new(&world, Era::Initialize);
+        above.capabilities = reader();
+        let above = above.open().await;
+        let mut standing = above.listen(None).await;
+        let server = Registrant::start(Era::Initialize, vec![reads("ping")]).await;
+        server.join(&world, &gate, "edge", SELDOM, json!({})).await;
+        eventually(async || (server.streams() > 0).then_some(())).await;
+        (0..3000).for_each(|number| server.say("notifications/alarm", &json!({"number": number})));
+        let told = standing.next_of("notifications/x-mcpax/notification_overflow").await;
+        assert_eq!(told["params"]["_meta"]["x-mcpax-source"], "edge");
+        let dropped = eventually(async || {
+            let counted = gate.tool("notifications_dropped", json!({})).await["result"]["structuredContent"].clone();
+            (counted["notifications_dropped"].as_u64()? > 1000).then_some(counted)
+        })
+        .await;
+        assert_eq!(dropped["notifications_dropped"], dropped["by_segment"]["edge"], "{dropped}");
+    })
+    .await;
+}

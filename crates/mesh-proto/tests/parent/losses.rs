@@ -1,0 +1,177 @@
+//! What becomes of the tools of those who are lost, and of those who come all at once.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use banyan_model::Segment;
+use mesh_proto::annotation::AuthScope;
+use mesh_proto::authority::Identity;
+use mesh_proto::id::{LinkId, NodeId};
+use mesh_proto::message::{Above, Register, Request, SubtreeChange};
+use mesh_proto::parent::{Demand, Event, Target};
+use mesh_proto::refusal::{Ended, Holder, Refusal};
+
+use crate::world::{OWN, SECOND, World, aggregator, plain};
+
+#[test]
+fn nobody_takes_what_a_lost_subserver_may_come_back_for() {
+    let mut world = World::new();
+    world.register(1, plain(1, "a")).unwrap();
+    world.list("a", &["get"]);
+    world.parent.handle_link_lost(world.now, LinkId(1));
+    let refused = world.register(2, plain(2, "a")).unwrap_err();
+    assert!(matches!(refused, Refusal::NamespaceConflict { holder: Holder::Lost, retry_after: Some(_), .. }));
+    world.identity = Identity::bare("thief");
+    assert!(world.register(3, plain(1, "a")).is_err(), "the id alone is no proof");
+    assert!(matches!(world.register(3, plain(1, "z")), Err(Refusal::DuplicateSubserver { .. })));
+    world.pass(SECOND * 301);
+    world.register(2, plain(2, "a")).unwrap();
+}
+
+#[test]
+fn ax_60_a_lost_subserver_is_announced_and_its_tools_come_back_with_it() {
+    let mut world = World::new();
+    world.register(1, plain(1, "a")).unwrap();
+    world.list("a", &["get"]);
+    let session = world.key("a");
+    world.events.clear();
+    world.parent.handle_link_lost(world.now, LinkId(1));
+    world.drain();
+    let lost = Event::SubserverLost { session, segment: Segment::nearest("a"), why: Ended::LinkLost };
+    assert_eq!(world.events, [lost, Event::NamespaceChanged]);
+    world.register(2, plain(1, "a")).unwrap();
+    world.list("a", &["get"]);
+    assert!(matches!(world.parent.target("a"), Some(Target::Live(_))));
+}
+
+#[test]
+fn ax_61_tools_of_a_lost_subserver_stay_as_degraded_for_a_while() {
+    for (grace, after) in [(SECOND * 300, SECOND * 299), (Duration::ZERO, Duration::ZERO)] {
+        let mut world = World::with(|settings| settings.grace = grace);
+        world.register(1, plain(1, "a")).unwrap();
+        world.list("a", &["get"]);
+        let since = world.now;
+        world.parent.handle_link_lost(world.now, LinkId(1));
+        world.pass(after);
+        if !grace.is_zero() {
+            let Some(Target::Degraded(degraded)) = world.parent.target("a") else { panic!("not degraded") };
+            assert_eq!((degraded.since, degraded.why, degraded.retry_after), (since, Ended::LinkLost, SECOND));
+            assert!(world.listed() == ["a.get"]);
+            world.pass(SECOND * 2);
+        }
+        assert!(world.listed().is_empty() && world.parent.target("a").is_none());
+    }
+}
+
+#[test]
+fn ax_62_a_lost_aggregator_takes_its_whole_subtree_with_it_and_brings_it_back() {
+    let mut world = World::new();
+    world.register(1, aggregator(1, "a", &[2, 3])).unwrap();
+    world.list("a", &["b.c.get", "b.get", "get"]);
+    assert_eq!(world.parent.subtree().len(), 4);
+    world.parent.handle_link_lost(world.now, LinkId(1));
+    assert!(world.is_degraded("a") && world.listed().len() == 3);
+    assert_eq!(world.parent.subtree(), BTreeSet::from([OWN]));
+    world.register(2, aggregator(1, "a", &[2])).unwrap();
+    world.list("a", &["b.get", "get"]);
+    assert!(!world.is_degraded("a") && world.listed() == ["a.b.get", "a.get"]);
+}
+
+#[test]
+fn ax_10_names_that_no_longer_fit_below_what_stands_above_are_withheld() {
+    let mut world = World::new();
+    world.register(1, aggregator(1, "a", &[])).unwrap();
+    let long = vec!["x".repeat(60); 3].join(".");
+    world.list("a", &["get", &long]);
+    assert_eq!(world.listed().len(), 2);
+    world.parent.handle_above(Above { ancestors: vec![], prefix_length: 100 });
+    assert_eq!(world.listed(), ["a.get"]);
+    assert!(matches!(
+        world.register(2, plain(2, &"y".repeat(63))).map(|_| world.parent.handle_above(Above { ancestors: vec![], prefix_length: 250 })),
+        Ok(())
+    ));
+    assert!(matches!(world.register(3, plain(3, "abcdef")), Err(Refusal::NameTooLong { .. })));
+    world.parent.handle_above(Above::default());
+    assert_eq!(world.listed().len(), 2);
+}
+
+#[test]
+fn ax_41_what_a_subserver_is_registered_for_bounds_what_is_listed() {
+    let mut world = World::with(|settings| settings.policy.proof = Demand::Never);
+    world.register(1, Register { auth_scope: Some(AuthScope::Read), ..plain(1, "a") }).unwrap();
+    world.list("a", &["get", "set"]);
+    assert_eq!(world.listed(), ["a.get"]);
+}
+
+#[test]
+fn a_storm_of_registrations_is_served_in_order_and_starves_no_heartbeat() {
+    let mut world = World::new();
+    let session = world.register(1, plain(1, "a")).unwrap().session;
+    let numbers: Vec<u64> =
+        (2..1002u64).map(|n| world.send(n, &Request::Register(Box::new(plain(u128::from(n), &format!("s{n}")))))).collect();
+    world.beat(1, &session).unwrap();
+    let mut order = Vec::new();
+    for _ in 0..400 {
+        world.mute();
+        world.pass(SECOND / 100);
+        let begun = |event| if let Event::Registered { session, .. } = event { Some(session) } else { None };
+        order.extend(world.events.drain(..).filter_map(begun));
+    }
+    assert!(numbers.iter().all(|number| world.answers.remove(number).unwrap().is_ok()));
+    assert!(order.len() == 1001 && order.is_sorted());
+}
+
+#[test]
+fn too_many_registrations_of_one_link_are_told_when_to_come_again() {
+    let mut world = World::with(|settings| settings.waiting_per_link = 3);
+    let last = (0..200u64).map(|n| world.send(1, &Request::Register(Box::new(plain(u128::from(n), &format!("s{n}")))))).last().unwrap();
+    assert!(matches!(world.answer(last), Err(Refusal::RateLimited { .. })));
+}
+
+#[test]
+fn lists_are_fetched_a_few_at_a_time_and_again_when_they_changed_meanwhile() {
+    let mut world = World::with(|settings| settings.fetches = 1);
+    world.register(1, plain(1, "a")).unwrap();
+    world.register(2, plain(2, "b")).unwrap();
+    let fetches = |world: &World| {
+        world
+            .events
+            .iter()
+            .filter_map(|e| if let Event::FetchTools { session, .. } = e { Some(*session) } else { None })
+            .collect::<Vec<_>>()
+    };
+    let (a, b) = (world.key("a"), world.key("b"));
+    assert_eq!(fetches(&world), [a]);
+    world.parent.handle_list_changed(world.now, a);
+    world.list("a", &["get"]);
+    assert_eq!(fetches(&world), [a, b]);
+    world.parent.handle_tools_failed(world.now, b);
+    world.drain();
+    assert_eq!(fetches(&world), [a, b, a]);
+    world.list("a", &["get"]);
+    let session = world.parent.session(b).unwrap().segment.clone();
+    assert_eq!(session.as_str(), "b");
+    world.pass(SECOND);
+    assert_eq!(fetches(&world), [a, b, a, b]);
+}
+
+#[test]
+fn an_aggregator_that_is_full_takes_back_whom_it_had_and_nobody_else() {
+    let mut world = World::with(|settings| settings.registrations = 1);
+    world.register(1, plain(1, "a")).unwrap();
+    assert_eq!(world.register(2, plain(2, "b")), Err(Refusal::Full { most: 1 }));
+    world.parent.handle_link_lost(world.now, LinkId(1));
+    world.register(3, plain(1, "a")).unwrap();
+}
+
+#[test]
+fn ax_24_nobody_brings_more_ids_than_can_be_told_upward() {
+    let mut world = World::with(|settings| settings.subtree_ids = 6_000);
+    let many = |from: u128, count: u128| (from..from + count).collect::<Vec<_>>();
+    world.register(1, aggregator(1, "a", &many(100, 5_000))).unwrap();
+    let session = world.register(2, aggregator(2, "b", &[])).unwrap().session;
+    assert_eq!(world.register(3, aggregator(3, "c", &many(100, 6_000))), Err(Refusal::SubtreeTooLarge { most: 6_000 }));
+    let change = SubtreeChange::All(many(50_000, 5_000).into_iter().map(NodeId::new).collect());
+    assert_eq!(world.subtree(2, &session, 1, change), Err(Refusal::SubtreeTooLarge { most: 6_000 }));
+    assert_eq!(world.parent.subtree().len(), 5_003);
+}
