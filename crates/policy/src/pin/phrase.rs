@@ -97,7 +97,7 @@ const WORDS: [(Mark, &str); 60] = [
     (Mark::Takes, "marketing|advertising|promotional|newsletter ~1 database|list|subscription|opt"),
     (Mark::Takes, "automatically|auto opt|subscribe*|enroll*|register*|sign"),
     (Mark::Takes, "read|cat|pass|parse|dump ~3 content* ~6 key|pem|ssh|aws|authentication|config|file"),
-    (Mark::Takes, "attacker|evil|malware|exfil|steal|hack|malicious|c2 com|net|org|io|xyz|example"),
+    (Mark::Takes, "attacker|evil|malware|exfil|steal|hack|malicious|c2 com|net|org|io|xyz"),
     (Mark::Runs, "union ~1 select"),
     (Mark::Runs, "drop table"),
     (Mark::Runs, "rm|del|shred|wipefs rf|r|f|s|q"),
