@@ -67,7 +67,7 @@ fn open(dir: &Path) -> Result<Connection, StoreError> {
     let _turn = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
     std::fs::create_dir_all(dir)?;
     let connection = Connection::open(dir.join(NAME))?;
-    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    connection.busy_timeout(std::time::Duration::from_secs(30))?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     Ok(connection)

@@ -150,7 +150,7 @@ async fn ax_40_a_link_ends_with_the_token_that_opened_it() {
     bounded(async {
         let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
         let world = taking(&key).await;
-        let short = signed(&key, "1", &claims(&json!({"exp": now() - 27})));
+        let short = signed(&key, "1", &claims(&json!({"exp": now() - 20})));
         let leaf = World::member(&format!("{}token = \"{short}\"\n", linked::joining("leaf", &[world.addr]))).await;
         linked::registered(&leaf, 0).await;
         world.until("leaf", |mount| mount.state == "degraded").await;

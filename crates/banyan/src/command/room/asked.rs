@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_wrong_line_says_what_is_wrong() {
         for (line, said) in [
-            ("/aprove 3", "/help"),
+            ("/agree 3", "/help"),
             ("/approve", "NUMBER"),
             ("/approve three", "\"three\""),
             ("/accept 1 many", "whole number"),
