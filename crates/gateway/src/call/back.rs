@@ -197,13 +197,20 @@ impl Back {
         self.takes.load(Ordering::Relaxed) != Takes::Whole as u8
     }
 
+    /// Whether what was said before the result has to go down first, and has not been looked at.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.is_behind_in(&self.lock())
+    }
+
+    fn is_behind_in(&self, state: &State) -> bool {
+        let is_alone = self.takes.load(Ordering::Relaxed) == Takes::Alone as u8;
+        is_alone && matches!(&state.sink, Sink::Lane(lane) if !lane.is_empty())
+    }
+
     /// Begins to pour the result; `None`: it must be there as a whole.
     pub(crate) fn begin_pour(&self) -> Option<Arc<Pour>> {
         let mut state = self.lock();
-        let takes = self.takes.load(Ordering::Relaxed);
-        // What was said before has to go down first.
-        let waits = takes == Takes::Alone as u8 && matches!(&state.sink, Sink::Lane(lane) if !lane.is_empty());
-        if waits || takes == Takes::Whole as u8 {
+        if self.is_behind_in(&state) || !self.takes_pour() {
             return None;
         }
         let pour = Pour::new();

@@ -105,7 +105,13 @@ impl<'a> Exchange<'a> {
                 && let Some(begun) = decoder.open_data(LONG)
             {
                 looked = true;
-                if let Some(begun) = self.begun(begun, lacking) {
+                let mut found = self.begun(begun, lacking);
+                if found.is_none() && self.back.is_some_and(|back| back.is_behind()) {
+                    // All of it was there at once: nobody has had time to begin a stream for what was said before it.
+                    tokio::task::yield_now().await;
+                    found = decoder.open_data(LONG).and_then(|begun| self.begun(begun, lacking));
+                }
+                if let Some(begun) = found {
                     return Box::pin(self.pour_event(begun, decoder, body)).await.map(Some);
                 }
             }
