@@ -3,7 +3,7 @@
 /// 128 random bits, in hexadecimal.
 ///
 /// # Panics
-/// As [`bytes`] does.
+/// As [`bytes()`] does.
 pub(crate) fn token() -> String {
     bytes::<16>().iter().map(|b| format!("{b:02x}")).collect()
 }
@@ -11,7 +11,7 @@ pub(crate) fn token() -> String {
 /// 256 random bits.
 ///
 /// # Panics
-/// As [`bytes`] does.
+/// As [`bytes()`] does.
 pub(crate) fn seed() -> [u8; 32] {
     bytes()
 }
