@@ -413,7 +413,7 @@ fn secrets_in_plain_text_are_found_and_can_be_replaced() {
 fn nowhere() -> Places {
     Places {
         home: "/home/ada".into(),
-        cwd: "/home/ada/work".into(),
+        cwd: "/home/ada/project".into(),
         platform: Platform::Linux,
         env: [("A".to_owned(), "a".to_owned())].into(),
         listen: config::resolved::Config::DEFAULT_LISTEN,

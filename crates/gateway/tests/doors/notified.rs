@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::registered::{SELDOM, open, reader};
+use crate::registered::{SELDOM, above, open};
 use crate::world::Client;
 use crate::world::Era;
 use crate::world::bounded;
@@ -36,9 +36,7 @@ async fn ax_50_what_is_notified_comes_in_order_and_says_from_where() {
 async fn ax_51_a_flood_is_bounded_and_what_was_dropped_is_counted_by_a_tool() {
     bounded(async {
         let (world, gate) = open(Era::Stateless).await;
-        let mut above = Client::new(&world, Era::Initialize);
-        above.capabilities = reader();
-        let above = above.open().await;
+        let above = above(&world).await;
         let mut standing = above.listen(None).await;
         let server = Registrant::start(Era::Initialize, vec![reads("ping")]).await;
         server.join(&world, &gate, "edge", SELDOM, json!({})).await;

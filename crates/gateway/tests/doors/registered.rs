@@ -15,8 +15,15 @@ const OPEN: &str = "[registry]\ngrace = \"1m\"\n";
 /// So seldom are heartbeats in tests that try something else.
 pub(crate) const SELDOM: u64 = 60_000;
 /// The client capabilities of one that reads what MCP-AX says.
-pub(crate) fn reader() -> Value {
+fn reader() -> Value {
     json!({"extensions": {"io.banyan/mcpax": {}}, "experimental": {"io.banyan/mcpax": {}}})
+}
+
+/// A client of the initialize era that reads it.
+pub(crate) async fn above(world: &World) -> Client {
+    let mut client = Client::new(world, Era::Initialize);
+    client.capabilities = reader();
+    client.open().await
 }
 
 fn reason(answer: &Value) -> (&Value, &Value) {
@@ -232,9 +239,7 @@ async fn ax_61_a_call_of_a_degraded_tool_is_told_why_since_when_and_when_to_retr
 async fn ax_60_those_who_read_mcp_ax_hear_that_a_server_is_lost_and_its_tools_return_with_it() {
     bounded(async {
         let (world, gate) = open(Era::Stateless).await;
-        let mut above = Client::new(&world, Era::Initialize);
-        above.capabilities = reader();
-        let above = above.open().await;
+        let above = above(&world).await;
         let mut standing = above.listen(None).await;
         let mut server = Registrant::start(Era::Initialize, vec![reads("ping")]).await;
         let session = server.join(&world, &gate, "edge", 300, json!({})).await;

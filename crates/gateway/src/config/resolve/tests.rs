@@ -86,7 +86,7 @@ fn a_child_process_is_lowered_with_its_secrets_as_references() {
         args = ["-y", "server", "--key=${env:KEY}"]
         env = { TOKEN = "${keyring:files}", DEBUG = "1" }
         pass_env = ["AWS_*"]
-        cwd = "~/work"
+        cwd = "~/project"
         era = "stateless"
         sharing = "never"
         timeout = "1m30s"
@@ -104,7 +104,7 @@ fn a_child_process_is_lowered_with_its_secrets_as_references() {
             args: ["-y", "server", "--key=${env:KEY}"].map(reference).into(),
             env: [("DEBUG".to_owned(), reference("1")), ("TOKEN".to_owned(), reference("${keyring:files}"))].into(),
             pass_env: vec!["AWS_*".into()],
-            cwd: Some("/home/ada/work".into()),
+            cwd: Some("/home/ada/project".into()),
         }
     );
     assert_eq!((files.era, files.sharing), (Some(banyan_model::Era::Stateless), Sharing::Never));

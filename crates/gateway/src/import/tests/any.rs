@@ -72,7 +72,7 @@ proptest! {
     #[test]
     fn whatever_is_taken_can_be_written_and_read_back(entries in proptest::collection::btree_map(".{0,8}", any_entry(), 0..5), client in proptest::sample::select(Client::ALL.to_vec())) {
         let places = nowhere();
-        let location = client::Location { path: "/home/ada/work/servers.json".into(), project: Some("/home/ada/work".into()) };
+        let location = client::Location { path: "/home/ada/project/servers.json".into(), project: Some("/home/ada/project".into()) };
         for key in ["mcpServers", "servers", "context_servers"] {
             let mut reading = Reading::new(&places, Some(client), &location);
             let text = json!({ key: entries.clone() }).to_string();
