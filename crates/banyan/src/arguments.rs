@@ -9,6 +9,7 @@ use crate::command::{
     operator, pins, policy, reload, room, schema, secret, status, stdio, token, tools, trace, tree, up,
 };
 use crate::failure::Failure;
+use crate::gate::Which;
 use crate::output::Output;
 
 /// One gate in front of all your MCP servers.
@@ -30,9 +31,9 @@ pub(crate) struct Place {
     /// Configuration to use [default: ./banyan.toml, then banyan/banyan.toml in the user's configuration directory]
     #[arg(long, global = true, value_name = "FILE", env = "BANYAN_CONFIG")]
     pub(crate) config: Option<PathBuf>,
-    /// The running gate that is meant, by its process id, when there are several
-    #[arg(long, global = true, value_name = "PID", env = "BANYAN_GATE")]
-    pub(crate) gate: Option<u32>,
+    /// The running gate that is meant, by its process id or its address, when there are several
+    #[arg(long, global = true, value_name = "PID|URL", env = "BANYAN_GATE")]
+    pub(crate) gate: Option<Which>,
 }
 
 /// What can be asked for.

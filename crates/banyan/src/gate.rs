@@ -1,6 +1,8 @@
 //! Finds the running gate that a command is about. Does not start one.
 
+use std::fmt;
 use std::net::SocketAddr;
+use std::str::FromStr;
 
 use gateway::admin::client::{AdminClient, AdminError};
 use gateway::admin::presence::Presence;
@@ -42,9 +44,15 @@ fn none_runs() -> Failure {
 }
 
 fn chosen(all: Vec<Presence>, place: &Place) -> Result<Option<Presence>, Failure> {
-    if let Some(pid) = place.gate {
-        let found = all.into_iter().find(|p| p.pid == pid);
-        return found.map(Some).ok_or_else(|| Failure::NotFound(format!("no gate runs as process {pid}")));
+    if let Some(which) = &place.gate {
+        let others: Vec<String> = all.iter().map(line).collect();
+        return match all.into_iter().find(|p| which.is(p)) {
+            Some(found) => Ok(Some(found)),
+            None if others.is_empty() => {
+                Err(Failure::NotFound(format!("no gate runs {which}, and no other either\n  start one with `banyan up`")))
+            }
+            None => Err(Failure::NotFound(format!("no gate runs {which}; there is\n{}", others.join("\n")))),
+        };
     }
     let mut meant: Vec<Presence> = match &place.config {
         None => all,
@@ -54,10 +62,62 @@ fn chosen(all: Vec<Presence>, place: &Place) -> Result<Option<Presence>, Failure
         }
     };
     if meant.len() > 1 {
-        let each: Vec<String> = meant.iter().map(|p| format!("  --gate {}  {}  {}", p.pid, p.url, p.serves)).collect();
+        let each: Vec<String> = meant.iter().map(line).collect();
         return Err(Failure::Usage(format!("several gates are running; say which one is meant:\n{}", each.join("\n"))));
     }
     Ok(meant.pop())
+}
+
+/// How one says which of several gates is meant.
+fn line(gate: &Presence) -> String {
+    format!("  --gate {}  {}  {}", gate.pid, gate.url, gate.serves)
+}
+
+/// A running gate, as `--gate` and `BANYAN_GATE` name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// By its process id.
+    Pid(u32),
+    /// By the host and port of its address.
+    At(String),
+}
+
+impl Which {
+    fn is(&self, gate: &Presence) -> bool {
+        match self {
+            Self::Pid(pid) => gate.pid == *pid,
+            Self::At(place) => gate.url.split_once("://").is_some_and(|(_, url)| url.split('/').next() == Some(place)),
+        }
+    }
+}
+
+impl FromStr for Which {
+    type Err = String;
+
+    /// A process id, a URL with any path, or `HOST:PORT`; `localhost` is 127.0.0.1, as is a port alone (`:7411`).
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(pid) = text.parse() {
+            return Ok(Self::Pid(pid));
+        }
+        let place = text.split_once("://").map_or(text, |(_, rest)| rest);
+        let place = place.split('/').next().unwrap_or_default();
+        match place.rsplit_once(':') {
+            Some((host, port)) if port.parse::<u16>().is_ok() => {
+                let host = if matches!(host, "" | "localhost") { "127.0.0.1" } else { host };
+                Ok(Self::At(format!("{host}:{port}")))
+            }
+            _ => Err("give a process id, as 4711, or an address with its port, as http://127.0.0.1:7411".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Which {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pid(pid) => write!(f, "as process {pid}"),
+            Self::At(place) => write!(f, "at {place}"),
+        }
+    }
 }
 
 impl From<AdminError> for Failure {
@@ -82,8 +142,8 @@ mod tests {
         Presence { url: format!("http://127.0.0.1:{pid}"), certificate: None, pid, token: String::new(), serves: serves.to_owned() }
     }
 
-    fn place(gate: Option<u32>, config: Option<&str>) -> Place {
-        Place { config: config.map(Into::into), gate }
+    fn place(gate: Option<&str>, config: Option<&str>) -> Place {
+        Place { config: config.map(Into::into), gate: gate.map(|text| text.parse().unwrap()) }
     }
 
     #[test]
@@ -93,9 +153,21 @@ mod tests {
         assert_eq!(pid(chosen(vec![], &place(None, None))), None);
         assert_eq!(pid(chosen(vec![presence(1, "x")], &place(None, None))), Some(1));
         assert!(matches!(chosen(two(), &place(None, None)), Err(Failure::Usage(_))));
-        assert_eq!(pid(chosen(two(), &place(Some(2), None))), Some(2));
+        assert_eq!(pid(chosen(two(), &place(Some("2"), None))), Some(2));
         assert_eq!(pid(chosen(two(), &place(None, Some("/a/banyan.toml")))), Some(1));
         assert_eq!(pid(chosen(two(), &place(None, Some("/c/banyan.toml")))), None);
-        assert!(matches!(chosen(two(), &place(Some(3), None)), Err(Failure::NotFound(_))));
+        assert!(matches!(chosen(two(), &place(Some("3"), None)), Err(Failure::NotFound(_))));
+    }
+    #[test]
+    fn a_gate_is_named_by_its_address_too() {
+        let found = |text: &str| {
+            let all = vec![presence(7411, "/a/banyan.toml"), presence(7412, "/b/banyan.toml")];
+            chosen(all, &place(Some(text), None)).map(|p| p.unwrap().pid).map_err(|e| e.to_string())
+        };
+        for text in ["http://127.0.0.1:7412/mcp", "127.0.0.1:7412", "localhost:7412", ":7412", "7412"] {
+            assert_eq!(found(text).unwrap(), 7412, "{text}");
+        }
+        assert!(found("http://127.0.0.1:9/").unwrap_err().contains("--gate 7411"));
+        assert!("http://somewhere".parse::<Which>().unwrap_err().contains("with its port"));
     }
 }

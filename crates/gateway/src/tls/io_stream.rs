@@ -18,7 +18,7 @@ enum Kind {
 }
 
 impl Io {
-    pub(super) fn plain(stream: TcpStream) -> Self {
+    pub(crate) fn plain(stream: TcpStream) -> Self {
         Self(Kind::Plain(stream))
     }
 

@@ -112,6 +112,10 @@ impl Connection {
             }
             let room = body.left().map_or(LEAST_ROOM, |left| usize::try_from(left).unwrap_or(MOST_ROOM));
             self.grown |= room > LEAST_ROOM;
+            // A stream may stand for hours, and the room that the last answer foretold with it.
+            if body.left().is_none() && self.buffer.is_empty() && self.buffer.capacity() > LEAST_ROOM {
+                self.buffer = BytesMut::new();
+            }
             match ready!(self.poll_fill(room, cx)) {
                 Ok(0) if body.closed() => return Poll::Ready(None),
                 Ok(0) => return Poll::Ready(Some(Err(ConnectionError::Closed))),
@@ -208,5 +212,47 @@ impl Unwritten {
         self.pieces = Default::default();
         self.over = true;
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+
+    fn request() -> Pieces {
+        [Bytes::from_static(b"GET / HTTP/1.1\r\n\r\n"), Bytes::new(), Bytes::new()]
+    }
+
+    #[tokio::test]
+    async fn a_stream_after_a_long_answer_keeps_no_room_for_one() {
+        const LONG: usize = 200 << 10;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (ours, theirs) = tokio::join!(TcpStream::connect(listener.local_addr().unwrap()), listener.accept());
+        let (mut connection, mut server) = (Connection::new(Io::plain(ours.unwrap())), theirs.unwrap().0);
+        let mut asked = [0; 18];
+
+        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {LONG}\r\n\r\n{}", "x".repeat(LONG));
+        let (head, ()) = tokio::join!(connection.exchange(request()), async {
+            server.read_exact(&mut asked).await.unwrap();
+            server.write_all(answer.as_bytes()).await.unwrap();
+        });
+        let mut body = head.unwrap().body();
+        let whole = std::future::poll_fn(|cx| connection.poll_whole(&mut body, LONG, cx)).await.unwrap();
+        assert_eq!(whole.len(), LONG);
+        drop(whole);
+
+        let (head, ()) = tokio::join!(connection.exchange(request()), async {
+            server.read_exact(&mut asked).await.unwrap();
+            server.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n").await.unwrap();
+        });
+        let mut body = head.unwrap().body();
+        let piece = std::future::poll_fn(|cx| connection.poll_piece(&mut body, cx)).await.unwrap().unwrap();
+        assert_eq!(piece, "hi");
+        drop(piece);
+        let waits = std::future::poll_fn(|cx| Poll::Ready(connection.poll_piece(&mut body, cx).is_pending())).await;
+        assert!(waits);
+        assert!(connection.buffer.capacity() <= 2 * LEAST_ROOM, "{} bytes", connection.buffer.capacity());
     }
 }
