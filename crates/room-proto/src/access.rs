@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::capability::Capabilities;
 use crate::name::{ParticipantId, Topic};
 
-/// What one who is let in may send where neither its token nor the topic says: it proposes, and others decide (7.1).
-pub const PROPOSES: [&str; 3] = ["mcp/proposal:*", "mcp/response:*", "chat"];
+/// What one who is let in may send where neither its token nor the topic says: it proposes, takes back what it proposed,
+/// and others decide (7.1).
+pub const PROPOSES: [&str; 4] = ["mcp/proposal:*", "mcp/withdraw:*", "mcp/response:*", "chat"];
 
 /// Who a topic takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -6,7 +6,8 @@
 //! [`access`] says who comes in, [`capability`] who may send what, [`envelope`] what a message is, and [`room`] who gets it; [`websocket`] makes
 //! messages of bytes and frames of messages. The driver has the sockets and the clock. The other end is [`participant`]: what is to be held
 //! against a message before it is believed, what became of proposals and requests ([`chain`]), and how to say something ([`voice`]). An
-//! [`orchestrator`] is one that learns from what people decide ([`automation`]), and decides in their place where one of them agreed to that.
+//! [`orchestrator`] is one that learns from what people decide ([`automation`]), and decides in their place where one of them agreed to that. A
+//! server that others may call is a [`sitting`].
 
 pub mod access;
 mod allowance;
@@ -21,6 +22,7 @@ pub mod orchestrator;
 pub mod participant;
 pub mod refusal;
 pub mod room;
+pub mod sitting;
 mod system;
 pub mod voice;
 pub mod websocket;

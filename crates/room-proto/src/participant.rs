@@ -139,6 +139,13 @@ impl Participant {
         welcomed.may_say(spoken)
     }
 
+    /// Notifies a server, or whoever asked for something.
+    pub fn notify(&mut self, at: SystemTime, to: &[&str], call: Call<'_>) -> Result<Spoken, Unsaid> {
+        let welcomed = self.welcomed()?;
+        let spoken = welcomed.voice.notification(at, to, call)?;
+        welcomed.may_say(spoken)
+    }
+
     /// Makes the call that is proposed. `to` says who is to carry it out where the proposal does not.
     pub fn fulfil(&mut self, at: SystemTime, id: ChainId, to: &[&str]) -> Result<Spoken, Unsaid> {
         let proposal = self.open(id)?.clone();

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-pub use output::{Change, Changed, Closed, Event, Joining, Now, Preferences, RoomError, Routing, Transmit};
+pub use output::{Also, Change, Changed, Closed, Event, Joining, Now, Preferences, RoomError, Routing, Transmit};
 pub use settings::{Rate, Settings};
 
 use crate::capability::Capabilities;
@@ -54,7 +54,7 @@ impl Room {
     /// Somebody is let in. It is welcomed first; then everybody, itself included, hears of it (MX-14). One that was there over another
     /// connection goes on over this one, and the other is closed.
     pub fn handle_join(&mut self, now: Now, connection: ConnectionId, joining: Joining) -> Result<(), RoomError> {
-        let Joining { id, capabilities, preferences, expires } = joining;
+        let Joining { id, capabilities, preferences, expires, is_own } = joining;
         let before = self.present.get(&id).copied();
         if before.is_none() && self.seats.len() >= self.settings.participants {
             return Err(RoomError::Full { most: self.settings.participants });
@@ -67,7 +67,7 @@ impl Room {
         }
         self.expiries.extend(expires.map(|at| (at, connection)));
         self.present.insert(id.clone(), connection);
-        self.seats.insert(connection, Seat::new(id.clone(), capabilities, preferences, expires));
+        self.seats.insert(connection, Seat::new(id.clone(), capabilities, preferences, expires).rated(!is_own));
         self.events.push_back(Event::Joined { id, connection, again: before.is_some() });
         self.welcome(now, connection);
         if let Some(seat) = self.seats.get(&connection) {
@@ -227,9 +227,10 @@ impl Room {
     fn relay(&mut self, connection: ConnectionId, envelope: &Envelope<'_>, bytes: &Bytes) {
         let addressed: BTreeSet<ConnectionId> = envelope.to.iter().filter_map(|id| self.present.get(&**id).copied()).collect();
         let absent = envelope.to.iter().filter(|id| !self.present.contains_key(&***id)).count();
-        let broadcast = envelope.is_broadcast();
-        let receivers =
-            self.send_where(bytes, |to, seat| seat.gets(Concern { own: to == connection, addressed: addressed.contains(&to), broadcast }));
+        let (broadcast, kind) = (envelope.is_broadcast(), envelope.kind());
+        let receivers = self.send_where(bytes, |to, seat| {
+            seat.hears(kind) && seat.gets(Concern { own: to == connection, addressed: addressed.contains(&to), broadcast })
+        });
         if let Some(seat) = self.seats.get(&connection) {
             self.events.push_back(Event::Relayed { id: seat.id.clone(), bytes: bytes.clone(), receivers, absent });
         }
@@ -251,9 +252,11 @@ impl Room {
     fn welcome(&mut self, now: Now, connection: ConnectionId) {
         let Some(you) = self.seats.get(&connection) else { return };
         let others = self.seats.iter().filter(|(other, _)| **other != connection).map(|(_, seat)| seat.present());
-        let Preferences { routing, echo } = you.preferences;
+        let Preferences { routing, echo, also } = you.preferences;
         let routing = if routing == Routing::All { "all" } else { "directed" };
-        let more = format!(",\"topic\":{},\"routing\":\"{routing}\",\"echo\":{echo}", json::quote(self.topic.as_str()));
+        let also: Vec<String> = also.classes().map(json::quote).collect();
+        let also = if also.is_empty() { String::new() } else { format!(",\"also\":[{}]", also.join(",")) };
+        let more = format!(",\"topic\":{},\"routing\":\"{routing}\",\"echo\":{echo}{also}", json::quote(self.topic.as_str()));
         let welcome = self.system.welcome(now.wall, you.present(), others, &more);
         self.send_one(connection, welcome);
     }

@@ -13,7 +13,7 @@ from websockets.sync.client import connect
 # No case needs as long on a machine that is far slower than any.
 PATIENCE = 120
 FULL = ["mcp/*", "chat"]
-PROPOSES = ["mcp/proposal:*", "mcp/response:*", "chat"]
+PROPOSES = ["mcp/proposal:*", "mcp/withdraw:*", "mcp/response:*", "chat"]
 NUMBERS = itertools.count(1)
 
 

@@ -15,6 +15,7 @@ use hyper::client::conn::http1;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use room_proto::name::Topic;
+use room_proto::room::Also;
 use room_proto::websocket::{End, Opcode, Reader, Received, close, frame};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use url::Url;
@@ -215,6 +216,7 @@ fn refused(status: StatusCode, body: &[u8]) -> Result<AttendError, String> {
 fn request(entrance: &Entrance, url: &Url, key: &str) -> Result<Request<Empty<Bytes>>, String> {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     query.append_pair("topic", entrance.topic.as_str());
+    query.append_pair("also", &Also::CLASSES.join(","));
     if let Some(participant) = &entrance.participant {
         query.append_pair("participant", participant);
     }

@@ -11,7 +11,7 @@ use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use mcp_proto::http1::Fields;
 use room_proto::name::Topic;
-use room_proto::room::{Joining, Preferences, Routing};
+use room_proto::room::{Also, Joining, Preferences, Routing};
 use tokio::sync::oneshot;
 
 use super::entry::NotEntered;
@@ -54,6 +54,7 @@ async fn enter(
         capabilities: entrant.capabilities.clone(),
         preferences: asked.preferences,
         expires: entrant.until.map(until),
+        is_own: false,
     };
     let held = Held::new(gateway, showing, entrant, applied);
     seat(gateway, joining, upgrade, held).await?;
@@ -109,6 +110,13 @@ impl Asked {
                 ("echo", "1" | "true") => preferences.echo = true,
                 ("echo", "0" | "false") => preferences.echo = false,
                 ("echo", _) => return Err(wrong("`1` or `0`")),
+                ("also", classes) => {
+                    for class in classes.split(',').map(str::trim).filter(|class| !class.is_empty()) {
+                        if !preferences.also.ask(class) {
+                            return Err(wrong(&format!("some of `{}`, with commas between them", Also::CLASSES.join("`, `"))));
+                        }
+                    }
+                }
                 ("participant", name) => participant = Some(name.to_owned()),
                 ("token", text) => token = Some(text.to_owned()),
                 _ => {}
@@ -142,15 +150,19 @@ mod tests {
 
     #[test]
     fn the_address_says_where_to_and_how() {
-        let asked = Asked::read("topic=a%20b&routing=directed&echo=0&participant=ann&x=y").ok().unwrap();
+        let asked = Asked::read("topic=a%20b&routing=directed&echo=0&also=mcp/reject&participant=ann&x=y").ok().unwrap();
         assert_eq!((asked.topic.as_str(), asked.participant.as_deref()), ("a b", Some("ann")));
-        assert_eq!(asked.preferences, Preferences { routing: Routing::Directed, echo: false });
+        assert_eq!(
+            asked.preferences,
+            Preferences { routing: Routing::Directed, echo: false, also: Also { reject: true, withdraw: false } }
+        );
         for (query, said) in [
             ("", "/ws?topic=NAME"),
             ("topic=", "names no room"),
             ("topic=a&topic=b", "twice"),
             ("topic=a&routing=some", "`all` or `directed`"),
             ("topic=a&echo=maybe", "`1` or `0`"),
+            ("topic=a&also=mcp/reject,mcp/revoke", "`mcp/reject`, `mcp/withdraw`"),
         ] {
             let told = Asked::read(query).err().unwrap().to_string();
             assert!(told.contains(said), "{query}: {told}");

@@ -17,7 +17,7 @@ fn participant(name: &str, rooms: &[&str], capabilities: &[&str]) -> String {
 }
 
 const FULL: &[&str] = &["mcp/*", "chat"];
-const PROPOSES: &[&str] = &["mcp/proposal:*", "mcp/response:*", "chat"];
+const PROPOSES: &[&str] = &["mcp/proposal:*", "mcp/withdraw:*", "mcp/response:*", "chat"];
 
 /// The room `ops` with `ann`, who may do everything, and `bot`, who proposes.
 fn ops(more: &str) -> String {
@@ -173,7 +173,7 @@ async fn mx_17_capabilities_change_at_once_and_are_told() {
         let (status, changed) = change("bot", "secret-of-ann", body.clone()).await;
         assert_eq!(status, 200, "{changed}");
         assert_eq!((&changed["participantId"], &changed["oldCapabilities"]), (&json!("bot"), &json!(PROPOSES)));
-        let new = json!(["mcp/proposal:*", "mcp/response:*", "mcp/request:tools/*"]);
+        let new = json!(["mcp/proposal:*", "mcp/withdraw:*", "mcp/response:*", "mcp/request:tools/*"]);
         assert_eq!((&changed["newCapabilities"], &changed["modifiedBy"]), (&new, &json!("ann")));
         assert!(changed["modifiedAt"].as_str().unwrap().contains('T'));
         let welcome = bot.next().await;

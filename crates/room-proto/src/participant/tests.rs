@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::capability::Pattern;
 use crate::name::{ConnectionId, Topic};
-use crate::room::{Change, Joining, Preferences, Room, Settings, Transmit};
+use crate::room::{Also, Change, Joining, Preferences, Room, Settings, Transmit};
 
 /// A room, and participants of ours in it.
 struct Meeting {
@@ -23,8 +23,9 @@ impl Meeting {
             let joining = Joining {
                 id: ParticipantId::new(id).unwrap(),
                 capabilities: Capabilities::read(capabilities.iter().copied()).unwrap(),
-                preferences: Preferences::default(),
+                preferences: Preferences { also: Also::ALL, ..Preferences::default() },
                 expires: None,
+                is_own: false,
             };
             let seat = meeting.seats.len();
             meeting.seats.push(Participant::new(Bounds::default(), 1 << 20, 100 + seat as u128));

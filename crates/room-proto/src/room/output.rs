@@ -34,11 +34,54 @@ pub struct Preferences {
     pub routing: Routing,
     /// Whether it gets back what it sends itself, when it gets all of the room. What it addresses to itself it always gets.
     pub echo: bool,
+    /// What it wants to get that MCPx v0.1 does not have.
+    pub also: Also,
+}
+
+/// Kinds beyond MCPx v0.1: nobody gets one who did not ask for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Also {
+    /// `mcp/reject`: somebody speaks against a proposal.
+    pub reject: bool,
+    /// `mcp/withdraw`: a proposal is taken back.
+    pub withdraw: bool,
+}
+
+impl Also {
+    /// All of them.
+    pub const ALL: Self = Self { reject: true, withdraw: true };
+
+    /// The classes that can be asked for.
+    pub const CLASSES: [&str; 2] = ["mcp/reject", "mcp/withdraw"];
+
+    /// Asks for one; `false`: there is no such class.
+    pub fn ask(&mut self, class: &str) -> bool {
+        match class {
+            "mcp/reject" => self.reject = true,
+            "mcp/withdraw" => self.withdraw = true,
+            _ => return false,
+        }
+        true
+    }
+
+    /// The classes that were asked for.
+    pub fn classes(self) -> impl Iterator<Item = &'static str> {
+        Self::CLASSES.into_iter().filter(move |class| self.has(class))
+    }
+
+    /// Whether messages of a class are for whoever chose this.
+    pub(crate) fn has(self, class: &str) -> bool {
+        match class {
+            "mcp/reject" => self.reject,
+            "mcp/withdraw" => self.withdraw,
+            _ => true,
+        }
+    }
 }
 
 impl Default for Preferences {
     fn default() -> Self {
-        Self { routing: Routing::All, echo: true }
+        Self { routing: Routing::All, echo: true, also: Also::default() }
     }
 }
 
@@ -53,6 +96,8 @@ pub struct Joining {
     pub preferences: Preferences,
     /// When what let it in ends; `None`: never.
     pub expires: Option<Instant>,
+    /// Whether it is part of the gate: then what it sends is bounded there, and not once more here.
+    pub is_own: bool,
 }
 
 /// Something to do.

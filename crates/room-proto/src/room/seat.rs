@@ -6,6 +6,7 @@ use super::output::{Preferences, Routing};
 use super::settings::Settings;
 use crate::allowance::Allowance;
 use crate::capability::Capabilities;
+use crate::kind::Kind;
 use crate::name::ParticipantId;
 use crate::system::Present;
 
@@ -15,6 +16,8 @@ pub(super) struct Seat {
     pub(super) capabilities: Capabilities,
     pub(super) preferences: Preferences,
     pub(super) expires: Option<Instant>,
+    /// Whether what it sends is bounded.
+    is_rated: bool,
     waiting: Waiting,
     messages: Allowance,
     bytes: Allowance,
@@ -39,7 +42,11 @@ pub(super) struct Concern {
 impl Seat {
     pub(super) fn new(id: ParticipantId, capabilities: Capabilities, preferences: Preferences, expires: Option<Instant>) -> Self {
         let (waiting, fresh) = (Waiting::default(), Allowance::default);
-        Self { id, capabilities, preferences, expires, waiting, messages: fresh(), bytes: fresh(), refusals: fresh() }
+        Self { id, capabilities, preferences, expires, is_rated: true, waiting, messages: fresh(), bytes: fresh(), refusals: fresh() }
+    }
+
+    pub(super) fn rated(self, is_rated: bool) -> Self {
+        Self { is_rated, ..self }
     }
 
     pub(super) fn present(&self) -> Present<'_> {
@@ -53,6 +60,11 @@ impl Seat {
             Routing::Directed => concern.broadcast && !concern.own,
         };
         concern.addressed || chosen
+    }
+
+    /// Whether a kind is one that it asked for, where only those get it who did.
+    pub(super) fn hears(&self, kind: Kind<'_>) -> bool {
+        self.preferences.also.has(kind.class())
     }
 
     /// Takes a message on its way; `false`: it reads too slowly.
@@ -73,6 +85,9 @@ impl Seat {
 
     /// Lets it send a message of so many bytes, or says how long to wait.
     pub(super) fn send(&mut self, now: Instant, length: usize, settings: &Settings) -> Result<(), Duration> {
+        if !self.is_rated {
+            return Ok(());
+        }
         let (messages, bytes) = (settings.messages, settings.bytes);
         let before = self.bytes.clone();
         self.bytes.take(now, bytes.cost(length), bytes.depth())?;

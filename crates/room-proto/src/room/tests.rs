@@ -28,7 +28,7 @@ impl Table {
 
     fn join_with(&mut self, connection: u64, id: &str, capabilities: &[&str], preferences: Preferences) -> Result<(), RoomError> {
         let capabilities = Capabilities::read(capabilities.iter().copied()).unwrap();
-        let joining = Joining { id: named(id), capabilities, preferences, expires: None };
+        let joining = Joining { id: named(id), capabilities, preferences, expires: None, is_own: false };
         let outcome = self.room.handle_join(self.now, ConnectionId(connection), joining);
         self.drain(true);
         outcome
@@ -88,7 +88,7 @@ fn kinds(news: &[Value]) -> Vec<&str> {
     news.iter().map(|value| value["kind"].as_str().unwrap()).collect()
 }
 
-const DIRECTED: Preferences = Preferences { routing: Routing::Directed, echo: true };
+const DIRECTED: Preferences = Preferences { routing: Routing::Directed, echo: true, also: Also { reject: false, withdraw: false } };
 
 #[test]
 fn mx_14_whoever_joins_is_welcomed_first_and_everybody_hears_of_it() {
@@ -209,7 +209,7 @@ fn mx_13_what_is_the_gateways_own_is_rejected_whatever_the_capabilities() {
 #[test]
 fn mx_15_each_gets_what_it_chose() {
     let mut table = Table::new(Settings::default());
-    let quiet = Preferences { routing: Routing::All, echo: false };
+    let quiet = Preferences { echo: false, ..Preferences::default() };
     table.join(1, "all", FULL);
     table.join_with(2, "directed", FULL, DIRECTED).unwrap();
     table.join_with(3, "quiet", FULL, quiet).unwrap();
@@ -243,6 +243,47 @@ fn mx_15_each_gets_what_it_chose() {
     assert_eq!(table.news(2)[0]["payload"]["routing"], "all");
     table.send(1, &message("m", "all", &["quiet"], "chat"));
     assert_eq!(table.news(2).len(), 1);
+}
+
+#[test]
+fn what_v0_1_does_not_have_goes_only_to_those_who_asked_for_it() {
+    let mut table = Table::new(Settings::default());
+    let also = |reject, withdraw| Preferences { also: Also { reject, withdraw }, ..Preferences::default() };
+    table.join(1, "plain", FULL);
+    table.join_with(2, "both", FULL, also(true, true)).unwrap();
+    table.join_with(3, "rejects", FULL, also(true, false)).unwrap();
+    assert_eq!(table.news(1)[0]["payload"].get("also"), None);
+    assert_eq!(table.news(2)[0]["payload"]["also"], json!(["mcp/reject", "mcp/withdraw"]));
+    table.forget();
+    let cases: [(&str, &[&str], &[u64]); 4] = [
+        ("mcp/reject:tools/call:x", &[], &[2, 3]),
+        ("mcp/reject", &["plain"], &[2, 3]),
+        ("mcp/withdraw:tools/call", &[], &[2]),
+        ("mcp/rejected:x", &[], &[1, 2, 3]),
+    ];
+    for (kind, to, receivers) in cases {
+        table.send(1, &fulfils("m", "plain", to, kind, "p"));
+        assert_eq!(table.got.keys().copied().collect::<Vec<_>>(), receivers, "{kind}");
+        table.forget();
+    }
+}
+
+#[test]
+fn what_is_part_of_the_gate_is_not_bounded_twice() {
+    let settings = Settings { messages: Rate { per_second: 1, burst: 1 }, ..Settings::default() };
+    let mut table = Table::new(settings);
+    let joining = Joining {
+        id: named("gate"),
+        capabilities: Capabilities::read(["chat"]).unwrap(),
+        preferences: Preferences::default(),
+        expires: None,
+        is_own: true,
+    };
+    table.room.handle_join(table.now, ConnectionId(1), joining).unwrap();
+    table.drain(true);
+    table.forget();
+    (0..10).for_each(|_| table.send(1, &message("m", "gate", &[], "chat")));
+    assert_eq!(kinds(&table.news(1)), ["chat"; 10]);
 }
 
 #[test]
@@ -420,8 +461,13 @@ fn more_bytes_than_agreed_wait_and_longer_messages_never_pass() {
 fn a_token_that_runs_out_ends_its_connection() {
     let mut table = Table::new(Settings::default());
     let end = table.now.instant + Duration::from_secs(60);
-    let joining =
-        Joining { id: named("a"), capabilities: Capabilities::default(), preferences: Preferences::default(), expires: Some(end) };
+    let joining = Joining {
+        id: named("a"),
+        capabilities: Capabilities::default(),
+        preferences: Preferences::default(),
+        expires: Some(end),
+        is_own: false,
+    };
     table.room.handle_join(table.now, ConnectionId(1), joining).unwrap();
     assert_eq!(table.room.poll_timeout().map(|(at, _)| at), Some(end));
     table.room.handle_timeout(table.now);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use room_proto::capability::{Capabilities, Pattern};
 use room_proto::name::{ConnectionId, ParticipantId, Topic};
-use room_proto::room::{Change, Closed, Event, Joining, Now, Preferences, Rate, Room, Routing, Settings, Transmit};
+use room_proto::room::{Also, Change, Closed, Event, Joining, Now, Preferences, Rate, Room, Routing, Settings, Transmit};
 
 use super::message::{Message, PATTERNS};
 use super::reference::{BURST, EACH_MS, PARTICIPANTS, QUEUE, REFUSED_BURST, REFUSED_EACH_MS, Reference};
@@ -105,7 +105,7 @@ impl World {
         let (directed, echo) = (self.random.percent(30), self.random.percent(70));
         self.trace(format!("{name} joins over {connection} with {given:?}, directed {directed}, echo {echo}"));
         let capabilities = Capabilities::read(given.iter().map(String::as_str)).map_err(|error| error.to_string())?;
-        let joining = Joining { id: named(name)?, capabilities, preferences: preferences(directed, echo), expires: None };
+        let joining = Joining { id: named(name)?, capabilities, preferences: preferences(directed, echo), expires: None, is_own: false };
         let outcome = self.room.handle_join(self.now, ConnectionId(connection), joining);
         if self.reference.join(connection, name, &given, (directed, echo)) != outcome.is_ok() {
             return Err(format!("joining ends with {outcome:?}"));
@@ -278,5 +278,5 @@ fn named(name: &str) -> Result<ParticipantId, String> {
 }
 
 fn preferences(directed: bool, echo: bool) -> Preferences {
-    Preferences { routing: if directed { Routing::Directed } else { Routing::All }, echo }
+    Preferences { routing: if directed { Routing::Directed } else { Routing::All }, echo, also: Also::default() }
 }

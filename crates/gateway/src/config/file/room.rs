@@ -12,8 +12,8 @@ use super::At;
 pub struct Rooms {
     /// `true`: a room that this file does not name comes into being when the first joins, and ends with the last. Default: `false`.
     pub open: bool,
-    /// What those may send whose token and room do not say. Default: `mcp/proposal:*`, `mcp/response:*` and `chat`.
-    #[schemars(example = ["mcp/proposal:*", "mcp/response:*", "chat"])]
+    /// What those may send whose token and room do not say. Default: `mcp/proposal:*`, `mcp/withdraw:*`, `mcp/response:*` and `chat`.
+    #[schemars(example = ["mcp/proposal:*", "mcp/withdraw:*", "mcp/response:*", "chat"])]
     pub capabilities: Option<Vec<At<String>>>,
     /// `[issuer.NAME]`s whose tokens say who a participant is: `participantId`, `topic`, `capabilities`. Default: none does.
     #[schemars(example = ["login"])]

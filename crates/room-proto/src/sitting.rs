@@ -1,0 +1,330 @@
+//! A server that sits in a room: what is asked of it becomes calls, what comes of them becomes responses, and a proposal that is put to it
+//! waits for the gate it stands behind as it waits for the others in the room (MCPx v0.1, 3.1, 3.2 and 4.3).
+//!
+//! Which of several fulfilments counts is decided by the order of the room, and by nothing else: the gate fulfils a proposal by a request of
+//! its own, and whichever request the room passed on first is the one. So a call is made for a proposal once. Whether a call may be made,
+//! and how, is not known here.
+
+mod call;
+mod taken;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+use json::Members;
+
+pub use call::{Asked, Bounds, CallId, Output, SERVED};
+use call::{Underway, told};
+use taken::Taken;
+
+use crate::chain::{self, Chain, ChainId, Found, Step};
+use crate::envelope::Envelope;
+use crate::name::ParticipantId;
+use crate::participant::{Event, Participant};
+use crate::room::Now;
+use crate::voice::{Answer, Call, Ending, Voice};
+
+/// Of so many chains it is remembered how they stand; the oldest goes first.
+const CHAINS: usize = 4_000;
+
+/// One server's place in a room.
+#[derive(Debug)]
+pub struct Sitting {
+    bounds: Bounds,
+    participant: Participant,
+    /// The gate's own place in this room, in whose name what was agreed to is fulfilled.
+    gate: ParticipantId,
+    voice: Voice,
+    calls: BTreeMap<CallId, Underway>,
+    /// Proposals that wait for the gate.
+    waiting: BTreeMap<ChainId, CallId>,
+    /// Proposals that were not seen, and a request has fulfilled.
+    taken: Taken,
+    begun: u64,
+    outputs: VecDeque<Output>,
+}
+
+impl Sitting {
+    /// A place that nobody has been welcomed to. `expiry`: how long a proposal waits. No two may have one seed.
+    pub fn new(bounds: Bounds, gate: ParticipantId, expiry: Duration, seed: u128) -> Self {
+        let participant = Participant::new(chain::Bounds { chains: CHAINS, expiry }, usize::MAX, seed);
+        // Ids of the two differ by their seeds.
+        let voice = Voice::new(gate.clone(), !seed);
+        let (calls, waiting, taken) = (BTreeMap::new(), BTreeMap::new(), Taken::default());
+        Self { bounds, participant, gate, voice, calls, waiting, taken, begun: 0, outputs: VecDeque::new() }
+    }
+
+    /// A message came.
+    pub fn handle_message(&mut self, now: Now, bytes: &Bytes) {
+        if let Some(envelope) = self.participant.read(bytes) {
+            let found = self.participant.take(now, bytes, &envelope);
+            self.link(now.wall, bytes, &envelope, found);
+        }
+        self.hear();
+    }
+
+    /// Time has passed: proposals expire.
+    pub fn handle_timeout(&mut self, now: Now) {
+        self.participant.handle_timeout(now.instant);
+        self.hear();
+    }
+
+    /// A call has ended.
+    pub fn handle_answer(&mut self, at: SystemTime, call: CallId, answer: Answer<'_>) {
+        let Some(Underway { request: Some(request), .. }) = self.end(call) else { return };
+        self.respond(at, &request, answer);
+    }
+
+    /// The server notifies of something during a call: `params` is a raw object.
+    pub fn handle_notification(&mut self, at: SystemTime, call: CallId, method: &str, params: &[u8]) {
+        let Some(underway) = self.calls.get(&call) else { return };
+        let params = Some(params).filter(|params| params.starts_with(b"{"));
+        let to = underway.from.clone();
+        let said = self.participant.notify(at, &[&to], Call { method, params });
+        // What its capabilities or its form do not allow is nothing that anybody waits for.
+        self.outputs.extend(said.ok().map(|spoken| Output::Send(spoken.bytes)));
+    }
+
+    /// People have agreed to what is proposed: the gate fulfils it, unless somebody did so before.
+    pub fn handle_approval(&mut self, at: SystemTime, call: CallId) {
+        let Some((proposal, method, params)) = self.proposal_of(call) else { return };
+        let asked = Call { method: &method, params: params.as_deref() };
+        match self.voice.request(at, &[self.bounds.name.as_str()], asked, Some(&proposal.id)) {
+            Ok(spoken) => self.outputs.push_back(Output::SendAsGate(spoken.bytes)),
+            Err(why) => self.cancel(call, &why.to_string()),
+        }
+    }
+
+    /// Nobody agrees to what is proposed any more: it is rejected in the gate's name.
+    pub fn handle_rejection(&mut self, at: SystemTime, call: CallId, why: &str) {
+        let Some((proposal, ..)) = self.proposal_of(call) else { return };
+        let said = self.voice.end(at, &proposal, Ending::Reject, Some(why));
+        self.outputs.push_back(Output::SendAsGate(said.bytes));
+        self.forget(call);
+    }
+
+    /// What is proposed can't wait at the gate: those in the room decide on it alone, and its proposer hears why.
+    pub fn handle_left(&mut self, at: SystemTime, call: CallId, why: &str) {
+        let Some((proposal, ..)) = self.proposal_of(call) else { return };
+        self.forget(call);
+        let text = format!("This proposal does not wait for the gate's approval: {why}. Whoever may make the call here can still do so.");
+        let said = self.voice.chat(at, &[&proposal.from], &text, Some(&proposal.id));
+        self.outputs.push_back(Output::SendAsGate(said.bytes));
+    }
+
+    /// What to do next.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When to come back, and why.
+    pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        self.participant.poll_timeout()
+    }
+}
+
+impl Sitting {
+    fn link(&mut self, at: SystemTime, bytes: &Bytes, envelope: &Envelope<'_>, found: Found) {
+        let is_mine = envelope.to.iter().any(|to| *to == self.bounds.name.as_str());
+        match found {
+            Found::Proposed(id) if is_mine => self.propose(id, envelope),
+            Found::Ended(id) => {
+                let word = if envelope.kind().class() == "mcp/withdraw" { "withdrawn" } else { "rejected" };
+                self.over(id, &format!("{word} by {:?} in the room {:?}", envelope.from, self.bounds.room));
+            }
+            Found::Fulfilled(id) => self.fulfilled(at, bytes, envelope, id, is_mine),
+            Found::Deviates { .. } if is_mine => self.refuse(at, bytes, envelope, -32600, DEVIATES),
+            Found::Late { state, .. } if is_mine => {
+                let why =
+                    format!("the proposal that this request fulfils does not wait any more: it is {}; nothing was called", state.word());
+                self.refuse(at, bytes, envelope, -32600, &why);
+            }
+            Found::Requested(_) if is_mine => match envelope.correlation_id.as_deref() {
+                Some(proposal) if !self.taken.take(proposal) => self.refuse(at, bytes, envelope, -32600, TAKEN),
+                Some(_) | None => self.begin(at, bytes, envelope),
+            },
+            Found::Requested(_) | Found::Deviates { .. } | Found::Late { .. } | Found::Proposed(_) => self.withdrawn(envelope, is_mine),
+            Found::Answered(_) | Found::Repeated | Found::Stray | Found::Unrelated => {}
+        }
+    }
+
+    /// What happened besides.
+    fn hear(&mut self) {
+        while let Some(event) = self.participant.poll_event() {
+            match event {
+                Event::Expired(id) => self.over(id, "nobody has agreed in time"),
+                Event::Left { id } if id != self.gate.as_str() => {
+                    let of = |call: &&CallId| self.calls.get(call).is_some_and(|one| one.is_asked_by(&id));
+                    let gone: Vec<CallId> = self.calls.keys().filter(of).copied().collect();
+                    gone.into_iter().for_each(|call| self.cancel(call, "its caller has left the room"));
+                }
+                Event::Dropped { from, why } => self.outputs.push_back(Output::Dropped { from, why }),
+                Event::Asked(_)
+                | Event::Joined { .. }
+                | Event::Left { .. }
+                | Event::Linked { .. }
+                | Event::Refused { .. }
+                | Event::Said(_)
+                | Event::Unread(_)
+                | Event::Welcomed => {}
+            }
+        }
+    }
+
+    /// A proposal to this server. Only a call of a tool can be put before people; all else is left to those in the room.
+    fn propose(&mut self, id: ChainId, envelope: &Envelope<'_>) {
+        if envelope.kind().method() != Some("tools/call") || self.waiting.len() >= self.bounds.proposals {
+            return;
+        }
+        let Some(params) = params(envelope) else { return };
+        let call = self.next();
+        self.waiting.insert(id, call);
+        self.calls.insert(call, Underway::proposed(envelope, id));
+        self.outputs.push_back(Output::Propose(Asked::of(call, envelope, params)));
+    }
+
+    /// A request that was the first to fulfil a proposal.
+    fn fulfilled(&mut self, at: SystemTime, bytes: &Bytes, envelope: &Envelope<'_>, id: ChainId, is_mine: bool) {
+        // Chains are forgotten one day; that this proposal was fulfilled is remembered for longer.
+        self.taken.take(envelope.correlation_id.as_deref().unwrap_or_default());
+        let by_gate = envelope.from == self.gate.as_str();
+        if by_gate && is_mine {
+            let Some(call) = self.waiting.remove(&id) else { return };
+            if let Some(underway) = self.calls.get_mut(&call) {
+                underway.request = Some(bytes.clone());
+                self.outputs.push_back(Output::Approved(call));
+            }
+            return;
+        }
+        self.over(id, &format!("fulfilled by {:?} in the room {:?}", envelope.from, self.bounds.room));
+        let proposer = self.participant.chains().get(id).and_then(|chain| chain.proposal.as_ref()).map(|step| step.from.clone());
+        if !is_mine {
+            return;
+        }
+        if proposer.is_some_and(|proposer| proposer == envelope.from) {
+            self.refuse(at, bytes, envelope, -32600, OWN);
+        } else {
+            self.begin(at, bytes, envelope);
+        }
+    }
+
+    /// A request to this server.
+    fn begin(&mut self, at: SystemTime, bytes: &Bytes, envelope: &Envelope<'_>) {
+        let payload = Members::again(envelope.payload);
+        if !payload.has("id") {
+            return self.withdrawn(envelope, true);
+        }
+        let method = envelope.kind().method().unwrap_or_default();
+        if !SERVED.contains(&method) {
+            let why = format!("`{method}` is not served in a room: {} are", SERVED.join(", "));
+            return self.refuse(at, bytes, envelope, -32601, &why);
+        }
+        let Some(params) = params(envelope) else { return self.refuse(at, bytes, envelope, -32602, "`params` must be an object") };
+        let under_way = self.calls.values().filter(|call| call.request.is_some());
+        let (all, own) = (under_way.clone().count(), under_way.filter(|call| call.from == envelope.from).count());
+        if all >= self.bounds.calls || own >= self.bounds.of_one {
+            let most = if own >= self.bounds.of_one { self.bounds.of_one } else { self.bounds.calls };
+            let whose = if own >= self.bounds.of_one { "of yours" } else { "of this room" };
+            let why =
+                format!("{most} calls {whose} are under way at {:?}, which is the limit: wait for one to end", self.bounds.name.as_str());
+            return self.refuse(at, bytes, envelope, -32000, &why);
+        }
+        let call = self.next();
+        self.calls.insert(call, Underway::requested(envelope, bytes));
+        self.outputs.push_back(Output::Call(Asked::of(call, envelope, params)));
+    }
+
+    /// `notifications/cancelled` names the id that its caller gave the call, of JSON-RPC or of the envelope.
+    fn withdrawn(&mut self, envelope: &Envelope<'_>, is_mine: bool) {
+        if !is_mine || envelope.kind().method() != Some("notifications/cancelled") {
+            return;
+        }
+        let Some(params) = params(envelope) else { return };
+        let Some(id) = Members::again(&params).get("requestId").map(<[u8]>::to_vec) else { return };
+        let named = |one: &Underway| one.is_asked_by(&envelope.from) && (one.id == id || one.envelope == id);
+        let meant: Vec<CallId> = self.calls.iter().filter(|(_, one)| named(one)).map(|(call, _)| *call).collect();
+        meant.into_iter().for_each(|call| self.cancel(call, "its caller has cancelled it"));
+    }
+
+    /// A proposal waits for the gate no more, by somebody else's doing.
+    fn over(&mut self, id: ChainId, why: &str) {
+        if let Some(call) = self.waiting.get(&id).copied() {
+            self.cancel(call, why);
+        }
+    }
+
+    fn cancel(&mut self, call: CallId, why: &str) {
+        self.forget(call);
+        self.outputs.push_back(Output::Cancel { call, why: why.to_owned() });
+    }
+
+    fn forget(&mut self, call: CallId) {
+        self.end(call);
+    }
+
+    fn end(&mut self, call: CallId) -> Option<Underway> {
+        let underway = self.calls.remove(&call)?;
+        if let Some(proposal) = underway.proposal {
+            self.waiting.remove(&proposal);
+        }
+        Some(underway)
+    }
+
+    /// The proposal for which a call waits, its method and its params.
+    fn proposal_of(&self, call: CallId) -> Option<(Step, String, Option<Vec<u8>>)> {
+        let id = self.calls.get(&call).filter(|one| one.request.is_none())?.proposal?;
+        let Some(Chain { proposal: Some(proposal), .. }) = self.participant.chains().get(id) else { return None };
+        let payload = Members::again(self.participant.proposed(id)?);
+        let method = payload.str("method")?.into_owned();
+        Some((proposal.clone(), method, payload.get("params").map(<[u8]>::to_vec)))
+    }
+
+    fn refuse(&mut self, at: SystemTime, bytes: &Bytes, envelope: &Envelope<'_>, code: i64, why: &str) {
+        // A notification wants no answer.
+        if Members::again(envelope.payload).has("id") {
+            self.respond(at, bytes, Answer::Error(told(code, why).as_bytes()));
+        }
+    }
+
+    fn respond(&mut self, at: SystemTime, request: &Bytes, answer: Answer<'_>) {
+        let spoken = match self.participant.respond(at, request, answer) {
+            Ok(spoken) if spoken.bytes.len() > self.bounds.message_bytes => {
+                let (most, size) = (self.bounds.message_bytes, spoken.bytes.len());
+                let why = format!(
+                    "the answer has {size} bytes, and a message of this room at most {most}: ask for less, or raise `message_size`"
+                );
+                self.participant.respond(at, request, Answer::Error(told(-32000, &why).as_bytes()))
+            }
+            Err(why) => {
+                let why = format!("the answer can't be said in this room: {why}");
+                self.participant.respond(at, request, Answer::Error(told(-32000, &why).as_bytes()))
+            }
+            said => said,
+        };
+        self.outputs.extend(spoken.ok().map(|spoken| Output::Send(spoken.bytes)));
+    }
+
+    fn next(&mut self) -> CallId {
+        self.begun += 1;
+        CallId(self.begun)
+    }
+}
+
+const DEVIATES: &str = "this request names a proposal and asks for something else, so nothing was called: leave `correlation_id` out to ask \
+                        for it yourself";
+const OWN: &str = "whoever proposes a call does not approve it, so nothing was called: leave it to somebody else, or send the request without \
+                   `correlation_id` as your own";
+const TAKEN: &str = "a request that names the same proposal came before this one, so nothing was called: a proposal is fulfilled once";
+
+/// The raw `params` of what is asked for, an object; `None`: they are none.
+fn params(envelope: &Envelope<'_>) -> Option<Bytes> {
+    match Members::again(envelope.payload).get("params") {
+        None => Some(Bytes::from_static(b"{}")),
+        Some(raw) if raw.starts_with(b"{") => Some(Bytes::copy_from_slice(raw)),
+        Some(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,365 @@
+#![expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::capability::Capabilities;
+use crate::name::{ConnectionId, Topic};
+use crate::room::{Also, Joining, Preferences, Room, Settings, Transmit};
+
+const WHO: [(&str, &[&str]); 5] = [
+    ("files", &["mcp/response:*", "mcp/request:notifications/*"]),
+    ("gate", &["mcp/request:*", "mcp/reject:*", "chat"]),
+    ("ann", &["mcp/*", "chat"]),
+    ("bob", &["mcp/*", "chat"]),
+    ("bot", &["mcp/proposal:*", "mcp/withdraw:*", "chat"]),
+];
+const EXPIRY: Duration = Duration::from_secs(60);
+
+/// A room in which a server sits, and what its driver was told.
+struct Table {
+    room: Room,
+    now: Now,
+    sitting: Sitting,
+    outputs: Vec<Output>,
+    /// What the server and its gate have said.
+    said: Vec<Value>,
+    given: u64,
+}
+
+impl Table {
+    fn new(bounds: impl FnOnce(&mut Bounds)) -> Self {
+        let now = Now { instant: Instant::now(), wall: SystemTime::UNIX_EPOCH };
+        let mut own = Bounds { room: "ops".into(), name: named("files"), calls: 8, of_one: 4, proposals: 4, message_bytes: 4096 };
+        bounds(&mut own);
+        let sitting = Sitting::new(own, named("gate"), EXPIRY, 7);
+        let room = Room::new(Topic::new("ops").unwrap(), Settings::default(), 1);
+        let mut table = Self { room, now, sitting, outputs: Vec::new(), said: Vec::new(), given: 0 };
+        (0..WHO.len()).for_each(|place| table.join(place));
+        table
+    }
+
+    fn join(&mut self, place: usize) {
+        let (id, capabilities) = WHO[place];
+        let joining = Joining {
+            id: named(id),
+            capabilities: Capabilities::read(capabilities.iter().copied()).unwrap(),
+            preferences: Preferences { also: Also::ALL, ..Preferences::default() },
+            expires: None,
+            is_own: place < 2,
+        };
+        self.room.handle_join(self.now, ConnectionId(place as u64), joining).unwrap();
+        self.deliver();
+    }
+
+    /// Hands the server what is for it, and sends what it wants sent.
+    fn deliver(&mut self) {
+        loop {
+            while let Some(transmit) = self.room.poll_transmit() {
+                if let Transmit::Send { connection: ConnectionId(0), bytes } = transmit {
+                    self.sitting.handle_message(self.now, &bytes);
+                }
+            }
+            let Some(output) = self.sitting.poll_output() else { return };
+            let (place, bytes) = match &output {
+                Output::Send(bytes) => (0, bytes.clone()),
+                Output::SendAsGate(bytes) => (1, bytes.clone()),
+                Output::Approved(_) | Output::Call(_) | Output::Cancel { .. } | Output::Dropped { .. } | Output::Propose(_) => {
+                    self.outputs.push(output);
+                    continue;
+                }
+            };
+            self.said.push(serde_json::from_slice(&bytes).unwrap());
+            self.room.handle_message(self.now, ConnectionId(place), &bytes);
+        }
+    }
+
+    /// Somebody sends an envelope; its id.
+    fn say(&mut self, who: &str, kind: &str, of: Option<&str>, payload: &Value) -> String {
+        self.say_to(&["files"], who, kind, of, payload)
+    }
+
+    fn say_to(&mut self, to: &[&str], who: &str, kind: &str, of: Option<&str>, payload: &Value) -> String {
+        self.given += 1;
+        let id = format!("{who}-{}", self.given);
+        let mut envelope = json!({ "protocol": "mcpx/v0.1", "id": id, "from": who, "to": to, "kind": kind, "payload": payload });
+        if let Some(of) = of {
+            envelope["correlation_id"] = json!(of);
+        }
+        let place = WHO.iter().position(|(id, _)| *id == who).unwrap();
+        self.room.handle_message(self.now, ConnectionId(place as u64), &Bytes::from(envelope.to_string()));
+        self.deliver();
+        id
+    }
+
+    fn proposes(&mut self) -> (String, CallId) {
+        let id = self.say("bot", "mcp/proposal:tools/call:rm", None, &json!({ "method": "tools/call", "params": remove("/tmp") }));
+        match self.outputs.pop() {
+            Some(Output::Propose(asked)) => (id, asked.call),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn asks(&mut self, who: &str, of: Option<&str>) -> String {
+        self.say(who, "mcp/request:tools/call:rm", of, &call("1", &remove("/tmp")))
+    }
+
+    fn error(&mut self) -> String {
+        let said = self.said.pop().expect("an answer");
+        format!("{} {}", said["payload"]["error"]["code"], said["payload"]["error"]["message"].as_str().unwrap())
+    }
+}
+
+fn named(id: &str) -> ParticipantId {
+    ParticipantId::new(id).unwrap()
+}
+
+fn remove(path: &str) -> Value {
+    json!({ "name": "rm", "arguments": { "path": path } })
+}
+
+fn call(id: &str, params: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
+}
+
+#[test]
+fn mx_21_a_request_becomes_a_call_and_its_answer_a_response_byte_for_byte() {
+    let mut table = Table::new(|_| ());
+    let id = table.asks("ann", None);
+    let Some(Output::Call(asked)) = table.outputs.pop() else { panic!() };
+    assert_eq!((asked.by.as_str(), asked.method.as_str(), &asked.id[..]), ("ann", "tools/call", &br#""1""#[..]));
+    assert_eq!(serde_json::from_slice::<Value>(&asked.params).unwrap(), remove("/tmp"));
+    table.sitting.handle_notification(table.now.wall, asked.call, "notifications/progress", br#"{"progressToken":1,"progress":2}"#);
+    let odd = br#"{ "content" : [], "n":1.00e2,"x":"\u00e9" }"#;
+    table.sitting.handle_answer(table.now.wall, asked.call, Answer::Result(odd));
+    let Some(Output::Send(_)) = table.sitting.poll_output() else { panic!() };
+    let Some(Output::Send(sent)) = table.sitting.poll_output() else { panic!() };
+    assert!(sent.windows(odd.len()).any(|part| part == odd));
+    let said: Value = serde_json::from_slice(&sent).unwrap();
+    assert_eq!((&said["kind"], &said["to"]), (&json!("mcp/response:tools/call:rm"), &json!(["ann"])));
+    assert_eq!((&said["correlation_id"], &said["payload"]["id"]), (&json!(id), &json!("1")));
+    table.sitting.handle_answer(table.now.wall, asked.call, Answer::Result(b"{}"));
+    assert_eq!(table.sitting.poll_output(), None, "answered once");
+}
+
+#[test]
+fn mx_21_only_what_is_addressed_to_it_and_holds_is_called() {
+    let mut table = Table::new(|_| ());
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
+    table.say_to(&[], "ann", "mcp/request:tools/list", None, &list);
+    table.say_to(&["bob"], "ann", "mcp/request:tools/list", None, &list);
+    assert_eq!(table.outputs, []);
+    table.say("ann", "mcp/request:tools/call:safe", None, &call("1", &remove("/")));
+    assert!(matches!(&table.outputs[..], [Output::Dropped { from, .. }] if from == "ann"));
+    assert!(table.said.is_empty());
+    for (method, params, wanted) in [
+        ("logging/setLevel", json!({ "level": "info" }), "-32601 `logging/setLevel` is not served in a room"),
+        ("tools/list", json!([]), "-32602 `params` must be an object"),
+    ] {
+        table.say("ann", &format!("mcp/request:{method}"), None, &json!({ "id": 1, "method": method, "params": params }));
+        let told = table.error();
+        assert!(told.starts_with(wanted), "{told}");
+    }
+}
+
+#[test]
+fn mx_21_calls_are_bounded_cancelled_and_end_with_their_caller() {
+    let mut table = Table::new(|bounds| (bounds.calls, bounds.of_one) = (3, 2));
+    table.say("ann", "mcp/request:tools/call:rm", None, &call("a", &remove("/a")));
+    let second = table.asks("ann", None);
+    table.asks("ann", None);
+    let told = table.error();
+    assert!(told.contains("2 calls of yours are under way"), "{told}");
+    table.asks("bob", None);
+    table.asks("bob", None);
+    let told = table.error();
+    assert!(told.contains("3 calls of this room are under way"), "{told}");
+    let calls: Vec<CallId> = table.outputs.drain(..).map(|o| if let Output::Call(asked) = o { asked.call } else { panic!() }).collect();
+    let cancelled = |id: &str| json!({ "method": "notifications/cancelled", "params": { "requestId": id } });
+    table.say("bob", "mcp/request:notifications/cancelled", None, &cancelled("a"));
+    assert_eq!(table.outputs, [], "not its own");
+    table.say("ann", "mcp/request:notifications/cancelled", None, &cancelled("a"));
+    table.say("ann", "mcp/request:notifications/cancelled", None, &cancelled(&second));
+    table.room.handle_leave(table.now, ConnectionId(3));
+    table.deliver();
+    let ended: Vec<CallId> = table.outputs.drain(..).map(|o| if let Output::Cancel { call, .. } = o { call } else { panic!() }).collect();
+    assert_eq!(ended, calls);
+}
+
+#[test]
+fn what_is_too_long_for_the_room_or_no_json_is_told_as_an_error() {
+    let mut table = Table::new(|_| ());
+    for (result, wanted) in [(format!("\"{}\"", "x".repeat(5000)), "raise `message_size`"), (r#"{"a":1,"a":2}"#.into(), "no sound JSON")] {
+        table.asks("ann", None);
+        let Some(Output::Call(asked)) = table.outputs.pop() else { panic!() };
+        table.sitting.handle_answer(table.now.wall, asked.call, Answer::Result(result.as_bytes()));
+        table.deliver();
+        let told = table.error();
+        assert!(told.contains(wanted), "{told}");
+    }
+}
+
+#[test]
+fn mx_22_what_the_gate_fulfils_goes_out_once_and_the_room_sees_it() {
+    let mut table = Table::new(|_| ());
+    let (proposal, call) = table.proposes();
+    table.sitting.handle_approval(table.now.wall, call);
+    table.deliver();
+    assert_eq!(table.outputs, [Output::Approved(call)]);
+    let asked = table.said.pop().unwrap();
+    assert_eq!((&asked["from"], &asked["to"], &asked["correlation_id"]), (&json!("gate"), &json!(["files"]), &json!(proposal)));
+    assert_eq!((&asked["kind"], &asked["payload"]["params"]), (&json!("mcp/request:tools/call:rm"), &remove("/tmp")));
+    // Agreed to twice, or once more in the room: it is on its way.
+    table.sitting.handle_approval(table.now.wall, call);
+    table.deliver();
+    table.asks("ann", Some(&proposal));
+    let told = table.error();
+    assert!(told.contains("it is requested; nothing was called"), "{told}");
+    table.sitting.handle_answer(table.now.wall, call, Answer::Result(b"{\"content\":[]}"));
+    table.deliver();
+    let answer = table.said.pop().unwrap();
+    assert_eq!((&answer["to"], &answer["correlation_id"]), (&json!(["gate", "bot"]), &asked["id"]));
+    assert_eq!(table.outputs.len(), 1);
+}
+
+#[test]
+fn mx_22_who_fulfils_in_the_room_makes_the_call_and_the_gate_is_told_by_whom() {
+    let mut table = Table::new(|_| ());
+    let (proposal, call) = table.proposes();
+    table.asks("ann", Some(&proposal));
+    let [Output::Cancel { call: over, why }, Output::Call(asked)] = &table.outputs[..] else { panic!("{:?}", table.outputs) };
+    assert_eq!((*over, why.as_str(), asked.by.as_str()), (call, "fulfilled by \"ann\" in the room \"ops\"", "ann"));
+    // The gate comes too late.
+    table.sitting.handle_approval(table.now.wall, call);
+    table.deliver();
+    table.asks("bob", Some(&proposal));
+    assert!(table.error().contains("does not wait any more"));
+    assert_eq!(table.outputs.len(), 2);
+}
+
+#[test]
+fn mx_22_nobody_fulfils_its_own_proposal_another_call_or_one_that_is_gone() {
+    let mut table = Table::new(|_| ());
+    let own = table.say("ann", "mcp/proposal:tools/call:rm", None, &json!({ "method": "tools/call", "params": remove("/") }));
+    table.asks("ann", Some(&own));
+    assert!(table.error().contains("whoever proposes a call does not approve it"));
+    assert!(matches!(&table.outputs[..], [Output::Propose(_), Output::Cancel { .. }]));
+    table.outputs.clear();
+    let (proposal, _) = table.proposes();
+    let other = json!({ "name": "ls", "arguments": {} });
+    table.say("ann", "mcp/request:tools/call:ls", Some(&proposal), &call("1", &other));
+    assert!(table.error().contains("asks for something else"));
+    table.say("bot", "mcp/withdraw:tools/call:rm", Some(&proposal), &json!({}));
+    assert!(matches!(&table.outputs[..], [Output::Cancel { why, .. }] if why.contains("withdrawn by \"bot\"")));
+    table.asks("ann", Some(&proposal));
+    assert!(table.error().contains("it is withdrawn"));
+    // What was proposed before this server came is carried out once as well.
+    table.outputs.clear();
+    table.asks("ann", Some("long-ago"));
+    table.asks("bob", Some("long-ago"));
+    assert!(table.error().contains("fulfilled once"));
+    assert!(matches!(&table.outputs[..], [Output::Call(asked)] if asked.by == "ann"));
+}
+
+#[test]
+fn mx_22_a_proposal_ends_at_the_gate_as_it_ends_in_the_room() {
+    let mut table = Table::new(|_| ());
+    let (proposal, call) = table.proposes();
+    table.sitting.handle_rejection(table.now.wall, call, "too risky");
+    table.deliver();
+    let said = table.said.pop().unwrap();
+    assert_eq!((&said["kind"], &said["correlation_id"]), (&json!("mcp/reject:tools/call:rm"), &json!(proposal)));
+    assert_eq!((&said["from"], &said["payload"]["reason"]), (&json!("gate"), &json!("too risky")));
+    let (proposal, call) = table.proposes();
+    table.say("bob", "mcp/reject:tools/call:rm", Some(&proposal), &json!({ "reason": "no" }));
+    assert_eq!(table.outputs.pop(), Some(Output::Cancel { call, why: "rejected by \"bob\" in the room \"ops\"".into() }));
+    // What the gate can't hold is left to the room.
+    let (proposal, call) = table.proposes();
+    table.sitting.handle_left(table.now.wall, call, "nobody may approve");
+    table.deliver();
+    let said = table.said.pop().unwrap();
+    assert_eq!((&said["kind"], &said["to"], &said["correlation_id"]), (&json!("chat"), &json!(["bot"]), &json!(proposal)));
+    table.asks("ann", Some(&proposal));
+    assert!(matches!(&table.outputs[..], [Output::Call(_)]));
+    table.outputs.clear();
+    let (_, call) = table.proposes();
+    table.now.instant += EXPIRY;
+    table.sitting.handle_timeout(table.now);
+    table.deliver();
+    assert_eq!(table.outputs, [Output::Cancel { call, why: "nobody has agreed in time".into() }]);
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Approve,
+    Deny,
+    Expire,
+    Fulfil(&'static str),
+    Leave,
+    Reject,
+    Withdraw,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => Just(Step::Approve),
+        1 => Just(Step::Deny),
+        1 => Just(Step::Expire),
+        3 => prop_oneof![Just("ann"), Just("bob")].prop_map(Step::Fulfil),
+        1 => Just(Step::Leave),
+        1 => Just(Step::Reject),
+        1 => Just(Step::Withdraw),
+    ]
+}
+
+proptest! {
+    /// The inbox and the room race: whatever comes in whatever order, and however late the gate hears of it.
+    #[test]
+    fn mx_22_a_proposal_is_fulfilled_at_most_once_whoever_is_first(
+        steps in proptest::collection::vec((step(), any::<bool>()), 1..12),
+    ) {
+        let mut table = Table::new(|_| ());
+        let (proposal, call) = table.proposes();
+        let mut held = Vec::new();
+        for (step, at_once) in steps {
+            match step {
+                Step::Approve => table.sitting.handle_approval(table.now.wall, call),
+                Step::Deny => table.sitting.handle_rejection(table.now.wall, call, "no"),
+                Step::Expire => {
+                    table.now.instant += EXPIRY;
+                    table.sitting.handle_timeout(table.now);
+                }
+                Step::Fulfil(who) => drop(table.asks(who, Some(&proposal))),
+                Step::Leave => table.room.handle_leave(table.now, ConnectionId(4)),
+                Step::Reject => drop(table.say("ann", "mcp/reject:tools/call:rm", Some(&proposal), &json!({}))),
+                Step::Withdraw => drop(table.say("bot", "mcp/withdraw:tools/call:rm", Some(&proposal), &json!({}))),
+            }
+            // What it wants sent is held up, and others are first.
+            while let Some(output) = table.sitting.poll_output() {
+                match output {
+                    Output::Send(ref bytes) => held.push((0, bytes.clone())),
+                    Output::SendAsGate(ref bytes) => held.push((1, bytes.clone())),
+                    Output::Approved(_) | Output::Call(_) | Output::Cancel { .. } | Output::Dropped { .. } | Output::Propose(_) => {
+                        table.outputs.push(output);
+                    }
+                }
+            }
+            if at_once {
+                for (place, bytes) in held.drain(..) {
+                    table.room.handle_message(table.now, ConnectionId(place), &bytes);
+                }
+                table.deliver();
+            }
+        }
+        for (place, bytes) in held {
+            table.room.handle_message(table.now, ConnectionId(place), &bytes);
+        }
+        table.deliver();
+        let made = table.outputs.iter().filter(|o| matches!(o, Output::Approved(_) | Output::Call(_))).count();
+        prop_assert!(made <= 1, "{:?}", table.outputs);
+        let freed = table.outputs.contains(&Output::Approved(call));
+        let ended = table.outputs.iter().filter(|o| matches!(o, Output::Cancel { call: over, .. } if *over == call)).count();
+        prop_assert!(usize::from(freed) + ended <= 1, "{:?}", table.outputs);
+    }
+}
