@@ -16,12 +16,12 @@ use audit::hash::Hash;
 use audit::key::Signer;
 use audit::tile::Tile;
 
-use super::layout::{CHECKPOINT, ChainDir, replace, sync_dir};
+use super::layout::{CHECKPOINT, ChainDir, replace};
 use super::queue::Waiting;
 use super::volume::Bounds;
 use super::{JournalError, Shared};
 
-/// How a file is brought to the disk.
+/// How a file is brought to the disk, and the names in a directory.
 pub(super) type Flush = Arc<dyn Fn(&File) -> io::Result<()> + Send + Sync>;
 
 /// What is to be made to last.
@@ -73,6 +73,11 @@ impl Keeper {
         (self.flush)(file)
     }
 
+    /// Brings the names of all files of lines there. Without its name a file is lost, whatever of it is on the disk.
+    fn sync_names(&self) -> io::Result<()> {
+        (self.flush)(&File::open(self.place.entries())?)
+    }
+
     /// Writes the tiles and signs for all entries; they are on the disk then. The entries themselves have to be there before.
     pub(super) fn sign(&mut self, head: &mut Head) -> io::Result<()> {
         self.due.append(&mut head.full);
@@ -97,10 +102,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Another file was begun: its name is on the disk, and the oldest lines are taken away. The tiles above them stay: with those everything
-    /// that is left can be proved.
+    /// Another file was begun: the oldest lines are taken away. The tiles above them stay: with those everything that is left can be proved.
     fn turned(&self) -> io::Result<()> {
-        sync_dir(&self.place.entries())?;
         let segments = self.place.segments()?;
         let mut bytes: u64 = segments.iter().map(|segment| segment.bytes).sum();
         for pair in segments.windows(2) {
@@ -209,7 +212,11 @@ impl Work {
     }
 
     fn carry_out(&mut self, mut order: Order, is_synced: bool) {
-        let kept = if is_synced && !self.is_torn() { Ok(()) } else { self.sync(&order.file) };
+        let mut kept = if is_synced && !self.is_torn() { Ok(()) } else { self.sync(|keeper| keeper.sync(&order.file)) };
+        if order.is_full && kept.is_ok() {
+            // Before anybody hears of what is in the next file.
+            kept = self.sync(Keeper::sync_names);
+        }
         // Nobody may wait any more.
         order.waiting.drain(..).for_each(|waiting| _ = waiting.send(kept.clone()));
         let Some(mut head) = order.head else { return };
@@ -225,11 +232,11 @@ impl Work {
         self.told.signing.fetch_sub(1, Ordering::Release);
     }
 
-    fn sync(&self, file: &File) -> Result<(), JournalError> {
+    fn sync(&self, sync: impl FnOnce(&Keeper) -> io::Result<()>) -> Result<(), JournalError> {
         if self.is_torn() {
             return Err(JournalError("the record has to be read again first".to_owned()));
         }
-        match self.keeper.sync(file) {
+        match sync(&self.keeper) {
             Ok(()) if self.is_signing_broken => {}
             Ok(()) => self.shared.recovered(),
             Err(error) => {

@@ -163,6 +163,11 @@ pub(super) fn replace(path: &Path, content: &[u8], is_kept: bool) -> io::Result<
     fs::rename(&new, path)
 }
 
+/// Brings what a file holds to the disk, or the names in a directory.
+pub(super) fn flush(file: &File) -> io::Result<()> {
+    if file.metadata()?.is_dir() { file.sync_all() } else { file.sync_data() }
+}
+
 pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }

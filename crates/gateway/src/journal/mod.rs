@@ -18,7 +18,6 @@ mod volume;
 mod writer;
 
 use std::cell::RefCell;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -120,7 +119,7 @@ impl Journal {
     /// The record of the gate `node`, as `audit` says. `place` tells gates of one state directory apart. Nothing is written, and no
     /// thread started, before the first record.
     pub(crate) fn new(audit: &Audit, state_dir: &Path, place: Option<&Path>, node: &Arc<str>) -> Self {
-        Self::on(audit, state_dir, place, node, Arc::new(File::sync_data))
+        Self::on(audit, state_dir, place, node, Arc::new(layout::flush))
     }
 
     /// The same on a disk that is synced like this.

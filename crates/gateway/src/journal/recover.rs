@@ -1,5 +1,5 @@
-//! What is found at the start: a record that goes on where it ended, one whose last line was cut short, or one that is broken, beside which
-//! a new chain begins. Nothing that was written is changed, but for the half of a line.
+//! What is found at the start: a record that goes on where it ended, one whose end a kill or a loss of power has torn, or one that is broken,
+//! beside which a new chain begins. Nothing that was signed for is changed: half a line is cut, and files behind a torn one are set aside.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -28,6 +28,8 @@ pub(super) enum Home {
     Named(String),
 }
 
+/// What files are called that were set aside.
+const TORN: &str = "torn";
 /// Gates of one name that write at once.
 const MOST_BESIDE: u32 = 64;
 
@@ -50,10 +52,10 @@ pub(super) fn open(state_dir: &Path, home: &Home, bounds: Bounds, node: &str, fl
     let (dir, lock) = locked(state_dir, home)?;
     let seed = signing::seed(state_dir, signing::SIGNING)?;
     let last = ChainDir::all(&dir)?.pop();
-    let ((mut volume, signer, place), cut, after) = match last {
+    let ((mut volume, signer, place), torn, after) = match last {
         None => (begin(&dir, 1, &seed, bounds)?, None, None),
         Some(place) => match resume(&place, &seed, bounds)? {
-            Ok((volume, signer, cut)) => ((volume, signer, place), cut, None),
+            Ok((volume, signer, torn)) => ((volume, signer, place), torn, None),
             Err(Broken(why)) => {
                 tracing::error!(chain = %place.path.display(), %why, "the record is broken: it is left as it is, and a new chain begins beside it; `banyan audit verify` says more");
                 let next = begin(&dir, place.number + 1, &seed, bounds)?;
@@ -63,12 +65,9 @@ pub(super) fn open(state_dir: &Path, home: &Home, bounds: Bounds, node: &str, fl
     };
     let found = volume.size();
     let mut keeper = Keeper::new(place, signer, bounds, Arc::clone(flush));
-    if let Some(cut) = cut {
-        tracing::warn!(
-            bytes = cut,
-            "the last line of the record was cut short when the gate ended: it was taken away, and the record says so"
-        );
-        volume.note(&Record::BrokeHere(Broke { cut, why: "the last line was cut short".into() }))?;
+    if let Some(Torn { cut, why }) = torn {
+        tracing::warn!(bytes = cut, why, "the end of the record was torn when the gate ended: it was taken away, and the record says so");
+        volume.note(&Record::BrokeHere(Broke { cut, why: why.into() }))?;
     }
     let signed = after.as_ref().and_then(|(place, _)| Checkpoint::parse(&place.checkpoint().ok()??).ok());
     let after = after.as_ref().map(|(place, why)| After {
@@ -119,10 +118,16 @@ pub(super) fn public_key(place: &ChainDir) -> Result<Verifier, String> {
     Verifier::parse(text.trim()).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-type Resumed = Result<(Volume, Signer, Option<u64>), Broken>;
+type Resumed = Result<(Volume, Signer, Option<Torn>), Broken>;
 
-/// Goes on with a chain. Beside it, how many bytes of a half line were cut. Only as many of the last files are read as have
-/// to be: `verify` reads all.
+/// What was taken away at the end, of which nobody was told that it is there.
+struct Torn {
+    /// In bytes.
+    cut: u64,
+    why: &'static str,
+}
+
+/// Goes on with a chain, without what is torn at its end. Only as many of the last files are read as have to be: `verify` reads all.
 fn resume(place: &ChainDir, seed: &[u8; 32], bounds: Bounds) -> io::Result<Resumed> {
     let key = match public_key(place) {
         Ok(key) => key,
@@ -137,53 +142,78 @@ fn resume(place: &ChainDir, seed: &[u8; 32], bounds: Bounds) -> io::Result<Resum
         Err(error) => return Ok(Err(Broken(format!("its checkpoint can't be used: {error}")))),
     };
     let mut segments = place.segments()?;
-    while segments.len() > 1 && segments.last().is_some_and(|last| last.bytes == 0) {
-        segments.pop();
+    // A file that was begun and holds nothing would stand in the way of entries that now come into the one before.
+    while segments.len() > 1
+        && let Some(empty) = segments.pop_if(|last| last.bytes == 0)
+    {
+        fs::remove_file(&empty.path)?;
     }
-    let Some(last) = segments.last() else {
+    if segments.is_empty() {
         return Ok(match signed {
             None => Ok((Volume::at(place.clone(), Chain::new(), bounds, (0, 0))?, signer, None)),
             Some(_) => Err(Broken("its entries are gone".into())),
         });
-    };
+    }
     let read = match read(place, &segments, signed.as_ref())? {
         Ok(read) => read,
         Err(broken) => return Ok(Err(broken)),
     };
-    let cut = (read.cut > 0).then_some(read.cut);
-    if cut.is_some() {
-        let file = OpenOptions::new().write(true).open(&last.path)?;
+    let torn = mend(&read, &segments)?;
+    let last = &segments[read.last];
+    let mut volume = Volume::at(place.clone(), read.chain, bounds, (last.first, read.whole))?;
+    volume.owe(read.full);
+    // Whoever wrote them may have been killed before they were on the disk.
+    let is_signed = |next: &Segment| signed.as_ref().is_some_and(|signed| signed.size >= next.first);
+    for pair in segments[..=read.last].windows(2).filter(|pair| !is_signed(&pair[1])) {
+        volume.unsynced(&pair[0].path)?;
+    }
+    Ok(Ok((volume, signer, torn)))
+}
+
+/// Takes away what is torn. A loss of power may leave what came later and not what came before it: lines of the next file, where the end of
+/// the one before was still on its way to the disk. Nobody was told of them, and they are set aside.
+fn mend(read: &Read, segments: &[Segment]) -> io::Result<Option<Torn>> {
+    if read.cut > 0 {
+        let file = OpenOptions::new().write(true).open(&segments[read.last].path)?;
         file.set_len(read.whole)?;
         file.sync_all()?;
     }
-    let mut volume = Volume::at(place.clone(), read.chain, bounds, (last.first, read.whole))?;
-    volume.owe(read.full);
-    Ok(Ok((volume, signer, cut)))
+    let behind = &segments[read.last + 1..];
+    for segment in behind {
+        fs::rename(&segment.path, segment.path.with_extension(TORN))?;
+    }
+    let cut = read.cut + behind.iter().map(|segment| segment.bytes).sum::<u64>();
+    let why = if behind.is_empty() { "the last line was cut short" } else { "lines were lost before others, which were set aside" };
+    Ok((cut > 0 || !behind.is_empty()).then_some(Torn { cut, why }))
 }
 
 struct Read {
     chain: Chain,
     full: Full,
-    /// The length of the whole lines of the last file, and what follows them.
+    /// Which file is the last one that goes on where the one before ends.
+    last: usize,
+    /// The length of its whole lines, and what follows them.
     whole: u64,
     cut: u64,
 }
 
 fn read(place: &ChainDir, segments: &[Segment], signed: Option<&Checkpoint>) -> io::Result<Result<Read, Broken>> {
-    let Some(last) = segments.last() else { return Ok(Err(Broken("its entries are gone".into()))) };
     // Where the tiles over what stands before a file are not there, the lines of the one before it are read too, if they still are.
     let mut why = String::new();
     let behind = |segment: &Segment| behind(place, segment.first).map_err(|error| why = error).ok();
     let known = segments.iter().map(behind).enumerate().rev().find_map(|(at, chain)| Some((chain?, at)));
     let Some((chain, from)) = known else { return Ok(Err(Broken(why))) };
-    let mut read = Read { chain, full: Vec::new(), whole: 0, cut: 0 };
-    for segment in &segments[from..] {
+    let mut read = Read { chain, full: Vec::new(), last: from, whole: 0, cut: 0 };
+    for (at, segment) in segments.iter().enumerate().skip(from) {
+        if segment.first != read.chain.size() {
+            break;
+        }
+        if read.cut > 0 {
+            return Ok(Err(Broken(format!("{} ends within a line", segments[read.last].path.display()))));
+        }
         let content = fs::read(&segment.path)?;
         let whole = content.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
-        (read.whole, read.cut) = (whole as u64, (content.len() - whole) as u64);
-        if read.cut > 0 && segment != last {
-            return Ok(Err(Broken(format!("{} ends within a line", segment.path.display()))));
-        }
+        (read.last, read.whole, read.cut) = (at, whole as u64, (content.len() - whole) as u64);
         for line in content[..whole].split_inclusive(|b| *b == b'\n') {
             match read.chain.follow(&line[..line.len() - 1]) {
                 Ok((_, full)) => read.full.extend(full),

@@ -1,4 +1,5 @@
 mod disk;
+mod power;
 
 use std::fs;
 

@@ -74,6 +74,12 @@ impl Volume {
         self.due.extend(tiles.into_iter().filter(|(tile, _)| tile.level != Some(0)));
     }
 
+    /// A file before this one, of which nobody knows whether it is on the disk.
+    pub(super) fn unsynced(&mut self, path: &Path) -> io::Result<()> {
+        self.full.push(Order { file: opened(path)?, waiting: Vec::new(), head: None, is_full: false });
+        Ok(())
+    }
+
     /// How many entries there are.
     pub(super) fn size(&self) -> u64 {
         self.chain.size()

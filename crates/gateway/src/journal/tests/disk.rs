@@ -1,7 +1,8 @@
 //! The record on a disk that takes its time, fails, or forgets what was not synced: nobody is kept from writing, nobody is told of what a
 //! loss of power would take, and nothing that was told of is missing after a kill.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::sync::{Condvar, MutexGuard};
 
@@ -14,31 +15,38 @@ use crate::journal::keeper::Flush;
 
 /// A disk that syncs when it is let to, and knows what a loss of power would leave.
 #[derive(Default)]
-struct Disk {
+pub(super) struct Disk {
     now: Mutex<Now>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Now {
-    is_held: bool,
+pub(super) struct Now {
+    pub(super) is_held: bool,
     /// It fails, and forgets what it had not synced.
     fails: bool,
     /// How much of each file is on the disk, by its inode.
-    lasting: BTreeMap<u64, u64>,
+    pub(super) lasting: BTreeMap<u64, u64>,
+    /// Files whose names are there, too.
+    pub(super) named: BTreeSet<u64>,
 }
 
 impl Disk {
-    fn now(&self) -> MutexGuard<'_, Now> {
+    pub(super) fn now(&self) -> MutexGuard<'_, Now> {
         self.now.lock().unwrap()
     }
 
-    fn set(&self, change: impl FnOnce(&mut Now)) {
+    pub(super) fn set(&self, change: impl FnOnce(&mut Now)) {
         change(&mut self.now());
         self.changed.notify_all();
     }
 
-    fn sync(&self, file: &File) -> io::Result<()> {
+    fn sync(&self, file: &File, state: &Path) -> io::Result<()> {
+        if file.metadata()?.is_dir() {
+            let mut now = self.changed.wait_while(self.now(), |now| now.is_held).unwrap();
+            now.named.extend(inodes(state));
+            return Ok(());
+        }
         let (bytes, inode) = (file.metadata()?.len(), file.metadata()?.ino());
         let mut now = self.changed.wait_while(self.now(), |now| now.is_held).unwrap();
         if now.fails {
@@ -50,13 +58,19 @@ impl Disk {
         Ok(())
     }
 
+    /// How much of a file a loss of power would leave; `None`: it would not be found again. The first one is there before anything is written.
+    pub(super) fn lasting(&self, path: &Path) -> Option<u64> {
+        let (inode, now) = (fs::metadata(path).unwrap().ino(), self.now());
+        let is_first = path.file_stem().is_some_and(|first| first.to_str().is_some_and(|first| first.bytes().all(|digit| digit == b'0')));
+        (is_first || now.named.contains(&inode)).then(|| now.lasting.get(&inode).copied().unwrap_or(0))
+    }
+
     /// What a loss of power would leave of a chain.
     fn left(&self, chain: &ChainDir) -> Vec<String> {
         let mut lines = Vec::new();
         for segment in chain.segments().unwrap() {
             let whole = fs::read(&segment.path).unwrap();
-            let inode = fs::metadata(&segment.path).unwrap().ino();
-            let kept = self.now().lasting.get(&inode).copied().unwrap_or(0);
+            let kept = self.lasting(&segment.path).unwrap_or(0);
             let kept = &whole[..usize::try_from(kept).unwrap()];
             lines.extend(kept.split_inclusive(|b| *b == b'\n').map(|line| String::from_utf8_lossy(line).into_owned()));
         }
@@ -64,22 +78,28 @@ impl Disk {
     }
 }
 
-fn on(disk: &Arc<Disk>, state: &Path, keep_bytes: u64) -> Journal {
-    let disk = Arc::clone(disk);
-    let flush: Flush = Arc::new(move |file| disk.sync(file));
+/// The files of lines that are there.
+fn inodes(state: &Path) -> BTreeSet<u64> {
+    let chain = ChainDir::of(&state.join("record"), 1);
+    chain.segments().unwrap_or_default().iter().map(|segment| fs::metadata(&segment.path).unwrap().ino()).collect()
+}
+
+pub(super) fn on(disk: &Arc<Disk>, state: &Path, keep_bytes: u64) -> Journal {
+    let (disk, of_disk) = (Arc::clone(disk), state.to_owned());
+    let flush: Flush = Arc::new(move |file| disk.sync(file, &of_disk));
     Journal::on(&Audit { keep_bytes, ..audit_at(&state.join("record")) }, state, None, &"node".into(), flush)
 }
 
-fn chain_of(state: &Path) -> ChainDir {
+pub(super) fn chain_of(state: &Path) -> ChainDir {
     Archive::open(&state.join("record")).unwrap().chain(None).unwrap()
 }
 
 /// How many entries are signed for.
-fn signed(state: &Path) -> u64 {
+pub(super) fn signed(state: &Path) -> u64 {
     Checkpoint::parse(&chain_of(state).checkpoint().unwrap().unwrap()).unwrap().size
 }
 
-async fn until(what: &str, holds: impl Fn() -> bool) {
+pub(super) async fn until(what: &str, holds: impl Fn() -> bool) {
     for _ in 0..6000 {
         if holds() {
             return;
@@ -90,7 +110,7 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
 }
 
 /// What a kill at this moment leaves: what is signed for is copied first, for the gate goes on meanwhile.
-fn killed(state: &Path) -> tempfile::TempDir {
+pub(super) fn killed(state: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     let chain = chain_of(state);
     let to = copy.path().join("record").join(chain.name());
@@ -112,7 +132,7 @@ fn copied(from: &Path, to: &Path) {
     }
 }
 
-fn names(lines: &[String]) -> Vec<String> {
+pub(super) fn names(lines: &[String]) -> Vec<String> {
     let of = |line: &String| {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         line["facts"]["name"].as_str().map(str::to_owned)

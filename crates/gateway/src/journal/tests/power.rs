@@ -1,0 +1,133 @@
+//! A loss of power just as a file of lines is full and the next one is begun: the end of the one may be lost and lines of the other be there,
+//! or its name be gone. What somebody was told of or signed for is there, and the gate goes on with a record that is sound.
+
+use std::collections::BTreeSet;
+
+use super::disk::{Disk, chain_of, killed, names, on, signed, until};
+use super::*;
+
+/// A linear congruential generator, so that each case can be had again.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+/// What a loss of power at this moment may leave: what is signed for is copied first, and of each file at least what the disk has. What it
+/// has of the rest, the dice say: it writes in any order.
+fn powerless(disk: &Disk, state: &Path, dice: &mut Dice) -> tempfile::TempDir {
+    let left = killed(state);
+    let entries = left.path().join("record").join(chain_of(state).name()).join("entries");
+    for file in fs::read_dir(&entries).unwrap() {
+        let copy = file.unwrap().path();
+        let original = chain_of(state).path.join("entries").join(copy.file_name().unwrap());
+        let (lasting, whole) = (disk.lasting(&original), fs::metadata(&copy).unwrap().len());
+        if lasting.is_none() && dice.roll(2) == 0 {
+            fs::remove_file(copy).unwrap();
+            continue;
+        }
+        let rest = whole.saturating_sub(lasting.unwrap_or(0));
+        let more = match dice.roll(3) {
+            0 => 0,
+            1 => rest,
+            _ => dice.roll(rest + 1),
+        };
+        let file = fs::OpenOptions::new().write(true).open(copy).unwrap();
+        file.set_len(lasting.unwrap_or(0) + more).unwrap();
+    }
+    left
+}
+
+/// Writes until the file is full and the next one is begun, on a disk that comes along or does not; gives what somebody was told of.
+async fn turned(journal: &Journal, disk: &Disk, state: &Path, dice: &mut Dice) -> Vec<String> {
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let files = || chain_of(state).segments().unwrap().len();
+    // More than 64 KiB for every 256 entries: each of these fills a file.
+    let (before, long) = (files(), "x".repeat(300));
+    let mut all = tokio::task::JoinSet::new();
+    let held_from = dice.roll(300);
+    for number in 0..400 {
+        if number == held_from {
+            disk.set(|now| now.is_held = true);
+        }
+        let name = format!("{number}-{long}");
+        if dice.roll(8) == 0 {
+            let (kept, told) = (journal.append_durable(&Record::Intended(intent(&name))), Arc::clone(&told));
+            all.spawn(async move { kept.await.map(|()| told.lock().unwrap().push(name)) });
+        } else {
+            journal.append(&Record::Intended(intent(&name)));
+        }
+        tokio::task::yield_now().await;
+    }
+    until("the next file", || files() > before).await;
+    // Whoever waits may hear that the disk does not come along, but never what is not so.
+    if dice.roll(2) == 0 {
+        disk.set(|now| now.is_held = false);
+        tokio::time::sleep(Duration::from_micros(dice.roll(4000))).await;
+    }
+    let told = told.lock().unwrap().clone();
+    all.detach_all();
+    told
+}
+
+#[tokio::test]
+async fn a_loss_of_power_between_two_files_takes_nothing_that_was_told_of_and_breaks_nothing() {
+    let mut found = BTreeSet::new();
+    for seed in 1..=20_u64 {
+        let (state, disk, mut dice) = (tempfile::tempdir().unwrap(), Arc::<Disk>::default(), Dice(seed));
+        let journal = on(&disk, state.path(), 1 << 20);
+        journal.append_durable(&Record::Intended(intent("first"))).await.unwrap();
+        let told = turned(&journal, &disk, state.path(), &mut dice).await;
+        let left = powerless(&disk, state.path(), &mut dice);
+        disk.set(|now| now.is_held = false);
+        journal.end().await;
+
+        let again = self::journal(left.path(), 256 << 20);
+        again.append_durable(&Record::Intended(intent("again"))).await.unwrap();
+        // The next file begins with another entry than the one that was lost would have.
+        (0..600).for_each(|_| again.append(&Record::Intended(intent("more"))));
+        again.end().await;
+        let dir = left.path().join("record");
+        let (report, lines) = (look(&dir), lines_of(&dir));
+        assert!(report.sound && report.chains.len() == 1, "seed {seed}: {report:?}");
+        let names: BTreeSet<String> = names(&lines).into_iter().collect();
+        let lost: Vec<_> = told.iter().filter(|name| !names.contains(*name)).collect();
+        assert!(lost.is_empty() && names.contains("first") && names.contains("again"), "seed {seed}: told of {lost:.60?}");
+        let (archive, size) = (Archive::open(&dir).unwrap(), report.chains[0].size);
+        let chain = archive.chain(None).unwrap();
+        for seq in (0..size).step_by(97).chain([size - 1]) {
+            assert_eq!(archive.prove(&chain, seq).unwrap().0.seq, seq, "seed {seed}");
+        }
+        let torn = fs::read_dir(chain.path.join("entries"))
+            .unwrap()
+            .filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|e| e == "torn"));
+        found.insert((report.chains[0].cut, torn.count() > 0));
+    }
+    // Whole, a line cut short, and a file behind lines that were lost.
+    assert!(found.is_superset(&BTreeSet::from([(0, false), (1, false), (1, true)])), "{found:?}");
+}
+
+#[tokio::test]
+async fn what_a_killed_gate_had_not_synced_is_synced_before_the_next_one_signs_for_it() {
+    let (state, disk) = (tempfile::tempdir().unwrap(), Arc::<Disk>::default());
+    let journal = on(&disk, state.path(), 1 << 20);
+    journal.append_durable(&Record::Intended(intent("first"))).await.unwrap();
+    disk.set(|now| now.is_held = true);
+    let long = "z".repeat(300);
+    (0..400).for_each(|_| journal.append(&Record::Intended(intent(&long))));
+    until("the next file", || chain_of(state.path()).segments().unwrap().len() > 1).await;
+    let left = killed(state.path());
+    disk.set(|now| now.is_held = false);
+    journal.end().await;
+
+    let fresh = Arc::<Disk>::default();
+    let again = on(&fresh, left.path(), 1 << 20);
+    again.append_durable(&Record::Intended(intent("again"))).await.unwrap();
+    until("a checkpoint", || signed(left.path()) > 256).await;
+    let first = &chain_of(left.path()).segments().unwrap()[0];
+    assert_eq!(fresh.lasting(&first.path), Some(first.bytes), "a file that was signed for is not on the disk");
+    again.end().await;
+}
