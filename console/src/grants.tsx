@@ -59,7 +59,8 @@ export function Grants({ like, ahead }: { like: Approval | undefined; ahead: num
 function standing(grant: Grant, now: number): string {
   if (grant.holds) return `holds for ${duration(grant.terms.expires - now)} more`;
   if (grant.revoked !== null) return `taken back, ${clock(grant.revoked, now)}`;
-  return grant.terms.uses !== null && grant.used >= grant.terms.uses ? 'used up' : 'expired';
+  if (grant.terms.uses !== null && grant.used >= grant.terms.uses) return 'used up';
+  return grant.terms.expires <= now ? 'expired' : 'holds no more: not enough of those who gave it may agree any more';
 }
 
 function Patterns({ terms }: { terms: Grant['terms'] }): JSX.Element {

@@ -265,7 +265,7 @@ struct ById {
 
 async fn remove(gateway: &Gateway, posted: ById) -> Result<Response<Payload>, Refusal> {
     let ById { id } = posted;
-    let removed = gateway.0.approvals.ask(move |room, _| room.desk.remove(&id)).await?;
+    let removed = gateway.0.approvals.ask(move |room, now| room.desk.remove(now, &id)).await?;
     let removed = removed.ok_or_else(|| Refusal::not_found("there is no such key: `banyan operator list` shows them"))?;
     tracing::warn!(operator = removed.name, key = removed.id, "this key approves nothing any more");
     let removed = OperatorShown::from(&removed);
@@ -274,7 +274,10 @@ async fn remove(gateway: &Gateway, posted: ById) -> Result<Response<Payload>, Re
 }
 
 async fn grants(gateway: &Gateway) -> Result<Response<Payload>, Refusal> {
-    let all = gateway.0.approvals.ask(|room, now| room.desk.grants().map(|grant| GrantShown::of(grant, now)).collect::<Vec<_>>());
+    let all = gateway.0.approvals.ask(|room, now| {
+        room.desk.handle_timeout(now);
+        room.desk.grants().map(|grant| GrantShown::of(&room.desk, grant)).collect::<Vec<_>>()
+    });
     Ok(json(&json!({ "grants": all.await? })))
 }
 
@@ -326,7 +329,7 @@ async fn give(gateway: &Gateway, posted: Given) -> Result<Response<Payload>, Ref
     let party = relying_party(&gateway.0);
     let given = gateway.0.approvals.ask(move |room, now| {
         room.desk.set_relying_party(party);
-        room.desk.give(now, &id, terms, &proofs).map(|grant| GrantShown::of(&grant, now))
+        room.desk.give(now, &id, terms, &proofs).map(|grant| GrantShown::of(&room.desk, &grant))
     });
     let grant = given.await??;
     tracing::warn!(grant = grant.id, tool = grant.terms.tool, caller = grant.terms.caller, "calls go out by this grant from now on");
@@ -338,7 +341,7 @@ async fn revoke(gateway: &Gateway, id: &str) -> Result<Response<Payload>, Refusa
     let id = id.to_owned();
     let revoked = gateway.0.approvals.ask(move |room, now| {
         room.desk.revoke(now, &id);
-        room.desk.grant(&id).map(|grant| GrantShown::of(grant, now))
+        room.desk.grant(&id).map(|grant| GrantShown::of(&room.desk, grant))
     });
     let grant = revoked.await?.ok_or_else(|| Refusal::not_found("there is no such grant: `banyan grants list` shows them"))?;
     recorded::grant(&gateway.0, "revoked", &grant);

@@ -176,9 +176,9 @@ impl From<&Operator> for OperatorShown {
 }
 
 impl GrantShown {
-    pub(crate) fn of(grant: &Grant, now: u64) -> Self {
+    pub(crate) fn of(desk: &Desk, grant: &Grant) -> Self {
         let Grant { id, terms, given, used, revoked, .. } = grant.clone();
-        Self { id, terms, given, used, revoked, holds: grant.holds(now) }
+        Self { id, terms, given, used, revoked, holds: desk.holds(grant) }
     }
 }
 

@@ -6,8 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::key::{PublicKey, Spelling};
 use super::proof::{Proof, Statement, Wrong};
+use super::standing::Vote;
 use super::token::{self, Service};
 use super::webauthn::{Passkey, RelyingParty};
+
+/// Begins what is said of a vote by the word of a service.
+const SERVICE: &str = "service ";
 
 /// One enrolled key of a person who may approve.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,7 +90,7 @@ impl Anchors {
             Proof::Jws(token) => {
                 let (service, subject) = token::verify(token, &self.services, &statement.digest(), now)?;
                 let person = subject.unwrap_or_else(|| service.name.clone());
-                let by = format!("service {}", service.name);
+                let by = format!("{SERVICE}{}", service.name);
                 Ok(Verified { person, by, principals: BTreeSet::new(), counted: None, proof: String::new() })
             }
             Proof::Ssh(signature) => {
@@ -108,6 +112,12 @@ impl Anchors {
                 Ok(by(operator, Some((operator.id.clone(), count))))
             }
         }
+    }
+
+    /// Whether a vote by that key or service counts still.
+    pub(super) fn counts(&self, vote: &Vote) -> bool {
+        let is_service = || vote.by.strip_prefix(SERVICE).is_some_and(|name| self.services.iter().any(|service| service.name == name));
+        self.operators.contains_key(&vote.by) || is_service()
     }
 
     /// How many different people could agree to a call of `caller`. A service counts for any number: it speaks for many.

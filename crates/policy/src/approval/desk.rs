@@ -161,10 +161,9 @@ impl Desk {
         if let Some(held) = self.known(&call, attends) {
             return held;
         }
-        if let Some(grant) = self.grants.values_mut().find(|grant| grant.fits(&call, self.clock)) {
-            grant.used += 1;
-            self.changes.insert(Change::Grant(grant.id.clone()));
-            return Held::Granted(grant.id.clone());
+        if let Some(id) = self.grants.values().find(|grant| self.holds(grant) && grant.fits(&call)).map(|grant| grant.id.clone()) {
+            self.spend(&id);
+            return Held::Granted(id);
         }
         let (reachable, required) = (self.anchors.reachable(&call.caller), self.settings.required);
         if reachable < usize::from(required) {
@@ -382,7 +381,7 @@ impl Desk {
         if approval.standing == Standing::Pending { Ok(approval) } else { Err(Refusal::Over(approval.standing)) }
     }
 
-    fn counted(&mut self, counted: Option<(String, u32)>) {
+    pub(super) fn counted(&mut self, counted: Option<(String, u32)>) {
         let Some((id, count)) = counted else { return };
         if let Some(passkey) = self.anchors.operators.get_mut(&id).and_then(|operator| operator.passkey.as_mut()) {
             passkey.count = count;
@@ -400,7 +399,7 @@ impl Desk {
         self.all.insert(id, approval);
     }
 
-    fn turn(&mut self, id: &str, to: Standing) {
+    pub(super) fn turn(&mut self, id: &str, to: Standing) {
         let Some(approval) = self.all.get_mut(id) else { return };
         approval.standing = to;
         approval.since = self.clock;

@@ -93,15 +93,15 @@ impl Terms {
 }
 
 impl Grant {
-    /// Whether it holds at `now`.
-    pub fn holds(&self, now: u64) -> bool {
+    /// Whether its time is not over at `now`, it is not used up, and nobody took it back. Whether those who gave it count, the desk knows.
+    pub(super) fn lasts(&self, now: u64) -> bool {
         self.revoked.is_none() && now < self.terms.expires && self.terms.uses.is_none_or(|uses| self.used < uses)
     }
 
-    /// Whether it lets `call` through at `now`.
-    pub(super) fn fits(&self, call: &Call, now: u64) -> bool {
+    /// Whether it is about `call`, and not given by whoever makes it.
+    pub(super) fn fits(&self, call: &Call) -> bool {
         let own = self.principals.contains(&call.caller) || self.given.iter().any(|vote| is_same(&vote.person, &call.caller));
-        self.holds(now) && !own && self.terms.fits(call)
+        !own && self.terms.fits(call)
     }
 }
 

@@ -55,10 +55,24 @@ impl Desk {
         self.anchors.operators.insert(operator.id.clone(), operator);
     }
 
-    /// Takes a key away, by its id; `None`: there is none.
-    pub fn remove(&mut self, id: &str) -> Option<Operator> {
+    /// Takes a key away, by its id; `None`: there is none. What it agreed to and has not gone out yet is not agreed to any more.
+    pub fn remove(&mut self, now: u64, id: &str) -> Option<Operator> {
+        self.handle_timeout(now);
         let removed = self.anchors.operators.remove(id)?;
         self.changes.insert(Change::Operator(id.to_owned()));
+        let held = self.all.values_mut().filter(|approval| approval.standing.is_held());
+        let agreed = held.filter(|approval| approval.votes.iter().any(|vote| vote.by == id));
+        let mut void = Vec::new();
+        for approval in agreed {
+            if approval.standing == Standing::Pending {
+                approval.votes.retain(|vote| vote.by != id);
+                self.changes.insert(Change::Approval(approval.id().to_owned()));
+            } else {
+                approval.reason = Some(format!("a key of {} was taken away, by which it was agreed to", removed.name));
+                void.push(approval.id().to_owned());
+            }
+        }
+        void.iter().for_each(|id| self.turn(id, Standing::Void));
         Some(removed)
     }
 
@@ -70,6 +84,20 @@ impl Desk {
     /// One of them.
     pub fn grant(&self, id: &str) -> Option<&Grant> {
         self.grants.get(id)
+    }
+
+    /// Whether a grant holds now: its time is not over, and as many of those who gave it count still as have to agree.
+    pub fn holds(&self, grant: &Grant) -> bool {
+        let given = grant.given.iter().filter(|vote| self.anchors.counts(vote)).count();
+        grant.lasts(self.clock) && given >= usize::from(self.settings.required)
+    }
+
+    /// A call goes out by a grant.
+    pub(super) fn spend(&mut self, id: &str) {
+        if let Some(grant) = self.grants.get_mut(id) {
+            grant.used += 1;
+            self.changes.insert(Change::Grant(id.to_owned()));
+        }
     }
 
     /// Gives a grant, for which as many people have to agree as for a call.
@@ -86,17 +114,20 @@ impl Desk {
         }
         let statement = terms.statement(id, &self.settings.gate);
         let mut grant = Grant { id: id.to_owned(), terms, given: Vec::new(), principals: Vec::new(), used: 0, revoked: None };
+        let mut counted = Vec::new();
         for proof in proofs {
             let verified = self.anchors.verify(proof, &statement, self.clock)?;
             if grant.given.iter().any(|vote| super::anchor::is_same(&vote.person, &verified.person)) {
                 return Err(Refusal::SamePerson(verified.person, self.settings.required));
             }
+            counted.push(verified.counted);
             grant.principals.extend(verified.principals);
             grant.given.push(Vote { person: verified.person, by: verified.by, at: self.clock, proof: verified.proof });
         }
         if grant.given.len() < usize::from(self.settings.required) {
             return Err(Refusal::Over(Standing::Pending));
         }
+        counted.into_iter().for_each(|counted| self.counted(counted));
         self.changes.insert(Change::Grant(id.to_owned()));
         self.grants.insert(id.to_owned(), grant.clone());
         Ok(grant)

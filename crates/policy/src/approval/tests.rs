@@ -12,6 +12,7 @@ use super::wire::put;
 use super::*;
 
 mod confirming;
+mod taken_back;
 
 const NOW: u64 = 1_000_000;
 
@@ -230,7 +231,7 @@ fn ax_46_nobody_approves_a_call_of_its_own_by_whatever_name() {
     desk.enroll(operator("anna", keys.ed(), None));
     desk.enroll(operator("bert", keys.ec(), None));
     for (n, caller) in ["anna", "Anna@issuer", "anna-laptop"].into_iter().enumerate() {
-        desk.remove(&keys.ec().fingerprint());
+        desk.remove(NOW, &keys.ec().fingerprint());
         assert_eq!(hold(&mut desk, &call(caller, "{}"), n, false), Held::NoApprover { reachable: 0, required: 1 }, "{caller}");
         desk.enroll(operator("bert", keys.ec(), None));
         desk.anchors.operators.get_mut(&keys.ec().fingerprint()).unwrap().principals.clear();
@@ -339,7 +340,7 @@ fn a_grant_lets_through_as_many_calls_as_it_says_and_none_once_it_is_revoked() {
     assert_eq!(hold(&mut desk, &inside, 4, true), Held::Granted("g".into()));
     assert_eq!(hold(&mut desk, &inside, 5, true), Held::Waits(fresh(5).id), "it was for two calls");
     assert!(desk.give(NOW, "g", terms, &[proof]).is_err(), "a grant is given once");
-    assert!(desk.revoke(NOW, "g") && !desk.grant("g").unwrap().holds(NOW));
+    assert!(desk.revoke(NOW, "g") && !desk.holds(desk.grant("g").unwrap()));
 }
 
 #[derive(Debug, Clone)]
