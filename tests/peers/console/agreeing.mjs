@@ -1,27 +1,22 @@
 // One dangerous call, from a program of the Python SDK to the record: a person enrols a passkey in the console, is told of the call, sees what
 // it is exactly, signs it, and finds it in the record. The gate, the browser and its authenticator are real; nothing is played to the page.
-import { execFile, execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { answering, authenticator, axe, check, ended, open, part, until } from './browser.mjs';
+import { banyan, calling, signedIn, wiped } from './gate.mjs';
 
-const { BANYAN, CONSOLE_SHOTS, GATE, NEXT, NEXT_HOME, PYTHON, WIPED } = process.env;
-const banyan = (...words) => JSON.parse(execFileSync(BANYAN, ['--gate', GATE, '--json', ...words], { encoding: 'utf8' }));
+const { BANYAN, CONSOLE_SHOTS, NEXT, NEXT_HOME } = process.env;
 const first = banyan('console', '--print').url;
 const ORIGIN = new URL(first).origin;
 const HOME = `${ORIGIN}/-/console/`;
-const CALLER = new URL('caller.py', import.meta.url).pathname;
+const call = calling(ORIGIN);
 const { context, page, seen } = await open('agreeing', { colorScheme: 'dark' });
-const wiped = () => readFileSync(WIPED, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line));
 const one = page.locator('.one');
 const noticed = () => page.evaluate(() => window.notices);
 const signed = [];
 page.on('request', (request) => request.url().endsWith('/confirm') && signed.push([request.url(), request.postData()]));
 
-/** A program calls; what it is told in the end. */
-const call = (given, tool = 'disk__wipe') => new Promise((resolve, reject) => {
-  execFile(PYTHON, [CALLER, `${ORIGIN}/mcp`, tool, JSON.stringify(given)], { encoding: 'utf8', timeout: 150_000 }, (error, out) => (error ? reject(error) : resolve(out)));
-}).then(JSON.parse);
 /** Has axe look at the page in both themes, on a desk and on a phone, and leaves pictures where somebody wants them. */
 const shots = async (name) => {
   for (const [scheme, width, height] of [['dark', 1360, 860], ['light', 1360, 860], ['dark', 360, 740], ['light', 360, 740]]) {
@@ -52,8 +47,7 @@ await part('a passkey of a person', async () => {
     class Notice { static permission = 'granted'; constructor(title, options) { window.notices.push(`${title}: ${options.body}`); } }
     Object.defineProperty(window, 'Notification', { value: Notice });
   });
-  await page.goto(first);
-  await until(() => page.evaluate(() => localStorage.getItem('banyan-console') !== null));
+  await signedIn(page, first, until);
   await authenticator(page);
   await page.locator('.views').getByRole('link', { name: 'Approvals' }).click();
   await page.getByRole('link', { name: 'who may agree' }).click();
@@ -153,8 +147,7 @@ await part('the next gate', async () => {
   const { url } = JSON.parse(execFileSync(BANYAN, ['--gate', NEXT, '--json', 'console', '--print'], { encoding: 'utf8', env: { ...process.env, HOME: NEXT_HOME } }));
   const away = (await link.getAttribute('href')).replace('127.0.0.1', 'localhost');
   const other = await context.newPage();
-  await other.goto(url);
-  await until(() => other.evaluate(() => localStorage.getItem('banyan-console') !== null));
+  await signedIn(other, url, until);
   await other.goto(away);
   check('which says the rest of it', await until(async () => /lab\.add[\s\S]*(called|ended): done\s*proved/.test(await other.locator('.one').innerText())), await other.locator('body').innerText());
   await other.close();

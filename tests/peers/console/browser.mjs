@@ -78,11 +78,11 @@ export async function answering(page, path, work) {
   return () => page.unroute(path, handler);
 }
 
-/** Gives the page an authenticator of its own, with a person who agrees whenever it is asked. */
-export async function authenticator(page) {
-  const session = await page.context().newCDPSession(page);
-  await session.send('WebAuthn.enable');
-  const options = { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true };
+/** Gives the page an authenticator of its own, with a person who agrees whenever it is asked; beside `other`, one that is plugged in. */
+export async function authenticator(page, other) {
+  const session = other?.session ?? (await page.context().newCDPSession(page));
+  if (!other) await session.send('WebAuthn.enable');
+  const options = { protocol: 'ctap2', transport: other ? 'usb' : 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true };
   const { authenticatorId } = await session.send('WebAuthn.addVirtualAuthenticator', { options });
   return { session, authenticatorId };
 }

@@ -1,7 +1,8 @@
 """The console: what is built into the binary is what its sources make, and it does in a real browser what docs/console.md says.
 
 Drives Chromium over playwright-core (`tour.mjs`), in front of a gate with a server that can be killed. With `CONSOLE_SHOTS=DIR` it also
-leaves pictures of every view in both themes there, for people to look at; with `CONSOLE_SLOW=N` the browser takes N times as long. `agreeing.mjs` is the way of one dangerous call, from a program to the record.
+leaves pictures of every view in both themes there, for people to look at; with `CONSOLE_SLOW=N` the browser takes N times as long. `agreeing.mjs` is the way of one dangerous call, from a program to the record;
+`two.mjs` is where two people have to agree to it.
 """
 import gzip
 import json
@@ -56,6 +57,7 @@ def run(report):
     if report.check("console/browser", browser, "no Chromium: install it (apt-get install chromium)"):
         report.guard("console/tour", lambda: tour(report, browser))
         report.guard("console/agreeing", lambda: agreeing(report, browser))
+        report.guard("console/two", lambda: two(report, browser))
 
 
 def built(report, tool):
@@ -125,6 +127,12 @@ def agreeing(report, browser):
             held.banyan("grants", "add", "disk.wipe", "--caller", "local", "--arg", "disk=tmp-*", "--uses", "2", "--key", str(key))
             relay(report, "agreeing", held.gateway, browser, {"PROFILE": work, "PYTHON": sys.executable, "WIPED": held.log,
                                                                  "NEXT": str(below.process.pid), "NEXT_HOME": below.home.dir})
+
+
+def two(report, browser):
+    """Where two people have to agree, each signs in a browser of its own: for one call, and for a grant (AX-46)."""
+    with tempfile.TemporaryDirectory(prefix="banyan-console-") as work, Held("console two", expires="300s", approvals=2) as held:
+        relay(report, "two", held.gateway, browser, {"PROFILE": work, "PYTHON": sys.executable, "WIPED": held.log})
 
 
 def relay(report, name, gate, browser, given):
