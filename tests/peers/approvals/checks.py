@@ -9,6 +9,7 @@ import hmac
 import http.server
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,7 @@ import anyio
 from aiosmtpd.smtp import SMTP
 from mcp import Client
 
-from approvals import crashes
+from approvals import crashes, desktop
 from gateway import Gateway, binary
 from wire import Modern
 
@@ -49,11 +50,11 @@ def token(claims):
 class Held:
     """A gate in front of the tool, a person with a key, and what went out."""
 
-    def __init__(self, name, expires="60s", approvals=1, more=""):
+    def __init__(self, name, expires="60s", approvals=1, more="", env=None):
         handle, self.log = tempfile.mkstemp(prefix="banyan-wiped-")
         os.close(handle)
         config = CONFIG.format(expires=expires, approvals=approvals, more=more, python=sys.executable, wiper=WIPER, log=self.log)
-        self.gateway = Gateway(name, {}, config=config)
+        self.gateway = Gateway(name, {}, env, config=config)
         self.dir = Path(self.gateway.home.dir)
 
     def __enter__(self):
@@ -118,7 +119,7 @@ class Held:
 def run(report):
     """All cases."""
     cases = {"the SDK": sdk, "refusals": refusals, "two people": two_people, "killed": killed, "killed again and again": crashed, "webhook": webhook,
-             "programs": programs, "mail": mail, "grants": grants}
+             "programs": programs, "mail": mail, "desktop": notified, "grants": grants}
     for name, case in cases.items():
         report.guard(f"approvals/{name}", lambda n=name, c=case: c(report, f"approvals/{n}"))
 
@@ -359,6 +360,30 @@ def mail(report, name):
     text = letters.all[0][2] if letters.all else ""
     report.check(f"{name}: it says what waits and where", "Subject: disk.wipe waits" in text and "http" in text and "local asks" in text, text)
     report.check(f"{name}: without the arguments", "canary-4713" not in text, text)
+
+
+def notified(report, name):
+    """A real desktop shows what waits, as docs/approvals.md has it: each transition once, however often its caller comes back.
+
+    Skipped, with the reason, where its programs are absent and there is no apt to install them with.
+    """
+    absent = desktop.missing()
+    if absent and not shutil.which("apt-get"):
+        print(f"{name}: skipped, {', '.join(absent)} not installed and no apt-get to do it", flush=True)
+        return
+    if not report.check(f"{name}: its programs are there", not absent, f"{absent} absent; run: apt-get install {desktop.PACKAGES}"):
+        return
+    with desktop.Desktop() as shown, Held(name, expires="6s", more=desktop.documented(), env=shown.reached()) as held:
+        held.enroll("anna")
+        client, call = Modern(held.gateway.url()), {"name": "disk__wipe", "arguments": {"disk": "canary-4714"}}
+        asked = [client.call("tools/call", call).result.get("isError") for _ in range(3)]
+        report.equal(f"{name}: it waits, each time", asked, [True] * 3)
+        waiting = held.pending()
+        notices = shown.until("disk.wipe: expired")
+        report.equal(f"{name}: each transition is shown once", [summary for summary, _ in notices],
+                     ["disk.wipe: requested", "disk.wipe: expiring", "disk.wipe: expired"])
+        report.equal(f"{name}: who asks, and where to agree", {body for _, body in notices}, {f"local {waiting['url']}"})
+        report.check(f"{name}: without the arguments", "canary-4714" not in str(notices), notices)
 
 
 def grants(report, name):

@@ -1,6 +1,5 @@
-"""A session bus and an unlocked keyring, in a home directory that is removed at the end (Linux).
-
-The keyring is GNOME's, which many desktops have. Nothing of the developer's own session is reached.
+"""A session bus and what is on it, in a home directory that is removed at the end (Linux): an unlocked keyring, unless another desktop is made
+of it. Nothing of the developer's own session is reached. The keyring is GNOME's, which many desktops have.
 """
 import os
 import shutil
@@ -30,21 +29,24 @@ class Session:
         runtime = os.path.join(self.dir, "runtime")
         os.mkdir(runtime, 0o700)
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "BANYAN_", "DBUS_", "GNOME_"))}
-        address = f"unix:path={runtime}/bus"
         self.env = {**clean, "HOME": self.dir, "XDG_RUNTIME_DIR": runtime}
         self._running = []
         try:
             if keyring:
-                self.env["DBUS_SESSION_BUS_ADDRESS"] = address
-                rules = os.path.join(self.dir, "bus.conf")
-                with open(rules, "w") as file:
-                    file.write(BUS.format(address=address))
-                self._start(["dbus-daemon", "--nofork", f"--config-file={rules}"], lambda: os.path.exists(f"{runtime}/bus"))
+                self._bus()
                 command = ["gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets"]
                 self._start(command, self._is_open, "the password of this keyring")
         except BaseException:
             self.__exit__()
             raise
+
+    def _bus(self):
+        path = os.path.join(self.env["XDG_RUNTIME_DIR"], "bus")
+        self.env["DBUS_SESSION_BUS_ADDRESS"] = f"unix:path={path}"
+        rules = os.path.join(self.dir, "bus.conf")
+        with open(rules, "w") as file:
+            file.write(BUS.format(address=self.env["DBUS_SESSION_BUS_ADDRESS"]))
+        self._start(["dbus-daemon", "--nofork", f"--config-file={rules}"], lambda: os.path.exists(path))
 
     def _start(self, command, ready, typed=""):
         process = subprocess.Popen(
