@@ -6,6 +6,7 @@
 mod answers;
 mod caller;
 mod connection;
+mod fanout;
 mod load;
 mod message;
 mod overload;
@@ -13,6 +14,7 @@ mod pipe;
 mod processor;
 mod registrants;
 mod report;
+mod room;
 mod server;
 mod sessions;
 mod upstream;
@@ -54,6 +56,14 @@ enum Command {
         #[arg(last = true, required = true)]
         command: Vec<String>,
     },
+    /// Send every WebSocket text to everybody, and do nothing else
+    Fanout {
+        /// Where to listen
+        #[arg(long)]
+        listen: SocketAddr,
+    },
+    /// Be everybody in a room, and print one line of JSON
+    Room(room::Plan),
     /// Send calls and print one line of JSON
     Load(load::Plan),
     /// Send more calls than can be answered, watch what comes after, and print one line of JSON
@@ -71,6 +81,8 @@ fn main() -> anyhow::Result<()> {
             Command::Upstream { listen, tools } => upstream::serve(listen, tools).await,
             Command::UpstreamStdio { tools } => pipe::upstream(tools).await,
             Command::Pipe { listen, command } => pipe::serve(listen, &command).await,
+            Command::Fanout { listen } => fanout::serve(listen).await,
+            Command::Room(plan) => room::run(plan).await,
             Command::Load(plan) => load::run(plan).await,
             Command::Overload(plan) => overload::run(plan).await,
             Command::Sessions(plan) => sessions::run(plan).await,
