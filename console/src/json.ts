@@ -40,3 +40,26 @@ export function indented(json: string): string {
   }
   return out;
 }
+
+/** The members of an object as they are written, unparsed: numbers keep their digits, texts their escapes. Of other JSON, none. */
+export function members(json: string): Map<string, string> {
+  const found = new Map<string, string>();
+  let depth = 0;
+  let key: string | null = null;
+  let value = '';
+  for (const { kind, text } of pieces(json)) {
+    if (kind === 'key' && depth === 1) [key, value] = [JSON.parse(text) as string, ''];
+    else if (kind !== 'mark') value += text;
+    else {
+      for (const c of text) {
+        if (c === '{' || c === '[') depth += 1;
+        else if (c === '}' || c === ']') depth -= 1;
+        if (key !== null && (depth === 0 || (depth === 1 && c === ','))) {
+          found.set(key, value.replace(/^\s*:/, '').trim());
+          key = null;
+        } else value += c;
+      }
+    }
+  }
+  return found;
+}

@@ -10,6 +10,7 @@ import { type Binding, Keyboard, isTyping } from './keys';
 import { Glyph, Said } from './parts';
 import { Record } from './record';
 import { heldOf, lookAtPins, pins } from './pins';
+import { Rooms, followRooms, undecided } from './rooms';
 import { followAddress, go, route, write } from './route';
 import { Policy } from './rules';
 import { Servers } from './servers';
@@ -35,6 +36,7 @@ const VIEWS: View[] = [
   { name: 'servers', title: 'Servers', key: 's', show: (props) => <Servers {...props} /> },
   { name: 'tools', title: 'Tools', key: 'o', show: (props) => <Tools {...props} /> },
   { name: 'approvals', title: 'Approvals', key: 'a', isThere: () => inbox.value !== null, show: (props) => <Approvals {...props} /> },
+  { name: 'rooms', title: 'Rooms', key: 'm', isThere: () => gate.value.signedIn, show: (props) => <Rooms {...props} /> },
   { name: 'record', title: 'Record', key: 'r', isThere: () => gate.value.signedIn && gate.value.status?.audit !== undefined, show: (props) => <Record {...props} /> },
   { name: 'policy', title: 'Policy', key: 'p', isThere: () => gate.value.signedIn, show: (props) => <Policy {...props} /> },
 ];
@@ -45,6 +47,7 @@ function Console(): JSX.Element {
   const at = useStore(route);
   const held = heldOf(useStore(pins));
   const open = waiting(useStore(inbox));
+  const proposed = useStore(undecided);
   const [filter, setFilter] = useState('');
   const [states, setStates] = useState<ReadonlySet<State>>(new Set());
   const [isHelp, setHelp] = useState(false);
@@ -56,6 +59,7 @@ function Console(): JSX.Element {
       ...VIEWS.map((one) => ({ keys: `g ${one.key}`, does: `go to ${one.title.toLowerCase()}`, run: () => go(one.name) })),
       { keys: '/', does: 'filter what is shown', run: () => field.current?.focus() },
       { keys: 'r', does: 'restart the server that is open', run: () => document.querySelector<HTMLButtonElement>('[data-key="r"]')?.click() },
+      { keys: 'c', does: 'write in the room that is open', run: () => document.querySelector<HTMLElement>('[data-key="c"]')?.focus() },
       { keys: 'd', does: 'dark, light, or as the system has it', run: turn },
       { keys: '?', does: 'this help', run: () => setHelp(true) },
     ],
@@ -95,7 +99,7 @@ function Console(): JSX.Element {
       <nav class="views" aria-label="Views">
         {views.map((one) => (
           <a key={one.name} href={write(one.name)} aria-current={one === view ? 'page' : undefined}>
-            <span>{one.title}{one.name === 'approvals' && open + held > 0 && <b class="count">{open + held}</b>}</span> <kbd aria-hidden="true">g {one.key}</kbd>
+            <span>{one.title}{one.name === 'approvals' && open + held > 0 && <b class="count">{open + held}</b>}{one.name === 'rooms' && proposed > 0 && <b class="count">{proposed}</b>}</span> <kbd aria-hidden="true">g {one.key}</kbd>
           </a>
         ))}
       </nav>
@@ -191,6 +195,7 @@ function Mark(): JSX.Element {
 }
 
 followAddress();
+followRooms();
 const root = document.getElementById('console');
 if (root) render(<Console />, root);
 void signIn().then(() => Promise.all([follow(), followApprovals(notify)]));

@@ -1,12 +1,14 @@
 // One participant's side of a room (MCPx v0.1, 4.3 and 8.2): what comes is held against its kind before it is believed, answers find their
 // requests, proposals wait and expire. Reads what the crate `room-proto` reads, by the same tables; opens no connection, decides nothing.
-import { pieces } from './json';
+import { members as raw, pieces } from './json';
 
 export const PROTOCOL = 'mcpx/v0.1';
 const GATEWAY = 'system:gateway';
 /** Milliseconds after which a proposal that nobody fulfilled has expired. */
-const EXPIRY = 300_000;
+export const EXPIRY = 300_000;
+/** Threads that are kept, and characters of their messages: the oldest go first. */
 const THREADS = 1000;
+const TEXT = 8 << 20;
 
 export interface Envelope {
   id: string;
@@ -15,6 +17,10 @@ export interface Envelope {
   kind: string;
   of?: string;
   payload: Record<string, unknown>;
+  /** The message as it came. */
+  raw: string;
+  /** When it was seen, in milliseconds since 1970. */
+  at: number;
 }
 
 /** Why a message is to be dropped. */
@@ -74,7 +80,18 @@ export function read(text: string): Envelope | Mismatch {
   if (!sound || !Array.isArray(to) || !to.every(isText) || !(of === undefined || isText(of))) return 'envelope';
   const [name, method] = parts(kind);
   if (/^mcp\/(proposal|request|response)$/.test(name) && (!method || (name === 'mcp/response' && !of) || (name === 'mcp/proposal' && of))) return 'envelope';
-  return { id, from, to, kind, payload, ...(of === undefined ? {} : { of }) };
+  return { id, from, to, kind, payload, raw: text, at: 0, ...(of === undefined ? {} : { of }) };
+}
+
+/** The parameters of a call as they are written: what is agreed to goes out with every digit that it came with. */
+export function params(envelope: Envelope): string | undefined {
+  return raw(raw(envelope.raw).get('payload') ?? '').get('params');
+}
+
+/** The rule by which a call says that it was made, and who accepted that. */
+export function ruleOf({ payload }: Envelope): { id: string; by?: string } | undefined {
+  const { id, accepted_by: by } = members(members(members(payload.params)._meta)['io.banyan/rule']);
+  return isText(id) ? { id, ...(isText(by) ? { by } : {}) } : undefined;
 }
 
 /** Whether a key stands twice in one object, at any depth: two readers would read two things. */
@@ -125,8 +142,19 @@ export function isFailed({ payload }: Envelope): boolean {
 export class Threads {
   readonly all: Thread[] = [];
   private readonly ids = new Map<string, Thread>();
+  /** Characters of the messages that are kept. */
+  private size = 0;
+  /** How many threads are not kept any more. */
+  forgotten = 0;
 
   take(envelope: Envelope, now: number): Found {
+    const found = this.found(envelope, now);
+    if (!['repeated', 'stray', 'unrelated'].includes(found)) this.size += length(envelope);
+    while (this.all.length > THREADS || (this.size > TEXT && this.all.length > 1)) this.forget();
+    return found;
+  }
+
+  private found(envelope: Envelope, now: number): Found {
     this.expire(now);
     const [name] = parts(envelope.kind);
     if (name === 'mcp/proposal') return this.begin(envelope, { state: 'open', began: now, proposal: envelope }) ? 'proposed' : 'repeated';
@@ -161,13 +189,23 @@ export class Threads {
     if (this.ids.has(envelope.id)) return false;
     this.ids.set(envelope.id, thread);
     this.all.push(thread);
-    while (this.all.length > THREADS) {
-      const oldest = this.all.shift();
-      for (const step of [oldest?.proposal, oldest?.request]) if (step) this.ids.delete(step.id);
-    }
     return true;
   }
+
+  private forget(): void {
+    const oldest = this.all.shift();
+    for (const step of [oldest?.proposal, oldest?.request]) if (step) this.ids.delete(step.id);
+    for (const step of [oldest?.proposal, oldest?.request, oldest?.response, oldest?.end]) this.size -= step ? length(step) : 0;
+    this.forgotten += 1;
+  }
+
+  /** What a message belongs to. */
+  of(envelope: Envelope): Thread | undefined {
+    return this.ids.get(envelope.id) ?? this.ids.get(envelope.of ?? '');
+  }
 }
+
+const length = ({ raw }: Envelope): number => raw?.length ?? 0;
 
 function same(proposed: string, requested: string): boolean {
   const [[, method, context], [, asked, about]] = [parts(proposed), parts(requested)];
@@ -191,7 +229,7 @@ function end(thread: Thread | undefined, envelope: Envelope, rejects: boolean): 
   return 'ended';
 }
 
-export type Heard = { envelope: Envelope; found: Found } | { dropped: Mismatch };
+export type Heard = { envelope: Envelope; found: Found } | { dropped: Mismatch; from: string };
 
 export class Participant {
   me = '';
@@ -211,37 +249,40 @@ export class Participant {
     if (typeof envelope === 'string' || dropped) {
       const from = typeof envelope === 'string' ? '' : envelope.from;
       if (this.misbehaved.has(from) || this.misbehaved.size < THREADS) this.misbehaved.set(from, (this.misbehaved.get(from) ?? 0) + 1);
-      return { dropped: dropped ?? 'envelope' };
+      return { dropped: dropped ?? 'envelope', from };
     }
+    envelope.at = now;
     if (envelope.kind === 'system/welcome') this.welcomed(envelope.payload);
     if (envelope.kind === 'system/presence') this.moved(envelope.payload);
     return { envelope, found: this.threads.take(envelope, now) };
   }
 
   chat(text: string, to: string[] = []): string | null {
-    return this.say('chat', to, { text });
+    return this.say('chat', to, JSON.stringify({ text }));
   }
 
   /** Makes the call that is proposed; `null`: it may not, or nobody is there to carry it out. */
   approve({ proposal, state }: Thread, to: string[]): string | null {
     if (!proposal || state !== 'open') return null;
     const target = proposal.to.length > 0 ? proposal.to : to;
-    const payload = (id: string): Members => ({ ...proposal.payload, jsonrpc: '2.0', id });
-    return target.length === 0 ? null : this.say(proposal.kind.replace('mcp/proposal', 'mcp/request'), target, payload, proposal.id);
+    if (target.length === 0) return null;
+    const [about, id] = [params(proposal), this.fresh()];
+    const payload = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${JSON.stringify(proposal.payload.method)}${about === undefined ? '' : `,"params":${about}`}}`;
+    return this.say(proposal.kind.replace('mcp/proposal', 'mcp/request'), target, payload, proposal.id, id);
   }
 
   /** Speaks against a proposal; `null`: it may not. */
   reject({ proposal, state }: Thread, reason: string): string | null {
     if (!proposal || state !== 'open') return null;
-    return this.say(proposal.kind.replace('mcp/proposal', 'mcp/reject'), [], reason === '' ? {} : { reason }, proposal.id);
+    return this.say(proposal.kind.replace('mcp/proposal', 'mcp/reject'), [], JSON.stringify(reason === '' ? {} : { reason }), proposal.id);
   }
 
-  private say(kind: string, to: string[], payload: Members | ((id: string) => Members), of?: string): string | null {
+  /** An envelope around a payload that is JSON already. */
+  private say(kind: string, to: string[], payload: string, of?: string, id = this.fresh()): string | null {
     if (!covers(this.capabilities, kind)) return null;
-    const id = this.fresh();
     const about = { ...(to.length > 0 ? { to } : {}), kind, ...(of === undefined ? {} : { correlation_id: of }) };
-    const body = typeof payload === 'function' ? payload(id) : payload;
-    return JSON.stringify({ protocol: PROTOCOL, id, ts: new Date().toISOString(), from: this.me, ...about, payload: body });
+    const head = JSON.stringify({ protocol: PROTOCOL, id, ts: new Date().toISOString(), from: this.me, ...about });
+    return `${head.slice(0, -1)},"payload":${payload}}`;
   }
 
   private welcomed({ you, participants }: Members): void {

@@ -36,6 +36,16 @@ export interface Mount {
   registered?: Registered;
 }
 
+export interface RoomStatus {
+  name: string;
+  access: 'public' | 'private' | 'restricted';
+  participants: number;
+  messages: number;
+  refused: number;
+  /** Participants that were cut off because they read too slowly. */
+  cut: number;
+}
+
 /** What one caller has spent of one budget. */
 export interface Budget {
   budget: string;

@@ -47,6 +47,22 @@ max_mutable_calls_per_session = 5
 """
 
 
+ROOMS = """
+[audit]
+[rooms.limits]
+messages_at_once = 10000
+[room.ops]
+[room.lab]
+access = "private"
+[participant.bot]
+token = "${env:BOT}"
+rooms = ["ops"]
+[participant.files]
+token = "${env:FILES}"
+rooms = ["ops"]
+"""
+
+
 def run(report):
     """All of it, one after the other: a browser wants the machine for itself."""
     tool = report.guard("console/install", install.console)
@@ -58,6 +74,7 @@ def run(report):
         report.guard("console/tour", lambda: tour(report, browser))
         report.guard("console/agreeing", lambda: agreeing(report, browser))
         report.guard("console/two", lambda: two(report, browser))
+        report.guard("console/meeting", lambda: meeting(report, browser))
 
 
 def built(report, tool):
@@ -133,6 +150,15 @@ def two(report, browser):
     """Where two people have to agree, each signs in a browser of its own: for one call, and for a grant (AX-46)."""
     with tempfile.TemporaryDirectory(prefix="banyan-console-") as work, Held("console two", expires="300s", approvals=2) as held:
         relay(report, "two", held.gateway, browser, {"PROFILE": work, "PYTHON": sys.executable, "WIPED": held.log})
+
+
+def meeting(report, browser):
+    """Two people, an agent and the owner of a tool in one room (MX-17, MX-22, MX-24)."""
+    with tempfile.TemporaryDirectory(prefix="banyan-console-") as work:
+        env = {"BOT": "bot-secret", "FILES": "files-secret"}
+        with Gateway("console meeting", {}, env=env, config=ROOMS) as gate:
+            puppet = {"PYTHON": install.venv_bin("modern"), "PUPPET": str(HERE.parent / "rooms" / "puppet.py"), "PYTHONPATH": str(HERE.parent)}
+            relay(report, "meeting", gate, browser, {"PROFILE": work, **puppet})
 
 
 def relay(report, name, gate, browser, given):

@@ -21,6 +21,8 @@ use crate::admin::shapes::{ConsoleCode, ConsoleLink, ConsoleOpened, ConsoleSessi
 use crate::config::resolved::Config;
 use crate::downstream::reply::{self, Payload};
 use crate::node::Node;
+pub(crate) use origin::check as check_origin;
+pub(crate) use session::Kept as SignedIn;
 use session::{Kept, Sessions};
 
 /// Where the console is.
@@ -55,15 +57,15 @@ impl Console {
         let kept = self.session(config, parts);
         async move {
             match kept {
-                Some(kept) => {
-                    tokio::select! {
-                        () = kept.ended.cancelled() => {}
-                        () = tokio::time::sleep_until(kept.until.into()) => {}
-                    }
-                }
+                Some(kept) => kept.over().await,
                 None => std::future::pending().await,
             }
         }
+    }
+
+    /// The sign-in of whoever asks, if that is a page of this gate that has one.
+    pub(crate) fn signed_in(&self, config: &Config, parts: &Parts) -> Option<SignedIn> {
+        self.session(config, parts)
     }
 
     fn session(&self, config: &Config, parts: &Parts) -> Option<Kept> {

@@ -8,7 +8,7 @@ use crate::config::resolved::Config;
 use crate::downstream::door;
 
 /// `Err` says what is wrong, and what to do.
-pub(super) fn check(config: &Config, parts: &Parts) -> Result<(), String> {
+pub(crate) fn check(config: &Config, parts: &Parts) -> Result<(), String> {
     let text = |name| parts.headers.get(name).map(|v| v.to_str().unwrap_or("?"));
     let host = text(HOST).or_else(|| parts.uri.authority().map(|a| a.as_str())).unwrap_or_default();
     if !door::host_allowed(config, host) {

@@ -29,9 +29,36 @@ struct Held {
 
 /// A session that somebody has.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
+pub(crate) struct Kept {
     pub(super) until: Instant,
     pub(super) ended: Ended,
+}
+
+impl Kept {
+    pub(crate) fn is_over(&self) -> bool {
+        self.ended.is_cancelled() || self.until <= Instant::now()
+    }
+
+    /// Ready when it is over.
+    pub(crate) async fn over(&self) {
+        tokio::select! {
+            () = self.ended.cancelled() => {}
+            () = tokio::time::sleep_until(self.until.into()) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+impl Kept {
+    /// One that lasts.
+    pub(crate) fn for_test() -> Self {
+        Self { until: Instant::now() + SESSION_LASTS, ended: Ended::new() }
+    }
+
+    /// Somebody signs out.
+    pub(crate) fn end(&self) {
+        self.ended.cancel();
+    }
 }
 
 /// A session that was just opened, with its two halves: one for the cookie, which pages can't read, one for the page, which other

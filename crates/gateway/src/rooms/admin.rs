@@ -29,6 +29,8 @@ use crate::{Gateway, Inner};
 const POSTED_BYTES: usize = 256 << 10;
 const PARTICIPANTS: &str = "/admin/participants/";
 const ROOMS: &str = "/-/rooms";
+/// Behind a room's path: a page of the console asks to come in.
+const TICKET: &str = "/ticket";
 /// How changes that the gate's owner makes are signed.
 const OWNER: &str = "owner";
 
@@ -39,16 +41,27 @@ pub(crate) fn is_here(path: &str) -> bool {
 
 /// Answers a request for one of them.
 pub(crate) async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming, party: Option<&Arc<Party>>) -> Response<Payload> {
-    let asking = Asking { gateway, parts, party };
-    let answered = match (&parts.method, parts.uri.path().strip_prefix(PARTICIPANTS)) {
+    let (room, rest) = place(parts.uri.path());
+    let asking = Asking { gateway, parts, party, room };
+    let answered = match (&parts.method, rest) {
         (&Method::POST, Some(rest)) if rest.ends_with("/capabilities") => {
             asking.capabilities(rest.trim_end_matches("/capabilities"), body).await
         }
         (&Method::DELETE, Some(rest)) => asking.dismissal(rest).await,
         (&Method::GET, None) => asking.rooms().await,
+        (&Method::POST, None) if parts.uri.path().ends_with(TICKET) => asking.ticket(body).await,
         (method, _) => Err(NotDone::Nothing(format!("{method} {}", parts.uri.path()))),
     };
     answered.unwrap_or_else(NotDone::into_http)
+}
+
+/// What follows where participants are, and their room where the path names it: pages of the console send their cookie below `/-/` only.
+fn place(path: &str) -> (Option<&str>, Option<&str>) {
+    if let Some(rest) = path.strip_prefix(PARTICIPANTS) {
+        return (None, Some(rest));
+    }
+    let below = path.strip_prefix(ROOMS).and_then(|rest| rest.strip_prefix('/')).and_then(|rest| rest.split_once("/participants/"));
+    below.map_or((None, None), |(room, rest)| (Some(room), Some(rest)))
 }
 
 /// Why something is not done.
@@ -57,6 +70,9 @@ enum NotDone {
     /// Whoever asks may not.
     #[error("only admins of this room may do that: those that its `admins` lists, and whoever runs the gate")]
     NotAdmin,
+    /// Nobody is signed in to the console there.
+    #[error("tickets are for pages of the console that somebody signed in to: `banyan console` opens one")]
+    NotSignedIn,
     /// Nobody there is known by what is shown.
     #[error(transparent)]
     NotEntered(#[from] NotEntered),
@@ -78,7 +94,7 @@ impl NotDone {
     fn into_http(self) -> Response<Payload> {
         let status = match self {
             Self::NotEntered(why) => return why.into_http(),
-            Self::NotAdmin => StatusCode::FORBIDDEN,
+            Self::NotAdmin | Self::NotSignedIn => StatusCode::FORBIDDEN,
             Self::Nothing(_) | Self::NotOpen(_) | Self::Room(RoomError::NotHere { .. }) => StatusCode::NOT_FOUND,
             Self::Room(RoomError::Full { .. } | RoomError::Rulings { .. }) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Room(RoomError::Pattern(_)) | Self::Wrong(_) => StatusCode::BAD_REQUEST,
@@ -122,11 +138,20 @@ struct Room {
     participants: Vec<ParticipantStatus>,
 }
 
+/// A body of `POST /-/rooms/NAME/ticket`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Coming {
+    participant: String,
+}
+
 /// One request.
 struct Asking<'a> {
     gateway: &'a Gateway,
     parts: &'a Parts,
     party: Option<&'a Arc<Party>>,
+    /// As it stands in the path.
+    room: Option<&'a str>,
 }
 
 impl Asking<'_> {
@@ -151,6 +176,26 @@ impl Asking<'_> {
         };
         let is_known = room.is_ok() || self.inner().config.load().rooms.rooms.keys().any(|topic| topic.as_str() == name);
         if is_known { Ok(json(&Room { name, participants })) } else { Err(NotDone::NotOpen(name)) }
+    }
+
+    /// A ticket, by which a page of the console comes into a room.
+    async fn ticket(&self, body: &mut Incoming) -> Result<Response<Payload>, NotDone> {
+        let name = self.parts.uri.path().trim_start_matches(ROOMS).trim_end_matches(TICKET).trim_matches('/');
+        let signed_in = self.inner().console.signed_in(&self.inner().config.load(), self.parts).ok_or(NotDone::NotSignedIn)?;
+        let topic = topic(&decoded(name)?)?;
+        let body =
+            Limited::new(body, POSTED_BYTES).collect().await.map_err(|e| NotDone::Wrong(format!("the request can't be read: {e}")))?;
+        let Coming { participant } = serde_json::from_slice(&body.to_bytes())
+            .map_err(|e| NotDone::Wrong(format!("the request is not {{\"participant\": NAME}}: {e}")))?;
+        let id =
+            ParticipantId::new(&participant).map_err(|why| NotDone::Wrong(format!("nobody can be called {participant:?} here: {why}")))?;
+        let rooms = &self.inner().config.load().rooms;
+        if !rooms.are_served() {
+            return Err(NotEntered::NoRooms.into());
+        }
+        rooms.doors().admit(&pass::of_owner(id.clone(), &topic), &topic).map_err(NotEntered::from)?;
+        let (ticket, lasts) = self.inner().rooms.tickets.issue(signed_in, &topic, id);
+        Ok(json(&serde_json::json!({ "ticket": ticket, "expires_in": lasts.as_secs() })))
     }
 
     /// Changes what somebody may send.
@@ -188,7 +233,8 @@ impl Asking<'_> {
 
     /// The room that is meant, and who asks, if that is one of its admins.
     async fn room_of(&self, id: &ParticipantId) -> Result<(Arc<Live>, String), NotDone> {
-        let named = query(self.parts, "topic").map(|name| topic(&name)).transpose()?;
+        let named = self.room.map(decoded).transpose()?.or_else(|| query(self.parts, "topic"));
+        let named = named.map(|name| topic(&name)).transpose()?;
         if is_owner(self.gateway, self.parts) {
             let room = match named {
                 Some(topic) => self.open(&topic)?,
@@ -197,7 +243,7 @@ impl Asking<'_> {
             return Ok((room, OWNER.to_owned()));
         }
         let topic = named.ok_or_else(|| NotDone::Wrong("the address names no room: add `?topic=NAME`".to_owned()))?;
-        let showing = Showing { party: self.party.cloned(), fields: fields(self.parts), topic, participant: None };
+        let showing = Showing { party: self.party.cloned(), fields: fields(self.parts), topic, participant: None, guest: None };
         let by = pass::admit(self.inner(), &showing).await?.id;
         if !self.inner().config.load().rooms.is_admin(&showing.topic, &by) {
             return Err(NotDone::NotAdmin);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use http::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, UPGRADE};
+use http::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL, UPGRADE};
 use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
@@ -15,6 +15,7 @@ use room_proto::room::{Also, Joining, Preferences, Routing};
 use tokio::sync::oneshot;
 
 use super::entry::NotEntered;
+use super::guest;
 use super::pass::{self, Held, Showing};
 use super::{NotSeated, connection, handshake};
 use crate::Inner;
@@ -47,7 +48,9 @@ async fn enter(
         Some(token) => with_token(&fields(parts), parts, &token),
         None => fields(parts),
     };
-    let showing = Showing { party, fields, topic: asked.topic, participant: asked.participant };
+    let guest = gateway.rooms.tickets.redeem(gateway, parts, &asked.topic).transpose().map_err(NotEntered::Ticket)?;
+    let is_guest = guest.is_some();
+    let showing = Showing { party, fields, topic: asked.topic, participant: asked.participant, guest };
     let entrant = pass::admit(gateway, &showing).await?;
     let joining = Joining {
         id: entrant.id.clone(),
@@ -63,6 +66,10 @@ async fn enter(
     headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+    if is_guest {
+        // Browsers leave again where none of the protocols that they list is taken up.
+        headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(guest::PROTOCOL));
+    }
     Ok(response)
 }
 

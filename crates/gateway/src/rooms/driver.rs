@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
-use room_proto::capability::Pattern;
+use room_proto::capability::{Capabilities, Pattern};
 use room_proto::name::{ConnectionId, ParticipantId, Topic};
-use room_proto::room::{Change, Changed, Closed, Event, Joining, Now, Room, RoomError, Settings, Transmit};
+use room_proto::room::{Change, Changed, Closed, Event, Joining, Now, Preferences, Room, RoomError, Settings, Transmit};
 use room_proto::websocket::{Opcode, frame};
 use tokio::sync::{mpsc, oneshot};
 
@@ -106,6 +106,8 @@ pub(super) struct Driver {
     inputs: mpsc::Receiver<Input>,
     room: Room,
     outlets: BTreeMap<ConnectionId, Outlet>,
+    /// Since when each has been there.
+    since: BTreeMap<ParticipantId, SystemTime>,
     /// The message that was framed last: everybody gets the same bytes.
     framed: Option<(Bytes, Bytes)>,
     /// How much is done at once: less where little may wait for a reader, so that those who read have their turn.
@@ -118,7 +120,8 @@ impl Driver {
         let live = Arc::new(Live { topic: topic.clone(), inputs: sender, counts: Counts::default() });
         let batch = batch(&settings);
         let room = Room::new(topic, settings, u128::from_ne_bytes(crate::random::bytes()));
-        let driver = Self { rooms, live: Arc::clone(&live), inputs, room, outlets: BTreeMap::new(), framed: None, batch };
+        let driver =
+            Self { rooms, live: Arc::clone(&live), inputs, room, outlets: BTreeMap::new(), since: BTreeMap::new(), framed: None, batch };
         (live, driver)
     }
 
@@ -201,13 +204,18 @@ impl Driver {
                 self.room.handle_leave(now(), connection);
             }
             Input::Message(connection, bytes) => self.room.handle_message(now(), connection, &bytes),
-            Input::Present(answer) => drop(answer.send(self.room.present().map(ParticipantStatus::of).collect())),
+            Input::Present(answer) => drop(answer.send(self.present())),
             Input::Settings(settings) => {
                 self.batch = batch(&settings);
                 self.room.handle_settings(settings);
             }
             Input::Withdraw(connection) => self.room.handle_withdrawal(now(), connection),
         }
+    }
+
+    fn present(&self) -> Vec<ParticipantStatus> {
+        let status = |one: (&ParticipantId, &Capabilities, Preferences)| ParticipantStatus::of(one, self.since.get(one.0).copied());
+        self.room.present().map(status).collect()
     }
 
     fn carry_out(&mut self) {
@@ -246,15 +254,19 @@ impl Driver {
         }
     }
 
-    fn note(&self, event: Event) {
+    fn note(&mut self, event: Event) {
         let (room, counts) = (self.room.topic().as_str(), &self.live.counts);
         counts.participants.store(self.outlets.len(), Ordering::Relaxed);
         match event {
             Event::CapabilitiesChanged(Changed { id, old, new, by }) => {
                 tracing::info!(room, participant = id.as_str(), by, ?old, ?new, "capabilities were changed");
             }
-            Event::Joined { id, again, .. } => tracing::info!(room, participant = id.as_str(), again, "a participant joined"),
+            Event::Joined { id, again, .. } => {
+                tracing::info!(room, participant = id.as_str(), again, "a participant joined");
+                self.since.entry(id).or_insert_with(SystemTime::now);
+            }
             Event::Left { id, why } => {
+                self.since.remove(&id);
                 if why == Some(Closed::SlowReader) {
                     counts.cut.fetch_add(1, Ordering::Relaxed);
                 }

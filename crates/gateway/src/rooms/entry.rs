@@ -38,6 +38,9 @@ pub(super) enum NotEntered {
     /// Its token makes it somebody who has a token of its own.
     #[error("the participant {0:?} is configured here with a token of its own: come with that, or as somebody else")]
     Taken(String),
+    /// Its ticket is no good, or is shown by a page of elsewhere.
+    #[error("{0}")]
+    Ticket(String),
     /// Nobody is known by what it shows.
     #[error("{0}")]
     Unknown(&'static str),
@@ -54,7 +57,9 @@ impl NotEntered {
             Self::Door(refused) => refused.status,
             Self::Handshake(BadHandshake::NotAsked | BadHandshake::Version) => StatusCode::UPGRADE_REQUIRED,
             Self::Handshake(BadHandshake::Key) | Self::Query(_) => StatusCode::BAD_REQUEST,
-            Self::Id(_) | Self::Taken(_) | Self::NotAdmitted(NotAdmitted::Elsewhere | NotAdmitted::NotMember) => StatusCode::FORBIDDEN,
+            Self::Id(_) | Self::Taken(_) | Self::Ticket(_) | Self::NotAdmitted(NotAdmitted::Elsewhere | NotAdmitted::NotMember) => {
+                StatusCode::FORBIDDEN
+            }
             Self::NoRooms | Self::NotAdmitted(NotAdmitted::Unknown) => StatusCode::NOT_FOUND,
             Self::NotSeated(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Unknown(_) => StatusCode::UNAUTHORIZED,
@@ -76,7 +81,8 @@ impl NotEntered {
             Self::Unknown(_) => {
                 headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"banyan\""));
             }
-            Self::Id(_) | Self::NoRooms | Self::NotAdmitted(_) | Self::NotSeated(_) | Self::Query(_) | Self::Taken(_) => {}
+            Self::Id(_) | Self::NoRooms | Self::NotAdmitted(_) | Self::NotSeated(_) | Self::Query(_) | Self::Taken(_) | Self::Ticket(_) => {
+            }
         }
         response
     }

@@ -9,6 +9,7 @@ mod connection;
 mod door;
 mod driver;
 mod entry;
+mod guest;
 mod handshake;
 mod pass;
 mod secrets;
@@ -29,6 +30,7 @@ pub(crate) use admin::{answer, is_here as is_admin};
 pub use attend::{AttendError, Attendance, Entrance, LONGEST, Token};
 pub(crate) use door::{handle, is_here};
 use driver::{Driver, Input, Live};
+use guest::Tickets;
 pub(crate) use secrets::Secrets;
 pub use status::{ParticipantStatus, RoomStatus};
 use writer::{Joined, outlet};
@@ -48,6 +50,7 @@ pub(crate) struct Rooms {
     /// Connections that stand open.
     open: TaskTracker,
     secrets: Secrets,
+    tickets: Tickets,
 }
 
 /// Why nobody was seated.
@@ -65,7 +68,14 @@ impl Rooms {
     /// No room is open. Needs a tokio runtime, in which rooms will run.
     pub(crate) fn new() -> Arc<Self> {
         let (live, open) = (Mutex::default(), TaskTracker::new());
-        Arc::new(Self { runtime: Handle::current(), live, connections: AtomicU64::new(0), open, secrets: Secrets::default() })
+        Arc::new(Self {
+            runtime: Handle::current(),
+            live,
+            connections: AtomicU64::new(0),
+            open,
+            secrets: Secrets::default(),
+            tickets: Tickets::default(),
+        })
     }
 
     /// Seats somebody who was let in. What the room says to it waits from here on.

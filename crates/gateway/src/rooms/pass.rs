@@ -15,6 +15,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::entry::NotEntered;
+use super::guest::Guest;
 use crate::Inner;
 use crate::config::resolved::Config;
 use crate::downstream::door::{self, Entered};
@@ -27,6 +28,8 @@ pub(super) struct Showing {
     pub(super) topic: Topic,
     /// As whom the gate's owner wants to come in.
     pub(super) participant: Option<String>,
+    /// Who is signed in to the console, and comes by a ticket.
+    pub(super) guest: Option<Guest>,
 }
 
 /// Somebody who is let in.
@@ -59,6 +62,12 @@ pub(super) async fn admit(gateway: &Arc<Inner>, showing: &Showing) -> Result<Ent
 async fn who(gateway: &Arc<Inner>, config: &Arc<Config>, showing: &Showing) -> Result<(Pass, Option<SystemTime>), NotEntered> {
     let (party, fields) = (showing.party.as_ref(), &showing.fields);
     door::outer(config, party, fields).map_err(NotEntered::Door)?;
+    if let Some(guest) = &showing.guest {
+        if guest.is_over() {
+            return Err(NotEntered::Ticket("nobody is signed in by that any more: sign in to the console again".into()));
+        }
+        return Ok((of_owner(guest.id.clone(), &showing.topic), None));
+    }
     if let Some(token) = door::bearer(config, fields).map_err(NotEntered::Door)? {
         if gateway.admin.is_owners(token.as_bytes()) {
             return Ok((owner(showing)?, None));
@@ -92,9 +101,12 @@ fn owner(showing: &Showing) -> Result<Pass, NotEntered> {
     let Some(name) = &showing.participant else {
         return Err(NotEntered::Query("the admin token names no participant: add `&participant=NAME` to the address".into()));
     };
-    let id = ParticipantId::new(name).map_err(NotEntered::Id)?;
-    let capabilities = Capabilities::read(OWNER).ok();
-    Ok(Pass { id, topics: vec![showing.topic.as_str().to_owned()], capabilities })
+    Ok(of_owner(ParticipantId::new(name).map_err(NotEntered::Id)?, &showing.topic))
+}
+
+/// What the gate's owner is let in by.
+pub(super) fn of_owner(id: ParticipantId, topic: &Topic) -> Pass {
+    Pass { id, topics: vec![topic.as_str().to_owned()], capabilities: Capabilities::read(OWNER).ok() }
 }
 
 /// Whoever calls the gate is in rooms by its name there: public ones, and those that have it as a member.
@@ -169,9 +181,16 @@ impl Held {
                     None => std::future::pending().await,
                 }
             };
+            let signed_out = async {
+                match &self.showing.guest {
+                    Some(guest) => guest.over().await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 changed = self.applied.changed() => if changed.is_err() { return },
                 () = certificate => return,
+                () = signed_out => return,
             }
             match admit(&self.gateway, &self.showing).await {
                 Ok(now) if now == self.entrant => {}

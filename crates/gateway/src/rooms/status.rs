@@ -1,6 +1,7 @@
 //! What a gate says about its rooms, in shapes that scripts may rely on. It counts nothing itself.
 
 use std::sync::atomic::Ordering;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use room_proto::access::Access;
 use room_proto::capability::{Capabilities, Pattern};
@@ -39,15 +40,19 @@ pub struct ParticipantStatus {
     pub capabilities: Vec<String>,
     /// `all` or `directed`: which messages it gets.
     pub routing: String,
+    /// Since when it is there: Unix seconds.
+    #[serde(default)]
+    pub since: u64,
 }
 
 impl ParticipantStatus {
-    pub(super) fn of((id, capabilities, preferences): (&ParticipantId, &Capabilities, Preferences)) -> Self {
+    pub(super) fn of((id, capabilities, preferences): (&ParticipantId, &Capabilities, Preferences), since: Option<SystemTime>) -> Self {
+        let since = since.and_then(|at| at.duration_since(UNIX_EPOCH).ok()).map_or(0, |since| since.as_secs());
         let routing = match preferences.routing {
             Routing::All => "all",
             Routing::Directed => "directed",
         };
-        Self { id: id.as_str().to_owned(), capabilities: texts(capabilities), routing: routing.to_owned() }
+        Self { id: id.as_str().to_owned(), capabilities: texts(capabilities), routing: routing.to_owned(), since }
     }
 }
 

@@ -407,7 +407,9 @@ async fn the_owner_comes_in_as_whom_it_likes_and_sees_all_rooms() {
         assert_eq!(rooms["rooms"][1]["name"], "quiet");
         assert_eq!((&rooms["rooms"][1]["access"], &rooms["rooms"][1]["participants"]), (&json!("private"), &json!(1)));
         let (_, room) = asked("GET", "/-/rooms/quiet", admin).await;
-        assert_eq!(room["participants"], json!([{"id": "me", "capabilities": FULL, "routing": "all"}]));
+        let since = room["participants"][0]["since"].as_u64().unwrap();
+        assert!(since > 1_700_000_000);
+        assert_eq!(room["participants"], json!([{"id": "me", "capabilities": FULL, "routing": "all", "since": since}]));
         assert_eq!(asked("GET", "/-/rooms", "secret-of-ann").await.0, 403);
         assert_eq!(asked("GET", "/-/rooms/none", admin).await.0, 404);
         assert_eq!(asked("GET", "/-/status", admin).await.1["rooms"], rooms["rooms"]);

@@ -1,0 +1,273 @@
+// A room with two people in two browsers, an agent that proposes, and one that owns the tool (Python's `websockets`, `puppet.py`); beside them the
+// terminal, whose export has to be the same. Nothing is played to the pages.
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { axe, check, ended, open, part, until } from './browser.mjs';
+
+const { BANYAN, CONSOLE_SHOTS, GATE, PYTHON, PUPPET } = process.env;
+const banyan = (...words) => JSON.parse(execFileSync(BANYAN, ['--gate', GATE, '--json', ...words], { encoding: 'utf8' }));
+const link = () => banyan('console', '--print').url;
+const ORIGIN = new URL(link()).origin;
+const PORT = new URL(ORIGIN).port;
+const HOME = `${ORIGIN}/-/console/`;
+
+/** A person with a browser of its own. Its sockets can be cut, and their addresses are looked at. */
+async function person(name) {
+  const { context, page, seen } = await open(name, { colorScheme: 'dark', acceptDownloads: true });
+  await context.addInitScript(() => {
+    const Real = window.WebSocket;
+    window.sockets = [];
+    window.WebSocket = class extends Real { constructor(...given) { super(...given); window.sockets.push(this); } };
+  });
+  const addresses = [];
+  page.on('websocket', (socket) => addresses.push(socket.url()));
+  await page.goto(link());
+  await until(() => page.evaluate(() => localStorage.getItem('banyan-console') !== null));
+  const room = page.locator('.room');
+  const says = async (text) => {
+    await room.getByLabel('Say to everybody here').fill(text);
+    await page.keyboard.press('Enter');
+  };
+  return { name, context, page, seen, room, addresses, says, text: () => room.innerText(), card: (number) => page.locator(`#thread-${number}`) };
+}
+
+/** A program in the room, and what it has heard. */
+function puppet(...words) {
+  const child = spawn(PYTHON, [PUPPET, PORT, 'ops', ...words], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const heard = [];
+  let rest = '';
+  child.stdout.on('data', (piece) => {
+    const lines = (rest + piece).split('\n');
+    rest = lines.pop();
+    heard.push(...lines.map((line) => JSON.parse(line)));
+  });
+  return { heard, say: (kind, payload, more = {}) => child.stdin.write(`${JSON.stringify({ kind, payload, ...more })}\n`), line: (text) => child.stdin.write(`${text}\n`), end: () => child.stdin.end(), find: (wanted) => until(() => heard.find(wanted)) };
+}
+
+const ann = await person('ann');
+const bea = await person('bea');
+const both = [ann, bea];
+const terminal = spawn(BANYAN, ['--gate', GATE, 'room', 'join', 'ops', '--as', 'terminal'], { stdio: ['pipe', 'pipe', 'inherit'] });
+let printed = '';
+terminal.stdout.on('data', (piece) => { printed += piece; });
+await until(() => printed.includes('you are terminal'));
+let bot;
+let files;
+const clean = (given) => ({ jsonrpc: '2.0', id: 'x', method: 'tools/call', params: { name: 'clean', arguments: given } });
+const propose = (given) => bot.say('mcp/proposal:tools/call:clean', clean(given), { to: ['files'] });
+
+/** Has axe look at a page in both themes, on a desk and on a phone, and leaves pictures where somebody wants them. */
+async function shots({ page }, name) {
+  for (const [scheme, width, height] of [['dark', 1360, 860], ['light', 1360, 860], ['dark', 360, 740], ['light', 360, 740]]) {
+    await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
+    await page.setViewportSize({ width, height });
+    await page.waitForTimeout(150);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    const found = await axe(page);
+    check(`${name}, ${scheme}, ${width} px, nothing sticks out and axe finds nothing`, wide <= 0 && found.length === 0, [wide, found]);
+    if (CONSOLE_SHOTS) {
+      mkdirSync(CONSOLE_SHOTS, { recursive: true });
+      await page.screenshot({ path: join(CONSOLE_SHOTS, `${name}-${scheme}-${width}.png`) });
+    }
+  }
+  await page.setViewportSize({ width: 1360, height: 860 });
+  await page.emulateMedia({ colorScheme: 'dark' });
+}
+
+await part('coming in', async () => {
+  await ann.page.locator('.views').getByRole('link', { name: 'Rooms' }).click();
+  const line = ann.page.locator('.inbox').getByRole('link', { name: /ops/ });
+  check('rooms are listed, with who is there', await until(async () => /1 participant/.test(await line.innerText())), await ann.page.locator('.inbox').innerText());
+  await line.click();
+  await shots(ann, 'room-door');
+  for (const one of both) {
+    await one.page.goto(`${HOME}#/rooms/ops`);
+    await one.room.getByLabel('Your name in this room').fill(one.name);
+    await one.room.getByRole('button', { name: 'Come in' }).click();
+    check(`${one.name} is in the room`, await until(async () => (await one.text()).includes(`you are in, as ${one.name}`)), await one.text());
+  }
+  bot = puppet('bot-secret');
+  files = puppet('files-secret', 'owner');
+  const aside = ann.page.getByRole('complementary', { name: 'Who is here' });
+  const shown = async () => { const text = await aside.innerText(); return ['ann (you)', 'bea', 'bot', 'files', 'mcp/proposal:*'].every((one) => text.includes(one)); };
+  check('who is here stands beside, with what each may send', await until(shown), await aside.innerText());
+  check('no address holds anything that lets somebody in', both.every(({ addresses }) => addresses.length === 1 && addresses[0] === `ws://localhost:${PORT}/ws?topic=ops&also=mcp/reject,mcp/withdraw`), both.map(({ addresses }) => addresses));
+});
+
+await part('tickets', async () => {
+  const kept = await ann.page.evaluate(() => localStorage.getItem('banyan-console'));
+  const cookie = (await ann.context.cookies(ORIGIN + '/-/')).find((one) => one.name.startsWith('banyan-console-'));
+  const asking = (headers) => fetch(`${ORIGIN}/-/rooms/ops/ticket`, { method: 'POST', body: '{"participant": "eve"}', headers });
+  const own = { cookie: `${cookie.name}=${cookie.value}`, 'banyan-console': kept };
+  const statuses = async (...all) => (await Promise.all(all.map(asking))).map((answer) => answer.status).join();
+  const refused = await statuses({}, { cookie: own.cookie }, { 'banyan-console': kept }, { ...own, origin: 'http://localhost:1' });
+  check('a ticket takes both halves of a sign-in, and a page of this gate', refused === '403,403,403,403', refused);
+  const { ticket } = await (await asking(own)).json();
+  const shown = (origin, text = ticket) => new Promise((resolve) => {
+    import('node:http').then(({ request }) => {
+      const headers = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==', 'sec-websocket-protocol': `mcpx.v0.1, banyan-ticket.${text}`, ...(origin ? { origin } : {}) };
+      const asked = request(`${ORIGIN}/ws?topic=ops`, { headers });
+      asked.on('response', (answer) => { answer.resume(); resolve(answer.statusCode); });
+      asked.on('upgrade', (answer, socket) => { socket.destroy(); resolve(`${answer.statusCode} ${answer.headers['sec-websocket-protocol']}`); });
+      asked.end();
+    });
+  });
+  check('a page of elsewhere can not show one', (await shown('http://localhost:1')) === 403);
+  check('it lets in once', (await shown(ORIGIN)) === '101 mcpx.v0.1');
+  check('and not again', (await shown(ORIGIN)) === 403 && (await shown(ORIGIN, 'f'.repeat(64))) === 403);
+});
+
+await part('a proposal that is approved', async () => {
+  // As it stands: a number with more digits than JavaScript keeps, a character that nobody sees, and what would be HTML.
+  bot.line('{"kind": "mcp/proposal:tools/call:clean", "to": ["files"], "payload": {"method": "tools/call", "params": {"name": "clean", "arguments": {"path": "/var/cache", "bytes": 12345678901234567890, "note": "za\u200bp <b>now</b>"}}}}');
+  for (const one of both) {
+    const shown = await until(async () => (await one.card(1).innerText()).includes('12345678901234567890') && one.card(1).innerText());
+    check(`${one.name} sees it exactly, with what can not be seen spelled out`, shown && shown.includes('<b>now</b>') && /bot proposes it to files/.test(shown) && /\d+m.* left/.test(shown) && /U\+200B|\\u200b/.test(shown), shown);
+  }
+  check('what waits is counted in the navigation', (await ann.page.locator('.views .count').innerText()) === '1');
+  await ann.says('is that safe?');
+  await until(async () => (await bea.text()).includes('is that safe?'));
+  await bea.says('yes, it is a <i>cache</i> \u202egnp.exe');
+  check('people talk about it, and nothing they write is HTML or turns round', await until(async () => (await ann.text()).includes('yes, it is a <i>cache</i> U+202E')), await ann.text());
+  await shots(bea, 'room-waiting');
+  await bea.card(1).getByRole('button', { name: /^Approve/ }).click();
+  for (const one of both) {
+    const shown = await until(async () => (await one.card(1).innerText()).includes('3 GB freed below /var/cache') && one.card(1).innerText());
+    check(`${one.name} sees who approved it, and what came of it`, shown && /approved by bea/.test(shown) && /carried out by files/.test(shown), shown);
+  }
+  const did = await files.find((one) => one.kind === 'did');
+  check('it was carried out exactly as it was proposed', did?.arguments.includes('12345678901234567890') && did.arguments.includes('<b>now</b>'), did);
+  check('and the agent hears of it', await bot.find((one) => one.kind === 'mcp/response:tools/call:clean'));
+  check('nothing waits any more', (await ann.page.locator('.views .count').count()) === 0);
+});
+
+await part('proposals that are not', async () => {
+  propose({ path: '/home' });
+  await ann.card(2).getByLabel(/^Why not/).fill('people live there');
+  await ann.card(2).getByRole('button', { name: /^Reject/ }).click();
+  check('a no is seen by the other, with its reason', await until(async () => /rejected by ann: .?people live there/.test(await bea.card(2).innerText())), await bea.card(2).innerText());
+  const end = await bot.find((one) => one.kind === 'mcp/reject:tools/call:clean');
+  check('and heard by the agent', end?.payload.reason === 'people live there', end);
+  propose({ path: '/etc' });
+  await bea.card(3).getByRole('button', { name: /^Approve/ }).click();
+  check('what fails is told', await until(async () => /failed[\s\S]*answered with an error by files[\s\S]*\/etc is not to be cleaned/.test(await ann.card(3).innerText())), await ann.card(3).innerText());
+  bot.say('mcp/proposal:tools/call:clean', { method: 'tools/call', params: { name: 'format', arguments: {} } }, { to: ['files'] });
+  check('what hides behind its kind is dropped, told and counted', await until(async () => /A message of bot dropped: its kind names one thing/.test(await ann.text()) && /1 message dropped/.test(await ann.text())), await ann.text());
+});
+
+await part('capabilities', async () => {
+  const aside = ann.page.getByRole('complementary', { name: 'Who is here' });
+  const editor = aside.getByRole('form', { name: 'What bot may send' });
+  bot.say('mcp/request:tools/call:clean', clean({ path: '/tmp' }), { to: ['files'] });
+  const no = await bot.find((one) => one.kind === 'system/error');
+  check('an agent may not call before it is given that', no?.payload.error === 'capability_violation', no);
+  await aside.getByRole('button', { name: 'Change what bot may send' }).click();
+  const field = editor.getByLabel('Another kind, or a pattern');
+  for (const [pattern, said] of [['system/x', 'the gate\'s own'], ['a*b*c*d*e*f*g*h*i*', 'at most'], ['mcp/*', 'every call of every tool'], ['mcp/proposal:*', 'there already']]) {
+    await field.fill(pattern);
+    check(`${pattern} is told about`, await until(async () => (await editor.innerText()).includes(said)), await editor.innerText());
+  }
+  check('what can not be is not applied', await editor.getByRole('button', { name: 'Apply' }).isDisabled());
+  await field.fill('mcp/request:tools/call:clean');
+  const preview = editor.getByRole('region', { name: /What was seen so far/ });
+  check('what it would mean for what was seen is shown', await until(async () => /may now mcp\/request:tools\/call:clean 2×/.test((await preview.innerText()).replace(/\s+/g, ' '))), await preview.innerText());
+  await shots(ann, 'room-editor');
+  await editor.getByRole('button', { name: 'Apply' }).click();
+  const welcome = await bot.find((one) => one.kind === 'system/welcome' && one.payload.you.capabilities.includes('mcp/request:tools/call:clean'));
+  check('the agent is told at once', welcome);
+  bot.say('mcp/request:tools/call:clean', clean({ path: '/tmp' }), { to: ['files'] });
+  check('and its call goes out', await until(async () => /bot calls it at files[\s\S]*carried out by files[\s\S]*3 GB freed below \/tmp/.test(await bea.card(4).innerText())), await bea.text());
+  await editor.getByRole('button', { name: 'Take away mcp/request:tools/call:clean' }).click();
+  check('taking it away is shown before it is done', await until(async () => /may no more mcp\/request:tools\/call:clean 3×/.test((await preview.innerText()).replace(/\s+/g, ' '))), await preview.innerText());
+  await editor.getByRole('button', { name: 'Apply' }).click();
+  await until(() => bot.heard.filter((one) => one.kind === 'system/welcome').length === 3);
+  const refusals = () => bot.heard.filter((one) => one.kind === 'system/error').length;
+  bot.say('mcp/request:tools/call:clean', clean({ path: '/tmp' }), { to: ['files'] });
+  check('and holds at once', await until(() => refusals() === 2) && files.heard.filter((one) => one.kind === 'did').length === 3, [bot.heard.slice(-3), files.heard.length]);
+  await editor.getByRole('button', { name: 'Close' }).click();
+  const record = await until(() => { const found = banyan('audit', 'list').entries.filter((entry) => JSON.stringify(entry).includes('participant bot')); return found.length >= 2 && found; });
+  check('both stand in the record', record && record.length === 2, record);
+  // What the owner may send itself changes at once, in its own page too.
+  await aside.getByRole('button', { name: 'Change what bea may send' }).click();
+  const hers = aside.getByRole('form', { name: 'What bea may send' });
+  await hers.getByRole('button', { name: 'Take away chat' }).click();
+  await hers.getByRole('button', { name: 'Apply' }).click();
+  check('a page shows what its own may send', await until(async () => /An admin has changed what you may send[\s\S]*may no more\s*chat/.test(await bea.text()) && bea.room.getByRole('button', { name: 'Say', exact: true }).isDisabled()), await bea.text());
+  await hers.getByRole('button', { name: 'Close' }).click();
+});
+
+await part('the chains', async () => {
+  const waiting = ann.page.waitForEvent('download');
+  await ann.room.getByRole('button', { name: 'Export chains' }).click();
+  const lines = readFileSync(await (await waiting).path(), 'utf8').trim().split('\n').map((line) => JSON.parse(line));
+  const states = lines.map((one) => `${one.state} ${one.outcome ?? one.reason ?? ''}`.trim());
+  check('the export has each chain from its beginning to its end', states.join() === 'answered done,rejected people live there,answered failed,answered done', lines);
+  const [one] = lines;
+  check('with who did what, and when', one.proposal.from === 'bot' && one.request.from === 'bea' && one.response.from === 'files' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(one.request.ts), one);
+  printed = '';
+  terminal.stdin.write('/export\n');
+  const theirs = await until(() => { const all = printed.split('\n').filter((line) => line.startsWith('{')); return all.length === 4 && all; });
+  // Each saw it at its own time.
+  const timeless = (text) => text.replace(/"ts":"[^"]*"/g, '"ts":""');
+  const ours = readFileSync(await (await waiting).path(), 'utf8').trim().split('\n');
+  check('it is what a terminal exports, byte for byte but for when it was seen', JSON.stringify(ours.map(timeless)) === JSON.stringify((theirs || []).map(timeless)), [ours, theirs]);
+});
+
+await part('being cut off', async () => {
+  propose({ path: '/opt' });
+  await until(async () => (await ann.page.locator('#thread-5').count()) === 1);
+  await ann.page.evaluate(() => window.sockets.at(-1).close(4000));
+  check('a page that was cut off comes back, and says what it does not know', await until(async () => /You were away for .*the gate keeps no history/s.test(await ann.text()) && (await ann.text()).includes('you are in, as ann')), await ann.text());
+  check('also at what was open', await until(async () => /somebody may have decided this/.test(await ann.card(5).innerText())), await ann.card(5).innerText());
+  await ann.card(5).getByRole('button', { name: /^Approve/ }).click();
+  check('and goes on', await until(async () => /3 GB freed below \/opt/.test(await bea.card(5).innerText())), await bea.card(5).innerText());
+  await shots(ann, 'room-gap');
+  const other = spawn(BANYAN, ['--gate', GATE, 'room', 'join', 'ops', '--as', 'ann'], { stdio: ['pipe', 'ignore', 'inherit'] });
+  check('a name that comes in elsewhere puts this page out, and it does not fight', await until(async () => /you are out: somebody came in by this name elsewhere/.test(await ann.text())), await ann.text());
+  other.stdin.end('/quit\n');
+  await ann.room.getByRole('button', { name: 'Come in again' }).click();
+  check('until somebody says so', await until(async () => (await ann.text()).includes('you are in, as ann')), await ann.text());
+  await ann.page.reload();
+  check('a page that is loaded anew is in again', await until(async () => (await ann.text()).includes('you are in, as ann')), await ann.text());
+});
+
+await part('many messages', async () => {
+  bot.say('chat', { text: 'tick' }, { times: 700 });
+  check('a page keeps the latest, and says so', await until(async () => /2\d\d earlier things are not kept here any more/.test(await ann.text())), (await ann.text()).slice(0, 300));
+  check('no more of them', (await ann.page.locator('.moment').count()) === 500, await ann.page.locator('.moment').count());
+  propose({ path: '/srv' });
+  await ann.page.getByRole('navigation', { name: 'Proposals that wait' }).getByRole('button', { name: /clean/ }).click();
+  const at = await until(() => ann.page.evaluate(() => document.activeElement?.classList.contains('thread')));
+  check('what waits is a click away', at);
+  await ann.page.keyboard.press('c');
+  check('a key leads to the chat', await ann.page.evaluate(() => document.activeElement?.getAttribute('aria-label') === 'Say to everybody here'));
+});
+
+await part('leaving', async () => {
+  const aside = ann.page.getByRole('complementary', { name: 'Who is here' });
+  await aside.getByRole('button', { name: 'Change what bot may send' }).click();
+  await aside.getByRole('button', { name: 'Put out bot' }).click();
+  await ann.page.getByRole('button', { name: 'Put out', exact: true }).click();
+  check('an admin puts somebody out', (await bot.find((one) => one.kind === 'closed'))?.code === 4003 && await until(async () => /bot has left/.test(await ann.text())), await ann.text());
+  await bea.page.getByRole('button', { name: 'Sign out' }).click();
+  check('whoever signs out is out of the room', await until(async () => /bea has left/.test(await ann.text())), (await ann.text()).slice(-400));
+  await ann.room.getByRole('button', { name: 'Leave' }).click();
+  check('and so is who leaves', await until(() => banyan('room', 'list', 'ops').participants.every((one) => one.id !== 'ann')), banyan('room', 'list', 'ops'));
+});
+
+await part('what it did', async () => {
+  for (const { name, seen } of both) {
+    const away = seen.requests.filter((r) => !/ http:\/\/localhost:\d+\//.test(r) && !/ (data|blob):/.test(r));
+    const secrets = seen.requests.filter((r) => /ticket\.|token=/.test(r));
+    check(`no request of ${name} left the gate or showed a ticket, and its policy forbade nothing`, away.length + secrets.length + seen.violations.length === 0, [away, secrets, seen.violations]);
+    // Whoever has signed out is refused what guests may not know.
+    const failed = seen.errors.filter((error) => !/403 \(Forbidden\)/.test(error));
+    check(`nothing failed in the page of ${name}`, failed.length === 0, failed);
+  }
+});
+
+files.end();
+terminal.stdin.end('/quit\n');
+await Promise.all(both.map(({ context }) => context.close()));
+ended();
