@@ -5,7 +5,7 @@ import tempfile
 
 import install
 from gateway import Gateway
-from rooms import entering, frames, talk, terminal
+from rooms import entering, frames, silence, talk, terminal
 from rooms.party import FULL, PATIENCE, Party
 
 CONFIG = """
@@ -25,6 +25,7 @@ refusals = 1000
 queue_messages = 16
 messages_at_once = 1000000
 bytes_at_once = "4GiB"
+[room.quiet]
 [room.spec]
 [room.club]
 access = "restricted"
@@ -62,6 +63,7 @@ def run(report):
         config = CONFIG.format(resource=entering.RESOURCE, issuer=entering.ISSUER, keys=keys, full=str(FULL).replace("'", '"')) + own
         env = {name.upper(): f"{name}-secret" for name in ("ann", "bob", "bot", "spec", "zoe")} | {"ROOM_SECRET": entering.SHARED}
         with Gateway("rooms", {}, env=env, config=config) as gateway:
+            quiet = silence.Silence(report, "rooms/silence", gateway)
             for name, case in (*talk.cases(), *terminal.cases()):
                 # What the case before left behind is no business of the next.
                 report.guard(f"rooms/{name}", lambda n=name, c=case: c(report, f"rooms/{n}", gateway, f"of-{n}"))
@@ -69,6 +71,7 @@ def run(report):
                 for name, case in module.cases():
                     report.guard(f"rooms/{name}", lambda n=name, c=case: c(report, f"rooms/{n}", gateway))
             report.guard("rooms/node", lambda: node(report, "rooms/node", gateway))
+            quiet.end()
             report.guard("rooms/end", lambda: end(report, "rooms/end", gateway))
 
 

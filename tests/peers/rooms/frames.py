@@ -18,11 +18,11 @@ TEXT, BINARY, CLOSE, PING, PONG, MORE = 1, 2, 8, 9, 10, 0
 class Bare:
     """A connection on which frames are sent as they stand."""
 
-    def __init__(self, gateway):
+    def __init__(self, gateway, topic="ops", token="bob-secret"):
         self.socket = socket.create_connection(("127.0.0.1", gateway.port), timeout=PATIENCE)
         key = base64.b64encode(os.urandom(16)).decode()
-        self.socket.sendall((f"GET /ws?topic=ops HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                             f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\nAuthorization: Bearer bob-secret\r\n\r\n").encode())
+        self.socket.sendall((f"GET /ws?topic={topic} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                             f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\nAuthorization: Bearer {token}\r\n\r\n").encode())
         self.read = b""
         while b"\r\n\r\n" not in self.read:
             self.fill()
