@@ -64,6 +64,12 @@ impl Draft {
         self
     }
 
+    /// The same, as it came.
+    pub(crate) fn bytes(&mut self, json: &[u8]) -> &mut Self {
+        self.0.extend_from_slice(json);
+        self
+    }
+
     /// A string.
     pub(crate) fn text(&mut self, text: &str) -> &mut Self {
         push_quoted(&mut self.0, text);

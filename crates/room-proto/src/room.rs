@@ -1,10 +1,12 @@
 //! One room: who is there, what each may send, and who gets it (MCPx v0.1, 4.2 and 6).
 //!
-//! A message that is passed on is the bytes that came. The room keeps no history and knows no proposals: those are the participants'
-//! (10.2). It does not know tokens either; whoever joins has been let in. The driver calls a `handle_*`, carries out what `poll_transmit`
+//! A message that is passed on is the bytes that came. The room keeps no history that nobody configured, and knows no proposals: those are
+//! the participants' (10.2). It does not know tokens either; whoever joins has been let in. The driver calls a `handle_*`, carries out what `poll_transmit`
 //! gives, in order, and tells by `handle_written` what has left, so that the room knows who reads too slowly. One that does is cut off
 //! before anybody waits for it, and loses what was on its way to it.
 
+mod also;
+mod history;
 mod output;
 mod ruling;
 mod seat;
@@ -15,7 +17,8 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-pub use output::{Also, Change, Changed, Closed, Event, Joining, Now, Preferences, RoomError, Routing, Transmit};
+pub use also::Also;
+pub use output::{Change, Changed, Closed, Event, Joining, Now, Preferences, RoomError, Routing, Transmit};
 pub use settings::{Rate, Settings};
 
 use crate::capability::Capabilities;
@@ -23,6 +26,7 @@ use crate::envelope::{Envelope, Refused};
 use crate::name::{ConnectionId, ParticipantId, Topic};
 use crate::refusal::Refusal;
 use crate::system::System;
+use history::{History, Past};
 use ruling::Ruling;
 use seat::{Concern, Seat};
 
@@ -36,6 +40,7 @@ pub struct Room {
     present: BTreeMap<ParticipantId, ConnectionId>,
     rulings: BTreeMap<ParticipantId, Ruling>,
     expiries: BTreeSet<(Instant, ConnectionId)>,
+    history: History,
     system: System,
     /// Those that are to be cut off when everybody else has got what is being sent.
     slow: VecDeque<ConnectionId>,
@@ -48,7 +53,8 @@ impl Room {
     pub fn new(topic: Topic, settings: Settings, seed: u128) -> Self {
         let (seats, present, rulings, expiries) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
         let (slow, transmits, events) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-        Self { topic, settings, seats, present, rulings, expiries, system: System::new(seed), slow, transmits, events }
+        let history = History::default();
+        Self { topic, settings, seats, present, rulings, expiries, history, system: System::new(seed), slow, transmits, events }
     }
 
     /// Somebody is let in. It is welcomed first; then everybody, itself included, hears of it (MX-14). One that was there over another
@@ -70,6 +76,7 @@ impl Room {
         self.seats.insert(connection, Seat::new(id.clone(), capabilities, preferences, expires).rated(!is_own));
         self.events.push_back(Event::Joined { id, connection, again: before.is_some() });
         self.welcome(now, connection);
+        self.remind(now, connection);
         if let Some(seat) = self.seats.get(&connection) {
             let joined = self.system.joined(now.wall, seat.present());
             self.tell_all(&joined);
@@ -87,7 +94,7 @@ impl Room {
     /// A text message came.
     pub fn handle_message(&mut self, now: Now, connection: ConnectionId, bytes: &Bytes) {
         match self.judge(now, connection, bytes) {
-            Some(Ok(envelope)) => self.relay(connection, &envelope, bytes),
+            Some(Ok(envelope)) => self.relay(now, connection, &envelope, bytes),
             Some(Err(refused)) => self.refuse(now, connection, refused),
             None => {}
         }
@@ -147,6 +154,7 @@ impl Room {
     /// The bounds are others, from the next message on. Nobody is put out for them.
     pub fn handle_settings(&mut self, settings: Settings) {
         self.settings = settings;
+        self.history.bound(self.settings.history, self.settings.message_bytes);
     }
 
     /// The room ends: everybody is closed, and nobody hears of anybody.
@@ -199,7 +207,7 @@ impl Room {
 
     /// Whether nobody is there and nothing is remembered, so that nobody would miss it.
     pub fn is_idle(&self) -> bool {
-        self.seats.is_empty() && self.rulings.is_empty()
+        self.seats.is_empty() && self.rulings.is_empty() && self.history.is_empty()
     }
 }
 
@@ -224,16 +232,33 @@ impl Room {
         }))
     }
 
-    fn relay(&mut self, connection: ConnectionId, envelope: &Envelope<'_>, bytes: &Bytes) {
+    fn relay(&mut self, now: Now, connection: ConnectionId, envelope: &Envelope<'_>, bytes: &Bytes) {
         let addressed: BTreeSet<ConnectionId> = envelope.to.iter().filter_map(|id| self.present.get(&**id).copied()).collect();
         let absent = envelope.to.iter().filter(|id| !self.present.contains_key(&***id)).count();
         let (broadcast, kind) = (envelope.is_broadcast(), envelope.kind());
+        let (needed, is_stream) = (Also::needed(kind), also::is_stream(kind));
         let receivers = self.send_where(bytes, |to, seat| {
-            seat.hears(kind) && seat.gets(Concern { own: to == connection, addressed: addressed.contains(&to), broadcast })
+            let concern = Concern { own: to == connection, addressed: addressed.contains(&to), broadcast };
+            seat.preferences.also.covers(needed) && if is_stream { concern.addressed } else { seat.gets(concern) }
         });
-        if let Some(seat) = self.seats.get(&connection) {
-            self.events.push_back(Event::Relayed { id: seat.id.clone(), bytes: bytes.clone(), receivers, absent });
+        let Some(seat) = self.seats.get(&connection) else { return };
+        self.events.push_back(Event::Relayed { id: seat.id.clone(), bytes: bytes.clone(), receivers, absent });
+        if self.settings.history > 0 && !is_stream {
+            let to = envelope.to.iter().map(|id| Box::from(&**id)).collect();
+            let past = Past { at: now.wall, bytes: bytes.clone(), from: seat.id.clone(), to, needed };
+            self.history.keep(past, self.settings.history, self.settings.message_bytes);
         }
+    }
+
+    /// What was said before, to one who asked for it: no more than it would have got, had it been there.
+    fn remind(&mut self, now: Now, connection: ConnectionId) {
+        let Some(seat) = self.seats.get(&connection).filter(|seat| seat.preferences.history > 0) else { return };
+        let (last, more) = self.history.last(seat.preferences.history, |past| {
+            let (own, addressed) = (past.from == seat.id, past.to.iter().any(|id| **id == *seat.id.as_str()));
+            seat.preferences.also.covers(past.needed) && seat.gets(Concern { own, addressed, broadcast: past.to.is_empty() })
+        });
+        let reminder = self.system.history(now.wall, seat.present(), last.into_iter().map(|past| (past.at, &past.bytes)), more);
+        self.send_one(connection, reminder);
     }
 
     fn refuse(&mut self, now: Now, connection: ConnectionId, refused: Refused) {
@@ -252,7 +277,7 @@ impl Room {
     fn welcome(&mut self, now: Now, connection: ConnectionId) {
         let Some(you) = self.seats.get(&connection) else { return };
         let others = self.seats.iter().filter(|(other, _)| **other != connection).map(|(_, seat)| seat.present());
-        let Preferences { routing, echo, also } = you.preferences;
+        let Preferences { routing, echo, also, history: _ } = you.preferences;
         let routing = if routing == Routing::All { "all" } else { "directed" };
         let also: Vec<String> = also.classes().map(json::quote).collect();
         let also = if also.is_empty() { String::new() } else { format!(",\"also\":[{}]", also.join(",")) };
@@ -327,6 +352,9 @@ fn may_send(seat: &Seat, envelope: &Envelope<'_>) -> Result<(), Refusal> {
     }
     if !seat.capabilities.cover(kind) {
         return Err(Refusal::Lacking { kind: kind.as_str().to_owned() });
+    }
+    if also::is_stream(kind) && envelope.is_broadcast() {
+        return Err(Refusal::Invalid { member: "to", why: "is missing: a stream goes to those it names, and to nobody else" });
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use banyan_model::Timestamp;
 use bytes::Bytes;
 
 use crate::capability::{Capabilities, Pattern};
@@ -36,6 +37,24 @@ impl System {
             participant(draft.raw(if place == 0 { "" } else { "," }), other);
         }
         draft.raw("]").raw(more);
+        draft.end()
+    }
+
+    /// To one who joined and asked for it: what was said before, as it came, the oldest first; `more`: what was said before that is left out.
+    pub(crate) fn history<'a>(
+        &mut self,
+        at: SystemTime,
+        you: Present<'_>,
+        messages: impl Iterator<Item = (SystemTime, &'a Bytes)>,
+        more: bool,
+    ) -> Bytes {
+        let mut draft = self.begin(at, "system/history", &[you.id.as_str()], None);
+        draft.raw("\"messages\":[");
+        for (place, (at, bytes)) in messages.enumerate() {
+            let comma = if place == 0 { "" } else { "," };
+            draft.raw(&format!("{comma}{{\"at\":\"{}\",\"envelope\":", Timestamp(at))).bytes(bytes).raw("}");
+        }
+        draft.raw(&format!("],\"more\":{more}"));
         draft.end()
     }
 

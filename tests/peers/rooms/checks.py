@@ -5,7 +5,7 @@ import tempfile
 
 import install
 from gateway import Gateway
-from rooms import entering, frames, silence, talk, terminal
+from rooms import beyond, entering, frames, silence, talk, terminal
 from rooms.party import FULL, PATIENCE, Party
 
 CONFIG = """
@@ -26,6 +26,8 @@ queue_messages = 16
 messages_at_once = 1000000
 bytes_at_once = "4GiB"
 [room.quiet]
+[room.of-history.limits]
+history = 5
 [room.spec]
 [room.club]
 access = "restricted"
@@ -59,12 +61,12 @@ def run(report):
         keys = os.path.join(place, "keys.json")
         with open(keys, "w") as file:
             file.write(entering.keys())
-        own = "".join(f"[room.of-{name}]\nadmins = [\"ann\"]\n" for name, _ in (*talk.cases(), *terminal.cases()))
+        own = "".join(f"[room.of-{name}]\nadmins = [\"ann\"]\n" for name, _ in own_cases())
         config = CONFIG.format(resource=entering.RESOURCE, issuer=entering.ISSUER, keys=keys, full=str(FULL).replace("'", '"')) + own
         env = {name.upper(): f"{name}-secret" for name in ("ann", "bob", "bot", "spec", "zoe")} | {"ROOM_SECRET": entering.SHARED}
         with Gateway("rooms", {}, env=env, config=config) as gateway:
             quiet = silence.Silence(report, "rooms/silence", gateway)
-            for name, case in (*talk.cases(), *terminal.cases()):
+            for name, case in own_cases():
                 # What the case before left behind is no business of the next.
                 report.guard(f"rooms/{name}", lambda n=name, c=case: c(report, f"rooms/{n}", gateway, f"of-{n}"))
             for module in (entering, frames):
@@ -73,6 +75,11 @@ def run(report):
             report.guard("rooms/node", lambda: node(report, "rooms/node", gateway))
             quiet.end()
             report.guard("rooms/end", lambda: end(report, "rooms/end", gateway))
+
+
+def own_cases():
+    """Those that have a room of their own."""
+    return (*talk.cases(), *beyond.cases(), *terminal.cases())
 
 
 def node(report, name, gateway):

@@ -216,7 +216,7 @@ fn refused(status: StatusCode, body: &[u8]) -> Result<AttendError, String> {
 fn request(entrance: &Entrance, url: &Url, key: &str) -> Result<Request<Empty<Bytes>>, String> {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     query.append_pair("topic", entrance.topic.as_str());
-    query.append_pair("also", &Also::CLASSES.join(","));
+    query.append_pair("also", &Also::ALL.classes().collect::<Vec<_>>().join(","));
     if let Some(participant) = &entrance.participant {
         query.append_pair("participant", participant);
     }

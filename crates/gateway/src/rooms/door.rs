@@ -124,6 +124,7 @@ impl Asked {
                         }
                     }
                 }
+                ("history", count) => preferences.history = count.parse().map_err(|_| wrong("how many messages, as a number"))?,
                 ("participant", name) => participant = Some(name.to_owned()),
                 ("token", text) => token = Some(text.to_owned()),
                 _ => {}
@@ -157,18 +158,18 @@ mod tests {
 
     #[test]
     fn the_address_says_where_to_and_how() {
-        let asked = Asked::read("topic=a%20b&routing=directed&echo=0&also=mcp/reject&participant=ann&x=y").ok().unwrap();
+        let asked = Asked::read("topic=a%20b&routing=directed&echo=0&also=mcp/reject&history=20&participant=ann&x=y").ok().unwrap();
         assert_eq!((asked.topic.as_str(), asked.participant.as_deref()), ("a b", Some("ann")));
-        assert_eq!(
-            asked.preferences,
-            Preferences { routing: Routing::Directed, echo: false, also: Also { reject: true, withdraw: false } }
-        );
+        let mut also = Also::NONE;
+        assert!(also.ask("mcp/reject"));
+        assert_eq!(asked.preferences, Preferences { routing: Routing::Directed, echo: false, also, history: 20 });
         for (query, said) in [
             ("", "/ws?topic=NAME"),
             ("topic=", "names no room"),
             ("topic=a&topic=b", "twice"),
             ("topic=a&routing=some", "`all` or `directed`"),
             ("topic=a&echo=maybe", "`1` or `0`"),
+            ("topic=a&history=all", "as a number"),
             ("topic=a&also=mcp/reject,mcp/revoke", "`mcp/reject`, `mcp/withdraw`"),
         ] {
             let told = Asked::read(query).err().unwrap().to_string();

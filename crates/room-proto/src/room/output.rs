@@ -4,6 +4,7 @@ use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 
+use super::also::Also;
 use crate::capability::{Capabilities, Pattern, PatternError};
 use crate::name::{ConnectionId, ParticipantId};
 use crate::refusal::Refusal;
@@ -36,52 +37,13 @@ pub struct Preferences {
     pub echo: bool,
     /// What it wants to get that MCPx v0.1 does not have.
     pub also: Also,
-}
-
-/// Kinds beyond MCPx v0.1: nobody gets one who did not ask for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Also {
-    /// `mcp/reject`: somebody speaks against a proposal.
-    pub reject: bool,
-    /// `mcp/withdraw`: a proposal is taken back.
-    pub withdraw: bool,
-}
-
-impl Also {
-    /// All of them.
-    pub const ALL: Self = Self { reject: true, withdraw: true };
-
-    /// The classes that can be asked for.
-    pub const CLASSES: [&str; 2] = ["mcp/reject", "mcp/withdraw"];
-
-    /// Asks for one; `false`: there is no such class.
-    pub fn ask(&mut self, class: &str) -> bool {
-        match class {
-            "mcp/reject" => self.reject = true,
-            "mcp/withdraw" => self.withdraw = true,
-            _ => return false,
-        }
-        true
-    }
-
-    /// The classes that were asked for.
-    pub fn classes(self) -> impl Iterator<Item = &'static str> {
-        Self::CLASSES.into_iter().filter(move |class| self.has(class))
-    }
-
-    /// Whether messages of a class are for whoever chose this.
-    pub(crate) fn has(self, class: &str) -> bool {
-        match class {
-            "mcp/reject" => self.reject,
-            "mcp/withdraw" => self.withdraw,
-            _ => true,
-        }
-    }
+    /// How many of the last messages it wants when it joins, where the room keeps any.
+    pub history: usize,
 }
 
 impl Default for Preferences {
     fn default() -> Self {
-        Self { routing: Routing::All, echo: true, also: Also::default() }
+        Self { routing: Routing::All, echo: true, also: Also::default(), history: 0 }
     }
 }
 

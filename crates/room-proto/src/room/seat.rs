@@ -6,7 +6,6 @@ use super::output::{Preferences, Routing};
 use super::settings::Settings;
 use crate::allowance::Allowance;
 use crate::capability::Capabilities;
-use crate::kind::Kind;
 use crate::name::ParticipantId;
 use crate::system::Present;
 
@@ -60,11 +59,6 @@ impl Seat {
             Routing::Directed => concern.broadcast && !concern.own,
         };
         concern.addressed || chosen
-    }
-
-    /// Whether a kind is one that it asked for, where only those get it who did.
-    pub(super) fn hears(&self, kind: Kind<'_>) -> bool {
-        self.preferences.also.has(kind.class())
     }
 
     /// Takes a message on its way; `false`: it reads too slowly.

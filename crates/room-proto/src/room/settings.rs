@@ -19,6 +19,8 @@ pub struct Settings {
     pub bytes: Rate,
     /// How many messages of one participant are refused in a second before it is cut off.
     pub refusals: Rate,
+    /// How many of the last messages are kept for those who ask when they join; zero: none. Together they have no more than `message_bytes`.
+    pub history: usize,
     /// For how many participants it is remembered what an admin changed.
     pub rulings: usize,
 }
@@ -33,6 +35,7 @@ impl Default for Settings {
             messages: Rate { per_second: 100, burst: 500 },
             bytes: Rate { per_second: 4 << 20, burst: 16 << 20 },
             refusals: Rate { per_second: 1, burst: 100 },
+            history: 0,
             rulings: 10_000,
         }
     }

@@ -1,5 +1,7 @@
 #![expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
 
+mod beyond;
+
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
@@ -88,7 +90,7 @@ fn kinds(news: &[Value]) -> Vec<&str> {
     news.iter().map(|value| value["kind"].as_str().unwrap()).collect()
 }
 
-const DIRECTED: Preferences = Preferences { routing: Routing::Directed, echo: true, also: Also { reject: false, withdraw: false } };
+const DIRECTED: Preferences = Preferences { routing: Routing::Directed, echo: true, also: Also::NONE, history: 0 };
 
 #[test]
 fn mx_14_whoever_joins_is_welcomed_first_and_everybody_hears_of_it() {
@@ -243,29 +245,6 @@ fn mx_15_each_gets_what_it_chose() {
     assert_eq!(table.news(2)[0]["payload"]["routing"], "all");
     table.send(1, &message("m", "all", &["quiet"], "chat"));
     assert_eq!(table.news(2).len(), 1);
-}
-
-#[test]
-fn what_v0_1_does_not_have_goes_only_to_those_who_asked_for_it() {
-    let mut table = Table::new(Settings::default());
-    let also = |reject, withdraw| Preferences { also: Also { reject, withdraw }, ..Preferences::default() };
-    table.join(1, "plain", FULL);
-    table.join_with(2, "both", FULL, also(true, true)).unwrap();
-    table.join_with(3, "rejects", FULL, also(true, false)).unwrap();
-    assert_eq!(table.news(1)[0]["payload"].get("also"), None);
-    assert_eq!(table.news(2)[0]["payload"]["also"], json!(["mcp/reject", "mcp/withdraw"]));
-    table.forget();
-    let cases: [(&str, &[&str], &[u64]); 4] = [
-        ("mcp/reject:tools/call:x", &[], &[2, 3]),
-        ("mcp/reject", &["plain"], &[2, 3]),
-        ("mcp/withdraw:tools/call", &[], &[2]),
-        ("mcp/rejected:x", &[], &[1, 2, 3]),
-    ];
-    for (kind, to, receivers) in cases {
-        table.send(1, &fulfils("m", "plain", to, kind, "p"));
-        assert_eq!(table.got.keys().copied().collect::<Vec<_>>(), receivers, "{kind}");
-        table.forget();
-    }
 }
 
 #[test]

@@ -278,5 +278,5 @@ fn named(name: &str) -> Result<ParticipantId, String> {
 }
 
 fn preferences(directed: bool, echo: bool) -> Preferences {
-    Preferences { routing: if directed { Routing::Directed } else { Routing::All }, echo, also: Also::default() }
+    Preferences { routing: if directed { Routing::Directed } else { Routing::All }, echo, also: Also::default(), history: 0 }
 }

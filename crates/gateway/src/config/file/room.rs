@@ -87,6 +87,10 @@ pub struct RoomLimits {
     /// Bytes that it may send at once. Default: `16MiB`.
     #[schemars(example = "16MiB")]
     pub bytes_at_once: Option<At<String>>,
+    /// The last messages, kept for those who ask for them when they join, in rooms that the file names. Together they are no longer than
+    /// `message_size`. Default: 0.
+    #[schemars(range(max = 10_000))]
+    pub history: Option<usize>,
     /// Refused messages in a row after which it is cut off; one a second is forgiven. Default: 100.
     #[schemars(range(min = 1))]
     pub refusals: Option<u32>,

@@ -33,7 +33,8 @@ impl Lowering<'_> {
             issuers: section.issuers.iter().map(|name| name.get().as_str().into()).collect(),
             secret: section.secret.as_ref().map(|secret| self.referred(secret, "rooms: secret")),
             query_token: section.query_token,
-            settings,
+            // A room that the file does not name ends with the last who leaves, and so does what was said there.
+            settings: Settings { history: 0, ..settings },
             rooms,
             participants,
         }
@@ -157,6 +158,7 @@ impl Lowering<'_> {
             messages: rate(limits.messages_per_second, limits.messages_at_once, defaults.messages),
             bytes,
             refusals: rate(None, limits.refusals, defaults.refusals),
+            history: limits.history.unwrap_or(defaults.history),
             rulings: defaults.rulings,
         }
     }
@@ -177,12 +179,13 @@ mod tests {
 
     #[test]
     fn a_room_has_the_bounds_of_all_rooms_where_it_has_none_of_its_own() {
-        let text = "[rooms.limits]\nparticipants = 5\nqueue_messages = 16\n[room.ops]\naccess = \"private\"\nmembers = [\"ann\"]\n\
+        let text = "[rooms.limits]\nparticipants = 5\nqueue_messages = 16\nhistory = 7\n[room.ops]\naccess = \"private\"\nmembers = [\"ann\"]\n\
                     [room.ops.limits]\nparticipants = 9\nmessage_size = \"2KiB\"\n[participant.ann]\ntoken = \"${env:A}\"\nrooms = [\"ops\"]\n";
         let rooms = read(text).unwrap();
         let ops = &rooms.rooms[&Topic::new("ops").unwrap()];
         assert_eq!((ops.settings.participants, ops.settings.queue_messages, ops.settings.message_bytes), (9, 16, 2048));
         assert_eq!((rooms.settings.participants, rooms.settings.message_bytes), (5, 1 << 20));
+        assert_eq!((ops.settings.history, rooms.settings.history), (7, 0));
         assert_eq!(ops.rule.access, Access::Private);
         assert!(rooms.are_served() && !read("").unwrap().are_served());
     }
@@ -193,6 +196,7 @@ mod tests {
         for (text, wanted) in [
             ("[room.ops]\naccess = \"secret\"", "`private`"),
             ("[room.ops.limits]\nqueue_messages = 4", "at least 16"),
+            ("[room.ops.limits]\nhistory = 20000", "10000"),
             ("[room.ops]\ncapabilities = [\"system/*\"]", "gateway's own"),
             ("[room.ops]\nmembers = [\"system:x\"]", "choose another"),
             ("[rooms]\nissuers = [\"login\"]", "[issuer.login]"),
