@@ -289,6 +289,8 @@ impl Desk {
         self.advance(now);
         let Some(approval) = self.all.get_mut(id).filter(|approval| approval.standing == Standing::Dispatched) else { return };
         approval.attended = false;
+        // Its time may have come while it was on its way. One that has not gone out expires as any other does.
+        self.due.insert((approval.challenge.expires, id.to_owned()));
         self.turn(
             id,
             match end {

@@ -111,6 +111,14 @@ mod tests {
         (listed, held)
     }
 
+    /// Which gates on the same way ask for it by themselves, the lowest first.
+    fn own(node: &Node, risk: Risk, at: usize) -> Vec<bool> {
+        let next = node.below.get(at % node.below.len().max(1));
+        let mut all = next.map(|next| own(next, risk, at / 3)).unwrap_or_default();
+        all.push(node.mode.asks(risk) || node.by_policy);
+        all
+    }
+
     proptest! {
         #[test]
         fn ax_47_what_is_gated_below_is_gated_by_every_hop_above_and_nobody_clears_it_for_another(
@@ -120,6 +128,7 @@ mod tests {
             prop_assert!(listed.windows(2).all(|pair| pair[0] <= pair[1]), "somebody took a gate away: {listed:?}");
             let first = held.iter().position(|held| *held);
             prop_assert_eq!(listed.iter().position(|listed| *listed), first, "what is listed and what is held begin at one hop");
+            prop_assert_eq!(held, own(&tree, Risk { mutable, reversible }, at), "a gate below takes nothing of what a gate above asks for");
         }
     }
 }

@@ -12,6 +12,8 @@ use super::wire::put;
 use super::*;
 
 mod confirming;
+mod ended;
+mod proofs;
 mod taken_back;
 
 const NOW: u64 = 1_000_000;
