@@ -1,4 +1,5 @@
 mod disk;
+mod killed;
 mod power;
 
 use std::fs;
@@ -227,6 +228,11 @@ async fn old_entries_are_taken_away_and_the_rest_is_proved_all_the_same() {
     again.append_durable(&Record::Gap(Gap { missing: 0, since: 0 })).await.unwrap();
     again.end().await;
     assert!(look(&dir).sound && look(&dir).chains[0].starts >= 1);
+    // Bounds take the oldest away, and nothing from between.
+    let taken = chain.segments().unwrap().swap_remove(1);
+    fs::remove_file(&taken.path).unwrap();
+    let at = broken(&dir);
+    assert!(at.seq == Some(taken.first) && at.what.contains("are missing before this file"), "{at:?}");
 }
 
 #[tokio::test]
