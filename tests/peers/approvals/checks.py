@@ -10,6 +10,7 @@ import http.server
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -119,7 +120,7 @@ class Held:
 def run(report):
     """All cases."""
     cases = {"the SDK": sdk, "refusals": refusals, "two people": two_people, "killed": killed, "killed again and again": crashed, "webhook": webhook,
-             "programs": programs, "mail": mail, "desktop": notified, "grants": grants}
+             "agent": agent, "programs": programs, "mail": mail, "desktop": notified, "grants": grants}
     for name, case in cases.items():
         report.guard(f"approvals/{name}", lambda n=name, c=case: c(report, f"approvals/{n}"))
 
@@ -161,6 +162,28 @@ def sdk(report, name):
         code, printed = held.banyan("deny", held.pending()["id"], "--reason", "once is enough")
         report.check(f"{name}: banyan deny", code == 0, printed)
         report.equal(f"{name}: still once", len(held.wiped()), 1)
+
+
+def agent(report, name):
+    """A key that only an SSH agent has signs, without its file; without one, the command says what to do."""
+    with Held(name) as held:
+        key = held.enroll("anna")
+        told = subprocess.run(["ssh-agent", "-s", "-a", held.dir / "agent"], capture_output=True, text=True, check=True).stdout
+        process = int(told.split("SSH_AGENT_PID=")[1].split(";")[0])
+        try:
+            client, call = Modern(held.gateway.url()), {"name": "disk__wipe", "arguments": {"disk": "a"}}
+            client.call("tools/call", call)
+            identity = held.pending()["id"]
+            held.gateway.home.env["SSH_AUTH_SOCK"] = str(held.dir / "agent")
+            code, said = held.banyan("approve", identity, "--yes")
+            report.check(f"{name}: without a key it says what to do", code != 0 and "ssh-add FILE" in said, said)
+            subprocess.run(["ssh-add", "-q", key], env=held.gateway.home.env, check=True, capture_output=True)
+            key.unlink()
+            code, said = held.banyan("approve", identity, "--yes")
+            report.check(f"{name}: an agent signs", code == 0, said)
+            report.equal(f"{name}: and the call goes out once", (client.call("tools/call", call).text, held.wiped()), ("wiped a", [{"disk": "a"}]))
+        finally:
+            os.kill(process, signal.SIGTERM)
 
 
 def refusals(report, name):
@@ -308,6 +331,8 @@ def programs(report, name):
         given = {event: json.loads((held.dir / f"{event}.json").read_text()) for event in ("requested", "released") if (held.dir / f"{event}.json").exists()}
         report.equal(f"{name}: each transition", [(event, one["event"], one["tool"]) for event, one in given.items()],
                      [("requested", "requested", "disk.wipe"), ("released", "released", "disk.wipe")])
+        begun = {file.stem for file in held.dir.glob("*.json")} - {"servers"}
+        report.equal(f"{name}: and of nothing else, such as that it goes out", begun, {"requested", "released"})
         variables = dict(line.split("=", 1) for line in (held.dir / "requested.env").read_text().splitlines())
         asked = given.get("requested", {})
         wanted = {"BANYAN_EVENT": "requested", "BANYAN_ID": asked.get("id"), "BANYAN_TOOL": "disk.wipe", "BANYAN_CALLER": asked.get("caller"),

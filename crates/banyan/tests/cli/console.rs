@@ -75,6 +75,9 @@ fn a_link_lets_a_browser_in_once_and_signing_out_ends_what_it_holds_open() {
     let own = |visit: &Visit| visit.ask("GET", "/-/logs/shell", "").status;
     assert_eq!(own(&visit), 403);
     let code = visit.code();
+    visit.fields = "Origin: http://localhost:1\r\n".to_owned();
+    assert_eq!(visit.sign_in(&code).0.status, 403, "a page of another site");
+    visit.fields.clear();
     let (_, cookie, proof) = visit.sign_in(&code);
     assert_eq!(visit.sign_in(&code).0.status, 403, "the code was used");
     let pair = cookie.split(';').next().expect("a cookie").to_owned();

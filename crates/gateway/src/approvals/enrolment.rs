@@ -88,3 +88,42 @@ pub(crate) fn request(anchors: &Anchors, digest: [u8; 32], party: &RelyingParty,
 fn named(credential: &str) -> Value {
     json!({ "type": "public-key", "id": credential })
 }
+
+#[cfg(test)]
+mod tests {
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+
+    fn party() -> RelyingParty {
+        RelyingParty { id: "localhost".into(), origins: vec!["http://localhost:1".into()] }
+    }
+
+    /// What a browser answers to `asked`. Nothing is signed where a passkey is made.
+    fn made(asked: &Value) -> Registration {
+        let client = json!({"type": "webauthn.create", "challenge": asked["challenge"], "origin": "http://localhost:1"});
+        let data = [&Sha256::digest("localhost")[..], &[0x45], &[0; 4], &[0; 16], &[0, 4], b"cred"].concat();
+        // The point that generates P-256.
+        let point = "axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpZP40Li/hp/m47n60p8D54WK84zV2sxXs7LtkBoN79R9Q==";
+        let point = [&[4][..], &base64::engine::general_purpose::STANDARD.decode(point).unwrap()].concat();
+        let head = base64::engine::general_purpose::STANDARD.decode("MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgA=").unwrap();
+        serde_json::from_value(json!({"id": URL_SAFE_NO_PAD.encode("cred"), "response": {
+            "clientDataJSON": URL_SAFE_NO_PAD.encode(client.to_string()),
+            "authenticatorData": URL_SAFE_NO_PAD.encode(data),
+            "publicKey": URL_SAFE_NO_PAD.encode([head, point].concat()),
+        }}))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_passkey_is_taken_once_for_whom_it_was_asked_and_for_five_minutes() {
+        let (mut passkeys, anchors) = (Passkeys::default(), Anchors::default());
+        let asked = passkeys.begin("anna", &anchors, &party(), 1000);
+        let answer = made(&asked);
+        assert_eq!(passkeys.finish("mallory", &answer, &party(), 1000), Err(Wrong::Digest), "it was asked for somebody else");
+        assert!(passkeys.finish("anna", &answer, &party(), 1000).is_ok());
+        assert_eq!(passkeys.finish("anna", &answer, &party(), 1000), Err(Wrong::Digest), "it was taken");
+        let answer = made(&passkeys.begin("anna", &anchors, &party(), 1000));
+        assert_eq!(passkeys.finish("anna", &answer, &party(), 1000 + PATIENCE), Err(Wrong::Digest), "too late");
+    }
+}

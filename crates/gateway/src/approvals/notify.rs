@@ -165,9 +165,16 @@ mod tests {
 
     #[test]
     fn a_post_is_signed_with_its_time() {
-        // RFC 4231, test case 2, has the key `Jefe` and the text `what do ya want for nothing?`; the time makes ours another text.
-        assert_eq!(signature("Jefe", 1, "x").len(), 3 + 64);
-        assert_ne!(signature("Jefe", 1, "x"), signature("Jefe", 2, "x"));
-        assert_ne!(signature("Jefe", 1, "x"), signature("Jeff", 1, "x"));
+        // As `hmac` of Python has it.
+        let known = "v1=8ef518b9ea1abe8702d737281433e5891188a3fc8be98284e6e784e2c3a4468a";
+        assert_eq!(signature("s3cret", 1_763_738_067, r#"{"event":"requested"}"#), known);
+        assert_ne!(signature("s3cret", 1_763_738_068, r#"{"event":"requested"}"#), known);
+        assert_ne!(signature("s3cret", 1_763_738_067, r#"{"event":"released"}"#), known);
+        assert_ne!(signature("secret", 1_763_738_067, r#"{"event":"requested"}"#), known);
+    }
+
+    #[test]
+    fn a_name_makes_no_lines_of_its_own_in_what_a_program_is_given() {
+        assert_eq!(without_controls("files.wipe\nSubject: all is well\u{1b}[2J\0"), "files.wipeSubject: all is well[2J");
     }
 }

@@ -282,6 +282,28 @@ async fn ax_46_what_waits_is_there_after_a_restart_and_what_was_agreed_to_goes_t
 }
 
 #[tokio::test]
+async fn ax_46_what_can_not_be_written_down_frees_nothing() {
+    bounded(async {
+        let state = tempfile::tempdir().unwrap();
+        let file = state.path().join("banyan.db");
+        let world = World::kept(state, &format!("{GATED}{}", fixture("fx", Era::Stateless))).await;
+        let person = Person::at(&world, 1, "anna").await;
+        let client = plain(&world, Era::Stateless).await;
+        client.tool("fx__fx_echo", json!({"text": "x"})).await;
+        let approval = person.waiting(&world).await;
+        rusqlite::Connection::open(file).unwrap().execute_batch("DROP TABLE approvals").unwrap();
+        let body = json!({"proof": person.proof(&approval.challenge)});
+        let told = person.admin.post(&format!("/-/approvals/{}/confirm", approval.id), &body).await;
+        assert!(told.is_err(), "it is not kept that anybody agreed, and somebody was told that it counts");
+        for text in ["x", "y"] {
+            let told = client.tool("fx__fx_echo", json!({"text": text})).await;
+            assert_eq!((reason(&told), told["error"]["code"].as_i64()), ("policy_error", Some(-32016)), "{told}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn ax_47_a_gate_below_is_shown_above_confirmed_through_it_and_cleared_by_nobody_else() {
     bounded(async {
         for link in [Era::Initialize, Era::Stateless] {

@@ -19,6 +19,8 @@ mod kept;
 #[cfg(test)]
 mod linked;
 #[cfg(test)]
+mod meanwhile;
+#[cfg(test)]
 mod missed;
 #[cfg(test)]
 mod nested;
