@@ -66,6 +66,22 @@ fn every_invariant_names_a_test_that_exists() {
     assert!(count > 0, "no numbered invariant found");
 }
 
+#[test]
+fn every_threat_names_tests_that_exist() {
+    let (tests, text) = (tests(), read("docs/threats.md"));
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---")).skip(1).collect();
+    assert!(rows.len() > 10, "docs/threats.md has a table, a threat a row");
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').collect();
+        let named = quoted(cells.get(2).unwrap_or_else(|| panic!("three cells a row: {row}")));
+        assert!(!named.is_empty(), "no test is named: {row}");
+        for name in named {
+            let there = if name.contains('/') { root().join(name).is_file() } else { tests.contains(name) };
+            assert!(there, "there is no test `{name}`, named by: {row}");
+        }
+    }
+}
+
 /// The numbered items of a Markdown list, each with its following lines.
 fn items(text: &str) -> Vec<String> {
     let mut items: Vec<String> = Vec::new();
