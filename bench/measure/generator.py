@@ -10,6 +10,8 @@ class Generator:
 
     def __init__(self, tool):
         self.tool = tool
+        # Whether a call that was shed counts as answered: where figures mean nothing, others may have the machine.
+        self.is_smoke = False
 
     def command(self, mode, port, arguments):
         return on(OTHER_CORES, [self.tool, mode, "--address", f"127.0.0.1:{port}", *arguments])
@@ -27,10 +29,10 @@ class Generator:
         return subprocess.Popen(self.command(mode, port, arguments), text=True, **streams)
 
     def load(self, server, arguments, seconds):
-        """Sends calls for some seconds; every one of them has to be answered."""
+        """Sends calls for some seconds; every one of them has to be answered, and none shed, but in a smoke test."""
         watched = ",".join(map(str, server.pids()))
         out = self.run("load", server.port, ["--watch", watched, "--seconds", str(seconds), *arguments], seconds + 60)
-        if out["errors"] or out["shed"] or not out["calls"]:
+        if out["errors"] or out["shed"] and not self.is_smoke or not out["calls"]:
             why = out["first_error"] or out["shed_text"]
             raise Failure(f"{server.name}: {out['calls']} calls answered, {out['errors']} failed, {out['shed']} shed; the first: {why}")
         out["cpu_us"] = out["user_us"] + out["system_us"]

@@ -34,7 +34,7 @@ def measure(stage, options, report):
             deliveries(stage, options, report, places, size)
         for build in stage.builds:
             idle(stage, options, report, places[build], build)
-    told = check()
+    told = check(options.profile)
     report.add(SECTION, "machine alone", "may this be sent? of four patterns", f"{told['check_ns']:.0f} ns, {told['check_ns'] / told['floor_ns']:.1f} of a look at "
                "beginnings", told["check_ns"])
 
@@ -101,9 +101,9 @@ def idle(stage, options, report, place, build):
             report.add(SECTION, build, f"an idle participant, of {many:,}", f"{each / KIB:.1f} KiB", each)
 
 
-def check():
+def check(profile):
     """Nanoseconds to see whether somebody may send a kind: the machine alone, in a program of its own."""
-    done = subprocess.run(["cargo", "bench", "--locked", "--quiet", "--package", "room-proto", "--bench", "capabilities"], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(["cargo", "bench", "--locked", "--quiet", "--profile", profile, "--package", "room-proto", "--bench", "capabilities"], cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
         raise Failure(f"the checks of capabilities could not be measured: {done.stderr[-500:]}")
     return json.loads(done.stdout.splitlines()[-1])
