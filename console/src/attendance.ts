@@ -97,6 +97,12 @@ export class Attendance {
     }
   }
 
+  /** Under which number a proposal is shown here; `null`: it is not. */
+  numberOf(proposal: string): number | null {
+    const found = this.moments.find((one) => one.is === 'thread' && one.thread.proposal?.id === proposal);
+    return found?.is === 'thread' ? found.number : null;
+  }
+
   leave(): void {
     clearTimeout(this.timer);
     this.set('over', 'you left');

@@ -5,11 +5,12 @@ import { type Attendance, type Attended, type Moment } from './attendance';
 import { exported } from './chain';
 import { Seen } from './differ';
 import { Glyph } from './parts';
+import { Learnt } from './learnt';
 import { type Mismatch, covers } from './participant';
 import { type Person, People } from './people';
 import { go } from './route';
 import type { RoomStatus, State } from './shapes';
-import { useNow, useStore } from './store';
+import { useStore } from './store';
 import { clock, counted, duration } from './text';
 import { Card, To, nameOf } from './thread';
 
@@ -55,10 +56,14 @@ export function Talk({ room, people, status, filter, onLeave, onMoved }: Props):
           <Timeline room={room} at={at} filter={filter} />
           <Say room={room} at={at} />
         </div>
-        <aside class="aside" aria-label="Who is here">
+        <aside class="aside" aria-label="Who is here, and what was learnt">
           <details open={!narrow()}>
             <summary><h3>Who is here <span class="dim">{here.length}{status && status.cut > 0 ? `, ${counted(status.cut, 'slow reader')} cut off` : ''}</span></h3></summary>
             <People people={here} room={room.room} inside={room} onChanged={onMoved} />
+          </details>
+          <details open={!narrow()}>
+            <summary><h3>Learnt rules</h3></summary>
+            <Learnt room={room} at={at} />
           </details>
         </aside>
       </div>
@@ -120,7 +125,7 @@ function told(one: Moment): string {
 }
 
 function One({ one, at, room }: { one: Moment; at: Attended; room: Attendance }): JSX.Element {
-  const now = useNow();
+  const now = Date.now() / 1000;
   const time = <time dateTime={new Date(one.at).toISOString()}>{clock(one.at / 1000, now)}</time>;
   switch (one.is) {
     case 'thread':

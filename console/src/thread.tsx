@@ -1,6 +1,6 @@
 // One proposal or call in a room, from its beginning to its end: exactly what is asked for, who decided, by which rule, and what came of it.
 import type { ComponentChildren, JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import type { Attendance, Attended } from './attendance';
 import { Differences, Seen } from './differ';
 import { differences } from './difference';
@@ -46,8 +46,8 @@ export function asked(envelope: Envelope): string | undefined {
 export function Card({ thread, number, at, room }: { thread: Thread; number: number; at: Attended; room: Attendance }): JSX.Element {
   const [all, setAll] = useState(false);
   const first = (thread.proposal ?? thread.request) as Envelope;
-  const text = asked(first);
-  const whole = text === undefined ? '' : indented(text);
+  const text = useMemo(() => asked(first), [first]);
+  const whole = useMemo(() => (text === undefined ? '' : indented(text)), [text]);
   const isCut = whole.length > SHOWN && !all;
   const label = `#${number}, ${nameOf(first)}`;
   return (
@@ -91,7 +91,7 @@ function Left({ thread }: { thread: Thread }): JSX.Element {
 /** What came after its beginning. */
 function Steps({ thread, me }: { thread: Thread; me: string }): JSX.Element | null {
   const { proposal, request, response, end, state } = thread;
-  const now = useNow();
+  const now = Date.now() / 1000;
   const step = (at: number, text: ComponentChildren): JSX.Element => <li><time dateTime={new Date(at).toISOString()}>{clock(at / 1000, now)}</time> <span>{text}</span></li>;
   if (state === 'open' || (!proposal && !response)) return null;
   return (
@@ -115,9 +115,12 @@ function Rule({ proposal, request }: { proposal: Envelope | undefined; request: 
 
 /** What goes out is not always what was proposed. */
 function Amended({ proposal, request }: { proposal: Envelope; request: Envelope }): JSX.Element | null {
-  const rule = (text: string): string => JSON.stringify({ ...(JSON.parse(text) as object), _meta: undefined });
-  const [before, after] = [params(proposal) ?? '{}', params(request) ?? '{}'];
-  const other = before === after ? [] : differences(rule(before), rule(after));
+  const other = useMemo(() => {
+    // The rule by which it was approved is told elsewhere.
+    const bare = (text: string): string => JSON.stringify({ ...(JSON.parse(text) as object), _meta: undefined });
+    const [before, after] = [params(proposal) ?? '{}', params(request) ?? '{}'];
+    return before === after ? [] : differences(bare(before), bare(after));
+  }, [proposal, request]);
   return other.length === 0 ? null : <li class="amended"><p class="note">It was approved with other arguments:</p><Differences of={other} what="argument" /></li>;
 }
 
@@ -128,14 +131,14 @@ function Outcome({ response, label }: { response: Envelope; label: string }): JS
   const texts = content.filter(({ type, text }) => type === 'text' && typeof text === 'string').map(({ text }) => text as string);
   const said = typeof error?.message === 'string' ? [`${error.message} (${String(error.code)})`] : texts;
   const text = said.join('\n');
-  const raw = members(members(response.raw).get('payload') ?? '').get(error ? 'error' : 'result') ?? '';
+  const raw = useMemo(() => indented(members(members(response.raw).get('payload') ?? '').get(error ? 'error' : 'result') ?? ''), [response]);
   return (
     <div class={`outcome ${isFailed(response) ? 'failed' : ''}`}>
       {text !== '' && <pre tabIndex={0} role="region" aria-label={`Answer to ${label}`}><Seen text={text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text} /></pre>}
       {(text === '' || text.length > SHOWN || content.length !== texts.length || Object.keys(result ?? {}).some((key) => key !== 'content' && key !== 'isError')) && (
         <details>
           <summary>{text === '' ? 'The answer' : 'All of the answer'}, as it came</summary>
-          <pre tabIndex={0} role="region" aria-label={`All of the answer to ${label}`}><Seen text={indented(raw).slice(0, 100_000)} /></pre>
+          <pre tabIndex={0} role="region" aria-label={`All of the answer to ${label}`}><Seen text={raw.slice(0, 100_000)} /></pre>
         </details>
       )}
     </div>

@@ -175,6 +175,9 @@ impl Gateway {
             crate::policy::recorded::changed(&inner, None, &config);
         }
         Approvals::begin(&inner);
+        if joins {
+            tokio::spawn(crate::rooms::resume(Arc::clone(&inner)));
+        }
         if joins && config.join.is_some() {
             inner.membership.begin(&inner, config.join.as_ref());
         }

@@ -153,7 +153,7 @@ def two(report, browser):
 
 
 def meeting(report, browser):
-    """Two people, an agent and the owner of a tool in one room (MX-17, MX-22, MX-24)."""
+    """Two people, an agent and the owner of a tool in one room (MX-17, MX-22, MX-23, MX-24)."""
     with tempfile.TemporaryDirectory(prefix="banyan-console-") as work:
         env = {"BOT": "bot-secret", "FILES": "files-secret"}
         with Gateway("console meeting", {}, env=env, config=ROOMS) as gate:

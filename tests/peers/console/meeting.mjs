@@ -89,7 +89,7 @@ await part('coming in', async () => {
   }
   bot = puppet('bot-secret');
   files = puppet('files-secret', 'owner');
-  const aside = ann.page.getByRole('complementary', { name: 'Who is here' });
+  const aside = ann.page.getByRole('complementary', { name: /^Who is here/ });
   const shown = async () => { const text = await aside.innerText(); return ['ann (you)', 'bea', 'bot', 'files', 'mcp/proposal:*'].every((one) => text.includes(one)); };
   check('who is here stands beside, with what each may send', await until(shown), await aside.innerText());
   check('no address holds anything that lets somebody in', both.every(({ addresses }) => addresses.length === 1 && addresses[0] === `ws://localhost:${PORT}/ws?topic=ops&also=mcp/reject,mcp/withdraw`), both.map(({ addresses }) => addresses));
@@ -157,7 +157,7 @@ await part('proposals that are not', async () => {
 });
 
 await part('capabilities', async () => {
-  const aside = ann.page.getByRole('complementary', { name: 'Who is here' });
+  const aside = ann.page.getByRole('complementary', { name: /^Who is here/ });
   const editor = aside.getByRole('form', { name: 'What bot may send' });
   bot.say('mcp/request:tools/call:clean', clean({ path: '/tmp' }), { to: ['files'] });
   const no = await bot.find((one) => one.kind === 'system/error');
@@ -232,6 +232,48 @@ await part('being cut off', async () => {
   check('a page that is loaded anew is in again', await until(async () => (await ann.text()).includes('you are in, as ann')), await ann.text());
 });
 
+await part('rules', async () => {
+  const aside = ann.page.getByRole('complementary', { name: /^Who is here/ });
+  const card = (one, path) => one.page.locator('.thread', { hasText: `"${path}"` });
+  await aside.getByRole('form', { name: 'Learn rules' }).getByRole('button', { name: 'Learn here' }).click();
+  check('the gate sits in the room, and is seen to', await until(async () => /rules learns here for the gate/.test(await aside.innerText()) && /rules is here/.test(await bea.text())), await aside.innerText());
+  for (const path of ['a1', 'b2', 'c3', 'd4', 'e5'].map((name) => `/var/cache/${name}`)) {
+    propose({ path });
+    await card(bea, path).getByRole('button', { name: /^Approve/ }).click();
+    await until(async () => /carried out by files/.test(await card(ann, path).innerText()));
+  }
+  const offer = aside.getByRole('form', { name: 'Offer 1' });
+  check('after five decisions that agree a rule is offered, in words', await until(async () => /"bot" proposes: tools\/call "clean" by "files"/.test(await offer.innerText()), 20_000) && /5 decisions agree/.test(await bea.text()), await aside.innerText());
+  await offer.getByText('5 decisions for it').click();
+  check('with the decisions that speak for it', await until(async () => (await offer.locator('.evidence li').count()) === 5 && /approved by bea/.test(await offer.innerText())), await offer.innerText());
+  await shots(ann, 'room-offer');
+  propose({ path: '/var/cache/f6' });
+  await until(async () => (await card(ann, '/var/cache/f6').count()) === 1);
+  check('nothing is done by a rule that nobody accepted', /left/.test(await card(ann, '/var/cache/f6').innerText()), await card(ann, '/var/cache/f6').innerText());
+  await card(ann, '/var/cache/f6').getByRole('button', { name: /^Approve/ }).click();
+  await until(async () => (await offer.locator('.evidence li').count()) === 6, 20_000);
+  await offer.getByLabel('calls in all').fill('2');
+  await offer.getByRole('button', { name: 'Accept it as a rule' }).click();
+  const rule = aside.getByRole('listitem', { name: 'rule-1' });
+  check('a person accepts it, within limits', await until(async () => /active[\s\S]*accepted by ann[\s\S]*0 of 2 calls made/.test(await rule.innerText())), await aside.innerText());
+  propose({ path: '/var/cache/g7' });
+  check('from then on it fulfils, and names itself', await until(async () => /approved by rules by rule-1, which ann accepted[\s\S]*3 GB freed below \/var\/cache\/g7/.test(await card(bea, '/var/cache/g7').innerText())), await bea.text());
+  check('what it did is listed', await until(async () => /1 of 2 calls made[\s\S]*what it did: 1 call/.test(await rule.innerText()), 20_000), await rule.innerText());
+  await rule.getByRole('button', { name: 'Revoke rule-1' }).click();
+  await shots(ann, 'room-revoke');
+  await ann.page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click();
+  check('a person revokes it', await until(async () => /revoked by ann/.test(await rule.innerText()) && /rule-1 has ended: revoked by ann/.test(await bea.text())), await rule.innerText());
+  propose({ path: '/var/cache/h8' });
+  await until(async () => (await card(ann, '/var/cache/h8').count()) === 1);
+  await ann.says('that one is ours again');
+  await until(async () => (await bea.text()).includes('that one is ours again'));
+  check('and what it covered waits for people again', /left/.test(await card(bea, '/var/cache/h8').innerText()), await card(bea, '/var/cache/h8').innerText());
+  const record = banyan('audit', 'list').entries.map((entry) => JSON.stringify(entry)).filter((entry) => /rule-1 (accepted|revoked) \(by ann\)/.test(entry));
+  check('both stand in the record', record.length === 2, record);
+  await aside.getByRole('button', { name: 'Stop learning' }).click();
+  check('and the gate leaves when it is told to', await until(async () => /rules has left/.test(await ann.text())), await aside.innerText());
+});
+
 await part('many messages', async () => {
   bot.say('chat', { text: 'tick' }, { times: 700 });
   check('a page keeps the latest, and says so', await until(async () => /2\d\d earlier things are not kept here any more/.test(await ann.text())), (await ann.text()).slice(0, 300));
@@ -245,7 +287,7 @@ await part('many messages', async () => {
 });
 
 await part('leaving', async () => {
-  const aside = ann.page.getByRole('complementary', { name: 'Who is here' });
+  const aside = ann.page.getByRole('complementary', { name: /^Who is here/ });
   await aside.getByRole('button', { name: 'Change what bot may send' }).click();
   await aside.getByRole('button', { name: 'Put out bot' }).click();
   await ann.page.getByRole('button', { name: 'Put out', exact: true }).click();

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::driver::{Input, Live};
 use super::entry::{NotEntered, told};
 use super::pass::{self, Showing};
+use super::rules;
 use super::status::{ParticipantStatus, RoomStatus, texts};
 use crate::admin::{is_owner, query};
 use crate::downstream::http::fields;
@@ -41,6 +42,10 @@ pub(crate) fn is_here(path: &str) -> bool {
 
 /// Answers a request for one of them.
 pub(crate) async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming, party: Option<&Arc<Party>>) -> Response<Payload> {
+    if let Some(place) = rules::place(parts.uri.path()) {
+        let asking = Asking { gateway, parts, party, room: None };
+        return rules::answer(&asking, place, body).await.unwrap_or_else(NotDone::into_http);
+    }
     let (room, rest) = place(parts.uri.path());
     let asking = Asking { gateway, parts, party, room };
     let answered = match (&parts.method, rest) {
@@ -66,7 +71,7 @@ fn place(path: &str) -> (Option<&str>, Option<&str>) {
 
 /// Why something is not done.
 #[derive(Debug, thiserror::Error)]
-enum NotDone {
+pub(super) enum NotDone {
     /// Whoever asks may not.
     #[error("only admins of this room may do that: those that its `admins` lists, and whoever runs the gate")]
     NotAdmin,
@@ -76,6 +81,9 @@ enum NotDone {
     /// Nobody there is known by what is shown.
     #[error(transparent)]
     NotEntered(#[from] NotEntered),
+    /// Nobody learns there.
+    #[error("no rules are learnt in this room: begin with that first")]
+    NotLearning,
     /// There is no such thing.
     #[error("there is no {0} here: see docs/rooms.md for what there is")]
     Nothing(String),
@@ -95,7 +103,7 @@ impl NotDone {
         let status = match self {
             Self::NotEntered(why) => return why.into_http(),
             Self::NotAdmin | Self::NotSignedIn => StatusCode::FORBIDDEN,
-            Self::Nothing(_) | Self::NotOpen(_) | Self::Room(RoomError::NotHere { .. }) => StatusCode::NOT_FOUND,
+            Self::Nothing(_) | Self::NotLearning | Self::NotOpen(_) | Self::Room(RoomError::NotHere { .. }) => StatusCode::NOT_FOUND,
             Self::Room(RoomError::Full { .. } | RoomError::Rulings { .. }) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Room(RoomError::Pattern(_)) | Self::Wrong(_) => StatusCode::BAD_REQUEST,
         };
@@ -146,16 +154,16 @@ struct Coming {
 }
 
 /// One request.
-struct Asking<'a> {
-    gateway: &'a Gateway,
-    parts: &'a Parts,
+pub(super) struct Asking<'a> {
+    pub(super) gateway: &'a Gateway,
+    pub(super) parts: &'a Parts,
     party: Option<&'a Arc<Party>>,
     /// As it stands in the path.
     room: Option<&'a str>,
 }
 
 impl Asking<'_> {
-    fn inner(&self) -> &Arc<Inner> {
+    pub(super) fn inner(&self) -> &Arc<Inner> {
         &self.gateway.0
     }
 
@@ -271,13 +279,13 @@ impl Asking<'_> {
         self.inner().rooms.find(topic).ok_or_else(|| NotDone::NotOpen(topic.as_str().to_owned()))
     }
 
-    fn record(&self, topic: &Topic, what: &str) {
+    pub(super) fn record(&self, topic: &Topic, what: &str) {
         let lines = vec![format!("room {}: {what}", topic.as_str()).into()];
         self.inner().journal.append(&Entry::Changed(Record { lines, version: None, what: "room".into() }));
     }
 }
 
-fn topic(name: &str) -> Result<Topic, NotDone> {
+pub(super) fn topic(name: &str) -> Result<Topic, NotDone> {
     Topic::new(name).map_err(|why| NotDone::Wrong(format!("{name:?} names no room: {why}")))
 }
 
@@ -287,7 +295,7 @@ fn participant(name: &str) -> Result<ParticipantId, NotDone> {
 }
 
 /// A part of a path as it was before it was put there.
-fn decoded(part: &str) -> Result<String, NotDone> {
+pub(super) fn decoded(part: &str) -> Result<String, NotDone> {
     // In a path, unlike in a form, a plus is itself.
     let part = part.replace('+', "%2B");
     let pair = url::form_urlencoded::parse(part.as_bytes()).next();
@@ -309,6 +317,6 @@ fn difference(old: &Capabilities, new: &Capabilities) -> String {
     if lines.is_empty() { "nothing".to_owned() } else { lines.join(", ") }
 }
 
-fn json(value: &impl Serialize) -> Response<Payload> {
+pub(super) fn json(value: &impl Serialize) -> Response<Payload> {
     reply::typed(StatusCode::OK, "application/json", serde_json::to_vec(value).unwrap_or_default().into())
 }

@@ -60,7 +60,7 @@ async fn enter(
         is_own: false,
     };
     let held = Held::new(gateway, showing, entrant, applied);
-    seat(gateway, joining, upgrade, held).await?;
+    seat(gateway, (joining, is_guest), upgrade, held).await?;
     let mut response = reply::empty(StatusCode::SWITCHING_PROTOCOLS).into_http();
     let headers = response.headers_mut();
     headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
@@ -74,12 +74,12 @@ async fn enter(
 }
 
 /// Ready when there is a seat, which a task of its own keeps from then on: whoever asked for it may go at any time.
-async fn seat(gateway: &Arc<Inner>, joining: Joining, upgrade: OnUpgrade, held: Held) -> Result<(), NotSeated> {
+async fn seat(gateway: &Arc<Inner>, (joining, is_person): (Joining, bool), upgrade: OnUpgrade, held: Held) -> Result<(), NotSeated> {
     let (answer, answered) = oneshot::channel();
     let rooms = Arc::clone(&gateway.rooms);
     let settings = gateway.config.load().rooms.settings_of(held.topic()).clone();
     let serving = async move {
-        match rooms.join(held.topic(), &settings, &joining).await {
+        match rooms.join(held.topic(), &settings, &joining, is_person).await {
             Ok(joined) => {
                 drop(answer.send(Ok(())));
                 connection::serve(joined, upgrade, held).await;

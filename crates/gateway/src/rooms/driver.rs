@@ -1,9 +1,9 @@
 //! One room's task: it owns the machine, carries out what that wants, and tells it the time. What is decided in it is not
 //! known here, and it waits for nobody who reads.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
@@ -37,7 +37,14 @@ pub(super) enum Input {
     /// The gate ends.
     End,
     /// Somebody was let in.
-    Join { connection: ConnectionId, joining: Joining, outlet: Outlet, answer: oneshot::Sender<Result<(), RoomError>> },
+    Join {
+        connection: ConnectionId,
+        joining: Joining,
+        /// Whether it came by a page of the console.
+        is_person: bool,
+        outlet: Outlet,
+        answer: oneshot::Sender<Result<(), RoomError>>,
+    },
     /// A connection is gone.
     Leave(ConnectionId),
     /// A message came.
@@ -55,6 +62,8 @@ pub(super) struct Live {
     topic: Topic,
     inputs: mpsc::Sender<Input>,
     pub(super) counts: Counts,
+    /// Who is there by a page of the console.
+    people: Mutex<BTreeSet<ParticipantId>>,
 }
 
 /// What happened in a room since it began.
@@ -74,6 +83,20 @@ pub(super) struct Counts {
 impl Live {
     pub(super) fn topic(&self) -> &Topic {
         &self.topic
+    }
+
+    /// The people who are there.
+    pub(super) fn people(&self) -> BTreeSet<ParticipantId> {
+        self.people.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn mark(&self, id: ParticipantId, is_person: bool) {
+        let mut people = self.people.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_person {
+            people.insert(id);
+        } else {
+            people.remove(&id);
+        }
     }
 
     /// Whether it takes nothing any more.
@@ -117,7 +140,7 @@ pub(super) struct Driver {
 impl Driver {
     pub(super) fn new(rooms: Arc<Rooms>, topic: Topic, settings: Settings) -> (Arc<Live>, Self) {
         let (sender, inputs) = mpsc::channel(INPUTS);
-        let live = Arc::new(Live { topic: topic.clone(), inputs: sender, counts: Counts::default() });
+        let live = Arc::new(Live { topic: topic.clone(), inputs: sender, counts: Counts::default(), people: Mutex::default() });
         let batch = batch(&settings);
         let room = Room::new(topic, settings, u128::from_ne_bytes(crate::random::bytes()));
         let driver =
@@ -189,10 +212,15 @@ impl Driver {
                 self.room.handle_end();
                 self.inputs.close();
             }
-            Input::Join { connection, joining, outlet, answer } => {
+            Input::Join { connection, joining, is_person, outlet, answer } => {
                 self.outlets.insert(connection, outlet);
+                let id = joining.id.clone();
                 let seated = self.room.handle_join(now(), connection, joining);
                 let is_seated = seated.is_ok();
+                if is_seated {
+                    // Whoever has the seat now: a name may be taken over.
+                    self.live.mark(id, is_person);
+                }
                 let is_awaited = answer.send(seated).is_ok();
                 if !is_seated || !is_awaited {
                     self.outlets.remove(&connection);
@@ -267,6 +295,7 @@ impl Driver {
             }
             Event::Left { id, why } => {
                 self.since.remove(&id);
+                self.live.mark(id.clone(), false);
                 if why == Some(Closed::SlowReader) {
                     counts.cut.fetch_add(1, Ordering::Relaxed);
                 }

@@ -12,8 +12,10 @@ mod entry;
 mod guest;
 mod handshake;
 mod pass;
+mod rules;
 mod secrets;
 mod status;
+mod steward;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -33,6 +35,8 @@ use driver::{Driver, Input, Live};
 use guest::Tickets;
 pub(crate) use secrets::Secrets;
 pub use status::{ParticipantStatus, RoomStatus};
+use steward::Steward;
+pub(crate) use steward::resume;
 use writer::{Joined, outlet};
 
 use crate::config::resolved;
@@ -51,6 +55,8 @@ pub(crate) struct Rooms {
     open: TaskTracker,
     secrets: Secrets,
     tickets: Tickets,
+    /// Where the gate itself sits, and learns.
+    stewards: Mutex<BTreeMap<Topic, Steward>>,
 }
 
 /// Why nobody was seated.
@@ -75,11 +81,12 @@ impl Rooms {
             open,
             secrets: Secrets::default(),
             tickets: Tickets::default(),
+            stewards: Mutex::default(),
         })
     }
 
-    /// Seats somebody who was let in. What the room says to it waits from here on.
-    async fn join(self: &Arc<Self>, topic: &Topic, settings: &Settings, joining: &Joining) -> Result<Joined, NotSeated> {
+    /// Seats somebody who was let in; a person is who came by a page of the console. What the room says to it waits from here on.
+    async fn join(self: &Arc<Self>, topic: &Topic, settings: &Settings, joining: &Joining, is_person: bool) -> Result<Joined, NotSeated> {
         loop {
             if self.open.is_closed() {
                 return Err(NotSeated::Ending);
@@ -88,7 +95,9 @@ impl Rooms {
             let room = self.room(topic, settings);
             let (outlet, joined) = outlet(id, Arc::clone(&room), settings);
             // A room that has just ended gives no answer: there is a new one then.
-            if let Some(seated) = room.ask(|answer| Input::Join { connection: id, joining: joining.clone(), outlet, answer }).await {
+            if let Some(seated) =
+                room.ask(|answer| Input::Join { connection: id, joining: joining.clone(), is_person, outlet, answer }).await
+            {
                 return seated.map(|()| joined).map_err(NotSeated::Room);
             }
         }
@@ -110,6 +119,16 @@ impl Rooms {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Who learns in a room.
+    fn steward(&self, topic: &Topic) -> Option<Steward> {
+        let stewards = self.stewards.lock().unwrap_or_else(PoisonError::into_inner);
+        stewards.get(topic).filter(|steward| !steward.is_gone()).cloned()
+    }
+
+    fn set_steward(&self, topic: &Topic, steward: Steward) {
+        self.stewards.lock().unwrap_or_else(PoisonError::into_inner).insert(topic.clone(), steward);
+    }
+
     /// A room that is open.
     fn find(&self, topic: &Topic) -> Option<Arc<Live>> {
         self.live().get(topic).cloned()
@@ -124,6 +143,11 @@ impl Rooms {
     pub(crate) fn apply(&self, config: &resolved::Rooms) {
         for room in self.all() {
             room.tell(Input::Settings(config.settings_of(room.topic()).clone()));
+        }
+        let stewards = self.stewards.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, steward) in stewards.iter().filter(|(topic, _)| !config.rooms.contains_key(*topic)) {
+            let steward = steward.clone();
+            tokio::spawn(async move { steward.ask(steward::Asked::Leave).await });
         }
     }
 

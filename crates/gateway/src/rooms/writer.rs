@@ -57,6 +57,25 @@ enum Outgoing {
     Message(Bytes, usize),
 }
 
+impl Source {
+    /// The next message, for whoever sits in the gate itself; `None`: the room has let go of it.
+    pub(super) async fn next(&mut self) -> Option<Bytes> {
+        let outgoing = tokio::select! {
+            biased;
+            Some(_) = self.ends.recv() => None,
+            outgoing = self.queue.recv() => outgoing,
+        };
+        match outgoing? {
+            Outgoing::Close(_) => None,
+            Outgoing::Message(framed, length) => {
+                self.written.add(1, length);
+                // What a server sends is not masked: the message is the end of its frame.
+                Some(framed.slice(framed.len() - length..))
+            }
+        }
+    }
+}
+
 /// What has been written since it was asked last.
 #[derive(Default)]
 pub(super) struct Written {

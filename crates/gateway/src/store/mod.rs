@@ -3,6 +3,7 @@
 
 mod approvals;
 mod claims;
+mod learnt;
 mod pins;
 
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use rusqlite::Connection;
 
 use crate::config::resolved::Config;
 pub(crate) use approvals::{Kept, Kind, Row};
+pub(crate) use learnt::{Learnt, Lessons};
 pub(crate) use pins::{Pin, Pins, Source};
 
 pub(crate) use claims::{Change, Claims, Keeper};

@@ -195,7 +195,11 @@ impl fmt::Display for Expected {
 
 impl fmt::Display for Letters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} to {} characters", self.least, self.most)?;
+        match (self.least, self.most) {
+            (1, 1) => f.write_str("1 character")?,
+            (least, most) if least == most => write!(f, "{least} characters")?,
+            (least, most) => write!(f, "{least} to {most} characters")?,
+        }
         let signs: String = self.signs.iter().collect();
         let signs = (!signs.is_empty()).then(|| format!("any of {}", json::quote(&signs)));
         let words = [(self.latin, "letters"), (self.foreign, "letters of other alphabets"), (self.digits, "digits")];

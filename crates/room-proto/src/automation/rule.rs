@@ -232,6 +232,23 @@ impl fmt::Display for RuleId {
     }
 }
 
+/// Why it does not act any more, for people.
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Active => f.write_str("active"),
+            Self::Expired { .. } => f.write_str("its time is over"),
+            Self::Revoked { by, .. } => write!(f, "revoked by {by}"),
+            Self::Spent { .. } => f.write_str("all of its calls are made"),
+            Self::Stopped { why, .. } => match why {
+                Deviation::Contrary { proposal, by } => write!(f, "{by} decided otherwise on {proposal}"),
+                Deviation::Failed { proposal } => write!(f, "what it did for {proposal} failed"),
+                Deviation::Outside { proposal } => write!(f, "{proposal} is not what people agreed to"),
+            },
+        }
+    }
+}
+
 /// A sentence: who proposes what, who carries it out, and what every argument is. Arguments are told by where they stand.
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -105,8 +105,8 @@ fn mx_23_a_rule_is_offered_with_its_evidence_and_says_what_it_covers() {
     assert_eq!(
         told,
         "what \"agent\" proposes: tools/call \"write\" by \"files\"; `/arguments/mode` is \"new\"; `/arguments/path` is \"/srv/reports/day-\" \
-         and then 5 to 5 characters of letters, digits, any of \".\", without `..`; `/arguments/size` is a whole number from 10 to 13; \
-         `/arguments/text` is \"All \" and then 6 to 6 characters of letters, digits, any of \" \", without `..`"
+         and then 5 characters of letters, digits, any of \".\", without `..`; `/arguments/size` is a whole number from 10 to 13; \
+         `/arguments/text` is \"All \" and then 6 characters of letters, digits, any of \" \", without `..`"
     );
     assert_eq!(table.automation.poll_event(), Some(Event::Offered(offer.id)));
     // The same again is the same offer, with more that speaks for it.

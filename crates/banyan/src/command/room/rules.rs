@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use banyan_model::Timestamp;
-use room_proto::automation::{Act, Automation, Bounds, Event, Kept, Limits, Offer, Rule, Standing};
+use room_proto::automation::{Act, Automation, Bounds, Event, Kept, Limits, Offer, Rule};
 use room_proto::chain::Outcome;
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +68,7 @@ pub(super) fn line(event: &Event, automation: &Automation) -> Option<String> {
         }
         Event::Ended(id) => {
             let rule = automation.rules().find(|rule| rule.id == *id)?;
-            Some(format!("{id} has ended: {}", standing(&rule.standing)))
+            Some(format!("{id} has ended: {}", printable(&rule.standing.to_string())))
         }
         Event::Withheld { rule, .. } => Some(format!("{rule} has made its calls for this hour: this one is yours")),
     }
@@ -88,7 +88,7 @@ pub(super) fn offer(offer: &Offer) -> Vec<String> {
 pub(super) fn rule(rule: &Rule) -> Vec<String> {
     let Limits { acts, an_hour, .. } = rule.limits;
     vec![
-        format!("{} ({}): {}", rule.id, standing(&rule.standing), printable(&rule.pattern.to_string())),
+        format!("{} ({}): {}", rule.id, printable(&rule.standing.to_string()), printable(&rule.pattern.to_string())),
         format!(
             "  accepted by {} at {}; {} of {acts} calls made, {an_hour} an hour, until {}",
             printable(&rule.accepted_by),
@@ -110,19 +110,4 @@ pub(super) fn act(act: &Act) -> String {
 
 fn written(seconds: u64) -> Timestamp {
     Timestamp(UNIX_EPOCH + Duration::from_secs(seconds))
-}
-
-fn standing(standing: &Standing) -> String {
-    use room_proto::automation::Deviation::{Contrary, Failed, Outside};
-    match standing {
-        Standing::Active => "active".to_owned(),
-        Standing::Expired { .. } => "its time is over".to_owned(),
-        Standing::Revoked { by, .. } => format!("revoked by {}", printable(by)),
-        Standing::Spent { .. } => "all of its calls are made".to_owned(),
-        Standing::Stopped { why, .. } => match why {
-            Contrary { proposal, by } => format!("{} decided otherwise on {}", printable(by), printable(proposal)),
-            Failed { proposal } => format!("what it did for {} failed", printable(proposal)),
-            Outside { proposal } => format!("{} is not what people agreed to", printable(proposal)),
-        },
-    }
 }
