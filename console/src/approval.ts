@@ -21,7 +21,7 @@ export interface Approval {
   arguments_sha256: string;
   definition_sha256: string;
   annotation: Record<string, unknown>;
-  causes: ('mode' | 'policy' | 'below')[];
+  causes: ('mode' | 'policy' | 'below' | 'proposal')[];
   required: number;
   votes: Vote[];
   requested: number;
@@ -30,6 +30,8 @@ export interface Approval {
   challenge: string;
   digest: string;
   reason?: string;
+  /** The room in which it is asked for, or proposed. */
+  room?: string;
   attended: boolean;
   url: string;
   previous?: { id: string; arguments: string; since: number };

@@ -32,7 +32,7 @@ const MEANS: Record<Standing, string> = {
   void: 'What it is about has changed, so that nothing can become of it.',
   outcome_unknown: 'The gate ended while it was going out. Whether it took effect is for a person to find out: nobody makes it again.',
 };
-const CAUSES = { mode: 'the mode of this gate', policy: 'a rule of the policy', below: 'a gate below' };
+const CAUSES = { mode: 'the mode of this gate', policy: 'a rule of the policy', below: 'a gate below', proposal: 'it is proposed in a room' };
 
 export function Approvals({ filter }: { filter: string }): JSX.Element {
   const found = useStore(inbox);
@@ -54,7 +54,7 @@ export function Approvals({ filter }: { filter: string }): JSX.Element {
           {open.length === 0 && found?.below.length === 0 && pinned.length === 0 && <p class="empty">Nothing waits.</p>}
           <ul class="plain flow">
             {found?.below.map((held) => <Line key={held.id} id={held.id} state="degraded" tool={held.data.tool ?? '?'} more={`held by ${held.mount}`} isOpen={held.id === what} />)}
-            {open.map((a) => <Line key={a.id} id={a.id} state="degraded" tool={a.tool} more={a.caller} expires={a.expires} isOpen={a.id === what} />)}
+            {open.map((a) => <Line key={a.id} id={a.id} state="degraded" tool={a.tool} more={a.room === undefined ? a.caller : `${a.caller}, in ${a.room}`} expires={a.expires} isOpen={a.id === what} />)}
           </ul>
           {pinned.length > 0 && <h2 class="part">Definitions that wait, or were refused</h2>}
           <ul class="plain flow">{pinned.map((one) => <PinLine key={idOf(one)} pin={one} isOpen={one === pin} />)}</ul>
@@ -109,6 +109,7 @@ function One({ one, ahead }: { one: Approval; ahead: number }): JSX.Element {
       <Facts
         of={[
           ['asked by', <b>{one.caller}</b>],
+          ['room', one.room !== undefined && <a href={write('rooms', one.room)}><Seen text={one.room} /></a>],
           ['way', <Way route={one.route} />],
           ['because of', one.causes.map((cause) => CAUSES[cause]).join(', ')],
           ['risk', <Risk annotation={one.annotation} />],

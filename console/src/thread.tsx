@@ -1,14 +1,17 @@
 // One proposal or call in a room, from its beginning to its end: exactly what is asked for, who decided, by which rule, and what came of it.
 import type { ComponentChildren, JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
+import { inbox } from './approval';
 import type { Attendance, Attended } from './attendance';
 import { Differences, Seen } from './differ';
 import { differences } from './difference';
+import { heldFor } from './held';
 import { indented, members } from './json';
 import { Copy, Glyph } from './parts';
 import { EXPIRY, type Envelope, type Thread, covers, isFailed, params, parts, ruleOf } from './participant';
+import { write } from './route';
 import type { State } from './shapes';
-import { useNow } from './store';
+import { useNow, useStore } from './store';
 import { clock, counted, duration } from './text';
 
 /** So many characters are shown at once. */
@@ -67,6 +70,7 @@ export function Card({ thread, number, at, room }: { thread: Thread; number: num
       <Steps thread={thread} me={at.me} />
       {thread.response && <Outcome response={thread.response} label={label} />}
       {thread.state === 'open' && room.doubtful.has(thread) && <p class="note">You were away meanwhile, and the gate keeps no history: somebody may have decided this.</p>}
+      {thread.state === 'open' && thread.proposal && <Inbox proposal={thread.proposal} room={room.room} />}
       {thread.state === 'open' && <Decide thread={thread} at={at} room={room} label={label} isCut={isCut} />}
     </article>
   );
@@ -122,6 +126,12 @@ function Amended({ proposal, request }: { proposal: Envelope; request: Envelope 
     return before === after ? [] : differences(bare(before), bare(after));
   }, [proposal, request]);
   return other.length === 0 ? null : <li class="amended"><p class="note">It was approved with other arguments:</p><Differences of={other} what="argument" /></li>;
+}
+
+/** Where the gate holds the same call for a passkey. */
+function Inbox({ proposal, room }: { proposal: Envelope; room: string }): JSX.Element | null {
+  const held = heldFor(useStore(inbox)?.approvals ?? [], room, proposal);
+  return held ? <p><a href={write('approvals', held.id)}>The gate holds this call in the inbox</a></p> : null;
 }
 
 /** What came of it, as a person reads it. */

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { Attendance, MOST } from '../src/attendance';
 import { meaning, remark, unsound } from '../src/capability';
+import type { Approval } from '../src/approval';
 import { exported } from '../src/chain';
+import { heldFor } from '../src/held';
 import { members } from '../src/json';
 import { Participant, params, ruleOf } from '../src/participant';
 
@@ -54,6 +56,17 @@ describe('a chain', () => {
     me.hear(proposal('q'), 0);
     me.hear(me.reject(me.threads.all[1]!, 'é'.repeat(600))!, 0);
     expect(JSON.parse(exported(me.threads.all[1]!)).reason).toBe('é'.repeat(500));
+  });
+});
+
+describe('a proposal that the gate holds', () => {
+  it('is found in the inbox by its room, its tool and what it asks for', () => {
+    const me = new Participant();
+    me.hear(said('mcp/proposal:tools/call:wipe', '{"method":"tools/call","params":{"name":"wipe","arguments":{"b":1,"a":{"d":[2],"c":3}}}}', { id: 'p' }), 0);
+    const call = (over: object): Approval => ({ id: 'x', standing: 'pending', room: 'ops', tool: 'disk.wipe', arguments: '{"a":{"c":3,"d":[2]},"b":1}', ...over }) as Approval;
+    const found = (...all: Approval[]): string | undefined => heldFor(all, 'ops', me.threads.all[0]!.proposal!)?.id;
+    expect(found(call({}), call({ id: 'y' }))).toBe('y');
+    for (const over of [{ room: 'lab' }, { room: undefined }, { tool: 'disk.swipe' }, { arguments: '{"b":1}' }, { standing: 'done' }]) expect(found(call(over)), JSON.stringify(over)).toBeUndefined();
   });
 });
 
