@@ -1,13 +1,18 @@
 // Being in a room: one connection, what has happened since, and what is said. It goes on while other views are looked at, and comes back by
 // itself where it can. What a message means is decided in `participant.ts`; nothing is shown here.
 import { Refusal, ask } from './api';
-import { type Heard, type Mismatch, Participant, type Thread } from './participant';
+import { elements, members } from './json';
+import { type Envelope, type Heard, type Mismatch, Participant, type Thread, read } from './participant';
 import { Store } from './store';
 
 /** So much is kept of what happened; the oldest goes first. */
 export const MOST = 500;
 /** Kinds of messages that are remembered. */
 const KINDS = 300;
+/** So many messages from before are wanted, where the room keeps any. */
+const PAST = 200;
+/** Of so many messages it is known that they were heard. */
+const HEARD = 2000;
 /** Characters of chat that are kept. */
 const TEXT = 2 << 20;
 /** What happens within so many milliseconds is drawn at once. */
@@ -30,7 +35,8 @@ export type What =
   | { is: 'refused'; error: string; message: string; kind?: string }
   | { is: 'dropped'; from: string; why: Mismatch; times: number }
   | { is: 'odd'; from: string; kind: string; note: string; times: number }
-  | { is: 'gap'; since: number; why: string };
+  | { is: 'gap'; since: number; why: string }
+  | { is: 'past'; count: number; more: boolean };
 
 export type Moment = { key: number; at: number } & What;
 
@@ -60,6 +66,7 @@ export class Attendance {
   readonly seen = new Map<string, Seen>();
   /** Proposals that others may have decided while nobody was here. */
   readonly doubtful = new WeakSet<Thread>();
+  private readonly heard = new Set<string>();
   private moments: Moment[] = [];
   private shown = new WeakMap<Thread, Moment>();
   private socket: WebSocket | null = null;
@@ -88,7 +95,7 @@ export class Attendance {
     try {
       const { ticket } = await ask<{ ticket: string }>('POST', `/-/rooms/${encodeURIComponent(this.room)}/ticket`, { participant: this.name });
       if (this.standing !== 'coming') return;
-      const address = new URL(`/ws?topic=${encodeURIComponent(this.room)}&also=mcp/reject,mcp/withdraw`, location.href);
+      const address = new URL(`/ws?topic=${encodeURIComponent(this.room)}&also=mcp/reject,mcp/withdraw&history=${PAST}`, location.href);
       address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
       this.follow(new WebSocket(address, [PROTOCOL, `banyan-ticket.${ticket}`]));
     } catch (error) {
@@ -178,6 +185,8 @@ export class Attendance {
     if (!kind.startsWith('system/')) this.saw(kind, from);
     if (kind === 'system/welcome') return this.welcomed(now, before);
     if (kind === 'system/presence') return this.moved(payload, now);
+    if (kind === 'system/history') return this.past(envelope, now);
+    this.remember(`${from}\n${envelope.id}`);
     if (kind === 'system/error') {
       const [error, message, tried] = [payload.error, payload.message, payload.attempted_kind].map((one) => (typeof one === 'string' ? one : ''));
       return this.add({ is: 'refused', error: error || 'refused', message: message || 'the gate refused a message', ...(tried ? { kind: tried } : {}) }, now);
@@ -210,6 +219,26 @@ export class Attendance {
       if (gained.length + lost.length > 0) this.add({ is: 'may', gained, lost }, now);
     }
     this.set('there', null);
+  }
+
+  /** What the room has kept from before: what was not heard then is heard now. */
+  private past({ raw, payload }: Envelope, now: number): void {
+    const kept = elements(members(members(raw).get('payload') ?? '').get('messages') ?? '').map((one) => members(one));
+    const fresh = kept.flatMap((one) => {
+      const [text = '', at] = [one.get('envelope'), Date.parse(JSON.parse(one.get('at') ?? 'null') as string)];
+      const envelope = read(text);
+      const isNew = typeof envelope !== 'string' && !envelope.kind.startsWith('system/') && !this.heard.has(`${envelope.from}\n${envelope.id}`);
+      return isNew ? [{ text, at: Number.isNaN(at) ? now : Math.min(at, now) }] : [];
+    });
+    if (fresh.length === 0) return;
+    this.add({ is: 'past', count: fresh.length, more: payload.more === true }, now);
+    for (const { text, at } of fresh) this.hear(text, at);
+    this.participant.threads.expire(now);
+  }
+
+  private remember(message: string): void {
+    this.heard.add(message);
+    if (this.heard.size > HEARD) this.heard.delete(this.heard.values().next().value as string);
   }
 
   private moved(payload: Members, now: number): void {

@@ -41,6 +41,28 @@ export function indented(json: string): string {
   return out;
 }
 
+/** The elements of a list as they are written. Of other JSON, none. */
+export function elements(json: string): string[] {
+  const found: string[] = [];
+  let depth = 0;
+  let value = '';
+  for (const { kind, text } of pieces(json)) {
+    if (kind !== 'mark') value += text;
+    else {
+      for (const c of text) {
+        if (c === '{' || c === '[') depth += 1;
+        else if (c === '}' || c === ']') depth -= 1;
+        if (depth === 1 && c === '[') value = '';
+        else if (depth === 0 || (depth === 1 && c === ',')) {
+          if (json.trimStart().startsWith('[') && value.trim() !== '') found.push(value.trim());
+          value = '';
+        } else value += c;
+      }
+    }
+  }
+  return found;
+}
+
 /** The members of an object as they are written, unparsed: numbers keep their digits, texts their escapes. Of other JSON, none. */
 export function members(json: string): Map<string, string> {
   const found = new Map<string, string>();

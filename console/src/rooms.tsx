@@ -137,7 +137,7 @@ function Enter({ room, people, onEnter }: { room: string; people: Person[]; onEn
           <input id="room-name" type="text" required maxLength={128} autocomplete="nickname" value={name} onInput={(event) => setName(event.currentTarget.value)} />
         </div>
         <div class="row"><button type="submit" class="strong">Come in</button> <span class="dim"><Said text={`or \`banyan room join ${room}\``} /></span></div>
-        <p class="dim">The gate keeps no history: what is said before you come in is not shown.</p>
+        <p class="dim">What was said before you come in is shown only where the room keeps a history.</p>
       </form>
       {isAsking && (
         <Confirm title={`Come in as ${wanted}?`} does="Come in all the same" onDone={(yes) => (setAsking(false), yes && onEnter(wanted))}>

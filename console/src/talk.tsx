@@ -109,7 +109,7 @@ function Timeline({ room, at, filter }: { room: Attendance; at: Attended; filter
     <div class="timeline-box">
       <div ref={box} class="canvas timeline" role="log" aria-label="What happens in this room" tabIndex={0} onScroll={({ currentTarget: e }) => setAtEnd(e.scrollHeight - e.scrollTop - e.clientHeight < NEAR)}>
         {at.gone > 0 && <p class="edge dim">{counted(at.gone, 'earlier thing')} {at.gone === 1 ? 'is' : 'are'} not kept here any more: this page keeps the latest.</p>}
-        {at.gone === 0 && at.moments.length > 0 && <p class="edge dim">The gate keeps no history: this is what happened since you came in.</p>}
+        {at.gone === 0 && at.moments.length > 0 && !at.moments.some((one) => one.is === 'past') && <p class="edge dim">This room keeps no history: this is what happened since you came in.</p>}
         {filter !== '' && shown.length < at.moments.length && <p class="edge dim">{at.moments.length - shown.length} of {at.moments.length} are filtered out.</p>}
         {shown.map((one) => <One key={one.key} one={one} at={at} room={room} />)}
       </div>
@@ -143,7 +143,9 @@ function One({ one, at, room }: { one: Moment; at: Attended; room: Attendance })
     case 'odd':
       return <div class="moment">{time}<p class="note"><b class="who"><Seen text={one.from} /></b>: <code><Seen text={one.kind} /></code> {one.note}{one.times > 1 && ` (${one.times} times)`}.</p></div>;
     case 'gap':
-      return <div class="gap" role="note"><span>You were away for {duration((one.at - one.since) / 1000)}, from {clock(one.since / 1000, now)} to {clock(one.at / 1000, now)}. What was said meanwhile is not here: the gate keeps no history.</span></div>;
+      return <div class="gap" role="note"><span>You were away for {duration((one.at - one.since) / 1000)}, from {clock(one.since / 1000, now)} to {clock(one.at / 1000, now)}. What was said meanwhile is not here, unless the room keeps it and it follows.</span></div>;
+    case 'past':
+      return <p class="edge dim">{counted(one.count, 'message')} from before, as the room has kept {one.count === 1 ? 'it' : 'them'}{one.more && '; others before are not here'}.</p>;
   }
 }
 

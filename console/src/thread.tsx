@@ -69,7 +69,7 @@ export function Card({ thread, number, at, room }: { thread: Thread; number: num
       )}
       <Steps thread={thread} me={at.me} />
       {thread.response && <Outcome response={thread.response} label={label} />}
-      {thread.state === 'open' && room.doubtful.has(thread) && <p class="note">You were away meanwhile, and the gate keeps no history: somebody may have decided this.</p>}
+      {thread.state === 'open' && room.doubtful.has(thread) && <p class="note">You were away meanwhile: somebody may have decided this.</p>}
       {thread.state === 'open' && thread.proposal && <Inbox proposal={thread.proposal} room={room.room} />}
       {thread.state === 'open' && <Decide thread={thread} at={at} room={room} label={label} isCut={isCut} />}
     </article>

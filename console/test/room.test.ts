@@ -4,7 +4,7 @@ import { meaning, remark, unsound } from '../src/capability';
 import type { Approval } from '../src/approval';
 import { exported } from '../src/chain';
 import { heldFor } from '../src/held';
-import { members } from '../src/json';
+import { elements, members } from '../src/json';
 import { Participant, params, ruleOf } from '../src/participant';
 
 const said = (kind: string, payload: string, over: Record<string, unknown> = {}): string =>
@@ -25,6 +25,8 @@ const drawn = (room: Attendance): Promise<Attendance['store']['value']> => new P
 describe('an object', () => {
   it('is taken apart as it is written', () => {
     expect([...members(' { "a" : 1.0, "b":{"c":[1,{"d":"},"}]}, "e\\u0066": "x" ,"g":[] } ')]).toEqual([['a', '1.0'], ['b', '{"c":[1,{"d":"},"}]}'], ['ef', '"x"'], ['g', '[]']]);
+    expect(elements(' [ {"a":[1,2]} , "x,]",-1.0,[],[ [3] ] ]')).toEqual(['{"a":[1,2]}', '"x,]"', '-1.0', '[]', '[ [3] ]']);
+    expect(['[]', '{"a":[1]}', '', '{}'].map(elements)).toEqual([[], [], [], []]);
     expect([members('{}').size, members('[{"a":1}]').size, members('').size]).toEqual([0, 0, 0]);
   });
 });
@@ -97,6 +99,17 @@ describe('being in a room', () => {
     room.hear(welcome(['chat', 'x']), 1);
     room.hear(said('system/error', '{"error":"capability_violation","message":"no","attempted_kind":"mcp/request:a"}', { from: 'system:gateway' }), 2);
     expect((await drawn(room)).moments).toMatchObject([{ is: 'may', gained: ['x'], lost: ['mcp/*'] }, { is: 'refused', message: 'no', kind: 'mcp/request:a' }]);
+  });
+  it('hears what the room has kept from before, once and at its time', async () => {
+    const room = inside();
+    room.hear(said('chat', '{"text":"b"}', { id: 'b' }), 5000);
+    const kept = [said('chat', '{"text":"a"}', { id: 'a' }), proposal('p'), said('chat', '{"text":"b"}', { id: 'b' }), said('system/welcome', '{}')];
+    const past = `{"messages":[${kept.map((envelope, i) => `{"at":"1970-01-01T00:00:0${i + 1}.000Z","envelope":${envelope}}`).join(',')}],"more":true}`;
+    room.hear(said('system/history', past, { from: 'system:gateway' }), 400_000);
+    expect((await drawn(room)).moments).toMatchObject([{ is: 'chat', text: 'b' }, { is: 'past', count: 2, more: true }, { is: 'chat', text: 'a', at: 1000 }, { is: 'thread', at: 2000, thread: { state: 'expired' } }]);
+    expect(room.participant.threads.all[0]?.proposal?.raw).toBe(proposal('p'));
+    room.hear(said('system/history', past, { from: 'bot' }), 400_001);
+    expect((await drawn(room)).moments.at(-1)).toMatchObject({ is: 'dropped', why: 'reserved' });
   });
   it('shows one thread for all of its messages, and what waits', async () => {
     const room = inside();

@@ -92,7 +92,7 @@ await part('coming in', async () => {
   const aside = ann.page.getByRole('complementary', { name: /^Who is here/ });
   const shown = async () => { const text = await aside.innerText(); return ['ann (you)', 'bea', 'bot', 'files', 'mcp/proposal:*'].every((one) => text.includes(one)); };
   check('who is here stands beside, with what each may send', await until(shown), await aside.innerText());
-  check('no address holds anything that lets somebody in', both.every(({ addresses }) => addresses.length === 1 && addresses[0] === `ws://localhost:${PORT}/ws?topic=ops&also=mcp/reject,mcp/withdraw`), both.map(({ addresses }) => addresses));
+  check('no address holds anything that lets somebody in', both.every(({ addresses }) => addresses.length === 1 && addresses[0] === `ws://localhost:${PORT}/ws?topic=ops&also=mcp/reject,mcp/withdraw&history=200`), both.map(({ addresses }) => addresses));
 });
 
 await part('tickets', async () => {
@@ -218,7 +218,7 @@ await part('being cut off', async () => {
   propose({ path: '/opt' });
   await until(async () => (await ann.page.locator('#thread-5').count()) === 1);
   await ann.page.evaluate(() => window.sockets.at(-1).close(4000));
-  check('a page that was cut off comes back, and says what it does not know', await until(async () => /You were away for .*the gate keeps no history/s.test(await ann.text()) && (await ann.text()).includes('you are in, as ann')), await ann.text());
+  check('a page that was cut off comes back, and says what it does not know', await until(async () => /You were away for .*not here, unless the room keeps it/s.test(await ann.text()) && (await ann.text()).includes('you are in, as ann')), await ann.text());
   check('also at what was open', await until(async () => /somebody may have decided this/.test(await ann.card(5).innerText())), await ann.card(5).innerText());
   await ann.card(5).getByRole('button', { name: /^Approve/ }).click();
   check('and goes on', await until(async () => /3 GB freed below \/opt/.test(await bea.card(5).innerText())), await bea.card(5).innerText());
