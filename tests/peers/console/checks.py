@@ -54,6 +54,8 @@ messages_at_once = 10000
 [room.ops]
 [room.lab]
 access = "private"
+[room.lab.limits]
+history = 20
 [participant.bot]
 token = "${env:BOT}"
 rooms = ["ops"]

@@ -286,6 +286,23 @@ await part('many messages', async () => {
   check('a key leads to the chat', await ann.page.evaluate(() => document.activeElement?.getAttribute('aria-label') === 'Say to everybody here'));
 });
 
+await part('a room that keeps its history', async () => {
+  const early = spawn(BANYAN, ['--gate', GATE, 'room', 'join', 'lab', '--as', 'early'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  let heard = '';
+  early.stdout.on('data', (piece) => { heard += piece; });
+  early.stdin.write('said before anybody came\n');
+  await until(() => heard.includes('early: said before anybody came'));
+  await ann.page.goto(`${HOME}#/rooms/lab`);
+  await ann.room.getByRole('button', { name: 'Come in' }).click();
+  check('what was said before is shown, and said to be from before', await until(async () => /1 message from before, as the room has kept it[\s\S]*early\s*said before anybody came/.test(await ann.text())), await ann.text());
+  await ann.page.evaluate(() => window.sockets.at(-1).close(4000));
+  early.stdin.write('said meanwhile, perhaps\n');
+  check('nothing of it is shown twice, nor lost', await until(async () => /You were away/.test(await ann.text()) && /said meanwhile, perhaps/.test(await ann.text())) && (await ann.text()).split('said before anybody came').length === 2, await ann.text());
+  early.stdin.end('/quit\n');
+  await ann.room.getByRole('button', { name: 'Leave' }).click();
+  await ann.page.goto(`${HOME}#/rooms/ops`);
+});
+
 await part('leaving', async () => {
   const aside = ann.page.getByRole('complementary', { name: /^Who is here/ });
   await aside.getByRole('button', { name: 'Change what bot may send' }).click();
