@@ -139,7 +139,7 @@ await part('a proposal that is approved', async () => {
   const did = await files.find((one) => one.kind === 'did');
   check('it was carried out exactly as it was proposed', did?.arguments.includes('12345678901234567890') && did.arguments.includes('<b>now</b>'), did);
   check('and the agent hears of it', await bot.find((one) => one.kind === 'mcp/response:tools/call:clean'));
-  check('nothing waits any more', (await ann.page.locator('.views .count').count()) === 0);
+  check('nothing waits any more', await until(async () => (await ann.page.locator('.views .count').count()) === 0));
 });
 
 await part('proposals that are not', async () => {
