@@ -170,6 +170,7 @@ impl Gateway {
         });
         inner.mount(&config);
         Registry::begin(&inner);
+        inner.rooms.begin(&inner);
         if joins {
             inner.journal.start();
             crate::policy::recorded::changed(&inner, None, &config);
@@ -216,7 +217,7 @@ impl Gateway {
         let config = Arc::new(config);
         self.0.trust.apply(&config);
         self.0.config.store(Arc::clone(&config));
-        self.0.rooms.apply(&config.rooms);
+        self.0.rooms.apply(&self.0, &config.rooms);
         self.0.trust.in_force();
         if old.gate != config.gate || old.policy != config.policy {
             self.0.approvals.apply(&self.0, &config);

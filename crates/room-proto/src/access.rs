@@ -98,7 +98,7 @@ impl Doors {
 }
 
 /// Whether an entry of a token names a topic, in full or by its beginning.
-fn covers(named: &str, topic: &str) -> bool {
+pub fn covers(named: &str, topic: &str) -> bool {
     named.strip_suffix('*').map_or(named == topic, |beginning| topic.starts_with(beginning))
 }
 

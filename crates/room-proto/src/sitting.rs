@@ -113,6 +113,13 @@ impl Sitting {
         self.outputs.push_back(Output::SendAsGate(said.bytes));
     }
 
+    /// What is proposed is none of the gate's business: those in the room decide on it.
+    pub fn handle_unheld(&mut self, call: CallId) {
+        if self.calls.get(&call).is_some_and(|one| one.request.is_none()) {
+            self.forget(call);
+        }
+    }
+
     /// What to do next.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()

@@ -2,10 +2,11 @@
 import os
 import subprocess
 import tempfile
+from pathlib import Path
 
 import install
 from gateway import Gateway
-from rooms import beyond, entering, frames, silence, talk, terminal
+from rooms import beyond, entering, frames, seats, silence, talk, terminal
 from rooms.party import FULL, PATIENCE, Party
 
 CONFIG = """
@@ -56,7 +57,10 @@ rooms = ["vault"]
 
 
 def run(report):
-    """All cases against one gate, each in its turn."""
+    """All cases against one gate, each in its turn, and those of servers that sit in a room each against one of its own."""
+    for name, case in seats.cases():
+        with tempfile.TemporaryDirectory() as place:
+            report.guard(f"rooms/{name}", lambda n=name, c=case, p=place: c(report, f"rooms/{n}", Path(p)))
     with tempfile.TemporaryDirectory() as place:
         keys = os.path.join(place, "keys.json")
         with open(keys, "w") as file:

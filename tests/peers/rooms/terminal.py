@@ -41,7 +41,7 @@ def terminal(report, name, gateway, room):
                 bob.say("mcp/response:tools/call:lights", result, to=["ann", "bot"], correlation_id=asked["id"])
                 shows(report, f"{name}/result", ann, "#1 done by bob: it is light")
                 types(ann, "/who")
-                shows(report, f"{name}/counted", ann, "bot  mcp/proposal:*, mcp/response:*, chat  1 message dropped")
+                shows(report, f"{name}/counted", ann, "bot  mcp/proposal:*, mcp/withdraw:*, mcp/response:*, chat  1 message dropped")
                 types(ann, "Good night")
                 while (said := bot.hear())["kind"] != "chat":
                     pass

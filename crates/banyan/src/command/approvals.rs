@@ -103,7 +103,7 @@ fn list(shown: &ApprovalsShown, output: &Output) -> Result<(), Failure> {
         rows.push(vec![
             approval.id.chars().take(8).collect(),
             printable(&approval.tool),
-            printable(&approval.caller),
+            whose(approval),
             approval.standing.as_str().to_owned(),
             format!("{} of {}", approval.votes.len(), approval.required),
             if approval.standing.is_held() { table::duration(left) } else { String::new() },
@@ -126,19 +126,21 @@ fn list(shown: &ApprovalsShown, output: &Output) -> Result<(), Failure> {
     table::lines(&columns, &rows).iter().try_for_each(|line| output.line(line))
 }
 
+/// Who calls, and from which room.
+fn whose(approval: &ApprovalShown) -> String {
+    let caller = printable(&approval.caller);
+    approval.room.as_ref().map_or_else(|| caller.clone(), |room| format!("{caller} in room {}", printable(room)))
+}
+
 fn event(line: &[u8], output: &Output) -> Result<(), Failure> {
     if output.wants_json() {
         return output.raw(&[line, b"\n"].concat());
     }
     let told: Told = serde_json::from_slice(line).map_err(|e| Failure::Failed(format!("the gate sent a line that is no JSON: {e}")))?;
     match told.approval {
-        Some(approval) => output.line(&format!(
-            "{}  {}  {}  by {}",
-            told.event,
-            short(&approval.id),
-            printable(&approval.tool),
-            printable(&approval.caller)
-        )),
+        Some(approval) => {
+            output.line(&format!("{}  {}  {}  by {}", told.event, short(&approval.id), printable(&approval.tool), whose(&approval)))
+        }
         None => output.line(&told.event),
     }
 }
@@ -196,6 +198,7 @@ struct Meant {
     id: String,
     tool: String,
     caller: String,
+    room: Option<String>,
     route: String,
     arguments: String,
     challenge: String,
@@ -220,6 +223,7 @@ impl Meant {
             id: approval.id.clone(),
             tool: approval.tool.clone(),
             caller: approval.caller.clone(),
+            room: approval.room.clone(),
             route: approval.route.join(" > "),
             arguments: approval.arguments.clone(),
             challenge: approval.challenge.clone(),
@@ -236,6 +240,7 @@ impl Meant {
             id: below.id.clone(),
             tool: text(&said["tool"]),
             caller: text(&said["caller"]),
+            room: None,
             route: format!("{} > {}", below.mount, text(&said["tool"])),
             arguments: canonical(&below.data).unwrap_or_default(),
             digest: text(&data["digest"]),
@@ -261,7 +266,13 @@ impl Meant {
 
     fn print(&self, output: &Output) {
         output.remark(&output.paint_remark(Look::Strong, &printable(&self.tool)));
-        for (what, text) in [("caller", &self.caller), ("route", &self.route), ("arguments", &self.arguments)] {
+        let shown = [
+            ("caller", Some(&self.caller)),
+            ("room", self.room.as_ref()),
+            ("route", Some(&self.route)),
+            ("arguments", Some(&self.arguments)),
+        ];
+        for (what, text) in shown.into_iter().filter_map(|(what, text)| Some((what, text?))) {
             output.remark(&format!("  {what:<10}{}", printable(text)));
         }
     }
@@ -300,6 +311,7 @@ mod tests {
             id: "1".into(),
             tool: tool.into(),
             caller: "ci".into(),
+            room: None,
             route: String::new(),
             arguments: arguments.into(),
             digest: hex(&Sha256::digest(&challenge)),

@@ -111,8 +111,14 @@ impl Approvals {
         answer.await.map_err(|_| NotKept)
     }
 
-    /// A call that has to be agreed to. Where it waits, with what rings when that changes.
-    pub(crate) async fn hold(&self, call: Call, why: (Vec<Cause>, String), attends: bool) -> Result<(Held, Option<Waiting>), NotKept> {
+    /// A call that has to be agreed to. Where it waits, with what rings when that changes. `room_name`: where it comes from, if from a room.
+    pub(crate) async fn hold(
+        &self,
+        call: Call,
+        why: (Vec<Cause>, String),
+        attends: bool,
+        room_name: Option<Arc<str>>,
+    ) -> Result<(Held, Option<Waiting>), NotKept> {
         let fresh = Fresh { id: random::token(), nonce: random::token() };
         self.ask(move |room, now| {
             let held = room.desk.hold(now, call, why, fresh, attends);
@@ -120,6 +126,9 @@ impl Approvals {
                 Held::Waits(id) | Held::Over(id) | Held::Free(id) => Some(id.clone()),
                 Held::Granted(_) | Held::NoApprover { .. } | Held::Full(_) => None,
             };
+            if let (Held::Waits(id), Some(name)) = (&held, &room_name) {
+                room.desk.name_room(id, name);
+            }
             let waiting = id.and_then(|id| {
                 let approval = room.desk.approval(&id)?.clone();
                 let rings = if approval.standing.is_over() { Arc::default() } else { Arc::clone(room.waiting.entry(id).or_default()) };
@@ -166,6 +175,13 @@ impl Approvals {
         let left = move |room: &mut Room, now| if comes_back { room.desk.detach(&id) } else { room.desk.withdraw(now, &id) };
         // Nobody waits for it any more.
         _ = self.ask(left).await;
+    }
+
+    /// The call is taken back; `why`, for people.
+    pub(crate) async fn take_back(&self, id: &str, why: Option<&str>) {
+        let (id, why) = (id.to_owned(), why.map(str::to_owned));
+        // Nobody waits for it any more.
+        _ = self.ask(move |room, now| room.desk.take_back(now, &id, why.as_deref())).await;
     }
 
     /// The caller has heard how it ended.

@@ -57,6 +57,9 @@ pub struct ApprovalShown {
     /// Why somebody said no, or what changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The room in which it is asked for or proposed, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<String>,
     /// Whether the caller waits.
     pub attended: bool,
     /// Where a person agrees.
@@ -134,7 +137,7 @@ impl ApprovalShown {
 
     /// Without the call before it.
     pub(crate) fn alone(gateway: &Inner, approval: &Approval) -> Self {
-        let Approval { challenge, causes, annotation, standing, requested, since, votes, reason, attended, .. } = approval.clone();
+        let Approval { challenge, causes, annotation, standing, requested, since, votes, reason, room, attended, .. } = approval.clone();
         let statement = challenge.statement();
         Self {
             url: link(gateway, &challenge.id),
@@ -156,6 +159,7 @@ impl ApprovalShown {
             since,
             expires: challenge.expires,
             reason,
+            room,
             attended,
             previous: None,
         }

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
 use super::pour::Pour;
+use super::seated::Seated;
 use crate::downstream::lane::{Lane, Weight};
 use crate::telemetry::trace_context::TraceContext;
 
@@ -53,6 +54,8 @@ pub(crate) struct Back {
     pub(crate) log_level: Option<LogLevel>,
     /// The trace context of the HTTP headers.
     pub(crate) trace: Option<TraceContext>,
+    /// Where it comes from, if from a room.
+    pub(crate) seated: Option<Arc<Seated>>,
     /// How whoever waits for the answer takes a long result.
     takes: AtomicU8,
     /// A pour has begun, and nobody has picked it up.
@@ -94,7 +97,7 @@ impl Back {
         let state =
             State { sink, fresh: VecDeque::new(), out: BTreeMap::new(), asked: 0, lacked: None, waker: None, stirred: None, pour: None };
         let (takes, has_pour) = (AtomicU8::new(Takes::Whole as u8), AtomicBool::new(false));
-        Arc::new(Self { caller, cancel, log_level, trace: None, takes, has_pour, state: Mutex::new(state) })
+        Arc::new(Self { caller, cancel, log_level, trace: None, seated: None, takes, has_pour, state: Mutex::new(state) })
     }
 
     /// The same with the trace context of the HTTP headers.
@@ -102,6 +105,15 @@ impl Back {
         let mut back = Self::new(caller, sink, log_level, CancellationToken::new());
         if let Some(own) = Arc::get_mut(&mut back) {
             own.trace = trace;
+        }
+        back
+    }
+
+    /// The same of a call that comes from a room.
+    pub(crate) fn seated(caller: Arc<Caller>, sink: Sink, cancel: CancellationToken, seated: Arc<Seated>) -> Arc<Self> {
+        let mut back = Self::new(caller, sink, None, cancel);
+        if let Some(own) = Arc::get_mut(&mut back) {
+            own.seated = Some(seated);
         }
         back
     }

@@ -54,7 +54,7 @@ pub(crate) enum Gated {
 
 /// Lets the call through, or waits for somebody to agree, or says how to go on.
 pub(crate) async fn gate(gateway: &Arc<Inner>, reservation: Reservation, back: &Arc<Back>) -> Result<Gated, CallError> {
-    let causes = causes(gateway, &reservation);
+    let causes = causes(gateway, &reservation, back);
     // What a gate below asks for is asked for there, whatever was agreed to here (AX-47).
     if causes.iter().all(|cause| *cause == Cause::Below) {
         let Reservation { resolved, decision, room } = reservation;
@@ -64,18 +64,21 @@ pub(crate) async fn gate(gateway: &Arc<Inner>, reservation: Reservation, back: &
 }
 
 /// Why somebody has to agree to a call.
-fn causes(gateway: &Inner, reservation: &Reservation) -> Vec<Cause> {
+fn causes(gateway: &Inner, reservation: &Reservation, back: &Back) -> Vec<Cause> {
     let Reservation { resolved, decision, .. } = reservation;
     let config = gateway.config.load();
     let by_policy = decision.as_ref().is_some_and(Decision::is_gated);
-    if !by_policy && (config.gate.is_none() || resolved.method != Method::ToolCall) {
+    let is_proposed = back.seated.as_ref().is_some_and(|seated| seated.is_proposed());
+    if !by_policy && !is_proposed && (config.gate.is_none() || resolved.method != Method::ToolCall) {
         return Vec::new();
     }
     // What nothing is known of may do anything.
     let risk = resolved.noted.as_ref().map_or(Risk { mutable: true, reversible: false }, |noted| noted.risk());
     let below = resolved.noted.as_ref().is_some_and(|noted| noted.is_gated_below());
     let mode = config.gate.as_deref().map_or(Mode::Off, |gate| gate.mode_of(&resolved.branch.mount.config.name));
-    mode.causes(risk, by_policy, below)
+    let mut causes = mode.causes(risk, by_policy, below);
+    causes.extend(is_proposed.then_some(Cause::Proposal));
+    causes
 }
 
 /// Notes how a call ended that somebody agreed to, and turns what a gate below says of one that it holds into this caller's own terms.
@@ -100,7 +103,7 @@ pub(crate) async fn settle(
         }
         let Some(data) = below else { return outcome };
         match gateway.approvals.note_below(&owner.mount.config.name, &data).await {
-            Some(id) => Pending::below(gateway, id, &data).answer(gateway, &back.caller),
+            Some(id) => Pending::below(gateway, id, &data).answer(gateway, back),
             None => outcome,
         }
     })

@@ -22,6 +22,7 @@ pub(crate) mod remember;
 pub(crate) mod reserve;
 mod resolve;
 mod search;
+pub(crate) mod seated;
 mod statuses;
 mod subscribe;
 mod trace;

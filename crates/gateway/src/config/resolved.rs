@@ -25,7 +25,7 @@ pub use gate::{ApprovalService, Gate, Webhook};
 pub use join::{Join, Parent};
 pub use pins::Pins;
 pub use policy::{Budget, Group, Policy};
-pub use room::{Participant, Room, Rooms, TokenKey};
+pub use room::{Participant, Room, Rooms, Seats, TokenKey, gate_seat};
 pub use trust::{AuthorityKeys, ClientTls, Issuer, Keys, Tls, Trust};
 
 /// One whole, valid configuration.

@@ -42,6 +42,8 @@ enum By {
     Nothing,
     /// The link that this gate dialled.
     Parent,
+    /// What let it into a room, which knows it by its id there.
+    Room,
     /// A token that is kept as its hash.
     Token,
 }
@@ -175,7 +177,7 @@ impl Entered {
     /// When what it came in by is over; `None`: not by itself.
     pub(crate) fn until(&self) -> Option<SystemTime> {
         match &self.by {
-            By::Certificate | By::Nothing | By::Parent | By::Token => None,
+            By::Certificate | By::Nothing | By::Parent | By::Room | By::Token => None,
             By::Issuer(_, until, _) => Some(*until),
         }
     }
@@ -183,7 +185,7 @@ impl Entered {
     /// What its token says of its place in rooms, and which issuer made that.
     pub(crate) fn place(&self) -> Option<(&str, &Place)> {
         match &self.by {
-            By::Certificate | By::Nothing | By::Parent | By::Token => None,
+            By::Certificate | By::Nothing | By::Parent | By::Room | By::Token => None,
             By::Issuer(issuer, _, granted) => Some((issuer, &granted.place)),
         }
     }
@@ -213,6 +215,11 @@ impl Entered {
         Self { principal: Principal { name: format!("parent {host}").into() }, by: By::Parent, ..Self::local() }
     }
 
+    /// A participant of a room, whom nothing but the room knows.
+    pub(crate) fn participant(id: &str) -> Self {
+        Self { principal: Principal { name: id.into() }, by: By::Room, ..Self::local() }
+    }
+
     /// Who it is to rules: all but the groups of the configuration. `info` is the client's raw `clientInfo`.
     pub(crate) fn subject(&self, info: &[u8]) -> Subject {
         let (kind, granted) = match &self.by {
@@ -220,6 +227,7 @@ impl Entered {
             By::Issuer(_, _, granted) => (Kind::Issuer, Some(granted)),
             By::Nothing => (Kind::Local, None),
             By::Parent => (Kind::Parent, None),
+            By::Room => (Kind::Participant, None),
             By::Token => (Kind::Token, None),
         };
         let Granted { groups, roles, scopes, place: _ } = granted.map(|granted| Granted::clone(granted)).unwrap_or_default();
@@ -230,7 +238,7 @@ impl Entered {
     /// The same one under a changed configuration, where its token may name another profile.
     pub(crate) fn under(&self, config: &Config) -> Self {
         let profile = match &self.by {
-            By::Certificate | By::Nothing | By::Parent => None,
+            By::Certificate | By::Nothing | By::Parent | By::Room => None,
             By::Issuer(name, _, _) => {
                 config.trust.issuers.iter().find(|issuer| issuer.name == *name).and_then(|issuer| issuer.profile.clone())
             }

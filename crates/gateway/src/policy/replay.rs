@@ -205,6 +205,8 @@ fn unknown<'a>(action: Action, mount: &'a str, name: &'a str) -> Target<'a> {
 fn subject(config: &Config, name: &str) -> Subject {
     let kind = if config.tokens.iter().any(|token| &*token.name == name) {
         Kind::Token
+    } else if config.rooms.participants.keys().any(|id| id.as_str() == name) {
+        Kind::Participant
     } else if name == "local" {
         Kind::Local
     } else if name.contains('@') {

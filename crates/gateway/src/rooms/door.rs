@@ -19,6 +19,7 @@ use super::guest;
 use super::pass::{self, Held, Showing};
 use super::{NotSeated, connection, handshake};
 use crate::Inner;
+use crate::downstream::door::Entered;
 use crate::downstream::http::fields;
 use crate::downstream::reply::{self, Payload};
 use crate::trust::Party;
@@ -59,8 +60,9 @@ async fn enter(
         expires: entrant.until.map(until),
         is_own: false,
     };
+    let entered = entrant.entered.clone();
     let held = Held::new(gateway, showing, entrant, applied);
-    seat(gateway, (joining, is_guest), upgrade, held).await?;
+    seat(gateway, (joining, is_guest), entered, upgrade, held).await?;
     let mut response = reply::empty(StatusCode::SWITCHING_PROTOCOLS).into_http();
     let headers = response.headers_mut();
     headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
@@ -74,15 +76,24 @@ async fn enter(
 }
 
 /// Ready when there is a seat, which a task of its own keeps from then on: whoever asked for it may go at any time.
-async fn seat(gateway: &Arc<Inner>, (joining, is_person): (Joining, bool), upgrade: OnUpgrade, held: Held) -> Result<(), NotSeated> {
+async fn seat(
+    gateway: &Arc<Inner>,
+    (joining, is_person): (Joining, bool),
+    entered: Entered,
+    upgrade: OnUpgrade,
+    held: Held,
+) -> Result<(), NotSeated> {
     let (answer, answered) = oneshot::channel();
     let rooms = Arc::clone(&gateway.rooms);
     let settings = gateway.config.load().rooms.settings_of(held.topic()).clone();
     let serving = async move {
         match rooms.join(held.topic(), &settings, &joining, is_person).await {
             Ok(joined) => {
+                let (who, topic, id, connection) = (&rooms.who, held.topic().clone(), joining.id, joined.id);
+                who.came(&topic, &id, connection, entered);
                 drop(answer.send(Ok(())));
                 connection::serve(joined, upgrade, held).await;
+                who.went(&topic, &id, connection);
             }
             Err(why) => drop(answer.send(Err(why))),
         }

@@ -35,6 +35,9 @@ pub(super) enum NotEntered {
     /// There is no seat.
     #[error(transparent)]
     NotSeated(#[from] NotSeated),
+    /// It would be what sits in this room by configuration.
+    #[error("{0:?} sits in this room as part of the gate: come as somebody else, or rename one of the two")]
+    Seated(String),
     /// Its token makes it somebody who has a token of its own.
     #[error("the participant {0:?} is configured here with a token of its own: come with that, or as somebody else")]
     Taken(String),
@@ -57,9 +60,11 @@ impl NotEntered {
             Self::Door(refused) => refused.status,
             Self::Handshake(BadHandshake::NotAsked | BadHandshake::Version) => StatusCode::UPGRADE_REQUIRED,
             Self::Handshake(BadHandshake::Key) | Self::Query(_) => StatusCode::BAD_REQUEST,
-            Self::Id(_) | Self::Taken(_) | Self::Ticket(_) | Self::NotAdmitted(NotAdmitted::Elsewhere | NotAdmitted::NotMember) => {
-                StatusCode::FORBIDDEN
-            }
+            Self::Id(_)
+            | Self::Seated(_)
+            | Self::Taken(_)
+            | Self::Ticket(_)
+            | Self::NotAdmitted(NotAdmitted::Elsewhere | NotAdmitted::NotMember) => StatusCode::FORBIDDEN,
             Self::NoRooms | Self::NotAdmitted(NotAdmitted::Unknown) => StatusCode::NOT_FOUND,
             Self::NotSeated(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Unknown(_) => StatusCode::UNAUTHORIZED,
@@ -81,8 +86,14 @@ impl NotEntered {
             Self::Unknown(_) => {
                 headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"banyan\""));
             }
-            Self::Id(_) | Self::NoRooms | Self::NotAdmitted(_) | Self::NotSeated(_) | Self::Query(_) | Self::Taken(_) | Self::Ticket(_) => {
-            }
+            Self::Id(_)
+            | Self::NoRooms
+            | Self::NotAdmitted(_)
+            | Self::NotSeated(_)
+            | Self::Query(_)
+            | Self::Seated(_)
+            | Self::Taken(_)
+            | Self::Ticket(_) => {}
         }
         response
     }

@@ -5,6 +5,7 @@
 
 mod admin;
 mod attend;
+mod chair;
 mod connection;
 mod door;
 mod driver;
@@ -16,6 +17,8 @@ mod rules;
 mod secrets;
 mod status;
 mod steward;
+mod table;
+mod who;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -37,8 +40,11 @@ pub(crate) use secrets::Secrets;
 pub use status::{ParticipantStatus, RoomStatus};
 use steward::Steward;
 pub(crate) use steward::resume;
+use table::Tables;
+use who::Who;
 use writer::{Joined, outlet};
 
+use crate::Inner;
 use crate::config::resolved;
 
 /// How long everybody has to hear that the gate ends.
@@ -57,6 +63,10 @@ pub(crate) struct Rooms {
     tickets: Tickets,
     /// Where the gate itself sits, and learns.
     stewards: Mutex<BTreeMap<Topic, Steward>>,
+    /// As whom participants came in.
+    who: Who,
+    /// What sits in rooms by configuration.
+    tables: Tables,
 }
 
 /// Why nobody was seated.
@@ -65,6 +75,9 @@ pub(crate) enum NotSeated {
     /// The gate ends.
     #[error("the gate ends: connect again later")]
     Ending,
+    /// Something of the gate sits there under that name.
+    #[error("what sits in this room by configuration has this name: choose another")]
+    Taken,
     /// The room has no seat.
     #[error(transparent)]
     Room(#[from] RoomError),
@@ -82,6 +95,8 @@ impl Rooms {
             secrets: Secrets::default(),
             tickets: Tickets::default(),
             stewards: Mutex::default(),
+            who: Who::default(),
+            tables: Tables::default(),
         })
     }
 
@@ -139,8 +154,14 @@ impl Rooms {
         self.live().values().cloned().collect()
     }
 
+    /// Seats what is to sit in rooms.
+    pub(crate) fn begin(&self, gateway: &Arc<Inner>) {
+        self.tables.apply(gateway);
+    }
+
     /// Takes a changed configuration: bounds hold from now on. Whoever would not be let in any more finds out itself.
-    pub(crate) fn apply(&self, config: &resolved::Rooms) {
+    pub(crate) fn apply(&self, gateway: &Arc<Inner>, config: &resolved::Rooms) {
+        self.tables.apply(gateway);
         for room in self.all() {
             room.tell(Input::Settings(config.settings_of(room.topic()).clone()));
         }

@@ -39,6 +39,23 @@ pub(super) struct Entrant {
     pub(super) capabilities: Capabilities,
     /// When what let it in is over; `None`: it is not, by itself.
     pub(super) until: Option<SystemTime>,
+    /// As whom it calls what sits there.
+    pub(super) entered: Entered,
+}
+
+/// Somebody that is known, and what it may come into.
+struct Known {
+    pass: Pass,
+    until: Option<SystemTime>,
+    entered: Entered,
+}
+
+impl Known {
+    /// One that nobody but a room knows.
+    fn participant(pass: Pass, until: Option<SystemTime>) -> Self {
+        let entered = Entered::participant(pass.id.as_str());
+        Self { pass, until, entered }
+    }
 }
 
 /// What the gate's owner may send.
@@ -53,35 +70,39 @@ pub(super) async fn admit(gateway: &Arc<Inner>, showing: &Showing) -> Result<Ent
     if !config.rooms.are_served() {
         return Err(NotEntered::NoRooms);
     }
-    let (pass, until) = who(gateway, &config, showing).await?;
+    let Known { pass, until, entered } = who(gateway, &config, showing).await?;
+    if config.rooms.sits(&showing.topic, &pass.id) {
+        return Err(NotEntered::Seated(pass.id.as_str().to_owned()));
+    }
     let doors = config.rooms.doors();
     let capabilities = doors.admit(&pass, &showing.topic)?.clone();
-    Ok(Entrant { id: pass.id, capabilities, until })
+    Ok(Entrant { id: pass.id, capabilities, until, entered })
 }
 
-async fn who(gateway: &Arc<Inner>, config: &Arc<Config>, showing: &Showing) -> Result<(Pass, Option<SystemTime>), NotEntered> {
+async fn who(gateway: &Arc<Inner>, config: &Arc<Config>, showing: &Showing) -> Result<Known, NotEntered> {
     let (party, fields) = (showing.party.as_ref(), &showing.fields);
     door::outer(config, party, fields).map_err(NotEntered::Door)?;
     if let Some(guest) = &showing.guest {
         if guest.is_over() {
             return Err(NotEntered::Ticket("nobody is signed in by that any more: sign in to the console again".into()));
         }
-        return Ok((of_owner(guest.id.clone(), &showing.topic), None));
+        return Ok(Known::participant(of_owner(guest.id.clone(), &showing.topic), None));
     }
     if let Some(token) = door::bearer(config, fields).map_err(NotEntered::Door)? {
         if gateway.admin.is_owners(token.as_bytes()) {
-            return Ok((owner(showing)?, None));
+            return Ok(Known::participant(owner(showing)?, None));
         }
         let secrets = gateway.rooms.secrets.of(gateway, &config.rooms).await;
         if let Some((id, who)) = secrets.holder(token).and_then(|id| config.rooms.participants.get_key_value(id)) {
-            return Ok((Pass { id: id.clone(), topics: who.rooms.clone(), capabilities: who.capabilities.clone() }, None));
+            let pass = Pass { id: id.clone(), topics: who.rooms.clone(), capabilities: who.capabilities.clone() };
+            return Ok(Known::participant(pass, None));
         }
         if let Some(secret) = &secrets.shared
             && trust::is_shared(token)
         {
             let (place, until) = trust::shared(token, secret.expose().as_bytes())
                 .map_err(|why| NotEntered::Door(door::denied(config, &Denied::Wrong(why))))?;
-            return Ok((claimed(config, &place)?, Some(until)));
+            return Ok(Known::participant(claimed(config, &place)?, Some(until)));
         }
     }
     let entered = door::enter(config, &gateway.trust, party, fields).map_err(NotEntered::Door)?;
@@ -91,8 +112,8 @@ async fn who(gateway: &Arc<Inner>, config: &Arc<Config>, showing: &Showing) -> R
     let until = entered.until();
     let place = entered.place().filter(|(issuer, _)| config.rooms.issuers.iter().any(|known| **known == **issuer));
     match place.filter(|(_, place)| place.participant.is_some()) {
-        Some((_, place)) => Ok((claimed(config, place)?, until)),
-        None => Ok((caller(config, &entered)?, until)),
+        Some((_, place)) => Ok(Known::participant(claimed(config, place)?, until)),
+        None => Ok(Known { pass: caller(config, &entered)?, until, entered }),
     }
 }
 

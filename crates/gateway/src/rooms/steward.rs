@@ -22,6 +22,7 @@ use super::rules::shown;
 use super::writer::Joined;
 use super::{LONGEST, NotSeated};
 use crate::Inner;
+use crate::downstream::door::Entered;
 use crate::store::{Learnt, Lessons, StoreError};
 
 /// What it may send: calls that rules make, and what it has to say of them.
@@ -82,6 +83,9 @@ pub(super) async fn begin(gateway: &Arc<Inner>, topic: &Topic, id: ParticipantId
     if gateway.rooms.steward(topic).is_some() {
         return Ok(());
     }
+    if gateway.config.load().rooms.sits(topic, &id) {
+        return Err(NotSeated::Taken);
+    }
     let learnt = kept(gateway, topic).await.ok().flatten();
     let kept: Kept = learnt.and_then(|learnt| serde_json::from_str(&learnt.kept).ok()).unwrap_or_default();
     let capabilities = Capabilities::read(CAPABILITIES).unwrap_or_default();
@@ -94,6 +98,7 @@ pub(super) async fn begin(gateway: &Arc<Inner>, topic: &Topic, id: ParticipantId
     };
     let settings = gateway.config.load().rooms.settings_of(topic).clone();
     let joined = gateway.rooms.join(topic, &settings, &joining, false).await?;
+    gateway.rooms.who.came(topic, &id, joined.id, Entered::participant(id.as_str()));
     let (asks, asked) = mpsc::channel(ASKS);
     gateway.rooms.set_steward(topic, Steward { id: id.clone(), asks });
     let participant = Participant::new(Bounds::default(), LONGEST, u128::from_ne_bytes(crate::random::bytes()));

@@ -54,6 +54,8 @@ mod safe;
 #[cfg(test)]
 mod scoped;
 #[cfg(test)]
+mod seated;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod shown;

@@ -11,13 +11,13 @@ use crate::tokens::{jwk, now, signed};
 use crate::world::{NotUpgraded, Socket, World, bounded, eventually, send, token};
 
 /// A participant by the token `secret-of-NAME`.
-fn participant(name: &str, rooms: &[&str], capabilities: &[&str]) -> String {
+pub(crate) fn participant(name: &str, rooms: &[&str], capabilities: &[&str]) -> String {
     let digest: String = Sha256::digest(format!("secret-of-{name}")).iter().map(|b| format!("{b:02x}")).collect();
     format!("[participant.{name}]\nsha256 = \"{digest}\"\nrooms = {rooms:?}\ncapabilities = {capabilities:?}\n")
 }
 
-const FULL: &[&str] = &["mcp/*", "chat"];
-const PROPOSES: &[&str] = &["mcp/proposal:*", "mcp/withdraw:*", "mcp/response:*", "chat"];
+pub(crate) const FULL: &[&str] = &["mcp/*", "chat"];
+pub(crate) const PROPOSES: &[&str] = &["mcp/proposal:*", "mcp/withdraw:*", "mcp/response:*", "chat"];
 
 /// The room `ops` with `ann`, who may do everything, and `bot`, who proposes.
 fn ops(more: &str) -> String {

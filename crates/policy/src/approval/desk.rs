@@ -186,6 +186,7 @@ impl Desk {
             since: self.clock,
             votes: Vec::new(),
             reason: None,
+            room: None,
             attended: attends,
             told: false,
             escalated: false,
@@ -243,9 +244,22 @@ impl Desk {
 
     /// The caller takes its call back. Nothing happens where it is too late for that.
     pub fn withdraw(&mut self, now: u64, id: &str) {
+        self.take_back(now, id, None);
+    }
+
+    /// The same, and why.
+    pub fn take_back(&mut self, now: u64, id: &str, why: Option<&str>) {
         self.handle_timeout(now);
-        if self.all.get(id).is_some_and(|approval| approval.standing.is_held()) {
-            self.turn(id, Standing::Withdrawn);
+        let Some(approval) = self.all.get_mut(id).filter(|approval| approval.standing.is_held()) else { return };
+        approval.reason = why.map(str::to_owned).or(approval.reason.take());
+        self.turn(id, Standing::Withdrawn);
+    }
+
+    /// The call comes from a room of this name.
+    pub fn name_room(&mut self, id: &str, room: &str) {
+        if let Some(approval) = self.all.get_mut(id) {
+            approval.room = Some(room.to_owned());
+            self.changes.insert(Change::Approval(id.to_owned()));
         }
     }
 

@@ -34,6 +34,8 @@ pub enum Cause {
     Mode,
     /// A rule of the policy.
     Policy,
+    /// It is proposed in a room.
+    Proposal,
 }
 
 impl Cause {
@@ -43,6 +45,7 @@ impl Cause {
             Self::Below => "below",
             Self::Mode => "mode",
             Self::Policy => "policy",
+            Self::Proposal => "proposal",
         }
     }
 }

@@ -106,6 +106,9 @@ pub struct Approval {
     /// Why somebody said no, or what changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The room in which it is asked for or proposed, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<String>,
     /// Whether its caller waits for it at present.
     #[serde(default)]
     pub attended: bool,

@@ -20,13 +20,15 @@ pub enum Kind {
     Local,
     /// A parent that calls over the link that this gate dialled.
     Parent,
+    /// Somebody in a room, whom a token for rooms let in.
+    Participant,
     /// A bearer token of the configuration.
     Token,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Certificate, Self::Issuer, Self::Local, Self::Parent, Self::Token];
+    pub const ALL: [Self; 6] = [Self::Certificate, Self::Issuer, Self::Local, Self::Parent, Self::Participant, Self::Token];
 
     /// The word in `principal.kind`.
     pub fn as_str(self) -> &'static str {
@@ -35,6 +37,7 @@ impl Kind {
             Self::Issuer => "issuer",
             Self::Local => "local",
             Self::Parent => "parent",
+            Self::Participant => "participant",
             Self::Token => "token",
         }
     }

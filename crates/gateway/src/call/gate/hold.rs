@@ -35,13 +35,15 @@ pub(super) async fn hold(gateway: &Arc<Inner>, reservation: Reservation, back: &
         Some(returned) => come_back(gateway, &returned, &call).await?,
         None => false,
     };
-    let way = Way::of(&back.caller);
-    let patience = patience(gateway, &resolved, way, has_returned);
-    let held = gateway.approvals.hold(call, (causes, annotation(&resolved)), !patience.is_zero()).await;
+    let way = Way::of(back);
+    let patience = patience(gateway, &resolved, back, has_returned);
+    let from = back.seated.as_ref().map(|seated| Arc::clone(&seated.room));
+    let held = gateway.approvals.hold(call, (causes, annotation(&resolved)), !patience.is_zero(), from).await;
     let (held, waiting) = held.map_err(not_kept)?;
     let id: Arc<str> = match (held, waiting) {
         (Held::Free(id), _) => id.into(),
         (Held::Granted(grant), _) => {
+            fulfil(gateway, back, None).await?;
             return Ok(Gated::Cleared(Cleared { resolved, decision, room, approval: None, agreed: Some(grant.into()) }));
         }
         (Held::NoApprover { reachable, required }, _) => return Err(CallError::NoApprover { reachable, required }),
@@ -49,14 +51,25 @@ pub(super) async fn hold(gateway: &Arc<Inner>, reservation: Reservation, back: &
         (Held::Over(_), Some(Waiting { approval, .. })) => return Err(over(&approval)),
         (Held::Waits(_), Some(waiting)) => match wait(gateway, back, &waiting, way, patience, token(&resolved)).await? {
             Waited::Free => waiting.approval.id().into(),
-            Waited::Waits => return Pending::of(gateway, &waiting.approval).answer(gateway, &back.caller).map(Gated::Answered),
+            Waited::Waits => return Pending::of(gateway, &waiting.approval).answer(gateway, back).map(Gated::Answered),
         },
         (Held::Over(_) | Held::Waits(_), None) => return Err(CallError::Approval(Refusal::Unknown)),
     };
+    fulfil(gateway, back, Some(&id)).await?;
     // What is listed may have changed while somebody thought about it.
     let call = called(gateway, &resolved)?;
     gateway.approvals.claim(&id, call).await.map_err(not_kept)?.map_err(CallError::Approval)?;
     Ok(Gated::Cleared(Cleared { resolved, decision, room, agreed: Some(Arc::clone(&id)), approval: Some(id) }))
+}
+
+/// Somebody has agreed to what is proposed in a room: the call goes out once the room has seen that, unless somebody there was faster.
+async fn fulfil(gateway: &Inner, back: &Back, approval: Option<&str>) -> Result<(), CallError> {
+    let Some(seated) = &back.seated else { return Ok(()) };
+    let fulfilled = seated.fulfil(&back.cancel).await;
+    if let (Err(_), Some(id)) = (&fulfilled, approval) {
+        gateway.approvals.take_back(id, seated.why()).await;
+    }
+    fulfilled
 }
 
 /// A caller came back with a state of ours: to the very call that it was given for?
@@ -77,11 +90,11 @@ async fn come_back(gateway: &Arc<Inner>, returned: &super::told::Returned, call:
 }
 
 /// How long its caller is kept waiting.
-fn patience(gateway: &Inner, resolved: &Resolved, way: Way, has_returned: bool) -> Duration {
+fn patience(gateway: &Inner, resolved: &Resolved, back: &Back, has_returned: bool) -> Duration {
     let config = gateway.config.load();
     let Some(gate) = config.gate.as_deref() else { return Duration::ZERO };
-    // Whoever hears progress, or asks a person meanwhile, waits as long as somebody may take.
-    if token(resolved).is_some() || way == Way::Elicits {
+    // Whoever hears progress, asks a person meanwhile or sits in a room waits as long as somebody may take.
+    if token(resolved).is_some() || Way::of(back) == Way::Elicits || back.seated.is_some() {
         return gate.expires + Duration::from_secs(2);
     }
     if has_returned { gate.wait.max(RETURNED) } else { gate.wait }

@@ -1,8 +1,6 @@
 //! How a caller is told that its call waits, each in the terms it knows (AX-45, AX-49), and how it shows that it comes back. Nothing is
 //! decided here.
 
-use std::sync::Arc;
-
 use banyan_model::Era;
 use bytes::Bytes;
 use mcp_proto::envelope::Answer;
@@ -13,6 +11,7 @@ use super::hold::without_state;
 use crate::Inner;
 use crate::approvals::link;
 use crate::call::adapted;
+use crate::call::back::Back;
 use crate::call::caller::Caller;
 use crate::call::error::CallError;
 use crate::call::resolve::Resolved;
@@ -27,7 +26,7 @@ const META: &str = "io.banyan/approval";
 /// Which terms a caller knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// `confirmation_required`: it is a gate, or names our extension.
+    /// `confirmation_required`: it is a gate, names our extension, or is told in a room.
     Code,
     /// It is asked to open an address, while it waits (initialize era).
     Elicits,
@@ -38,10 +37,11 @@ pub(super) enum Way {
 }
 
 impl Way {
-    pub(super) fn of(caller: &Caller) -> Self {
+    pub(super) fn of(back: &Back) -> Self {
+        let caller = &back.caller;
         let opens = Members::again(&caller.capabilities).object("elicitation").is_some_and(|elicitation| elicitation.has("url"));
         match caller.era {
-            _ if caller.scope.is_for_gate() || caller.scope.annotated => Self::Code,
+            _ if caller.scope.is_for_gate() || caller.scope.annotated || back.seated.is_some() => Self::Code,
             Era::Initialize if opens && caller.session.is_some() => Self::Elicits,
             Era::Stateless if opens => Self::Requires,
             Era::Initialize | Era::Stateless => Self::Plain,
@@ -104,9 +104,9 @@ impl Pending {
     }
 
     /// The answer to its caller.
-    pub(super) fn answer(&self, gateway: &Inner, caller: &Arc<Caller>) -> Result<Answer, CallError> {
-        let text = quote(&self.text);
-        let raw = match Way::of(caller) {
+    pub(super) fn answer(&self, gateway: &Inner, back: &Back) -> Result<Answer, CallError> {
+        let (text, caller) = (quote(&self.text), &back.caller);
+        let raw = match Way::of(back) {
             Way::Code => return Err(CallError::ConfirmationRequired(Box::new(self.clone()))),
             Way::Requires => {
                 let (url, state) = (quote(&self.url), quote(&state(gateway, &self.id, caller)));

@@ -67,7 +67,7 @@ pub(super) async fn wait(
             }
             () = &mut end => break,
             () = back.cancel.cancelled() => {
-                gateway.approvals.leave(id, false).await;
+                gateway.approvals.take_back(id, back.seated.as_ref().and_then(|seated| seated.why())).await;
                 return Err(CallError::Cancelled);
             }
         }

@@ -105,12 +105,13 @@ pub(super) fn rooms_fields(old: &Rooms, new: &Rooms) -> Vec<&'static str> {
 }
 
 pub(super) fn room_fields(old: &Room, new: &Room) -> Vec<&'static str> {
-    let Room { rule, admins, settings } = old;
+    let Room { rule, admins, settings, seats } = old;
     differing([
         ("access", rule.access != new.rule.access),
         ("members", rule.members != new.rule.members),
         ("capabilities", rule.capabilities != new.rule.capabilities),
         ("admins", *admins != new.admins),
+        ("seats", *seats != new.seats),
         ("limits", *settings != new.settings),
     ])
 }

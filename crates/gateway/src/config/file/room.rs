@@ -42,6 +42,12 @@ pub struct Room {
     /// What those may send whose token does not say. Default: as in `[rooms]`.
     #[schemars(example = ["mcp/*", "chat"])]
     pub capabilities: Option<Vec<At<String>>>,
+    /// Mounts that sit in it as participants of their names: others call their tools there. Default: none does.
+    #[schemars(example = ["github", "clock"])]
+    pub seats: Vec<At<String>>,
+    /// The id under which the whole tree sits in it, if it is to. Default: it does not.
+    #[schemars(example = &"tools")]
+    pub tree: Option<At<String>>,
     /// Its bounds. Default: as in `[rooms]`.
     pub limits: RoomLimits,
 }

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use room_proto::access::{Access, Rule};
+use banyan_model::Segment;
+use room_proto::access::{Access, Rule, covers};
 use room_proto::capability::{Capabilities, Pattern};
 use room_proto::name::{ParticipantId, Topic};
 use room_proto::room::{Rate, Settings};
@@ -10,7 +11,7 @@ use room_proto::room::{Rate, Settings};
 use super::{Lowering, hex_digest};
 use crate::config::file::{self, At, File, RoomAccess};
 use crate::config::problem::Flaw;
-use crate::config::resolved::{Participant, Room, Rooms, TokenKey};
+use crate::config::resolved::{Participant, Room, Rooms, Seats, TokenKey, gate_seat};
 use crate::config::secret::SecretRef;
 use crate::config::suggest;
 
@@ -18,7 +19,8 @@ impl Lowering<'_> {
     pub(super) fn rooms(&mut self, file: &File) -> Rooms {
         let (section, defaults) = (&file.rooms, Rooms::default());
         let settings = self.room_settings(&section.limits, &defaults.settings);
-        let rooms: BTreeMap<Topic, Room> = file.room.iter().filter_map(|(name, room)| self.room(name, room, &settings)).collect();
+        let mounts: Vec<&str> = file.mount.keys().map(|name| name.get().as_str()).collect();
+        let rooms: BTreeMap<Topic, Room> = file.room.iter().filter_map(|(name, room)| self.room(name, room, &settings, &mounts)).collect();
         let participants = file.participant.iter().filter_map(|(name, who)| self.participant(name, who, section.open, &rooms)).collect();
         for name in section.issuers.iter().filter(|name| !file.issuer.keys().any(|known| known.get() == name.get())) {
             let flaw = Flaw::new(name.span(), format!("there is no issuer `{}`", name.get()));
@@ -40,7 +42,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn room(&mut self, name: &At<String>, room: &file::Room, settings: &Settings) -> Option<(Topic, Room)> {
+    fn room(&mut self, name: &At<String>, room: &file::Room, settings: &Settings, mounts: &[&str]) -> Option<(Topic, Room)> {
         let rule = Rule {
             access: match room.access {
                 RoomAccess::Private => Access::Private,
@@ -50,13 +52,60 @@ impl Lowering<'_> {
             members: self.participant_ids(&room.members),
             capabilities: room.capabilities.as_deref().map(|list| self.capabilities(list)),
         };
-        let lowered = Room { rule, admins: self.participant_ids(&room.admins), settings: self.room_settings(&room.limits, settings) };
+        let lowered = Room {
+            rule,
+            admins: self.participant_ids(&room.admins),
+            settings: self.room_settings(&room.limits, settings),
+            seats: self.seats(room, mounts),
+        };
         match Topic::new(name.get()) {
             Ok(topic) => Some((topic, lowered)),
             Err(bad) => {
                 self.flaws.push(Flaw::new(name.span(), format!("`{}` can't be the name of a room: {bad}", name.get())));
                 None
             }
+        }
+    }
+
+    /// What sits in a room: mounts by their names, and the whole tree by one of its own.
+    fn seats(&mut self, room: &file::Room, mounts: &[&str]) -> Seats {
+        let mut seats = Seats::default();
+        for name in &room.seats {
+            match Segment::new(name.get()).ok().filter(|_| mounts.contains(&name.get().as_str())) {
+                Some(mount) => self.seat(&mut seats, name, Some(mount)),
+                None => {
+                    let flaw = Flaw::new(name.span(), format!("there is no mount `{}`", name.get()));
+                    self.flaws.push(match suggest::nearest(name.get(), mounts.iter().copied()) {
+                        Some(near) => flaw.help(format!("did you mean `{near}`?")),
+                        None => flaw.help(format!("add a section [mount.{}]", name.get())),
+                    });
+                }
+            }
+        }
+        if let Some(name) = &room.tree {
+            self.seat(&mut seats, name, None);
+        }
+        seats
+    }
+
+    fn seat(&mut self, seats: &mut Seats, name: &At<String>, mount: Option<Segment>) {
+        let Some(id) = self.participant_id(name) else { return };
+        let what = name.get();
+        if id == gate_seat() {
+            let flaw = Flaw::new(name.span(), format!("`{what}` can't sit in a room: the gate itself does under that name"));
+            self.flaws.push(flaw.help("give the mount another name, or let the whole tree sit there under one"));
+        } else if seats.servers.insert(id, mount).is_some() {
+            self.flaws.push(Flaw::new(name.span(), format!("`{what}` sits twice in this room")).help("name each once"));
+        }
+    }
+
+    /// Whoever has a token must not be what sits there.
+    fn seated(&mut self, name: &At<String>, id: &ParticipantId, who: &file::Participant, rooms: &BTreeMap<Topic, Room>) {
+        let comes_to = |topic: &Topic| who.rooms.iter().any(|named| covers(named.get(), topic.as_str()));
+        if let Some((topic, _)) = rooms.iter().find(|(topic, room)| room.seats.has(id) && comes_to(topic)) {
+            let (id, room) = (id.as_str(), topic.as_str());
+            let flaw = Flaw::new(name.span(), format!("`{id}` already sits in the room `{room}`, as part of the gate"));
+            self.flaws.push(flaw.help("give the participant another name, or leave that room out of its `rooms`"));
         }
     }
 
@@ -84,6 +133,7 @@ impl Lowering<'_> {
             }
         }
         let id = self.participant_id(name)?;
+        self.seated(name, &id, who, rooms);
         let capabilities = who.capabilities.as_deref().map(|list| self.capabilities(list));
         let rooms = who.rooms.iter().map(|room| room.get().clone()).collect();
         Some((id, Participant { token: token?, rooms, capabilities }))
@@ -204,6 +254,14 @@ mod tests {
             (&format!("{ann}token = \"hunter2\"\nrooms = [\"ops\"]"), "${env:NAME}"),
             (&format!("{ann}token = \"${{env:A}}\"\nrooms = [\"opps\"]"), "did you mean `ops`?"),
             (&format!("{ann}token = \"${{env:A}}\"\nrooms = []"), "no room"),
+            ("[mount.clock]\ncommand = [\"x\"]\n[room.ops]\nseats = [\"clok\"]", "did you mean `clock`?"),
+            ("[room.ops]\nseats = [\"clock\"]", "[mount.clock]"),
+            ("[mount.gate]\ncommand = [\"x\"]\n[room.ops]\nseats = [\"gate\"]", "the gate itself"),
+            ("[mount.x]\ncommand = [\"x\"]\n[room.ops]\nseats = [\"x\"]\ntree = \"x\"", "sits twice"),
+            (
+                &format!("{ann}token = \"${{env:A}}\"\nrooms = [\"o*\"]\n").replace("[room.ops]", "[room.ops]\ntree = \"ann\""),
+                "already sits in the room `ops`",
+            ),
             (&format!("{ann}sha256 = \"ab\"\nrooms = [\"ops\"]"), "64 hexadecimal digits"),
         ] {
             let refused = read(text).unwrap_err();

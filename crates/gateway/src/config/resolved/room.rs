@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use banyan_model::Segment;
 use room_proto::access::{Doors, PROPOSES, Rule};
 use room_proto::capability::Capabilities;
 use room_proto::name::{ParticipantId, Topic};
@@ -40,6 +41,35 @@ pub struct Room {
     pub admins: BTreeSet<ParticipantId>,
     /// Its bounds.
     pub settings: Settings,
+    /// What sits in it as part of the gate.
+    pub seats: Seats,
+}
+
+/// What sits in a room by configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seats {
+    /// Under which id each mount does; `None`: the whole tree.
+    pub servers: BTreeMap<ParticipantId, Option<Segment>>,
+}
+
+/// The id under which the gate itself sits in rooms, beside its servers.
+const GATE: &str = "gate";
+
+/// The id under which the gate itself sits in rooms, beside its servers.
+pub fn gate_seat() -> ParticipantId {
+    ParticipantId::new(GATE).unwrap_or_else(|_| unreachable!("`gate` is an id"))
+}
+
+impl Seats {
+    /// Whether nothing does.
+    pub fn is_empty(&self) -> bool {
+        self.servers.is_empty()
+    }
+
+    /// Whether a participant of this id is part of the gate.
+    pub fn has(&self, id: &ParticipantId) -> bool {
+        self.servers.contains_key(id) || (!self.is_empty() && id.as_str() == GATE)
+    }
 }
 
 /// Somebody who comes into rooms by a token of its own.
@@ -93,6 +123,11 @@ impl Rooms {
     /// The bounds of a room.
     pub fn settings_of(&self, topic: &Topic) -> &Settings {
         self.rooms.get(topic).map_or(&self.settings, |room| &room.settings)
+    }
+
+    /// Whether what has this id in a room is part of the gate.
+    pub fn sits(&self, topic: &Topic, id: &ParticipantId) -> bool {
+        self.rooms.get(topic).is_some_and(|room| room.seats.has(id))
     }
 
     /// Whether a participant may change what others of a room may send.

@@ -1,0 +1,86 @@
+//! A call that comes from a room: from which, and whether it is proposed there, so that it goes out only when somebody has agreed and the room
+//! has seen that. A room adds a reason to wait; it takes none away. Nothing is decided here.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::error::CallError;
+
+/// Where a call comes from.
+pub(crate) struct Seated {
+    /// The name of the room.
+    pub(crate) room: Arc<str>,
+    proposal: Option<Mutex<Option<Waiting>>>,
+    /// Why nobody wants it any more.
+    over: OnceLock<String>,
+}
+
+/// The call's end of a proposal.
+struct Waiting {
+    agreed: oneshot::Sender<()>,
+    fulfilled: oneshot::Receiver<()>,
+}
+
+/// The room's end of it.
+pub(crate) struct Proposed {
+    /// Says that people have agreed; lost where that can't happen any more.
+    pub(crate) agreed: oneshot::Receiver<()>,
+    /// Lets the call go out: it is the one by which the proposal is fulfilled.
+    pub(crate) fulfilled: oneshot::Sender<()>,
+}
+
+impl fmt::Debug for Seated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Seated({})", self.room)
+    }
+}
+
+impl Seated {
+    /// Somebody in the room asks for the call.
+    pub(crate) fn asked(room: Arc<str>) -> Arc<Self> {
+        Arc::new(Self { room, proposal: None, over: OnceLock::new() })
+    }
+
+    /// Somebody in the room proposes it.
+    pub(crate) fn proposed(room: Arc<str>) -> (Arc<Self>, Proposed) {
+        let ((agreed, is_agreed), (fulfilled, is_fulfilled)) = (oneshot::channel(), oneshot::channel());
+        let waiting = Waiting { agreed, fulfilled: is_fulfilled };
+        let seated = Self { room, proposal: Some(Mutex::new(Some(waiting))), over: OnceLock::new() };
+        (Arc::new(seated), Proposed { agreed: is_agreed, fulfilled })
+    }
+
+    /// Whether it waits for somebody to agree, whatever the rules say.
+    pub(crate) fn is_proposed(&self) -> bool {
+        self.proposal.is_some()
+    }
+
+    /// People have agreed: waits until the room has seen the proposal fulfilled by that, and by nothing before.
+    ///
+    /// # Errors
+    /// When something was before.
+    pub(crate) async fn fulfil(&self, cancel: &CancellationToken) -> Result<(), CallError> {
+        let Some(proposal) = &self.proposal else { return Ok(()) };
+        let waiting = proposal.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Waiting { agreed, fulfilled } = waiting.ok_or(CallError::Cancelled)?;
+        agreed.send(()).map_err(|()| CallError::Cancelled)?;
+        tokio::select! {
+            biased;
+            is_fulfilled = fulfilled => is_fulfilled.map_err(|_| CallError::Cancelled),
+            () = cancel.cancelled() => Err(CallError::Cancelled),
+        }
+    }
+
+    /// Says why nobody wants it any more. The first reason stays.
+    pub(crate) fn end(&self, why: String) {
+        // It may have been said before.
+        drop(self.over.set(why));
+    }
+
+    /// Why nobody wants it any more, where that is known.
+    pub(crate) fn why(&self) -> Option<&str> {
+        self.over.get().map(String::as_str)
+    }
+}

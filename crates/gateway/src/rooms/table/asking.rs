@@ -1,0 +1,101 @@
+//! One call of a participant on its way: as whom it is made, and how it is told. The call itself goes the way of every other.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+
+use banyan_model::{Era, Segment};
+use bytes::Bytes;
+use mcp_proto::envelope::{Answer, Request};
+use mcp_proto::era::INITIALIZE;
+use room_proto::sitting::Asked;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::seat::News;
+use crate::Inner;
+use crate::call::back::{Back, Sink};
+use crate::call::caller::{Caller, Last};
+use crate::call::error::{CallError, Told};
+use crate::call::seated::Seated;
+use crate::call::serve;
+use crate::downstream::door::{About, Entered};
+use crate::downstream::lane::Lane;
+
+/// What a participant says of its program: nothing.
+const INFO: &[u8] = b"{\"name\":\"mcpx\"}";
+
+/// How a call ended.
+pub(super) type Ended = Result<Answer, CallError>;
+
+/// A call of a participant.
+pub(super) struct Asking {
+    pub(super) gateway: Arc<Inner>,
+    pub(super) asked: Asked,
+    pub(super) caller: Arc<Caller>,
+    pub(super) seated: Arc<Seated>,
+    pub(super) cancel: CancellationToken,
+    pub(super) tell: mpsc::Sender<News>,
+}
+
+impl Asking {
+    /// Makes it; what is said meanwhile is told. `agreed`: people may have to agree first, and have.
+    pub(super) async fn run(self, agreed: Option<oneshot::Receiver<()>>) -> Ended {
+        let lane = Lane::new();
+        let mut said = lane.read(0);
+        let back = Back::seated(Arc::clone(&self.caller), Sink::Lane(Arc::clone(&lane)), self.cancel, self.seated);
+        let Asked { call, method, params, id, .. } = self.asked;
+        let request = Request { id, method: method.into(), params: params.into() };
+        let served = serve(&self.gateway, &request, &back);
+        let agreed = async {
+            match agreed {
+                Some(agreed) => agreed.await.is_ok(),
+                None => false,
+            }
+        };
+        tokio::pin!(served, agreed);
+        let mut waits = true;
+        loop {
+            tokio::select! {
+                biased;
+                is_agreed = &mut agreed, if waits => {
+                    waits = false;
+                    if is_agreed {
+                        // A seat that is gone has cancelled it.
+                        drop(self.tell.send(News::Agreed(call)).await);
+                    }
+                }
+                Some((_, message)) = poll_fn(|cx| said.poll_next(cx)) => drop(self.tell.send(News::Said(call, message)).await),
+                ended = &mut served => return ended,
+            }
+        }
+    }
+}
+
+/// A participant as a caller. It is one of the initialize era, so that what an owner answers is not changed for it, and it can't be asked.
+pub(super) fn caller(gateway: &Inner, entered: &Entered, mount: Option<Segment>) -> Arc<Caller> {
+    let config = gateway.config.load();
+    let entered = entered.under(&config);
+    let scope = entered.scope(&config, mount, About { info: INFO, capabilities: b"{}" }, None);
+    Arc::new(Caller {
+        principal: entered.principal.clone(),
+        subject: Arc::new(entered.subject(INFO)),
+        party: entered.party,
+        era: Era::Initialize,
+        version: INITIALIZE[0],
+        capabilities: Bytes::from_static(b"{}"),
+        info: Bytes::from_static(INFO),
+        scope,
+        session: None,
+        shown: Last::default(),
+        standing: Last::default(),
+    })
+}
+
+/// What a participant is told. What the rules refuse looks like what is not there; who runs the gate finds the rule by the decision.
+pub(super) fn told(error: &CallError) -> Told {
+    let mut told = error.tell(Era::Initialize);
+    if let Some(by) = error.decided() {
+        told.message += &format!(" (decision {0}: whoever runs the gate sees which rule with `banyan explain {0}`)", by.id);
+    }
+    told
+}

@@ -1,0 +1,115 @@
+//! What sits in rooms by configuration: mounts, or the whole tree, as participants whose tools others call, and beside them the gate itself,
+//! which fulfils what people have agreed to at its inbox. Each sits there in tasks of its own, so that none holds up a room. What is asked
+//! of them goes the one way of every call (`call/mod.rs`).
+
+mod asking;
+mod seat;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use banyan_model::Segment;
+use room_proto::name::{ParticipantId, Topic};
+use room_proto::room::{Preferences, Routing};
+use tokio_util::sync::CancellationToken;
+
+use super::NotSeated;
+use super::chair::{Chair, Place};
+use crate::Inner;
+use crate::config::resolved::{Seats, gate_seat};
+
+/// How long somebody who lost its seat waits before it sits down again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// What the gate may send in its own name.
+const MAY: [&str; 3] = ["mcp/request:*", "mcp/reject:*", "chat"];
+
+/// What sits in the rooms of one gate.
+#[derive(Default)]
+pub(crate) struct Tables(Mutex<BTreeMap<Topic, Table>>);
+
+struct Table {
+    seats: Seats,
+    ends: CancellationToken,
+}
+
+impl Tables {
+    /// Takes a configuration: who sits where it is not to gets up, and who is to sits down.
+    pub(crate) fn apply(&self, gateway: &Arc<Inner>) {
+        let config = gateway.config.load_full();
+        let wanted = |topic: &Topic| config.rooms.rooms.get(topic).map(|room| &room.seats).filter(|seats| !seats.is_empty());
+        let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tables.retain(|topic, table| {
+            let stays = wanted(topic) == Some(&table.seats);
+            if !stays {
+                table.ends.cancel();
+            }
+            stays
+        });
+        for topic in config.rooms.rooms.keys() {
+            let Some(seats) = wanted(topic).filter(|_| !tables.contains_key(topic)) else { continue };
+            let ends = gateway.stop.child_token();
+            begin(gateway, topic, seats, &ends);
+            tables.insert(topic.clone(), Table { seats: seats.clone(), ends });
+        }
+    }
+}
+
+/// Seats all that is to sit in one room.
+fn begin(gateway: &Arc<Inner>, topic: &Topic, seats: &Seats, ends: &CancellationToken) {
+    let gate = Place::default();
+    let of = |id: &ParticipantId| Sits { gateway: Arc::clone(gateway), topic: topic.clone(), id: id.clone(), gate: gate.clone() };
+    let run = |task: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>| {
+        let ends = ends.clone();
+        gateway.rooms.runtime.spawn(async move { ends.run_until_cancelled(task).await.unwrap_or_default() });
+    };
+    run(Box::pin(of(&gate_seat()).be_gate()));
+    for (id, mount) in &seats.servers {
+        run(Box::pin(of(id).be_server(mount.clone())));
+    }
+}
+
+/// One who sits in a room.
+struct Sits {
+    gateway: Arc<Inner>,
+    topic: Topic,
+    id: ParticipantId,
+    /// Where the gate itself sits.
+    gate: Place,
+}
+
+impl Sits {
+    async fn be_gate(self) {
+        let preferences = Preferences { routing: Routing::Directed, echo: false, ..Preferences::default() };
+        while let Some(mut chair) = self.chair(&MAY, preferences).await {
+            self.gate.set(Some(chair.voice.clone()));
+            // What is said to it others have asked for in its name, and they hear it themselves.
+            while chair.next().await.is_some() {}
+            self.gate.set(None);
+            tokio::time::sleep(AGAIN).await;
+        }
+    }
+
+    async fn be_server(self, mount: Option<Segment>) {
+        while let Some(chair) = self.chair(&seat::MAY, seat::PREFERENCES).await {
+            seat::Seat::new(&self, chair, mount.clone()).run().await;
+            tracing::info!(room = self.topic.as_str(), seat = self.id.as_str(), "a server lost its seat in a room and sits down again");
+            tokio::time::sleep(AGAIN).await;
+        }
+    }
+
+    /// A chair, once there is one; `None`: the gate ends.
+    async fn chair(&self, may: &[&str], preferences: Preferences) -> Option<Chair> {
+        loop {
+            let config = self.gateway.config.load_full();
+            match Chair::take(&self.gateway.rooms, &config.rooms, &self.topic, &self.id, may, preferences).await {
+                Ok(chair) => return Some(chair),
+                Err(NotSeated::Ending) => return None,
+                Err(why) => {
+                    tracing::warn!(room = self.topic.as_str(), seat = self.id.as_str(), %why, "a server can't sit in a room");
+                    tokio::time::sleep(AGAIN).await;
+                }
+            }
+        }
+    }
+}
