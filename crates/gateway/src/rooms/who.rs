@@ -1,4 +1,5 @@
-//! Who the participants of rooms are to the gate: as whom each came in. Whoever calls something from a room does so as that.
+//! Who the participants of rooms are to the gate: as whom each came in. Whoever calls something from a room does so as that. Who may come in is not
+//! decided here.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

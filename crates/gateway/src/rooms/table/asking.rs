@@ -1,4 +1,5 @@
-//! One call of a participant on its way: as whom it is made, and how it is told. The call itself goes the way of every other.
+//! One call of a participant on its way: as whom it is made, and how it is told. The call itself goes the way of every other, and is not
+//! decided on here.
 
 use std::future::poll_fn;
 use std::sync::Arc;
