@@ -26,7 +26,7 @@ use crate::{Inner, random};
 /// What a server may send.
 pub(super) const MAY: [&str; 2] = ["mcp/response:*", "mcp/request:notifications/*"];
 /// All of the room, so that it sees which request was the first to fulfil a proposal, its own answers included.
-pub(super) const PREFERENCES: Preferences = Preferences { routing: Routing::All, echo: true, also: Also::ALL };
+pub(super) const PREFERENCES: Preferences = Preferences { routing: Routing::All, echo: true, also: Also::ALL, history: 0 };
 /// Calls under way at one seat, and those of one participant.
 const CALLS: usize = 64;
 const OF_ONE: usize = 16;
