@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::AuditError;
 use crate::bundle::MAX_ENTRY;
+use crate::canonical;
 use crate::facts::spell;
 use crate::hash::Hash;
 use crate::record::Record;
@@ -40,9 +41,10 @@ pub(crate) fn write(
     out: &mut Vec<u8>,
 ) -> Result<(), AuditError> {
     let start = out.len();
-    out.extend_from_slice(b"{\"event\":\"");
-    out.extend_from_slice(event.as_bytes());
-    out.extend_from_slice(b"\",\"facts\":");
+    out.extend_from_slice(b"{\"event\":");
+    // One that is not known may hold anything.
+    canonical::quote(event, out);
+    out.extend_from_slice(b",\"facts\":");
     let written = facts(out).map(|()| {
         out.extend_from_slice(b",\"prev\":");
         spell(&place.previous, out);
@@ -122,7 +124,7 @@ impl<'a> Entry<'a> {
         let entry = Self { record: record(read.event, read.facts)?, previous: read.prev, seq: read.seq, time: read.time };
         let mut again = Vec::with_capacity(line.len());
         if matches!(entry.record, Record::Unknown { .. }) {
-            again = crate::canonical::canonical(line)?;
+            again = canonical::canonical(line)?;
         } else {
             entry.encode(&mut again)?;
         }

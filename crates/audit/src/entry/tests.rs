@@ -66,7 +66,7 @@ fn all<'a>(text: &'a str, shape: &'a RawValue) -> Vec<Record<'a>> {
         }),
         Record::Started(Started { after: Some(after), node: t(), version: t() }),
         Record::Stopped,
-        Record::Unknown { event: "later".into(), facts: shape },
+        Record::Unknown { event: format!("later {text}").into(), facts: shape },
     ]
 }
 
@@ -118,7 +118,7 @@ proptest! {
         let shape = RawValue::from_string(crate::shape::shape(serde_json::json!({"b": text, "a": [1]}).to_string().as_bytes()).unwrap()).unwrap();
         for record in all(&text, &shape) {
             let line = line(record);
-            prop_assert_eq!(crate::canonical::canonical(&line).unwrap(), line.clone());
+            prop_assert_eq!(canonical::canonical(&line).unwrap(), line.clone());
             let entry = Entry::decode(&line).unwrap();
             let mut again = Vec::new();
             entry.encode(&mut again).unwrap();
