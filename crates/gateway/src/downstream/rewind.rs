@@ -27,6 +27,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Rewind<S> {
         let taken = self.read.len().min(buf.remaining());
         buf.put_slice(&self.read[..taken]);
         self.read.advance(taken);
+        // What is empty would still hold the room that was read into, as long as the connection lasts.
+        if self.read.is_empty() {
+            self.read = Bytes::new();
+        }
         Poll::Ready(Ok(()))
     }
 }
@@ -50,5 +54,37 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Rewind<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    /// What was read, and whether somebody still has it.
+    struct Room(Arc<()>);
+
+    impl AsRef<[u8]> for Room {
+        fn as_ref(&self) -> &[u8] {
+            b"read"
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_read_comes_first_and_its_room_is_let_go_of() {
+        let kept = Arc::new(());
+        let mut rewind = Rewind::new(Bytes::from_owner(Room(Arc::clone(&kept))), &b" on"[..]);
+        let mut piece = [0; 3];
+        rewind.read_exact(&mut piece).await.unwrap();
+        assert_eq!((&piece, Arc::strong_count(&kept)), (b"rea", 2));
+        rewind.read_exact(&mut piece[..1]).await.unwrap();
+        assert_eq!(Arc::strong_count(&kept), 1);
+        let mut rest = String::new();
+        rewind.read_to_string(&mut rest).await.unwrap();
+        assert_eq!(rest, " on");
     }
 }

@@ -1,7 +1,10 @@
 //! One participant's connection: frames are read and handed to the room, and whatever ends it is said to both sides. What a message means
 //! is not known here.
 
+use std::mem::MaybeUninit;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,7 +12,7 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use room_proto::name::ConnectionId;
 use room_proto::websocket::{End, Opcode, Reader, Received, WebSocketError, close, frame};
-use tokio::io::{AsyncReadExt, ReadHalf};
+use tokio::io::{AsyncRead, ReadBuf, ReadHalf};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -55,7 +58,7 @@ pub(super) async fn serve(joined: Joined, upgrade: OnUpgrade, held: Held) {
     let mut writer = tokio::spawn(Writer::new(write, source, to_answer).run());
     // One that is somewhat too long is still read, so that its sender is told in an envelope.
     let frames = Reader::new(End::Server, longest.saturating_mul(2));
-    let mut ear = Ear { read, frames, piece: vec![0; PIECE].into(), room, id, pongs };
+    let mut ear = Ear { read, frames, room, id, pongs };
     let ended = ear.until_over(&mut writer, held).await;
     // Before the room lets go of it: what it has said until then goes out first.
     if let Some(frame) = last_word(&ended) {
@@ -88,7 +91,6 @@ fn last_word(ended: &Ended) -> Option<Bytes> {
 struct Ear {
     read: ReadHalf<TokioIo<Upgraded>>,
     frames: Reader,
-    piece: Box<[u8]>,
     room: Arc<Live>,
     id: ConnectionId,
     pongs: mpsc::Sender<Bytes>,
@@ -125,12 +127,8 @@ impl Ear {
                     // It has said so, and that is on its way.
                     false => return Ended::Shut,
                 },
-                Ok(None) => match timeout(SILENCE, self.read.read(&mut self.piece)).await {
-                    Ok(Ok(count @ 1..)) => {
-                        self.frames.handle_bytes(self.piece.get(..count).unwrap_or_default());
-                        true
-                    }
-                    Ok(Ok(_) | Err(_)) => false,
+                Ok(None) => match timeout(SILENCE, self.fill()).await {
+                    Ok(filled) => filled,
                     Err(_) => return Ended::Silent,
                 },
                 Err(why) => return Ended::Wrong(why),
@@ -141,6 +139,20 @@ impl Ear {
         }
     }
 
+    /// Reads on; `false`: there is no more.
+    ///
+    /// Into room on the stack, for most of those who are there say nothing, and each would keep its own.
+    async fn fill(&mut self) -> bool {
+        std::future::poll_fn(|cx| {
+            let mut room = [MaybeUninit::uninit(); PIECE];
+            let mut piece = ReadBuf::uninit(&mut room);
+            let read = ready!(Pin::new(&mut self.read).poll_read(cx, &mut piece));
+            self.frames.handle_bytes(piece.filled());
+            Poll::Ready(read.is_ok() && !piece.filled().is_empty())
+        })
+        .await
+    }
+
     /// Reads what nobody wants to know, until the other end has closed: else it might never see why.
     async fn farewell(&mut self) {
         loop {
@@ -149,9 +161,8 @@ impl Ear {
                     return;
                 }
             }
-            match self.read.read(&mut self.piece).await {
-                Ok(count @ 1..) => self.frames.handle_bytes(self.piece.get(..count).unwrap_or_default()),
-                Ok(_) | Err(_) => return,
+            if !self.fill().await {
+                return;
             }
         }
     }

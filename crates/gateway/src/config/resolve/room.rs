@@ -254,10 +254,10 @@ mod tests {
             (&format!("{ann}token = \"hunter2\"\nrooms = [\"ops\"]"), "${env:NAME}"),
             (&format!("{ann}token = \"${{env:A}}\"\nrooms = [\"opps\"]"), "did you mean `ops`?"),
             (&format!("{ann}token = \"${{env:A}}\"\nrooms = []"), "no room"),
-            ("[mount.clock]\ncommand = [\"x\"]\n[room.ops]\nseats = [\"clok\"]", "did you mean `clock`?"),
+            ("[mount.clock]\ncommand = \"x\"\n[room.ops]\nseats = [\"clok\"]", "did you mean `clock`?"),
             ("[room.ops]\nseats = [\"clock\"]", "[mount.clock]"),
-            ("[mount.gate]\ncommand = [\"x\"]\n[room.ops]\nseats = [\"gate\"]", "the gate itself"),
-            ("[mount.x]\ncommand = [\"x\"]\n[room.ops]\nseats = [\"x\"]\ntree = \"x\"", "sits twice"),
+            ("[mount.gate]\ncommand = \"x\"\n[room.ops]\nseats = [\"gate\"]", "the gate itself"),
+            ("[mount.x]\ncommand = \"x\"\n[room.ops]\nseats = [\"x\"]\ntree = \"x\"", "sits twice"),
             (
                 &format!("{ann}token = \"${{env:A}}\"\nrooms = [\"o*\"]\n").replace("[room.ops]", "[room.ops]\ntree = \"ann\""),
                 "already sits in the room `ops`",
