@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     /// What was read, and whether somebody still has it.
-    struct Room(Arc<()>);
+    struct Room(#[expect(dead_code, reason = "it is held, not read")] Arc<()>);
 
     impl AsRef<[u8]> for Room {
         fn as_ref(&self) -> &[u8] {
