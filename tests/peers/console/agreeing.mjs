@@ -1,12 +1,10 @@
 // One dangerous call, from a program of the Python SDK to the record: a person enrols a passkey in the console, is told of the call, sees what
 // it is exactly, signs it, and finds it in the record. The gate, the browser and its authenticator are real; nothing is played to the page.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { answering, authenticator, axe, check, ended, open, part, until } from './browser.mjs';
+import { answering, authenticator, check, ended, open, part, shots, until } from './browser.mjs';
 import { banyan, calling, signedIn, wiped } from './gate.mjs';
 
-const { BANYAN, CONSOLE_SHOTS, NEXT, NEXT_HOME } = process.env;
+const { BANYAN, NEXT, NEXT_HOME } = process.env;
 const first = banyan('console', '--print').url;
 const ORIGIN = new URL(first).origin;
 const HOME = `${ORIGIN}/-/console/`;
@@ -17,22 +15,6 @@ const noticed = () => page.evaluate(() => window.notices);
 const signed = [];
 page.on('request', (request) => request.url().endsWith('/confirm') && signed.push([request.url(), request.postData()]));
 
-/** Has axe look at the page in both themes, on a desk and on a phone, and leaves pictures where somebody wants them. */
-const shots = async (name) => {
-  for (const [scheme, width, height] of [['dark', 1360, 860], ['light', 1360, 860], ['dark', 360, 740], ['light', 360, 740]]) {
-    await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
-    await page.setViewportSize({ width, height });
-    await page.waitForTimeout(150);
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-    const found = await axe(page);
-    check(`${name}, ${scheme}, ${width} px, nothing sticks out and axe finds nothing`, wide <= 0 && found.length === 0, [wide, found]);
-    if (CONSOLE_SHOTS) {
-      mkdirSync(CONSOLE_SHOTS, { recursive: true });
-      await page.screenshot({ path: join(CONSOLE_SHOTS, `${name}-${scheme}-${width}.png`) });
-    }
-  }
-  await page.setViewportSize({ width: 1360, height: 860 });
-};
 /** Opens the call that waits. */
 const look = async () => {
   await page.locator('.inbox .flow').first().getByText('disk.wipe').first().click();
@@ -88,7 +70,7 @@ await part('another call', async () => {
   const rows = await one.locator('table.difference tbody th').allInnerTexts();
   check('what differs from the call before is told', rows.join() === 'disk,when[2],when[2].deep', rows);
   // Axe takes the authenticator away, which is not needed any more.
-  await shots('waiting');
+  await shots(page, 'waiting');
   await one.getByLabel('Why not').fill('b is in use');
   await one.getByRole('button', { name: 'Deny' }).click();
   const answer = await told;
@@ -112,7 +94,7 @@ await part('the record', async () => {
   check('each of its entries is proved in the page', await until(async () => (await badges.allInnerTexts()).join() === 'proved,proved,proved,proved,proved'), await badges.allInnerTexts());
   const lay = await one.locator('.spans li').allInnerTexts();
   check('the wait for a person and the call lie in time, and the signature that came again', lay.length === 3 && /^refused: approval_used/.test(lay[2]) && /somebody is asked about disk.wipe released, by Anna/.test(lay[0].replaceAll(/\s+/g, ' ')) && /^disk.wipe done/.test(lay[1].replaceAll(/\s+/g, ' ')), lay);
-  await shots('record');
+  await shots(page, 'record');
   const all = (pattern) => until(async () => (await badges.count()) > 0 && (await badges.allInnerTexts()).every((text) => pattern.test(text)));
   const tampered = async (change, pattern, name) => {
     const honest = await answering(page, '**/-/audit/entry?*', async (route) => route.fulfill({ json: change(await (await route.fetch()).json()) }));
@@ -166,10 +148,10 @@ await part('the policy', async () => {
   check('the rules are there, with what they did', await until(async () => /no-z[\s\S]*1 lately[\s\S]*no-b-soon[\s\S]*shadow: would 1/.test(await list.innerText())), await list.innerText());
   await list.getByText('local: refused, no-z').click();
   check('a refusal is explained, with what helps', await until(async () => /these rules forbid it[\s\S]*What helps: ask in #disks[\s\S]*context.arguments.disk == "z"/.test(await one.innerText())), await one.innerText());
-  await shots('policy');
+  await shots(page, 'policy');
   await page.goto(`${HOME}#/policy`);
   check('budgets are there', await until(async () => /disks[\s\S]*1 of 5\s*changes/.test(await page.locator('.beside').innerText())), await page.locator('.beside').innerText());
-  await shots('budgets');
+  await shots(page, 'budgets');
   await page.goto(`${HOME}#/servers/disk`);
   check('a server says of what somebody is asked', await until(async () => /asks somebody\s*about calls that change something for good/.test(await page.locator('.detail').innerText())));
 });
@@ -177,7 +159,7 @@ await part('the policy', async () => {
 await part('grants', async () => {
   await page.goto(`${HOME}#/approvals/grants`);
   check('grants are listed', await until(async () => /holds for[\s\S]*disk\.wipe[\s\S]*like tmp-\*[\s\S]*0 of 2 times[\s\S]*bert/.test(await one.innerText())), await one.innerText());
-  await shots('grants');
+  await shots(page, 'grants');
   await one.getByRole('button', { name: 'Take back the grant' }).click();
   await page.locator('dialog[open]').getByRole('button', { name: 'Take back' }).click();
   check('and taken back', await until(async () => /taken back/.test(await one.innerText())) && banyan('grants', 'list').grants[0].revoked !== null, await one.innerText());

@@ -1,9 +1,10 @@
 // A browser for the console's tests: it counts what leaves the gate and what the page's policy forbids. Knows no view.
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+const { CONSOLE_SHOTS } = process.env;
 const require = createRequire(`${process.env.PEERS_NODE_MODULES}/here.cjs`);
 const { chromium } = require('playwright-core');
 const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
@@ -97,4 +98,22 @@ export async function axe(page) {
   });
   await session.detach();
   return JSON.parse(said.result.value);
+}
+
+/** Has axe look at a page in both themes, on a desk and on a phone, and leaves pictures where somebody wants them. */
+export async function shots(page, name) {
+  for (const [scheme, width, height] of [['dark', 1360, 860], ['light', 1360, 860], ['dark', 360, 740], ['light', 360, 740]]) {
+    await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
+    await page.setViewportSize({ width, height });
+    await page.waitForTimeout(150);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    const found = await axe(page);
+    check(`${name}, ${scheme}, ${width} px, nothing sticks out and axe finds nothing`, wide <= 0 && found.length === 0, [wide, found]);
+    if (CONSOLE_SHOTS) {
+      mkdirSync(CONSOLE_SHOTS, { recursive: true });
+      await page.screenshot({ path: join(CONSOLE_SHOTS, `${name}-${scheme}-${width}.png`) });
+    }
+  }
+  await page.setViewportSize({ width: 1360, height: 860 });
+  await page.emulateMedia({ colorScheme: 'dark' });
 }

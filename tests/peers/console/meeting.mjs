@@ -1,11 +1,10 @@
 // A room with two people in two browsers, an agent that proposes, and one that owns the tool (Python's `websockets`, `puppet.py`); beside them the
 // terminal, whose export has to be the same. Nothing is played to the pages.
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { axe, check, ended, open, part, until } from './browser.mjs';
+import { readFileSync } from 'node:fs';
+import { check, ended, open, part, shots, until } from './browser.mjs';
 
-const { BANYAN, CONSOLE_SHOTS, GATE, PYTHON, PUPPET } = process.env;
+const { BANYAN, GATE, PYTHON, PUPPET } = process.env;
 const banyan = (...words) => JSON.parse(execFileSync(BANYAN, ['--gate', GATE, '--json', ...words], { encoding: 'utf8' }));
 const link = () => banyan('console', '--print').url;
 const ORIGIN = new URL(link()).origin;
@@ -57,30 +56,12 @@ let files;
 const clean = (given) => ({ jsonrpc: '2.0', id: 'x', method: 'tools/call', params: { name: 'clean', arguments: given } });
 const propose = (given) => bot.say('mcp/proposal:tools/call:clean', clean(given), { to: ['files'] });
 
-/** Has axe look at a page in both themes, on a desk and on a phone, and leaves pictures where somebody wants them. */
-async function shots({ page }, name) {
-  for (const [scheme, width, height] of [['dark', 1360, 860], ['light', 1360, 860], ['dark', 360, 740], ['light', 360, 740]]) {
-    await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
-    await page.setViewportSize({ width, height });
-    await page.waitForTimeout(150);
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-    const found = await axe(page);
-    check(`${name}, ${scheme}, ${width} px, nothing sticks out and axe finds nothing`, wide <= 0 && found.length === 0, [wide, found]);
-    if (CONSOLE_SHOTS) {
-      mkdirSync(CONSOLE_SHOTS, { recursive: true });
-      await page.screenshot({ path: join(CONSOLE_SHOTS, `${name}-${scheme}-${width}.png`) });
-    }
-  }
-  await page.setViewportSize({ width: 1360, height: 860 });
-  await page.emulateMedia({ colorScheme: 'dark' });
-}
-
 await part('coming in', async () => {
   await ann.page.locator('.views').getByRole('link', { name: 'Rooms' }).click();
   const line = ann.page.locator('.inbox').getByRole('link', { name: /ops/ });
   check('rooms are listed, with who is there', await until(async () => /1 participant/.test(await line.innerText())), await ann.page.locator('.inbox').innerText());
   await line.click();
-  await shots(ann, 'room-door');
+  await shots(ann.page, 'room-door');
   for (const one of both) {
     await one.page.goto(`${HOME}#/rooms/ops`);
     await one.room.getByLabel('Your name in this room').fill(one.name);
@@ -130,7 +111,7 @@ await part('a proposal that is approved', async () => {
   await until(async () => (await bea.text()).includes('is that safe?'));
   await bea.says('yes, it is a <i>cache</i> \u202egnp.exe');
   check('people talk about it, and nothing they write is HTML or turns round', await until(async () => (await ann.text()).includes('yes, it is a <i>cache</i> U+202E')), await ann.text());
-  await shots(bea, 'room-waiting');
+  await shots(bea.page, 'room-waiting');
   await bea.card(1).getByRole('button', { name: /^Approve/ }).click();
   for (const one of both) {
     const shown = await until(async () => (await one.card(1).innerText()).includes('3 GB freed below /var/cache') && one.card(1).innerText());
@@ -172,7 +153,7 @@ await part('capabilities', async () => {
   await field.fill('mcp/request:tools/call:clean');
   const preview = editor.getByRole('region', { name: /What was seen so far/ });
   check('what it would mean for what was seen is shown', await until(async () => /may now mcp\/request:tools\/call:clean 2×/.test((await preview.innerText()).replace(/\s+/g, ' '))), await preview.innerText());
-  await shots(ann, 'room-editor');
+  await shots(ann.page, 'room-editor');
   await editor.getByRole('button', { name: 'Apply' }).click();
   const welcome = await bot.find((one) => one.kind === 'system/welcome' && one.payload.you.capabilities.includes('mcp/request:tools/call:clean'));
   check('the agent is told at once', welcome);
@@ -222,7 +203,7 @@ await part('being cut off', async () => {
   check('also at what was open', await until(async () => /somebody may have decided this/.test(await ann.card(5).innerText())), await ann.card(5).innerText());
   await ann.card(5).getByRole('button', { name: /^Approve/ }).click();
   check('and goes on', await until(async () => /3 GB freed below \/opt/.test(await bea.card(5).innerText())), await bea.card(5).innerText());
-  await shots(ann, 'room-gap');
+  await shots(ann.page, 'room-gap');
   const other = spawn(BANYAN, ['--gate', GATE, 'room', 'join', 'ops', '--as', 'ann'], { stdio: ['pipe', 'ignore', 'inherit'] });
   check('a name that comes in elsewhere puts this page out, and it does not fight', await until(async () => /you are out: somebody came in by this name elsewhere/.test(await ann.text())), await ann.text());
   other.stdin.end('/quit\n');
@@ -246,7 +227,7 @@ await part('rules', async () => {
   check('after five decisions that agree a rule is offered, in words', await until(async () => /"bot" proposes: tools\/call "clean" by "files"/.test(await offer.innerText()), 20_000) && /5 decisions agree/.test(await bea.text()), await aside.innerText());
   await offer.getByText('5 decisions for it').click();
   check('with the decisions that speak for it', await until(async () => (await offer.locator('.evidence li').count()) === 5 && /approved by bea/.test(await offer.innerText())), await offer.innerText());
-  await shots(ann, 'room-offer');
+  await shots(ann.page, 'room-offer');
   propose({ path: '/var/cache/f6' });
   await until(async () => (await card(ann, '/var/cache/f6').count()) === 1);
   check('nothing is done by a rule that nobody accepted', /left/.test(await card(ann, '/var/cache/f6').innerText()), await card(ann, '/var/cache/f6').innerText());
@@ -260,7 +241,7 @@ await part('rules', async () => {
   check('from then on it fulfils, and names itself', await until(async () => /approved by rules by rule-1, which ann accepted[\s\S]*3 GB freed below \/var\/cache\/g7/.test(await card(bea, '/var/cache/g7').innerText())), await bea.text());
   check('what it did is listed', await until(async () => /1 of 2 calls made[\s\S]*what it did: 1 call/.test(await rule.innerText()), 20_000), await rule.innerText());
   await rule.getByRole('button', { name: 'Revoke rule-1' }).click();
-  await shots(ann, 'room-revoke');
+  await shots(ann.page, 'room-revoke');
   await ann.page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click();
   check('a person revokes it', await until(async () => /revoked by ann/.test(await rule.innerText()) && /rule-1 has ended: revoked by ann/.test(await bea.text())), await rule.innerText());
   propose({ path: '/var/cache/h8' });
