@@ -14,6 +14,8 @@ import { useWindow } from './window';
 
 const ROW = 32;
 const PAGE = 200;
+/** So often what a link means is looked for, once a second. */
+const TRIES = 10;
 const SINCE: [string, number][] = [['at any time', 0], ['in the last hour', 3600], ['in the last day', 86_400], ['in the last week', 604_800]];
 const KINDS = ['called', 'intended', 'ended', 'refused', 'approval_asked', 'approval_decided', 'registration', 'changed', 'started', 'stopped', 'gap', 'broke_here'];
 
@@ -43,6 +45,7 @@ export function Record({ filter }: { filter: string }): JSX.Element {
   const [found, setFound] = useState<Entry[] | null>(null);
   const [isMore, setMore] = useState(false);
   const [why, setWhy] = useState<string | null>(null);
+  const [lost, setLost] = useState<string | null>(null);
   const fetchPage = async (search: Wanted, older: Entry[]): Promise<void> => {
     // The last one may share its microsecond with others.
     const until = older.length > 0 ? (older.at(-1)?.time ?? 0) + 1 : null;
@@ -59,8 +62,22 @@ export function Record({ filter }: { filter: string }): JSX.Element {
   useEffect(() => {
     const [kind, id] = what.split(':');
     // Links from elsewhere name what they mean: it is looked for, and the newest of it opened.
-    if (!id) return;
-    ask<{ entries: Entry[] }>('GET', `/-/audit?${kind === 'trace' ? 'trace' : 'id'}=${encodeURIComponent(id)}&limit=1`).then(({ entries: [first] }) => (first ? go('record', placeOf(first)) : setWhy(`The record knows nothing of ${id}.`)), (error: Error) => setWhy(error.message));
+    if (!id) return undefined;
+    let isLeft = false;
+    // What has just happened is found a moment later.
+    const find = async (tries: number): Promise<void> => {
+      const { entries: [first] } = await ask<{ entries: Entry[] }>('GET', `/-/audit?${kind === 'trace' ? 'trace' : 'id'}=${encodeURIComponent(id)}&limit=1`);
+      if (isLeft) return;
+      if (first) return go('record', placeOf(first));
+      setLost(`The record knows nothing of ${id}.`);
+      if (tries > 1) setTimeout(() => isLeft || begin(tries - 1), 1000);
+    };
+    const begin = (tries: number): void => void find(tries).catch((error: Error) => setLost(error.message));
+    begin(TRIES);
+    return () => {
+      isLeft = true;
+      setLost(null);
+    };
   }, [what]);
   const text = filter.trim().toLowerCase();
   const rows = (found ?? []).filter((entry) => `${entry.principal ?? ''} ${entry.route ?? ''} ${entry.event} ${entry.outcome ?? ''} ${entry.call ?? ''} ${entry.trace ?? ''}`.toLowerCase().includes(text));
@@ -69,7 +86,7 @@ export function Record({ filter }: { filter: string }): JSX.Element {
     <div class={`split record ${what ? 'with-detail' : ''}`}>
       <div class="found">
         <Search wanted={wanted} onSearch={search} />
-        {why && <p class="error" role="alert">{why}</p>}
+        {(lost ?? why) && <p class="error" role="alert">{lost ?? why}</p>}
         <Rows rows={rows} what={what} more={isMore ? () => search(wanted, found ?? []) : null} isThere={found !== null} />
       </div>
       {/^\d+\/\d+$/.test(what) && <One key={what} place={what} known={one} />}
