@@ -4,10 +4,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use banyan_model::Era;
 use mcp_proto::catalog::Kind;
+use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::mount::Mount;
@@ -16,6 +18,44 @@ use super::{Instance, UpstreamError, standing};
 
 /// How long lists wait for the server to agree. One that takes longer has them fetched twice.
 const AGREED: Duration = Duration::from_millis(500);
+
+/// No list is taken to be good for longer than this, whatever its server says.
+const LONGEST_FRESH: Duration = Duration::from_secs(3600);
+
+/// Until when the lists that were fetched last are good, by what their server said of them (`ttlMs`; MCP 2026-07-28, caching).
+#[derive(Debug, Default)]
+pub(crate) struct Freshness(watch::Sender<Option<Instant>>);
+
+impl Freshness {
+    /// All lists are being fetched: nothing is known until they are there.
+    pub(crate) fn unknown(&self) {
+        self.0.send_replace(None);
+    }
+
+    /// Lists were fetched that are good for so long. Unless these are `all`, the others are good for no longer than they were.
+    pub(crate) fn fetched(&self, good_for: Duration, all: bool) {
+        let until = Instant::now() + good_for.min(LONGEST_FRESH);
+        self.0.send_modify(|good| *good = Some(good.filter(|_| !all).map_or(until, |before| before.min(until))));
+    }
+
+    /// Returns once lists are there that may have changed since.
+    async fn is_over(&self) {
+        let mut good = self.0.subscribe();
+        loop {
+            let until = *good.borrow_and_update();
+            let over = async {
+                match until {
+                    Some(until) => tokio::time::sleep_until(until).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = over => return,
+                changed = good.changed() => if changed.is_err() { return },
+            }
+        }
+    }
+}
 
 /// Listens for as long as it is held.
 pub(crate) struct Listening(#[expect(dead_code, reason = "held, so that the task ends with it")] AbortOnDropHandle<()>);
@@ -68,8 +108,30 @@ async fn listen(mount: Arc<Mount>, instance: Arc<Instance>, late: Arc<AtomicBool
         wait = if began.elapsed() > HELD { FIRST_WAIT } else { (wait * 2).min(LONGEST_WAIT) };
         tokio::time::sleep(wait).await;
         if !has_agreed {
-            // Of a server that tells nothing it is found by looking.
+            // Of a server that tells nothing it is found by looking, but not while it says itself that nothing changes.
+            mount.freshness.is_over().await;
             mount.dirty(&Kind::ALL);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ax_03_lists_are_good_for_as_long_as_their_server_says_and_not_longer() {
+        let (freshness, began) = (Freshness::default(), Instant::now());
+        let good_for = |said: u64, all: bool| {
+            freshness.fetched(Duration::from_secs(said), all);
+            freshness.0.borrow().unwrap().duration_since(began).as_secs()
+        };
+        assert_eq!(good_for(60, true), 60);
+        // Tools alone, which are good for longer than the others are.
+        assert_eq!(good_for(600, false), 60);
+        assert_eq!(good_for(30, false), 30);
+        assert_eq!(good_for(600, true), 600);
+        assert_eq!(good_for(u64::MAX, true), LONGEST_FRESH.as_secs());
+        assert_eq!(good_for(0, true), 0);
     }
 }

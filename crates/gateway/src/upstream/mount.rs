@@ -20,6 +20,7 @@ use mcp_proto::json;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::listening::Freshness;
 use super::oauth::OAuthClient;
 use super::stderr::Stderr;
 use super::{Instance, Outgoing, Owner, UpstreamError, asks};
@@ -84,6 +85,7 @@ pub(crate) struct Mount {
     pub(crate) wake: Notify,
     /// Counts how often the server has agreed to tell of changes.
     pub(crate) agreed: watch::Sender<u64>,
+    pub(crate) freshness: Freshness,
     /// Wakes the supervisor out of its wait for the next try.
     pub(crate) again: Notify,
     pub(crate) places: Arc<Places>,
@@ -164,6 +166,7 @@ impl Mount {
             metrics,
             wake: Notify::new(),
             agreed: watch::Sender::default(),
+            freshness: Freshness::default(),
             again: Notify::new(),
             places: Arc::default(),
             restarts: AtomicU64::new(0),

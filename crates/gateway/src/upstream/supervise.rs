@@ -68,6 +68,7 @@ async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamE
         instance.close().await;
         return UpstreamError::Loop;
     }
+    mount.freshness.unknown();
     let mut listening = listening::begin(mount, &instance).await;
     mount.take_dirty();
     let catalog = match fetch(mount, &instance, &Catalog::default(), &Kind::ALL).await {
@@ -129,6 +130,7 @@ pub(crate) async fn fetch(mount: &Mount, instance: &Instance, old: &Catalog, kin
     let mut catalog = old.clone();
     catalog.notes.clear();
     let mut fresh = Vec::with_capacity(kinds.len());
+    let mut good_for = Duration::MAX;
     for kind in kinds {
         if !era::declares(&instance.negotiated.capabilities, kind.capability()) {
             catalog.set(*kind, Vec::new(), &mount.config, instance);
@@ -137,6 +139,7 @@ pub(crate) async fn fetch(mount: &Mount, instance: &Instance, old: &Catalog, kin
         }
         match tokio::time::timeout(mount.config.start_timeout, list(mount, instance, *kind)).await {
             Ok(Ok(listed)) => {
+                good_for = good_for.min(listed.good_for);
                 catalog.notes.extend(listed.notes);
                 catalog.set(*kind, listed.entries, &mount.config, instance);
                 if *kind == Kind::Tools {
@@ -144,11 +147,15 @@ pub(crate) async fn fetch(mount: &Mount, instance: &Instance, old: &Catalog, kin
                 }
                 fresh.push(*kind);
             }
-            Ok(Err(Listing::Refused(why))) => catalog.notes.push(format!("{} failed: {why}", kind.method())),
+            Ok(Err(Listing::Refused(why))) => {
+                good_for = Duration::ZERO;
+                catalog.notes.push(format!("{} failed: {why}", kind.method()));
+            }
             Ok(Err(Listing::Broken(e))) => return Err(e),
             Err(_) => return Err(UpstreamError::Silent(mount.config.start_timeout)),
         }
     }
+    mount.freshness.fetched(good_for, fresh.len() == Kind::ALL.len());
     // As it was sent, so that what is hidden in it is seen.
     pins::hold(mount, &mut catalog, &fresh, instance.negotiated.instructions.as_deref(), instance.is_gate()).await;
     fresh.iter().for_each(|kind| pins::clean(&mut catalog, *kind));
@@ -163,6 +170,8 @@ struct Listed {
     notes: Vec<String>,
     /// The ids that a gate says are its own and those of the gates below it.
     subtree: Vec<String>,
+    /// By what the server says of its pages; none where it says nothing.
+    good_for: Duration,
 }
 
 enum Listing {
@@ -172,7 +181,8 @@ enum Listing {
 
 async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<Listed, Listing> {
     let most = mount.gateway.limits().tools_per_mount;
-    let Listed { mut entries, mut notes, mut subtree } = Listed::default();
+    let Listed { mut entries, mut notes, mut subtree, .. } = Listed::default();
+    let mut good_for = Duration::MAX;
     let mut cursors = BTreeSet::new();
     let mut cursor: Option<String> = None;
     for _ in 0..MOST_PAGES {
@@ -190,6 +200,7 @@ async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<Listed, 
             subtree = result.meta().and_then(|meta| meta.get(SUBTREE_IDS).map(mcpax::read_ids)).unwrap_or_default();
         }
         let page = Page::parse(kind, &result).ok_or_else(|| Listing::Refused("its result is no list".into()))?;
+        good_for = good_for.min(Duration::from_millis(page.ttl_ms.unwrap_or(0)));
         if page.unreadable > 0 {
             notes.push(format!("{} entries of {} can't be read and are left out", page.unreadable, kind.method()));
         }
@@ -208,7 +219,7 @@ async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<Listed, 
             None => break,
         }
     }
-    Ok(Listed { entries, notes, subtree })
+    Ok(Listed { entries, notes, subtree, good_for })
 }
 
 /// A new connection knows nothing of what was subscribed on the one before.

@@ -48,3 +48,37 @@ async fn ax_03_what_changes_before_a_server_agrees_to_tell_of_changes_is_not_mis
         .await;
     }
 }
+
+/// A server of the stateless era that tells nobody of changes, and lists one tool: how often it has been asked for its list. Lists are
+/// good for so long as its argument says.
+const COUNTING: &str = r#"
+import json, sys
+asked = 0
+for line in sys.stdin:
+    m = json.loads(line)
+    if "id" not in m:
+        continue
+    result, about = {"resultType": "complete", "ttlMs": int(sys.argv[1]), "cacheScope": "private"}, {"name": "counting", "version": "1"}
+    if m["method"] == "server/discover":
+        result |= {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "_meta": {"io.modelcontextprotocol/serverInfo": about}}
+    elif m["method"] == "tools/list":
+        asked += 1
+        result["tools"] = [{"name": f"asked_{asked}", "inputSchema": {"type": "object"}}]
+    else:
+        result = None
+    end = {"result": result} if result else {"error": {"code": -32601, "message": "no"}}
+    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], **end}), flush=True)
+"#;
+
+#[tokio::test]
+async fn ax_03_a_server_that_tells_nothing_is_looked_at_once_its_lists_may_be_old() {
+    bounded(async {
+        let mount = |name: &str, ttl: &str| format!("[mount.{name}]\ncommand = \"python3\"\nargs = {}\n", json!(["-c", COUNTING, ttl]));
+        let world = World::start(&format!("[pins]\nmode = \"trust\"\n{}{}", mount("short", "0"), mount("long", "3600000"))).await;
+        let client = Client::ready(&world, Era::Stateless).await;
+        // Both are asked with the same pauses, where what they say of their lists does not count.
+        listed(&client, "short__asked_4").await;
+        listed(&client, "long__asked_1").await;
+    })
+    .await;
+}
