@@ -238,8 +238,7 @@ async fn enroll(gateway: &Gateway, posted: Enrolment) -> Result<Response<Payload
             _ => return Err(Refused::Proof(Wrong::Malformed("either `key` or `credential` is needed"))),
         };
         let operator = Operator { id: key.fingerprint(), name, principals, key, passkey, enrolled: now };
-        room.desk.enroll(operator.clone());
-        Ok(OperatorShown::from(&operator))
+        Ok(OperatorShown::from(&room.desk.enroll(operator)))
     });
     let operator = enrolled.await??;
     tracing::warn!(operator = operator.name, key = operator.id, "from now on this key approves calls");

@@ -1,143 +1,95 @@
-//! The task that owns the desk: takes jobs, has what changed written with one commit, then delivers the answers and tells what happened.
-//! It decides nothing.
+//! The task that has the desk worked at: takes jobs, delivers the answers once what came of them is on the disk, and tells what happened. It
+//! decides nothing.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use policy::approval::{Desk, PublicKey, Service, Settings};
 use tokio::sync::mpsc;
 
-use super::notify::{Webhooks, line};
-use super::{Deliver, Job, Passkeys, Room, now, recorded, rows};
+use super::clerk::Clerk;
+use super::notify::{Receivers, line};
+use super::{Deliver, Job, now, recorded};
 use crate::Inner;
 use crate::config::resolved::{ApprovalService, Config};
-use crate::store::{Kept, StoreError};
 
 /// How many jobs are done before what came of them is written.
 const BATCH: usize = 256;
-/// How long the task sleeps when nothing is due, in seconds.
-const LONG: u64 = 3600;
+/// How long the task sleeps when nothing is due.
+const LONG: Duration = Duration::from_secs(3600);
+/// How long until it is tried again to write what could not be written.
+const AGAIN: Duration = Duration::from_secs(1);
 /// How long before its end an approval is told of again, at most, in seconds.
 const WARNING: u64 = 60;
-
-/// The task.
-struct Driver {
-    gateway: Arc<Inner>,
-    room: Room,
-    /// `None` until something has to be kept or read.
-    kept: Option<Kept>,
-    webhooks: Webhooks,
-    deliver: Vec<Deliver>,
-}
 
 /// Runs until the gate ends.
 pub(super) async fn run(gateway: Arc<Inner>, mut jobs: mpsc::Receiver<Job>) {
     let config = gateway.config.load_full();
     let mut desk = Desk::new(settings(&gateway.node.id, &config));
     desk.trust(trusted(&config));
-    let room = Room { desk, passkeys: Passkeys::default(), waiting: HashMap::new() };
-    let webhooks = Webhooks::new(Arc::clone(&gateway));
-    let stop = gateway.stop.clone();
-    let mut driver = Driver { gateway, room, kept: None, webhooks, deliver: Vec::new() };
-    if config.gate.is_some() {
-        driver.open().await;
-    }
+    let mut clerk = Clerk::new(desk, gateway.state_dir.clone(), gateway.node.id.to_string());
+    let mut receivers = Receivers::new(Arc::clone(&gateway));
+    let (mut batch, stop) = (Vec::new(), gateway.stop.clone());
+    let mut is_due = config.gate.is_some();
     loop {
-        let wake = driver.room.desk.poll_timeout().map_or(LONG, |due| due.saturating_sub(now()).min(LONG));
-        tokio::select! {
-            job = jobs.recv() => {
-                let Some(job) = job else { return };
-                driver.open().await;
-                driver.work(job);
-                for _ in 1..BATCH {
-                    let Ok(job) = jobs.try_recv() else { break };
-                    driver.work(job);
-                }
+        if !is_due {
+            tokio::select! {
+                taken = jobs.recv_many(&mut batch, BATCH) => if taken == 0 { return },
+                () = tokio::time::sleep(rest(&clerk)) => {}
+                () = stop.cancelled() => return,
             }
-            () = tokio::time::sleep(Duration::from_secs(wake)) => {}
-            () = stop.cancelled() => return,
         }
-        driver.settle().await;
+        is_due = false;
+        // Nothing can be due to what was never read.
+        if batch.is_empty() && !clerk.is_restored && !clerk.is_failing && config.gate.is_none() {
+            continue;
+        }
+        let work = std::mem::take(&mut batch);
+        let worked = tokio::task::spawn_blocking(move || {
+            let deliver = clerk.work(work, now());
+            (clerk, deliver)
+        });
+        let deliver;
+        (clerk, deliver) = match worked.await {
+            Ok(worked) => worked,
+            Err(error) => return tracing::error!(%error, "nobody works at what waits for approval any more: restart the gate"),
+        };
+        if let Some(deliver) = deliver {
+            settle(&gateway, &mut clerk, &mut receivers, deliver);
+        }
     }
 }
 
-impl Driver {
-    fn work(&mut self, job: Job) {
-        let deliver = job(&mut self.room, now());
-        self.deliver.push(deliver);
+/// How long nothing has to be done.
+fn rest(clerk: &Clerk) -> Duration {
+    if clerk.is_failing {
+        return AGAIN;
     }
+    clerk.room.desk.poll_timeout().map_or(LONG, |due| Duration::from_secs(due.saturating_sub(now())).min(LONG))
+}
 
-    /// Opens the store, once; where that fails, it is tried again with the next job, and meanwhile nothing is kept.
-    async fn open(&mut self) {
-        if self.kept.is_some() {
-            return;
+/// Tells what happened, and then delivers answers: a decision stands in the record before the call that goes out by it. All of it is on the
+/// disk.
+fn settle(gateway: &Inner, clerk: &mut Clerk, receivers: &mut Receivers, deliver: Vec<Deliver>) {
+    let room = &mut clerk.room;
+    while let Some(news) = room.desk.poll_news() {
+        let approval = room.desk.approval(&news.id);
+        // Before the call can leave: whoever waits comes back only behind this.
+        if let Some(approval) = approval {
+            recorded::news(gateway, &news, approval);
         }
-        let (dir, gate) = (self.gateway.state_dir.clone(), self.gateway.node.id.to_string());
-        let opened = tokio::task::spawn_blocking(move || Kept::open(&dir, &gate, now())).await;
-        let opened = opened.unwrap_or_else(|error| Err(StoreError::Io(std::io::Error::other(error))));
-        let restored = opened.and_then(|kept| {
-            rows::restore(&mut self.room.desk, &kept, now())?;
-            Ok(kept)
-        });
-        match restored {
-            Ok(kept) => self.kept = Some(kept),
-            Err(error) => tracing::error!(%error, "approvals can't be kept: nothing that needs one goes out"),
+        if let Some(rings) = room.waiting.get(&news.id) {
+            rings.notify_one();
         }
+        let Some(approval) = approval else { continue };
+        if approval.standing.is_over() {
+            room.waiting.remove(&news.id);
+        }
+        receivers.tell(&news, approval);
+        // Nobody may be reading.
+        drop(gateway.approvals.events.send(line(gateway, &room.desk, &news, approval)));
     }
-
-    /// Writes what changed, and then says so.
-    async fn settle(&mut self) {
-        self.room.desk.handle_timeout(now());
-        let rows = rows::changed(&self.room.desk);
-        let is_kept = (rows.is_empty() && self.kept.is_some()) || self.write(rows).await;
-        if is_kept {
-            self.room.desk.kept();
-        }
-        for deliver in self.deliver.drain(..) {
-            deliver(is_kept);
-        }
-        while is_kept && let Some(news) = self.room.desk.poll_news() {
-            let approval = self.room.desk.approval(&news.id);
-            // Before the call can leave: whoever waits comes back only behind this.
-            if let Some(approval) = approval {
-                recorded::news(&self.gateway, &news, approval);
-            }
-            if let Some(rings) = self.room.waiting.get(&news.id) {
-                rings.notify_one();
-            }
-            let Some(approval) = approval else { continue };
-            if approval.standing.is_over() {
-                self.room.waiting.remove(&news.id);
-            }
-            self.webhooks.tell(&news, approval);
-            // Nobody may be reading.
-            drop(self.gateway.approvals.events.send(line(&self.gateway, &self.room.desk, &news, approval)));
-        }
-    }
-
-    async fn write(&mut self, rows: Vec<crate::store::Row>) -> bool {
-        let Some(mut kept) = self.kept.take() else { return false };
-        let written = tokio::task::spawn_blocking(move || {
-            let written = kept.write(&rows);
-            (kept, written)
-        });
-        match written.await {
-            Ok((kept, Ok(()))) => {
-                self.kept = Some(kept);
-                true
-            }
-            Ok((kept, Err(error))) => {
-                tracing::error!(%error, "approvals could not be written down: nothing that needs one goes out");
-                self.kept = Some(kept);
-                false
-            }
-            Err(error) => {
-                tracing::error!(%error, "approvals could not be written down: nothing that needs one goes out");
-                false
-            }
-        }
-    }
+    deliver.into_iter().for_each(|deliver| deliver());
 }
 
 /// What holds for all approvals of a gate.

@@ -4,6 +4,7 @@
 //! What counts as agreement is not decided here but in `policy::approval`; which calls wait, in `call/gate.rs`.
 
 mod below;
+mod clerk;
 mod driver;
 mod enrolment;
 mod notify;
@@ -56,13 +57,43 @@ pub(crate) struct Room {
     waiting: std::collections::HashMap<String, Arc<Notify>>,
 }
 
-/// Something for the task to do; what comes back delivers the answer, once it is known whether all changes are kept.
-type Job = Box<dyn FnOnce(&mut Room, u64) -> Deliver + Send>;
-type Deliver = Box<dyn FnOnce(bool) + Send>;
+/// Something for the task to do.
+enum Job {
+    /// Counts only if all that comes of it is kept.
+    Ask(Ask),
+    /// Holds whatever becomes of the disk. Whoever told of it hears once it is kept.
+    Fact(Fact, oneshot::Sender<()>),
+}
+
+/// What comes back delivers the answer, once all changes are kept; it is dropped where they are not.
+type Ask = Box<dyn FnOnce(&mut Room, u64) -> Deliver + Send>;
+type Deliver = Box<dyn FnOnce() + Send>;
+/// What has happened to calls or to the configuration. It is done once more where it could not be kept.
+type Fact = Arc<dyn Fn(&mut Desk, u64) + Send + Sync>;
+
+impl Job {
+    fn fact(&self) -> Option<Fact> {
+        match self {
+            Self::Ask(_) => None,
+            Self::Fact(fact, _) => Some(Arc::clone(fact)),
+        }
+    }
+
+    fn done(self, room: &mut Room, now: u64) -> Deliver {
+        match self {
+            Self::Ask(ask) => ask(room, now),
+            Self::Fact(fact, told) => {
+                fact(&mut room.desk, now);
+                // Whoever told of it may have gone meanwhile.
+                Box::new(move || _ = told.send(()))
+            }
+        }
+    }
+}
 
 /// What was decided could not be written down, so that it does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("approvals can't be written down, so that nothing that needs one goes out: see that the state directory can be written")]
+#[error("this could not be written down, so that it does not count: see that the state directory can be written, and ask again")]
 pub(crate) struct NotKept;
 
 /// A call that waits.
@@ -98,17 +129,19 @@ impl Approvals {
     /// Has the task do something; its answer, once all that changed by it is kept.
     pub(crate) async fn ask<T: Send + 'static>(&self, ask: impl FnOnce(&mut Room, u64) -> T + Send + 'static) -> Result<T, NotKept> {
         let (reply, answer) = oneshot::channel();
-        let job: Job = Box::new(move |room, now| {
+        let ask: Ask = Box::new(move |room, now| {
             let answer = ask(room, now);
-            Box::new(move |is_kept| {
-                if is_kept {
-                    // Whoever asked may have gone meanwhile.
-                    drop(reply.send(answer));
-                }
-            })
+            // Whoever asked may have gone meanwhile.
+            Box::new(move || drop(reply.send(answer)))
         });
-        self.jobs.send(job).await.map_err(|_| NotKept)?;
+        self.jobs.send(Job::Ask(ask)).await.map_err(|_| NotKept)?;
         answer.await.map_err(|_| NotKept)
+    }
+
+    /// Has the task note what has happened; whether it is kept by now.
+    async fn tell(&self, fact: impl Fn(&mut Desk, u64) + Send + Sync + 'static) -> bool {
+        let (told, kept) = oneshot::channel();
+        self.jobs.send(Job::Fact(Arc::new(fact), told)).await.is_ok() && kept.await.is_ok()
     }
 
     /// A call that has to be agreed to. Where it waits, with what rings when that changes. `room_name`: where it comes from, if from a room.
@@ -163,25 +196,33 @@ impl Approvals {
 
     /// A call that went out has ended.
     pub(crate) async fn finish(&self, id: &str, end: End) {
-        let id = id.to_owned();
-        if self.ask(move |room, now| room.desk.finish(now, &id, end)).await.is_err() {
-            tracing::error!("how a call ended that somebody agreed to can't be written down: after a restart it counts as unknown");
+        let own = id.to_owned();
+        if !self.tell(move |desk, now| desk.finish(now, &own, end)).await {
+            tracing::error!(
+                id,
+                "how a call ended that somebody agreed to can't be written down: if the gate ends before it can, it counts as unknown"
+            );
         }
     }
 
     /// The caller stops waiting: `comes_back`, or takes its call back.
     pub(crate) async fn leave(&self, id: &str, comes_back: bool) {
         let id = id.to_owned();
-        let left = move |room: &mut Room, now| if comes_back { room.desk.detach(&id) } else { room.desk.withdraw(now, &id) };
-        // Nobody waits for it any more.
-        _ = self.ask(left).await;
+        self.tell(move |desk, now| if comes_back { desk.detach(&id) } else { desk.withdraw(now, &id) }).await;
+    }
+
+    /// The same for a caller that is told that something could not be written down, and comes back when it can be.
+    pub(crate) fn let_go(&self, id: &str) {
+        let id = id.to_owned();
+        let (told, _) = oneshot::channel();
+        // Where there is too much to do, it is let go of when its time is over.
+        _ = self.jobs.try_send(Job::Fact(Arc::new(move |desk: &mut Desk, _| desk.detach(&id)), told));
     }
 
     /// The call is taken back; `why`, for people.
     pub(crate) async fn take_back(&self, id: &str, why: Option<&str>) {
         let (id, why) = (id.to_owned(), why.map(str::to_owned));
-        // Nobody waits for it any more.
-        _ = self.ask(move |room, now| room.desk.take_back(now, &id, why.as_deref())).await;
+        self.tell(move |desk, now| desk.take_back(now, &id, why.as_deref())).await;
     }
 
     /// The caller has heard how it ended.
@@ -207,13 +248,13 @@ impl Approvals {
     pub(crate) fn apply(&self, gateway: &Inner, config: &Config) {
         let (settings, services) = (driver::settings(&gateway.node.id, config), driver::trusted(config));
         let version = policy_version(config);
-        let job: Job = Box::new(move |room, now| {
-            room.desk.set(settings);
-            room.desk.trust(services);
-            room.desk.set_policy(now, &version);
-            Box::new(|_| ())
-        });
-        if self.jobs.try_send(job).is_err() {
+        let fact = move |desk: &mut Desk, now| {
+            desk.set(settings.clone());
+            desk.trust(services.clone());
+            desk.set_policy(now, &version);
+        };
+        let (told, _) = oneshot::channel();
+        if self.jobs.try_send(Job::Fact(Arc::new(fact), told)).is_err() {
             tracing::error!("approvals have too much to do to take the changed configuration: reload it again");
         }
     }

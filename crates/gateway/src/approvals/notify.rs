@@ -14,9 +14,9 @@ use tokio::sync::mpsc;
 use super::now;
 use super::shown::{ApprovalShown, link};
 use crate::Inner;
-use crate::config::resolved::{Gate, Webhook};
+use crate::config::resolved::Webhook;
 
-/// How many posts may wait; more are not made.
+/// How much may wait for one of them; more is not told.
 const DEPTH: usize = 256;
 /// How long one may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -39,40 +39,66 @@ pub(super) fn line(gateway: &Inner, desk: &Desk, news: &News, approval: &Approva
     Bytes::from(format!("{}\n", json!({ "event": name(news.event), "approval": shown })))
 }
 
-/// The way to the webhooks.
-pub(super) struct Webhooks {
+/// Whoever is told, with a queue each: one that does not answer keeps no other waiting.
+pub(super) struct Receivers {
     gateway: Arc<Inner>,
-    posts: mpsc::Sender<(Arc<Gate>, Told)>,
+    all: Vec<(Receiver, mpsc::Sender<Arc<Told>>)>,
+}
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq)]
+enum Receiver {
+    Command(String, Vec<String>),
+    Webhook(Webhook),
 }
 
 /// What is told.
 struct Told {
+    id: String,
     /// JSON.
     body: String,
     /// The same for programs, by the names of variables.
     variables: Vec<(&'static str, String)>,
 }
 
-impl Webhooks {
-    /// Begins the task that posts. It ends with its last sender.
+impl Receivers {
+    /// Nobody so far.
     pub(super) fn new(gateway: Arc<Inner>) -> Self {
-        let (posts, mut waiting) = mpsc::channel::<(Arc<Gate>, Told)>(DEPTH);
-        let of_task = Arc::clone(&gateway);
-        tokio::spawn(async move {
-            while let Some((gate, told)) = waiting.recv().await {
-                let posted = futures_util::future::join_all(gate.webhooks.iter().map(|webhook| deliver(&of_task, webhook, &told.body)));
-                let started = futures_util::future::join_all(gate.commands.iter().map(|command| start(command, &told)));
-                tokio::join!(posted, started);
-            }
-        });
-        Self { gateway, posts }
+        Self { gateway, all: Vec::new() }
     }
 
     /// Tells of a transition. A call that goes out after people agreed is no news to them.
-    pub(super) fn tell(&self, news: &News, approval: &Approval) {
+    pub(super) fn tell(&mut self, news: &News, approval: &Approval) {
+        self.follow();
         let is_quiet = matches!(news.event, Event::Moved(Standing::Dispatched | Standing::Done | Standing::Below));
-        let gate = self.gateway.config.load().gate.clone().filter(|gate| !gate.webhooks.is_empty() || !gate.commands.is_empty());
-        let Some(gate) = gate.filter(|_| !is_quiet) else { return };
+        if is_quiet || self.all.is_empty() {
+            return;
+        }
+        let told = Arc::new(self.told(news, approval));
+        for (receiver, queue) in &self.all {
+            if queue.try_send(Arc::clone(&told)).is_err() {
+                tracing::error!(id = told.id, who = receiver.name(), "too much waits to be told: this transition is not");
+            }
+        }
+    }
+
+    /// Whoever is not configured any more gets what waits for it, and then no more.
+    fn follow(&mut self) {
+        let gate = self.gateway.config.load().gate.clone();
+        let commands = gate.iter().flat_map(|gate| &gate.commands).map(|(program, args)| Receiver::Command(program.clone(), args.clone()));
+        let webhooks = gate.iter().flat_map(|gate| &gate.webhooks).cloned().map(Receiver::Webhook);
+        let wanted: Vec<Receiver> = commands.chain(webhooks).collect();
+        self.all.retain(|(receiver, _)| wanted.contains(receiver));
+        for receiver in wanted {
+            if !self.all.iter().any(|(known, _)| *known == receiver) {
+                let (queue, waiting) = mpsc::channel(DEPTH);
+                tokio::spawn(receiver.clone().serve(Arc::clone(&self.gateway), waiting));
+                self.all.push((receiver, queue));
+            }
+        }
+    }
+
+    fn told(&self, news: &News, approval: &Approval) -> Told {
         let challenge = &approval.challenge;
         let body = json!({
             "event": name(news.event),
@@ -93,14 +119,31 @@ impl Webhooks {
             ("BANYAN_EXPIRES", challenge.expires.to_string()),
             ("BANYAN_URL", link(&self.gateway, &challenge.id)),
         ];
-        if self.posts.try_send((gate, Told { body: body.to_string(), variables })).is_err() {
-            tracing::error!(id = challenge.id, "too much waits to be told: nobody is told of this transition");
+        Told { id: challenge.id.clone(), body: body.to_string(), variables }
+    }
+}
+
+impl Receiver {
+    /// Tells it one after the other. It ends with its last sender.
+    async fn serve(self, gateway: Arc<Inner>, mut waiting: mpsc::Receiver<Arc<Told>>) {
+        while let Some(told) = waiting.recv().await {
+            match &self {
+                Self::Command(program, args) => start(program, args, &told).await,
+                Self::Webhook(webhook) => deliver(&gateway, webhook, &told.body).await,
+            }
+        }
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Command(program, _) => program,
+            Self::Webhook(webhook) => webhook.url.as_str(),
         }
     }
 }
 
 /// Starts a program, gives it the body, and waits for it a while. What it prints is not kept.
-async fn start((program, args): &(String, Vec<String>), told: &Told) {
+async fn start(program: &str, args: &[String], told: &Told) {
     let run = async {
         let mut command = tokio::process::Command::new(program);
         command.args(args).envs(told.variables.iter().map(|(name, value)| (*name, without_controls(value)))).kill_on_drop(true);
@@ -129,12 +172,14 @@ async fn deliver(gateway: &Inner, webhook: &Webhook, body: &str) {
         Ok(secret) => secret,
         Err(error) => return tracing::error!(%error, url = %webhook.url, "a webhook can't be signed, so it is not posted"),
     };
-    for (tries, wait) in AGAIN.into_iter().enumerate() {
+    for (tries, wait) in AGAIN.into_iter().map(Some).chain([None]).enumerate() {
         match post(gateway, webhook, secret.expose(), body).await {
             Ok(()) => return,
             Err(why) => tracing::warn!(why, tries = tries + 1, url = %webhook.url, "a webhook was not taken"),
         }
-        tokio::time::sleep(wait).await;
+        if let Some(wait) = wait {
+            tokio::time::sleep(wait).await;
+        }
     }
     tracing::error!(url = %webhook.url, "a webhook was not taken: whoever it tells does not know that something waits");
 }

@@ -3,7 +3,7 @@
 use policy::approval::{Approval, Change, Desk, Grant, Operator};
 use serde::de::DeserializeOwned;
 
-use crate::store::{Kept, Kind, Row, StoreError};
+use crate::store::{Kind, Row, StoreError, Turn};
 
 /// What has to be written.
 pub(super) fn changed(desk: &Desk) -> Vec<Row> {
@@ -29,20 +29,40 @@ fn row(desk: &Desk, change: &Change) -> Option<Row> {
     }
 }
 
-/// Gives the desk what was kept.
-pub(super) fn restore(desk: &mut Desk, kept: &Kept, now: u64) -> Result<(), StoreError> {
-    desk.reinstate(read::<Operator>(kept, Kind::Operator)?, read::<Grant>(kept, Kind::Grant)?);
-    desk.restore(now, read::<Approval>(kept, Kind::Approval)?);
+/// Gives the desk what was kept by the gate that ran before.
+pub(super) fn restore(desk: &mut Desk, turn: &Turn<'_>, now: u64) -> Result<(), StoreError> {
+    let (operators, grants, approvals) = (turn.all(Kind::Operator)?, turn.all(Kind::Grant)?, turn.all(Kind::Approval)?);
+    desk.reinstate(read::<Operator>(Kind::Operator, &operators), read::<Grant>(Kind::Grant, &grants));
+    desk.restore(now, read::<Approval>(Kind::Approval, &approvals));
     Ok(())
 }
 
-fn read<T: DeserializeOwned>(kept: &Kept, kind: Kind) -> Result<Vec<T>, StoreError> {
-    let mut found = Vec::new();
-    for body in kept.all(kind)? {
-        match serde_json::from_str(&body) {
-            Ok(value) => found.push(value),
-            Err(error) => tracing::error!(%error, ?kind, "a row in the state directory can't be read and is left there"),
+/// What could not be written is as it is kept.
+pub(super) fn put_back(desk: &mut Desk, turn: &Turn<'_>) -> Result<(), StoreError> {
+    let (mut approvals, mut grants) = (Vec::new(), Vec::new());
+    for change in desk.changes() {
+        match change {
+            Change::Approval(id) => approvals.extend(turn.one(Kind::Approval, id)?),
+            Change::Grant(id) => grants.extend(turn.one(Kind::Grant, id)?),
+            Change::Operator(_) => {}
         }
     }
-    Ok(found)
+    desk.put_back(read::<Approval>(Kind::Approval, &approvals), read::<Grant>(Kind::Grant, &grants));
+    Ok(())
+}
+
+/// Operators as they are kept.
+pub(super) fn operators(bodies: &[String]) -> Vec<Operator> {
+    read(Kind::Operator, bodies)
+}
+
+fn read<T: DeserializeOwned>(kind: Kind, bodies: &[String]) -> Vec<T> {
+    let read = |body: &String| match serde_json::from_str(body) {
+        Ok(value) => Some(value),
+        Err(error) => {
+            tracing::error!(%error, ?kind, "a row in the state directory can't be read and is left there");
+            None
+        }
+    };
+    bodies.iter().filter_map(read).collect()
 }

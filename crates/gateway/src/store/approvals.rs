@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::{StoreError, open};
 
@@ -58,35 +58,57 @@ impl Kept {
         Ok(Self { connection, gate: gate.to_owned() })
     }
 
+    /// Begins a turn. It waits until no other gate has one.
+    pub(crate) fn begin(&mut self) -> Result<Turn<'_>, StoreError> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        Ok(Turn { transaction, gate: &self.gate })
+    }
+}
+
+/// As long as it lasts nobody else writes: what is read in it still holds when what follows from it is written.
+pub(crate) struct Turn<'a> {
+    transaction: Transaction<'a>,
+    gate: &'a str,
+}
+
+impl Turn<'_> {
     /// The bodies of all rows of a kind.
     pub(crate) fn all(&self, kind: Kind) -> Result<Vec<String>, StoreError> {
-        let mut rows = self.connection.prepare("SELECT body FROM approvals WHERE gate = ?1 AND kind = ?2 ORDER BY over, id")?;
+        let sql = "SELECT body FROM approvals WHERE gate = ?1 AND kind = ?2 ORDER BY over, id";
+        let mut rows = self.transaction.prepare_cached(sql)?;
         let bodies = rows.query_map(params![self.of(kind), kind.name()], |row| row.get(0))?;
         Ok(bodies.collect::<Result<_, _>>()?)
     }
 
-    /// Writes rows, all or none. They are on the disk when it returns.
-    pub(crate) fn write(&mut self, rows: &[Row]) -> Result<(), StoreError> {
-        let gate = self.gate.clone();
-        let transaction = self.connection.transaction()?;
+    /// The body of one row.
+    pub(crate) fn one(&self, kind: Kind, id: &str) -> Result<Option<String>, StoreError> {
+        let mut rows = self.transaction.prepare_cached("SELECT body FROM approvals WHERE gate = ?1 AND kind = ?2 AND id = ?3")?;
+        Ok(rows.query_row(params![self.of(kind), kind.name(), id], |row| row.get(0)).optional()?)
+    }
+
+    /// Writes rows, all or none, and ends the turn. They are on the disk when it returns.
+    pub(crate) fn write(self, rows: &[Row]) -> Result<(), StoreError> {
+        if rows.is_empty() {
+            return Ok(());
+        }
         for Row { kind, id, over, body } in rows {
-            let gate = if *kind == Kind::Operator { "" } else { gate.as_str() };
-            let over = over.map(|over| i64::try_from(over).unwrap_or(i64::MAX));
+            let (gate, over) = (self.of(*kind), over.map(|over| i64::try_from(over).unwrap_or(i64::MAX)));
             match body {
-                Some(body) => transaction.execute(
+                Some(body) => self.transaction.execute(
                     "INSERT OR REPLACE INTO approvals (gate, kind, id, over, body) VALUES (?1, ?2, ?3, ?4, ?5)",
                     params![gate, kind.name(), id, over, body],
                 )?,
-                None => transaction
+                None => self
+                    .transaction
                     .execute("DELETE FROM approvals WHERE gate = ?1 AND kind = ?2 AND id = ?3", params![gate, kind.name(), id])?,
             };
         }
-        transaction.commit()?;
+        self.transaction.commit()?;
         Ok(())
     }
 
     fn of(&self, kind: Kind) -> &str {
-        if kind == Kind::Operator { "" } else { &self.gate }
+        if kind == Kind::Operator { "" } else { self.gate }
     }
 }
 
@@ -105,14 +127,20 @@ mod tests {
             row(Kind::Operator, "k", None, Some("anna")),
             row(Kind::Grant, "g", None, Some("grant")),
         ];
-        kept.write(&rows).unwrap();
-        kept.write(&[row(Kind::Grant, "g", None, None), row(Kind::Approval, "1", None, Some("changed"))]).unwrap();
+        kept.begin().unwrap().write(&rows).unwrap();
+        let changed = [row(Kind::Grant, "g", None, None), row(Kind::Approval, "1", None, Some("changed"))];
+        kept.begin().unwrap().write(&changed).unwrap();
+        let turn = kept.begin().unwrap();
+        assert_eq!(turn.one(Kind::Approval, "1").unwrap().as_deref(), Some("changed"));
+        assert_eq!(turn.one(Kind::Grant, "g").unwrap(), None);
+        drop(turn);
         drop(kept);
-        let all = |gate: &str, kind| Kept::open(dir.path(), gate, 200).unwrap().all(kind).unwrap();
+        let at = |gate: &str, kind, now| Kept::open(dir.path(), gate, now).unwrap().begin().unwrap().all(kind).unwrap();
+        let all = |gate: &str, kind| at(gate, kind, 200);
         assert_eq!(all("a", Kind::Approval), ["changed", "two"]);
         assert_eq!((all("b", Kind::Approval).len(), all("a", Kind::Grant).len()), (0, 0));
         assert_eq!(all("b", Kind::Operator), ["anna"]);
         let later = u64::try_from(KEPT).unwrap() + 101;
-        assert_eq!(Kept::open(dir.path(), "a", later).unwrap().all(Kind::Approval).unwrap(), ["changed"]);
+        assert_eq!(at("a", Kind::Approval, later), ["changed"]);
     }
 }

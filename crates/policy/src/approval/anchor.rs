@@ -6,12 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::key::{PublicKey, Spelling};
 use super::proof::{Proof, Statement, Wrong};
-use super::standing::Vote;
+use super::standing::{SERVICE, Vote};
 use super::token::{self, Service};
 use super::webauthn::{Passkey, RelyingParty};
-
-/// Begins what is said of a vote by the word of a service.
-const SERVICE: &str = "service ";
 
 /// One enrolled key of a person who may approve.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,10 +111,12 @@ impl Anchors {
         }
     }
 
-    /// Whether a vote by that key or service counts still.
+    /// Whether a vote counts still: its service is trusted, or its key is enrolled, and was not taken away in between.
     pub(super) fn counts(&self, vote: &Vote) -> bool {
-        let is_service = || vote.by.strip_prefix(SERVICE).is_some_and(|name| self.services.iter().any(|service| service.name == name));
-        self.operators.contains_key(&vote.by) || is_service()
+        match vote.by.strip_prefix(SERVICE) {
+            Some(name) => self.services.iter().any(|service| service.name == name),
+            None => self.operators.get(&vote.by).is_some_and(|operator| operator.enrolled <= vote.at),
+        }
     }
 
     /// How many different people could agree to a call of `caller`. A service counts for any number: it speaks for many.

@@ -110,15 +110,15 @@ pub struct Desk {
     pub(super) anchors: Anchors,
     pub(super) all: BTreeMap<String, Approval>,
     /// The approvals of one call, the oldest first.
-    of_call: BTreeMap<[u8; 32], Vec<String>>,
+    pub(super) of_call: BTreeMap<[u8; 32], Vec<String>>,
     /// Those that are over, the oldest first.
-    over: VecDeque<String>,
+    pub(super) over: VecDeque<String>,
     /// When something is due.
-    due: BTreeSet<(u64, String)>,
+    pub(super) due: BTreeSet<(u64, String)>,
     pub(super) grants: BTreeMap<String, Grant>,
     pub(super) clock: u64,
     pub(super) changes: BTreeSet<Change>,
-    news: VecDeque<News>,
+    pub(super) news: VecDeque<News>,
 }
 
 impl Desk {
@@ -136,23 +136,6 @@ impl Desk {
             changes: BTreeSet::new(),
             news: VecDeque::new(),
         }
-    }
-
-    /// Takes what was kept by the gate that ran before. Nobody waits for those calls any more; whether one that was free to go, or on its
-    /// way, has gone out is not known.
-    pub fn restore(&mut self, now: u64, kept: Vec<Approval>) {
-        self.advance(now);
-        for mut approval in kept {
-            let (id, was_attended) = (approval.id().to_owned(), std::mem::take(&mut approval.attended));
-            let standing = approval.standing;
-            self.enter(approval);
-            if standing == Standing::Dispatched || (standing == Standing::Released && was_attended) {
-                self.turn(&id, Standing::OutcomeUnknown);
-            } else if standing.is_over() {
-                self.over.push_back(id);
-            }
-        }
-        self.handle_timeout(now);
     }
 
     /// A call that has to be agreed to. `attends`: its caller waits from now on.
@@ -314,6 +297,8 @@ impl Desk {
                 End::Unknown => Standing::OutcomeUnknown,
             },
         );
+        // While it was on its way a key may have been taken away.
+        self.recount();
         self.handle_timeout(now);
     }
 
@@ -405,7 +390,7 @@ impl Desk {
         }
     }
 
-    fn enter(&mut self, approval: Approval) {
+    pub(super) fn enter(&mut self, approval: Approval) {
         let (id, expires) = (approval.id().to_owned(), approval.challenge.expires);
         if !approval.standing.is_over() {
             self.due.insert((expires, id.clone()));
@@ -437,19 +422,23 @@ impl Desk {
             && let Some(id) = self.over.front()
             && !self.changes.contains(&Change::Approval(id.clone()))
             && let Some(id) = self.over.pop_front()
-            && let Some(approval) = self.all.remove(&id)
         {
-            let key = approval.challenge.call.key();
-            if let Some(ids) = self.of_call.get_mut(&key) {
-                ids.retain(|other| *other != id);
-                if ids.is_empty() {
-                    self.of_call.remove(&key);
-                }
+            self.unlist(&id);
+        }
+    }
+
+    pub(super) fn unlist(&mut self, id: &str) {
+        let Some(approval) = self.all.remove(id) else { return };
+        let key = approval.challenge.call.key();
+        if let Some(ids) = self.of_call.get_mut(&key) {
+            ids.retain(|other| other != id);
+            if ids.is_empty() {
+                self.of_call.remove(&key);
             }
         }
     }
 
-    fn advance(&mut self, now: u64) {
+    pub(super) fn advance(&mut self, now: u64) {
         self.clock = self.clock.max(now);
     }
 }

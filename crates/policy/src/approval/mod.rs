@@ -8,6 +8,7 @@ mod challenge;
 mod confirm;
 mod desk;
 mod grant;
+mod kept;
 mod key;
 mod mode;
 mod proof;

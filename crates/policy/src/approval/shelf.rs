@@ -33,9 +33,10 @@ impl Desk {
         &self.anchors
     }
 
-    /// Takes the services that the configuration names.
+    /// Takes the services that the configuration names. What others agreed to and has not gone out yet is not agreed to any more.
     pub fn trust(&mut self, services: Vec<Service>) {
         self.anchors.services = services;
+        self.recount();
     }
 
     /// Says whom passkeys are for; `None`: they are not taken.
@@ -43,16 +44,14 @@ impl Desk {
         self.anchors.relying_party = party;
     }
 
-    /// Takes operators and grants that were kept.
-    pub fn reinstate(&mut self, operators: Vec<Operator>, grants: Vec<Grant>) {
-        self.anchors.operators.extend(operators.into_iter().map(|operator| (operator.id.clone(), operator)));
-        self.grants.extend(grants.into_iter().map(|grant| (grant.id.clone(), grant)));
-    }
-
-    /// Enrols a key. One that is known already gets what is said of it now.
-    pub fn enroll(&mut self, operator: Operator) {
+    /// Enrols a key; as it is known from now on. One that is known already gets what is said of it now, and counts since when it did.
+    pub fn enroll(&mut self, mut operator: Operator) -> Operator {
+        if let Some(known) = self.anchors.operators.get(&operator.id) {
+            operator.enrolled = known.enrolled;
+        }
         self.changes.insert(Change::Operator(operator.id.clone()));
-        self.anchors.operators.insert(operator.id.clone(), operator);
+        self.anchors.operators.insert(operator.id.clone(), operator.clone());
+        operator
     }
 
     /// Takes a key away, by its id; `None`: there is none. What it agreed to and has not gone out yet is not agreed to any more.
@@ -60,20 +59,25 @@ impl Desk {
         self.handle_timeout(now);
         let removed = self.anchors.operators.remove(id)?;
         self.changes.insert(Change::Operator(id.to_owned()));
-        let held = self.all.values_mut().filter(|approval| approval.standing.is_held());
-        let agreed = held.filter(|approval| approval.votes.iter().any(|vote| vote.by == id));
+        self.recount();
+        Some(removed)
+    }
+
+    /// Takes back what was agreed to by a key or a service that does not count any more, unless it has gone out.
+    pub(super) fn recount(&mut self) {
         let mut void = Vec::new();
-        for approval in agreed {
+        for approval in self.all.values_mut().filter(|approval| approval.standing.is_held()) {
+            let Some(gone) = approval.votes.iter().find(|vote| !self.anchors.counts(vote)).cloned() else { continue };
             if approval.standing == Standing::Pending {
-                approval.votes.retain(|vote| vote.by != id);
+                approval.votes.retain(|vote| self.anchors.counts(vote));
                 self.changes.insert(Change::Approval(approval.id().to_owned()));
             } else {
-                approval.reason = Some(format!("a key of {} was taken away, by which it was agreed to", removed.name));
+                let by = if gone.is_by_service() { "the word" } else { "a key" };
+                approval.reason = Some(format!("{by} of {} does not count any more, by which it was agreed to", gone.person));
                 void.push(approval.id().to_owned());
             }
         }
         void.iter().for_each(|id| self.turn(id, Standing::Void));
-        Some(removed)
     }
 
     /// All grants.

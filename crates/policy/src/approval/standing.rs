@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::challenge::Challenge;
 use super::mode::Cause;
 
+/// Begins what is said of a vote by the word of a service.
+pub(super) const SERVICE: &str = "service ";
+
 /// How an approval stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -118,6 +121,13 @@ pub struct Approval {
     /// Whether it was told of shortly before its end.
     #[serde(default)]
     pub escalated: bool,
+}
+
+impl Vote {
+    /// Whether a service said so, and not a key.
+    pub(super) fn is_by_service(&self) -> bool {
+        self.by.starts_with(SERVICE)
+    }
 }
 
 impl Approval {

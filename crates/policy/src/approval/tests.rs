@@ -14,6 +14,7 @@ use super::*;
 mod confirming;
 mod ended;
 mod proofs;
+mod put_back;
 mod taken_back;
 
 const NOW: u64 = 1_000_000;
@@ -390,7 +391,7 @@ struct Model {
 
 fn person(n: u8) -> Verified {
     let name = ["ci", "anna", "bert", "carl"][usize::from(n)];
-    Verified { person: name.into(), by: "k".into(), principals: BTreeSet::new(), counted: None, proof: String::new() }
+    Verified { person: name.into(), by: "service desk".into(), principals: BTreeSet::new(), counted: None, proof: String::new() }
 }
 
 proptest! {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use banyan_model::Method;
 use mcp_proto::json::Object;
 use policy::approval::{Approval, Call, Cause, Held, Refusal, Standing, canonical, hex};
 use sha2::{Digest, Sha256};
@@ -12,6 +11,7 @@ use super::told::{Pending, Way, returned, token};
 use super::wait::{Waited, wait};
 use super::{Cleared, Gated};
 use crate::Inner;
+use crate::annotation::Noted;
 use crate::approvals::{NotKept, Waiting, policy_version};
 use crate::call::back::Back;
 use crate::call::error::CallError;
@@ -24,12 +24,14 @@ const LONGEST: usize = 256 << 10;
 const RETURNED: Duration = Duration::from_secs(20);
 
 /// Puts a call before those who may agree, and waits as long as its caller does.
-pub(super) async fn hold(gateway: &Arc<Inner>, reservation: Reservation, back: &Arc<Back>, causes: Vec<Cause>) -> Result<Gated, CallError> {
+pub(super) async fn hold(
+    gateway: &Arc<Inner>,
+    reservation: Reservation,
+    noted: &Noted,
+    back: &Arc<Back>,
+    causes: Vec<Cause>,
+) -> Result<Gated, CallError> {
     let Reservation { mut resolved, decision, room } = reservation;
-    if let Some(decision) = decision.as_ref().filter(|_| resolved.method != Method::ToolCall) {
-        // It has no arguments that anybody could be shown.
-        return Err(CallError::Unapproved(decision.id));
-    }
     let call = called(gateway, &resolved)?;
     let has_returned = match returned(gateway, &mut resolved) {
         Some(returned) => come_back(gateway, &returned, &call).await?,
@@ -38,7 +40,7 @@ pub(super) async fn hold(gateway: &Arc<Inner>, reservation: Reservation, back: &
     let way = Way::of(back);
     let patience = patience(gateway, &resolved, back, has_returned);
     let from = back.seated.as_ref().map(|seated| Arc::clone(&seated.room));
-    let held = gateway.approvals.hold(call, (causes, annotation(&resolved)), !patience.is_zero(), from).await;
+    let held = gateway.approvals.hold(call, (causes, annotation(noted)), !patience.is_zero(), from).await;
     let (held, waiting) = held.map_err(not_kept)?;
     let id: Arc<str> = match (held, waiting) {
         (Held::Free(id), _) => id.into(),
@@ -49,17 +51,29 @@ pub(super) async fn hold(gateway: &Arc<Inner>, reservation: Reservation, back: &
         (Held::NoApprover { reachable, required }, _) => return Err(CallError::NoApprover { reachable, required }),
         (Held::Full(most), _) => return Err(CallError::Overloaded { what: "calls that wait for approval", most }),
         (Held::Over(_), Some(Waiting { approval, .. })) => return Err(over(&approval)),
-        (Held::Waits(_), Some(waiting)) => match wait(gateway, back, &waiting, way, patience, token(&resolved)).await? {
-            Waited::Free => waiting.approval.id().into(),
-            Waited::Waits => return Pending::of(gateway, &waiting.approval).answer(gateway, back).map(Gated::Answered),
+        (Held::Waits(id), Some(waiting)) => match wait(gateway, back, &waiting, way, patience, token(&resolved)).await {
+            Ok(Waited::Free) => id.into(),
+            Ok(Waited::Waits) => return Pending::of(gateway, &waiting.approval).answer(gateway, back).map(Gated::Answered),
+            Err(error) => {
+                let_go(gateway, &id, &error);
+                return Err(error);
+            }
         },
         (Held::Over(_) | Held::Waits(_), None) => return Err(CallError::Approval(Refusal::Unknown)),
     };
     fulfil(gateway, back, Some(&id)).await?;
     // What is listed may have changed while somebody thought about it.
     let call = called(gateway, &resolved)?;
-    gateway.approvals.claim(&id, call).await.map_err(not_kept)?.map_err(CallError::Approval)?;
+    let claimed = gateway.approvals.claim(&id, call).await.map_err(not_kept).inspect_err(|error| let_go(gateway, &id, error));
+    claimed?.map_err(CallError::Approval)?;
     Ok(Gated::Cleared(Cleared { resolved, decision, room, agreed: Some(Arc::clone(&id)), approval: Some(id) }))
+}
+
+/// Whoever is told that something could not be written down does not wait any more.
+fn let_go(gateway: &Inner, id: &str, error: &CallError) {
+    if matches!(error, CallError::Policy(_)) {
+        gateway.approvals.let_go(id);
+    }
 }
 
 /// Somebody has agreed to what is proposed in a room: the call goes out once the room has seen that, unless somebody there was faster.
@@ -126,8 +140,7 @@ fn called(gateway: &Inner, resolved: &Resolved) -> Result<Call, CallError> {
 }
 
 /// What is known of the tool, as a raw object.
-fn annotation(resolved: &Resolved) -> String {
-    let Some(noted) = &resolved.noted else { return "{}".into() };
+fn annotation(noted: &Noted) -> String {
     let annotation = noted.annotation();
     serde_json::json!({
         "mutable": annotation.mutable,

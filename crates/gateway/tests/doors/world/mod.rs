@@ -73,6 +73,12 @@ impl World {
         Self::serving(gateway, TcpListener::bind("127.0.0.1:0").await.unwrap(), state).await
     }
 
+    /// Another gate that keeps its state in the same directory.
+    pub(crate) async fn beside(&self, toml: &str) -> Self {
+        let gateway = Gateway::start(parse(toml), self.state.path().to_owned());
+        Self::serving(gateway, TcpListener::bind("127.0.0.1:0").await.unwrap(), tempfile::tempdir().unwrap()).await
+    }
+
     /// The same at an address where another one was.
     pub(crate) async fn start_on(toml: &str, addr: SocketAddr) -> Self {
         let state = tempfile::tempdir().unwrap();

@@ -49,6 +49,7 @@ fn ax_46_what_was_free_for_a_caller_that_waited_when_the_gate_ended_may_have_gon
         let text = before.approval(&fresh(1).id).unwrap().challenge.text();
         before.confirm(NOW, &fresh(1).id, &ssh(&keys, Challenge::NAMESPACE, &text)).unwrap();
         let mut after = desk(1);
+        after.enroll(operator("anna", keys.ed(), None));
         after.restore(NOW + 1, vec![before.approval(&fresh(1).id).unwrap().clone()]);
         assert_eq!(after.approval(&fresh(1).id).unwrap().standing, standing, "attended: {attends}");
     }

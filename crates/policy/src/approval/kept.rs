@@ -1,0 +1,70 @@
+//! Between a desk and where it is kept: what is taken from there at the start, what others wrote there meanwhile, and what holds again where
+//! a change could not be kept. How and where it is kept is not known here.
+
+use super::anchor::Operator;
+use super::desk::{Change, Desk};
+use super::grant::Grant;
+use super::standing::{Approval, Standing};
+
+impl Desk {
+    /// Takes operators and grants that were kept.
+    pub fn reinstate(&mut self, operators: Vec<Operator>, grants: Vec<Grant>) {
+        self.anchors.operators.extend(operators.into_iter().map(|operator| (operator.id.clone(), operator)));
+        self.grants.extend(grants.into_iter().map(|grant| (grant.id.clone(), grant)));
+    }
+
+    /// Takes what was kept by the gate that ran before, behind its operators. Nobody waits for those calls any more; whether one that was
+    /// free to go, or on its way, has gone out is not known.
+    pub fn restore(&mut self, now: u64, kept: Vec<Approval>) {
+        self.advance(now);
+        for mut approval in kept {
+            let (id, was_attended) = (approval.id().to_owned(), std::mem::take(&mut approval.attended));
+            let standing = approval.standing;
+            self.enter(approval);
+            if standing == Standing::Dispatched || (standing == Standing::Released && was_attended) {
+                self.turn(&id, Standing::OutcomeUnknown);
+            } else if standing.is_over() {
+                self.over.push_back(id);
+            }
+        }
+        // Keys may have been taken away meanwhile.
+        self.recount();
+        self.handle_timeout(now);
+    }
+
+    /// Takes the operators as they are kept by now: other gates enrol and remove them too. What was agreed to by a key that is not there any
+    /// more, or was taken away in between, and has not gone out yet is not agreed to any more.
+    pub fn know(&mut self, now: u64, operators: Vec<Operator>) {
+        self.handle_timeout(now);
+        self.anchors.operators = operators.into_iter().map(|operator| (operator.id.clone(), operator)).collect();
+        self.recount();
+    }
+
+    /// What changed could not be kept: approvals and grants are again as they were kept, those that were not are not there, and nothing has
+    /// happened to them. `approvals` and `grants`: those among [`Desk::changes`] that there are. Operators are taken by [`Desk::know`].
+    pub fn put_back(&mut self, approvals: Vec<Approval>, grants: Vec<Grant>) {
+        for change in std::mem::take(&mut self.changes) {
+            match change {
+                Change::Approval(id) => {
+                    self.unlist(&id);
+                    self.over.retain(|other| *other != id);
+                    self.due.retain(|(_, other)| *other != id);
+                }
+                Change::Grant(id) => drop(self.grants.remove(&id)),
+                Change::Operator(_) => {}
+            }
+        }
+        self.news.clear();
+        self.grants.extend(grants.into_iter().map(|grant| (grant.id.clone(), grant)));
+        for approval in approvals {
+            let (id, key, is_over) = (approval.id().to_owned(), approval.challenge.call.key(), approval.standing.is_over());
+            self.enter(approval);
+            if is_over {
+                self.over.push_back(id);
+            }
+            let all = &self.all;
+            let requested = |id: &String| all.get(id).map_or(0, |approval| approval.requested);
+            self.of_call.entry(key).or_default().sort_by_key(requested);
+        }
+    }
+}
