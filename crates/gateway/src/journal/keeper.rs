@@ -102,10 +102,18 @@ impl Keeper {
         Ok(())
     }
 
-    /// Another file was begun: the oldest lines are taken away. The tiles above them stay: with those everything that is left can be proved.
-    fn turned(&self) -> io::Result<()> {
-        let segments = self.place.segments()?;
-        let mut bytes: u64 = segments.iter().map(|segment| segment.bytes).sum();
+    /// What is beyond the bounds is taken away: files that were set aside first, then the oldest lines. The tiles above them stay: with those
+    /// everything that is left can be proved.
+    pub(super) fn bound(&self) -> io::Result<()> {
+        let (torn, segments) = (self.place.torn()?, self.place.segments()?);
+        let mut bytes: u64 = torn.iter().chain(&segments).map(|file| file.bytes).sum();
+        for file in torn {
+            if bytes > self.bounds.bytes || self.is_old(&file.path) {
+                remove(&file.path)?;
+                bytes -= file.bytes;
+                tracing::info!(file = %file.path.display(), "lines that were set aside were taken away, as the record's bounds say");
+            }
+        }
         for pair in segments.windows(2) {
             let [old, next] = pair else { continue };
             if bytes <= self.bounds.bytes && !self.is_old(&old.path) {
@@ -221,7 +229,7 @@ impl Work {
         order.waiting.drain(..).for_each(|waiting| _ = waiting.send(kept.clone()));
         let Some(mut head) = order.head else { return };
         if kept.is_ok() {
-            let done = self.keeper.sign(&mut head).and_then(|()| if order.is_full { self.keeper.turned() } else { Ok(()) });
+            let done = self.keeper.sign(&mut head).and_then(|()| if order.is_full { self.keeper.bound() } else { Ok(()) });
             self.is_signing_broken = done.is_err();
             match done {
                 Ok(()) => self.shared.recovered(),

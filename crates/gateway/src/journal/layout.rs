@@ -19,6 +19,8 @@ pub(super) const CHECKPOINT: &str = "checkpoint";
 const ENTRIES: &str = "entries";
 const CHAIN: &str = "chain-";
 const LINES: &str = ".jsonl";
+/// Files of lines that were set aside.
+pub(super) const TORN: &str = "torn";
 
 /// One file of lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,16 +88,25 @@ impl ChainDir {
     /// # Errors
     /// When the directory can't be read.
     pub fn segments(&self) -> io::Result<Vec<Segment>> {
-        let mut segments = Vec::new();
+        self.files(LINES)
+    }
+
+    /// Files of lines that were set aside, as nobody was told of them, the oldest first.
+    pub(super) fn torn(&self) -> io::Result<Vec<Segment>> {
+        self.files(&format!(".{TORN}"))
+    }
+
+    fn files(&self, suffix: &str) -> io::Result<Vec<Segment>> {
+        let mut files = Vec::new();
         for entry in fs::read_dir(self.entries())? {
             let entry = entry?;
-            let first = entry.file_name().to_str().and_then(|n| n.strip_suffix(LINES)?.parse().ok());
+            let first = entry.file_name().to_str().and_then(|n| n.strip_suffix(suffix)?.parse().ok());
             if let Some(first) = first {
-                segments.push(Segment { first, path: entry.path(), bytes: entry.metadata()?.len() });
+                files.push(Segment { first, path: entry.path(), bytes: entry.metadata()?.len() });
             }
         }
-        segments.sort_by_key(|segment| segment.first);
-        Ok(segments)
+        files.sort_by_key(|file| file.first);
+        Ok(files)
     }
 
     /// The text of its last checkpoint; `None`: there is none.

@@ -14,7 +14,7 @@ use audit::record::{After, Broke, Record, Started};
 use audit::tile::{Tile, Tiles, WIDTH};
 
 use super::keeper::{Flush, Keeper};
-use super::layout::{ChainDir, LOCK, PUBLIC_KEY, Segment, replace};
+use super::layout::{ChainDir, LOCK, PUBLIC_KEY, Segment, TORN, replace};
 use super::signing;
 use super::volume::{Bounds, Volume};
 use crate::random;
@@ -28,8 +28,6 @@ pub(super) enum Home {
     Named(String),
 }
 
-/// What files are called that were set aside.
-const TORN: &str = "torn";
 /// Gates of one name that write at once.
 const MOST_BESIDE: u32 = 64;
 
@@ -81,6 +79,8 @@ pub(super) fn open(state_dir: &Path, home: &Home, bounds: Bounds, node: &str, fl
         keeper.sync(&order.file)?;
         order.head.as_mut().map_or(Ok(()), |head| keeper.sign(head))?;
     }
+    // Whoever loses power again and again may never fill a file.
+    keeper.bound()?;
     Ok(Opened { volume, keeper, found, dir, lock })
 }
 

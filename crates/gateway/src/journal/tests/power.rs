@@ -111,6 +111,31 @@ async fn a_loss_of_power_between_two_files_takes_nothing_that_was_told_of_and_br
 }
 
 #[tokio::test]
+async fn lines_that_were_set_aside_count_in_the_bounds_and_are_the_first_to_be_taken_away() {
+    let state = tempfile::tempdir().unwrap();
+    let before = journal(state.path(), 1 << 20);
+    before.append_durable(&Record::Intended(intent("first"))).await.unwrap();
+    before.end().await;
+    let entries = chain_of(state.path()).path.join("entries");
+    let torn = || {
+        let names = fs::read_dir(&entries).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.ends_with(".torn")).collect::<BTreeSet<_>>()
+    };
+    for first in [100, 1100, 90] {
+        fs::write(entries.join(format!("{first:020}.torn")), vec![b'x'; 500 << 10]).unwrap();
+    }
+    let again = journal(state.path(), 1 << 20);
+    again.append_durable(&Record::Intended(intent("again"))).await.unwrap();
+    assert_eq!(torn(), BTreeSet::from([format!("{:020}.torn", 100), format!("{:020}.torn", 1100)]), "the oldest is too much");
+    let long = "y".repeat(300);
+    (0..1500).for_each(|_| again.append(&Record::Intended(intent(&long))));
+    again.end().await;
+    assert!(torn().is_empty(), "{:?}", torn());
+    let (report, lines) = (look(&state.path().join("record")), lines_of(&state.path().join("record")));
+    assert!(report.sound && names(&lines).len() > 1500, "nothing else was taken away: {report:?}");
+}
+
+#[tokio::test]
 async fn what_a_killed_gate_had_not_synced_is_synced_before_the_next_one_signs_for_it() {
     let (state, disk) = (tempfile::tempdir().unwrap(), Arc::<Disk>::default());
     let journal = on(&disk, state.path(), 1 << 20);
