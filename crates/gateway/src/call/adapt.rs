@@ -116,9 +116,9 @@ pub(crate) fn answer(answer: Answer, resolved: &Resolved, era: Era) -> Answer {
         return answer;
     }
     match answer {
-        Answer::Result(result) => Answer::Result(completed(&result, resolved.method == Method::ResourceRead)),
+        Answer::Result(result) => Answer::Result(completed(&result, resolved.aim.method() == Method::ResourceRead)),
         // In the initialize era a missing resource had a code of its own.
-        Answer::Error(error) if resolved.method == Method::ResourceRead && Members::again(&error).get("code") == Some(b"-32002") => {
+        Answer::Error(error) if resolved.aim.method() == Method::ResourceRead && Members::again(&error).get("code") == Some(b"-32002") => {
             Answer::Error(Bytes::from(splice::edit(&error, &[("code", Change::Set(b"-32602"))])))
         }
         error @ Answer::Error(_) => error,
@@ -137,7 +137,7 @@ pub(crate) fn lacking(resolved: &Resolved, era: Era) -> Option<&'static [Member]
         (Era::Initialize, Era::Initialize) | (Era::Stateless, Era::Stateless) => Some(&[]),
         // It may be a question.
         (Era::Initialize, Era::Stateless) => None,
-        (Era::Stateless, Era::Initialize) => Some(wanted(resolved.method == Method::ResourceRead)),
+        (Era::Stateless, Era::Initialize) => Some(wanted(resolved.aim.method() == Method::ResourceRead)),
     }
 }
 

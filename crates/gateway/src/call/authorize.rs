@@ -50,7 +50,7 @@ impl Decision {
 /// Decides whether the call may be made. `request` is what the caller wrote, `tree` where it was resolved.
 pub(crate) fn authorize(gateway: &Inner, tree: &Tree, request: &Request, resolved: Box<Resolved>) -> Result<Permit, CallError> {
     // Whoever has a task was allowed to begin it.
-    let Some(rules) = tree.config.policy.as_ref().filter(|_| resolved.method != Method::Task) else {
+    let Some(rules) = tree.config.policy.as_ref().filter(|_| resolved.aim.method() != Method::Task) else {
         return Ok(Permit { resolved, decision: None });
     };
     let asking = Asking::new(gateway, tree, rules, &resolved.caller);
@@ -61,7 +61,7 @@ pub(crate) fn authorize(gateway: &Inner, tree: &Tree, request: &Request, resolve
             asking.decide(known, &tool_target(branch, offer), &resolved.params, request)
         }
         (_, _) => {
-            let action = action(resolved.method, request);
+            let action = action(resolved.aim.method(), request);
             asking.decide(None, &target(action, &resolved.branch, &resolved.name), &resolved.params, request)
         }
     };

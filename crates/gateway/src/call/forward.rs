@@ -53,7 +53,7 @@ async fn rounds(resolved: &Resolved, back: &Arc<Back>, trace: Option<TraceContex
         let out = Outgoing {
             method: &resolved.wire_method,
             params: adapt::traced(hop::params(&params, &resolved.caller, &resolved.branch, era, resolved.onward.as_ref()), trace.as_ref()),
-            name: (resolved.method != Method::Complete).then_some(&*resolved.name),
+            name: (resolved.aim.method() != Method::Complete).then_some(&*resolved.name),
             param_headers: if resolved.headers.is_empty() { Vec::new() } else { expected_params(&params, &resolved.headers) },
             trace: trace.as_ref(),
             pour: adapt::lacking(resolved, era),
@@ -105,7 +105,7 @@ async fn timed(resolved: &Resolved, lease: &Lease, out: &Outgoing<'_>, back: &Ar
     if answer.is_ok() {
         resolved.branch.mount.recent.note(began, took);
     }
-    if let Some(noted) = &resolved.noted
+    if let Some(noted) = resolved.noted()
         && matches!(answer, Ok(_) | Err(UpstreamError::Silent(_)))
         && noted.took(took, || back.stirred().is_none())
     {
@@ -118,7 +118,7 @@ async fn timed(resolved: &Resolved, lease: &Lease, out: &Outgoing<'_>, back: &Ar
 /// else as mounts do by default. `None`: as long as its caller waits.
 fn allowed(resolved: &Resolved) -> Option<Duration> {
     let config = &resolved.branch.mount.config;
-    let of_tool = resolved.noted.as_ref().filter(|_| !config.timeout_given).and_then(|noted| noted.patience());
+    let of_tool = resolved.noted().filter(|_| !config.timeout_given).and_then(|noted| noted.patience());
     of_tool.unwrap_or(Some(config.timeout))
 }
 

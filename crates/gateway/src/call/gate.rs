@@ -8,9 +8,9 @@ mod wait;
 
 use std::sync::Arc;
 
-use banyan_model::{Era, Method};
+use banyan_model::Era;
 use mcp_proto::envelope::Answer;
-use policy::approval::{Cause, End, Mode, Risk};
+use policy::approval::{Cause, End, Mode};
 
 pub(crate) use confirm::{confirm, confirm_below};
 pub(crate) use told::Pending;
@@ -20,8 +20,9 @@ use super::authorize::Decision;
 use super::back::Back;
 use super::error::CallError;
 use super::reserve::{Reservation, Room};
-use super::resolve::Resolved;
+use super::resolve::{Aim, Resolved};
 use crate::Inner;
+use crate::annotation::Noted;
 use crate::tree::Branch;
 use crate::upstream::UpstreamError;
 
@@ -54,29 +55,39 @@ pub(crate) enum Gated {
 
 /// Lets the call through, or waits for somebody to agree, or says how to go on.
 pub(crate) async fn gate(gateway: &Arc<Inner>, reservation: Reservation, back: &Arc<Back>) -> Result<Gated, CallError> {
-    let causes = causes(gateway, &reservation, back);
+    let Aim::Tool(noted) = &reservation.resolved.aim else { return ungated(reservation, back) };
+    let (noted, causes) = (Arc::clone(noted), causes(gateway, &reservation, noted, back));
     // What a gate below asks for is asked for there, whatever was agreed to here (AX-47).
     if causes.iter().all(|cause| *cause == Cause::Below) {
         let Reservation { resolved, decision, room } = reservation;
         return Ok(Gated::Cleared(Cleared { resolved, decision, room, approval: None, agreed: None }));
     }
-    Box::pin(hold::hold(gateway, reservation, back, causes)).await
+    Box::pin(hold::hold(gateway, reservation, &noted, back, causes)).await
+}
+
+/// What is no call of a tool has no arguments that anybody could be shown: it goes out, unless somebody would have to agree.
+fn ungated(Reservation { resolved, decision, room }: Reservation, back: &Back) -> Result<Gated, CallError> {
+    match &decision {
+        Some(decision) if decision.is_gated() => Err(CallError::Unapproved(decision.id)),
+        _ if is_proposed(back) => Err(CallError::MethodNotFound(resolved.wire_method.to_string())),
+        _ => Ok(Gated::Cleared(Cleared { resolved, decision, room, approval: None, agreed: None })),
+    }
+}
+
+fn is_proposed(back: &Back) -> bool {
+    back.seated.as_ref().is_some_and(|seated| seated.is_proposed())
 }
 
 /// Why somebody has to agree to a call.
-fn causes(gateway: &Inner, reservation: &Reservation, back: &Back) -> Vec<Cause> {
+fn causes(gateway: &Inner, reservation: &Reservation, noted: &Noted, back: &Back) -> Vec<Cause> {
     let Reservation { resolved, decision, .. } = reservation;
     let config = gateway.config.load();
-    let by_policy = decision.as_ref().is_some_and(Decision::is_gated);
-    let is_proposed = back.seated.as_ref().is_some_and(|seated| seated.is_proposed());
-    if !by_policy && !is_proposed && (config.gate.is_none() || resolved.method != Method::ToolCall) {
+    let (by_policy, is_proposed) = (decision.as_ref().is_some_and(Decision::is_gated), is_proposed(back));
+    if !by_policy && !is_proposed && config.gate.is_none() {
         return Vec::new();
     }
-    // What nothing is known of may do anything.
-    let risk = resolved.noted.as_ref().map_or(Risk { mutable: true, reversible: false }, |noted| noted.risk());
-    let below = resolved.noted.as_ref().is_some_and(|noted| noted.is_gated_below());
     let mode = config.gate.as_deref().map_or(Mode::Off, |gate| gate.mode_of(&resolved.branch.mount.config.name));
-    let mut causes = mode.causes(risk, by_policy, below);
+    let mut causes = mode.causes(noted.risk(), by_policy, noted.is_gated_below());
     causes.extend(is_proposed.then_some(Cause::Proposal));
     causes
 }

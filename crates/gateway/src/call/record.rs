@@ -104,13 +104,13 @@ impl<'a> Record<'a> {
     fn counted(&mut self, cleared: &Cleared) {
         let resolved = &cleared.resolved;
         let metrics = &resolved.branch.mount.metrics;
-        let is_tool = resolved.method == Method::ToolCall;
+        let is_tool = resolved.aim.method() == Method::ToolCall;
         let tool = if is_tool { metrics.tool(&ToolSlot::default(), &resolved.name) } else { ToolLabel::NONE };
         let operation = Operation { side: Side::Client, method: self.method, transport: Transport::Tcp, version: self.version, tool };
         metrics.sent(resolved.params.len());
         self.client = Some(metrics.start(operation, Instant::now()));
         let name = resolved.name.as_str();
-        let about = match resolved.method {
+        let about = match resolved.aim.method() {
             Method::ToolCall => Some(About::Tool(name)),
             Method::PromptGet => Some(About::Prompt(name)),
             Method::ResourceRead => Some(About::Resource(name)),

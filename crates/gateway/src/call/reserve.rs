@@ -86,6 +86,6 @@ fn spend(gateway: &Inner, config: &Config, resolved: &Resolved) -> Result<Option
     if config.budgets.is_empty() {
         return Ok(None);
     }
-    let Some(charge) = charge(resolved.method, resolved.noted.as_ref().map(|noted| noted.annotation())) else { return Ok(None) };
+    let Some(charge) = charge(resolved.aim.method(), resolved.noted().map(|noted| noted.annotation())) else { return Ok(None) };
     gateway.purses.take(config, &resolved.caller, charge).map_err(|over| CallError::Budget(Box::new(over)))
 }

@@ -32,7 +32,7 @@ pub(crate) struct Resolved {
     pub(crate) branch: Branch,
     /// The method as it goes out.
     pub(crate) wire_method: Cow<'static, str>,
-    pub(crate) method: Method,
+    pub(crate) aim: Aim,
     /// The params, naming things as the owner does.
     pub(crate) params: Object,
     /// What the owner calls what is meant: a tool's or prompt's name, a URI, a task id.
@@ -40,10 +40,40 @@ pub(crate) struct Resolved {
     pub(crate) headers: Vec<ParamHeader>,
     /// The way to the tool below another gate.
     pub(crate) onward: Option<Onward>,
-    /// What MCP-AX says of the tool.
-    pub(crate) noted: Option<Arc<Noted>>,
     /// The tool's branch and its place in the catalog, in the tree where it was found.
     pub(crate) place: Option<(usize, usize)>,
+}
+
+/// What is asked for. No tool is called of which is not known what MCP-AX says of it.
+#[derive(Debug, Clone)]
+pub(crate) enum Aim {
+    Complete,
+    Prompt,
+    Resource,
+    Task,
+    Tool(Arc<Noted>),
+}
+
+impl Aim {
+    pub(crate) fn method(&self) -> Method {
+        match self {
+            Self::Complete => Method::Complete,
+            Self::Prompt => Method::PromptGet,
+            Self::Resource => Method::ResourceRead,
+            Self::Task => Method::Task,
+            Self::Tool(_) => Method::ToolCall,
+        }
+    }
+}
+
+impl Resolved {
+    /// What MCP-AX says of the tool; `None`: none is called.
+    pub(crate) fn noted(&self) -> Option<&Arc<Noted>> {
+        match &self.aim {
+            Aim::Tool(noted) => Some(noted),
+            Aim::Complete | Aim::Prompt | Aim::Resource | Aim::Task => None,
+        }
+    }
 }
 
 /// Finds the owner of a request.
@@ -64,12 +94,12 @@ pub(crate) fn resolve(
             let unknown = || why().unwrap_or_else(|| CallError::UnknownPrompt(shown.clone().into_owned()));
             let (b, i) = view.prompts.find(&shown).ok_or_else(unknown)?;
             let (branch, offer) = offer(tree, b, |c| c.prompts.get(i)).ok_or_else(unknown)?;
-            Found::renamed(branch, "name", &shown, offer.entry.key.clone())
+            Found::renamed(Aim::Prompt, branch, "name", &shown, offer.entry.key.clone())
         }
         Method::ResourceRead => {
             let shown = named(&members, "uri")?;
             let (branch, uri) = resource(gateway, tree, &view, &shown)?;
-            Found::renamed(branch, "uri", &shown, uri)
+            Found::renamed(Aim::Resource, branch, "uri", &shown, uri)
         }
         Method::Task => task(gateway, tree, caller, request, &members)?,
         Method::ToolCall => {
@@ -79,12 +109,12 @@ pub(crate) fn resolve(
             let (b, i) = view.tools.find(&shown).ok_or_else(unknown)?;
             let (branch, offer) = offer(tree, b, |c| c.tools.get(i)).ok_or_else(unknown)?;
             let onward = hop::onward(caller, &branch, offer, &request.params).map_err(CallError::Route)?;
+            let aim = Aim::Tool(offer.noted.clone().ok_or_else(unknown)?);
             Found {
                 headers: offer.headers.clone(),
                 onward,
-                noted: offer.noted.clone(),
                 place: Some((b, i)),
-                ..Found::renamed(branch, "name", &shown, offer.entry.key.clone())
+                ..Found::renamed(aim, branch, "name", &shown, offer.entry.key.clone())
             }
         }
     };
@@ -97,12 +127,11 @@ pub(crate) fn resolve(
         caller: Arc::clone(caller),
         branch: found.branch,
         wire_method: request.method.clone(),
-        method,
+        aim: found.aim,
         params,
         name: found.name,
         headers: found.headers,
         onward: found.onward,
-        noted: found.noted,
         place: found.place,
     }))
 }
@@ -172,19 +201,19 @@ fn only_server_of_resources(tree: &Tree, view: &View) -> Option<Segment> {
 }
 
 struct Found {
+    aim: Aim,
     branch: Branch,
     edit: Option<(&'static str, Vec<u8>)>,
     name: String,
     headers: Vec<ParamHeader>,
     onward: Option<Onward>,
-    noted: Option<Arc<Noted>>,
     place: Option<(usize, usize)>,
 }
 
 impl Found {
-    fn renamed(branch: Branch, key: &'static str, shown: &str, name: String) -> Self {
+    fn renamed(aim: Aim, branch: Branch, key: &'static str, shown: &str, name: String) -> Self {
         let edit = (shown != name).then(|| (key, json::quote(&name).into_bytes()));
-        Self { branch, edit, name, headers: Vec::new(), onward: None, noted: None, place: None }
+        Self { aim, branch, edit, name, headers: Vec::new(), onward: None, place: None }
     }
 }
 
@@ -207,7 +236,7 @@ fn complete(gateway: &Inner, tree: &Tree, caller: &Caller, view: &View, members:
         return Err(CallError::BadParams("`params.ref` must have a `name` or a `uri`".into()));
     };
     let edit = (shown != name).then(|| ("ref", splice::edit(raw, &[(key, Change::Set(json::quote(&name).as_bytes()))])));
-    Ok(Found { branch, edit, name, headers: Vec::new(), onward: None, noted: None, place: None })
+    Ok(Found { aim: Aim::Complete, branch, edit, name, headers: Vec::new(), onward: None, place: None })
 }
 
 fn template(tree: &Tree, view: &View, shown: &str) -> Option<(Branch, String)> {
@@ -225,7 +254,7 @@ fn task(gateway: &Inner, tree: &Tree, caller: &Caller, request: &Request, member
     let is_own = matches!(gateway.tasks.of(&caller.principal, &id), Whose::Own(_));
     let branch = owner_of_task(gateway, tree, caller, &id).filter(|branch| reads || is_own || takes_unknown(&branch.mount));
     let branch = branch.ok_or_else(|| CallError::UnknownTask(id.clone().into_owned()))?;
-    Ok(Found { branch, edit: None, name: id.into_owned(), headers: Vec::new(), onward: None, noted: None, place: None })
+    Ok(Found { aim: Aim::Task, branch, edit: None, name: id.into_owned(), headers: Vec::new(), onward: None, place: None })
 }
 
 /// The server that runs a task of `caller`. One that began before we did can only be the business of the one server of tasks.

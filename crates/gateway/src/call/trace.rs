@@ -37,7 +37,7 @@ pub(crate) async fn trace(gateway: &Arc<Inner>, tree: &Tree, request: &Request, 
     let permit = authorize(gateway, tree, request, resolved)?;
     let resolved = &permit.resolved;
     let mount = &resolved.branch.mount;
-    let patience = PATIENCE * resolved.noted.as_ref().map_or(1, |noted| u32::from(noted.hops()));
+    let patience = PATIENCE * resolved.noted().map_or(1, |noted| u32::from(noted.hops()));
     let began = Instant::now();
     let answer = tokio::time::timeout(patience, step(resolved, back)).await.unwrap_or(Err(UpstreamError::Silent(patience)));
     let ms = began.elapsed().as_secs_f64() * 1000.0;

@@ -4,13 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use banyan_model::Method;
 use mcp_proto::envelope::Answer;
 
 use super::{failed, timed};
 use crate::call::back::Back;
 use crate::call::error::CallError;
-use crate::call::resolve::Resolved;
+use crate::call::resolve::{Aim, Resolved};
 use crate::upstream::mount::Lease;
 use crate::upstream::{Outgoing, UpstreamError};
 
@@ -70,9 +69,9 @@ pub(super) async fn repeat(
 
 /// Reading changes nothing, whoever reads.
 fn is_idempotent(resolved: &Resolved) -> bool {
-    match resolved.method {
-        Method::Complete | Method::PromptGet | Method::ResourceRead => true,
-        Method::ToolCall => resolved.noted.as_ref().is_some_and(|noted| noted.is_idempotent()),
-        Method::Task => false,
+    match &resolved.aim {
+        Aim::Complete | Aim::Prompt | Aim::Resource => true,
+        Aim::Tool(noted) => noted.is_idempotent(),
+        Aim::Task => false,
     }
 }
