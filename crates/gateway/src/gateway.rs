@@ -183,6 +183,7 @@ impl Gateway {
             inner.membership.begin(&inner, config.join.as_ref());
         }
         tokio::spawn(sweep(Arc::clone(&inner)));
+        tokio::spawn(crate::pins::follow(Arc::clone(&inner)));
         tokio::spawn(crate::trust::follow(Arc::clone(&inner)));
         Self(inner)
     }

@@ -3,6 +3,7 @@
 //! `pins/desk.rs`; that a call of one is refused, in `call/resolve.rs`.
 
 mod desk;
+mod follow;
 mod judged;
 mod shown;
 
@@ -14,6 +15,7 @@ use mcp_proto::catalog;
 use policy::pin::{Kind, Standing};
 
 pub(crate) use desk::Desk;
+pub(crate) use follow::follow;
 pub(crate) use judged::{clean, hold};
 pub use shown::{Difference, PinShown, PinsShown};
 

@@ -1,13 +1,14 @@
 //! A fresh catalog held against what is known of its server, before it is in the tree: what waits is taken out of it, and so is what nobody
 //! sees in its texts. Who looks at what waits is not asked here.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use mcp_proto::catalog::{self, Entry};
 use mcp_proto::hidden;
 use mesh_proto::annotation::key;
-use policy::pin::{Definition, Kind, Mode, Standing, Verdict, Why, judge};
+use policy::pin::{Definition, Kind, Known, Mode, Standing, Verdict, Why, judge};
 use sha2::{Digest, Sha256};
 
 use super::record;
@@ -36,8 +37,14 @@ struct Judged {
 }
 
 /// Takes out of a fresh catalog, of the lists of `kinds`, what waits, and says so in its notes. What is remembered is on the disk then.
-/// `said`: the server's instructions.
-pub(crate) async fn hold(mount: &Mount, catalog: &mut Catalog, kinds: &[catalog::Kind], said: Option<&str>, is_gate: bool) {
+/// `said`: the server's instructions; `old`: the catalog before.
+pub(crate) async fn hold(
+    mount: &Mount,
+    (catalog, old): (&mut Catalog, &Catalog),
+    kinds: &[catalog::Kind],
+    said: Option<&str>,
+    is_gate: bool,
+) {
     let listed = {
         let config = mount.gateway.config.load();
         listed(catalog, kinds, said, &|kind| mode(&config, mount, is_gate, kind))
@@ -46,7 +53,7 @@ pub(crate) async fn hold(mount: &Mount, catalog: &mut Catalog, kinds: &[catalog:
     catalog.instructions = said.map(Arc::from);
     let mut fresh = Vec::new();
     if listed.iter().any(|one| one.mode != Mode::Trust && !one.all.is_empty()) {
-        let Judged { verdicts, before } = judged(mount, catalog, &listed).await;
+        let Judged { verdicts, before } = judged(mount, (catalog, old), &listed).await;
         for (Listed { kind, .. }, verdicts) in listed.iter().zip(verdicts) {
             let from = catalog.held.len();
             let news: Vec<bool> = verdicts.iter().filter(|one| one.standing != Standing::Accepted).map(|one| one.is_new).collect();
@@ -86,7 +93,7 @@ pub(super) fn fetched_with(kind: Kind) -> catalog::Kind {
     }
 }
 
-async fn judged(mount: &Mount, catalog: &mut Catalog, listed: &[Listed]) -> Judged {
+async fn judged(mount: &Mount, (catalog, old): (&mut Catalog, &Catalog), listed: &[Listed]) -> Judged {
     let source = source(mount);
     let owned: Vec<Listed> = listed.iter().map(|one| Listed { all: one.all.clone(), ..*one }).collect();
     match mount.gateway.pinning.judged(move |pins| remembered(pins, &source, &owned)).await {
@@ -94,11 +101,33 @@ async fn judged(mount: &Mount, catalog: &mut Catalog, listed: &[Listed]) -> Judg
         Err(error) => {
             tracing::error!(mount = %mount.config.name, %error, "definitions can't be pinned: see that the state directory can be written");
             catalog.notes.push(format!("its definitions can't be pinned: {error}"));
-            let standing = |mode| if mode == Mode::Hold { Standing::Held } else { Standing::Accepted };
-            let unknown = |one: &Listed| vec![Verdict { standing: standing(one.mode), why: Why::New, is_new: false }; one.all.len()];
-            Judged { verdicts: listed.iter().map(unknown).collect(), before: None }
+            let verdicts = listed.iter().map(|one| from_memory(old, one)).collect();
+            Judged { verdicts, before: old.instructions.as_deref().map(str::to_owned) }
         }
     }
+}
+
+/// Where what is remembered can't be read, what this gate has listed so far is what is known.
+fn from_memory(old: &Catalog, Listed { kind, mode, all }: &Listed) -> Vec<Verdict> {
+    let entries: Box<dyn Iterator<Item = (&str, &[u8])>> = match kind {
+        Kind::Instructions => Box::new(old.instructions.iter().map(|said| (INSTRUCTIONS, said.as_bytes()))),
+        Kind::Prompt => Box::new(old.prompts.iter().map(|offer| (offer.entry.key.as_str(), &offer.entry.raw[..]))),
+        Kind::Resource => Box::new(old.resources.iter().map(|entry| (entry.key.as_str(), &entry.raw[..]))),
+        Kind::Template => Box::new(old.templates.iter().map(|entry| (entry.key.as_str(), &entry.raw[..]))),
+        Kind::Tool => Box::new(old.tools.iter().map(|offer| (offer.entry.key.as_str(), &offer.entry.raw[..]))),
+    };
+    let good = |raw: &[u8]| vec![Known { hash: definition(*kind, raw).hash(), standing: Standing::Accepted, why: Why::New }];
+    let known: BTreeMap<String, Vec<Known>> = entries.map(|(name, raw)| (name.to_owned(), good(raw))).collect();
+    let hash = |raw: &Bytes| definition(*kind, hidden::cleaned(raw).as_deref().unwrap_or(raw)).hash();
+    let hashes: Vec<(&str, [u8; 32])> = all.iter().map(|(name, raw)| (name.as_str(), hash(raw))).collect();
+    let mut verdicts = judge(*mode, *kind, &known, &hashes);
+    for (verdict, (name, _)) in verdicts.iter_mut().zip(all).filter(|_| *mode != Mode::Trust) {
+        if let Some(held) = old.held.iter().find(|held| held.kind == *kind && held.key == *name) {
+            *verdict = Verdict { standing: held.standing, why: held.why, is_new: false };
+        }
+        verdict.is_new = false;
+    }
+    verdicts
 }
 
 /// Keeps of one list what is good, and notes the rest as held.

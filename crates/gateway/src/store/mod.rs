@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use rusqlite::Connection;
 
 use crate::config::resolved::Config;
-pub(crate) use approvals::{Kept, Kind, Row};
+pub(crate) use approvals::{Kept, Kind, Row, Turn};
 pub(crate) use learnt::{Learnt, Lessons};
 pub(crate) use pins::{Pin, Pins, Source};
 
@@ -60,6 +60,11 @@ pub fn check(config: &Config, state_dir: &Path) -> Result<(), Unkept> {
         return Ok(());
     }
     Claims::made(state_dir).map(drop).map_err(|why| Unkept { file: state_dir.join(NAME), why })
+}
+
+/// Whether anything was ever kept in `dir`.
+pub(crate) fn exists(dir: &Path) -> bool {
+    dir.join(NAME).exists()
 }
 
 /// Opens the store in `dir`, which is made where it is missing.

@@ -10,6 +10,8 @@ use super::{StoreError, open};
 
 /// How many definitions under one name may wait; those that came first are forgotten beyond.
 const MOST_HELD: u32 = 8;
+/// How many looks are remembered, for gates that have not heard of them.
+const MOST_LOOKS: i64 = 10_000;
 /// How many definitions of one kind are remembered of a server.
 const MOST: usize = 200_000;
 /// How many of what comes and goes are remembered of a server, and how many of them wait at a time: whoever looks is not to be flooded. Those
@@ -49,7 +51,8 @@ impl Pins {
         let connection = open(dir)?;
         connection.execute_batch(
             "CREATE TABLE IF NOT EXISTS definitions (mount TEXT, server TEXT, kind TEXT, name TEXT, hash TEXT, standing TEXT NOT NULL, why TEXT \
-             NOT NULL, since INTEGER NOT NULL, definition TEXT NOT NULL, PRIMARY KEY (mount, server, kind, name, hash)) WITHOUT ROWID",
+             NOT NULL, since INTEGER NOT NULL, definition TEXT NOT NULL, PRIMARY KEY (mount, server, kind, name, hash)) WITHOUT ROWID; \
+             CREATE TABLE IF NOT EXISTS looks (at INTEGER PRIMARY KEY AUTOINCREMENT, since INTEGER NOT NULL, mount TEXT, kind TEXT)",
         )?;
         if connection.table_exists(None, "pins")? {
             connection.execute_batch(
@@ -153,12 +156,34 @@ impl Pins {
     /// Somebody looked at a definition: from now on it stands like this.
     pub(crate) fn set(&mut self, pin: &Pin, standing: Standing, now: u64) -> Result<(), StoreError> {
         let Source { mount, server } = &pin.source;
-        let hash = policy::approval::hex(&pin.definition.hash());
-        self.0.execute(
+        let (kind, hash) = (pin.kind.as_str(), policy::approval::hex(&pin.definition.hash()));
+        let transaction = self.0.savepoint()?;
+        transaction.execute(
             "UPDATE definitions SET standing = ?1, since = ?2 WHERE mount = ?3 AND server = ?4 AND kind = ?5 AND name = ?6 AND hash = ?7",
-            params![standing.as_str(), now, mount, server, pin.kind.as_str(), pin.name, hash],
+            params![standing.as_str(), now, mount, server, kind, pin.name, hash],
         )?;
+        transaction.execute("INSERT INTO looks (since, mount, kind) VALUES (?1, ?2, ?3)", params![now, mount, kind])?;
+        transaction.execute("DELETE FROM looks WHERE at <= (SELECT max(at) FROM looks) - ?1", params![MOST_LOOKS])?;
+        transaction.commit()?;
         Ok(())
+    }
+
+    /// The number of the last look before `since`.
+    pub(crate) fn looked(&self, since: u64) -> Result<i64, StoreError> {
+        Ok(self.0.query_row("SELECT coalesce(max(at), 0) FROM looks WHERE since < ?1", params![since], |row| row.get(0))?)
+    }
+
+    /// At what somebody looked after the look of that number, whichever gate wrote it down: mounts and kinds, with the last number.
+    pub(crate) fn looks_after(&self, at: i64) -> Result<(i64, Vec<(String, Kind)>), StoreError> {
+        let mut rows = self.0.prepare_cached("SELECT at, mount, kind FROM looks WHERE at > ?1 ORDER BY at")?;
+        let rows = rows.query_map(params![at], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?)))?;
+        let (mut last, mut looks) = (at, Vec::new());
+        for row in rows {
+            let (at, mount, kind) = row?;
+            last = at;
+            looks.extend(Kind::parse(&kind).map(|kind| (mount, kind)));
+        }
+        Ok((last, looks))
     }
 }
 

@@ -157,7 +157,7 @@ pub(crate) async fn fetch(mount: &Mount, instance: &Instance, old: &Catalog, kin
     }
     mount.freshness.fetched(good_for, fresh.len() == Kind::ALL.len());
     // As it was sent, so that what is hidden in it is seen.
-    pins::hold(mount, &mut catalog, &fresh, instance.negotiated.instructions.as_deref(), instance.is_gate()).await;
+    pins::hold(mount, (&mut catalog, old), &fresh, instance.negotiated.instructions.as_deref(), instance.is_gate()).await;
     fresh.iter().for_each(|kind| pins::clean(&mut catalog, *kind));
     // Each change of a subtree comes up as a change of its tools, so a loop is seen whoever closes it.
     if catalog.subtree.iter().any(|id| **id == *mount.gateway.node.id) { Err(UpstreamError::Loop) } else { Ok(catalog) }

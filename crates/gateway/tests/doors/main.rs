@@ -7,11 +7,15 @@ mod allowed;
 #[cfg(test)]
 mod asked;
 #[cfg(test)]
+mod beside;
+#[cfg(test)]
 mod circles;
 #[cfg(test)]
 mod crossing;
 #[cfg(test)]
 mod held;
+#[cfg(test)]
+mod hidden;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
@@ -66,6 +70,10 @@ mod terms;
 #[cfg(test)]
 mod tokens;
 #[cfg(test)]
+mod told;
+#[cfg(test)]
 mod trusted;
+#[cfg(test)]
+mod unwritten;
 #[cfg(test)]
 mod world;

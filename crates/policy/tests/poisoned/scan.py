@@ -3,8 +3,8 @@
 
     pip install cisco-ai-mcp-scanner && scan.py
 
-It is run by hand where definitions are added. The scanner brings a hundred packages of 330 MB, and of those one analyzer is used: so what it finds
-is kept, and not asked for by the tests.
+It is run by hand where definitions are added. The scanner brings a hundred packages of 330 MB, and of those one analyzer is used: the tests ask its
+rules alone (tests/peers/pins/floor.py), and hold what is kept here against what they say.
 """
 import asyncio
 import json
