@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::str::FromStr;
 
 use gateway::admin::client::{AdminClient, AdminError};
@@ -18,9 +19,18 @@ pub(crate) fn running(place: &Place) -> Result<Option<AdminClient>, Failure> {
 }
 
 fn found(place: &Place) -> Result<Option<Presence>, Failure> {
+    chosen(all()?, place)
+}
+
+fn all() -> Result<Vec<Presence>, Failure> {
     let dir = places::runtime_dir()?;
-    let all = Presence::all(&dir).map_err(|e| Failure::Failed(format!("{} can't be read: {e}", dir.display())))?;
-    chosen(all, place)
+    Presence::all(&dir).map_err(|e| Failure::Failed(format!("{} can't be read: {e}", dir.display())))
+}
+
+/// Every running gate that serves the configuration in `file`.
+pub(crate) fn all_of(file: &Path) -> Result<Vec<AdminClient>, Failure> {
+    let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    Ok(all()?.into_iter().filter(|gate| file == *gate.serves).map(AdminClient::new).collect())
 }
 
 /// Where the running gate listens, if one runs.

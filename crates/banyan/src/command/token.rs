@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use gateway::admin::client::AdminError;
 use sha2::{Digest, Sha256};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
 
@@ -11,7 +12,7 @@ use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::similar::did_you_mean;
-use crate::{places, private};
+use crate::{gate, places, private, runtime};
 
 /// Says who may call: bearer tokens, kept as hashes.
 #[derive(Args)]
@@ -67,13 +68,15 @@ fn add(file: &mut File, name: &str, profile: Option<&str>, output: &Output) -> R
     }
     file.tokens()?.push(entry);
     file.write()?;
+    let taken = file.taken();
     if output.wants_json() {
-        return output.json(&serde_json::json!({ "name": name, "token": token, "file": file.path }));
+        output.json(&serde_json::json!({ "name": name, "token": token, "file": file.path }))?;
+        return taken;
     }
     output.remark(&format!("added to {}; this is the only time the token is shown:", file.path.display()));
     output.line(&token)?;
     output.remark(&output.paint_remark(Look::Dim, "clients send it as  Authorization: Bearer TOKEN"));
-    Ok(())
+    taken
 }
 
 fn list(file: &File, output: &Output) -> Result<(), Failure> {
@@ -91,6 +94,7 @@ fn remove(file: &mut File, name: &str, output: &Output) -> Result<(), Failure> {
     }
     file.tokens()?.retain(|t| t.get("name").and_then(Item::as_str) != Some(name));
     file.write()?;
+    file.taken()?;
     if output.wants_json() {
         return output.json(&serde_json::json!({ "removed": name }));
     }
@@ -125,6 +129,24 @@ impl File {
 
     fn write(&self) -> Result<(), Failure> {
         private::replace(&self.path, &self.document.to_string()).map_err(|e| failed(&self.path, "written", &e))
+    }
+
+    /// Gates that run with it would see the change in a moment: when this returns, all of them have taken it.
+    fn taken(&self) -> Result<(), Failure> {
+        let gates = gate::all_of(&self.path)?;
+        let asked = async {
+            for gate in &gates {
+                gate.post("/-/reload", &()).await?;
+            }
+            Ok(())
+        };
+        let goes_on = |error: AdminError| {
+            let file = self.path.display();
+            Failure::Failed(format!(
+                "{file} is changed, but a gate that runs with it goes on with what it had: {error}\n  mend that, then `banyan reload`"
+            ))
+        };
+        runtime::wait(asked)?.map_err(goes_on)
     }
 }
 

@@ -1,8 +1,11 @@
-//! `banyan token`: what it writes into `banyan.toml`, and what it never writes. Whether a gate takes the token is not tried here.
+//! `banyan token`: what it writes into `banyan.toml`, what it never writes, and from when on gates hold to it.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::home::Home;
+use crate::serving::{Gate, home_with_server};
 
 const FILE: &str = "# ours\nlisten = \"127.0.0.1:7000\" # behind the proxy\n";
 
@@ -44,4 +47,34 @@ fn the_file_keeps_its_permissions() {
 #[test]
 fn without_a_configuration_there_is_nowhere_to_keep_a_token() {
     assert!(Home::new().run(&["token", "add", "ci"]).exits(3).err.contains("banyan import --write"));
+}
+
+/// What a gate answers to a request with this token: the status.
+fn status(gate: &Gate, token: &str) -> u16 {
+    let address = gate.first["url"].as_str().expect("an address").trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+    let mut stream = TcpStream::connect(&address).expect("a connection");
+    let head = format!("GET /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).expect("a request");
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).expect("an answer");
+    std::str::from_utf8(&answer[9..]).expect("digits").parse().expect("a status")
+}
+
+#[test]
+fn a_token_that_was_removed_is_refused_by_every_gate_of_its_file_when_the_command_returns() {
+    let home = home_with_server();
+    home.run(&["token", "add", "other"]).exits(0);
+    let gates = [Gate::up(&home, &[]), Gate::up(&home, &[])];
+    for _ in 0..5 {
+        let token = home.run(&["token", "add", "ci"]).exits(0).out.trim().to_owned();
+        assert!(gates.iter().all(|gate| status(gate, &token) != 401), "it is taken at once");
+        home.run(&["token", "rm", "ci"]).exits(0);
+        assert!(gates.iter().all(|gate| status(gate, &token) == 401), "and refused at once");
+    }
+    let token = home.run(&["token", "add", "ci"]).exits(0).out.trim().to_owned();
+    home.write("banyan.toml", &format!("bogus = 1\n{}", home.read("banyan.toml")));
+    let told = home.run(&["token", "rm", "ci"]).exits(1).err;
+    assert!(told.contains("goes on with what it had") && told.contains("bogus"), "{told}");
+    assert_ne!(status(&gates[0], &token), 401, "a bad file changes nothing, and that is what was said");
+    gates.into_iter().for_each(|gate| drop(gate.end()));
 }
