@@ -6,6 +6,7 @@
 mod approvals;
 mod audit;
 mod files;
+mod judged;
 mod mesh;
 mod messages;
 mod names;
@@ -16,8 +17,9 @@ mod streams;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its fuzz target and of its corpus.
-pub const ALL: [(&str, Check); 34] = [
+pub const ALL: [(&str, Check); 37] = [
     ("annotation", mesh::annotation),
+    ("arguments", judged::arguments),
     ("canonical", audit::form),
     ("capability", rooms::capability),
     ("checkpoint", audit::checkpoint),
@@ -25,6 +27,7 @@ pub const ALL: [(&str, Check); 34] = [
     ("config", files::config),
     ("confirm", approvals::confirm),
     ("cursor", names::cursor),
+    ("definition", judged::definition),
     ("envelope", messages::envelope),
     ("gate", mesh::gate),
     ("header", names::header),
@@ -44,6 +47,7 @@ pub const ALL: [(&str, Check); 34] = [
     ("resources", names::resources),
     ("room", rooms::envelope),
     ("route", mesh::route),
+    ("rules", judged::rules),
     ("secret", files::secret),
     ("source", mesh::source),
     ("sse", streams::sse),
