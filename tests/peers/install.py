@@ -15,7 +15,9 @@ ROOT = HERE.parent.parent
 PEERS = ROOT / ".peers"
 PYTHON = HERE / "manifests" / "python"
 NPM = HERE / "manifests" / "npm"
-VENVS = ("lint", "modern", "legacy")
+VENVS = ("lint", "modern", "legacy", "scanner")
+# Of it only the rules are used: what the rest of it wants is 330 MB.
+ALONE = ("scanner",)
 
 
 class InstallError(Exception):
@@ -65,7 +67,7 @@ def _venv(name):
     shutil.rmtree(target, ignore_errors=True)
     _run([sys.executable, "-m", "venv", str(target)], hint="install python3-venv")
     pip = [venv_bin(name), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    _run([*pip, "-r", str(wanted)], hint="is the Python package index reachable?")
+    _run([*pip, *(["--no-deps"] if name in ALONE else []), "-r", str(wanted)], hint="is the Python package index reachable?")
     _mark_current(target, [wanted])
 
 

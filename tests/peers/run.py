@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs the peer tests: real clients, real servers and the official suite, through the built binary.
 
-    run.py [GROUP...]       groups: conformance, clients, servers, tree, audit, rooms, console, trouble, approvals, secret_service (default: all, in this order)
+    run.py [GROUP...]       groups: conformance, clients, servers, tree, audit, rooms, console, trouble, approvals, pins,
+                            secret_service (default: all, in this order)
 
 Installs the pinned peers into `.peers/` first. The binary is `$BANYAN_BIN`, else `target/debug/banyan`.
 The last line is `N passed, N failed`.
@@ -13,7 +14,7 @@ import time
 
 import install
 
-GROUPS = ("conformance", "clients", "servers", "tree", "audit", "rooms", "console", "trouble", "approvals", "secret_service")
+GROUPS = ("conformance", "clients", "servers", "tree", "audit", "rooms", "console", "trouble", "approvals", "pins", "secret_service")
 
 
 def main():
