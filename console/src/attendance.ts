@@ -128,6 +128,18 @@ export class Attendance {
     return this.send(this.participant.reject(thread, reason));
   }
 
+  propose(to: string[], method: string, params: string | undefined): boolean {
+    return this.send(this.participant.propose(to, method, params));
+  }
+
+  withdraw(thread: Thread): boolean {
+    return this.send(this.participant.withdraw(thread));
+  }
+
+  listTools(of: string): boolean {
+    return this.send(this.participant.request(of, 'tools/list'));
+  }
+
   /** Time passes: proposals expire. */
   tick(now: number): void {
     const before = this.waiting();

@@ -59,6 +59,7 @@ function Console(): JSX.Element {
       ...VIEWS.map((one) => ({ keys: `g ${one.key}`, does: `go to ${one.title.toLowerCase()}`, run: () => go(one.name) })),
       { keys: '/', does: 'filter what is shown', run: () => field.current?.focus() },
       { keys: 'r', does: 'restart the server that is open', run: () => document.querySelector<HTMLButtonElement>('[data-key="r"]')?.click() },
+      { keys: 'p', does: 'propose a call in the room that is open', run: () => document.querySelector<HTMLButtonElement>('.room [data-key="p"]')?.click() },
       { keys: 'c', does: 'write in the room that is open', run: () => document.querySelector<HTMLElement>('[data-key="c"]')?.focus() },
       { keys: 'd', does: 'dark, light, or as the system has it', run: turn },
       { keys: '?', does: 'this help', run: () => setHelp(true) },

@@ -95,7 +95,7 @@ export function ruleOf({ payload }: Envelope): { id: string; by?: string } | und
 }
 
 /** Whether a key stands twice in one object, at any depth: two readers would read two things. */
-function isTwice(text: string): boolean {
+export function isTwice(text: string): boolean {
   const open: Set<string>[] = [];
   for (const piece of pieces(text)) {
     if (piece.kind === 'key') {
@@ -131,6 +131,12 @@ function named(method: string, params: Members): unknown {
   if (/^resources\/(read|subscribe|unsubscribe)$/.test(method)) return params.uri;
   const about = members(params.ref);
   return method === 'completion/complete' ? (about.name ?? about.uri) : undefined;
+}
+
+/** The context that a kind has for params as they are written, with its colon. */
+function contextOf(method: string, about: string | undefined): string {
+  const name = named(method, members(JSON.parse(about ?? '{}')));
+  return typeof name === 'string' ? `:${name}` : '';
 }
 
 /** What came of a request that is answered. */
@@ -261,6 +267,19 @@ export class Participant {
     return this.say('chat', to, JSON.stringify({ text }));
   }
 
+  /** Proposes a call: `about` are its params as they are written. */
+  propose(to: string[], method: string, about: string | undefined): string | null {
+    const payload = `{"method":${JSON.stringify(method)}${about === undefined ? '' : `,"params":${about}`}}`;
+    return this.say(`mcp/proposal:${method}${contextOf(method, about)}`, to, payload);
+  }
+
+  /** Asks somebody for something. */
+  request(to: string, method: string, about?: string): string | null {
+    const id = this.fresh();
+    const payload = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${JSON.stringify(method)}${about === undefined ? '' : `,"params":${about}`}}`;
+    return this.say(`mcp/request:${method}${contextOf(method, about)}`, [to], payload, undefined, id);
+  }
+
   /** Makes the call that is proposed; `null`: it may not, or nobody is there to carry it out. */
   approve({ proposal, state }: Thread, to: string[]): string | null {
     if (!proposal || state !== 'open') return null;
@@ -275,6 +294,12 @@ export class Participant {
   reject({ proposal, state }: Thread, reason: string): string | null {
     if (!proposal || state !== 'open') return null;
     return this.say(proposal.kind.replace('mcp/proposal', 'mcp/reject'), [], JSON.stringify(reason === '' ? {} : { reason }), proposal.id);
+  }
+
+  /** Takes back a proposal of its own; `null`: it is none, or it may not. */
+  withdraw({ proposal, state }: Thread): string | null {
+    if (!proposal || state !== 'open' || proposal.from !== this.me) return null;
+    return this.say(proposal.kind.replace('mcp/proposal', 'mcp/withdraw'), [], '{}', proposal.id);
   }
 
   /** An envelope around a payload that is JSON already. */

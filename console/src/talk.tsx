@@ -8,6 +8,7 @@ import { Glyph } from './parts';
 import { Learnt } from './learnt';
 import { type Mismatch, covers } from './participant';
 import { type Person, People } from './people';
+import { Propose } from './propose';
 import { go } from './route';
 import type { RoomStatus, State } from './shapes';
 import { useStore } from './store';
@@ -37,6 +38,10 @@ export function Talk({ room, people, status, filter, onLeave, onMoved }: Props):
   // Who came or went, and what somebody may send since.
   const there = [at.me, ...at.present.keys(), ...at.capabilities].join('\n');
   useEffect(onMoved, [there]);
+  const [proposes, setProposes] = useState(false);
+  const opener = useRef<HTMLButtonElement>(null);
+  const done = (): void => (setProposes(false), opener.current?.focus());
+  const mayPropose = covers(at.capabilities, 'mcp/proposal:tools/call') || at.capabilities.some((pattern) => pattern.startsWith('mcp/proposal:'));
   const here = people.filter((one) => at.standing !== 'there' || one.id === at.me || at.present.has(one.id));
   return (
     <>
@@ -45,6 +50,7 @@ export function Talk({ room, people, status, filter, onLeave, onMoved }: Props):
         <p class={`state ${LOOK[at.standing]}`} role="status"><Glyph state={LOOK[at.standing]} /> <Standing at={at} name={room.name} /></p>
         <div class="row">
           {at.standing === 'over' && <button type="button" class="strong" onClick={() => void room.open()}>Come in again</button>}
+          <button ref={opener} type="button" data-key="p" aria-expanded={proposes} disabled={at.standing !== 'there' || !mayPropose} onClick={() => setProposes(!proposes)} aria-keyshortcuts="p">Propose a call</button>
           <button type="button" onClick={() => save(room)} disabled={room.participant.threads.all.length === 0}>Export chains</button>
           <button type="button" onClick={onLeave}>Leave</button>
           <button type="button" class="quiet back" onClick={() => go('rooms')} aria-keyshortcuts="Escape">All rooms</button>
@@ -54,6 +60,7 @@ export function Talk({ room, people, status, filter, onLeave, onMoved }: Props):
         <div class="said">
           <Waiting at={at} />
           <Timeline room={room} at={at} filter={filter} />
+          {proposes && <Propose room={room} at={at} onDone={done} />}
           <Say room={room} at={at} />
         </div>
         <aside class="aside" aria-label="Who is here, and what was learnt">

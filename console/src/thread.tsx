@@ -163,13 +163,20 @@ function Decide({ thread, at, room, label, isCut }: { thread: Thread; at: Attend
   const proposal = thread.proposal as Envelope;
   const may = (name: string): boolean => covers(at.capabilities, proposal.kind.replace('mcp/proposal', name));
   if (at.standing !== 'there') return null;
-  if (proposal.from === at.me) return <p class="dim">It is your own: somebody else decides.</p>;
-  if (!may('mcp/request') && !may('mcp/reject')) return <p class="dim">You may not decide this: your capabilities here do not cover it.</p>;
   const during = (done: boolean): void => {
     setSent(done);
     // The room shows what became of it. Where it said no, one may try again.
     if (done) setTimeout(() => setSent(false), 4000);
   };
+  if (proposal.from === at.me) {
+    return (
+      <div class="decision row" role="group" aria-label={`Decide ${label}`}>
+        {may('mcp/withdraw') && <button type="button" disabled={sent} onClick={() => during(room.withdraw(thread))} aria-label={`Withdraw ${label}`}>Withdraw</button>}
+        <p class="dim">It is your own: somebody else decides.</p>
+      </div>
+    );
+  }
+  if (!may('mcp/request') && !may('mcp/reject')) return <p class="dim">You may not decide this: your capabilities here do not cover it.</p>;
   const wanting = proposal.to.length === 0;
   return (
     <div class="decision" role="group" aria-label={`Decide ${label}`}>

@@ -134,6 +134,17 @@ impl Automation {
 
     /// Somebody proposes something. What comes back is to be sent, as a request that fulfils the proposal.
     pub fn handle_proposal(&mut self, at: SystemTime, proposal: &Envelope<'_>) -> Option<Fulfil> {
+        let rule = self.note(at, proposal)?;
+        self.act(at, rule, proposal)
+    }
+
+    /// The same while nothing may be fulfilled: it is left to people, and learnt from what they decide.
+    pub fn handle_proposal_left(&mut self, at: SystemTime, proposal: &Envelope<'_>) {
+        self.note(at, proposal);
+    }
+
+    /// Keeps a proposal until it is decided; the rule that is active for such.
+    fn note(&mut self, at: SystemTime, proposal: &Envelope<'_>) -> Option<RuleId> {
         self.handle_timeout(at);
         if self.is_known(&proposal.id) {
             return None;
@@ -144,7 +155,7 @@ impl Automation {
         while self.open.len() > self.bounds.open.max(1) {
             self.open.pop_front();
         }
-        self.act(at, active?, proposal)
+        active
     }
 
     /// A person fulfils a proposal: by a request that names it. As it was proposed, that speaks for it; with other arguments, against.

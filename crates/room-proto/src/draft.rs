@@ -44,8 +44,13 @@ pub(crate) struct Draft(Vec<u8>);
 impl Draft {
     /// Begins an envelope; what follows are the members of its payload.
     pub(crate) fn begin(about: About<'_>) -> Self {
+        Self::begin_in(PROTOCOL, about)
+    }
+
+    /// Begins one of another protocol, which has no id to refer to.
+    pub(crate) fn begin_in(protocol: &str, about: About<'_>) -> Self {
         let mut draft = Self(Vec::with_capacity(400));
-        draft.raw("{\"protocol\":\"").raw(PROTOCOL).raw("\",\"id\":").text(about.id);
+        draft.raw("{\"protocol\":\"").raw(protocol).raw("\",\"id\":").text(about.id);
         draft.raw(&format!(",\"ts\":\"{}\",\"from\":", Timestamp(about.at))).text(about.from);
         if !about.to.is_empty() {
             draft.raw(",\"to\":").texts(about.to.iter().copied());

@@ -16,7 +16,7 @@ use crate::refusal::Refusal;
 pub const PROTOCOL: &str = "mcpx/v0.1";
 
 /// No id is longer, in bytes: of an envelope, or of a participant that it names.
-const MAX_ID: usize = 256;
+pub(crate) const MAX_ID: usize = 256;
 /// No kind is longer, in bytes. A context may be a URI.
 pub(crate) const MAX_KIND: usize = 4096;
 /// An envelope names at most so many participants.
@@ -66,7 +66,7 @@ impl<'a> Envelope<'a> {
         // Another protocol has other members: nothing of them is complained about.
         let protocol = required(members, "protocol", MAX_KIND)?;
         if protocol != PROTOCOL {
-            return Err(Refusal::Protocol { given: protocol.chars().take(40).collect() });
+            return Err(Refusal::Protocol { given: protocol.chars().take(40).collect(), wanted: PROTOCOL });
         }
         let (id, from) = (id?, required(members, "from", MAX_ID)?);
         let kind = required(members, "kind", MAX_KIND)?;
@@ -131,13 +131,14 @@ fn missing(member: &'static str, why: &'static str) -> Refusal {
     Refusal::Invalid { member, why }
 }
 
-fn required<'a>(members: &Members<'a>, member: &'static str, most: usize) -> Result<Cow<'a, str>, Refusal> {
+/// A text that has to be there.
+pub(crate) fn required<'a>(members: &Members<'a>, member: &'static str, most: usize) -> Result<Cow<'a, str>, Refusal> {
     let raw = members.get(member).ok_or(missing(member, "is missing"))?;
     text(raw, member, most)
 }
 
 /// A text that everybody reads alike.
-fn text<'a>(raw: &'a [u8], member: &'static str, most: usize) -> Result<Cow<'a, str>, Refusal> {
+pub(crate) fn text<'a>(raw: &'a [u8], member: &'static str, most: usize) -> Result<Cow<'a, str>, Refusal> {
     let wrong = |why| Refusal::Invalid { member, why };
     let text = json::as_str(raw).ok_or(wrong("must be a string; leave out what there is none of"))?;
     if text.is_empty() {

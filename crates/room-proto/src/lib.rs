@@ -7,7 +7,7 @@
 //! messages of bytes and frames of messages. The driver has the sockets and the clock. The other end is [`participant`]: what is to be held
 //! against a message before it is believed, what became of proposals and requests ([`chain`]), and how to say something ([`voice`]). An
 //! [`orchestrator`] is one that learns from what people decide ([`automation`]), and decides in their place where one of them agreed to that. A
-//! server that others may call is a [`sitting`].
+//! server that others may call is a [`sitting`]. Clients of the protocol's successor come in by [`mew`].
 
 pub mod access;
 mod allowance;
@@ -17,6 +17,7 @@ pub mod chain;
 mod draft;
 pub mod envelope;
 pub mod kind;
+pub mod mew;
 pub mod name;
 pub mod orchestrator;
 pub mod participant;

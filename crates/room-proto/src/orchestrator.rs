@@ -1,4 +1,4 @@
-//! A participant that learns from people's decisions, and fulfils what they agreed to (MCPx v0.1, 9.4). Who is a person it is told; whom a
+//! A participant that learns from people's decisions, and fulfils what they agreed to (MCPx v0.1, 9.4), unless it is paused. Who is a person it is told; whom a
 //! person's terminal or page speaks for, and how rules are shown, is not known here.
 
 use std::collections::{BTreeSet, VecDeque};
@@ -78,6 +78,7 @@ impl Orchestrator {
             return;
         }
         match found {
+            Found::Proposed(_) if self.participant.paused().is_some() => self.automation.handle_proposal_left(at, envelope),
             Found::Proposed(_) => {
                 if let Some(fulfil) = self.automation.handle_proposal(at, envelope) {
                     self.fulfil(at, &fulfil);

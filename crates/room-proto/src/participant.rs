@@ -6,6 +6,7 @@
 
 mod event;
 mod hold;
+mod pause;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Instant, SystemTime};
@@ -16,6 +17,7 @@ use json::Members;
 pub use event::{Event, Said};
 pub(crate) use hold::named;
 pub use hold::{Mismatch, Watch, check};
+pub use pause::Pause;
 
 use crate::capability::Capabilities;
 use crate::chain::{Bounds, Chain, ChainId, Chains, Found, State};
@@ -37,6 +39,7 @@ pub struct Participant {
     /// The others, and what each may send.
     present: BTreeMap<String, Vec<String>>,
     watch: Watch,
+    paused: Option<Pause>,
     chains: Chains,
     /// The payloads of proposals that wait.
     proposed: BTreeMap<ChainId, Bytes>,
@@ -56,7 +59,7 @@ impl Participant {
     pub fn new(bounds: Bounds, most: usize, seed: u128) -> Self {
         let (present, proposed, events) = (BTreeMap::new(), BTreeMap::new(), VecDeque::new());
         let (watch, chains) = (Watch::default(), Chains::new(bounds));
-        Self { most, seed, welcomed: None, present, watch, chains, proposed, held: 0, events }
+        Self { most, seed, welcomed: None, present, watch, paused: None, chains, proposed, held: 0, events }
     }
 
     /// A message came.
@@ -66,8 +69,12 @@ impl Participant {
         }
     }
 
-    /// Time has passed: proposals expire.
+    /// Time has passed: proposals expire, and so does a pause.
     pub fn handle_timeout(&mut self, now: Instant) {
+        if self.paused.as_ref().and_then(|pause| pause.until).is_some_and(|until| until <= now) {
+            self.paused = None;
+            self.events.push_back(Event::Resumed { by: None });
+        }
         self.chains.handle_timeout(now);
         while let Some(id) = self.chains.poll_expired() {
             self.let_go(id);
@@ -82,7 +89,13 @@ impl Participant {
 
     /// When to come back, and why.
     pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
-        self.chains.poll_timeout()
+        let paused = self.paused.as_ref().and_then(|pause| pause.until).map(|until| (until, "a pause ends"));
+        self.chains.poll_timeout().into_iter().chain(paused).min_by_key(|(at, _)| *at)
+    }
+
+    /// What asks it to do nothing by itself at present.
+    pub fn paused(&self) -> Option<&Pause> {
+        self.paused.as_ref()
     }
 
     /// Who this is, once it was welcomed.
@@ -165,6 +178,20 @@ impl Participant {
         welcomed.may_say(spoken)
     }
 
+    /// Asks others to do nothing by themselves for a while; `seconds`: for how long, unless somebody asks them to go on before.
+    pub fn pause(&mut self, at: SystemTime, to: &[&str], seconds: Option<u64>, reason: Option<&str>) -> Result<Spoken, Unsaid> {
+        let welcomed = self.welcomed()?;
+        let spoken = welcomed.voice.pause(at, to, seconds, reason)?;
+        welcomed.may_say(spoken)
+    }
+
+    /// Asks them to go on.
+    pub fn resume(&mut self, at: SystemTime, to: &[&str]) -> Result<Spoken, Unsaid> {
+        let welcomed = self.welcomed()?;
+        let spoken = welcomed.voice.resume(at, to)?;
+        welcomed.may_say(spoken)
+    }
+
     /// Answers a request, as it came: to whoever asked, and whoever proposed it (3.2.1).
     pub fn respond(&mut self, at: SystemTime, request: &Bytes, answer: Answer<'_>) -> Result<Spoken, Unsaid> {
         let request = Envelope::decode(request, self.most).map_err(|_| Unsaid::Json)?;
@@ -199,6 +226,16 @@ impl Participant {
         let payload = || Members::again(envelope.payload);
         match envelope.kind().as_str() {
             "chat" => self.events.push_back(Event::Said(Said::of(envelope))),
+            "participant/pause" if self.is_for_me(envelope) => {
+                let pause = Pause::of(envelope, now.instant);
+                self.events.push_back(Event::Paused(pause.clone()));
+                self.paused = Some(pause);
+            }
+            "participant/resume" if self.is_for_me(envelope) => {
+                if self.paused.take().is_some() {
+                    self.events.push_back(Event::Resumed { by: Some(envelope.from.to_string()) });
+                }
+            }
             "system/error" => {
                 let text = |member| payload().str(member).unwrap_or_default().into_owned();
                 let of = envelope.correlation_id.as_ref().map(ToString::to_string);
@@ -220,12 +257,17 @@ impl Participant {
         }
         let from = envelope.from.to_string();
         self.events.push_back(Event::Linked { found, from, payload: bytes.slice_ref(envelope.payload) });
-        let is_mine = self.me().is_some_and(|me| envelope.to.iter().any(|to| *to == me.as_str()));
+        let is_mine = self.is_for_me(envelope);
         // What wants an answer has an id; a notification has none.
         if envelope.kind().class() == "mcp/request" && is_mine && found != Found::Repeated && Members::again(envelope.payload).has("id") {
             self.events.push_back(Event::Asked(bytes.clone()));
         }
         found
+    }
+
+    /// Whether it names this one, and is not just for everybody.
+    fn is_for_me(&self, envelope: &Envelope<'_>) -> bool {
+        self.me().is_some_and(|me| envelope.to.iter().any(|to| *to == me.as_str()))
     }
 
     fn hold(&mut self, id: ChainId, payload: &[u8]) {

@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use json::JsonError;
 
-use crate::envelope::PROTOCOL;
-
 /// Why a message was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -36,10 +34,12 @@ pub enum Refusal {
     #[error("the message cannot be read: {}; send one JSON object a message, with no key twice", told(.0))]
     NotJson(JsonError),
     /// Another version of the protocol, or another protocol.
-    #[error("the protocol {given:?} is not spoken here: send `{PROTOCOL}`")]
+    #[error("the protocol {given:?} is not spoken here: send `{wanted}`")]
     Protocol {
         /// What it said.
         given: String,
+        /// What is spoken on its way in.
+        wanted: &'static str,
     },
     /// More than this participant may send.
     #[error("too much at once: this message was not passed on; send it again in {} ms", .retry_after.as_millis())]

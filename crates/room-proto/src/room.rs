@@ -101,6 +101,17 @@ impl Room {
         self.cut_slow(now);
     }
 
+    /// A text message of so many bytes came that is no envelope, as whoever translates for its sender has found.
+    pub fn handle_untranslated(&mut self, now: Now, connection: ConnectionId, length: usize, refused: Refused) {
+        let Some(seat) = self.seats.get_mut(&connection) else { return };
+        let refused = match seat.send(now.instant, length, &self.settings) {
+            Ok(()) => refused,
+            Err(retry_after) => Refused { why: Refusal::RateLimited { retry_after }, id: refused.id },
+        };
+        self.refuse(now, connection, refused);
+        self.cut_slow(now);
+    }
+
     /// So much of what was handed to a connection has left.
     pub fn handle_written(&mut self, connection: ConnectionId, messages: usize, bytes: usize) {
         if let Some(seat) = self.seats.get_mut(&connection) {
@@ -193,6 +204,11 @@ impl Room {
     /// Its name.
     pub fn topic(&self) -> &Topic {
         &self.topic
+    }
+
+    /// Its bounds.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// What there is to say of everybody who is there, in the order in which they connected.

@@ -88,6 +88,10 @@ impl Sitting {
 
     /// People have agreed to what is proposed: the gate fulfils it, unless somebody did so before.
     pub fn handle_approval(&mut self, at: SystemTime, call: CallId) {
+        if let Some(why) = self.paused() {
+            self.outputs.push_back(Output::Cancel { call, why: why.clone() });
+            return self.handle_rejection(at, call, &why);
+        }
         let Some((proposal, method, params)) = self.proposal_of(call) else { return };
         let asked = Call { method: &method, params: params.as_deref() };
         match self.voice.request(at, &[self.bounds.name.as_str()], asked, Some(&proposal.id)) {
@@ -171,7 +175,9 @@ impl Sitting {
                 | Event::Joined { .. }
                 | Event::Left { .. }
                 | Event::Linked { .. }
+                | Event::Paused(_)
                 | Event::Refused { .. }
+                | Event::Resumed { .. }
                 | Event::Said(_)
                 | Event::Unread(_)
                 | Event::Welcomed => {}
@@ -198,6 +204,10 @@ impl Sitting {
         let by_gate = envelope.from == self.gate.as_str();
         if by_gate && is_mine {
             let Some(call) = self.waiting.remove(&id) else { return };
+            if let Some(why) = self.paused() {
+                self.cancel(call, &why);
+                return self.refuse(at, bytes, envelope, -32000, &why);
+            }
             if let Some(underway) = self.calls.get_mut(&call) {
                 underway.request = Some(bytes.clone());
                 self.outputs.push_back(Output::Approved(call));
@@ -223,6 +233,9 @@ impl Sitting {
             return self.withdrawn(envelope, true);
         }
         let method = envelope.kind().method().unwrap_or_default();
+        if let Some(why) = self.paused().filter(|_| method != "ping") {
+            return self.refuse(at, bytes, envelope, -32000, &why);
+        }
         if !SERVED.contains(&method) {
             let why = format!("`{method}` is not served in a room: {} are", SERVED.join(", "));
             return self.refuse(at, bytes, envelope, -32601, &why);
@@ -240,6 +253,12 @@ impl Sitting {
         let call = self.next();
         self.calls.insert(call, Underway::requested(envelope, bytes));
         self.outputs.push_back(Output::Call(Asked::of(call, envelope, params)));
+    }
+
+    /// Why nothing is called at present, where somebody has paused it.
+    fn paused(&self) -> Option<String> {
+        let (name, pause) = (self.bounds.name.as_str(), self.participant.paused()?);
+        Some(format!("{name:?} is {pause} and takes no new calls: ask again when it goes on, or ask {:?} to resume it", pause.by))
     }
 
     /// `notifications/cancelled` names the id that its caller gave the call, of JSON-RPC or of the envelope.

@@ -45,6 +45,9 @@ pub enum Unsaid {
     /// Every server in the room would answer.
     #[error("a request that wants an answer names who is to answer: say to whom it goes")]
     Broadcast,
+    /// Nobody is told to stop who is not named.
+    #[error("whoever is to pause or to go on is named: say who")]
+    Everybody,
     /// The proposal is not kept here any more, or never was.
     #[error("there is no such proposal here, or it was too long ago: have it proposed again")]
     Forgotten,
@@ -143,6 +146,33 @@ impl Voice {
         let mut draft = self.begin(&id, at, to, ("chat", about));
         draft.raw("\"text\":").text(text);
         Spoken { id, bytes: draft.end() }
+    }
+
+    /// Asks others to do nothing by themselves for a while (MEW v0.4, 3.9.1).
+    pub fn pause(&mut self, at: SystemTime, to: &[&str], seconds: Option<u64>, reason: Option<&str>) -> Result<Spoken, Unsaid> {
+        self.control(at, to, "participant/pause", |draft| {
+            if let Some(reason) = reason {
+                draft.raw("\"reason\":").text(reason);
+            }
+            if let Some(seconds) = seconds {
+                draft.raw(if reason.is_some() { "," } else { "" }).raw(&format!("\"timeout_seconds\":{seconds}"));
+            }
+        })
+    }
+
+    /// Asks them to go on (3.9.2).
+    pub fn resume(&mut self, at: SystemTime, to: &[&str]) -> Result<Spoken, Unsaid> {
+        self.control(at, to, "participant/resume", |_| {})
+    }
+
+    fn control(&mut self, at: SystemTime, to: &[&str], kind: &str, says: impl FnOnce(&mut Draft)) -> Result<Spoken, Unsaid> {
+        if to.is_empty() {
+            return Err(Unsaid::Everybody);
+        }
+        let id = self.ids.next();
+        let mut draft = self.begin(&id, at, to, (kind, None));
+        says(&mut draft);
+        Ok(Spoken { id, bytes: draft.end() })
     }
 
     /// Ends a proposal.

@@ -80,6 +80,11 @@ impl Reader {
         Self { end, most, buffer: BytesMut::new(), begun: None, over: false }
     }
 
+    /// From now on messages have at most `most` bytes.
+    pub fn bound(&mut self, most: usize) {
+        self.most = most;
+    }
+
     /// Bytes have come, cut anywhere. What `poll` has not taken is held, so it is to be asked after each.
     pub fn handle_bytes(&mut self, bytes: &[u8]) {
         if !self.over {

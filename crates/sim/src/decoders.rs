@@ -17,7 +17,7 @@ mod streams;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its fuzz target and of its corpus.
-pub const ALL: [(&str, Check); 37] = [
+pub const ALL: [(&str, Check); 38] = [
     ("annotation", mesh::annotation),
     ("arguments", judged::arguments),
     ("canonical", audit::form),
@@ -38,6 +38,7 @@ pub const ALL: [(&str, Check); 37] = [
     ("json", messages::json),
     ("lines", streams::lines),
     ("mesh", mesh::messages),
+    ("mew", rooms::mew),
     ("page", messages::page),
     ("pipe", messages::pipe),
     ("poured", messages::poured),

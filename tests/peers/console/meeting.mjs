@@ -213,6 +213,59 @@ await part('being cut off', async () => {
   check('a page that is loaded anew is in again', await until(async () => (await ann.text()).includes('you are in, as ann')), await ann.text());
 });
 
+await part('proposing', async () => {
+  const form = ann.room.getByRole('form', { name: 'Propose a call' });
+  const text = () => form.innerText();
+  const card = (one, words) => one.page.locator('.thread', { hasText: words });
+  // A key opens it, and one goes through it by keys alone.
+  await ann.room.getByRole('heading', { name: 'ops', exact: true }).click();
+  await ann.page.keyboard.press('p');
+  check('a key opens the form, at its first field', await until(() => ann.page.evaluate(() => document.activeElement?.id === 'propose-to')));
+  await ann.page.keyboard.press('Escape');
+  check('and one leaves it, where it came from', await until(async () => (await form.count()) === 0 && ann.page.evaluate(() => document.activeElement?.textContent === 'Propose a call')));
+  await ann.page.keyboard.press('Enter');
+  await form.getByRole('button', { name: 'Propose', exact: true }).click();
+  check('what is missing is said where it is missing, and leads there', await until(async () => /name a tool/.test(await text()) && ann.page.evaluate(() => document.activeElement?.id === 'propose-name' && document.activeElement.getAttribute('aria-invalid') === 'true')), await text());
+  await form.getByLabel('Tool').fill('clean');
+  const raw = form.getByLabel('Arguments, as JSON');
+  for (const [written, said] of [['{"path": ', 'JSON object'], ['[1]', 'JSON object'], ['{"a":1,"a":2}', 'stands twice']]) {
+    await raw.fill(written);
+    check(`${written} is told about`, await until(async () => (await text()).includes(said)) && (await raw.getAttribute('aria-invalid')) === 'true', await text());
+  }
+  await shots(ann.page, 'room-propose-wrong');
+  await form.getByLabel('Who carries it out').selectOption('files');
+  await raw.fill('{"path": "/var/mine", "bytes": 12345678901234567890}');
+  await form.getByRole('button', { name: 'Propose', exact: true }).click();
+  check('it is proposed exactly as it was written', await until(async () => /12345678901234567890[^]*left|left[^]*12345678901234567890/.test(await card(bea, '/var/mine').innerText())), await bea.text());
+  check('and the form is gone', (await form.count()) === 0);
+  const own = card(ann, '/var/mine');
+  check('nobody decides on a proposal of its own', /It is your own/.test(await own.innerText()) && (await own.getByRole('button', { name: /^Approve/ }).count()) === 0, await own.innerText());
+  await own.getByRole('button', { name: /^Withdraw/ }).click();
+  check('but takes it back, and everybody sees that', await until(async () => /taken back by ann/.test(await card(bea, '/var/mine').innerText()) && /withdrawn/.test(await own.innerText())), await card(bea, '/var/mine').innerText());
+  // With what the tool says of itself, the form has fields.
+  await ann.room.getByRole('button', { name: 'Propose a call' }).click();
+  await form.getByLabel('Who carries it out').selectOption('files');
+  await form.getByRole('button', { name: 'Ask files for its tools' }).click();
+  check('its tools can be asked for', await until(async () => /files has clean\./.test(await text())), await text());
+  await form.getByLabel('Tool').fill('clean');
+  await form.getByLabel('path').fill('/var/asked');
+  await form.getByLabel('bytes').fill('many');
+  check('a field says what does not fit it', await until(async () => (await form.locator('[aria-invalid=true]').count()) === 1), await text());
+  await form.getByLabel('bytes').fill('42');
+  await shots(ann.page, 'room-propose');
+  await form.getByRole('button', { name: 'Propose', exact: true }).click();
+  await card(bea, '/var/asked').getByRole('button', { name: /^Approve/ }).click();
+  check('and it is approved as any other', await until(async () => /approved by bea[^]*3 GB freed below \/var\/asked/.test(await card(ann, '/var/asked').innerText())), await ann.text());
+  await ann.room.getByRole('button', { name: 'Propose a call' }).click();
+  await form.getByRole('button', { name: 'Another method' }).click();
+  await form.getByLabel('Method').fill('resources/read');
+  await form.getByLabel('Params, as JSON').fill('{"uri": "file:///a:b"}');
+  await form.getByRole('button', { name: 'Propose', exact: true }).click();
+  check('any method can be proposed', await bot.find((one) => one.kind === 'mcp/proposal:resources/read:file:///a:b'));
+  await card(ann, 'file:///a:b').getByRole('button', { name: /^Withdraw/ }).click();
+  await until(async () => /withdrawn/.test(await card(ann, 'file:///a:b').innerText()));
+});
+
 await part('rules', async () => {
   const aside = ann.page.getByRole('complementary', { name: /^Who is here/ });
   const card = (one, path) => one.page.locator('.thread', { hasText: `"${path}"` });
@@ -233,6 +286,10 @@ await part('rules', async () => {
   check('nothing is done by a rule that nobody accepted', /left/.test(await card(ann, '/var/cache/f6').innerText()), await card(ann, '/var/cache/f6').innerText());
   await card(ann, '/var/cache/f6').getByRole('button', { name: /^Approve/ }).click();
   await until(async () => (await offer.locator('.evidence li').count()) === 6, 20_000);
+  const cookies = (await bea.context.cookies(`${ORIGIN}/-/`)).filter((one) => one.name.startsWith('banyan-console-')).map((one) => `${one.name}=${one.value}`).join();
+  const hers = { cookie: cookies, 'banyan-console': await bea.page.evaluate(() => localStorage.getItem('banyan-console')), 'content-type': 'application/json' };
+  const inHisName = await fetch(`${ORIGIN}/-/rooms/ops/rules/accept`, { method: 'POST', headers: hers, body: JSON.stringify({ offer: 1, by: 'ann' }) });
+  check('nobody accepts in the name of another sign-in', inHisName.status === 400 && /another sign-in/.test(await inHisName.text()), inHisName.status);
   await offer.getByLabel('calls in all').fill('2');
   await offer.getByRole('button', { name: 'Accept it as a rule' }).click();
   const rule = aside.getByRole('listitem', { name: 'rule-1' });

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import install
 from gateway import Gateway
-from rooms import beyond, entering, frames, seats, silence, talk, terminal
+from rooms import beyond, entering, frames, mew, seats, silence, talk, terminal
 from rooms.party import FULL, PATIENCE, Party
 
 CONFIG = """
@@ -18,6 +18,7 @@ keys = "{keys}"
 issuers = ["login"]
 secret = "${{env:ROOM_SECRET}}"
 query_token = true
+mew = true
 [rooms.limits]
 messages_at_once = 100000
 refusals = 1000
@@ -77,13 +78,14 @@ def run(report):
                 for name, case in module.cases():
                     report.guard(f"rooms/{name}", lambda n=name, c=case: c(report, f"rooms/{n}", gateway))
             report.guard("rooms/node", lambda: node(report, "rooms/node", gateway))
+            report.guard("rooms/ws", lambda: with_ws(report, "rooms/ws", gateway))
             quiet.end()
             report.guard("rooms/end", lambda: end(report, "rooms/end", gateway))
 
 
 def own_cases():
     """Those that have a room of their own."""
-    return (*talk.cases(), *beyond.cases(), *terminal.cases())
+    return (*talk.cases(), *beyond.cases(), *mew.cases(), *terminal.cases())
 
 
 def node(report, name, gateway):
@@ -99,6 +101,29 @@ def node(report, name, gateway):
             report.equal(f"{name}/answer", message["payload"]["result"]["tools"][0]["name"], "lights")
             ann.chat("go")
             report.equal(f"{name}/closed in order", other.wait(PATIENCE), 0)
+
+
+def with_ws(report, name, gateway):
+    """A participant by Node's `ws`: refused without a good token, it proposes where it may not call."""
+    script = os.path.join(os.path.dirname(__file__), "ws.mjs")
+    env = os.environ | {"PEERS_NODE_MODULES": install.node_modules()}
+
+    def other(token):
+        address = f"ws://127.0.0.1:{gateway.port}/ws?topic=of-call"
+        return subprocess.Popen([install.node(), script, address, token, "bot", "ann"], stdout=subprocess.PIPE, text=True, env=env)
+
+    with other("guess") as stranger:
+        report.equal(f"{name}/refused", stranger.communicate(timeout=PATIENCE)[0].strip(), "refused 401")
+    with Party(gateway, "of-call", "ann-secret") as ann, other("bot-secret") as bot:
+        report.equal(f"{name}/welcome", bot.stdout.readline().strip(), "here as bot")
+        report.equal(f"{name}/not itself", bot.stdout.readline().split()[0], "capability_violation")
+        while (proposal := ann.hear())["kind"] != "mcp/proposal:tools/call:lights":
+            pass
+        payload = {"jsonrpc": "2.0", "id": 1, **proposal["payload"]}
+        request = ann.say("mcp/request:tools/call:lights", payload, to=["ann"], correlation_id=proposal["id"])
+        ann.say("mcp/response:tools/call:lights", {"jsonrpc": "2.0", "id": 1, "result": {"n": 7}}, to=["ann", "bot"], correlation_id=request)
+        report.equal(f"{name}/done", bot.stdout.readline().strip(), "done 7")
+        report.equal(f"{name}/closed in order", bot.wait(PATIENCE), 0)
 
 
 def end(report, name, gateway):

@@ -2,7 +2,7 @@
 
     puppet.py PORT ROOM TOKEN [owner]
 
-A line is `{kind, payload, to?, correlation_id?, times?}`, sent as it stands; an `owner` also has a tool, `clean`, and answers whoever calls it. What it
+A line is `{kind, payload, to?, correlation_id?, times?}`, sent as it stands; an `owner` also has a tool, `clean`, lists it, and answers whoever calls it. What it
 was asked to do exactly it prints as `{"did": ARGUMENTS}`, with every digit that came.
 """
 import json
@@ -13,6 +13,10 @@ from types import SimpleNamespace
 
 from rooms.party import Party
 from websockets.exceptions import ConnectionClosed
+
+
+CLEAN = {"name": "clean", "description": "Frees what a cache holds.", "inputSchema": {"type": "object", "required": ["path"], "properties": {
+    "path": {"type": "string"}, "bytes": {"type": "integer", "description": "At most so much."}}}}
 
 
 def main(port, room, token, role="agent"):
@@ -26,6 +30,9 @@ def main(port, room, token, role="agent"):
                 message = json.loads(text)
                 if role == "owner" and message["kind"].startswith("mcp/request:tools/call") and party.id in message.get("to", []):
                     carry_out(party, message, text)
+                if role == "owner" and message["kind"] == "mcp/request:tools/list" and party.id in message.get("to", []):
+                    result = {"jsonrpc": "2.0", "id": message["payload"].get("id"), "result": {"tools": [CLEAN]}}
+                    party.say("mcp/response:tools/list", result, to=[message["from"]], correlation_id=message["id"])
         except ConnectionClosed as closed:
             print(json.dumps({"kind": "closed", "code": closed.rcvd and closed.rcvd.code}), flush=True)
 

@@ -9,14 +9,14 @@ use crate::home::{Home, Ran};
 use crate::serving::Gate;
 
 /// A terminal in a room.
-struct Seat {
+pub(crate) struct Seat {
     child: Child,
     input: Option<ChildStdin>,
     shown: BufReader<ChildStdout>,
 }
 
 impl Seat {
-    fn take(home: &Home, arguments: &[&str]) -> Self {
+    pub(crate) fn take(home: &Home, arguments: &[&str]) -> Self {
         Self::of(home.command(&[&["room", "join", "ops"], arguments].concat()))
     }
 
@@ -50,12 +50,12 @@ impl Seat {
     }
 
     /// The message of this kind, where it is JSON that is shown.
-    fn message(&mut self, kind: &str) -> Value {
+    pub(crate) fn message(&mut self, kind: &str) -> Value {
         serde_json::from_str(&self.until(&[&format!("\"kind\":\"{kind}")])).expect("JSON")
     }
 
     /// Nothing more is typed.
-    fn ends(mut self) -> Ran {
+    pub(crate) fn ends(mut self) -> Ran {
         drop(self.input.take());
         self.waits()
     }
@@ -221,7 +221,10 @@ fn mx_10_rooms_are_listed_and_what_is_wrong_is_one_clear_error() {
     assert_eq!((&rooms["rooms"][0]["name"], &rooms["rooms"][0]["participants"]), (&json!("ops"), &json!(1)));
     let present = home.run(&["room", "list", "ops", "--json"]).exits(0).json();
     let one = &present["participants"][0];
-    assert_eq!([&one["id"], &one["capabilities"], &one["routing"]], [&json!("alice"), &json!(["mcp/*", "chat"]), &json!("all")]);
+    assert_eq!(
+        [&one["id"], &one["capabilities"], &one["routing"]],
+        [&json!("alice"), &json!(["mcp/*", "chat", "participant/pause", "participant/resume"]), &json!("all")]
+    );
     assert!(one["since"].as_u64().is_some_and(|since| since > 1_700_000_000), "{one}");
     assert!(home.run(&["room", "list"]).exits(0).out.contains("room ops  private  1 participant"));
     assert!(home.run(&["room", "list", "none"]).exits(3).err.contains("\"none\""));

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use crate::home::Home;
+use crate::room::Seat;
 use crate::serving::{Gate, home_with_server};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/golden/shapes.json");
@@ -34,7 +35,7 @@ fn every_member_stands_in_the_documentation() {
 fn asking_a_gate() -> Vec<(String, Value)> {
     let home = home_with_server();
     let failing = "[mount.failing]\ncommand = 'sh'\nargs = ['-c', 'exit 3']\n";
-    home.write("banyan.toml", &format!("{}{failing}", home.read("banyan.toml")));
+    home.write("banyan.toml", &format!("{}{failing}[room.ops]\n", home.read("banyan.toml")));
     let mut gate = Gate::up(&home, &[]);
     let mut shapes = vec![("up: listening".to_owned(), shape(&gate.first))];
     shapes.push(("up: server".to_owned(), merged(shape(&gate.until("server")), shape(&gate.until("server")))));
@@ -43,6 +44,7 @@ fn asking_a_gate() -> Vec<(String, Value)> {
         shapes.push((words[0].to_owned(), shape(&serde_json::from_str(&home.run(&[words, &["--json"]].concat()).out).expect("JSON"))));
     }
     shapes.push(("trace".to_owned(), shape(&home.run(&["trace", "shell.fail", "--json"]).exits(0).json())));
+    shapes.extend(rooms(&home));
     shapes.push(("console".to_owned(), shape(&home.run(&["console", "--print", "--json"]).exits(0).json())));
     shapes.push(("logs".to_owned(), shape(&home.run(&["logs", "shell", "--json"]).exits(0).json())));
     let good = home.read("banyan.toml");
@@ -57,6 +59,16 @@ fn asking_a_gate() -> Vec<(String, Value)> {
     shapes.push(("up: stopping".to_owned(), shape(&gate.until("stopping"))));
     gate.wait().exits(0);
     shapes
+}
+
+/// Rooms, with somebody in one.
+fn rooms(home: &Home) -> Vec<(String, Value)> {
+    let mut alice = Seat::take(home, &["--as", "alice", "--json"]);
+    alice.message("system/welcome");
+    let seen = [("room list", &["room", "list"][..]), ("room list ROOM", &["room", "list", "ops"])];
+    let seen = seen.map(|(name, words)| (name.to_owned(), shape(&home.run(&[words, &["--json"]].concat()).exits(0).json())));
+    alice.ends().exits(0);
+    seen.into()
 }
 
 fn without_a_gate() -> Vec<(String, Value)> {

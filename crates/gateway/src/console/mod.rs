@@ -22,7 +22,7 @@ use crate::config::resolved::Config;
 use crate::downstream::reply::{self, Payload};
 use crate::node::Node;
 pub(crate) use origin::check as check_origin;
-pub(crate) use session::Kept as SignedIn;
+pub(crate) use session::{Kept as SignedIn, SessionId};
 use session::{Kept, Sessions};
 
 /// Where the console is.

@@ -21,8 +21,13 @@ const MOST: usize = 32;
 #[derive(Debug, Default)]
 pub(super) struct Sessions(Mutex<Held>);
 
+/// Which session it is. None is given twice while the gate runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SessionId(u64);
+
 #[derive(Debug, Default)]
 struct Held {
+    opened: u64,
     codes: Vec<(Hidden, Instant)>,
     sessions: Vec<(Hidden, Hidden, Kept)>,
 }
@@ -30,6 +35,7 @@ struct Held {
 /// A session that somebody has.
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
+    pub(crate) id: SessionId,
     pub(super) until: Instant,
     pub(super) ended: Ended,
 }
@@ -49,10 +55,17 @@ impl Kept {
 }
 
 #[cfg(test)]
+impl SessionId {
+    pub(crate) fn for_test(number: u64) -> Self {
+        Self(number)
+    }
+}
+
+#[cfg(test)]
 impl Kept {
     /// One that lasts.
     pub(crate) fn for_test() -> Self {
-        Self { until: Instant::now() + SESSION_LASTS, ended: Ended::new() }
+        Self { id: SessionId(0), until: Instant::now() + SESSION_LASTS, ended: Ended::new() }
     }
 
     /// Somebody signs out.
@@ -95,7 +108,8 @@ impl Sessions {
         if held.sessions.len() >= MOST {
             held.sessions.remove(0).2.ended.cancel();
         }
-        let kept = Kept { until: now + SESSION_LASTS, ended: Ended::new() };
+        held.opened += 1;
+        let kept = Kept { id: SessionId(held.opened), until: now + SESSION_LASTS, ended: Ended::new() };
         held.sessions.push((hidden(&opened.cookie), hidden(&opened.proof), kept));
         Some(opened)
     }

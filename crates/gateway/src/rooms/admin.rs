@@ -10,10 +10,11 @@ use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
-use room_proto::capability::{Capabilities, Pattern, PatternError};
+use room_proto::capability::{Capabilities, Pattern};
 use room_proto::name::{ParticipantId, Topic};
 use room_proto::room::{Changed, RoomError};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::driver::{Input, Live};
 use super::entry::{NotEntered, told};
@@ -78,6 +79,9 @@ pub(super) enum NotDone {
     /// Nobody is signed in to the console there.
     #[error("tickets are for pages of the console that somebody signed in to: `banyan console` opens one")]
     NotSignedIn,
+    /// Nobody in particular asks.
+    #[error("rules are accepted and revoked by a person: sign in to the console, come into the room there, and do it in your name")]
+    NoPerson,
     /// Nobody there is known by what is shown.
     #[error(transparent)]
     NotEntered(#[from] NotEntered),
@@ -102,7 +106,7 @@ impl NotDone {
     fn into_http(self) -> Response<Payload> {
         let status = match self {
             Self::NotEntered(why) => return why.into_http(),
-            Self::NotAdmin | Self::NotSignedIn => StatusCode::FORBIDDEN,
+            Self::NoPerson | Self::NotAdmin | Self::NotSignedIn => StatusCode::FORBIDDEN,
             Self::Nothing(_) | Self::NotLearning | Self::NotOpen(_) | Self::Room(RoomError::NotHere { .. }) => StatusCode::NOT_FOUND,
             Self::Room(RoomError::Full { .. } | RoomError::Rulings { .. }) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Room(RoomError::Pattern(_)) | Self::Wrong(_) => StatusCode::BAD_REQUEST,
@@ -116,9 +120,9 @@ impl NotDone {
 #[serde(deny_unknown_fields)]
 struct Change {
     #[serde(default)]
-    add: Vec<String>,
+    add: Vec<Value>,
     #[serde(default)]
-    remove: Vec<String>,
+    remove: Vec<Value>,
 }
 
 /// Its answer, as the specification spells it.
@@ -251,7 +255,8 @@ impl Asking<'_> {
             return Ok((room, OWNER.to_owned()));
         }
         let topic = named.ok_or_else(|| NotDone::Wrong("the address names no room: add `?topic=NAME`".to_owned()))?;
-        let showing = Showing { party: self.party.cloned(), fields: fields(self.parts), topic, participant: None, guest: None };
+        let showing =
+            Showing { party: self.party.cloned(), fields: fields(self.parts), topic, participant: None, guest: None, is_mew: false };
         let by = pass::admit(self.inner(), &showing).await?.id;
         if !self.inner().config.load().rooms.is_admin(&showing.topic, &by) {
             return Err(NotDone::NotAdmin);
@@ -303,9 +308,13 @@ pub(super) fn decoded(part: &str) -> Result<String, NotDone> {
     if part.contains(['&', '=']) { Err(NotDone::Wrong("write `&` and `=` in a name as %26 and %3D".to_owned())) } else { Ok(name) }
 }
 
-fn patterns(texts: &[String]) -> Result<Vec<Pattern>, NotDone> {
-    let patterns: Result<Vec<_>, PatternError> = texts.iter().map(|text| Pattern::new(text)).collect();
-    patterns.map_err(|why| NotDone::Room(RoomError::Pattern(why)))
+fn patterns(listed: &[Value]) -> Result<Vec<Pattern>, NotDone> {
+    let read = |one| {
+        let no_pattern = || NotDone::Wrong(format!("{one} is no capability: write a pattern, such as \"mcp/request:tools/call:read_*\""));
+        let pattern = pass::capability(one).ok_or_else(no_pattern)?;
+        Pattern::new(&pattern).map_err(|why| NotDone::Room(RoomError::Pattern(why)))
+    };
+    listed.iter().map(read).collect()
 }
 
 fn difference(old: &Capabilities, new: &Capabilities) -> String {

@@ -9,7 +9,7 @@ use room_proto::room::{Joining, Preferences};
 
 use super::driver::{Input, Live};
 use super::writer::{Joined, Source};
-use super::{NotSeated, Rooms};
+use super::{NotSeated, Rooms, Way};
 use crate::config::resolved;
 
 /// Somebody who sits there.
@@ -40,7 +40,7 @@ impl Chair {
         let capabilities = Capabilities::read(may.iter().copied()).unwrap_or_default();
         let joining = Joining { id: id.clone(), capabilities, preferences, expires: None, is_own: true };
         let Joined { id: connection, room, longest, source, last: _ } =
-            rooms.join(topic, config.settings_of(topic), &joining, false).await?;
+            rooms.join(topic, config.settings_of(topic), &joining, Way::Plain).await?;
         Ok(Self { voice: Mouth { room, connection }, longest, source })
     }
 

@@ -12,7 +12,7 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use room_proto::name::ConnectionId;
 use room_proto::websocket::{End, Opcode, Reader, Received, WebSocketError, close, frame};
-use tokio::io::{AsyncRead, ReadBuf, ReadHalf};
+use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf, ReadHalf};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -46,18 +46,52 @@ enum Ended {
     Wrong(WebSocketError),
 }
 
+/// A connection that has become a WebSocket, and what has come over it.
+pub(super) struct Line {
+    stream: TokioIo<Upgraded>,
+    pub(super) frames: Reader,
+}
+
+impl Line {
+    /// Reads messages of at most `most` bytes; `None`: the other end did not take the upgrade.
+    pub(super) async fn open(upgrade: OnUpgrade, most: usize) -> Option<Self> {
+        let stream = timeout(UPGRADE, upgrade).await.ok()?.ok()?;
+        Some(Self { stream: TokioIo::new(stream), frames: Reader::new(End::Server, most) })
+    }
+
+    /// Reads on; `false`: there is no more.
+    pub(super) async fn fill(&mut self) -> bool {
+        fill(&mut self.stream, &mut self.frames).await
+    }
+
+    /// `false`: nobody is there.
+    pub(super) async fn write(&mut self, frames: &[u8]) -> bool {
+        self.stream.write_all(frames).await.is_ok() && self.stream.flush().await.is_ok()
+    }
+
+    /// Reads what nobody wants to know, until the other end has closed: else it might never see why.
+    pub(super) async fn farewell(mut self) {
+        drop(timeout(FAREWELL, farewell(&mut self.stream, &mut self.frames)).await);
+    }
+}
+
 /// Serves a connection that has a seat, until it is over. `held` is ready when what let it in holds no more.
 pub(super) async fn serve(joined: Joined, upgrade: OnUpgrade, held: Held) {
+    match Line::open(upgrade, joined.longest).await {
+        Some(line) => serve_over(joined, line, held).await,
+        None => drop(joined.room.send(Input::Leave(joined.id)).await),
+    }
+}
+
+/// The same over one that is a WebSocket already.
+pub(super) async fn serve_over(joined: Joined, line: Line, held: Held) {
     let Joined { id, room, longest, last, source } = joined;
-    let Ok(Ok(stream)) = timeout(UPGRADE, upgrade).await else {
-        room.send(Input::Leave(id)).await;
-        return;
-    };
-    let (read, write) = tokio::io::split(TokioIo::new(stream));
+    let Line { stream, mut frames } = line;
+    let (read, write) = tokio::io::split(stream);
     let (pongs, to_answer) = mpsc::channel(PINGS);
     let mut writer = tokio::spawn(Writer::new(write, source, to_answer).run());
     // One that is somewhat too long is still read, so that its sender is told in an envelope.
-    let frames = Reader::new(End::Server, longest.saturating_mul(2));
+    frames.bound(longest.saturating_mul(2));
     let mut ear = Ear { read, frames, room, id, pongs };
     let ended = ear.until_over(&mut writer, held).await;
     // Before the room lets go of it: what it has said until then goes out first.
@@ -72,7 +106,7 @@ pub(super) async fn serve(joined: Joined, upgrade: OnUpgrade, held: Held) {
         writer.abort();
     }
     if matches!(ended, Ended::Shut | Ended::Silent | Ended::Wrong(_)) {
-        drop(timeout(FAREWELL, ear.farewell()).await);
+        drop(timeout(FAREWELL, farewell(&mut ear.read, &mut ear.frames)).await);
     }
 }
 
@@ -127,7 +161,7 @@ impl Ear {
                     // It has said so, and that is on its way.
                     false => return Ended::Shut,
                 },
-                Ok(None) => match timeout(SILENCE, self.fill()).await {
+                Ok(None) => match timeout(SILENCE, fill(&mut self.read, &mut self.frames)).await {
                     Ok(filled) => filled,
                     Err(_) => return Ended::Silent,
                 },
@@ -138,32 +172,32 @@ impl Ear {
             }
         }
     }
+}
 
-    /// Reads on; `false`: there is no more.
-    ///
-    /// Into room on the stack, for most of those who are there say nothing, and each would keep its own.
-    async fn fill(&mut self) -> bool {
-        std::future::poll_fn(|cx| {
-            let mut room = [MaybeUninit::uninit(); PIECE];
-            let mut piece = ReadBuf::uninit(&mut room);
-            let read = ready!(Pin::new(&mut self.read).poll_read(cx, &mut piece));
-            self.frames.handle_bytes(piece.filled());
-            Poll::Ready(read.is_ok() && !piece.filled().is_empty())
-        })
-        .await
-    }
+/// Reads on; `false`: there is no more.
+///
+/// Into room on the stack, for most of those who are there say nothing, and each would keep its own.
+async fn fill(read: &mut (impl AsyncRead + Unpin), frames: &mut Reader) -> bool {
+    std::future::poll_fn(|cx| {
+        let mut room = [MaybeUninit::uninit(); PIECE];
+        let mut piece = ReadBuf::uninit(&mut room);
+        let outcome = ready!(Pin::new(&mut *read).poll_read(cx, &mut piece));
+        frames.handle_bytes(piece.filled());
+        Poll::Ready(outcome.is_ok() && !piece.filled().is_empty())
+    })
+    .await
+}
 
-    /// Reads what nobody wants to know, until the other end has closed: else it might never see why.
-    async fn farewell(&mut self) {
-        loop {
-            while let Ok(Some(received)) = self.frames.poll() {
-                if matches!(received, Received::Close(..)) {
-                    return;
-                }
-            }
-            if !self.fill().await {
+/// Reads what nobody wants to know, until the other end has closed: else it might never see why.
+async fn farewell(read: &mut (impl AsyncRead + Unpin), frames: &mut Reader) {
+    loop {
+        while let Ok(Some(received)) = frames.poll() {
+            if matches!(received, Received::Close(..)) {
                 return;
             }
+        }
+        if !fill(read, frames).await {
+            return;
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `GET /ws?topic=NAME`: a connection becomes a WebSocket, and its holder a participant (MCPx v0.1, 6.2). Whatever speaks against that is
-//! said by HTTP, before. Who may come in is not decided here.
+//! said by HTTP, before. Clients of MEW name a `space` instead, and may say who they are in their first message. Who may come in is not
+//! decided here.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -10,14 +11,15 @@ use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use mcp_proto::http1::Fields;
-use room_proto::name::Topic;
+use room_proto::name::{ParticipantId, Topic};
 use room_proto::room::{Also, Joining, Preferences, Routing};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
+use super::connection::Line;
 use super::entry::NotEntered;
-use super::guest;
-use super::pass::{self, Held, Showing};
-use super::{NotSeated, connection, handshake};
+use super::pass::{self, Entrant, Held, Showing};
+use super::writer::Joined;
+use super::{NotSeated, Way, connection, guest, handshake, lobby};
 use crate::Inner;
 use crate::downstream::door::Entered;
 use crate::downstream::http::fields;
@@ -43,57 +45,116 @@ async fn enter(
     party: Option<Arc<Party>>,
 ) -> Result<Response<Payload>, NotEntered> {
     let accept = handshake::accept(parts)?;
+    let config = gateway.config.load_full();
     let asked = Asked::read(parts.uri.query().unwrap_or_default())?;
     let applied = gateway.trust.reapplied();
-    let fields = match asked.token.filter(|_| gateway.config.load().rooms.query_token) {
+    let fields = match asked.token.filter(|_| config.rooms.query_token) {
         Some(token) => with_token(&fields(parts), parts, &token),
         None => fields(parts),
     };
-    let guest = gateway.rooms.tickets.redeem(gateway, parts, &asked.topic).transpose().map_err(NotEntered::Ticket)?;
-    let is_guest = guest.is_some();
-    let showing = Showing { party, fields, topic: asked.topic, participant: asked.participant, guest };
-    let entrant = pass::admit(gateway, &showing).await?;
-    let joining = Joining {
-        id: entrant.id.clone(),
-        capabilities: entrant.capabilities.clone(),
-        preferences: asked.preferences,
-        expires: entrant.until.map(until),
-        is_own: false,
+    let is_known = party.as_ref().is_some_and(|party| party.certified().is_some()) || fields.get("authorization").is_some();
+    let (topic, way, preferences) = match asked.place {
+        Place::Topic(topic) => (topic, Way::Plain, asked.preferences),
+        Place::Space(_) if !config.rooms.mew => return Err(NotEntered::NoMew),
+        Place::Space(Some(topic)) if is_known => (topic, Way::Mew, lobby::PREFERENCES),
+        Place::Space(space) => {
+            lobby::wait(gateway, parts, space, party, upgrade)?;
+            return Ok(switching(accept));
+        }
+        Place::Nowhere if config.rooms.mew => {
+            lobby::wait(gateway, parts, None, party, upgrade)?;
+            return Ok(switching(accept));
+        }
+        Place::Nowhere => return Err(NotEntered::Query("the address names no room: connect to /ws?topic=NAME".into())),
     };
-    let entered = entrant.entered.clone();
-    let held = Held::new(gateway, showing, entrant, applied);
-    seat(gateway, (joining, is_guest), entered, upgrade, held).await?;
+    let guest = gateway.rooms.tickets.redeem(gateway, parts, &topic).transpose().map_err(NotEntered::Ticket)?;
+    let way = guest.as_ref().map_or(way, |guest| Way::Page(guest.session()));
+    let showing = Showing { party, fields, topic, participant: asked.participant, guest, is_mew: way == Way::Mew };
+    let entrant = pass::admit(gateway, &showing).await?;
+    seat(Coming::new(gateway, showing, entrant, (preferences, way), applied), upgrade).await?;
+    let mut response = switching(accept);
+    if matches!(way, Way::Page(_)) {
+        // Browsers leave again where none of the protocols that they list is taken up.
+        response.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(guest::PROTOCOL));
+    }
+    Ok(response)
+}
+
+/// What is answered when the connection becomes a WebSocket.
+fn switching(accept: HeaderValue) -> Response<Payload> {
     let mut response = reply::empty(StatusCode::SWITCHING_PROTOCOLS).into_http();
     let headers = response.headers_mut();
     headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
-    if is_guest {
-        // Browsers leave again where none of the protocols that they list is taken up.
-        headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(guest::PROTOCOL));
+    response
+}
+
+/// Somebody who was let in and has no seat yet.
+pub(super) struct Coming {
+    gateway: Arc<Inner>,
+    joining: Joining,
+    way: Way,
+    entered: Entered,
+    held: Held,
+}
+
+/// Somebody who has a seat.
+pub(super) struct Come {
+    gateway: Arc<Inner>,
+    joined: Joined,
+    id: ParticipantId,
+    held: Held,
+}
+
+impl Coming {
+    /// `applied` has to be older than the look that let it in.
+    pub(super) fn new(
+        gateway: &Arc<Inner>,
+        showing: Showing,
+        entrant: Entrant,
+        (preferences, way): (Preferences, Way),
+        applied: watch::Receiver<()>,
+    ) -> Self {
+        let (id, capabilities) = (entrant.id.clone(), entrant.capabilities.clone());
+        let joining = Joining { id, capabilities, preferences, expires: entrant.until.map(until), is_own: false };
+        let entered = entrant.entered.clone();
+        Self { gateway: Arc::clone(gateway), joining, way, entered, held: Held::new(gateway, showing, entrant, applied) }
     }
-    Ok(response)
+
+    /// Takes a seat.
+    pub(super) async fn join(self) -> Result<Come, NotSeated> {
+        let Self { gateway, joining, way, entered, held } = self;
+        let settings = gateway.config.load().rooms.settings_of(held.topic()).clone();
+        let joined = gateway.rooms.join(held.topic(), &settings, &joining, way).await?;
+        gateway.rooms.who.came(held.topic(), &joining.id, joined.id, entered);
+        Ok(Come { gateway, joined, id: joining.id, held })
+    }
+}
+
+impl Come {
+    /// Keeps the seat until the connection is over.
+    pub(super) async fn serve_over(self, line: Line) {
+        self.serve(|joined, held| connection::serve_over(joined, line, held)).await;
+    }
+
+    async fn serve<S: Future<Output = ()>>(self, serving: impl FnOnce(Joined, Held) -> S) {
+        let Self { gateway, joined, id, held } = self;
+        let (topic, connection) = (held.topic().clone(), joined.id);
+        serving(joined, held).await;
+        gateway.rooms.who.went(&topic, &id, connection);
+    }
 }
 
 /// Ready when there is a seat, which a task of its own keeps from then on: whoever asked for it may go at any time.
-async fn seat(
-    gateway: &Arc<Inner>,
-    (joining, is_person): (Joining, bool),
-    entered: Entered,
-    upgrade: OnUpgrade,
-    held: Held,
-) -> Result<(), NotSeated> {
+async fn seat(coming: Coming, upgrade: OnUpgrade) -> Result<(), NotSeated> {
     let (answer, answered) = oneshot::channel();
-    let rooms = Arc::clone(&gateway.rooms);
-    let settings = gateway.config.load().rooms.settings_of(held.topic()).clone();
+    let gateway = Arc::clone(&coming.gateway);
     let serving = async move {
-        match rooms.join(held.topic(), &settings, &joining, is_person).await {
-            Ok(joined) => {
-                let (who, topic, id, connection) = (&rooms.who, held.topic().clone(), joining.id, joined.id);
-                who.came(&topic, &id, connection, entered);
+        match coming.join().await {
+            Ok(come) => {
                 drop(answer.send(Ok(())));
-                connection::serve(joined, upgrade, held).await;
-                who.went(&topic, &id, connection);
+                come.serve(|joined, held| connection::serve(joined, upgrade, held)).await;
             }
             Err(why) => drop(answer.send(Err(why))),
         }
@@ -104,23 +165,36 @@ async fn seat(
 
 /// What stands in the address.
 struct Asked {
-    topic: Topic,
+    place: Place,
     preferences: Preferences,
     participant: Option<String>,
     token: Option<String>,
 }
 
+/// Where somebody wants to go.
+#[derive(Debug, PartialEq)]
+enum Place {
+    /// The first message may say.
+    Nowhere,
+    /// Into a space: a room, as clients of MEW call it. The first message may say which.
+    Space(Option<Topic>),
+    /// Into a room.
+    Topic(Topic),
+}
+
 impl Asked {
     fn read(query: &str) -> Result<Self, NotEntered> {
-        let (mut topic, mut participant, mut token, mut preferences) = (None, None, None, Preferences::default());
+        let (mut place, mut participant, mut token, mut preferences) = (Place::Nowhere, None, None, Preferences::default());
         for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
             let wrong = |choices: &str| NotEntered::Query(format!("`{key}` is {value:?}, and must be {choices}"));
             match (&*key, &*value) {
-                ("topic", _) if topic.is_some() => {
-                    return Err(NotEntered::Query("`topic` stands twice in the address: name one room".into()));
+                ("topic" | "space", _) if place != Place::Nowhere => {
+                    return Err(NotEntered::Query("the address names two rooms: `topic` names one, or `space` for clients of MEW".into()));
                 }
-                ("topic", name) => {
-                    topic = Some(Topic::new(name).map_err(|why| NotEntered::Query(format!("`topic` names no room: {why}")))?)
+                ("space", "") => place = Place::Space(None),
+                ("topic" | "space", name) => {
+                    let topic = Topic::new(name).map_err(|why| NotEntered::Query(format!("`{key}` names no room: {why}")))?;
+                    place = if &*key == "space" { Place::Space(Some(topic)) } else { Place::Topic(topic) };
                 }
                 ("routing", "all") => preferences.routing = Routing::All,
                 ("routing", "directed") => preferences.routing = Routing::Directed,
@@ -141,13 +215,12 @@ impl Asked {
                 _ => {}
             }
         }
-        let topic = topic.ok_or_else(|| NotEntered::Query("the address names no room: connect to /ws?topic=NAME".into()))?;
-        Ok(Self { topic, preferences, participant, token })
+        Ok(Self { place, preferences, participant, token })
     }
 }
 
 /// The fields of a request whose token stands in its address. One in a field counts more.
-fn with_token(fields: &Fields, parts: &Parts, token: &str) -> Fields {
+pub(super) fn with_token(fields: &Fields, parts: &Parts, token: &str) -> Fields {
     if fields.get("authorization").is_some() {
         return fields.clone();
     }
@@ -170,14 +243,14 @@ mod tests {
     #[test]
     fn the_address_says_where_to_and_how() {
         let asked = Asked::read("topic=a%20b&routing=directed&echo=0&also=mcp/reject&history=20&participant=ann&x=y").ok().unwrap();
-        assert_eq!((asked.topic.as_str(), asked.participant.as_deref()), ("a b", Some("ann")));
+        assert_eq!((&asked.place, asked.participant.as_deref()), (&Place::Topic(Topic::new("a b").unwrap()), Some("ann")));
         let mut also = Also::NONE;
         assert!(also.ask("mcp/reject"));
         assert_eq!(asked.preferences, Preferences { routing: Routing::Directed, echo: false, also, history: 20 });
         for (query, said) in [
-            ("", "/ws?topic=NAME"),
             ("topic=", "names no room"),
-            ("topic=a&topic=b", "twice"),
+            ("topic=a&topic=b", "two rooms"),
+            ("topic=a&space=a", "two rooms"),
             ("topic=a&routing=some", "`all` or `directed`"),
             ("topic=a&echo=maybe", "`1` or `0`"),
             ("topic=a&history=all", "as a number"),

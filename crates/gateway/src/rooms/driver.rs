@@ -13,9 +13,11 @@ use room_proto::room::{Change, Changed, Closed, Event, Joining, Now, Preferences
 use room_proto::websocket::{Opcode, frame};
 use tokio::sync::{mpsc, oneshot};
 
-use super::Rooms;
+use super::mew::Interpreter;
 use super::status::ParticipantStatus;
 use super::writer::Outlet;
+use super::{Rooms, Way};
+use crate::console::SessionId;
 
 /// How much may wait for a room. Who sends more waits, and nobody else.
 const INPUTS: usize = 1024;
@@ -37,14 +39,7 @@ pub(super) enum Input {
     /// The gate ends.
     End,
     /// Somebody was let in.
-    Join {
-        connection: ConnectionId,
-        joining: Joining,
-        /// Whether it came by a page of the console.
-        is_person: bool,
-        outlet: Outlet,
-        answer: oneshot::Sender<Result<(), RoomError>>,
-    },
+    Join { connection: ConnectionId, joining: Joining, outlet: Outlet, answer: oneshot::Sender<Result<(), RoomError>> },
     /// A connection is gone.
     Leave(ConnectionId),
     /// A message came.
@@ -62,8 +57,8 @@ pub(super) struct Live {
     topic: Topic,
     inputs: mpsc::Sender<Input>,
     pub(super) counts: Counts,
-    /// Who is there by a page of the console.
-    people: Mutex<BTreeSet<ParticipantId>>,
+    /// Who is there by a page of the console, and by which sign-in.
+    people: Mutex<BTreeMap<ParticipantId, SessionId>>,
 }
 
 /// What happened in a room since it began.
@@ -87,13 +82,18 @@ impl Live {
 
     /// The people who are there.
     pub(super) fn people(&self) -> BTreeSet<ParticipantId> {
-        self.people.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.people.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
 
-    fn mark(&self, id: ParticipantId, is_person: bool) {
+    /// By which sign-in somebody is there; `None`: it is not there, or not by a page of the console.
+    pub(super) fn signed_in(&self, id: &ParticipantId) -> Option<SessionId> {
+        self.people.lock().unwrap_or_else(PoisonError::into_inner).get(id).copied()
+    }
+
+    fn mark(&self, id: ParticipantId, way: Way) {
         let mut people = self.people.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_person {
-            people.insert(id);
+        if let Way::Page(session) = way {
+            people.insert(id, session);
         } else {
             people.remove(&id);
         }
@@ -133,6 +133,7 @@ pub(super) struct Driver {
     since: BTreeMap<ParticipantId, SystemTime>,
     /// The message that was framed last: everybody gets the same bytes.
     framed: Option<(Bytes, Bytes)>,
+    interpreter: Interpreter,
     /// How much is done at once: less where little may wait for a reader, so that those who read have their turn.
     batch: usize,
 }
@@ -143,8 +144,8 @@ impl Driver {
         let live = Arc::new(Live { topic: topic.clone(), inputs: sender, counts: Counts::default(), people: Mutex::default() });
         let batch = batch(&settings);
         let room = Room::new(topic, settings, u128::from_ne_bytes(crate::random::bytes()));
-        let driver =
-            Self { rooms, live: Arc::clone(&live), inputs, room, outlets: BTreeMap::new(), since: BTreeMap::new(), framed: None, batch };
+        let (outlets, since, interpreter) = (BTreeMap::new(), BTreeMap::new(), Interpreter::default());
+        let driver = Self { rooms, live: Arc::clone(&live), inputs, room, outlets, since, framed: None, interpreter, batch };
         (live, driver)
     }
 
@@ -212,14 +213,15 @@ impl Driver {
                 self.room.handle_end();
                 self.inputs.close();
             }
-            Input::Join { connection, joining, is_person, outlet, answer } => {
+            Input::Join { connection, joining, outlet, answer } => {
+                let way = outlet.way;
                 self.outlets.insert(connection, outlet);
                 let id = joining.id.clone();
                 let seated = self.room.handle_join(now(), connection, joining);
                 let is_seated = seated.is_ok();
                 if is_seated {
                     // Whoever has the seat now: a name may be taken over.
-                    self.live.mark(id, is_person);
+                    self.live.mark(id, way);
                 }
                 let is_awaited = answer.send(seated).is_ok();
                 if !is_seated || !is_awaited {
@@ -231,13 +233,24 @@ impl Driver {
                 self.outlets.remove(&connection);
                 self.room.handle_leave(now(), connection);
             }
-            Input::Message(connection, bytes) => self.room.handle_message(now(), connection, &bytes),
+            Input::Message(connection, bytes) => self.hear(connection, &bytes),
             Input::Present(answer) => drop(answer.send(self.present())),
             Input::Settings(settings) => {
                 self.batch = batch(&settings);
                 self.room.handle_settings(settings);
             }
             Input::Withdraw(connection) => self.room.handle_withdrawal(now(), connection),
+        }
+    }
+
+    fn hear(&mut self, connection: ConnectionId, bytes: &Bytes) {
+        if self.outlets.get(&connection).is_none_or(|outlet| outlet.way != Way::Mew) {
+            return self.room.handle_message(now(), connection, bytes);
+        }
+        match self.interpreter.hear(bytes, self.room.settings().message_bytes) {
+            Ok(Some(envelope)) => self.room.handle_message(now(), connection, &envelope),
+            Ok(None) => {}
+            Err(refused) => self.room.handle_untranslated(now(), connection, bytes.len(), refused),
         }
     }
 
@@ -255,7 +268,13 @@ impl Driver {
                     }
                 }
                 Transmit::Send { connection, bytes } => {
-                    let framed = self.framed(&bytes);
+                    let is_mew = self.outlets.get(&connection).is_some_and(|outlet| outlet.way == Way::Mew);
+                    let framed = if is_mew { self.interpreter.tell(self.live.topic.as_str(), &bytes) } else { Some(self.framed(&bytes)) };
+                    let Some(framed) = framed else {
+                        // What is not said to it does not wait for it.
+                        self.room.handle_written(connection, 1, bytes.len());
+                        continue;
+                    };
                     let has_room = self.outlets.get(&connection).is_none_or(|outlet| outlet.send(framed, bytes.len()));
                     // A bound that was raised meanwhile is more than the way to this one was made for.
                     if !has_room && let Some(outlet) = self.outlets.remove(&connection) {
@@ -295,7 +314,7 @@ impl Driver {
             }
             Event::Left { id, why } => {
                 self.since.remove(&id);
-                self.live.mark(id.clone(), false);
+                self.live.mark(id.clone(), Way::Plain);
                 if why == Some(Closed::SlowReader) {
                     counts.cut.fetch_add(1, Ordering::Relaxed);
                 }

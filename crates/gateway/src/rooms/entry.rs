@@ -3,7 +3,7 @@
 use http::header::{SEC_WEBSOCKET_VERSION, UPGRADE, WWW_AUTHENTICATE};
 use http::{HeaderValue, Response, StatusCode};
 use room_proto::access::NotAdmitted;
-use room_proto::name::NameError;
+use room_proto::name::{NameError, ParticipantId};
 
 use super::NotSeated;
 use super::handshake::BadHandshake;
@@ -26,12 +26,26 @@ pub(super) enum NotEntered {
     /// Something in the address says what can't be.
     #[error("{0}")]
     Query(String),
+    /// Others have not said who they are yet.
+    #[error("too many clients of MEW are connected and have not joined: connect again in a moment")]
+    Crowded,
+    /// It says that it is somebody else than its token does.
+    #[error("this token is {own:?}'s and `participantId` is {given:?}: put {own:?} there, or leave it out")]
+    Name {
+        /// Who it says it is.
+        given: String,
+        /// Whose the token is.
+        own: ParticipantId,
+    },
     /// The room is not for it.
     #[error(transparent)]
     NotAdmitted(#[from] NotAdmitted),
     /// There are none.
     #[error("this gate has no rooms: add a section [room.NAME] to banyan.toml, or `open = true` to [rooms]")]
     NoRooms,
+    /// Clients of MEW are not let in.
+    #[error("clients of MEW are not let in here: set `mew = true` in [rooms], or speak MCPx v0.1 at /ws?topic=NAME")]
+    NoMew,
     /// There is no seat.
     #[error(transparent)]
     NotSeated(#[from] NotSeated),
@@ -55,18 +69,28 @@ impl NotEntered {
         self.status() == StatusCode::SERVICE_UNAVAILABLE
     }
 
+    /// The word for it that programs go by, where there is no HTTP any more.
+    pub(super) fn word(&self) -> &'static str {
+        match self.status() {
+            StatusCode::BAD_REQUEST => "invalid_envelope",
+            StatusCode::SERVICE_UNAVAILABLE => "unavailable",
+            _ => "auth_violation",
+        }
+    }
+
     fn status(&self) -> StatusCode {
         match self {
             Self::Door(refused) => refused.status,
             Self::Handshake(BadHandshake::NotAsked | BadHandshake::Version) => StatusCode::UPGRADE_REQUIRED,
             Self::Handshake(BadHandshake::Key) | Self::Query(_) => StatusCode::BAD_REQUEST,
             Self::Id(_)
+            | Self::Name { .. }
             | Self::Seated(_)
             | Self::Taken(_)
             | Self::Ticket(_)
             | Self::NotAdmitted(NotAdmitted::Elsewhere | NotAdmitted::NotMember) => StatusCode::FORBIDDEN,
-            Self::NoRooms | Self::NotAdmitted(NotAdmitted::Unknown) => StatusCode::NOT_FOUND,
-            Self::NotSeated(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NoMew | Self::NoRooms | Self::NotAdmitted(NotAdmitted::Unknown) => StatusCode::NOT_FOUND,
+            Self::Crowded | Self::NotSeated(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Unknown(_) => StatusCode::UNAUTHORIZED,
         }
     }
@@ -86,7 +110,10 @@ impl NotEntered {
             Self::Unknown(_) => {
                 headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"banyan\""));
             }
-            Self::Id(_)
+            Self::Crowded
+            | Self::Id(_)
+            | Self::Name { .. }
+            | Self::NoMew
             | Self::NoRooms
             | Self::NotAdmitted(_)
             | Self::NotSeated(_)

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::Inner;
-use crate::console::{self, SignedIn};
+use crate::console::{self, SessionId, SignedIn};
 use crate::random;
 
 /// What the page speaks, and is told that the gate does.
@@ -45,6 +45,11 @@ pub(super) struct Guest {
 }
 
 impl Guest {
+    /// Which sign-in it is.
+    pub(super) fn session(&self) -> SessionId {
+        self.signed_in.id
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.signed_in.is_over()
     }

@@ -12,6 +12,8 @@ mod driver;
 mod entry;
 mod guest;
 mod handshake;
+mod lobby;
+mod mew;
 mod pass;
 mod rules;
 mod secrets;
@@ -36,6 +38,7 @@ pub use attend::{AttendError, Attendance, Entrance, LONGEST, Token};
 pub(crate) use door::{handle, is_here};
 use driver::{Driver, Input, Live};
 use guest::Tickets;
+use lobby::Lobby;
 pub(crate) use secrets::Secrets;
 pub use status::{ParticipantStatus, RoomStatus};
 use steward::Steward;
@@ -46,6 +49,7 @@ use writer::{Joined, outlet};
 
 use crate::Inner;
 use crate::config::resolved;
+use crate::console::SessionId;
 
 /// How long everybody has to hear that the gate ends.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -61,12 +65,25 @@ pub(crate) struct Rooms {
     open: TaskTracker,
     secrets: Secrets,
     tickets: Tickets,
+    /// Where clients of MEW say who they are.
+    lobby: Lobby,
     /// Where the gate itself sits, and learns.
     stewards: Mutex<BTreeMap<Topic, Steward>>,
     /// As whom participants came in.
     who: Who,
     /// What sits in rooms by configuration.
     tables: Tables,
+}
+
+/// How somebody comes into a room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// As a client of MEW, which is translated for.
+    Mew,
+    /// By a page of the console: a person, by this sign-in.
+    Page(SessionId),
+    /// By a connection of its own, or as part of the gate.
+    Plain,
 }
 
 /// Why nobody was seated.
@@ -94,25 +111,24 @@ impl Rooms {
             open,
             secrets: Secrets::default(),
             tickets: Tickets::default(),
+            lobby: Lobby::default(),
             stewards: Mutex::default(),
             who: Who::default(),
             tables: Tables::default(),
         })
     }
 
-    /// Seats somebody who was let in; a person is who came by a page of the console. What the room says to it waits from here on.
-    async fn join(self: &Arc<Self>, topic: &Topic, settings: &Settings, joining: &Joining, is_person: bool) -> Result<Joined, NotSeated> {
+    /// Seats somebody who was let in. What the room says to it waits from here on.
+    async fn join(self: &Arc<Self>, topic: &Topic, settings: &Settings, joining: &Joining, way: Way) -> Result<Joined, NotSeated> {
         loop {
             if self.open.is_closed() {
                 return Err(NotSeated::Ending);
             }
             let id = ConnectionId(self.connections.fetch_add(1, Ordering::Relaxed));
             let room = self.room(topic, settings);
-            let (outlet, joined) = outlet(id, Arc::clone(&room), settings);
+            let (outlet, joined) = outlet(id, Arc::clone(&room), settings, way);
             // A room that has just ended gives no answer: there is a new one then.
-            if let Some(seated) =
-                room.ask(|answer| Input::Join { connection: id, joining: joining.clone(), is_person, outlet, answer }).await
-            {
+            if let Some(seated) = room.ask(|answer| Input::Join { connection: id, joining: joining.clone(), outlet, answer }).await {
                 return seated.map(|()| joined).map_err(NotSeated::Room);
             }
         }

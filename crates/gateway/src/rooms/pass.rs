@@ -10,6 +10,7 @@ use std::time::SystemTime;
 use mcp_proto::http1::Fields;
 use room_proto::access::Pass;
 use room_proto::capability::Capabilities;
+use room_proto::mew::pattern_of;
 use room_proto::name::{ParticipantId, Topic};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -30,6 +31,8 @@ pub(super) struct Showing {
     pub(super) participant: Option<String>,
     /// Who is signed in to the console, and comes by a ticket.
     pub(super) guest: Option<Guest>,
+    /// Whether it speaks MEW.
+    pub(super) is_mew: bool,
 }
 
 /// Somebody who is let in.
@@ -59,7 +62,7 @@ impl Known {
 }
 
 /// What the gate's owner may send.
-const OWNER: [&str; 2] = ["mcp/*", "chat"];
+const OWNER: [&str; 4] = ["mcp/*", "chat", "participant/pause", "participant/resume"];
 
 const MISSING: &str = "a bearer token is needed here: send `Authorization: Bearer TOKEN`, of a [participant.NAME] for example";
 const UNKNOWN: &str = "the bearer token is not known here: it is that of no [participant.NAME], and of no caller of this gate";
@@ -69,6 +72,9 @@ pub(super) async fn admit(gateway: &Arc<Inner>, showing: &Showing) -> Result<Ent
     let config = gateway.config.load_full();
     if !config.rooms.are_served() {
         return Err(NotEntered::NoRooms);
+    }
+    if showing.is_mew && !config.rooms.mew {
+        return Err(NotEntered::NoMew);
     }
     let Known { pass, until, entered } = who(gateway, &config, showing).await?;
     if config.rooms.sits(&showing.topic, &pass.id) {
@@ -157,11 +163,21 @@ fn claimed(config: &Config, place: &Place) -> Result<Pass, NotEntered> {
     let capabilities = match place.capabilities.as_ref() {
         None => None,
         Some(listed) => {
-            let listed = texts(Some(listed)).ok_or_else(|| wrong("capabilities"))?;
+            let listed = listed.as_array().and_then(|all| all.iter().map(capability).collect::<Option<Vec<_>>>());
+            let listed = listed.ok_or_else(|| wrong("capabilities"))?;
             Some(Capabilities::read(listed.iter().map(String::as_str)).map_err(|_| wrong("capabilities"))?)
         }
     };
     Ok(Pass { id, topics, capabilities })
+}
+
+/// A capability: a pattern, or an object of MEW where a pattern can say the same.
+pub(super) fn capability(value: &Value) -> Option<String> {
+    match value {
+        Value::String(pattern) => Some(pattern.clone()),
+        Value::Object(_) => pattern_of(value.to_string().as_bytes()),
+        Value::Array(_) | Value::Bool(_) | Value::Null | Value::Number(_) => None,
+    }
 }
 
 /// A text, or a list of texts.

@@ -1,5 +1,5 @@
 //! What is asked and told of rules learnt in a room, below `/-/rooms/NAME/rules`: for whoever runs the gate. A rule is accepted and revoked in the name
-//! of a person who is in the room by a page of the console. What a rule covers is not decided here.
+//! of the person who asks, who is in the room by a page of the console. What a rule covers is not decided here.
 
 use http::{Method, Response};
 use http_body_util::{BodyExt, Limited};
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::admin::{Asking, NotDone, decoded, json as answered, topic};
 use super::steward::{self, Asked, Steward};
 use crate::admin::is_owner;
+use crate::console::SessionId;
 use crate::downstream::reply::Payload;
 
 /// Longest body, in bytes.
@@ -161,14 +162,20 @@ fn steward_of(asking: &Asking<'_>, topic: &Topic) -> Result<Steward, NotDone> {
     asking.inner().rooms.steward(topic).ok_or(NotDone::NotLearning)
 }
 
-/// Somebody who is in the room by a page of the console.
+/// Whoever asks, as who it is in the room by a page of the console. Nobody is named by somebody else: each sign-in has names of its own there.
 fn person(asking: &Asking<'_>, topic: &Topic, name: &str) -> Result<Person, NotDone> {
     let id = participant(name)?;
-    let is_person = asking.inner().rooms.find(topic).is_some_and(|room| room.people().contains(&id));
-    if is_person {
-        Ok(Person(id))
-    } else {
-        Err(NotDone::Wrong(format!("{name:?} is not in this room by a page of the console: come in first")))
+    let asks = asking.inner().console.signed_in(&asking.inner().config.load(), asking.parts).map(|kept| kept.id);
+    let there = asking.inner().rooms.find(topic).and_then(|room| room.signed_in(&id));
+    in_own_name(asks, there, name).map(|()| Person(id))
+}
+
+/// By which sign-in somebody asks, and by which the one that is named is in the room.
+fn in_own_name(asks: Option<SessionId>, there: Option<SessionId>, name: &str) -> Result<(), NotDone> {
+    match (asks.ok_or(NotDone::NoPerson)?, there) {
+        (asks, Some(there)) if asks == there => Ok(()),
+        (_, Some(_)) => Err(NotDone::Wrong(format!("{name:?} is in this room by another sign-in: ask in your own name"))),
+        (_, None) => Err(NotDone::Wrong(format!("{name:?} is not in this room by a page of the console: come in first"))),
     }
 }
 
@@ -184,6 +191,21 @@ async fn read<T: DeserializeOwned>(body: &mut Incoming) -> Result<T, NotDone> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mx_23_nobody_accepts_or_revokes_in_the_name_of_another_sign_in() {
+        let [ann, bea] = [1, 2].map(SessionId::for_test);
+        let told = |asks, there| in_own_name(asks, there, "ann").err().map(|why| why.to_string());
+        assert_eq!(told(Some(ann), Some(ann)), None);
+        for (asks, there, said) in [
+            (Some(bea), Some(ann), "another sign-in"),
+            (Some(ann), None, "come in first"),
+            (None, Some(ann), "sign in to the console"),
+            (None, None, "sign in to the console"),
+        ] {
+            assert!(told(asks, there).unwrap().contains(said), "{asks:?} {there:?}");
+        }
+    }
 
     #[test]
     fn a_path_is_about_the_rules_of_one_room() {

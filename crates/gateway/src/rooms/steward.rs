@@ -1,6 +1,6 @@
 //! The gate's own seat in a room whose owner wants rules to be learnt there (MX-23): it watches what people decide, says what could be a rule,
 //! and fulfils by those that a person accepted, for as long as the gate runs. A person is who came in by a page of the console. What a rule
-//! covers is not decided here, nor who may accept one.
+//! covers is not decided here, nor who may accept one. While somebody has paused it, nothing is fulfilled.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::driver::Input;
 use super::rules::shown;
 use super::writer::Joined;
-use super::{LONGEST, NotSeated};
+use super::{LONGEST, NotSeated, Way};
 use crate::Inner;
 use crate::downstream::door::Entered;
 use crate::store::{Learnt, Lessons, StoreError};
@@ -97,7 +97,7 @@ pub(super) async fn begin(gateway: &Arc<Inner>, topic: &Topic, id: ParticipantId
         is_own: true,
     };
     let settings = gateway.config.load().rooms.settings_of(topic).clone();
-    let joined = gateway.rooms.join(topic, &settings, &joining, false).await?;
+    let joined = gateway.rooms.join(topic, &settings, &joining, Way::Plain).await?;
     gateway.rooms.who.came(topic, &id, joined.id, Entered::participant(id.as_str()));
     let (asks, asked) = mpsc::channel(ASKS);
     gateway.rooms.set_steward(topic, Steward { id: id.clone(), asks });
@@ -176,7 +176,11 @@ impl Seat {
             Asked::Revoke { rule, by, answer } => drop(answer.send(automation.revoke(at, rule, &by))),
             Asked::Show(answer) => {
                 automation.handle_timeout(at);
-                drop(answer.send(shown(automation)));
+                let mut told = shown(automation);
+                if let (Some(pause), Some(members)) = (self.orchestrator.participant.paused(), told.as_object_mut()) {
+                    members.insert("paused".to_owned(), pause.to_string().into());
+                }
+                drop(answer.send(told));
             }
         }
     }
@@ -193,7 +197,10 @@ impl Seat {
             }
         }
         while let Some(happened) = self.orchestrator.automation.poll_event() {
-            if let Some(text) = told(&happened, &self.orchestrator.automation) {
+            // Whoever is paused says nothing by itself; the list of rules says the same.
+            if self.orchestrator.participant.paused().is_none()
+                && let Some(text) = told(&happened, &self.orchestrator.automation)
+            {
                 spoken.extend(self.orchestrator.participant.chat(SystemTime::now(), &[], &text));
             }
         }

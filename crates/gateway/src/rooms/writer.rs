@@ -13,6 +13,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
+use super::Way;
 use super::driver::Live;
 
 /// How often the other end is asked whether it is there.
@@ -29,6 +30,7 @@ pub(super) struct Outlet {
     queue: mpsc::Sender<Outgoing>,
     ends: mpsc::Sender<Bytes>,
     pub(super) written: Arc<Written>,
+    pub(super) way: Way,
 }
 
 /// A connection that has a seat.
@@ -98,19 +100,19 @@ impl Written {
 }
 
 /// Both ends of the way to one connection.
-pub(super) fn outlet(id: ConnectionId, room: Arc<Live>, settings: &Settings) -> (Outlet, Joined) {
+pub(super) fn outlet(id: ConnectionId, room: Arc<Live>, settings: &Settings, way: Way) -> (Outlet, Joined) {
     // The room counts what waits, so that there is a place for all it sends: and one for the last word.
     let (queue, queued) = mpsc::channel(settings.queue_messages.max(1) + 1);
     let (ends, ended) = mpsc::channel(1);
     let (last, is_last) = oneshot::channel();
     let written = Arc::new(Written::default());
-    let outlet = Outlet { queue, ends, written: Arc::clone(&written) };
+    let outlet = Outlet { queue, ends, written: Arc::clone(&written), way };
     let source = Source { queue: queued, ends: ended, last: is_last, written };
     (outlet, Joined { id, room, longest: settings.message_bytes, last, source })
 }
 
 impl Outlet {
-    /// `false`: there is no place, or nobody reads there any more.
+    /// A frame, and the length of the message that the room counts for it; `false`: there is no place, or nobody reads there any more.
     pub(super) fn send(&self, framed: Bytes, length: usize) -> bool {
         !matches!(self.queue.try_send(Outgoing::Message(framed, length)), Err(mpsc::error::TrySendError::Full(_)))
     }

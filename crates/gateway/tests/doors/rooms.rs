@@ -17,6 +17,8 @@ pub(crate) fn participant(name: &str, rooms: &[&str], capabilities: &[&str]) -> 
 }
 
 pub(crate) const FULL: &[&str] = &["mcp/*", "chat"];
+/// What the gate's owner may send.
+const OWNER: &[&str] = &["mcp/*", "chat", "participant/pause", "participant/resume"];
 pub(crate) const PROPOSES: &[&str] = &["mcp/proposal:*", "mcp/withdraw:*", "mcp/response:*", "chat"];
 
 /// The room `ops` with `ann`, who may do everything, and `bot`, who proposes.
@@ -398,7 +400,7 @@ async fn the_owner_comes_in_as_whom_it_likes_and_sees_all_rooms() {
         let admin = presence["token"].as_str().unwrap();
         assert_eq!(refused(&world, "topic=quiet", admin).await.status, 400);
         let (mut me, welcome) = Socket::join(&world, "topic=quiet&participant=me", admin).await;
-        assert_eq!(welcome["payload"]["you"], json!({"id": "me", "capabilities": FULL}));
+        assert_eq!(welcome["payload"]["you"], json!({"id": "me", "capabilities": OWNER}));
         let asked = async |method: &str, path: &str, token: &str| {
             let request = http::Request::builder().method(method).uri(path).header("authorization", format!("Bearer {token}"));
             answered(&world, request.body(http_body_util::Full::default()).unwrap()).await
@@ -409,7 +411,7 @@ async fn the_owner_comes_in_as_whom_it_likes_and_sees_all_rooms() {
         let (_, room) = asked("GET", "/-/rooms/quiet", admin).await;
         let since = room["participants"][0]["since"].as_u64().unwrap();
         assert!(since > 1_700_000_000);
-        assert_eq!(room["participants"], json!([{"id": "me", "capabilities": FULL, "routing": "all", "since": since}]));
+        assert_eq!(room["participants"], json!([{"id": "me", "capabilities": OWNER, "routing": "all", "since": since}]));
         assert_eq!(asked("GET", "/-/rooms", "secret-of-ann").await.0, 403);
         assert_eq!(asked("GET", "/-/rooms/none", admin).await.0, 404);
         assert_eq!(asked("GET", "/-/status", admin).await.1["rooms"], rooms["rooms"]);

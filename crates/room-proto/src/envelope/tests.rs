@@ -222,7 +222,7 @@ fn every_refusal_has_a_code_and_a_text_that_says_what_to_do() {
         (Refusal::Lacking { kind: kind.clone() }, "capability_violation", "propose it as 'mcp/proposal:tools/call:rm'"),
         (Refusal::Lacking { kind: "chat".into() }, "capability_violation", "ask an admin"),
         (Refusal::NotJson(json::JsonError::TooDeep), "invalid_envelope", "one JSON object"),
-        (Refusal::Protocol { given: "mew/v0.4".into() }, "unsupported_protocol", "send `mcpx/v0.1`"),
+        (Refusal::Protocol { given: "mew/v0.4".into(), wanted: PROTOCOL }, "unsupported_protocol", "send `mcpx/v0.1`"),
         (Refusal::RateLimited { retry_after: wait }, "rate_limited", "send it again in 250 ms"),
         (Refusal::Reserved { kind: "system/x".into() }, "capability_violation", "only the gateway"),
         (Refusal::TooLarge { most: 1, size: 2 }, "payload_too_large", "send less"),

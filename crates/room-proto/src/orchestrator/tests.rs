@@ -135,3 +135,31 @@ fn mx_23_what_expired_or_may_not_be_asked_for_is_not_done() {
     seen.approves("alice", &proposal);
     assert_eq!(seen.boss.automation.decided().count(), 0);
 }
+
+#[test]
+fn mx_23_who_is_paused_fulfils_nothing_and_nothing_late_and_goes_on_learning() {
+    let mut seen = Seen::new(ALL);
+    let taught = |seen: &mut Seen| {
+        let proposal = seen.proposes();
+        seen.approves("alice", &proposal);
+    };
+    (0..5).for_each(|_| taught(&mut seen));
+    seen.accepts();
+    let control = |seen: &mut Seen, kind: &str, to: &str| {
+        let text = format!(r#"{{"protocol":"mcpx/v0.1","id":"{kind}","from":"ann","to":["{to}"],"kind":"{kind}","payload":{{}}}}"#);
+        seen.boss.handle_message(seen.now, &text.into());
+    };
+    control(&mut seen, "participant/pause", "bot");
+    seen.proposes();
+    assert!(seen.acts().is_some(), "another one is paused");
+    control(&mut seen, "participant/pause", "boss");
+    seen.proposes();
+    assert_eq!((seen.acts(), seen.standing()), (None, Standing::Active), "it is left to people");
+    let before = seen.boss.automation.decided().count();
+    taught(&mut seen);
+    assert_eq!(seen.boss.automation.decided().count(), before + 1);
+    control(&mut seen, "participant/resume", "boss");
+    assert_eq!(seen.acts(), None, "what came meanwhile is not made up for");
+    seen.proposes();
+    assert!(seen.acts().is_some());
+}

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use json::Members;
 
 use super::hold::Mismatch;
+use super::pause::Pause;
 use crate::chain::{ChainId, Found};
 use crate::envelope::Envelope;
 use crate::refusal::Refusal;
@@ -41,6 +42,8 @@ pub enum Event {
         /// Its raw payload.
         payload: Bytes,
     },
+    /// This participant is to do nothing by itself for a while.
+    Paused(Pause),
     /// The gateway has refused a message.
     Refused {
         /// The word for why.
@@ -49,6 +52,11 @@ pub enum Event {
         message: String,
         /// The id of the message.
         of: Option<String>,
+    },
+    /// This participant may go on.
+    Resumed {
+        /// Who says so; `None`: the pause was over.
+        by: Option<String>,
     },
     /// Somebody said something.
     Said(Said),

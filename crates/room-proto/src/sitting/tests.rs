@@ -1,5 +1,7 @@
 #![expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
 
+mod paused;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -3,6 +3,7 @@
 use room_proto::capability::{Capabilities, Pattern};
 use room_proto::envelope::{Envelope, PROTOCOL};
 use room_proto::kind::Kind;
+use room_proto::mew::{Inward, Join, Outward, Translator, object_of, pattern_of};
 use room_proto::participant;
 use room_proto::websocket::{End, Reader, Received, WebSocketError};
 use serde_json::Value;
@@ -39,6 +40,48 @@ pub(super) fn envelope(data: &[u8]) {
             }
         }
     }
+}
+
+/// Lines that come from a client of MEW or from a room, by turns. What is made of one is an envelope whose kind says what its payload does,
+/// and it comes back as it was; what a room says is one of MEW, or nothing.
+pub(super) fn mew(data: &[u8]) {
+    const MOST: usize = 1 << 16;
+    let mut translator = Translator::default();
+    for (place, line) in data.split(|b| *b == b'\n').enumerate() {
+        // Neither panics.
+        drop(Join::read(line));
+        if let (Some(pattern), Ok(text)) = (pattern_of(line), std::str::from_utf8(line)) {
+            assert!(Pattern::new(&pattern).is_err() || serde_json::from_str::<Value>(&object_of(&pattern)).is_ok(), "{text}: {pattern}");
+        }
+        if place % 2 == 1 {
+            translated(translator.outward(line));
+            continue;
+        }
+        let Ok(Inward::Envelope(mcpx)) = translator.inward(line, MOST) else { continue };
+        let Ok(envelope) = Envelope::decode(&mcpx, usize::MAX) else { continue };
+        let class = envelope.kind().class();
+        if matches!(class, "mcp/request" | "mcp/proposal") {
+            assert_eq!(participant::check(&envelope), Ok(()), "its kind comes from its payload");
+            assert!(envelope.kind().method().is_some());
+        }
+        let Some(again) = translated(translator.outward(&mcpx)) else { continue };
+        let (Ok(said), Ok(back)) = (serde_json::from_slice::<Value>(line), serde_json::from_slice::<Value>(&again)) else { continue };
+        for member in ["id", "from", "to", "kind", "ts", "context"] {
+            assert_eq!(said.get(member), back.get(member), "{member}");
+        }
+        let ids = |message: &Value| message["correlation_id"].as_array().cloned().unwrap_or_default();
+        assert_eq!(ids(&said), ids(&back));
+    }
+}
+
+/// What was written, which another reader can read.
+fn translated(outward: Outward) -> Option<bytes::Bytes> {
+    let Outward::Envelope(bytes) = outward else { return None };
+    let text = std::str::from_utf8(&bytes).unwrap_or_else(|error| panic!("{error}"));
+    if let Ok(value) = serde_json::from_str::<Value>(text) {
+        assert_eq!(value["protocol"], "mew/v0.4");
+    }
+    Some(bytes)
 }
 
 /// A pattern, a line end, and a kind. Nothing that is reserved is covered; a pattern covers itself, and with a star behind it no less.

@@ -21,11 +21,21 @@ pub(super) enum Asked {
     Help,
     Offers,
     Open,
+    /// Ask somebody to do nothing by itself for a while.
+    Pause {
+        who: String,
+        seconds: Option<u64>,
+        reason: Option<String>,
+    },
     Propose(Wanted),
     Quit,
     Reject {
         number: u64,
         reason: Option<String>,
+    },
+    /// Let somebody go on.
+    Resume {
+        who: String,
     },
     Revoke {
         rule: u64,
@@ -61,6 +71,8 @@ what you type is said to everybody; what begins with a slash is done:
   /accept OFFER [CALLS [AN_HOUR]]  make one of them a rule, with limits
   /rules, /acts                    the rules, and what they did
   /revoke RULE                     end a rule
+  /pause WHO [SECONDS] [REASON]    ask somebody to do nothing by itself, and to take no calls, for a while
+  /resume WHO                      let it go on
   /export                          what became of proposals and calls, a line of JSON each
   /quit                            leave";
 
@@ -86,15 +98,27 @@ pub(super) fn read(line: &str) -> Result<Option<Asked>, Failure> {
         "help" | "?" => Asked::Help,
         "offers" => Asked::Offers,
         "open" => Asked::Open,
+        "pause" => {
+            let (seconds, reason) = more.split_once(char::is_whitespace).map_or((more, ""), |(seconds, reason)| (seconds, reason.trim()));
+            match seconds.parse() {
+                Ok(seconds) => Asked::Pause { who: named(first)?, seconds: Some(seconds), reason: some(reason) },
+                Err(_) => Asked::Pause { who: named(first)?, seconds: None, reason: some(more) },
+            }
+        }
         "propose" => Asked::Propose(wanted(first, more)?),
         "quit" | "leave" => Asked::Quit,
         "reject" => Asked::Reject { number: numbered(first, "NUMBER")?, reason: some(more) },
+        "resume" => Asked::Resume { who: named(first)? },
         "revoke" => Asked::Revoke { rule: numbered(first.strip_prefix("rule-").unwrap_or(first), "RULE")? },
         "rules" => Asked::Rules,
         "who" => Asked::Who,
         "withdraw" => Asked::Withdraw { number: numbered(first, "NUMBER")? },
         other => return Err(Failure::Usage(format!("there is no command `/{other}`: `/help` lists them"))),
     }))
+}
+
+fn named(who: &str) -> Result<String, Failure> {
+    if who.is_empty() { Err(Failure::Usage("say who: `/who` lists them".to_owned())) } else { Ok(who.to_owned()) }
 }
 
 fn numbered(text: &str, what: &str) -> Result<u64, Failure> {
@@ -135,6 +159,11 @@ mod tests {
         assert_eq!(asked("/approve #3 files"), Asked::Approve { number: 3, to: Some("files".into()) });
         assert_eq!(asked("/reject 3 not  today"), Asked::Reject { number: 3, reason: Some("not  today".into()) });
         assert_eq!(asked("/accept 1 20 5"), Asked::Accept { offer: 1, acts: Some(20), an_hour: Some(5) });
+        let pause = |seconds, reason: Option<&str>| Asked::Pause { who: "bot".into(), seconds, reason: reason.map(str::to_owned) };
+        assert_eq!(asked("/pause bot"), pause(None, None));
+        assert_eq!(asked("/pause bot 60 too  much"), pause(Some(60), Some("too  much")));
+        assert_eq!(asked("/pause bot too much"), pause(None, Some("too much")));
+        assert_eq!(asked("/resume bot"), Asked::Resume { who: "bot".into() });
         assert_eq!(asked("/revoke rule-2"), Asked::Revoke { rule: 2 });
         let wanted = Wanted { to: "files".into(), tool: "rm".into(), arguments: "{\"path\": \"a b\"}".into() };
         assert_eq!(asked("/propose files rm {\"path\": \"a b\"}"), Asked::Propose(wanted));
@@ -144,6 +173,7 @@ mod tests {
     fn a_wrong_line_says_what_is_wrong() {
         for (line, said) in [
             ("/agree 3", "/help"),
+            ("/pause", "say who"),
             ("/approve", "NUMBER"),
             ("/approve three", "\"three\""),
             ("/accept 1 many", "whole number"),

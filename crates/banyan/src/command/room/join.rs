@@ -25,6 +25,7 @@ use super::{rules, shown};
 use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::printable::printable;
 use crate::{gate, runtime, terminal};
 
 /// What is answered to whoever calls a tool of a terminal.
@@ -254,6 +255,14 @@ impl Table<'_> {
             Asked::Approve { number, to } => say(room.fulfil(at, ChainId(number), &to.iter().map(String::as_str).collect::<Vec<_>>())),
             Asked::Reject { number, reason } => say(room.end(at, ChainId(number), Ending::Reject, reason.as_deref())),
             Asked::Withdraw { number } => say(room.end(at, ChainId(number), Ending::Withdraw, None)),
+            Asked::Pause { who, seconds, reason } => {
+                say(room.pause(at, &[&who], seconds, reason.as_deref()))?;
+                self.print([format!("{} is asked to pause; /resume {0} ends it", printable(&who))])
+            }
+            Asked::Resume { who } => {
+                say(room.resume(at, &[&who]))?;
+                self.print([format!("{} is asked to go on", printable(&who))])
+            }
             Asked::Say(text) => say(room.chat(at, &[], &text)),
             Asked::Propose(wanted) => say(wanted.with(|to, call| room.propose(at, &[to], call))),
             Asked::Call(wanted) => say(wanted.with(|to, call| room.request(at, &[to], call, None))),

@@ -25,6 +25,15 @@ pub(super) fn line(event: &Event, room: &Participant, output: &Output) -> Option
         Event::Joined { id } => Some(dim(format!("{} is here", printable(id)))),
         Event::Left { id } => Some(dim(format!("{} has left", printable(id)))),
         Event::Linked { found, from, payload } => linked(*found, from, payload, room.chains(), output),
+        Event::Paused(pause) => {
+            let me = room.me().map_or("?", |me| me.as_str());
+            Some(
+                output
+                    .paint(Look::Warn, &printable(&format!("you are {pause}: rules do nothing here until it ends; /resume {me} ends it"))),
+            )
+        }
+        Event::Resumed { by: Some(by) } => Some(dim(format!("you go on: {} has ended the pause", printable(by)))),
+        Event::Resumed { by: None } => Some(dim("you go on: the pause is over".to_owned())),
         Event::Refused { message, .. } => Some(output.paint(Look::Bad, &printable(&format!("refused: {message}")))),
         Event::Said(said) => Some(chat(said, room, output)),
         Event::Unread(why) => Some(output.paint(Look::Warn, &printable(&format!("a message can't be read: {why}")))),

@@ -93,13 +93,14 @@ pub(super) fn registry_fields(old: &Registry, new: &Registry) -> Vec<&'static st
 }
 
 pub(super) fn rooms_fields(old: &Rooms, new: &Rooms) -> Vec<&'static str> {
-    let Rooms { open, capabilities, issuers, secret, query_token, settings, rooms: _, participants: _ } = old;
+    let Rooms { open, capabilities, issuers, secret, query_token, mew, settings, rooms: _, participants: _ } = old;
     differing([
         ("open", *open != new.open),
         ("capabilities", *capabilities != new.capabilities),
         ("issuers", *issuers != new.issuers),
         ("secret", *secret != new.secret),
         ("query_token", *query_token != new.query_token),
+        ("mew", *mew != new.mew),
         ("limits", *settings != new.settings),
     ])
 }

@@ -23,6 +23,8 @@ pub struct Rooms {
     pub secret: Option<At<String>>,
     /// `true`: a token may stand in the address (`&token=`), for browsers. Logs on the way may keep it. Default: `false`.
     pub query_token: bool,
+    /// `true`: clients of MEW v0.4, which grew out of MCPx, come into the same rooms at `/ws?space=NAME`. Default: `false`.
+    pub mew: bool,
     /// The bounds of every room, where it has none of its own.
     pub limits: RoomLimits,
 }

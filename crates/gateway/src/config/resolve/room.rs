@@ -35,6 +35,7 @@ impl Lowering<'_> {
             issuers: section.issuers.iter().map(|name| name.get().as_str().into()).collect(),
             secret: section.secret.as_ref().map(|secret| self.referred(secret, "rooms: secret")),
             query_token: section.query_token,
+            mew: section.mew,
             // A room that the file does not name ends with the last who leaves, and so does what was said there.
             settings: Settings { history: 0, ..settings },
             rooms,

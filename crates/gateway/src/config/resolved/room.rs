@@ -24,6 +24,8 @@ pub struct Rooms {
     pub secret: Option<SecretRef>,
     /// Whether a token may stand in the address.
     pub query_token: bool,
+    /// Whether clients of MEW are let in.
+    pub mew: bool,
     /// The bounds of rooms that are not named.
     pub settings: Settings,
     /// Those that are.
@@ -101,6 +103,7 @@ impl Default for Rooms {
             issuers: Vec::new(),
             secret: None,
             query_token: false,
+            mew: false,
             settings: Settings::default(),
             rooms: BTreeMap::new(),
             participants: BTreeMap::new(),

@@ -36,7 +36,7 @@ fn what_v0_1_does_not_have_goes_only_to_those_who_asked_for_it() {
 #[test]
 fn every_class_can_be_asked_for_and_no_other() {
     let mut also = Also::NONE;
-    for class in ["chat", "mcp/request", "stream/data", "participant", ""] {
+    for class in ["chat", "mcp/request", "stream/data", "participant/status", ""] {
         assert!(!also.ask(class), "{class}");
     }
     assert!(Also::CLASSES.into_iter().all(|class| also.ask(class)));

@@ -1,0 +1,160 @@
+//! Where clients of MEW wait until they have said who they are: they send no header, but a first message with their token. Only so many wait,
+//! and not for long; whatever lets them in decides as it does for everybody (`pass.rs`).
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::request::Parts;
+use hyper::upgrade::OnUpgrade;
+use room_proto::mew::{Join, told};
+use room_proto::name::Topic;
+use room_proto::room::{Also, Preferences, Routing};
+use room_proto::websocket::{Opcode, Received, close, frame};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::timeout;
+
+use super::connection::Line;
+use super::door::{self, Coming};
+use super::entry::NotEntered;
+use super::pass::{self, Showing};
+use super::{NotSeated, Way};
+use crate::downstream::door as gate;
+use crate::downstream::http::fields;
+use crate::trust::Party;
+use crate::{Inner, random};
+
+/// How many may wait.
+const WAITING: usize = 64;
+/// How long each may.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LATE: &str = "no first message came within 10 s: ask to join as soon as you are connected";
+/// The longest first message, in bytes.
+const FIRST: usize = 16 << 10;
+/// How long a last word may take to leave.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// What a client of MEW gets: all that MEW has, its own messages too, as at the reference's gateway.
+pub(super) const PREFERENCES: Preferences = Preferences { routing: Routing::All, echo: true, also: Also::MEW, history: 0 };
+
+/// The places for those who wait.
+pub(super) struct Lobby(Arc<Semaphore>);
+
+impl Default for Lobby {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(WAITING)))
+    }
+}
+
+/// Somebody who waits.
+struct Waiting {
+    gateway: Arc<Inner>,
+    party: Option<Arc<Party>>,
+    parts: Parts,
+    /// The space that its address names.
+    space: Option<Topic>,
+    applied: watch::Receiver<()>,
+    _place: OwnedSemaphorePermit,
+}
+
+/// Lets somebody wait for a first message over what the connection becomes.
+pub(super) fn wait(
+    gateway: &Arc<Inner>,
+    parts: &Parts,
+    space: Option<Topic>,
+    party: Option<Arc<Party>>,
+    upgrade: OnUpgrade,
+) -> Result<(), NotEntered> {
+    let config = gateway.config.load();
+    gate::outer(&config, party.as_ref(), &fields(parts)).map_err(NotEntered::Door)?;
+    if !config.rooms.are_served() {
+        return Err(NotEntered::NoRooms);
+    }
+    let place = Arc::clone(&gateway.rooms.lobby.0).try_acquire_owned().map_err(|_| NotEntered::Crowded)?;
+    let applied = gateway.trust.reapplied();
+    let waiting = Waiting { gateway: Arc::clone(gateway), party, parts: parts.clone(), space, applied, _place: place };
+    tokio::spawn(gateway.rooms.open.track_future(waiting.serve(upgrade)));
+    Ok(())
+}
+
+impl Waiting {
+    async fn serve(self, upgrade: OnUpgrade) {
+        let Some(mut line) = Line::open(upgrade, FIRST).await else { return };
+        let stop = self.gateway.stop.clone();
+        let first = tokio::select! {
+            first = timeout(PATIENCE, first(&mut line)) => first.unwrap_or_else(|_| Err(NotEntered::Query(LATE.into()))),
+            () = stop.cancelled() => Err(NotSeated::Ending.into()),
+        };
+        let seated = match first {
+            Ok(Some(first)) => self.admit(&first).await,
+            Ok(None) => return,
+            Err(why) => Err(why),
+        };
+        let coming = match seated {
+            Ok(coming) => coming,
+            Err(why) => return turn_away(line, &why).await,
+        };
+        match coming.join().await {
+            Ok(joined) => joined.serve_over(line).await,
+            Err(why) => turn_away(line, &why.into()).await,
+        }
+    }
+
+    /// Who it is, by what its first message says.
+    async fn admit(self, first: &[u8]) -> Result<Coming, NotEntered> {
+        let Join { space, participant, token } = Join::read(first).map_err(|why| NotEntered::Query(why.to_string()))?;
+        let named = space.map(|name| Topic::new(&name)).transpose();
+        let named = named.map_err(|why| NotEntered::Query(format!("`space` names no room: {why}")))?;
+        let topic = match (self.space, named) {
+            (Some(address), Some(message)) if address != message => {
+                return Err(NotEntered::Query("the address names one space and the first message another: name one".into()));
+            }
+            (Some(topic), _) | (None, Some(topic)) => topic,
+            (None, None) => return Err(NotEntered::Query("the first message names no space: add `\"space\":\"NAME\"`".into())),
+        };
+        let shown = fields(&self.parts);
+        let fields = token.map_or_else(|| shown.clone(), |token| door::with_token(&shown, &self.parts, &token));
+        let showing = Showing { party: self.party, fields, topic, participant: participant.clone(), guest: None, is_mew: true };
+        let entrant = pass::admit(&self.gateway, &showing).await?;
+        if let Some(given) = participant.filter(|given| *given != entrant.id.as_str()) {
+            return Err(NotEntered::Name { given, own: entrant.id });
+        }
+        Ok(Coming::new(&self.gateway, showing, entrant, (PREFERENCES, Way::Mew), self.applied))
+    }
+}
+
+/// The first message; `None`: the other end is gone.
+async fn first(line: &mut Line) -> Result<Option<Bytes>, NotEntered> {
+    loop {
+        match line.frames.poll() {
+            Ok(Some(Received::Text(text))) => return Ok(Some(text)),
+            Ok(Some(Received::Close(..))) => return Ok(None),
+            Ok(Some(Received::Ping(payload))) => {
+                if !line.write(&frame(Opcode::Pong, &payload, None)).await {
+                    return Ok(None);
+                }
+            }
+            Ok(Some(Received::Pong(_))) => {}
+            Ok(None) => {
+                if !line.fill().await {
+                    return Ok(None);
+                }
+            }
+            Err(why) => return Err(NotEntered::Query(why.to_string())),
+        }
+    }
+}
+
+/// Says why, as those who wait understand it, and closes.
+async fn turn_away(mut line: Line, why: &NotEntered) {
+    let text = why.to_string();
+    let message = told(SystemTime::now(), u128::from_ne_bytes(random::bytes()), why.word(), &text);
+    let mut last = frame(Opcode::Text, &message, None);
+    last.extend_from_slice(&close(if why.is_passing() { 1013 } else { 1008 }, &text, None));
+    let farewell = async {
+        if line.write(&last).await {
+            line.farewell().await;
+        }
+    };
+    drop(timeout(FAREWELL, farewell).await);
+}

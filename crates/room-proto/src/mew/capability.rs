@@ -1,0 +1,91 @@
+//! What may be sent, in both languages: a pattern over kinds in MCPx, an object over kind and payload in MEW. What is held against messages are the
+//! patterns; a peer is told objects so that it knows what to send. Who may send what is not decided here.
+
+use std::borrow::Cow;
+
+use json::{Duplicates, Members};
+
+use super::{PROPOSAL, REQUEST};
+use crate::kind::Kind;
+
+/// A pattern as MEW has it.
+///
+/// What it has no way to say is left out, and then the object says more than the pattern: of a response, say, it knows no method.
+pub fn object_of(pattern: &str) -> String {
+    let kind = Kind::new(pattern);
+    // Matchers of MEW let no star cross a slash, and its kinds have one.
+    let class = if kind.class() == "*" { "**" } else { kind.class() };
+    let quoted = json::quote(class);
+    let Some(method) = kind.method().filter(|method| *method != "*" || kind.context().is_some()) else {
+        return format!("{{\"kind\":{quoted}}}");
+    };
+    if !matches!(class, PROPOSAL | REQUEST) && !class.contains('*') {
+        return format!("{{\"kind\":{quoted}}}");
+    }
+    let params = match kind.context().filter(|context| *context != "*") {
+        None => String::new(),
+        Some(context) => format!(",\"params\":{}", about(method, context)),
+    };
+    format!("{{\"kind\":{quoted},\"payload\":{{\"method\":{}{params}}}}}", json::quote(method))
+}
+
+fn about(method: &str, context: &str) -> String {
+    let context = json::quote(context);
+    match method {
+        "completion/complete" => format!("{{\"ref\":{{\"name\":{context}}}}}"),
+        _ if method.starts_with("resources/") => format!("{{\"uri\":{context}}}"),
+        _ => format!("{{\"name\":{context}}}"),
+    }
+}
+
+/// An object of MEW as a pattern; `None`: a pattern can't say that, or the object can be read in two ways.
+///
+/// What says less than the object is never made of it, nor what says more: one that looks at other members of the payload, or holds a
+/// regular expression or a negation, is none.
+pub fn pattern_of(object: &[u8]) -> Option<String> {
+    let object = Members::parse(object, Duplicates::RefuseDeep).ok()?;
+    // `id` is a label.
+    only(&object, &["kind", "payload", "id"])?;
+    let class = plain(object.str("kind")?)?;
+    let class = if class == "**" { "*".into() } else { class };
+    if class.contains(':') {
+        return None;
+    }
+    let asks = matches!(&*class, PROPOSAL | REQUEST);
+    let Some(payload) = object.get("payload") else {
+        let takes_method = asks || matches!(&*class, super::RESPONSE | super::REJECT | super::WITHDRAW);
+        return Some(if takes_method { format!("{class}:*") } else { class.into_owned() });
+    };
+    let payload = Members::parse(payload, Duplicates::RefuseDeep).ok().filter(|_| asks || class.contains('*'))?;
+    only(&payload, &["method", "params"])?;
+    let method = plain(payload.str("method")?)?;
+    if method.contains(':') {
+        return None;
+    }
+    let Some(params) = payload.get("params") else { return Some(format!("{class}:{method}")) };
+    let params = Members::parse(params, Duplicates::RefuseDeep).ok()?;
+    let member = match &*method {
+        "completion/complete" => "ref",
+        _ if method.starts_with("resources/") => "uri",
+        _ => "name",
+    };
+    only(&params, &[member])?;
+    let context = if member == "ref" {
+        let about = params.object(member)?;
+        only(&about, &["name"])?;
+        plain(about.str("name")?)?
+    } else {
+        plain(params.str(member)?)?
+    };
+    Some(format!("{class}:{method}:{context}"))
+}
+
+fn only(members: &Members<'_>, known: &[&str]) -> Option<()> {
+    members.iter().all(|(key, _)| known.contains(&&*key)).then_some(())
+}
+
+/// A text whose stars are all that is special about it.
+fn plain(text: Cow<'_, str>) -> Option<Cow<'_, str>> {
+    let is_special = text.is_empty() || text.starts_with(['!', '/']) || text.contains(['?', '{', '}', '[', ']', '(', ')', '|', '\\']);
+    (!is_special).then_some(text)
+}

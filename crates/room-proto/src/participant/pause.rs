@@ -1,0 +1,50 @@
+//! Being asked to stop for a while, and to go on (MEW v0.4, 3.9.1 and 3.9.2, beyond MCPx v0.1). Who may ask that is the room's to say, by
+//! capabilities. What is held back meanwhile is not known here: it is what somebody would do by itself.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use json::Members;
+
+use crate::envelope::Envelope;
+
+/// No pause ends by itself later than this.
+const LONGEST: Duration = Duration::from_secs(366 * 86_400);
+/// No longer reason is kept, in bytes.
+const REASON: usize = 200;
+
+/// Why somebody does nothing by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pause {
+    /// Who asked for it.
+    pub by: String,
+    /// Why.
+    pub reason: Option<String>,
+    /// When it ends by itself.
+    pub until: Option<Instant>,
+}
+
+impl Pause {
+    pub(super) fn of(envelope: &Envelope<'_>, now: Instant) -> Self {
+        let payload = Members::again(envelope.payload);
+        let seconds = payload.get("timeout_seconds").and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<f64>().ok());
+        let lasts = seconds.filter(|seconds| *seconds > 0.0).map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST));
+        let reason = payload.str("reason").map(|reason| reason[..reason.floor_char_boundary(REASON)].to_owned());
+        Self {
+            by: envelope.from.to_string(),
+            reason: reason.filter(|reason| !reason.is_empty()),
+            until: lasts.and_then(|lasts| now.checked_add(lasts.min(LONGEST))),
+        }
+    }
+}
+
+/// `paused by "ann" (rate_limit)`.
+impl fmt::Display for Pause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "paused by {:?}", self.by)?;
+        self.reason.as_ref().map_or(Ok(()), |reason| write!(f, " ({reason:?})"))
+    }
+}
+
+#[cfg(test)]
+mod tests;
