@@ -62,22 +62,28 @@ pub fn pattern_of(object: &[u8]) -> Option<String> {
     if method.contains(':') {
         return None;
     }
-    let Some(params) = payload.get("params") else { return Some(format!("{class}:{method}")) };
+    let context = match payload.get("params") {
+        None => String::new(),
+        Some(params) => format!(":{}", context_of(&method, params)?),
+    };
+    Some(format!("{class}:{method}{context}"))
+}
+
+/// What params of a method are about, where they say nothing else.
+fn context_of(method: &str, params: &[u8]) -> Option<String> {
     let params = Members::parse(params, Duplicates::RefuseDeep).ok()?;
-    let member = match &*method {
+    let member = match method {
         "completion/complete" => "ref",
         _ if method.starts_with("resources/") => "uri",
         _ => "name",
     };
     only(&params, &[member])?;
-    let context = if member == "ref" {
-        let about = params.object(member)?;
-        only(&about, &["name"])?;
-        plain(about.str("name")?)?
-    } else {
-        plain(params.str(member)?)?
-    };
-    Some(format!("{class}:{method}:{context}"))
+    if member != "ref" {
+        return plain(params.str(member)?).map(Cow::into_owned);
+    }
+    let about = params.object(member)?;
+    only(&about, &["name"])?;
+    plain(about.str("name")?).map(Cow::into_owned)
 }
 
 fn only(members: &Members<'_>, known: &[&str]) -> Option<()> {

@@ -18,10 +18,9 @@ pub(super) fn write(memory: &mut Memory, bytes: &[u8]) -> Outward {
     if let Err(why) = check(&envelope) {
         return Outward::Held { from: envelope.from.into_owned(), why };
     }
-    if let Some(about) = envelope.kind().as_str().strip_prefix(kind).and_then(|rest| rest.strip_prefix(':')) {
-        if matches!(kind, PROPOSAL | REQUEST) {
-            memory.keep(&envelope.from, &envelope.id, about, kind == PROPOSAL);
-        }
+    let about = envelope.kind().as_str().strip_prefix(kind).and_then(|rest| rest.strip_prefix(':'));
+    if let Some(about) = about.filter(|_| matches!(kind, PROPOSAL | REQUEST)) {
+        memory.keep(&envelope.from, &envelope.id, about, kind == PROPOSAL);
     }
     let members = Members::again(bytes);
     let ids = all(&members, &envelope).map_or_else(|| envelope.correlation_id.clone().map(|id| vec![id]), Some);

@@ -251,7 +251,7 @@ proptest! {
     fn what_both_know_comes_back_as_it_was(mew in said()) {
         let mut translator = Translator::default();
         let mcpx = inward(&translator, &mew).unwrap();
-        prop_assert_eq!(outward(&mut translator, &mcpx).unwrap(), mew.clone());
+        prop_assert_eq!(outward(&mut translator, &mcpx).unwrap(), mew);
         // And once more, so that nothing of MCPx is lost either.
         let again = outward(&mut translator, &mcpx).unwrap();
         prop_assert_eq!(inward(&translator, &again).unwrap(), mcpx);
