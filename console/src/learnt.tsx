@@ -47,6 +47,8 @@ interface Act {
 
 export interface Lessons {
   learning_as: string | null;
+  /** By whom the gate was asked to do nothing by itself in this room, and why. */
+  paused?: string;
   decisions: number;
   offers: Offer[];
   rules: Rule[];
@@ -98,6 +100,7 @@ function Learning({ lessons, path, during }: { lessons: Lessons; path: string; d
     return (
       <div class="row">
         <p class="dim"><b class="who"><Seen text={lessons.learning_as} /></b> learns here for the gate, from people who are in by the console: {counted(lessons.decisions, 'decision')} so far. Five that agree, and none against, make an offer.</p>
+        {lessons.paused !== undefined && <p class="note" role="status">It is <Seen text={lessons.paused} />: no rule does anything until it goes on, and what is proposed is for people.</p>}
         <button type="button" class="quiet" onClick={() => during(ask('DELETE', path))}>Stop learning</button>
       </div>
     );

@@ -297,6 +297,16 @@ await part('rules', async () => {
   propose({ path: '/var/cache/g7' });
   check('from then on it fulfils, and names itself', await until(async () => /approved by rules by rule-1, which ann accepted[\s\S]*3 GB freed below \/var\/cache\/g7/.test(await card(bea, '/var/cache/g7').innerText())), await bea.text());
   check('what it did is listed', await until(async () => /1 of 2 calls made[\s\S]*what it did: 1 call/.test(await rule.innerText()), 20_000), await rule.innerText());
+  terminal.stdin.write('/pause rules 600 a look at it\n');
+  check('who pauses it is shown, and why', await until(async () => /paused by "terminal" \("a look at it"\)/.test(await aside.innerText()), 20_000), await aside.innerText());
+  await shots(ann.page, 'room-paused');
+  propose({ path: '/var/cache/p9' });
+  await until(async () => (await card(bea, '/var/cache/p9').count()) === 1);
+  terminal.stdin.write('/resume rules\n');
+  check('until it goes on', await until(async () => !/paused by/.test(await aside.innerText()), 20_000), await aside.innerText());
+  check('a rule that is paused does nothing, and nothing late', /left/.test(await card(ann, '/var/cache/p9').innerText()) && /1 of 2 calls made/.test(await rule.innerText()), await card(ann, '/var/cache/p9').innerText());
+  await card(bea, '/var/cache/p9').getByRole('button', { name: /^Approve/ }).click();
+  await until(async () => /carried out by files/.test(await card(ann, '/var/cache/p9').innerText()));
   await rule.getByRole('button', { name: 'Revoke rule-1' }).click();
   await shots(ann.page, 'room-revoke');
   await ann.page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click();
