@@ -162,7 +162,9 @@ export class Threads {
 
   private found(envelope: Envelope, now: number): Found {
     this.expire(now);
-    const [name] = parts(envelope.kind);
+    const [name, method] = parts(envelope.kind);
+    // A notification is nobody's to answer, and is asked for by nobody.
+    if (name === 'mcp/request' && method?.startsWith('notifications/')) return 'unrelated';
     if (name === 'mcp/proposal') return this.begin(envelope, { state: 'open', began: now, proposal: envelope }) ? 'proposed' : 'repeated';
     if (name === 'mcp/request') return this.requested(envelope, now);
     const thread = this.ids.get(envelope.of ?? '');

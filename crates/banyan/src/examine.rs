@@ -93,6 +93,7 @@ pub(crate) fn mount(mount: &Mount) -> Vec<Finding> {
         Transport::Http(remote) | Transport::Sse(remote) => {
             (secrets(&subject, remote_secrets(remote)), format!("reached at {}", remote.url))
         }
+        Transport::Rooms => (Vec::new(), "what participants of rooms offer".to_owned()),
     };
     if findings.is_empty() {
         findings.push(Finding::ok(subject, good));

@@ -37,7 +37,7 @@ pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, workers: Worke
     let listener = bind(plan.config.listen).await?;
     let address = listener.local_addr().map_err(|e| Failure::Failed(format!("the listener has no address: {e}")))?;
     let mut signals = Signals::new()?;
-    let servers = plan.config.mounts.len();
+    let servers = plan.config.servers().count();
     // Without a configuration of its own it is another gate each time.
     let gate = match &plan.watched {
         Some(place) => Gateway::start_at(plan.config, state_dir, place),

@@ -67,7 +67,7 @@ impl Catalog {
     pub(crate) fn set(&mut self, kind: Kind, entries: Vec<Entry>, mount: &Mount, instance: &Instance) {
         match kind {
             Kind::Prompts => {
-                self.prompts = named(unnamed(entries, mount, &mut Vec::new(), false), mount, &mut self.notes, instance.is_gate())
+                self.prompts = named(unnamed(entries, mount, &mut Vec::new(), false), mount, &mut self.notes, instance.has_paths())
             }
             Kind::Resources => self.resources = Arc::new(entries),
             Kind::Templates => self.templates = Arc::new(entries),
@@ -75,7 +75,7 @@ impl Catalog {
                 let over_http = matches!(instance.wire, Wire::Http(_)) && instance.era() == Era::Stateless;
                 let allowed = entries.into_iter().filter(|e| allowed(&e.key, &mount.include, &mount.exclude)).collect();
                 let kept = unnamed(allowed, mount, &mut self.notes, over_http);
-                let tools = named(kept, mount, &mut self.notes, instance.is_gate());
+                let tools = named(kept, mount, &mut self.notes, instance.has_paths());
                 self.tools = noted(tools, &self.tools, mount, instance.is_gate());
             }
         }
@@ -109,10 +109,11 @@ fn unnamed(entries: Vec<Entry>, mount: &Mount, notes: &mut Vec<String>, strict: 
     kept
 }
 
-/// Gives each its place: the paths of a gate are kept, the names of any other server are a segment each.
-fn named(kept: Vec<Unnamed>, mount: &Mount, notes: &mut Vec<String>, gate: bool) -> Vec<Offer> {
+/// Gives each its place: paths, as those of a gate, are kept; the names of any other server are a segment each.
+fn named(kept: Vec<Unnamed>, mount: &Mount, notes: &mut Vec<String>, has_paths: bool) -> Vec<Offer> {
     let names: Vec<&str> = kept.iter().map(|(_, name, _)| &**name).collect();
-    let locals: Vec<Route> = if gate { local_routes(&names) } else { local_names(&names).into_iter().map(|s| Route(vec![s])).collect() };
+    let locals: Vec<Route> =
+        if has_paths { local_routes(&names) } else { local_names(&names).into_iter().map(|s| Route(vec![s])).collect() };
     let mut offers = Vec::with_capacity(kept.len());
     let mut endless: Vec<String> = Vec::new();
     for ((entry, name, headers), local) in kept.into_iter().zip(locals) {

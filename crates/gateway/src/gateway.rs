@@ -297,6 +297,7 @@ impl Inner {
         mounts.extend(registered);
         self.replace(mounts);
         drop(publishing);
+        self.changed.notify_waiters();
         self.membership.mounts_changed();
         for gone in gone {
             self.hub.lists_changed(Some(&gone.config.name), &Kind::ALL);
@@ -314,7 +315,7 @@ impl Inner {
                 .oauth
                 .clone()
                 .map(|oauth| Arc::new(OAuthClient::new(config.name.as_str(), remote.url.clone(), oauth, &self.state_dir))),
-            Transport::Stdio(_) => None,
+            Transport::Rooms | Transport::Stdio(_) => None,
         };
         let mount = Mount::new(Arc::clone(config), Arc::clone(self), oauth);
         tokio::spawn(supervise(Arc::clone(&mount)));
@@ -458,7 +459,7 @@ impl Inner {
         }
     }
 
-    fn find(&self, name: &str) -> Option<Arc<Mount>> {
+    pub(crate) fn find(&self, name: &str) -> Option<Arc<Mount>> {
         self.mounts.load().iter().find(|m| m.config.name.as_str() == name).cloned()
     }
 }

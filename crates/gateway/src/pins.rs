@@ -83,7 +83,7 @@ impl Inner {
 
     /// The servers that there are.
     fn sources(&self) -> Vec<Source> {
-        self.mounts.load().iter().map(|mount| judged::source(mount)).collect()
+        self.mounts.load().iter().flat_map(|mount| judged::sources(mount)).collect()
     }
 }
 

@@ -13,7 +13,7 @@ use mcp_proto::mcpax::{self, Peer};
 
 use crate::call::caller::{Caller, ViewKey};
 use crate::catalog::Catalog;
-use crate::config::resolved::{Config, Profile};
+use crate::config::resolved::{Config, Profile, Transport};
 use crate::policy::{Standing, Standings};
 use crate::upstream::mount::{Mount, Phase};
 use crate::view::View;
@@ -139,8 +139,10 @@ impl Tree {
     }
 
     /// The branches that `scope` covers, with their places.
-    pub(crate) fn within<'a>(&'a self, scope: Option<&'a Segment>) -> impl Iterator<Item = (usize, &'a Branch)> {
-        self.branches.iter().enumerate().filter(move |(_, b)| scope.is_none_or(|s| *s == b.mount.config.name))
+    pub(crate) fn within<'a>(&'a self, scope: &'a ViewKey) -> impl Iterator<Item = (usize, &'a Branch)> {
+        let covers = |b: &Branch| scope.mount.as_ref().is_none_or(|s| *s == b.mount.config.name);
+        let is_round = |b: &Branch| scope.is_seated && matches!(b.mount.config.transport, Transport::Rooms);
+        self.branches.iter().enumerate().filter(move |(_, b)| covers(b) && !is_round(b))
     }
 
     /// The branch of a mount.

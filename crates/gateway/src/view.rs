@@ -58,7 +58,7 @@ impl View {
     /// Makes what `key` shows of `tree`. `before`: what it showed of an earlier tree of the same configuration.
     pub(crate) fn build(tree: &Tree, key: &ViewKey, before: Option<&Self>) -> Self {
         let profile = tree.profile(&key.profile).map(|p| &**p);
-        let branches: Vec<(usize, &Branch)> = if tree.lacks_profile(key) { Vec::new() } else { tree.within(key.mount.as_ref()).collect() };
+        let branches: Vec<(usize, &Branch)> = if tree.lacks_profile(key) { Vec::new() } else { tree.within(key).collect() };
         let listings: Vec<Listing<'_>> = branches.iter().map(|(place, branch)| Listing::of(*place, branch)).collect();
         let [of_tools, of_prompts] = [Kind::Tools, Kind::Prompts].map(|kind| How::new(tree, key, kind));
         let tools = Names::build(&listings, &of_tools, before.map(|view| &view.tools));

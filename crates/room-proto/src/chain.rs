@@ -8,12 +8,15 @@ mod step;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
-pub(crate) use step::RULE;
+pub(crate) use step::{APPROVAL, RULE, with_meta};
 pub use step::{Found, Outcome, State, Step};
 
 use crate::envelope::Envelope;
 use crate::kind::Kind;
 use crate::room::Now;
+
+/// What the methods of notifications begin with; they go as requests do.
+const NOTIFIES: &str = "notifications/";
 
 /// How much is kept, and for how long a proposal waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +85,8 @@ impl Chains {
         match kind.class() {
             "mcp/proposal" => self.proposed(now, envelope),
             "mcp/reject" => self.ended(now, envelope, State::Rejected),
+            // A notification is nobody's to answer, and is asked for by nobody.
+            "mcp/request" if kind.method().is_some_and(|method| method.starts_with(NOTIFIES)) => Found::Unrelated,
             "mcp/request" => self.requested(now, envelope),
             "mcp/response" => self.answered(now, envelope),
             "mcp/withdraw" => self.ended(now, envelope, State::Withdrawn),

@@ -7,11 +7,13 @@
 //! messages of bytes and frames of messages. The driver has the sockets and the clock. The other end is [`participant`]: what is to be held
 //! against a message before it is believed, what became of proposals and requests ([`chain`]), and how to say something ([`voice`]). An
 //! [`orchestrator`] is one that learns from what people decide ([`automation`]), and decides in their place where one of them agreed to that. A
-//! server that others may call is a [`sitting`]. Clients of the protocol's successor come in by [`mew`].
+//! server that others may call is a [`sitting`]; who calls others for those outside of the room is [`calling`]. Clients of the protocol's
+//! successor come in by [`mew`].
 
 pub mod access;
 mod allowance;
 pub mod automation;
+pub mod calling;
 pub mod capability;
 pub mod chain;
 mod draft;

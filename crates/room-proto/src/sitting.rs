@@ -18,7 +18,7 @@ pub use call::{Asked, Bounds, CallId, Output, SERVED};
 use call::{Underway, told};
 use taken::Taken;
 
-use crate::chain::{self, Chain, ChainId, Found, Step};
+use crate::chain::{self, APPROVAL, Chain, ChainId, Found, Step, with_meta};
 use crate::envelope::Envelope;
 use crate::name::ParticipantId;
 use crate::participant::{Event, Participant};
@@ -86,14 +86,23 @@ impl Sitting {
         self.outputs.extend(said.ok().map(|spoken| Output::Send(spoken.bytes)));
     }
 
-    /// People have agreed to what is proposed: the gate fulfils it, unless somebody did so before.
-    pub fn handle_approval(&mut self, at: SystemTime, call: CallId) {
+    /// The server lists something else from now on, which `method`, of a notification, says: whoever is there hears of it.
+    pub fn handle_change(&mut self, at: SystemTime, method: &str) {
+        let said = self.participant.notify(at, &[], Call { method, params: None });
+        // One that was not welcomed yet has told nobody of a list.
+        self.outputs.extend(said.ok().map(|spoken| Output::Send(spoken.bytes)));
+    }
+
+    /// People have agreed to what is proposed: the gate fulfils it, unless somebody did so before. `by`: who agreed, a raw object that
+    /// everybody reads in the `_meta` of the request.
+    pub fn handle_approval(&mut self, at: SystemTime, call: CallId, by: &[u8]) {
         if let Some(why) = self.paused() {
             self.outputs.push_back(Output::Cancel { call, why: why.clone() });
             return self.handle_rejection(at, call, &why);
         }
         let Some((proposal, method, params)) = self.proposal_of(call) else { return };
-        let asked = Call { method: &method, params: params.as_deref() };
+        let params = with_meta(params.as_deref().unwrap_or(b"{}"), APPROVAL, by);
+        let asked = Call { method: &method, params: Some(params.as_bytes()) };
         match self.voice.request(at, &[self.bounds.name.as_str()], asked, Some(&proposal.id)) {
             Ok(spoken) => self.outputs.push_back(Output::SendAsGate(spoken.bytes)),
             Err(why) => self.cancel(call, &why.to_string()),
@@ -155,8 +164,14 @@ impl Sitting {
                 Some(proposal) if !self.taken.take(proposal) => self.refuse(at, bytes, envelope, -32600, TAKEN),
                 Some(_) | None => self.begin(at, bytes, envelope),
             },
-            Found::Requested(_) | Found::Deviates { .. } | Found::Late { .. } | Found::Proposed(_) => self.withdrawn(envelope, is_mine),
-            Found::Answered(_) | Found::Repeated | Found::Stray | Found::Unrelated => {}
+            Found::Unrelated => self.withdrawn(envelope, is_mine),
+            Found::Answered(_)
+            | Found::Deviates { .. }
+            | Found::Late { .. }
+            | Found::Proposed(_)
+            | Found::Repeated
+            | Found::Requested(_)
+            | Found::Stray => {}
         }
     }
 
@@ -228,9 +243,8 @@ impl Sitting {
 
     /// A request to this server.
     fn begin(&mut self, at: SystemTime, bytes: &Bytes, envelope: &Envelope<'_>) {
-        let payload = Members::again(envelope.payload);
-        if !payload.has("id") {
-            return self.withdrawn(envelope, true);
+        if !Members::again(envelope.payload).has("id") {
+            return;
         }
         let method = envelope.kind().method().unwrap_or_default();
         if let Some(why) = self.paused().filter(|_| method != "ping") {

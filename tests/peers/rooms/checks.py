@@ -6,7 +6,7 @@ from pathlib import Path
 
 import install
 from gateway import Gateway
-from rooms import beyond, entering, frames, mew, seats, silence, talk, terminal
+from rooms import beyond, entering, frames, mew, mounted, seats, silence, talk, terminal
 from rooms.party import FULL, PATIENCE, Party
 
 CONFIG = """
@@ -58,8 +58,8 @@ rooms = ["vault"]
 
 
 def run(report):
-    """All cases against one gate, each in its turn, and those of servers that sit in a room each against one of its own."""
-    for name, case in seats.cases():
+    """All cases against one gate, each in its turn, and those of rooms that servers sit in, or that stand in the tree, each against one of its own."""
+    for name, case in (*seats.cases(), *mounted.cases()):
         with tempfile.TemporaryDirectory() as place:
             report.guard(f"rooms/{name}", lambda n=name, c=case, p=place: c(report, f"rooms/{n}", Path(p)))
     with tempfile.TemporaryDirectory() as place:

@@ -94,7 +94,7 @@ fn init(dir: &Path, names: &[String], invitation: &Invitation, place: &Place, ou
     let path = file.path.display();
     if written {
         output.remark(&format!("{path} lets gates join now; a gate that runs takes it when it is started again"));
-        if config.mounts.is_empty() {
+        if config.servers().next().is_none() {
             output.remark("it names no server of this gate's own; `banyan import` shows those that clients have");
         }
     } else {

@@ -56,7 +56,7 @@ fn fine(file: &Path, config: &Config, output: &Output) -> Result<(), Failure> {
     if output.wants_json() {
         return output.json(&Report { file, ok: true, problems: &[], mounts });
     }
-    let of = |remote: bool| config.mounts.values().filter(|m| matches!(m.transport, Transport::Stdio(_)) != remote).count();
+    let of = |remote: bool| config.servers().filter(|m| matches!(m.transport, Transport::Stdio(_)) != remote).count();
     let (started, reached) = (of(false), of(true));
     output.line(&format!(
         "{} is fine: {} to start, {reached} to reach over HTTP, listens on {}",

@@ -232,6 +232,13 @@ impl Approvals {
         _ = self.ask(move |room, _| room.desk.hear(&id)).await;
     }
 
+    /// Who gave a grant.
+    pub(crate) async fn gave(&self, id: &str) -> Vec<String> {
+        let id = id.to_owned();
+        let given = self.ask(move |room, _| room.desk.grants().find(|grant| grant.id == id).map(|grant| grant.given.clone())).await;
+        given.ok().flatten().unwrap_or_default().into_iter().map(|vote| vote.person).collect()
+    }
+
     /// Somebody agrees: how it stands, how many have agreed, and how many have to.
     pub(crate) async fn confirm(&self, gateway: &Inner, id: &str, proof: Proof) -> Result<Result<(Standing, usize, u8), Refusal>, NotKept> {
         let (id, party) = (id.to_owned(), relying_party(gateway));

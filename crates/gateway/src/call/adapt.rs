@@ -232,8 +232,13 @@ mod tests {
 
     #[test]
     fn a_request_for_the_stateless_era_says_who_asks() {
-        let scope =
-            super::super::caller::ViewKey { mount: None, profile: "".into(), style: mcp_proto::projection::Style::Safe, annotated: false };
+        let scope = super::super::caller::ViewKey {
+            mount: None,
+            profile: "".into(),
+            style: mcp_proto::projection::Style::Safe,
+            annotated: false,
+            is_seated: false,
+        };
         let caller = super::super::own_caller(scope);
         let claims = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"banyan"}"#;
         for (before, after) in [

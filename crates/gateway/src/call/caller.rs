@@ -81,6 +81,8 @@ pub(crate) struct ViewKey {
     pub(crate) style: Style,
     /// Whether tools are listed with what MCP-AX says of them.
     pub(crate) annotated: bool,
+    /// Whether it sits in a room: what stands in rooms is not shown there, so that no call leads from a room into a room.
+    pub(crate) is_seated: bool,
 }
 
 impl ViewKey {

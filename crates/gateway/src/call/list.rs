@@ -109,7 +109,7 @@ pub(crate) fn discovered(gateway: &Inner, tree: &Tree, caller: &Caller) -> Bytes
 ///
 /// Tools are always named, for a server that is down at present may come; everything else only where somebody serves it.
 pub(crate) fn capabilities(gateway: &Inner, tree: &Tree, caller: &Caller) -> (String, Option<String>) {
-    let branches: Vec<&Branch> = tree.within(caller.scope.mount.as_ref()).map(|(_, b)| b).collect();
+    let branches: Vec<&Branch> = tree.within(&caller.scope).map(|(_, b)| b).collect();
     let mut parts: Vec<String> = vec!["\"tools\":{\"listChanged\":true}".into()];
     let any = |name: &str| branches.iter().any(|b| b.negotiated.as_ref().is_some_and(|n| mcp_proto::era::declares(&n.capabilities, name)));
     let pending = branches.iter().any(|b| b.negotiated.is_none());

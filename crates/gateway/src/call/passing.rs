@@ -35,8 +35,7 @@ pub(crate) async fn unknown(gateway: &Arc<Inner>, tree: &Tree, request: &Request
     if is_removed(&request.method) {
         return Err(unserved());
     }
-    let branches: Vec<&Branch> =
-        tree.within(back.caller.scope.mount.as_ref()).map(|(_, b)| b).filter(|b| takes_unknown(&b.mount)).collect();
+    let branches: Vec<&Branch> = tree.within(&back.caller.scope).map(|(_, b)| b).filter(|b| takes_unknown(&b.mount)).collect();
     let meant = match &branches[..] {
         [only] => *only,
         many => {
@@ -55,7 +54,7 @@ pub(crate) async fn unknown(gateway: &Arc<Inner>, tree: &Tree, request: &Request
 /// `tasks/list` of 2025-11-25: the tasks of every server that has any, in one list.
 pub(crate) async fn tasks_list(_gateway: &Arc<Inner>, tree: &Tree, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
     let with: Vec<&Branch> = tree
-        .within(back.caller.scope.mount.as_ref())
+        .within(&back.caller.scope)
         .map(|(_, b)| b)
         .filter(|b| b.negotiated.as_ref().is_some_and(|n| mcp_proto::era::declares(&n.capabilities, "tasks")))
         .collect();

@@ -139,7 +139,7 @@ pub(crate) fn resolve(
 /// A name nobody lists may be that of a tool or prompt whose definition waits.
 fn held(tree: &Tree, caller: &Caller, kind: Pinned, shown: &str) -> Option<CallError> {
     let is_prefixed = caller.scope.mount.is_none();
-    let all = tree.within(caller.scope.mount.as_ref()).flat_map(|(_, branch)| branch.catalog.held.iter().map(move |held| (branch, held)));
+    let all = tree.within(&caller.scope).flat_map(|(_, branch)| branch.catalog.held.iter().map(move |held| (branch, held)));
     all.filter(|(_, held)| held.kind == kind).find_map(|(branch, held)| {
         let (original, local) = held.place.clone()?;
         let mount = is_prefixed.then(|| branch.mount.config.name.clone());
@@ -173,7 +173,7 @@ fn held_back(branch: &Branch, uri: &str) -> Option<CallError> {
 /// A name nobody lists may be that of a mount which is down: then that is what its caller should hear.
 fn down(tree: &Tree, caller: &Caller, shown: &str) -> Option<CallError> {
     let meant = |name: &str| shown.strip_prefix(name).is_some_and(|rest| rest.starts_with("__") || rest.starts_with('.'));
-    tree.within(caller.scope.mount.as_ref()).find_map(|(_, branch)| {
+    tree.within(&caller.scope).find_map(|(_, branch)| {
         let mount = &branch.mount;
         let named = caller.scope.mount.is_some() || meant(mount.config.name.as_str());
         (named && mount.state.load().phase != Phase::Ready).then(|| mount.unavailable())
@@ -269,7 +269,7 @@ pub(crate) fn owner_of_task(gateway: &Inner, tree: &Tree, caller: &Caller, id: &
 }
 
 fn only_server_of_tasks(tree: &Tree, caller: &Caller) -> Option<Segment> {
-    let mut with = tree.within(caller.scope.mount.as_ref()).filter(|(_, b)| b.negotiated.as_ref().is_some_and(|n| has_tasks(n)));
+    let mut with = tree.within(&caller.scope).filter(|(_, b)| b.negotiated.as_ref().is_some_and(|n| has_tasks(n)));
     let (_, first) = with.next()?;
     with.next().is_none().then(|| first.mount.config.name.clone())
 }

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use mcp_proto::json::quote;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -18,16 +19,33 @@ pub(crate) struct Seated {
     over: OnceLock<String>,
 }
 
+/// By what a call goes out that is proposed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Agreed {
+    /// The approval, or the grant.
+    pub(crate) id: String,
+    /// The people who agreed to it.
+    pub(crate) by: Vec<String>,
+}
+
+impl Agreed {
+    /// As everybody in the room reads it: a raw object.
+    pub(crate) fn object(&self) -> String {
+        let by: Vec<String> = self.by.iter().map(|person| quote(person)).collect();
+        format!("{{\"id\":{},\"by\":[{}]}}", quote(&self.id), by.join(","))
+    }
+}
+
 /// The call's end of a proposal.
 struct Waiting {
-    agreed: oneshot::Sender<()>,
+    agreed: oneshot::Sender<Agreed>,
     fulfilled: oneshot::Receiver<()>,
 }
 
 /// The room's end of it.
 pub(crate) struct Proposed {
     /// Says that people have agreed; lost where that can't happen any more.
-    pub(crate) agreed: oneshot::Receiver<()>,
+    pub(crate) agreed: oneshot::Receiver<Agreed>,
     /// Lets the call go out: it is the one by which the proposal is fulfilled.
     pub(crate) fulfilled: oneshot::Sender<()>,
 }
@@ -61,11 +79,11 @@ impl Seated {
     ///
     /// # Errors
     /// When something was before.
-    pub(crate) async fn fulfil(&self, cancel: &CancellationToken) -> Result<(), CallError> {
+    pub(crate) async fn fulfil(&self, by: Agreed, cancel: &CancellationToken) -> Result<(), CallError> {
         let Some(proposal) = &self.proposal else { return Ok(()) };
         let waiting = proposal.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Waiting { agreed, fulfilled } = waiting.ok_or(CallError::Cancelled)?;
-        agreed.send(()).map_err(|()| CallError::Cancelled)?;
+        agreed.send(by).map_err(|_| CallError::Cancelled)?;
         tokio::select! {
             biased;
             is_fulfilled = fulfilled => is_fulfilled.map_err(|_| CallError::Cancelled),

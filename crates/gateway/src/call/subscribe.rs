@@ -36,7 +36,7 @@ pub(crate) async fn set_level(gateway: &Arc<Inner>, tree: &Tree, request: &Reque
     session.set_log_level(level);
     let most_talkative = gateway.hub.lowest_level().unwrap_or(level);
     let params = Bytes::from(format!("{{\"level\":\"{}\"}}", most_talkative.name()));
-    let told = tree.within(caller.scope.mount.as_ref()).filter_map(|(_, b)| {
+    let told = tree.within(&caller.scope).filter_map(|(_, b)| {
         let instance = b.mount.shared.load_full()?;
         let wants = instance.era() == Era::Initialize && era::declares(&instance.negotiated.capabilities, "logging");
         wants.then(|| {

@@ -105,6 +105,7 @@ impl Lowering<'_> {
         let tokens = self.tokens(&file.token, &file.profile);
         let trust = self.trust(file);
         let config = Config { tokens, trust, ..Config::default() };
+        let rooms = self.rooms(file);
         Config {
             listen: self.listen(file.listen.as_ref(), &config).unwrap_or(defaults.listen),
             allowed_hosts: self.allowed_hosts(&file.allowed_hosts),
@@ -112,11 +113,11 @@ impl Lowering<'_> {
             groups: self.groups(&file.group),
             budgets: self.budgets(&file.budget),
             limits: self.limits(&file.limits),
-            mounts: self.mounts(&file.mount),
+            mounts: self.mounts(&file.mount).into_iter().chain(self.mounted(file, &rooms)).collect(),
             gate: file.gate.as_ref().map(|section| Arc::new(self.gate(section, file))),
             pins: self.pins(&file.pins),
             registry: file.registry.as_ref().map(|section| self.registry(section)),
-            rooms: Arc::new(self.rooms(file)),
+            rooms: Arc::new(rooms),
             join: self.join(file.node.as_ref(), &file.parent),
             profiles: self.profiles(&file.profile),
             telemetry: self.telemetry(&file.telemetry),

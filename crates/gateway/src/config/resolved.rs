@@ -73,6 +73,11 @@ impl Config {
     /// Where the gate listens unless told otherwise.
     pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7411);
 
+    /// What is mounted and is no room.
+    pub fn servers(&self) -> impl Iterator<Item = &Arc<Mount>> {
+        self.mounts.values().filter(|mount| !matches!(mount.transport, Transport::Rooms))
+    }
+
     /// Whether nobody comes in without a credential.
     pub fn wants_credential(&self) -> bool {
         !self.tokens.is_empty() || self.trust.wants_credential()
@@ -245,6 +250,8 @@ impl Mount {
 pub enum Transport {
     /// Streamable HTTP.
     Http(Remote),
+    /// The rooms of this gate that are mounted: their participants are called there.
+    Rooms,
     /// The HTTP+SSE transport of revision 2024-11-05.
     Sse(Remote),
     /// A child process that speaks on its standard input and output.

@@ -265,7 +265,7 @@ impl Entered {
         });
         // A token's own profile stays named where it is not found, so that its holder is shown nothing rather than everything.
         let named = self.profile.as_ref().or(profile.map(|p| &p.name));
-        ViewKey { mount, profile: named.cloned().unwrap_or_else(no_profile), style, annotated: peer != Peer::Plain }
+        ViewKey { mount, profile: named.cloned().unwrap_or_else(no_profile), style, annotated: peer != Peer::Plain, is_seated: false }
     }
 }
 

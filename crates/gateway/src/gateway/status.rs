@@ -36,7 +36,7 @@ pub struct MountStatus {
     pub era: Option<String>,
     /// The revision spoken.
     pub version: Option<String>,
-    /// `stdio`, `http`, `sse`, or `link` where its gate has dialled.
+    /// `stdio`, `http`, `sse`, `rooms` of what rooms offer, or `link` where its gate has dialled.
     pub transport: String,
     /// How many tools it offers.
     pub tools: usize,
@@ -194,7 +194,7 @@ fn status(mount: &Arc<Mount>, asking: Option<&Gate>) -> MountStatus {
 fn console(transport: &Transport) -> Option<String> {
     match transport {
         Transport::Http(remote) | Transport::Sse(remote) => Some(remote.url.origin().ascii_serialization() + crate::console::PATH),
-        Transport::Stdio(_) => None,
+        Transport::Rooms | Transport::Stdio(_) => None,
     }
 }
 

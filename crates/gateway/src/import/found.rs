@@ -175,7 +175,7 @@ fn is_same(known: &Server, other: &Server) -> bool {
             a.command == b.command && a.args == b.args && (a.cwd == b.cwd || a.cwd.is_none() || b.cwd.is_none())
         }
         (Transport::Http(a) | Transport::Sse(a), Transport::Http(b) | Transport::Sse(b)) => a.url == b.url,
-        (Transport::Stdio(_), Transport::Http(_) | Transport::Sse(_)) | (Transport::Http(_) | Transport::Sse(_), Transport::Stdio(_)) => {
+        (Transport::Stdio(_) | Transport::Rooms, _) | (Transport::Http(_) | Transport::Sse(_), Transport::Stdio(_) | Transport::Rooms) => {
             false
         }
     };
@@ -184,8 +184,10 @@ fn is_same(known: &Server, other: &Server) -> bool {
 }
 
 fn credentials(mount: &Mount) -> &BTreeMap<String, SecretRef> {
+    static NONE: BTreeMap<String, SecretRef> = BTreeMap::new();
     match &mount.transport {
         Transport::Http(Remote { headers, .. }) | Transport::Sse(Remote { headers, .. }) => headers,
+        Transport::Rooms => &NONE,
         Transport::Stdio(Process { env, .. }) => env,
     }
 }
@@ -197,6 +199,7 @@ fn texts(transport: &mut Transport) -> Vec<&mut SecretRef> {
             let secret = remote.oauth.as_mut().and_then(|oauth| oauth.client_secret.as_mut());
             remote.headers.values_mut().chain(secret).collect()
         }
+        Transport::Rooms => Vec::new(),
         Transport::Stdio(process) => process.args.iter_mut().chain(process.env.values_mut()).collect(),
     }
 }

@@ -72,7 +72,8 @@ impl Found {
             (Transport::Stdio(process), SecretPlace::Env(name)) => process.env.get_mut(name),
             (Transport::Http(remote) | Transport::Sse(remote), SecretPlace::Header(name)) => remote.headers.get_mut(name),
             (Transport::Stdio(_), SecretPlace::Header(_))
-            | (Transport::Http(_) | Transport::Sse(_), SecretPlace::Arg(_) | SecretPlace::Env(_)) => None,
+            | (Transport::Http(_) | Transport::Sse(_), SecretPlace::Arg(_) | SecretPlace::Env(_))
+            | (Transport::Rooms, _) => None,
         };
         let reference = SecretRef::of(vec![Piece::Plain(secret.before.clone()), Piece::Keyring(secret.name.clone())]);
         if let (Some(text), Ok(reference)) = (text, reference) {
@@ -101,6 +102,7 @@ fn of_mount(mount: &Segment, transport: &Transport) -> Vec<PlainSecret> {
                 secret(SecretPlace::Header(name.to_owned()), name, before, value)
             })
             .collect(),
+        Transport::Rooms => Vec::new(),
         Transport::Stdio(process) => {
             let args = args(&process.args).into_iter().map(|(i, key, before, value)| secret(SecretPlace::Arg(i), key, before, value));
             let env = named(&process.env).map(|(name, value)| secret(SecretPlace::Env(name.to_owned()), name, "", value));

@@ -1,7 +1,7 @@
 //! A fresh catalog held against what is known of its server, before it is in the tree: what waits is taken out of it, and so is what nobody
 //! sees in its texts. Who looks at what waits is not asked here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -15,6 +15,7 @@ use super::record;
 use crate::approvals::now;
 use crate::catalog::{Catalog, Held, Offer};
 use crate::config::resolved::{Config, Transport};
+use crate::rooms;
 use crate::store::{Pin, Pins, Source, StoreError};
 use crate::upstream::mount::Mount;
 
@@ -94,7 +95,7 @@ pub(super) fn fetched_with(kind: Kind) -> catalog::Kind {
 }
 
 async fn judged(mount: &Mount, (catalog, old): (&mut Catalog, &Catalog), listed: &[Listed]) -> Judged {
-    let source = source(mount);
+    let source = Whose { source: source(mount), is_rooms: is_rooms(mount) };
     let owned: Vec<Listed> = listed.iter().map(|one| Listed { all: one.all.clone(), ..*one }).collect();
     match mount.gateway.pinning.judged(move |pins| remembered(pins, &source, &owned)).await {
         Ok(judged) => judged,
@@ -214,7 +215,8 @@ fn mode(config: &Config, mount: &Mount, is_gate: bool, kind: Kind) -> Mode {
     let pins = &config.pins;
     let usual = if is_gate {
         pins.gates
-    } else if mount.registration.is_some() {
+    } else if mount.registration.is_some() || is_rooms(mount) {
+        // Participants come by themselves, as servers do that register.
         pins.registered
     } else {
         pins.mode
@@ -229,6 +231,7 @@ pub(super) fn source(mount: &Mount) -> Source {
     let server = match (&mount.registration, &mount.config.transport) {
         (Some(registration), _) => format!("registered by {}", registration.principal),
         (None, Transport::Http(remote) | Transport::Sse(remote)) => remote.url.to_string(),
+        (None, Transport::Rooms) => "rooms".to_owned(),
         (None, Transport::Stdio(process)) => {
             let args: Vec<String> = process.args.iter().map(ToString::to_string).collect();
             format!("{:?} {args:?} {:?}", process.command, process.cwd)
@@ -238,37 +241,83 @@ pub(super) fn source(mount: &Mount) -> Source {
     Source { mount: mount.config.name.to_string(), server }
 }
 
+/// By what the servers of a mount are known again: one, or of the mount of rooms each participant by itself.
+struct Whose {
+    source: Source,
+    is_rooms: bool,
+}
+
+impl Whose {
+    /// Whose a definition of this name is.
+    fn of(&self, name: &str) -> Source {
+        if self.is_rooms { of_participant(&self.source, rooms::whose(name)) } else { self.source.clone() }
+    }
+
+    /// Whether two definitions are of one.
+    fn is_one(&self, a: &str, b: &str) -> bool {
+        !self.is_rooms || rooms::whose(a) == rooms::whose(b)
+    }
+}
+
+fn of_participant(rooms: &Source, whose: &str) -> Source {
+    let server = policy::approval::hex(&Sha256::digest(format!("{} {whose}", rooms.server))[..16]);
+    Source { mount: rooms.mount.clone(), server }
+}
+
+/// By what the servers of a mount are known again that are there at present.
+pub(super) fn sources(mount: &Mount) -> Vec<Source> {
+    let source = source(mount);
+    if !is_rooms(mount) {
+        return vec![source];
+    }
+    let catalog = mount.catalog.load();
+    let names = catalog.tools.iter().map(|offer| &offer.entry.key).chain(catalog.held.iter().map(|held| &held.key));
+    let all: BTreeSet<&str> = names.map(|name| rooms::whose(name)).collect();
+    all.into_iter().map(|whose| of_participant(&source, whose)).collect()
+}
+
+fn is_rooms(mount: &Mount) -> bool {
+    matches!(mount.config.transport, Transport::Rooms)
+}
+
 /// Judges lists and remembers what is new in them.
-fn remembered(pins: &mut Pins, source: &Source, listed: &[Listed]) -> Result<Judged, StoreError> {
-    let since = now();
+fn remembered(pins: &mut Pins, whose: &Whose, listed: &[Listed]) -> Result<Judged, StoreError> {
     let mut found = Judged { verdicts: Vec::with_capacity(listed.len()), before: None };
     for Listed { kind, mode, all } in listed {
-        if all.is_empty() {
-            found.verdicts.push(Vec::new());
-            continue;
+        let mut verdicts = Vec::with_capacity(all.len());
+        // What one lists stands together.
+        for own in all.chunk_by(|(a, _), (b, _)| whose.is_one(a, b)) {
+            let source = whose.of(own.first().map_or("", |(name, _)| name));
+            verdicts.extend(remembered_of(pins, &source, (*kind, *mode), own)?);
         }
-        let definitions: Vec<Definition> = all.iter().map(|(_, raw)| definition(*kind, raw)).collect();
-        let hashes: Vec<(&str, [u8; 32])> = all.iter().zip(&definitions).map(|((name, _), d)| (name.as_str(), d.hash())).collect();
-        let verdicts = judge(*mode, *kind, &pins.known(source, *kind)?, &hashes);
-        let new = verdicts.iter().zip(all).zip(definitions).filter(|((verdict, _), definition)| {
-            // Thousands of files that say nothing of themselves need not be remembered.
-            let is_data = kind.comes_and_goes() && verdict.standing == Standing::Accepted && *mode == Mode::Pin && definition.is_bare();
-            verdict.is_new && !is_data
-        });
-        let new = new.map(|((verdict, (name, _)), definition)| {
-            let Verdict { standing, why, .. } = *verdict;
-            Pin { source: source.clone(), kind: *kind, name: name.clone(), standing, why, since, definition }
-        });
-        let new: Vec<Pin> = new.collect();
-        if !new.is_empty() {
-            pins.add(source, *kind, &new)?;
-        }
-        if *kind == Kind::Instructions && verdicts.iter().any(|one| one.standing != Standing::Accepted) {
-            found.before = pins.last_good(source, *kind, INSTRUCTIONS)?.and_then(|definition| definition.instructions());
+        if *kind == Kind::Instructions && verdicts.iter().any(|one: &Verdict| one.standing != Standing::Accepted) {
+            found.before = pins.last_good(&whose.source, *kind, INSTRUCTIONS)?.and_then(|definition| definition.instructions());
         }
         found.verdicts.push(verdicts);
     }
     Ok(found)
+}
+
+/// The same of what one server lists of one kind.
+fn remembered_of(pins: &mut Pins, source: &Source, what: (Kind, Mode), all: &[(String, Bytes)]) -> Result<Vec<Verdict>, StoreError> {
+    let ((kind, mode), since) = (what, now());
+    let definitions: Vec<Definition> = all.iter().map(|(_, raw)| definition(kind, raw)).collect();
+    let hashes: Vec<(&str, [u8; 32])> = all.iter().zip(&definitions).map(|((name, _), d)| (name.as_str(), d.hash())).collect();
+    let verdicts = judge(mode, kind, &pins.known(source, kind)?, &hashes);
+    let new = verdicts.iter().zip(all).zip(definitions).filter(|((verdict, _), definition)| {
+        // Thousands of files that say nothing of themselves need not be remembered.
+        let is_data = kind.comes_and_goes() && verdict.standing == Standing::Accepted && mode == Mode::Pin && definition.is_bare();
+        verdict.is_new && !is_data
+    });
+    let new = new.map(|((verdict, (name, _)), definition)| {
+        let Verdict { standing, why, .. } = *verdict;
+        Pin { source: source.clone(), kind, name: name.clone(), standing, why, since, definition }
+    });
+    let new: Vec<Pin> = new.collect();
+    if !new.is_empty() {
+        pins.add(source, kind, &new)?;
+    }
+    Ok(verdicts)
 }
 
 fn definition(kind: Kind, raw: &[u8]) -> Definition {

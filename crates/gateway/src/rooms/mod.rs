@@ -14,6 +14,7 @@ mod guest;
 mod handshake;
 mod lobby;
 mod mew;
+mod mounted;
 mod pass;
 mod rules;
 mod secrets;
@@ -39,6 +40,7 @@ pub(crate) use door::{handle, is_here};
 use driver::{Driver, Input, Live};
 use guest::Tickets;
 use lobby::Lobby;
+pub(crate) use mounted::{Mounted, SEGMENT, whose};
 pub(crate) use secrets::Secrets;
 pub use status::{ParticipantStatus, RoomStatus};
 use steward::Steward;
@@ -73,6 +75,8 @@ pub(crate) struct Rooms {
     who: Who,
     /// What sits in rooms by configuration.
     tables: Tables,
+    /// What rooms offer to the tree.
+    mounted: Arc<Mounted>,
 }
 
 /// How somebody comes into a room.
@@ -115,6 +119,7 @@ impl Rooms {
             stewards: Mutex::default(),
             who: Who::default(),
             tables: Tables::default(),
+            mounted: Arc::default(),
         })
     }
 
@@ -163,6 +168,11 @@ impl Rooms {
     /// A room that is open.
     fn find(&self, topic: &Topic) -> Option<Arc<Live>> {
         self.live().get(topic).cloned()
+    }
+
+    /// What rooms offer to the tree.
+    pub(crate) fn mounted(&self) -> Arc<Mounted> {
+        Arc::clone(&self.mounted)
     }
 
     /// All rooms that are open, by name.

@@ -25,6 +25,7 @@ use super::{Inbox, Instance, Outgoing, Owner, UpstreamError, Wire, process, sse,
 use crate::Inner;
 use crate::config::is_loopback;
 use crate::config::resolved::{ClientTls, Process, Remote, Transport};
+use crate::rooms::Mounted;
 use crate::trust::Client;
 
 /// How long the probe for the stateless era may stay unanswered on a child process.
@@ -41,6 +42,7 @@ pub(crate) async fn connect(mount: &Arc<Mount>, owner: Owner, identity: Identity
             Transport::Stdio(process) => open_process(mount, process, inbox, identity).await,
             Transport::Http(remote) => open_http(mount, remote, inbox, identity).await,
             Transport::Sse(remote) => open_sse(mount, remote, inbox, identity).await,
+            Transport::Rooms => Ok(Instance { wire: Wire::Rooms(mount.gateway.rooms.mounted()), negotiated: Mounted::negotiated() }),
         }
     };
     match tokio::time::timeout(mount.config.start_timeout, opening).await {

@@ -32,6 +32,7 @@ use mcp_proto::mcpax::{self, Peer};
 use crate::call::adapt;
 use crate::call::back::Back;
 use crate::downstream::session::Session;
+use crate::rooms::Mounted;
 use crate::telemetry::trace_context::TraceContext;
 use mount::Mount;
 
@@ -121,6 +122,8 @@ pub(crate) enum Wire {
     Pipe(pipe::PipeHandle),
     /// Streamable HTTP.
     Http(Arc<http::HttpWire>),
+    /// Rooms, in which participants are called.
+    Rooms(Arc<Mounted>),
 }
 
 /// One live connection to a server.
@@ -138,6 +141,7 @@ impl Instance {
         match &self.wire {
             Wire::Http(wire) => wire.request(out, back).await,
             Wire::Pipe(pipe) => Box::pin(pipe.request(out, back)).await,
+            Wire::Rooms(rooms) => Box::pin(rooms.request(out, back)).await,
         }
     }
 
@@ -146,6 +150,8 @@ impl Instance {
         match &self.wire {
             Wire::Http(wire) => wire.notify(method, whole).await,
             Wire::Pipe(pipe) => pipe.notify(whole).await,
+            // There is no server that would hear it.
+            Wire::Rooms(_) => {}
         }
     }
 
@@ -164,6 +170,11 @@ impl Instance {
         matches!(mcpax::peer(&self.negotiated.capabilities), Peer::Gate(_))
     }
 
+    /// Whether the names of what it lists are paths in the tree.
+    pub(crate) fn has_paths(&self) -> bool {
+        self.is_gate() || matches!(self.wire, Wire::Rooms(_))
+    }
+
     /// The era it speaks.
     pub(crate) fn era(&self) -> Era {
         self.negotiated.era
@@ -177,6 +188,7 @@ impl Instance {
                 () = wire.pool.gone() => {}
             },
             Wire::Pipe(pipe) => pipe.gone.cancelled().await,
+            Wire::Rooms(_) => std::future::pending().await,
         }
     }
 
@@ -185,6 +197,7 @@ impl Instance {
         match &self.wire {
             Wire::Http(wire) => wire.closed.is_cancelled() || wire.pool.is_gone(),
             Wire::Pipe(pipe) => pipe.gone.is_cancelled(),
+            Wire::Rooms(_) => false,
         }
     }
 
@@ -193,6 +206,7 @@ impl Instance {
         match &self.wire {
             Wire::Http(wire) => wire.close().await,
             Wire::Pipe(pipe) => pipe.close().await,
+            Wire::Rooms(_) => {}
         }
     }
 }

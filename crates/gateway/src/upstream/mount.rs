@@ -133,12 +133,13 @@ impl Mount {
         Self::made(config, gateway, None, Some(registration))
     }
 
-    /// How it is reached, in a word for people: `stdio`, `http`, `sse`, or `link` where a child has dialled and is called over that.
+    /// How it is reached, in a word for people: `stdio`, `http`, `sse`, `rooms`, or `link` where a child has dialled and is called over that.
     pub(crate) fn transport(&self) -> &'static str {
         let is_linked = self.registration.as_ref().is_some_and(|registration| registration.pool.is_some());
         match &self.config.transport {
             Transport::Http(_) if is_linked => "link",
             Transport::Http(_) => "http",
+            Transport::Rooms => "rooms",
             Transport::Sse(_) => "sse",
             Transport::Stdio(_) => "stdio",
         }

@@ -300,7 +300,7 @@ mod tests {
     }
 
     fn key(style: Style, annotated: bool) -> ViewKey {
-        ViewKey { mount: None, profile: "".into(), style, annotated }
+        ViewKey { mount: None, profile: "".into(), style, annotated, is_seated: false }
     }
 
     #[test]

@@ -27,6 +27,8 @@ mod meanwhile;
 #[cfg(test)]
 mod missed;
 #[cfg(test)]
+mod mounted;
+#[cfg(test)]
 mod nested;
 mod notified;
 #[cfg(test)]

@@ -175,7 +175,9 @@ async fn mx_22_a_proposal_waits_at_the_gate_and_what_is_approved_there_goes_out_
         person.approve(&approval).await;
         let request = ann.next_where(|message| message["kind"] == "mcp/request:tools/call:fx_echo").await;
         assert_eq!((&request["from"], &request["to"], &request["correlation_id"]), (&json!("gate"), &json!(["fx"]), &json!(proposal)));
-        assert_eq!(request["payload"]["params"], echo("x"));
+        let mut params = echo("x");
+        params["_meta"] = json!({"io.banyan/approval": {"id": approval.id, "by": ["anna"]}});
+        assert_eq!(request["payload"]["params"], params);
         let response = bot.next_where(|message| message["kind"] == "mcp/response:tools/call:fx_echo").await;
         assert_eq!((&response["to"], &response["correlation_id"]), (&json!(["gate", "bot"]), &request["id"]));
         assert_eq!(said(&response["payload"]), "x");
@@ -243,6 +245,50 @@ async fn mx_22_who_fulfils_in_the_room_closes_the_entry_of_the_inbox_and_no_gate
         let made = |e: &&AuditEntry| matches!(e.event.as_str(), "called" | "intended");
         let by: Vec<_> = entries.iter().filter(made).map(|e| (e.event.as_str(), e.principal.as_deref())).collect();
         assert_eq!(by, [("called", Some("ann")), ("intended", Some("ann"))], "as the one who fulfils");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn mx_21_who_asks_in_a_room_hears_for_what_its_call_waits_and_why_it_is_refused() {
+    bounded(async {
+        let world = recording(tempfile::tempdir().unwrap(), &ops(GATED)).await;
+        let person = Person::at(&world, 1, "anna").await;
+        let mut ann = join(&world, "ann").await;
+        let request = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": echo("x")});
+        let id = ann.send("mcp/request:tools/call", json!({"to": ["fx"]}), request).await;
+        let told = ann.next_where(|message| message["kind"] == "mcp/request:notifications/message").await;
+        let approval = person.waiting(&world).await;
+        let (params, data) = (&told["payload"]["params"], &told["payload"]["params"]["data"]);
+        assert_eq!((&told["from"], &told["to"], &params["level"]), (&json!("fx"), &json!(["ann"]), &json!("notice")));
+        assert_eq!((&data["reason"], &data["id"]), (&json!("confirmation_required"), &json!(approval.id)));
+        assert_eq!((&data["tool"], &data["url"]), (&json!("fx.fx_echo"), &json!(approval.url)));
+        assert!(data["text"].as_str().unwrap().contains(&format!("banyan approve {}", approval.id)), "{told}");
+        person.admin.post(&format!("/-/approvals/{}/deny", approval.id), &json!({"reason": "not today"})).await.unwrap();
+        assert!(refused(&answer(&mut ann, &id).await).ends_with(": not today"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn mx_21_everybody_hears_that_what_sits_in_a_room_lists_something_else() {
+    bounded(async {
+        let world = World::start(&ops("")).await;
+        world.gateway.settled(std::time::Duration::from_secs(60)).await;
+        let (mut ann, mut bot) = (join(&world, "ann").await, join(&world, "bot").await);
+        let listed = asked(&mut ann, "tools/list", json!({})).await["result"]["tools"].as_array().unwrap().len();
+        let triggered = asked(&mut ann, "tools/call", json!({"name": "test_trigger_tool_change", "arguments": {}})).await;
+        assert!(triggered.get("result").is_some(), "{triggered}");
+        let mut told = Vec::new();
+        for _ in 0..2 {
+            let message = bot.next_where(|message| message["kind"] == "mcp/request:notifications/tools/list_changed").await;
+            assert_eq!((message.get("to"), &message["payload"]["method"]), (None, &json!("notifications/tools/list_changed")));
+            told.push(message["from"].clone());
+        }
+        told.sort_by_key(ToString::to_string);
+        assert_eq!(told, ["all", "fx"], "each in its own words");
+        let now = asked(&mut ann, "tools/list", json!({})).await["result"]["tools"].as_array().unwrap().len();
+        assert_eq!(now.abs_diff(listed), 1, "it is there when it is told");
     })
     .await;
 }

@@ -13,7 +13,7 @@ use super::Fulfil;
 use super::argument::Argument;
 use super::case::{Case, Subject};
 use super::offer::{Evidence, Offer, Verdict};
-use crate::chain::{Outcome, RULE};
+use crate::chain::{Outcome, RULE, with_meta};
 use crate::envelope::Envelope;
 
 const HOUR: u64 = 3_600;
@@ -207,17 +207,15 @@ impl Rule {
 
     /// The request that fulfils a proposal, with what was proposed and the rule's name.
     pub(super) fn fulfil(&self, proposal: &Envelope<'_>) -> Fulfil {
-        let params = self.named(&Members::again(proposal.payload).object("params").unwrap_or_default());
+        let params = self.named(Members::again(proposal.payload).get("params").unwrap_or(b"{}"));
         let Pattern { subject, to, .. } = &self.pattern;
         Fulfil { rule: self.id, proposal: proposal.id.to_string(), to: to.clone(), method: subject.method.clone(), params }
     }
 
-    /// `params`, with this rule as their `_meta`. What the proposer put there nobody looked at, and it does not stay.
-    fn named(&self, params: &Members<'_>) -> Bytes {
-        let kept = params.iter().filter(|(key, _)| key != "_meta");
-        let kept: String = kept.map(|(key, value)| format!("{}:{},", json::quote(&key), String::from_utf8_lossy(value))).collect();
+    /// `params`, with this rule as their `_meta`.
+    fn named(&self, params: &[u8]) -> Bytes {
         let (id, by) = (json::quote(&self.id.to_string()), json::quote(&self.accepted_by));
-        format!("{{{kept}\"_meta\":{{\"{RULE}\":{{\"id\":{id},\"accepted_by\":{by}}}}}}}").into()
+        with_meta(params, RULE, format!("{{\"id\":{id},\"accepted_by\":{by}}}").as_bytes()).into()
     }
 }
 

@@ -12,6 +12,9 @@ use crate::room::Now;
 /// The member of a request's `_meta` that names the rule by which it was made.
 pub(crate) const RULE: &str = "io.banyan/rule";
 
+/// The member of a request's `_meta` that names who agreed to it at the gate.
+pub(crate) const APPROVAL: &str = "io.banyan/approval";
+
 /// No longer reason is kept, in bytes.
 const MAX_REASON: usize = 1_000;
 
@@ -46,6 +49,14 @@ impl Step {
 pub(super) fn rule(request: &Envelope<'_>) -> Option<String> {
     let params = Members::again(request.payload).object("params")?;
     Some(params.object("_meta")?.object(RULE)?.str("id")?.into_owned())
+}
+
+/// Raw `params` with one raw value as their `_meta`. What the proposer put there nobody looked at, and it does not stay.
+pub(crate) fn with_meta(params: &[u8], key: &str, value: &[u8]) -> String {
+    let members = Members::again(params);
+    let kept = members.iter().filter(|(key, _)| key != "_meta");
+    let kept: String = kept.map(|(key, value)| format!("{}:{},", json::quote(&key), String::from_utf8_lossy(value))).collect();
+    format!("{{{kept}\"_meta\":{{{}:{}}}}}", json::quote(key), String::from_utf8_lossy(value))
 }
 
 /// Why a proposal ended, as whoever ended it says.

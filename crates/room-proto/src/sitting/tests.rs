@@ -17,6 +17,8 @@ const WHO: [(&str, &[&str]); 5] = [
     ("bob", &["mcp/*", "chat"]),
     ("bot", &["mcp/proposal:*", "mcp/withdraw:*", "chat"]),
 ];
+/// Who agreed at the gate.
+const BY: &[u8] = br#"{"id":"a1","by":["anna"]}"#;
 const EXPIRY: Duration = Duration::from_secs(60);
 
 /// A room in which a server sits, and what its driver was told.
@@ -203,17 +205,29 @@ fn what_is_too_long_for_the_room_or_no_json_is_told_as_an_error() {
 }
 
 #[test]
+fn mx_21_whoever_is_there_hears_that_a_server_lists_something_else() {
+    let mut table = Table::new(|_| ());
+    table.sitting.handle_change(table.now.wall, "notifications/tools/list_changed");
+    table.deliver();
+    let said = table.said.pop().unwrap();
+    assert_eq!((&said["from"], &said["kind"]), (&json!("files"), &json!("mcp/request:notifications/tools/list_changed")));
+    assert!(said.get("to").is_none() && said["payload"]["method"] == "notifications/tools/list_changed", "{said}");
+}
+
+#[test]
 fn mx_22_what_the_gate_fulfils_goes_out_once_and_the_room_sees_it() {
     let mut table = Table::new(|_| ());
     let (proposal, call) = table.proposes();
-    table.sitting.handle_approval(table.now.wall, call);
+    table.sitting.handle_approval(table.now.wall, call, BY);
     table.deliver();
     assert_eq!(table.outputs, [Output::Approved(call)]);
     let asked = table.said.pop().unwrap();
     assert_eq!((&asked["from"], &asked["to"], &asked["correlation_id"]), (&json!("gate"), &json!(["files"]), &json!(proposal)));
-    assert_eq!((&asked["kind"], &asked["payload"]["params"]), (&json!("mcp/request:tools/call:rm"), &remove("/tmp")));
+    let mut params = remove("/tmp");
+    params["_meta"] = json!({ "io.banyan/approval": { "id": "a1", "by": ["anna"] } });
+    assert_eq!((&asked["kind"], &asked["payload"]["params"]), (&json!("mcp/request:tools/call:rm"), &params));
     // Agreed to twice, or once more in the room: it is on its way.
-    table.sitting.handle_approval(table.now.wall, call);
+    table.sitting.handle_approval(table.now.wall, call, BY);
     table.deliver();
     table.asks("ann", Some(&proposal));
     let told = table.error();
@@ -233,7 +247,7 @@ fn mx_22_who_fulfils_in_the_room_makes_the_call_and_the_gate_is_told_by_whom() {
     let [Output::Cancel { call: over, why }, Output::Call(asked)] = &table.outputs[..] else { panic!("{:?}", table.outputs) };
     assert_eq!((*over, why.as_str(), asked.by.as_str()), (call, "fulfilled by \"ann\" in the room \"ops\"", "ann"));
     // The gate comes too late.
-    table.sitting.handle_approval(table.now.wall, call);
+    table.sitting.handle_approval(table.now.wall, call, BY);
     table.deliver();
     table.asks("bob", Some(&proposal));
     assert!(table.error().contains("does not wait any more"));
@@ -326,7 +340,7 @@ proptest! {
         let mut held = Vec::new();
         for (step, at_once) in steps {
             match step {
-                Step::Approve => table.sitting.handle_approval(table.now.wall, call),
+                Step::Approve => table.sitting.handle_approval(table.now.wall, call, BY),
                 Step::Deny => table.sitting.handle_rejection(table.now.wall, call, "no"),
                 Step::Expire => {
                     table.now.instant += EXPIRY;

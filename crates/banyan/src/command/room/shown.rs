@@ -78,6 +78,8 @@ fn chat(said: &Said, room: &Participant, output: &Output) -> String {
 fn linked(found: Found, from: &str, payload: &[u8], chains: &Chains, output: &Output) -> Option<String> {
     let from = printable(from);
     match found {
+        // What somebody offers is asked by programs, a room that is mounted of everybody who comes.
+        Found::Answered(id) | Found::Requested(id) if chains.get(id).is_some_and(lists) => None,
         Found::Answered(id) => Some(answered(id.0, chains.get(id)?, &from, payload, output)),
         Found::Deviates { proposal, request } => Some(output.paint(
             Look::Warn,
@@ -105,6 +107,11 @@ fn linked(found: Found, from: &str, payload: &[u8], chains: &Chains, output: &Ou
         Found::Repeated | Found::Stray => Some(output.paint(Look::Dim, &format!("{from} sent what belongs to nothing here"))),
         Found::Unrelated => None,
     }
+}
+
+fn lists(chain: &Chain) -> bool {
+    let request = chain.request.as_ref().filter(|_| chain.proposal.is_none());
+    request.is_some_and(|request| Kind::new(&request.kind).method() == Some("tools/list"))
 }
 
 fn proposal(id: room_proto::chain::ChainId, chain: &Chain, payload: &[u8], output: &Output) -> Option<String> {

@@ -17,6 +17,7 @@ use crate::call::back::Back;
 use crate::call::error::CallError;
 use crate::call::reserve::Reservation;
 use crate::call::resolve::Resolved;
+use crate::call::seated::Agreed;
 
 /// Longer arguments are read by nobody, in bytes.
 const LONGEST: usize = 256 << 10;
@@ -45,7 +46,10 @@ pub(super) async fn hold(
     let id: Arc<str> = match (held, waiting) {
         (Held::Free(id), _) => id.into(),
         (Held::Granted(grant), _) => {
-            fulfil(gateway, back, None).await?;
+            if let Some(seated) = &back.seated {
+                let by = gateway.approvals.gave(&grant).await;
+                seated.fulfil(Agreed { id: grant.clone(), by }, &back.cancel).await?;
+            }
             return Ok(Gated::Cleared(Cleared { resolved, decision, room, approval: None, agreed: Some(grant.into()) }));
         }
         (Held::NoApprover { reachable, required }, _) => return Err(CallError::NoApprover { reachable, required }),
@@ -61,7 +65,7 @@ pub(super) async fn hold(
         },
         (Held::Over(_) | Held::Waits(_), None) => return Err(CallError::Approval(Refusal::Unknown)),
     };
-    fulfil(gateway, back, Some(&id)).await?;
+    fulfil(gateway, back, &id).await?;
     // What is listed may have changed while somebody thought about it.
     let call = called(gateway, &resolved)?;
     let claimed = gateway.approvals.claim(&id, call).await.map_err(not_kept).inspect_err(|error| let_go(gateway, &id, error));
@@ -77,10 +81,12 @@ fn let_go(gateway: &Inner, id: &str, error: &CallError) {
 }
 
 /// Somebody has agreed to what is proposed in a room: the call goes out once the room has seen that, unless somebody there was faster.
-async fn fulfil(gateway: &Inner, back: &Back, approval: Option<&str>) -> Result<(), CallError> {
+async fn fulfil(gateway: &Inner, back: &Back, id: &str) -> Result<(), CallError> {
     let Some(seated) = &back.seated else { return Ok(()) };
-    let fulfilled = seated.fulfil(&back.cancel).await;
-    if let (Err(_), Some(id)) = (&fulfilled, approval) {
+    let votes = gateway.approvals.look(id).await.map_err(not_kept)?.map(|approval| approval.votes).unwrap_or_default();
+    let by = votes.into_iter().map(|vote| vote.person).collect();
+    let fulfilled = seated.fulfil(Agreed { id: id.to_owned(), by }, &back.cancel).await;
+    if fulfilled.is_err() {
         gateway.approvals.take_back(id, seated.why()).await;
     }
     fulfilled

@@ -10,8 +10,8 @@ use mcp_proto::json::quote;
 use policy::approval::{Approval, Refusal, Standing};
 
 use super::hold::{not_kept, over};
-use super::told::{Pending, Way};
-use crate::approvals::Waiting;
+use super::told::{Pending, REASON, Way};
+use crate::approvals::{Waiting, link};
 use crate::call::back::Back;
 use crate::call::error::CallError;
 use crate::{Inner, random};
@@ -38,6 +38,9 @@ pub(super) async fn wait(
 ) -> Result<Waited, CallError> {
     if patience.is_zero() {
         return Ok(Waited::Waits);
+    }
+    if back.seated.is_some() {
+        back.send(waits(gateway, &waiting.approval));
     }
     let id = waiting.approval.id();
     let began = Instant::now();
@@ -93,7 +96,7 @@ fn tell(back: &Back, approval: &Approval, token: Option<&Bytes>, since: Duration
     let challenge = &approval.challenge;
     let text = format!(
         "waiting for {} to approve {} ({}): `banyan approve {}`",
-        if challenge.required == 1 { "somebody".to_owned() } else { format!("{} people", challenge.required) },
+        who(challenge.required),
         challenge.call.tool,
         challenge.id,
         challenge.id
@@ -104,6 +107,28 @@ fn tell(back: &Back, approval: &Approval, token: Option<&Bytes>, since: Duration
     params
         .extend_from_slice(format!(",\"progress\":{:.3},\"total\":{total},\"message\":{}}}", since.as_secs_f64(), quote(&text)).as_bytes());
     back.notify("notifications/progress", &envelope::notification("notifications/progress", &params), None);
+}
+
+/// Says once to whoever asked in a room, and may hear no progress, for what its call waits, and where a person agrees: a whole message.
+fn waits(gateway: &Inner, approval: &Approval) -> Bytes {
+    let challenge = &approval.challenge;
+    let (who, url) = (who(challenge.required), link(gateway, &challenge.id));
+    let place = if url.is_empty() { String::new() } else { format!("open {url}, or ") };
+    let text = format!(
+        "`{}` waits for {who} to approve it: {place}run `banyan approve {}`. The answer comes when that is decided.",
+        challenge.call.tool, challenge.id
+    );
+    let [reason, id, tool, url, text] = [REASON, &challenge.id, &challenge.call.tool, &url, &text].map(quote);
+    let (required, expires) = (challenge.required, challenge.expires);
+    let data = format!(
+        "{{\"reason\":{reason},\"id\":{id},\"tool\":{tool},\"required\":{required},\"expires\":{expires},\"url\":{url},\"text\":{text}}}"
+    );
+    let params = format!("{{\"level\":\"notice\",\"logger\":\"banyan\",\"data\":{data}}}");
+    envelope::notification("notifications/message", params.as_bytes())
+}
+
+fn who(required: u8) -> String {
+    if required == 1 { "somebody".to_owned() } else { format!("{required} people") }
 }
 
 /// What a client said that was asked to open an address.

@@ -50,7 +50,8 @@ fn transport_fields(old: &Transport, new: &Transport) -> Vec<&'static str> {
             keys.extend(remote_fields(old, new));
             keys
         }
-        (Transport::Stdio(_), Transport::Http(_) | Transport::Sse(_)) | (Transport::Http(_) | Transport::Sse(_), Transport::Stdio(_)) => {
+        (Transport::Rooms, Transport::Rooms) => Vec::new(),
+        (Transport::Stdio(_) | Transport::Rooms, _) | (Transport::Http(_) | Transport::Sse(_), Transport::Stdio(_) | Transport::Rooms) => {
             vec!["command", "url"]
         }
     }
@@ -112,7 +113,8 @@ pub(super) fn room_fields(old: &Room, new: &Room) -> Vec<&'static str> {
         ("members", rule.members != new.rule.members),
         ("capabilities", rule.capabilities != new.rule.capabilities),
         ("admins", *admins != new.admins),
-        ("seats", *seats != new.seats),
+        ("seats", seats.servers != new.seats.servers),
+        ("mount", seats.is_mounted != new.seats.is_mounted),
         ("limits", *settings != new.settings),
     ])
 }

@@ -50,6 +50,8 @@ pub struct Room {
     /// The id under which the whole tree sits in it, if it is to. Default: it does not.
     #[schemars(example = &"tools")]
     pub tree: Option<At<String>>,
+    /// `true`: what its participants offer stands in the tree, as `room.NAME.PARTICIPANT.TOOL`. Default: `false`.
+    pub mount: bool,
     /// Its bounds. Default: as in `[rooms]`.
     pub limits: RoomLimits,
 }

@@ -1,6 +1,7 @@
 //! Lowers `[rooms]`, `[room.NAME]` and `[participant.NAME]`. Fetches no secret, and lets nobody in.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use banyan_model::Segment;
 use room_proto::access::{Access, Rule, covers};
@@ -11,9 +12,10 @@ use room_proto::room::{Rate, Settings};
 use super::{Lowering, hex_digest};
 use crate::config::file::{self, At, File, RoomAccess};
 use crate::config::problem::Flaw;
-use crate::config::resolved::{Participant, Room, Rooms, Seats, TokenKey, gate_seat};
+use crate::config::resolved::{Mount, Participant, Room, Rooms, Seats, Sharing, TokenKey, Transport, gate_seat};
 use crate::config::secret::SecretRef;
 use crate::config::suggest;
+use crate::rooms::SEGMENT;
 
 impl Lowering<'_> {
     pub(super) fn rooms(&mut self, file: &File) -> Rooms {
@@ -70,7 +72,7 @@ impl Lowering<'_> {
 
     /// What sits in a room: mounts by their names, and the whole tree by one of its own.
     fn seats(&mut self, room: &file::Room, mounts: &[&str]) -> Seats {
-        let mut seats = Seats::default();
+        let mut seats = Seats { is_mounted: room.mount, ..Seats::default() };
         for name in &room.seats {
             match Segment::new(name.get()).ok().filter(|_| mounts.contains(&name.get().as_str())) {
                 Some(mount) => self.seat(&mut seats, name, Some(mount)),
@@ -87,6 +89,22 @@ impl Lowering<'_> {
             self.seat(&mut seats, name, None);
         }
         seats
+    }
+
+    /// The mount of the rooms whose participants' tools stand in the tree, if any.
+    pub(super) fn mounted(&mut self, file: &File, rooms: &Rooms) -> Option<(Segment, Arc<Mount>)> {
+        let segment = Segment::new(SEGMENT).ok().filter(|_| rooms.rooms.values().any(|room| room.seats.is_mounted))?;
+        for (name, _) in file.room.iter().filter(|(name, room)| room.mount && Segment::new(name.get()).is_err()) {
+            let flaw = Flaw::new(name.span(), format!("the room `{}` can't be mounted: its name stands in those of tools", name.get()));
+            self.flaws.push(flaw.help("give it a name of 1 to 63 of a-z, 0-9, `_` and `-`, or leave out `mount`"));
+        }
+        if let Some(taken) = file.mount.keys().find(|name| name.get() == SEGMENT) {
+            let flaw =
+                Flaw::new(taken.span(), format!("there can be no mount `{SEGMENT}`: the rooms that are mounted stand under that name"));
+            self.flaws.push(flaw.help("give the server another name"));
+        }
+        let mount = Mount { sharing: Sharing::Always, ..Mount::new(segment.clone(), Transport::Rooms, "[room.NAME] mount = true") };
+        Some((segment, Arc::new(mount)))
     }
 
     fn seat(&mut self, seats: &mut Seats, name: &At<String>, mount: Option<Segment>) {
@@ -262,6 +280,12 @@ mod tests {
             (
                 &format!("{ann}token = \"${{env:A}}\"\nrooms = [\"o*\"]\n").replace("[room.ops]", "[room.ops]\ntree = \"ann\""),
                 "already sits in the room `ops`",
+            ),
+            ("[room.\"Ops Team\"]\nmount = true", "can't be mounted"),
+            ("[mount.room]\ncommand = \"x\"\n[room.ops]\nmount = true", "another name"),
+            (
+                "[mount.gate]\ncommand = \"x\"\n[room.ops]\nmount = true\n[participant.gate]\ntoken = \"${env:A}\"\nrooms = [\"ops\"]",
+                "part of the gate",
             ),
             (&format!("{ann}sha256 = \"ab\"\nrooms = [\"ops\"]"), "64 hexadecimal digits"),
         ] {

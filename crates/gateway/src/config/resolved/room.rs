@@ -43,21 +43,23 @@ pub struct Room {
     pub admins: BTreeSet<ParticipantId>,
     /// Its bounds.
     pub settings: Settings,
-    /// What sits in it as part of the gate.
+    /// What of the gate is in it.
     pub seats: Seats,
 }
 
-/// What sits in a room by configuration.
+/// What of the gate is in a room by configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seats {
-    /// Under which id each mount does; `None`: the whole tree.
+    /// Whether its participants' tools stand in the tree, so that the gate calls them from a seat of its own.
+    pub is_mounted: bool,
+    /// Under which id each mount sits there; `None`: the whole tree.
     pub servers: BTreeMap<ParticipantId, Option<Segment>>,
 }
 
-/// The id under which the gate itself sits in rooms, beside its servers.
+/// The id under which the gate itself sits in rooms.
 const GATE: &str = "gate";
 
-/// The id under which the gate itself sits in rooms, beside its servers.
+/// The id under which the gate itself sits in rooms: beside its servers, and where it calls others.
 pub fn gate_seat() -> ParticipantId {
     ParticipantId::new(GATE).unwrap_or_else(|_| unreachable!("`gate` is an id"))
 }
@@ -65,7 +67,7 @@ pub fn gate_seat() -> ParticipantId {
 impl Seats {
     /// Whether nothing does.
     pub fn is_empty(&self) -> bool {
-        self.servers.is_empty()
+        self.servers.is_empty() && !self.is_mounted
     }
 
     /// Whether a participant of this id is part of the gate.

@@ -15,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 use super::seat::News;
 use crate::Inner;
 use crate::call::back::{Back, Sink};
-use crate::call::caller::{Caller, Last};
+use crate::call::caller::{Caller, Last, ViewKey};
 use crate::call::error::{CallError, Told};
-use crate::call::seated::Seated;
+use crate::call::seated::{Agreed, Seated};
 use crate::call::serve;
 use crate::downstream::door::{About, Entered};
 use crate::downstream::lane::Lane;
@@ -40,7 +40,7 @@ pub(super) struct Asking {
 
 impl Asking {
     /// Makes it; what is said meanwhile is told. `agreed`: people may have to agree first, and have.
-    pub(super) async fn run(self, agreed: Option<oneshot::Receiver<()>>) -> Ended {
+    pub(super) async fn run(self, agreed: Option<oneshot::Receiver<Agreed>>) -> Ended {
         let lane = Lane::new();
         let mut said = lane.read(0);
         let back = Back::seated(Arc::clone(&self.caller), Sink::Lane(Arc::clone(&lane)), self.cancel, self.seated);
@@ -49,8 +49,8 @@ impl Asking {
         let served = serve(&self.gateway, &request, &back);
         let agreed = async {
             match agreed {
-                Some(agreed) => agreed.await.is_ok(),
-                None => false,
+                Some(agreed) => agreed.await.ok(),
+                None => None,
             }
         };
         tokio::pin!(served, agreed);
@@ -58,11 +58,11 @@ impl Asking {
         loop {
             tokio::select! {
                 biased;
-                is_agreed = &mut agreed, if waits => {
+                by = &mut agreed, if waits => {
                     waits = false;
-                    if is_agreed {
+                    if let Some(by) = by {
                         // A seat that is gone has cancelled it.
-                        drop(self.tell.send(News::Agreed(call)).await);
+                        drop(self.tell.send(News::Agreed(call, by)).await);
                     }
                 }
                 Some((_, message)) = poll_fn(|cx| said.poll_next(cx)) => drop(self.tell.send(News::Said(call, message)).await),
@@ -77,6 +77,7 @@ pub(super) fn caller(gateway: &Inner, entered: &Entered, mount: Option<Segment>)
     let config = gateway.config.load();
     let entered = entered.under(&config);
     let scope = entered.scope(&config, mount, About { info: INFO, capabilities: b"{}" }, None);
+    let scope = ViewKey { is_seated: true, ..scope };
     Arc::new(Caller {
         principal: entered.principal.clone(),
         subject: Arc::new(entered.subject(INFO)),
@@ -95,6 +96,11 @@ pub(super) fn caller(gateway: &Inner, entered: &Entered, mount: Option<Segment>)
 /// What a participant is told. What the rules refuse looks like what is not there; who runs the gate finds the rule by the decision.
 pub(super) fn told(error: &CallError) -> Told {
     let mut told = error.tell(Era::Initialize);
+    if let CallError::NotApproved { why, .. } = error
+        && !why.is_empty()
+    {
+        told.message += &format!(": {why}");
+    }
     if let Some(by) = error.decided() {
         told.message += &format!(" (decision {0}: whoever runs the gate sees which rule with `banyan explain {0}`)", by.id);
     }

@@ -1,8 +1,9 @@
 //! What sits in rooms by configuration: mounts, or the whole tree, as participants whose tools others call, and beside them the gate itself,
-//! which fulfils what people have agreed to at its inbox. Each sits there in tasks of its own, so that none holds up a room. What is asked
+//! which fulfils what people have agreed to at its inbox, and calls what others offer in a room that is mounted. Each sits there in tasks of its own, so that none holds up a room. What is asked
 //! of them goes the one way of every call (`call/mod.rs`).
 
 mod asking;
+mod lists;
 mod seat;
 
 use std::collections::BTreeMap;
@@ -16,13 +17,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::NotSeated;
 use super::chair::{Chair, Place};
+use super::mounted::Passage;
 use crate::Inner;
 use crate::config::resolved::{Seats, gate_seat};
 
 /// How long somebody who lost its seat waits before it sits down again.
 const AGAIN: Duration = Duration::from_secs(1);
 /// What the gate may send in its own name.
-const MAY: [&str; 3] = ["mcp/request:*", "mcp/reject:*", "chat"];
+const MAY: [&str; 4] = ["mcp/request:*", "mcp/response:*", "mcp/reject:*", "chat"];
 
 /// What sits in the rooms of one gate.
 #[derive(Default)]
@@ -63,7 +65,7 @@ fn begin(gateway: &Arc<Inner>, topic: &Topic, seats: &Seats, ends: &Cancellation
         let ends = ends.clone();
         gateway.rooms.runtime.spawn(async move { ends.run_until_cancelled(task).await.unwrap_or_default() });
     };
-    run(Box::pin(of(&gate_seat()).be_gate()));
+    run(Box::pin(of(&gate_seat()).be_gate(seats.clone())));
     for (id, mount) in &seats.servers {
         run(Box::pin(of(id).be_server(mount.clone())));
     }
@@ -79,11 +81,14 @@ struct Sits {
 }
 
 impl Sits {
-    async fn be_gate(self) {
+    async fn be_gate(self, seats: Seats) {
         let preferences = Preferences { routing: Routing::Directed, echo: false, ..Preferences::default() };
         while let Some(mut chair) = self.chair(&MAY, preferences).await {
             self.gate.set(Some(chair.voice.clone()));
-            // What is said to it others have asked for in its name, and they hear it themselves.
+            if seats.is_mounted {
+                Passage::new(&self.gateway, &self.topic, &chair, seats.servers.keys()).run(&mut chair).await;
+            }
+            // What else is said to it others have asked for in its name, and they hear it themselves.
             while chair.next().await.is_some() {}
             self.gate.set(None);
             tokio::time::sleep(AGAIN).await;

@@ -17,8 +17,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::Sits;
 use super::asking::{Asking, Ended, caller, told};
+use super::lists::Lists;
 use crate::call::error::CallError;
-use crate::call::seated::{Proposed, Seated};
+use crate::call::seated::{Agreed, Proposed, Seated};
 use crate::config::resolved::gate_seat;
 use crate::rooms::chair::Chair;
 use crate::{Inner, random};
@@ -44,6 +45,8 @@ pub(super) struct Seat<'a> {
     /// `None`: the whole tree.
     mount: Option<Segment>,
     sitting: Sitting,
+    /// What its participants were last told that there is.
+    lists: Lists,
     calls: HashMap<CallId, Running>,
     tasks: JoinSet<Ended>,
     ids: HashMap<Id, CallId>,
@@ -54,7 +57,7 @@ pub(super) struct Seat<'a> {
 /// What a call has to say before it ends.
 pub(super) enum News {
     /// People have agreed to what is proposed.
-    Agreed(CallId),
+    Agreed(CallId, Agreed),
     /// The server notifies of something: a whole message.
     Said(CallId, Bytes),
 }
@@ -80,12 +83,22 @@ impl<'a> Seat<'a> {
         let sitting = Sitting::new(bounds, gate_seat(), expiry, u128::from_ne_bytes(random::bytes()));
         let (tell, news) = mpsc::channel(NEWS);
         let (calls, tasks, ids) = (HashMap::new(), JoinSet::new(), HashMap::new());
-        Self { sits, chair, mount, sitting, calls, tasks, ids, news, tell }
+        let lists = Lists::of(&sits.gateway.tree.load(), mount.as_ref());
+        Self { sits, chair, mount, sitting, lists, calls, tasks, ids, news, tell }
     }
 
     /// Until its chair is taken away.
     pub(super) async fn run(mut self) {
+        let gateway = Arc::clone(self.gateway());
         loop {
+            let changed = gateway.changed.notified();
+            tokio::pin!(changed);
+            // What changes from here on is not missed, and what did before is looked at now.
+            changed.as_mut().enable();
+            for method in self.lists.follow(&gateway.tree.load(), self.mount.as_ref()) {
+                self.sitting.handle_change(SystemTime::now(), method);
+            }
+            self.carry_out().await;
             let wake = self.sitting.poll_timeout().map(|(at, _)| tokio::time::Instant::from_std(at));
             let due = async {
                 match wake {
@@ -107,8 +120,8 @@ impl<'a> Seat<'a> {
                     self.ended(id, &ended);
                 }
                 () = due => self.sitting.handle_timeout(now()),
+                () = changed => {}
             }
-            self.carry_out().await;
         }
     }
 
@@ -118,7 +131,7 @@ impl<'a> Seat<'a> {
 
     fn hear(&mut self, news: News) {
         match news {
-            News::Agreed(call) => self.sitting.handle_approval(SystemTime::now(), call),
+            News::Agreed(call, by) => self.sitting.handle_approval(SystemTime::now(), call, by.object().as_bytes()),
             News::Said(call, whole) => {
                 if let Ok(envelope::Message::Notification(said)) = envelope::Message::parse(&whole, mcp_proto::json::Duplicates::RefuseTop)
                 {
