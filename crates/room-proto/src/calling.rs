@@ -180,7 +180,10 @@ impl Calling {
                 | Event::Dropped { .. }
                 | Event::Expired(_)
                 | Event::Linked { .. }
+                // It calls for others, and does nothing by itself.
+                | Event::Paused(_)
                 | Event::Refused { .. }
+                | Event::Resumed { .. }
                 | Event::Said(_)
                 | Event::Unread(_) => {}
             }

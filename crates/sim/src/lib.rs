@@ -4,5 +4,6 @@ pub mod broken;
 pub mod decoders;
 mod random;
 pub mod room;
+pub mod table;
 pub mod tree;
 pub mod upstream;

@@ -5,6 +5,8 @@ use std::time::Duration;
 use super::*;
 use crate::automation::{Bounds as Rules, Deviation, Kept, Limits, RuleId, Standing};
 use crate::chain::Bounds;
+use crate::sitting::{self, Output, Sitting};
+use crate::voice::Answer;
 
 /// An orchestrator named `boss`, who is a person like `alice`; `bot` is none.
 struct Seen {
@@ -162,4 +164,54 @@ fn mx_23_who_is_paused_fulfils_nothing_and_nothing_late_and_goes_on_learning() {
     assert_eq!(seen.acts(), None, "what came meanwhile is not made up for");
     seen.proposes();
     assert!(seen.acts().is_some());
+}
+
+/// Somebody's message to the server that sits in the room, as everybody gets it.
+fn to_files(from: &str, id: &str, kind: &str, of: Option<&str>) -> Bytes {
+    let of = of.map(|of| format!(r#","correlation_id":"{of}""#)).unwrap_or_default();
+    let payload = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"ls"}}"#;
+    format!(r#"{{"protocol":"mcpx/v0.1","id":"{id}","from":"{from}","to":["files"],"kind":"{kind}"{of},"payload":{payload}}}"#).into()
+}
+
+#[test]
+fn mx_23_a_rule_fulfils_at_a_server_that_sits_in_the_room_and_the_gate_hears_by_whom() {
+    let id = |name: &str| ParticipantId::new(name).unwrap();
+    let bounds = sitting::Bounds { room: "ops".into(), name: id("files"), calls: 8, of_one: 8, proposals: 8, message_bytes: 1 << 16 };
+    let mut files = Sitting::new(bounds, id("gate"), Duration::from_secs(60), 3);
+    let mut seen = Seen::new(ALL);
+    let welcome = r#"{"you":{"id":"files","capabilities":["mcp/response:*"]},"participants":[]}"#;
+    let welcome = format!(r#"{{"protocol":"mcpx/v0.1","id":"w","from":"system:gateway","kind":"system/welcome","payload":{welcome}}}"#);
+    files.handle_message(seen.now, &welcome.into());
+    let mut hear = |seen: &mut Seen, message: &Bytes| {
+        seen.boss.handle_message(seen.now, message);
+        files.handle_message(seen.now, message);
+        let mut calls = Vec::new();
+        while let Some(output) = files.poll_output() {
+            match output {
+                Output::Call(asked) => {
+                    files.handle_answer(seen.now.wall, asked.call, Answer::Result(b"{}"));
+                    calls.push(asked.by);
+                }
+                Output::Cancel { why, .. } => calls.push(why),
+                Output::Send(answer) => seen.boss.handle_message(seen.now, &answer),
+                Output::Approved(_) | Output::Dropped { .. } | Output::Propose(_) | Output::SendAsGate(_) => {}
+            }
+        }
+        calls
+    };
+    for round in 0..5 {
+        let proposal = format!("p{round}");
+        assert!(hear(&mut seen, &to_files("agent", &proposal, "mcp/proposal:tools/call:ls", None)).is_empty());
+        let request = to_files("alice", &format!("r{round}"), "mcp/request:tools/call:ls", Some(&proposal));
+        assert_eq!(hear(&mut seen, &request), ["fulfilled by \"alice\" in the room \"ops\"", "alice"]);
+    }
+    let rule = seen.accepts();
+    hear(&mut seen, &to_files("agent", "p5", "mcp/proposal:tools/call:ls", None));
+    let request = seen.boss.poll_transmit().expect("the rule's request");
+    assert_eq!(hear(&mut seen, &request.bytes), ["fulfilled by \"boss\" in the room \"ops\"", "boss"]);
+    let act = seen.boss.automation.acts().next().unwrap();
+    assert_eq!((act.rule, act.proposal.as_str(), act.outcome), (rule, "p5", Some(Outcome::Done)));
+    // A person comes too late, and nothing is done twice.
+    assert!(hear(&mut seen, &to_files("alice", "late", "mcp/request:tools/call:ls", Some("p5"))).is_empty());
+    assert!(seen.boss.poll_transmit().is_none());
 }

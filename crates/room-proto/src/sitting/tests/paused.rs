@@ -51,7 +51,7 @@ fn what_people_agree_to_at_the_gate_while_a_server_is_paused_is_not_called() {
     let mut table = Table::new(|_| ());
     let (proposal, call) = table.proposes();
     table.control("ann", "participant/pause", &json!({}));
-    table.sitting.handle_approval(table.now.wall, call);
+    table.sitting.handle_approval(table.now.wall, call, BY);
     table.deliver();
     assert!(matches!(table.outputs.as_slice(), [Output::Cancel { call: ended, .. }] if *ended == call), "{:?}", table.outputs);
     let said = table.said.pop().unwrap();
@@ -69,7 +69,7 @@ fn what_people_agree_to_at_the_gate_while_a_server_is_paused_is_not_called() {
     table.control("ann", "participant/resume", &json!({}));
     table.outputs.clear();
     let (_, call) = table.proposes();
-    table.sitting.handle_approval(table.now.wall, call);
+    table.sitting.handle_approval(table.now.wall, call, BY);
     let Some(Output::SendAsGate(request)) = table.sitting.poll_output() else { panic!() };
     table.control("ann", "participant/pause", &json!({}));
     table.room.handle_message(table.now, ConnectionId(1), &request);
