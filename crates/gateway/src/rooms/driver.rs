@@ -268,14 +268,19 @@ impl Driver {
                     }
                 }
                 Transmit::Send { connection, bytes } => {
-                    let is_mew = self.outlets.get(&connection).is_some_and(|outlet| outlet.way == Way::Mew);
-                    let framed = if is_mew { self.interpreter.tell(self.live.topic.as_str(), &bytes) } else { Some(self.framed(&bytes)) };
-                    let Some(framed) = framed else {
-                        // What is not said to it does not wait for it.
-                        self.room.handle_written(connection, 1, bytes.len());
-                        continue;
+                    let framed = self.framed(&bytes);
+                    let has_room = match self.outlets.get(&connection) {
+                        Some(outlet) if outlet.way == Way::Mew => match self.interpreter.tell(self.live.topic.as_str(), &bytes) {
+                            Some(framed) => outlet.send(framed, bytes.len()),
+                            None => {
+                                // What is not said to it does not wait for it.
+                                self.room.handle_written(connection, 1, bytes.len());
+                                true
+                            }
+                        },
+                        Some(outlet) => outlet.send(framed, bytes.len()),
+                        None => true,
                     };
-                    let has_room = self.outlets.get(&connection).is_none_or(|outlet| outlet.send(framed, bytes.len()));
                     // A bound that was raised meanwhile is more than the way to this one was made for.
                     if !has_room && let Some(outlet) = self.outlets.remove(&connection) {
                         outlet.close(Closed::SlowReader);
