@@ -12,6 +12,7 @@ use mcp_proto::catalog::Kind;
 use mcp_proto::envelope::{self, Notification};
 use mcp_proto::era::{LogLevel, key};
 use mcp_proto::splice::{self, Change};
+use policy::decide::Subject;
 
 use crate::call::back::Back;
 use crate::call::caller::ViewKey;
@@ -34,6 +35,8 @@ pub(crate) struct Listener {
     /// Its raw JSON-RPC id, with which every message is tagged.
     pub(crate) id: Bytes,
     pub(crate) scope: ViewKey,
+    /// Who it is to rules.
+    pub(crate) subject: Arc<Subject>,
     /// Which lists it wants to hear about.
     pub(crate) kinds: Vec<Kind>,
     /// Which resources it wants to hear about, as their owners know them.
@@ -104,6 +107,15 @@ impl Hub {
             sessions.remove(&session.id);
         }
         old
+    }
+
+    /// Ends the streams of those whom `is_over` means, and takes away their sessions.
+    pub(crate) fn let_go(&self, is_over: impl Fn(&Subject) -> bool) -> Vec<Arc<Session>> {
+        self.all_listeners().iter().filter(|listener| is_over(&listener.subject)).for_each(|listener| listener.lane.end());
+        let is_over = |session: &Arc<Session>| is_over(&session.opening.entered.subject(&session.opening.info));
+        let over: Vec<Arc<Session>> = self.all_sessions().into_iter().filter(is_over).collect();
+        over.iter().for_each(|session| drop(self.close(&session.id)));
+        over
     }
 
     /// Shows every session what a changed configuration gives it.

@@ -98,6 +98,11 @@ fn remove(file: &mut File, name: &str, output: &Output) -> Result<(), Failure> {
     if output.wants_json() {
         return output.json(&serde_json::json!({ "removed": name }));
     }
+    if file.names().next().is_none() {
+        output.remark(
+            "no token is left: whoever reaches the gate may call it, unless it asks for a certificate or for the token of an issuer",
+        );
+    }
     output.line("removed")
 }
 

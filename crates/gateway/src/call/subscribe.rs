@@ -162,7 +162,7 @@ fn listener(gateway: &Arc<Inner>, request: &Request, caller: &Caller, lane: &Arc
         honoured.push(format!("\"resourceSubscriptions\":{}", statuses::array(&taken)));
     }
     let (lane, id, scope, held) = (Arc::clone(lane), request.id.clone(), caller.scope.clone(), Mutex::new(Some(Vec::new())));
-    (Arc::new(Listener { lane, id, scope, kinds, uris, held }), honoured)
+    (Arc::new(Listener { lane, id, scope, subject: Arc::clone(&caller.subject), kinds, uris, held }), honoured)
 }
 
 /// Makes, or ends, a listener's resource subscriptions at their owners.

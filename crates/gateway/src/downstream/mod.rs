@@ -15,6 +15,7 @@ mod parked;
 mod plain;
 mod pour;
 pub(crate) mod reply;
+pub(crate) mod revoked;
 mod rewind;
 pub(crate) mod session;
 mod socket;

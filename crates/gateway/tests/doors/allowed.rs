@@ -7,7 +7,7 @@ use crate::asked::text;
 use crate::pinned::mount;
 use crate::scoped::{bearer, issuer};
 use crate::world::registrant::{Registrant, reads, writes};
-use crate::world::{Client, Era, World, bounded, eventually};
+use crate::world::{Client, Era, World, bounded, eventually, token};
 
 const OPEN: &str = "[registry]\nproof = \"never\"\n";
 /// No heartbeat is missed during a test.
@@ -165,6 +165,35 @@ async fn ax_41_a_rule_can_want_of_a_token_the_scope_that_a_tool_needs() {
         assert_eq!(called("tools read write admin").await, (3, vec![true; 3]));
         assert_eq!(called("tools").await, (0, vec![false; 3]));
         assert_eq!(asked(&server).len(), 6, "what is refused goes nowhere");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_40_what_stands_open_by_a_token_ends_when_the_token_is_taken_away() {
+    bounded(async {
+        let server = Registrant::start(Era::Stateless, vec![reads("look")]).await;
+        let (ann, bob) = (format!("{}{}", token("ann"), mount("srv", &server)), token("bob"));
+        let world = World::start(&format!("{ann}{bob}")).await;
+        let client = async |who: &str, era| Client::new(&world, era).with("authorization", &format!("Bearer secret-of-{who}")).open().await;
+        let mut open = Vec::new();
+        for who in ["ann", "bob"] {
+            let session = client(who, Era::Initialize).await;
+            let params = json!({"notifications": {"toolsListChanged": true}});
+            let mut listening = client(who, Era::Stateless).await.begin("subscriptions/listen", params).await;
+            listening.next_of("notifications/subscriptions/acknowledged").await;
+            open.push((session.listen(None).await, listening, session));
+        }
+        world.apply(&ann);
+        let (mut session, mut listening, bob) = open.remove(1);
+        while session.next_or_break().await.is_some() {}
+        while listening.next_or_break().await.is_some() {}
+        assert_eq!(bob.listen(None).await.status, 401);
+        let (mut session, mut listening, ann) = open.remove(0);
+        server.list(vec![reads("look"), reads("more")]);
+        session.next_of("notifications/tools/list_changed").await;
+        listening.next_of("notifications/tools/list_changed").await;
+        eventually(async || (ann.tools().await.len() == 2).then_some(())).await;
     })
     .await;
 }

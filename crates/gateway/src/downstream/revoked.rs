@@ -1,0 +1,31 @@
+//! Streams and sessions of those who would not be let in any more: they end when what let them in is taken out of the configuration. Requests
+//! are not looked at here: each is let in by itself.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use policy::decide::{Kind, Subject};
+
+use crate::Inner;
+use crate::config::resolved::Config;
+
+/// Ends what stands open of them, now that `new` is in force in place of `old`.
+pub(crate) fn end(gateway: &Arc<Inner>, old: &Config, new: &Config) {
+    let is_kept = |name: &str, sha256| new.tokens.iter().any(|token| *token.name == *name && token.sha256 == sha256);
+    let tokens: BTreeSet<&str> = old.tokens.iter().filter(|token| !is_kept(&token.name, token.sha256)).map(|token| &*token.name).collect();
+    let issuers = old.trust.issuers.iter().filter(|issuer| !new.trust.issuers.contains(issuer));
+    let issuers: BTreeSet<&str> = issuers.map(|issuer| &*issuer.name).collect();
+    if tokens.is_empty() && issuers.is_empty() {
+        return;
+    }
+    let is_over = |who: &Subject| match who.kind {
+        Kind::Token => tokens.contains(who.name.as_str()),
+        Kind::Issuer => who.name.rsplit_once('@').is_some_and(|(_, issuer)| issuers.contains(issuer)),
+        Kind::Certificate | Kind::Local | Kind::Parent | Kind::Participant => false,
+    };
+    for session in gateway.hub.let_go(is_over) {
+        session.end();
+        let gateway = Arc::clone(gateway);
+        tokio::spawn(async move { crate::call::forget(&gateway, &session).await });
+    }
+}
