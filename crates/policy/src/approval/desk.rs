@@ -391,13 +391,18 @@ impl Desk {
     }
 
     pub(super) fn enter(&mut self, approval: Approval) {
-        let (id, expires) = (approval.id().to_owned(), approval.challenge.expires);
-        if !approval.standing.is_over() {
-            self.due.insert((expires, id.clone()));
-            self.due.insert((expires.saturating_sub(self.settings.warning).max(approval.requested + 1), id.clone()));
-        }
+        let id = approval.id().to_owned();
         self.of_call.entry(approval.challenge.call.key()).or_default().push(id.clone());
+        self.schedule(&approval);
         self.all.insert(id, approval);
+    }
+
+    pub(super) fn schedule(&mut self, approval: &Approval) {
+        let (id, expires) = (approval.id(), approval.challenge.expires);
+        if !approval.standing.is_over() {
+            self.due.insert((expires, id.to_owned()));
+            self.due.insert((expires.saturating_sub(self.settings.warning).max(approval.requested + 1), id.to_owned()));
+        }
     }
 
     pub(super) fn turn(&mut self, id: &str, to: Standing) {

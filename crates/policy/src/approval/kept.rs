@@ -1,6 +1,8 @@
 //! Between a desk and where it is kept: what is taken from there at the start, what others wrote there meanwhile, and what holds again where
 //! a change could not be kept. How and where it is kept is not known here.
 
+use std::collections::BTreeMap;
+
 use super::anchor::Operator;
 use super::desk::{Change, Desk};
 use super::grant::Grant;
@@ -43,12 +45,16 @@ impl Desk {
     /// What changed could not be kept: approvals and grants are again as they were kept, those that were not are not there, and nothing has
     /// happened to them. `approvals` and `grants`: those among [`Desk::changes`] that there are. Operators are taken by [`Desk::know`].
     pub fn put_back(&mut self, approvals: Vec<Approval>, grants: Vec<Grant>) {
+        let mut kept: BTreeMap<String, Approval> = approvals.into_iter().map(|approval| (approval.id().to_owned(), approval)).collect();
         for change in std::mem::take(&mut self.changes) {
             match change {
                 Change::Approval(id) => {
-                    self.unlist(&id);
                     self.over.retain(|other| *other != id);
                     self.due.retain(|(_, other)| *other != id);
+                    match kept.remove(&id) {
+                        Some(approval) => self.replace(id, approval),
+                        None => self.unlist(&id),
+                    }
                 }
                 Change::Grant(id) => drop(self.grants.remove(&id)),
                 Change::Operator(_) => {}
@@ -56,15 +62,14 @@ impl Desk {
         }
         self.news.clear();
         self.grants.extend(grants.into_iter().map(|grant| (grant.id.clone(), grant)));
-        for approval in approvals {
-            let (id, key, is_over) = (approval.id().to_owned(), approval.challenge.call.key(), approval.standing.is_over());
-            self.enter(approval);
-            if is_over {
-                self.over.push_back(id);
-            }
-            let all = &self.all;
-            let requested = |id: &String| all.get(id).map_or(0, |approval| approval.requested);
-            self.of_call.entry(key).or_default().sort_by_key(requested);
+    }
+
+    /// In its place among those of the same call: the last one is the one that its caller comes back for.
+    fn replace(&mut self, id: String, approval: Approval) {
+        self.schedule(&approval);
+        if approval.standing.is_over() {
+            self.over.push_back(id.clone());
         }
+        self.all.insert(id, approval);
     }
 }
