@@ -35,7 +35,8 @@ impl Arguments {
     pub(super) fn read(raw: &[u8], wanted: &Node) -> Result<Self, BadArguments> {
         let mut room = Room { bytes: MOST_BYTES, elements: MOST_ELEMENTS };
         let mut json = serde_json::Deserializer::from_slice(raw);
-        let value = Read { wanted, room: &mut room }.deserialize(&mut json).map_err(|error| BadArguments(error.to_string()))?;
+        let value = Read { wanted, room: &mut room }.deserialize(&mut json).and_then(|value| json.end().map(|()| value));
+        let value = value.map_err(|error| BadArguments(error.to_string()))?;
         Ok(value.map_or_else(Self::none, Self))
     }
 }
