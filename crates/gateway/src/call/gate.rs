@@ -56,12 +56,13 @@ pub(crate) enum Gated {
 /// Lets the call through, or waits for somebody to agree, or says how to go on.
 pub(crate) async fn gate(gateway: &Arc<Inner>, reservation: Reservation, back: &Arc<Back>) -> Result<Gated, CallError> {
     let Aim::Tool(noted) = &reservation.resolved.aim else { return ungated(reservation, back) };
-    let (noted, causes) = (Arc::clone(noted), causes(gateway, &reservation, noted, back));
+    let causes = causes(gateway, &reservation, noted, back);
     // What a gate below asks for is asked for there, whatever was agreed to here (AX-47).
     if causes.iter().all(|cause| *cause == Cause::Below) {
         let Reservation { resolved, decision, room } = reservation;
         return Ok(Gated::Cleared(Cleared { resolved, decision, room, approval: None, agreed: None }));
     }
+    let noted = Arc::clone(noted);
     Box::pin(hold::hold(gateway, reservation, &noted, back, causes)).await
 }
 

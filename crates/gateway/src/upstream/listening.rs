@@ -39,7 +39,7 @@ impl Freshness {
     }
 
     /// Returns once lists are there that may have changed since.
-    async fn is_over(&self) {
+    async fn over(&self) {
         let mut good = self.0.subscribe();
         loop {
             let until = *good.borrow_and_update();
@@ -109,7 +109,7 @@ async fn listen(mount: Arc<Mount>, instance: Arc<Instance>, late: Arc<AtomicBool
         tokio::time::sleep(wait).await;
         if !has_agreed {
             // Of a server that tells nothing it is found by looking, but not while it says itself that nothing changes.
-            mount.freshness.is_over().await;
+            mount.freshness.over().await;
             mount.dirty(&Kind::ALL);
         }
     }
