@@ -9,7 +9,7 @@ use banyan_model::{Principal, Segment};
 use bytes::Bytes;
 use foldhash::fast::RandomState;
 use mcp_proto::catalog::Kind;
-use mcp_proto::envelope::{self, Notification};
+use mcp_proto::envelope::{self, Answer, Notification};
 use mcp_proto::era::{LogLevel, key};
 use mcp_proto::splice::{self, Change};
 use policy::decide::Subject;
@@ -65,6 +65,13 @@ impl Listener {
             self.lane.push(message, weight);
         }
     }
+
+    /// Ends its stream. That is told by an answer to the listen request (2026-07-28, "Subscriptions").
+    pub(crate) fn end(&self) {
+        let result = Bytes::from(tagged(b"{\"resultType\":\"complete\"}", &self.id));
+        self.lane.push(envelope::response(&self.id, &Answer::Result(result.into())), Weight::Kept);
+        self.lane.end();
+    }
 }
 
 impl Hub {
@@ -111,7 +118,7 @@ impl Hub {
 
     /// Ends the streams of those whom `is_over` means, and takes away their sessions.
     pub(crate) fn let_go(&self, is_over: impl Fn(&Subject) -> bool) -> Vec<Arc<Session>> {
-        self.all_listeners().iter().filter(|listener| is_over(&listener.subject)).for_each(|listener| listener.lane.end());
+        self.all_listeners().iter().filter(|listener| is_over(&listener.subject)).for_each(|listener| listener.end());
         let is_over = |session: &Arc<Session>| is_over(&session.opening.entered.subject(&session.opening.info));
         let over: Vec<Arc<Session>> = self.all_sessions().into_iter().filter(is_over).collect();
         over.iter().for_each(|session| drop(self.close(&session.id)));
@@ -269,10 +276,7 @@ impl Hub {
         let sessions: Vec<_> = self.sessions.write().unwrap_or_else(PoisonError::into_inner).drain().map(|(_, s)| s).collect();
         sessions.iter().for_each(|s| s.end());
         for listener in self.all_listeners() {
-            // A graceful end is an answer to the listen request (2026-07-28, "Subscriptions").
-            let result = envelope::Answer::Result(Bytes::from_static(b"{\"resultType\":\"complete\"}").into());
-            listener.lane.push(envelope::response(&listener.id, &result), Weight::Kept);
-            listener.lane.end();
+            listener.end();
         }
     }
 

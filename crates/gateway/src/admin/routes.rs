@@ -25,6 +25,7 @@ use super::shapes::{
 use super::{approvals, audit, known, live, pins, replay};
 use crate::console;
 use crate::downstream::door;
+use crate::downstream::held::{self, Held};
 use crate::downstream::http::{fields, pass_over};
 use crate::downstream::reply::{self, Payload};
 use crate::telemetry::metrics::CONTENT_TYPE;
@@ -97,7 +98,7 @@ async fn told(gateway: &Gateway, parts: &Parts, body: &mut Incoming) -> Result<R
 /// What is asked of single servers and tools, and what follows them.
 fn single(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Result<Response<Payload>, Refusal> {
     match (&parts.method, parts.uri.path()) {
-        (&Method::GET, "/-/events") => guest(gateway, parts, party).map(|()| events(gateway, parts)),
+        (&Method::GET, "/-/events") => events(gateway, parts, party),
         (&Method::GET, "/-/below") => guest(gateway, parts, party).map(|()| json(&gateway.below())),
         (&Method::GET, path) if path.starts_with(TOOL) => {
             guest(gateway, parts, party).and_then(|()| gateway.tool(path.trim_start_matches(TOOL))).map(|tool| json(&tool))
@@ -207,10 +208,24 @@ fn logs(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> 
     Ok(streamed(gateway, parts, LINES, stream::iter(kept).chain(from_now_on(name.to_owned(), live))))
 }
 
-fn events(gateway: &Gateway, parts: &Parts) -> Response<Payload> {
-    let mut response = streamed(gateway, parts, "text/event-stream", live::events(gateway.clone()));
+fn events(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Result<Response<Payload>, Refusal> {
+    let held = if is_owner(gateway, parts) {
+        None
+    } else {
+        let held = Held::enter(&gateway.0, party.cloned(), fields(parts), held::enter);
+        Some(held.map_err(|refused| Refusal::refused(refused.why))?)
+    };
+    let over = async {
+        match held {
+            Some(held) => drop(held.over().await),
+            None => std::future::pending().await,
+        }
+    };
+    let last = stream::once(async { Bytes::from_static(b": what let you in is over: come back with a new token\n\n") });
+    let events = live::events(gateway.clone()).take_until(Box::pin(over)).chain(last);
+    let mut response = streamed(gateway, parts, "text/event-stream", events);
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    response
+    Ok(response)
 }
 
 /// An answer that goes on until the gate ends, or the sign-in does.

@@ -25,8 +25,9 @@ pub(super) async fn answer(gateway: &Arc<Inner>, request: &Request, back: &Arc<B
     let answer = if request.method == Method::Parent.as_str() {
         gateway.membership.ask(&request.method, params).await
     } else {
-        let (identity, is_private) = (trust::identity(&back.caller), trust::is_private(&back.caller));
-        gateway.registry.request_by_http(&identity, is_private, &request.method, params.clone()).await
+        let identity = trust::identity(&back.caller);
+        let way = (trust::is_private(&back.caller), trust::is_here(&back.caller));
+        gateway.registry.request_by_http(&identity, way, &request.method, params.clone()).await
     };
     Ok(match answered(answer) {
         Answer::Result(result) => Answer::Result(super::adapted(result, back.caller.era)),

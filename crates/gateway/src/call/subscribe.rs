@@ -1,6 +1,7 @@
 //! What a caller wants to hear: resource updates, list changes, log levels. Telling them is not done here but in `hub`.
 
 use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 
 use banyan_model::Era;
 use bytes::Bytes;
@@ -23,6 +24,7 @@ use crate::downstream::lane::Lane;
 use crate::downstream::session::Session;
 use crate::hub::Listener;
 use crate::tree::Tree;
+use crate::trust::wall;
 use crate::upstream::Outgoing;
 
 /// `logging/setLevel`: kept for this session; servers are set to the most talkative level anybody wants.
@@ -100,12 +102,13 @@ pub(crate) async fn forget(gateway: &Arc<Inner>, session: &Session) {
     }
 }
 
-/// `subscriptions/listen`: opens a listener on `lane`; it ends when the token fires.
+/// `subscriptions/listen`: opens a listener on `lane`; it ends when the token fires, or `until` has passed: what let its caller in ends then.
 pub(crate) async fn open_listener(
     gateway: &Arc<Inner>,
     caller: &Arc<Caller>,
     request: &Request,
     lane: &Arc<Lane>,
+    until: Option<SystemTime>,
 ) -> Result<CancellationToken, CallError> {
     let tasks = statuses::wanted(gateway, caller, request)?;
     let (listener, mut honoured) = listener(gateway, request, caller, lane);
@@ -118,7 +121,10 @@ pub(crate) async fn open_listener(
     tokio::spawn(async move {
         follow(&inner, &listens, true).await;
         drop(following);
-        ended.cancelled().await;
+        tokio::select! {
+            () = ended.cancelled() => {}
+            () = passed(until) => listens.end(),
+        }
         follow(&inner, &listens, false).await;
     });
     drop(follows.await);
@@ -128,6 +134,13 @@ pub(crate) async fn open_listener(
     }
     listener.acknowledge(&format!("{{{}}}", honoured.join(",")));
     Ok(opening.disarm())
+}
+
+async fn passed(until: Option<SystemTime>) {
+    match until {
+        Some(until) => wall::passed(until).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The listener, and the members of the filter that are honoured.

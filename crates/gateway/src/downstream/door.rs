@@ -18,7 +18,7 @@ use subtle::ConstantTimeEq;
 
 use crate::call::caller::ViewKey;
 use crate::config::resolved::{Config, NameStyle, Token};
-use crate::trust::{self, Bearer, Certified, Denied, Granted, Party, Place, Trust, Wrong};
+use crate::trust::{self, Bearer, Certified, Denied, Granted, Party, Place, Trust, Wrong, wall};
 
 /// Proof that somebody may come in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,6 +134,12 @@ const MISSING: &str = "a bearer token is needed: make one with `banyan token add
 const MISSING_ISSUED: &str =
     "a bearer token of one of this gate's authorization servers is needed: sign in there and send it with each request";
 
+/// Whoever was let in is somebody else by now.
+pub(crate) fn another() -> Refused {
+    let why = "this token or certificate is somebody else's by the configuration that came into force meanwhile: ask once more";
+    Refused { status: StatusCode::UNAUTHORIZED, why: why.into(), challenge: Some("Bearer realm=\"banyan\"".into()) }
+}
+
 /// The token of an issuer is not taken.
 pub(crate) fn denied(config: &Config, why: &Denied) -> Refused {
     let (status, error) = match why {
@@ -166,7 +172,7 @@ impl Entered {
 
     /// Whether what it came in by is still good.
     pub(crate) fn holds(&self) -> bool {
-        self.until().is_none_or(|until| SystemTime::now() < until)
+        self.until().is_none_or(|until| wall::now() < until)
     }
 
     /// Whether it is whoever reaches the gate, which asks for nothing.
@@ -200,7 +206,7 @@ impl Entered {
         };
         let token = async {
             match self.until() {
-                Some(until) => trust::passed(until).await,
+                Some(until) => wall::passed(until).await,
                 None => std::future::pending().await,
             }
         };

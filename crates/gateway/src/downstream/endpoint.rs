@@ -57,6 +57,9 @@ pub(crate) async fn post(gateway: &Arc<Inner>, admitted: &Admitted, asked: Asked
     if let Some(refused) = turned_away(gateway, asked.fields, body) {
         return refused;
     }
+    if let Err(refused) = known.again(gateway, asked.fields, &admitted.entered) {
+        return refuse(&refused);
+    }
     let message = match Message::parse(body, Duplicates::RefuseDeep) {
         Ok(message) => message,
         Err(error) => return unreadable(error),

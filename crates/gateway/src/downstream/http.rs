@@ -147,7 +147,7 @@ fn log(ended: Result<(), Box<dyn std::error::Error + Send + Sync>>) {
 
 async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>, party: Option<Arc<Party>>) -> Response<Payload> {
     if link::is_here(request.uri().path()) {
-        return link::handle(gateway, request, Known::of(party));
+        return link::handle(gateway, request, party);
     }
     if rooms::is_here(request.uri().path()) {
         // Boxed: few come, and the type of what they do is long.

@@ -17,14 +17,14 @@ use mcp_proto::projection::Style;
 use tokio::time::Instant;
 
 use super::door::Entered;
-use super::endpoint::stepped_up;
+use super::endpoint::{self, stepped_up};
 use super::exchange::{Ended, Exchange, Turn};
 use super::field;
 use super::known::Known;
 use super::lane::{Events, Lane, Weight};
 use super::pour::Pouring;
 use super::reply::{self, Reply};
-use super::session::{Opening, Session};
+use super::session::{Opening, STANDING, Session};
 use super::stateless::{Place, Streams};
 use crate::Inner;
 use crate::alarm::Alarm;
@@ -32,6 +32,7 @@ use crate::call::back::{Back, Sink, Takes};
 use crate::call::caller::{Caller, Last};
 use crate::random;
 use crate::telemetry::trace_context::TraceContext;
+use crate::trust::wall;
 
 /// How long an answer may take before a stream is opened for it, where the client can come back for it.
 const STREAM_AFTER: Duration = Duration::from_millis(50);
@@ -39,13 +40,16 @@ const STREAM_AFTER: Duration = Duration::from_millis(50);
 const RETRY_MS: u64 = 500;
 /// How many events of a request's stream are kept for whoever comes back.
 const KEPT_EVENTS: usize = 1000;
+/// The last word on a stream whose token ends. The session goes on.
+const OVER: &str =
+    "the token that opened this stream has expired: come back with a new one, and with the last event's id for what you missed";
 
 /// Answers one POST.
 pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, message: Message, known: &mut Known) -> Reply {
     if let Message::Request(request) = &message
         && request.method == "initialize"
     {
-        return open(gateway, entered, place, request);
+        return open(gateway, entered, place, request, known).await;
     }
     let session = match session(gateway, entered, place.fields, place.mount) {
         Ok(session) => session,
@@ -79,29 +83,33 @@ pub(crate) fn get(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>) -> 
     session.touch();
     let last = place.fields.str(field::LAST_EVENT_ID);
     let (stream, lane, after) = match last {
-        None => ("s".to_owned(), session.standing(), 0),
+        None => (STANDING.to_owned(), session.standing(), 0),
         Some(id) => match session.resume(id) {
             Some(found) => found,
             None => return reply::refuse(StatusCode::BAD_REQUEST, None, -32000, "this Last-Event-ID belongs to no stream of the session"),
         },
     };
-    reply::events(Events::new(lane.read(after), Some(stream), None))
+    let is_standing = stream == STANDING;
+    let events = Events::new(lane.read(after), Some(stream), None);
+    reply::events(match entered.until() {
+        // The answer of a call that was let in is sent to its end; what stands open for whatever comes ends with what opened it.
+        Some(until) if is_standing => events.until(wall::passed(until), OVER),
+        Some(_) | None => events,
+    })
 }
 
 /// Ends a session.
 pub(crate) async fn delete(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>) -> Reply {
     match session(gateway, entered, place.fields, place.mount) {
         Ok(session) => {
-            gateway.hub.close(&session.id);
-            session.end();
-            crate::call::forget(gateway, &session).await;
+            end(gateway, &session).await;
             reply::empty(StatusCode::NO_CONTENT)
         }
         Err((status, why)) => reply::refuse(status, None, -32000, &why),
     }
 }
 
-fn open(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: &Request) -> Reply {
+async fn open(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: &Request, known: &mut Known) -> Reply {
     let session = begin(gateway, entered, place.mount, place.style, request, random::token().into());
     let most = gateway.limits().sessions;
     if gateway.hub.open(Arc::clone(&session), most).is_err() {
@@ -110,12 +118,23 @@ fn open(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: &Req
     }
     // A reload between its beginning and its entry has passed it over.
     session.follow(&gateway.config.load());
+    if let Err(refused) = known.again(gateway, place.fields, entered) {
+        // Boxed: few come here.
+        Box::pin(end(gateway, &session)).await;
+        return endpoint::refuse(&refused);
+    }
     let result = initialized(gateway, &session);
     let reply = reply::rpc(StatusCode::OK, &request.id, Answer::Result(result.into()));
     match HeaderValue::from_str(&session.id) {
         Ok(id) => reply.with(HeaderName::from_static(field::SESSION), id),
         Err(_) => reply,
     }
+}
+
+async fn end(gateway: &Arc<Inner>, session: &Session) {
+    gateway.hub.close(&session.id);
+    session.end();
+    crate::call::forget(gateway, session).await;
 }
 
 /// Makes a session from an `initialize` request.

@@ -13,6 +13,7 @@ use mcp_proto::projection::Style;
 use super::door::{self, About, Entered, Refused};
 use super::initialize;
 use super::session::Session;
+use crate::Inner;
 use crate::call::caller::{Caller, Last};
 use crate::config::resolved::Config;
 use crate::trust::{Party, Trust};
@@ -63,6 +64,19 @@ impl Known {
         let shown = shown.map(|value| value.map(Into::into));
         self.entry = Some(Entry { config: Arc::clone(config), shown, entered: entered.clone() });
         Ok(entered)
+    }
+
+    /// Lets in once more whoever was let in, where that was taken away or has ended since: a body may be long on its way, and a stream may
+    /// stand open for long.
+    pub(crate) fn again(&mut self, gateway: &Inner, fields: &Fields, entered: &Entered) -> Result<(), Refused> {
+        // Over a link nobody shows anything.
+        let Some(entry) = &self.entry else { return Ok(()) };
+        let config = gateway.config.load();
+        if Arc::ptr_eq(&entry.config, &config) && entry.entered.holds() {
+            return Ok(());
+        }
+        let now = self.enter(&config, &gateway.trust, fields)?;
+        if now.principal == entered.principal { Ok(()) } else { Err(door::another()) }
     }
 
     /// The caller of a stateless request: the one before, where it says the same of itself.

@@ -193,6 +193,14 @@ enum Last {
     Over,
 }
 
+/// What ends a stream before its lane does.
+enum Bound {
+    None,
+    /// When this is ready, with this comment.
+    Until(Pin<Box<dyn Future<Output = ()> + Send>>, &'static str),
+    Over,
+}
+
 /// A lane as the body of an event stream.
 pub(crate) struct Events {
     reader: Reader,
@@ -202,6 +210,7 @@ pub(crate) struct Events {
     silence: Pin<Box<Sleep>>,
     /// The last event, while it goes out.
     last: Last,
+    bound: Bound,
     /// Fires when the body is dropped, which is how a lost connection shows.
     _gone: Option<DropGuard>,
 }
@@ -209,7 +218,15 @@ pub(crate) struct Events {
 impl Events {
     /// Sends what `reader` reads. `gone` fires when the connection is lost or the stream is over.
     pub(crate) fn new(reader: Reader, stream: Option<String>, gone: Option<DropGuard>) -> Self {
-        Self { reader, stream, opening: None, silence: Box::pin(tokio::time::sleep(KEEP_ALIVE)), last: Last::None, _gone: gone }
+        Self {
+            reader,
+            stream,
+            opening: None,
+            silence: Box::pin(tokio::time::sleep(KEEP_ALIVE)),
+            last: Last::None,
+            bound: Bound::None,
+            _gone: gone,
+        }
     }
 
     /// Opens the stream with an event that lets a client come back (revision 2025-11-25).
@@ -221,6 +238,29 @@ impl Events {
         }
         self
     }
+
+    /// Ends the stream when `over` is ready, with a comment that says why. What was not sent by then stays in the lane for whoever comes
+    /// back.
+    pub(crate) fn until(mut self, over: impl Future<Output = ()> + Send + 'static, why: &'static str) -> Self {
+        self.bound = Bound::Until(Box::pin(over), why);
+        self
+    }
+}
+
+impl Bound {
+    /// Ready with the last word when it ends the stream, and then with nothing.
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        match self {
+            Self::None => Poll::Pending,
+            Self::Until(over, why) => {
+                std::task::ready!(over.as_mut().poll(cx));
+                let comment = format!(": {why}\n\n");
+                *self = Self::Over;
+                Poll::Ready(Some(comment.into()))
+            }
+            Self::Over => Poll::Ready(None),
+        }
+    }
 }
 
 impl http_body::Body for Events {
@@ -229,6 +269,9 @@ impl http_body::Body for Events {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let this = self.get_mut();
+        if let Poll::Ready(end) = this.bound.poll_end(cx) {
+            return Poll::Ready(end.map(|comment| Ok(Frame::data(comment))));
+        }
         if !matches!(this.last, Last::None) {
             return this.last.poll_data(cx).map_ok(Frame::data);
         }

@@ -18,6 +18,7 @@ use mesh_proto::id::LinkId;
 use tokio::sync::mpsc;
 
 use super::door::{Entered, Refused};
+use super::held::{self, Held};
 use super::http::fields;
 use super::known::Known;
 use super::reply::{self, Payload};
@@ -25,6 +26,7 @@ use crate::Inner;
 use crate::call::error::answered;
 use crate::link::{self, Link, Said};
 use crate::registry::{Ask, LinkEnd};
+use crate::trust::Party;
 use crate::upstream::pool::Pool;
 
 /// How many requests of one link are under way at most; the rest waits on the wire.
@@ -43,7 +45,7 @@ pub(crate) fn is_here(path: &str) -> bool {
 }
 
 /// Takes a link, or says why not.
-pub(crate) fn handle(gateway: &Arc<Inner>, mut request: Request<Incoming>, mut known: Known) -> Response<Payload> {
+pub(crate) fn handle(gateway: &Arc<Inner>, mut request: Request<Incoming>, party: Option<Arc<Party>>) -> Response<Payload> {
     let asks = request.headers().get(UPGRADE).is_some_and(|wanted| wanted.as_bytes().eq_ignore_ascii_case(link::PROTOCOL.as_bytes()));
     if !asks || request.method() != Method::GET {
         let why = format!("gates below connect here, with `Upgrade: {}`; MCP clients connect to /mcp", link::PROTOCOL);
@@ -54,9 +56,8 @@ pub(crate) fn handle(gateway: &Arc<Inner>, mut request: Request<Incoming>, mut k
         request.headers().get(link::BEAT).and_then(|ms| ms.to_str().ok()?.parse().ok()).map_or(Duration::ZERO, Duration::from_millis);
     let upgrade = hyper::upgrade::on(&mut request);
     let (parts, _) = request.into_parts();
-    let fields = fields(&parts);
-    let entered = match enter(gateway, &mut known, &fields) {
-        Ok(entered) => entered,
+    let held = match Held::enter(gateway, party, fields(&parts), enter) {
+        Ok(held) => held,
         Err(refused) => return super::endpoint::refuse(&refused).into_http(),
     };
     let gateway = Arc::clone(gateway);
@@ -67,10 +68,11 @@ pub(crate) fn handle(gateway: &Arc<Inner>, mut request: Request<Incoming>, mut k
         };
         match taken {
             Ok((link, said)) => {
-                let serving = Serving { gateway: Arc::clone(&gateway), link, identity: identity(&entered) };
-                serving.run(said, Pass { gateway, known, fields, entered }.over()).await;
+                let is_here = held.entered.party.as_ref().is_none_or(|party| party.is_here());
+                let serving = Serving { gateway: Arc::clone(&gateway), link, identity: identity(&held.entered), is_here };
+                serving.run(said, held.over()).await;
             }
-            Err(error) => tracing::warn!(error, principal = %entered.principal.name, "a gate below dialled, and no link came of it"),
+            Err(error) => tracing::warn!(error, principal = %held.entered.principal.name, "a gate below dialled, and no link came of it"),
         }
     });
     let mut response = reply::empty(StatusCode::SWITCHING_PROTOCOLS).into_http();
@@ -82,7 +84,7 @@ pub(crate) fn handle(gateway: &Arc<Inner>, mut request: Request<Incoming>, mut k
 /// Lets a gate in that dials, or not.
 fn enter(gateway: &Inner, known: &mut Known, fields: &Fields) -> Result<Entered, Refused> {
     let config = gateway.config.load();
-    let entered = known.enter(&config, &gateway.trust, fields)?;
+    let entered = held::enter(gateway, known, fields)?;
     let insecure = config.registry.as_ref().is_some_and(|registry| registry.insecure);
     if !insecure && entered.party.as_ref().is_some_and(|party| !party.is_private()) {
         return Err(Refused { status: StatusCode::FORBIDDEN, why: EXPOSED.into(), challenge: None });
@@ -95,39 +97,13 @@ fn identity(entered: &Entered) -> Identity {
     Identity { principal: Arc::clone(&entered.principal.name), proven }
 }
 
-/// What a link was taken for. It is asked for once, and has to hold as long as the link does.
-struct Pass {
-    gateway: Arc<Inner>,
-    known: Known,
-    fields: Fields,
-    entered: Entered,
-}
-
-impl Pass {
-    /// Ready, with the reason, when whoever dialled would not be let in any more, or as somebody else.
-    async fn over(mut self) -> String {
-        let mut applied = self.gateway.trust.reapplied();
-        loop {
-            match enter(&self.gateway, &mut self.known, &self.fields) {
-                Ok(now) if now.principal == self.entered.principal => {}
-                Ok(_) => return "it is somebody else by the configuration in force".into(),
-                // Whether its token is good shows only when the keys are there.
-                Err(refused) if refused.status == StatusCode::SERVICE_UNAVAILABLE => {}
-                Err(refused) => return refused.why,
-            }
-            tokio::select! {
-                changed = applied.changed() => if changed.is_err() { return "the gate ends".into() },
-                () = self.entered.over(&self.gateway.trust) => return "its certificate or token has ended or was taken back".into(),
-            }
-        }
-    }
-}
-
 /// One link, for as long as it is there.
 struct Serving {
     gateway: Arc<Inner>,
     link: Arc<Link>,
     identity: Identity,
+    /// Whether the gate below is on this machine.
+    is_here: bool,
 }
 
 impl Serving {
@@ -182,7 +158,7 @@ impl Serving {
 
     /// Answers the child.
     async fn answer(&self, link: LinkId, request: Bytes, method: String, params: Bytes) {
-        let answer = self.gateway.registry.request(link, &self.identity, &method, params).await;
+        let answer = self.gateway.registry.request((link, self.is_here), &self.identity, &method, params).await;
         self.link.control().answer(&request, &answered(answer));
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod door;
 pub(crate) mod endpoint;
 pub(crate) mod exchange;
 pub(crate) mod field;
+pub(crate) mod held;
 pub(crate) mod http;
 mod initialize;
 mod known;

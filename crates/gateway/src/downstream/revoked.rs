@@ -1,5 +1,5 @@
 //! Streams and sessions of those who would not be let in any more: they end when what let them in is taken out of the configuration. Requests
-//! are not looked at here: each is let in by itself.
+//! are not looked at here: each is let in by itself. Streams whose token expires end where they were opened, and the session goes on.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,3 +29,6 @@ pub(crate) fn end(gateway: &Arc<Inner>, old: &Config, new: &Config) {
         tokio::spawn(async move { crate::call::forget(&gateway, &session).await });
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,6 +25,8 @@ use crate::config::resolved::Config;
 
 /// How many finished streams are kept for whoever comes back for the answer.
 const KEPT_STREAMS: usize = 32;
+/// The stream of what belongs to no request, in event ids.
+pub(crate) const STANDING: &str = "s";
 
 /// What a session begins with.
 #[derive(Debug)]
@@ -170,7 +172,7 @@ impl Session {
         let (stream, after) = last_event_id.rsplit_once(':')?;
         let after = after.parse().ok()?;
         let lane = match stream {
-            "s" => self.standing(),
+            STANDING => self.standing(),
             number => self.lock().streams.get(&number.parse().ok()?).cloned()?,
         };
         Some((stream.to_owned(), lane, after))

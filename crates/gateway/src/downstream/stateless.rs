@@ -13,7 +13,7 @@ use mcp_proto::projection::Style;
 use tokio_util::sync::CancellationToken;
 
 use super::door::Entered;
-use super::endpoint::stepped_up;
+use super::endpoint::{self, stepped_up};
 use super::exchange::{Ended, Exchange, Turn};
 use super::field;
 use super::known::Known;
@@ -39,7 +39,7 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
         return refusal(&request.id, &CallError::HeaderMismatch(mismatch));
     }
     if request.method == "subscriptions/listen" {
-        return listen(gateway, &caller, &request).await;
+        return listen(gateway, (entered, &caller), place.fields, &request, known).await;
     }
     let lane = Lane::new();
     let (mut exchange, open) = match begin(gateway, &caller, &meta, &request, &lane, TraceContext::of_fields(place.fields)) {
@@ -136,12 +136,23 @@ async fn stream(gateway: Arc<Inner>, mut exchange: Exchange, lane: Arc<Lane>, re
     lane.end();
 }
 
-/// A stream that stands open until the client closes it.
-async fn listen(gateway: &Arc<Inner>, caller: &Arc<Caller>, request: &Request) -> Reply {
+/// A stream that stands open until the client closes it, or what let it in ends.
+async fn listen(
+    gateway: &Arc<Inner>,
+    (entered, caller): (&Entered, &Arc<Caller>),
+    fields: &Fields,
+    request: &Request,
+    known: &mut Known,
+) -> Reply {
     let lane = Lane::new();
-    match crate::call::open_listener(gateway, caller, request, &lane).await {
-        Ok(gone) => reply::events(Events::new(lane.read(0), None, Some(gone.drop_guard()))),
-        Err(refused) => refusal(&request.id, &refused),
+    let gone = match crate::call::open_listener(gateway, caller, request, &lane, entered.until()).await {
+        Ok(gone) => gone.drop_guard(),
+        Err(refused) => return refusal(&request.id, &refused),
+    };
+    // A configuration that came into force meanwhile may have passed it over.
+    match known.again(gateway, fields, entered) {
+        Ok(()) => reply::events(Events::new(lane.read(0), None, Some(gone))),
+        Err(refused) => endpoint::refuse(&refused),
     }
 }
 

@@ -129,7 +129,7 @@ impl Door {
             let door = Arc::clone(self);
             // Servers are asked first, and the lines behind this one must not wait for them.
             tokio::spawn(async move {
-                match crate::call::open_listener(&door.gateway, &caller, &request, &door.out).await {
+                match crate::call::open_listener(&door.gateway, &caller, &request, &door.out, None).await {
                     Ok(gone) => {
                         cancel.cancelled().await;
                         gone.cancel();

@@ -23,13 +23,13 @@ pub(super) fn admit(config: Option<&Registry>, identity: &Identity, way: Way, re
     if !config.principals.iter().any(|glob| Glob::new(glob).matches(name)) {
         return Err(not_admitted(&format!("`{name}` may not register here; add it to `principals` in the section [registry]")));
     }
-    if matches!(way, Way::Http { is_private: false }) && register.is_aggregator() && !config.insecure {
+    if matches!(way, Way::Http { is_private: false, .. }) && register.is_aggregator() && !config.insecure {
         let why = "gates do not talk to each other where others can listen in; connect by https, or say `insecure = true` in the section [registry]";
         return Err(not_admitted(why));
     }
     match (&register.url, way) {
-        (Some(url), _) => dialled(config, url).map(Some),
-        (None, Way::Link(_)) => Ok(None),
+        (Some(url), Way::Http { is_here, .. } | Way::Link { is_here, .. }) => dialled(config, is_here, url).map(Some),
+        (None, Way::Link { .. }) => Ok(None),
         (None, Way::Http { .. }) => Err(bad_url("is missing; send the URL of your MCP endpoint, or register over a link")),
     }
 }
@@ -38,10 +38,11 @@ pub(super) fn admit(config: Option<&Registry>, identity: &Identity, way: Way, re
 pub(super) fn stays(config: Option<&Registry>, session: &Session) -> bool {
     let Some(config) = config else { return false };
     let may = config.principals.iter().any(|glob| Glob::new(glob).matches(&session.principal));
-    may && session.url.as_ref().is_none_or(|url| dialled(config, url).is_ok())
+    may && session.url.as_ref().is_none_or(|url| dialled(config, true, url).is_ok())
 }
 
-fn dialled(config: &Registry, text: &str) -> Result<Url, Refusal> {
+/// `is_here`: whoever registers is on this machine, and may name a server of it. From elsewhere that would reach what only listens here.
+fn dialled(config: &Registry, is_here: bool, text: &str) -> Result<Url, Refusal> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let url = url.ok_or_else(|| bad_url("must be an http:// or https:// URL"))?;
     if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
@@ -54,8 +55,12 @@ fn dialled(config: &Registry, text: &str) -> Result<Url, Refusal> {
         Some(Host::Ipv6(ip)) => ip.is_loopback(),
         None => false,
     };
-    if is_loopback || config.hosts.iter().any(|glob| Glob::new(glob).matches(&host)) {
+    if (is_loopback && is_here) || config.hosts.iter().any(|glob| Glob::new(glob).matches(&host)) {
         return Ok(url);
+    }
+    if is_loopback {
+        let why = "names a server on the gate's own machine, and you are not there; name the address at which the gate reaches you, or register over a link";
+        return Err(bad_url(why));
     }
     let host: String = host.chars().take(80).collect();
     Err(bad_url(&format!(
@@ -78,7 +83,9 @@ mod tests {
 
     use super::*;
 
-    const HTTP: Way = Way::Http { is_private: true };
+    const HTTP: Way = Way::Http { is_private: true, is_here: true };
+
+    const LINK: Way = Way::Link { id: LinkId(1), is_here: false };
 
     fn asked(config: &Registry, way: Way, url: Option<&str>) -> Result<Option<Url>, Refusal> {
         let register = Register { url: url.map(Into::into), ..Register::plain(NodeId::new(1), Segment::nearest("a")) };
@@ -88,7 +95,7 @@ mod tests {
     #[test]
     fn ax_27_who_may_not_register_is_told_what_would_change_that() {
         let some = Registry { principals: vec!["cloud-*".into()], ..Registry::default() };
-        let refused = asked(&some, Way::Link(LinkId(1)), None).unwrap_err();
+        let refused = asked(&some, LINK, None).unwrap_err();
         assert!(refused.to_string().contains("add it to `principals`"), "{refused}");
         let register = Register::plain(NodeId::new(1), Segment::nearest("a"));
         let nobody = admit(None, &Identity::bare("x"), HTTP, &register).unwrap_err();
@@ -99,7 +106,7 @@ mod tests {
     fn ax_42_a_gate_does_not_register_where_others_can_listen_in() {
         let asked = |insecure, register: &Register| {
             let config = Registry { insecure, ..Registry::default() };
-            admit(Some(&config), &Identity::bare("edge-1"), Way::Http { is_private: false }, register).is_ok()
+            admit(Some(&config), &Identity::bare("edge-1"), Way::Http { is_private: false, is_here: true }, register).is_ok()
         };
         let plain = Register { url: Some("http://127.0.0.1/".into()), ..Register::plain(NodeId::new(1), Segment::nearest("a")) };
         let gate = Register { subtree: Some([NodeId::new(1)].into()), ..plain.clone() };
@@ -125,6 +132,13 @@ mod tests {
             assert!(asked(&config, HTTP, Some(bad)).is_err(), "{bad}");
         }
         assert!(asked(&config, HTTP, None).is_err());
-        assert_eq!(asked(&config, Way::Link(LinkId(1)), None), Ok(None));
+        let elsewhere = Way::Http { is_private: true, is_here: false };
+        for (way, url) in [(elsewhere, "http://127.0.0.1:80/mcp"), (elsewhere, "http://localhost:1/x"), (LINK, "http://[::1]:9/")] {
+            assert!(asked(&config, way, Some(url)).is_err(), "a server elsewhere names one of this machine: {url}");
+        }
+        assert!(asked(&config, elsewhere, Some("https://a.plant.example/mcp")).is_ok());
+        let own = Registry { hosts: vec!["localhost".into()], ..Registry::default() };
+        assert!(asked(&own, elsewhere, Some("http://localhost:1/x")).is_ok(), "where whoever runs the gate says so");
+        assert_eq!(asked(&config, LINK, None), Ok(None));
     }
 }

@@ -261,7 +261,7 @@ impl Driver {
             return Err(Refusal::ClaimsUnavailable { retry_after: AGAIN });
         }
         match (way, register, url) {
-            (Way::Link(link), ..) => Ok(link),
+            (Way::Link { id, .. }, ..) => Ok(id),
             (Way::Http { .. }, Some(register), Some(url)) => {
                 let interval = register.heartbeat_interval;
                 let within = if interval.is_zero() { ASK } else { ASK.min(interval / 4) };

@@ -47,9 +47,16 @@ pub(super) enum Way {
     Http {
         /// Whether nobody can listen in on it (AX-42).
         is_private: bool,
+        /// Whether it comes from this machine.
+        is_here: bool,
     },
     /// Over a link.
-    Link(LinkId),
+    Link {
+        /// Which one.
+        id: LinkId,
+        /// Whether it comes from this machine.
+        is_here: bool,
+    },
 }
 
 /// What became of a question to a subserver.

@@ -82,11 +82,11 @@ impl Registry {
     pub(crate) async fn request_by_http(
         &self,
         identity: &Identity,
-        is_private: bool,
+        (is_private, is_here): (bool, bool),
         method: &str,
         params: Bytes,
     ) -> Result<String, Refusal> {
-        self.ask(Way::Http { is_private }, identity, method, params).await
+        self.ask(Way::Http { is_private, is_here }, identity, method, params).await
     }
 
     /// The gates below that are registered, and this one, as they change.
@@ -141,9 +141,15 @@ impl Registry {
         link
     }
 
-    /// A request of MCP-AX that came over a link; the raw result, or why it is refused.
-    pub(crate) async fn request(&self, link: LinkId, identity: &Identity, method: &str, params: Bytes) -> Result<String, Refusal> {
-        self.ask(Way::Link(link), identity, method, params).await
+    /// A request of MCP-AX that came over a link, from this machine or elsewhere; the raw result, or why it is refused.
+    pub(crate) async fn request(
+        &self,
+        (id, is_here): (LinkId, bool),
+        identity: &Identity,
+        method: &str,
+        params: Bytes,
+    ) -> Result<String, Refusal> {
+        self.ask(Way::Link { id, is_here }, identity, method, params).await
     }
 
     /// A link broke: whoever was registered over it is lost.

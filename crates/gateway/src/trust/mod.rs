@@ -17,6 +17,7 @@ mod source;
 mod symmetric;
 mod token;
 mod verifier;
+pub(crate) mod wall;
 mod watched;
 
 use std::path::Path;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use mesh_proto::authority::{Authority, Identity};
 use mesh_proto::message::Proof;
+use policy::decide::Kind;
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateDer;
 use tokio::sync::{Notify, watch};
@@ -37,7 +39,7 @@ pub(crate) use client::{Client, anonymous};
 pub use error::TrustError;
 pub(crate) use issuers::{Bearer, Denied, Granted, METADATA, Unproven, challenge, challenge_for, metadata};
 pub(crate) use listener::accept;
-pub(crate) use party::{Certified, Party, passed};
+pub(crate) use party::{Certified, Party};
 pub(crate) use renewal::keep;
 pub(crate) use sign::{NotSigned, join as admit, renew};
 pub(crate) use symmetric::{is_shared, shared};
@@ -87,6 +89,12 @@ pub(crate) fn identity(caller: &Caller) -> Identity {
 /// Whether nobody can listen in on a caller: it speaks TLS, or from this machine (AX-42).
 pub(crate) fn is_private(caller: &Caller) -> bool {
     caller.party.as_ref().is_none_or(|party| party.is_private())
+}
+
+/// Whether a caller is on this machine.
+pub(crate) fn is_here(caller: &Caller) -> bool {
+    let is_elsewhere = matches!(caller.subject.kind, Kind::Parent | Kind::Participant);
+    !is_elsewhere && caller.party.as_ref().is_none_or(|party| party.is_here())
 }
 
 impl Trust {

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use mesh_proto::authority::Authority;
 use rustls::pki_types::CertificateDer;
 
 use super::certificate::Names;
+use super::wall::passed;
 
 /// The URI (SAN) of the gate that holds an authority's key. Nobody else is given it, so that whoever knows the authority knows its gate.
 pub(crate) const GATE_URI: &str = "urn:banyan:gate";
@@ -17,6 +17,7 @@ pub(crate) const GATE_URI: &str = "urn:banyan:gate";
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Party {
     private: bool,
+    here: bool,
     certified: Option<Certified>,
     proven: BTreeSet<Authority>,
 }
@@ -33,19 +34,24 @@ impl Party {
     /// Somebody without TLS; `None`: from this machine, where there is nothing to say.
     pub(crate) fn plain(address: SocketAddr) -> Option<Arc<Self>> {
         let local = address.ip().to_canonical().is_loopback();
-        (!local).then(|| Arc::new(Self { private: false, certified: None, proven: BTreeSet::new() }))
+        (!local).then(|| Arc::new(Self { private: false, here: false, certified: None, proven: BTreeSet::new() }))
     }
 
-    /// Somebody with TLS, and the certificate that was verified. One that names nobody is as none.
-    pub(crate) fn tls(certificate: Option<&CertificateDer<'_>>) -> Arc<Self> {
+    /// Somebody with TLS, `here` on this machine or elsewhere, and the certificate that was verified. One that names nobody is as none.
+    pub(crate) fn tls(certificate: Option<&CertificateDer<'_>>, here: bool) -> Arc<Self> {
         let certified = certificate.and_then(Names::of).and_then(Certified::new);
         let proven = certified.iter().flat_map(|c| &c.names.dns).filter_map(|name| Authority::of_dns_name(name)).collect();
-        Arc::new(Self { private: true, certified, proven })
+        Arc::new(Self { private: true, here, certified, proven })
     }
 
     /// Whether nobody in between can listen in.
     pub(crate) fn is_private(&self) -> bool {
         self.private
+    }
+
+    /// Whether it is on this machine.
+    pub(crate) fn is_here(&self) -> bool {
+        self.here
     }
 
     /// The certificate it has shown.
@@ -64,14 +70,6 @@ impl Party {
             Some(certified) => passed(certified.names.until).await,
             None => std::future::pending().await,
         }
-    }
-}
-
-/// Ready when this time has passed.
-pub(crate) async fn passed(until: SystemTime) {
-    while let Ok(left) = until.duration_since(SystemTime::now()) {
-        // A timer does not know that the clock was set.
-        tokio::time::sleep(left.min(Duration::from_secs(3600)) + Duration::from_millis(1)).await;
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
 use serde::Deserialize;
 
-use super::token::{LEEWAY, Place, Wrong, over_at, wrong};
+use super::token::{LEEWAY, Place, Wrong, is_good_until, over_at, wrong};
 
 /// Whether a token says that it is one of these, which nothing proves yet.
 pub(crate) fn is_shared(token: &str) -> bool {
@@ -26,12 +26,17 @@ pub(crate) fn shared(token: &str, secret: &[u8]) -> Result<(Place, SystemTime), 
     }
     let mut validation = Validation::new(Algorithm::HS256);
     validation.leeway = LEEWAY;
+    validation.validate_exp = false;
     validation.validate_nbf = true;
     // Those of the reference name no audience: the topic is theirs.
     validation.validate_aud = false;
     validation.set_required_spec_claims(&["exp"]);
     match decode::<Claims>(token, &DecodingKey::from_secret(secret), &validation) {
-        Ok(good) => Ok((good.claims.place, over_at(good.claims.exp))),
+        Ok(good) => {
+            let until = over_at(good.claims.exp);
+            is_good_until(until)?;
+            Ok((good.claims.place, until))
+        }
         Err(error) => {
             let why = wrong(&error);
             Err(if why == Wrong::Key { Wrong::Secret } else { why })

@@ -269,3 +269,31 @@ fn how(status: Option<ExitStatus>) -> String {
         None => "the process ended".into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::secret::SystemSources;
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_server_gets_of_the_environment_what_programs_need_and_what_is_meant_for_it() {
+        assert!(
+            std::env::var_os("CARGO_MANIFEST_DIR").is_some() && std::env::var_os("CARGO_PKG_NAME").is_some(),
+            "the gate itself has more"
+        );
+        let process = Process {
+            command: "env".into(),
+            args: Vec::new(),
+            env: [("OWN".to_owned(), crate::config::secret::SecretRef::plain("set"))].into(),
+            pass_env: vec!["CARGO_PKG_N*".into()],
+            cwd: None,
+        };
+        let told = command(&process, &SystemSources).unwrap().output().await.unwrap();
+        let told = String::from_utf8(told.stdout).unwrap();
+        let names: Vec<&str> = told.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
+        let is_meant = |name: &&str| PASSED.iter().chain(&["OWN", "CARGO_PKG_NAME"]).any(|one| Glob::new(one).matches(name));
+        assert!(names.iter().all(is_meant), "{names:?}");
+        assert!(["OWN", "CARGO_PKG_NAME", "PATH"].iter().all(|name| names.contains(name)), "{names:?}");
+    }
+}

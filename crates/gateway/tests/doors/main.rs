@@ -32,6 +32,8 @@ mod mounted;
 mod nested;
 mod notified;
 #[cfg(test)]
+mod outward;
+#[cfg(test)]
 mod pinned;
 #[cfg(test)]
 mod pinned_texts;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Client, Era, World, bounded, eventually, fixture};
+use crate::world::{Client, Era, World, bounded, eventually, fixture, token};
 
 const BOTH: [Era; 2] = [Era::Initialize, Era::Stateless];
 const SLOW: &str = "fx__fx_sleep";
@@ -169,6 +169,64 @@ async fn numbers_in_arguments_and_ids_keep_their_spelling() {
                 raw.contains(r#""zeta":1,"echo":{"big": 12345678901234567890123, "one": 1.0, "z": 0, "a": 0},"tools":[],"alpha":2.50"#),
                 "{raw}"
             );
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_40_a_session_is_there_for_its_own_principal_only() {
+    bounded(async {
+        let world = World::start(&format!("{}{}", token("ann"), token("bob"))).await;
+        let of = |who: &str| Client::new(&world, Era::Initialize).with("authorization", &format!("Bearer secret-of-{who}"));
+        let ann = of("ann").open().await;
+        let mut standing = ann.listen(None).await;
+        let mut bob = of("bob");
+        bob.session.clone_from(&ann.session);
+        assert_eq!(bob.begin("tools/list", json!({})).await.status, 404);
+        assert_eq!(bob.listen(None).await.status, 404);
+        assert_eq!(bob.listen(Some("s:0")).await.status, 404);
+        assert_eq!(bob.delete().await.status, 404);
+        assert_eq!(ann.call("ping", json!({})).await["result"], json!({}), "and is as it was");
+        assert_eq!(ann.delete().await.status, 204);
+        assert!(standing.next().await.is_none());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn there_are_only_so_many_sessions_and_who_leaves_makes_room() {
+    bounded(async {
+        let world = World::start("[limits]\nsessions = 2\n").await;
+        let [first, _second] = [Client::ready(&world, Era::Initialize).await, Client::ready(&world, Era::Initialize).await];
+        let third = Client::new(&world, Era::Initialize);
+        let mut refused = third.greet().await;
+        let told = refused.next().await.unwrap().raw;
+        assert!(refused.status == 503 && told.contains("limits.sessions"), "{told}");
+        first.delete().await;
+        assert_eq!(third.greet().await.status, 200);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_headers_say_of_a_request_is_what_its_body_says_or_it_is_refused() {
+    bounded(async {
+        let world = World::start(&fixture("fx", Era::Stateless)).await;
+        let client = Client::ready(&world, Era::Stateless).await;
+        let calls = json!({"name": "fx__fx_echo", "arguments": {"text": "x"}});
+        for name in [Some("fx__fx_stats"), None] {
+            let mut reply = client.misnamed("tools/call", calls.clone(), name).await;
+            let told = reply.finish().await.1.value;
+            assert_eq!((reply.status.as_u16(), &told["error"]["code"]), (400, &json!(-32020)), "{name:?}: {told}");
+        }
+        for (header, other) in [("mcp-method", "tools/list"), ("mcp-protocol-version", "2027-01-01")] {
+            let meant = Client::new(&world, Era::Stateless).with(header, other);
+            let (body, headers) = meant.written(&json!(1), "tools/call", calls.clone());
+            let headers: Vec<(&str, String)> = headers.into_iter().filter(|(name, _)| *name != header).collect();
+            let mut reply = meant.post(&body, &headers).await;
+            let told = reply.finish().await.1.value;
+            assert_eq!((reply.status.as_u16(), &told["error"]["code"]), (400, &json!(-32020)), "{header}: {told}");
         }
     })
     .await;

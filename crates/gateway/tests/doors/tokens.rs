@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::asked::text;
 use crate::linked;
-use crate::world::{Client, Era, World, bounded, eventually, fixture, send, token};
+use crate::world::{Client, Era, Socket, World, bounded, eventually, fixture, send, token};
 
 const RESOURCE: &str = "https://gate.example.com/mcp";
 const ISSUER: &str = "https://login.example.com";
@@ -38,11 +38,15 @@ fn claims(changed: &Value) -> Value {
 
 /// A gate that takes tokens signed with `key`.
 async fn taking(key: &KeyPair) -> World {
+    taking_with(key, "").await
+}
+
+async fn taking_with(key: &KeyPair, more: &str) -> World {
     let state = tempfile::tempdir().unwrap();
     let keys = state.path().join("keys.json");
     std::fs::write(&keys, json!({"keys": [jwk(key, "1")]}).to_string()).unwrap();
     let issuer = format!("[issuer.login]\nissuer = \"{ISSUER}\"\nkeys = {keys:?}\nscopes = [\"tools\"]\n");
-    let toml = format!("resource = \"{RESOURCE}\"\n{issuer}{}{}{}", linked::taking(), token("ci"), fixture("fx", Era::Stateless));
+    let toml = format!("resource = \"{RESOURCE}\"\n{issuer}{more}{}{}{}", linked::taking(), token("ci"), fixture("fx", Era::Stateless));
     World::start_in(state, &toml).await
 }
 
@@ -155,6 +159,48 @@ async fn ax_40_a_link_ends_with_the_token_that_opened_it() {
         linked::registered(&leaf, 0).await;
         world.until("leaf", |mount| mount.state == "degraded").await;
         eventually(async || (linked::stands(&leaf, 0) != "registered").then_some(())).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_40_a_call_is_answered_though_its_token_expires_and_a_seat_and_a_view_end_with_it() {
+    bounded(async {
+        let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
+        let world = taking_with(&key, "[rooms]\nopen = true\n").await;
+        let short = signed(&key, "1", &claims(&json!({"exp": now() - 24})));
+        let client = bearer(&world, Era::Initialize, &short).open().await;
+        let mut call = client.begin("tools/call", json!({"name": "fx__test_elicitation", "arguments": {"message": "m"}})).await;
+        let question = call.next_of("elicitation/create").await;
+        let (mut seat, _) = Socket::join(&world, "topic=ops", &short).await;
+        let asks = Request::get("/-/events").header("host", "localhost").header("authorization", format!("Bearer {short}"));
+        let mut view = send(world.addr, None, asks.body(Full::default()).unwrap()).await;
+        assert_eq!(view.status, 200);
+
+        let (code, why) = seat.closed().await;
+        assert!(code == Some(1008) && why.contains("expired"), "{code:?} {why}");
+        while view.next_or_break().await.is_some() {}
+        assert_eq!(client.begin("ping", json!({})).await.status, 401);
+
+        let mut next = bearer(&world, Era::Initialize, &signed(&key, "1", &claims(&json!({}))));
+        next.session.clone_from(&client.session);
+        let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}});
+        assert_eq!(next.post(&answer.to_string(), &[]).await.status, 202);
+        assert!(text(&call.finish().await.1.value).contains("action=decline"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_40_who_only_looks_on_sees_nothing_more_when_its_token_is_taken_away() {
+    bounded(async {
+        let (ann, ci) = (token("ann"), token("ci"));
+        let world = World::start(&format!("{ann}{ci}")).await;
+        let asks = Request::get("/-/events").header("host", "localhost").header("authorization", "Bearer secret-of-ann");
+        let mut view = send(world.addr, None, asks.body(Full::default()).unwrap()).await;
+        assert!(view.next_or_break().await.is_some());
+        world.apply(&ci);
+        while view.next_or_break().await.is_some() {}
     })
     .await;
 }

@@ -183,12 +183,41 @@ impl Client {
     }
 }
 
+/// Whether a server is inside a network of our own.
 async fn is_private(url: &url::Url) -> bool {
     let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else { return false };
-    let Ok(found) = tokio::net::lookup_host((host, port)).await else { return false };
+    let Ok(found) = tokio::net::lookup_host((host.trim_matches(['[', ']']), port)).await else { return false };
+    are_private(found.map(|address| address.ip()))
+}
+
+/// Whether all of them are: a server outside may have whatever it likes among its addresses, to be taken for one inside.
+fn are_private(mut addresses: impl Iterator<Item = IpAddr>) -> bool {
     let private = |address: IpAddr| match address {
         IpAddr::V4(address) => address.is_private(),
         IpAddr::V6(address) => address.is_unique_local(),
     };
-    found.into_iter().any(|address| private(address.ip()))
+    addresses.next().is_some_and(private) && addresses.all(private)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn only_a_server_that_is_inside_itself_may_name_addresses_inside() {
+        for (host, wanted) in [
+            ("10.1.2.3", true),
+            ("192.168.0.1", true),
+            ("[fd00::1]", true),
+            ("8.8.8.8", false),
+            ("169.254.169.254", false),
+            ("127.0.0.1", false),
+        ] {
+            let url = format!("http://{host}:80/mcp").parse().unwrap();
+            assert_eq!(is_private(&url).await, wanted, "{host}");
+        }
+        let [inside, outside] = ["10.1.2.3", "8.8.8.8"].map(|address| address.parse().unwrap());
+        assert!(are_private([inside, inside].into_iter()));
+        assert!(!are_private([inside, outside].into_iter()) && !are_private([outside, inside].into_iter()) && !are_private([].into_iter()));
+    }
 }

@@ -119,7 +119,13 @@ impl Client {
     }
 
     /// The same under an id of the caller's choice.
-    pub(crate) async fn begin_as(&self, id: Value, method: &str, mut params: Value) -> Reply {
+    pub(crate) async fn begin_as(&self, id: Value, method: &str, params: Value) -> Reply {
+        let (body, headers) = self.written(&id, method, params);
+        self.post(&body, &headers).await
+    }
+
+    /// A request as its era writes it: the body, and the headers that repeat it.
+    pub(crate) fn written(&self, id: &Value, method: &str, mut params: Value) -> (String, Vec<(&'static str, String)>) {
         let mut headers = Vec::new();
         if self.era == Era::Stateless {
             let meta = params.as_object_mut().unwrap().entry("_meta").or_insert(json!({}));
@@ -135,8 +141,7 @@ impl Client {
             let name = ["name", "uri", "taskId"].iter().find_map(|key| params.get(*key)?.as_str());
             headers.extend(name.map(|n| ("mcp-name", n.to_owned())));
         }
-        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        self.post(&message.to_string(), &headers).await
+        (json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string(), headers)
     }
 
     /// Sends a request and reads to its response: what came before, and the response.

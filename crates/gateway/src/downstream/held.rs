@@ -1,0 +1,56 @@
+//! What somebody was let in by who keeps something open that is no stream of MCP: it is asked for once, and has to hold as long as that is
+//! open. Who may come in is decided in `door.rs`.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use mcp_proto::http1::Fields;
+
+use super::door::{Entered, Refused};
+use super::known::Known;
+use crate::Inner;
+use crate::trust::Party;
+
+/// Lets a request in, or not.
+pub(crate) type Enter = fn(&Inner, &mut Known, &Fields) -> Result<Entered, Refused>;
+
+/// The way in that is everybody's.
+pub(crate) fn enter(gateway: &Inner, known: &mut Known, fields: &Fields) -> Result<Entered, Refused> {
+    known.enter(&gateway.config.load(), &gateway.trust, fields)
+}
+
+/// What it was.
+pub(crate) struct Held {
+    gateway: Arc<Inner>,
+    known: Known,
+    fields: Fields,
+    pub(crate) entered: Entered,
+    enter: Enter,
+}
+
+impl Held {
+    /// Lets somebody in, or not.
+    pub(crate) fn enter(gateway: &Arc<Inner>, party: Option<Arc<Party>>, fields: Fields, enter: Enter) -> Result<Self, Refused> {
+        let mut known = Known::of(party);
+        let entered = enter(gateway, &mut known, &fields)?;
+        Ok(Self { gateway: Arc::clone(gateway), known, fields, entered, enter })
+    }
+
+    /// Ready, with the reason, when whoever came in would not be let in any more, or as somebody else.
+    pub(crate) async fn over(mut self) -> String {
+        let mut applied = self.gateway.trust.reapplied();
+        loop {
+            match (self.enter)(&self.gateway, &mut self.known, &self.fields) {
+                Ok(now) if now.principal == self.entered.principal => {}
+                Ok(_) => return "it is somebody else by the configuration in force".into(),
+                // Whether its token is good shows only when the keys are there.
+                Err(refused) if refused.status == StatusCode::SERVICE_UNAVAILABLE => {}
+                Err(refused) => return refused.why,
+            }
+            tokio::select! {
+                changed = applied.changed() => if changed.is_err() { return "the gate ends".into() },
+                () = self.entered.over(&self.gateway.trust) => return "its certificate or token has ended or was taken back".into(),
+            }
+        }
+    }
+}
