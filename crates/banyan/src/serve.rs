@@ -21,8 +21,10 @@ use crate::plan::Plan;
 use crate::signals::Signals;
 use crate::{places, port};
 
-/// News that no event announced is found this late.
+/// How soon it is looked whether a server starts for long: no event says so.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The same while none starts: to look costs something for each server, and whatever changes is told of.
+const LOOK_ANYWAY: Duration = Duration::from_secs(60);
 
 /// Serves `plan` until a signal or the admin API says to stop. `listen` overrides what a changed configuration says.
 pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, workers: Workers, output: &Output) -> Result<(), Failure> {
@@ -95,8 +97,13 @@ impl Running {
                 named = self.files();
                 watch = (!named.is_empty()).then(|| Watch::start(named.clone()));
             }
+            // What changes behind this is heard of, so that nothing is missed between a look and the wait for the next change.
+            let gate = self.gate.clone();
+            let changes = gate.changed();
+            let servers = gate.status();
+            let is_any_starting = servers.iter().any(|server| server.state == "starting");
             let of_parents = self.teller.parents(self.gate.joined().as_deref());
-            for news in of_parents.into_iter().chain(self.teller.news(&self.gate.status(), SystemTime::now())) {
+            for news in of_parents.into_iter().chain(self.teller.news(&servers, SystemTime::now())) {
                 tell(&news, output)?;
             }
             tokio::select! {
@@ -106,8 +113,8 @@ impl Running {
                     Some(Command::Reload(reply)) => drop(reply.send(self.reload(output)?)),
                     Some(Command::Stop) | None => return Ok(()),
                 },
-                () = self.gate.changed() => {}
-                () = tokio::time::sleep(LOOK_AGAIN) => {}
+                () = changes => {}
+                () = tokio::time::sleep(if is_any_starting { LOOK_AGAIN } else { LOOK_ANYWAY }) => {}
             }
         }
     }

@@ -96,6 +96,8 @@ pub(crate) struct Inner {
     pub(crate) state_dir: PathBuf,
     /// Where lists wait to be held against what is known of their servers.
     pub(crate) pinning: Arc<Desk>,
+    /// Somebody looked at definitions, by whichever gate of this state directory.
+    pub(crate) looks: Notify,
     /// Wakes whoever waits for mounts to settle.
     pub(crate) changed: Notify,
     pub(crate) stop: CancellationToken,
@@ -162,6 +164,7 @@ impl Gateway {
             sources: Box::new(SystemSources),
             pinning: Desk::new(&state_dir),
             state_dir,
+            looks: Notify::new(),
             changed: Notify::new(),
             stop: CancellationToken::new(),
             admin: Access::default(),
@@ -254,9 +257,9 @@ impl Gateway {
         self.0.is_settled()
     }
 
-    /// Waits until some mount's state or lists change. Changes between two calls are not seen.
-    pub async fn changed(&self) {
-        self.0.changed.notified().await;
+    /// Ready when some mount's state or lists have changed since this was called.
+    pub fn changed(&self) -> impl Future<Output = ()> + '_ {
+        self.0.changed.notified()
     }
 
     /// The last registrations that were refused, of this segment or subserver id where one is given; the newest first.

@@ -15,7 +15,7 @@ use mcp_proto::catalog;
 use policy::pin::{Kind, Standing};
 
 pub(crate) use desk::Desk;
-pub(crate) use follow::follow;
+pub(crate) use follow::{file as looks_file, follow};
 pub(crate) use judged::{clean, hold};
 pub use shown::{Difference, PinShown, PinsShown};
 
@@ -125,9 +125,12 @@ fn set(dir: &Path, sources: Option<&[Source]>, look: &Look, standing: Standing) 
         )));
     }
     let shown = shown::of(kept, sources, true);
-    for pin in &meant {
-        pins.set(pin, standing, now()).map_err(failed)?;
-    }
+    // With one go: somebody who looks at a thousand definitions means all of them, and waits for the disk once.
+    let mut done = Ok(());
+    let all = |pins: &mut Pins| meant.iter().try_for_each(|pin| pins.set(pin, standing, now()));
+    pins.together(|pins| done = pins.apart(all)).map_err(failed)?;
+    done.map_err(failed)?;
+    follow::tell(dir);
     let is_meant = |shown: &PinShown| {
         let same =
             |pin: &Pin| pin.kind == shown.kind && pin.name == shown.tool && policy::approval::hex(&pin.definition.hash()) == shown.hash;

@@ -31,6 +31,13 @@ struct Listed {
     all: Vec<(String, Bytes)>,
 }
 
+/// The same, each with what is kept of it and by what it is known again.
+struct Defined {
+    kind: Kind,
+    mode: Mode,
+    all: Vec<(String, Definition, [u8; 32])>,
+}
+
 /// What became of it: of each a verdict, and in place of instructions that wait those that were good last.
 struct Judged {
     verdicts: Vec<Vec<Verdict>>,
@@ -97,7 +104,9 @@ pub(super) fn fetched_with(kind: Kind) -> catalog::Kind {
 async fn judged(mount: &Mount, (catalog, old): (&mut Catalog, &Catalog), listed: &[Listed]) -> Judged {
     let source = Whose { source: source(mount), is_rooms: is_rooms(mount) };
     let owned: Vec<Listed> = listed.iter().map(|one| Listed { all: one.all.clone(), ..*one }).collect();
-    match mount.gateway.pinning.judged(move |pins| remembered(pins, &source, &owned)).await {
+    let count = owned.iter().map(|one| one.all.len()).sum();
+    let take_in = move || owned.into_iter().map(defined).collect::<Vec<_>>();
+    match mount.gateway.pinning.judged(count, take_in, move |pins, all| remembered(pins, &source, all)).await {
         Ok(judged) => judged,
         Err(error) => {
             tracing::error!(mount = %mount.config.name, %error, "definitions can't be pinned: see that the state directory can be written");
@@ -106,6 +115,15 @@ async fn judged(mount: &Mount, (catalog, old): (&mut Catalog, &Catalog), listed:
             Judged { verdicts, before: old.instructions.as_deref().map(str::to_owned) }
         }
     }
+}
+
+fn defined(Listed { kind, mode, all }: Listed) -> Defined {
+    let of = |(name, raw): (String, Bytes)| {
+        let definition = definition(kind, &raw);
+        let hash = definition.hash();
+        (name, definition, hash)
+    };
+    Defined { kind, mode, all: all.into_iter().map(of).collect() }
 }
 
 /// Where what is remembered can't be read, what this gate has listed so far is what is known.
@@ -281,17 +299,17 @@ fn is_rooms(mount: &Mount) -> bool {
 }
 
 /// Judges lists and remembers what is new in them.
-fn remembered(pins: &mut Pins, whose: &Whose, listed: &[Listed]) -> Result<Judged, StoreError> {
+fn remembered(pins: &mut Pins, whose: &Whose, listed: Vec<Defined>) -> Result<Judged, StoreError> {
     let mut found = Judged { verdicts: Vec::with_capacity(listed.len()), before: None };
-    for Listed { kind, mode, all } in listed {
+    for Defined { kind, mode, all } in listed {
         let mut verdicts = Vec::with_capacity(all.len());
         // What one lists stands together.
-        for own in all.chunk_by(|(a, _), (b, _)| whose.is_one(a, b)) {
-            let source = whose.of(own.first().map_or("", |(name, _)| name));
-            verdicts.extend(remembered_of(pins, &source, (*kind, *mode), own)?);
+        for own in all.chunk_by(|(a, ..), (b, ..)| whose.is_one(a, b)) {
+            let source = whose.of(own.first().map_or("", |(name, ..)| name));
+            verdicts.extend(remembered_of(pins, &source, (kind, mode), own)?);
         }
-        if *kind == Kind::Instructions && verdicts.iter().any(|one: &Verdict| one.standing != Standing::Accepted) {
-            found.before = pins.last_good(&whose.source, *kind, INSTRUCTIONS)?.and_then(|definition| definition.instructions());
+        if kind == Kind::Instructions && verdicts.iter().any(|one: &Verdict| one.standing != Standing::Accepted) {
+            found.before = pins.last_good(&whose.source, kind, INSTRUCTIONS)?.and_then(|definition| definition.instructions());
         }
         found.verdicts.push(verdicts);
     }
@@ -299,19 +317,23 @@ fn remembered(pins: &mut Pins, whose: &Whose, listed: &[Listed]) -> Result<Judge
 }
 
 /// The same of what one server lists of one kind.
-fn remembered_of(pins: &mut Pins, source: &Source, what: (Kind, Mode), all: &[(String, Bytes)]) -> Result<Vec<Verdict>, StoreError> {
-    let ((kind, mode), since) = (what, now());
-    let definitions: Vec<Definition> = all.iter().map(|(_, raw)| definition(kind, raw)).collect();
-    let hashes: Vec<(&str, [u8; 32])> = all.iter().zip(&definitions).map(|((name, _), d)| (name.as_str(), d.hash())).collect();
+fn remembered_of(
+    pins: &mut Pins,
+    source: &Source,
+    (kind, mode): (Kind, Mode),
+    all: &[(String, Definition, [u8; 32])],
+) -> Result<Vec<Verdict>, StoreError> {
+    let since = now();
+    let hashes: Vec<(&str, [u8; 32])> = all.iter().map(|(name, _, hash)| (name.as_str(), *hash)).collect();
     let verdicts = judge(mode, kind, &pins.known(source, kind)?, &hashes);
-    let new = verdicts.iter().zip(all).zip(definitions).filter(|((verdict, _), definition)| {
+    let new = verdicts.iter().zip(all).filter(|(verdict, (_, definition, _))| {
         // Thousands of files that say nothing of themselves need not be remembered.
         let is_data = kind.comes_and_goes() && verdict.standing == Standing::Accepted && mode == Mode::Pin && definition.is_bare();
         verdict.is_new && !is_data
     });
-    let new = new.map(|((verdict, (name, _)), definition)| {
+    let new = new.map(|(verdict, (name, definition, _))| {
         let Verdict { standing, why, .. } = *verdict;
-        Pin { source: source.clone(), kind, name: name.clone(), standing, why, since, definition }
+        Pin { source: source.clone(), kind, name: name.clone(), standing, why, since, definition: definition.clone() }
     });
     let new: Vec<Pin> = new.collect();
     if !new.is_empty() {

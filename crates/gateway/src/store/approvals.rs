@@ -1,9 +1,11 @@
 //! What approvals have to keep over a restart: one row an approval, a grant or an operator's key. What a row says is not known here.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
+use super::ticket::{Ticket, Tickets};
 use super::{StoreError, open};
 
 /// How long what is over is kept, in seconds.
@@ -32,6 +34,9 @@ pub(crate) struct Row {
 /// The rows of one gate.
 pub(crate) struct Kept {
     connection: Connection,
+    tickets: Arc<Tickets>,
+    /// The turn in which it was opened, until the first one begins: whoever opens it waits once.
+    own: Option<Ticket>,
     gate: String,
 }
 
@@ -46,22 +51,24 @@ impl Kind {
 }
 
 impl Kept {
-    /// Opens the rows of `gate` in `dir`.
+    /// Opens the rows of `gate` in `dir`, and waits for a turn to begin.
     pub(crate) fn open(dir: &Path, gate: &str, now: u64) -> Result<Self, StoreError> {
-        let connection = open(dir)?;
+        let (connection, tickets) = open(dir)?;
+        let own = tickets.draw();
         connection.execute_batch(
             "CREATE TABLE IF NOT EXISTS approvals (gate TEXT, kind TEXT, id TEXT, over INTEGER, body TEXT NOT NULL, \
              PRIMARY KEY (gate, kind, id)) WITHOUT ROWID",
         )?;
         let before = i64::try_from(now).unwrap_or(i64::MAX).saturating_sub(KEPT);
         connection.execute("DELETE FROM approvals WHERE over < ?1", params![before])?;
-        Ok(Self { connection, gate: gate.to_owned() })
+        Ok(Self { connection, tickets, own: Some(own), gate: gate.to_owned() })
     }
 
-    /// Begins a turn. It waits until no other gate has one.
+    /// Begins a turn. It waits until no other gate has one, and for none that came later.
     pub(crate) fn begin(&mut self) -> Result<Turn<'_>, StoreError> {
+        let ticket = self.own.take().unwrap_or_else(|| self.tickets.draw());
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        Ok(Turn { transaction, gate: &self.gate })
+        Ok(Turn { transaction, gate: &self.gate, _ticket: ticket })
     }
 }
 
@@ -69,6 +76,8 @@ impl Kept {
 pub(crate) struct Turn<'a> {
     transaction: Transaction<'a>,
     gate: &'a str,
+    /// Given back behind the transaction.
+    _ticket: Ticket,
 }
 
 impl Turn<'_> {

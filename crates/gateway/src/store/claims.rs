@@ -12,7 +12,7 @@ use mesh_proto::parent::Claim;
 use rusqlite::{Connection, TransactionBehavior, params};
 use tokio::sync::oneshot;
 
-use super::{StoreError, open};
+use super::{StoreError, Tickets, open};
 use crate::node;
 
 /// How many changes are written with one commit.
@@ -36,6 +36,7 @@ pub(crate) enum Change {
 /// The claims of one gate on the disk.
 pub(crate) struct Claims {
     connection: Connection,
+    tickets: Arc<Tickets>,
     gate: String,
 }
 
@@ -55,7 +56,8 @@ impl Claims {
     /// When they can't be kept there.
     pub(crate) async fn open(dir: PathBuf, gate: String) -> Result<(Keeper, Vec<Claim>), StoreError> {
         let opened = tokio::task::spawn_blocking(move || {
-            let claims = Self { connection: Self::made(&dir)?, gate };
+            let (connection, tickets) = Self::made(&dir)?;
+            let claims = Self { connection, tickets, gate };
             let kept = claims.all()?;
             Ok((Keeper::start(claims)?, kept))
         });
@@ -63,8 +65,9 @@ impl Claims {
     }
 
     /// The table in `dir`, made where there is none, and seen to be writable.
-    pub(super) fn made(dir: &Path) -> Result<Connection, StoreError> {
-        let mut connection = open(dir)?;
+    pub(super) fn made(dir: &Path) -> Result<(Connection, Arc<Tickets>), StoreError> {
+        let (mut connection, tickets) = open(dir)?;
+        let ticket = tickets.draw();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let columns = |of: &str| transaction.query_row(COLUMNS, params![of], |row| row.get::<_, i64>(0));
         let is_shared = columns("segment")? == 1 && columns("gate")? == 0;
@@ -82,7 +85,8 @@ impl Claims {
             transaction.execute_batch("DROP TABLE claims_of_all")?;
         }
         transaction.commit()?;
-        Ok(connection)
+        drop(ticket);
+        Ok((connection, tickets))
     }
 
     /// All that can be read.
@@ -100,6 +104,7 @@ impl Claims {
     }
 
     fn write(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+        let _ticket = self.tickets.draw();
         let transaction = self.connection.transaction()?;
         for change in changes {
             match change {
@@ -213,7 +218,7 @@ mod tests {
     async fn what_cannot_be_written_is_written_once_it_can_be() {
         let dir = tempfile::tempdir().unwrap();
         let (keeper, _) = opened(dir.path(), "g").await.unwrap();
-        let other = open(dir.path()).unwrap();
+        let (other, _) = open(dir.path()).unwrap();
         other.execute_batch("ALTER TABLE claims RENAME TO away").unwrap();
         assert!(keeper.keep(vec![Change::Made(claim("a", 1))]).await.is_err() && !keeper.works());
         other.execute_batch("ALTER TABLE away RENAME TO claims").unwrap();
@@ -240,7 +245,7 @@ mod tests {
     async fn ax_12_claims_that_gates_shared_before_are_kept_by_each_of_them() {
         let dir = tempfile::tempdir().unwrap();
         let [one, two] = ["one", "two"].map(|place| Node::kept(dir.path(), Path::new(place)).id.to_string());
-        let before = open(dir.path()).unwrap();
+        let (before, _) = open(dir.path()).unwrap();
         before.execute_batch("CREATE TABLE claims (segment TEXT PRIMARY KEY, claim TEXT NOT NULL) WITHOUT ROWID").unwrap();
         before.execute("INSERT INTO claims VALUES ('a', ?1)", params![claim("a", 1).encode()]).unwrap();
         let (keeper, kept) = opened(dir.path(), &one).await.unwrap();

@@ -1,10 +1,11 @@
 //! Rules that are learnt in rooms, with what they are learnt from: one row a gate and a room. What stands in one is not known here.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{StoreError, open};
+use super::{StoreError, Tickets, open};
 
 /// One room's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,17 +20,17 @@ pub(crate) struct Learnt {
 }
 
 /// The table.
-pub(crate) struct Lessons(Connection);
+pub(crate) struct Lessons(Connection, Arc<Tickets>);
 
 impl Lessons {
     /// Opens the table in `dir`.
     pub(crate) fn open(dir: &Path) -> Result<Self, StoreError> {
-        let connection = open(dir)?;
+        let (connection, tickets) = open(dir)?;
         connection.execute_batch(
             "CREATE TABLE IF NOT EXISTS lessons (gate TEXT, room TEXT, name TEXT NOT NULL, is_on INTEGER NOT NULL, kept TEXT NOT NULL, \
              PRIMARY KEY (gate, room)) WITHOUT ROWID",
         )?;
-        Ok(Self(connection))
+        Ok(Self(connection, tickets))
     }
 
     /// Those of a gate.
@@ -48,6 +49,7 @@ impl Lessons {
     /// Keeps one, in place of what was kept before.
     pub(crate) fn put(&self, gate: &str, learnt: &Learnt) -> Result<(), StoreError> {
         let Learnt { room, name, is_on, kept } = learnt;
+        let _ticket = self.1.draw();
         self.0.execute("INSERT OR REPLACE INTO lessons VALUES (?1, ?2, ?3, ?4, ?5)", params![gate, room, name, is_on, kept])?;
         Ok(())
     }

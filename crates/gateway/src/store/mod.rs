@@ -5,9 +5,11 @@ mod approvals;
 mod claims;
 mod learnt;
 mod pins;
+mod ticket;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rusqlite::Connection;
 
@@ -15,6 +17,7 @@ use crate::config::resolved::Config;
 pub(crate) use approvals::{Kept, Kind, Row, Turn};
 pub(crate) use learnt::{Learnt, Lessons};
 pub(crate) use pins::{Pin, Pins, Source};
+pub(crate) use ticket::Tickets;
 
 pub(crate) use claims::{Change, Claims, Keeper};
 
@@ -67,17 +70,43 @@ pub(crate) fn exists(dir: &Path) -> bool {
     dir.join(NAME).exists()
 }
 
-/// Opens the store in `dir`, which is made where it is missing.
-fn open(dir: &Path) -> Result<Connection, StoreError> {
+/// For how long another process may write, in milliseconds.
+const PATIENCE: i32 = 30_000;
+/// Another process that waits for the store looks so often.
+const LOOK: Duration = Duration::from_millis(1);
+/// Whoever writes batch after batch leaves the store alone for so long in between: there is no order among processes, but time to find it free.
+const BREATH: Duration = Duration::from_millis(3);
+
+/// Leaves the store to another process for a moment, between one batch and the next.
+pub(crate) fn breathe() {
+    pause(BREATH);
+}
+
+#[expect(clippy::disallowed_methods, reason = "whoever writes to the store is in a thread that may wait")]
+fn pause(length: Duration) {
+    std::thread::sleep(length);
+}
+
+/// Where a file is touched when somebody has looked at definitions, so that gates need not ask the store all the time. A directory of its own,
+/// as whoever watches it hears of all that is written in there.
+pub(crate) fn looks(dir: &Path) -> PathBuf {
+    dir.join("looks").join("last")
+}
+
+/// Opens the store in `dir`, which is made where it is missing, with the tickets by which its writers take turns.
+fn open(dir: &Path) -> Result<(Connection, Arc<Tickets>), StoreError> {
     /// Two that turn a new file to WAL at once find it locked, however long they would wait.
     static OPENING: Mutex<()> = Mutex::new(());
     let _turn = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
     std::fs::create_dir_all(dir)?;
     let connection = Connection::open(dir.join(NAME))?;
-    connection.busy_timeout(std::time::Duration::from_secs(30))?;
+    connection.busy_handler(Some(|times| {
+        pause(LOOK);
+        times < PATIENCE
+    }))?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
-    Ok(connection)
+    Ok((connection, Tickets::of(dir)))
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use policy::pin::{Definition, Kind, Known, Standing, Why};
 use rusqlite::{Connection, Row, params};
 
-use super::{StoreError, open};
+use super::{StoreError, Tickets, open};
 
 /// How many definitions under one name may wait; those that came first are forgotten beyond.
 const MOST_HELD: u32 = 8;
@@ -41,14 +42,14 @@ pub(crate) struct Pin {
 }
 
 /// The table.
-pub(crate) struct Pins(Connection);
+pub(crate) struct Pins(Connection, Arc<Tickets>);
 
 const COLUMNS: &str = "mount, server, kind, name, standing, why, since, definition";
 
 impl Pins {
     /// Opens the table in `dir`. What earlier versions kept of tools is taken over.
     pub(crate) fn open(dir: &Path) -> Result<Self, StoreError> {
-        let connection = open(dir)?;
+        let (connection, tickets) = open(dir)?;
         connection.execute_batch(
             "CREATE TABLE IF NOT EXISTS definitions (mount TEXT, server TEXT, kind TEXT, name TEXT, hash TEXT, standing TEXT NOT NULL, why TEXT \
              NOT NULL, since INTEGER NOT NULL, definition TEXT NOT NULL, PRIMARY KEY (mount, server, kind, name, hash)) WITHOUT ROWID; \
@@ -61,7 +62,7 @@ impl Pins {
                  DROP TABLE pins; COMMIT",
             )?;
         }
-        Ok(Self(connection))
+        Ok(Self(connection, tickets))
     }
 
     /// Does `work` with one go: what it writes is on the disk when this returns.
@@ -69,6 +70,7 @@ impl Pins {
     /// # Errors
     /// When it is not; nothing of it is, then.
     pub(crate) fn together(&mut self, work: impl FnOnce(&mut Self)) -> Result<(), StoreError> {
+        let _ticket = self.1.draw();
         // Begun by reading, it would be refused where another gate wrote meanwhile.
         self.0.execute_batch("BEGIN IMMEDIATE")?;
         work(self);
@@ -281,7 +283,7 @@ mod tests {
         let old = "CREATE TABLE pins (mount TEXT, server TEXT, tool TEXT, hash TEXT, standing TEXT NOT NULL, why TEXT NOT NULL, since INTEGER \
                    NOT NULL, definition TEXT NOT NULL, PRIMARY KEY (mount, server, tool, hash)) WITHOUT ROWID; \
                    INSERT INTO pins VALUES ('m', 's', 'add', 'ab', 'refused', 'changed', 7, '{}')";
-        open(dir.path()).unwrap().execute_batch(old).unwrap();
+        open(dir.path()).unwrap().0.execute_batch(old).unwrap();
         for _ in 0..2 {
             let all = Pins::open(dir.path()).unwrap().all(None).unwrap();
             assert_eq!((all.len(), all[0].kind, &*all[0].name, all[0].standing), (1, Kind::Tool, "add", Standing::Refused));

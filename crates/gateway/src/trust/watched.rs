@@ -1,13 +1,14 @@
-//! Files that are read again when they change: certificates, keys, and the ledger of our own authority. What is in them is not known here.
+//! Files that are read again when they change: certificates, keys, and the ledger of our own authority; and the one that says that definitions
+//! were looked at, for which a second watch would be too much. What is in them is not known here.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::ca::Ca;
-use crate::Inner;
 use crate::config::resolved::{Config, Keys};
 use crate::config::watch::Watch;
+use crate::{Inner, pins};
 
 /// How often the gate looks whether its own certificate ends soon.
 const LOOK: Duration = Duration::from_secs(6 * 3600);
@@ -21,16 +22,22 @@ pub(crate) async fn follow(gateway: Arc<Inner>) {
         }
         let config = gateway.config.load_full();
         let ledger = Ca::ledger_file(&authority);
-        let mut watch = Watch::start(files(&config).chain(ledger.parent().filter(|dir| dir.is_dir()).map(|_| ledger.clone())).collect());
+        let looks = pins::looks_file(&gateway.state_dir);
+        let own = ledger.parent().filter(|dir| dir.is_dir()).map(|_| ledger.clone()).into_iter().chain(looks.clone());
+        let mut watch = Watch::start(files(&config).chain(own).collect());
         // What changed before it was watched is seen here.
         gateway.trust.take_back(&authority);
+        gateway.looks.notify_one();
         loop {
             tokio::select! {
                 changed = watch.changed() => {
                     if changed.iter().flatten().any(|file| *file == ledger) {
                         gateway.trust.take_back(&authority);
                     }
-                    if changed.iter().flatten().any(|file| *file != ledger) {
+                    if changed.iter().flatten().any(|file| looks.as_ref() == Some(file)) {
+                        gateway.looks.notify_one();
+                    }
+                    if changed.iter().flatten().any(|file| *file != ledger && looks.as_ref() != Some(file)) {
                         gateway.trust.apply(&config);
                         break;
                     }
