@@ -52,7 +52,7 @@ impl Listener {
         let message = envelope::notification(&notification.method, &params);
         match &mut *self.held.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(held) => held.push((message, weight)),
-            None => self.lane.push(message, weight),
+            None => self.lane.notify(message, weight),
         }
     }
 

@@ -54,6 +54,8 @@ struct State {
 /// A lane holds at most this many events and bytes beyond what can't be dropped.
 const MOST_EVENTS: usize = 4096;
 const MOST_BYTES: usize = 8 << 20;
+/// Among so many is looked for what is to be said again: to look through all of them would cost more than a flood.
+const SAID_LAST: usize = 64;
 
 impl Lane {
     /// A lane that forgets an event once it is sent.
@@ -79,6 +81,22 @@ impl Lane {
         state.bytes += message.len();
         state.events.push_back(message);
         state.wake();
+    }
+
+    /// Appends a notification that nobody waits for. Where much waits already, what waits is not said twice, which costs nobody anything: a list
+    /// has changed, however often. Where twice as much does, a server says more than its reader will ever take, and no more of it is kept.
+    pub(crate) fn notify(&self, message: Bytes, weight: Weight) {
+        {
+            let mut state = self.lock();
+            let much = |most: usize| state.events.len() >= most * MOST_EVENTS || state.bytes >= most * MOST_BYTES;
+            // Those in front may be sent already, and stay for whoever comes back.
+            let waits = || state.events.iter().skip(self.keep).rev().take(SAID_LAST).any(|one| *one == message);
+            if much(2) || (much(1) && waits()) {
+                state.dropped += 1;
+                return;
+            }
+        }
+        self.push(message, weight);
     }
 
     /// Says that nothing more will come.
@@ -366,5 +384,28 @@ mod tests {
         assert_eq!(all.first().map(|e| &e.1[..]), Some(&b"promised"[..]));
         assert_eq!(all.last().map(|e| &e.1[..]), Some(&b"answer"[..]));
         assert!(lane.lock().dropped > 10_000);
+    }
+
+    #[test]
+    fn a_flood_of_what_is_not_to_be_lost_is_bounded_too_and_what_waits_is_said_once() {
+        let lane = Lane::keeping(64);
+        let say = |text: &str| lane.notify(Bytes::copy_from_slice(text.as_bytes()), Weight::Kept);
+        say("sent");
+        let mut reader = lane.read(0);
+        assert_eq!(read_all(&mut reader).len(), 1);
+        for n in 0..MOST_EVENTS {
+            say(&n.to_string());
+        }
+        say("sent");
+        (0..20_000).for_each(|_| say("sent"));
+        let all = read_all(&mut reader);
+        assert_eq!(all.iter().filter(|(_, message)| *message == "sent").count(), 1, "it is sent once more, and waits once");
+        assert_eq!(all.len(), MOST_EVENTS + 1);
+        for n in 0..20_000 {
+            say(&format!("other {n}"));
+        }
+        assert!(lane.lock().events.len() <= 2 * MOST_EVENTS);
+        lane.push(Bytes::from_static(b"answer"), Weight::Kept);
+        assert_eq!(read_all(&mut reader).last().map(|(_, message)| message.clone()), Some(Bytes::from_static(b"answer")));
     }
 }

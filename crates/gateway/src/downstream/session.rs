@@ -195,7 +195,7 @@ impl Session {
         let lane = self.standing();
         // Nobody has come for the stream so far: keep promises, but not a log.
         if weight == Weight::Kept || lane.was_read() {
-            lane.push(whole, weight);
+            lane.notify(whole, weight);
         }
     }
 

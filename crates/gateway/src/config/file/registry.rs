@@ -14,7 +14,8 @@ pub struct Registry {
     /// Names of the callers who may register; `*` stands for any text. Default: everybody who may call.
     #[schemars(example = ["edge-*"])]
     pub principals: Option<Vec<At<String>>>,
-    /// Hosts, besides loopback ones, at which a server may say that it is reached; `*` stands for any text.
+    /// Hosts, besides loopback ones (which only servers of this machine may name), at which a server may say that it is reached; `*`
+    /// stands for any text.
     #[schemars(example = ["*.plant.example"])]
     pub hosts: Vec<At<String>>,
     /// When a server has to prove its authority. Default: `for_changes`.
