@@ -4,6 +4,7 @@
 //! It does not turn numbers or strings into values, and it keeps no tree. Every protocol that passes on what it does not
 //! understand reads with it, so that none reads a text another way.
 
+mod before;
 mod member;
 mod object;
 mod run;
@@ -14,6 +15,7 @@ mod text;
 use std::borrow::Cow;
 use std::ops::Range;
 
+pub use before::Before;
 pub use object::Object;
 pub use text::{as_str, push_quoted, quote};
 
@@ -164,7 +166,18 @@ const METHOD: Key<'_> = Key::new("method");
 
 /// Reads a whole message.
 pub fn message(text: &bytes::Bytes, duplicates: Duplicates) -> Result<Parts<'_>, JsonError> {
-    let Whole { members, mut inner, .. } = Scan::new(text, duplicates).whole(Level::Message)?;
+    Scan::new(text, duplicates).whole(Level::Message).map(|whole| parts(text, whole))
+}
+
+/// Reads a whole message that came after others, as deep as they were, and keeps what will probably stand in the next one.
+pub fn message_after<'a>(text: &'a bytes::Bytes, before: &mut Before) -> Result<Parts<'a>, JsonError> {
+    let parts = Scan::after(text, before).whole(Level::Message).map(|whole| parts(text, whole))?;
+    before.keep(parts.params.as_ref().and_then(|(_, object)| object.as_ref()));
+    Ok(parts)
+}
+
+fn parts(text: &bytes::Bytes, whole: Whole) -> Parts<'_> {
+    let Whole { members, mut inner, .. } = whole;
     let mut parts = Parts::default();
     for member in &members {
         let value = &text[member.value_span()];
@@ -180,7 +193,7 @@ pub fn message(text: &bytes::Bytes, duplicates: Duplicates) -> Result<Parts<'_>,
             parts.result = part(inner.result.take());
         }
     }
-    Ok(parts)
+    parts
 }
 
 /// Checks that `text` is one JSON value and says where it stands without the space around it.

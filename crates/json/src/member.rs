@@ -78,6 +78,11 @@ impl Member {
         Self { key: self.key - by, key_end: self.key_end - by, value: self.value - by, end: self.end - by, tag: self.tag }
     }
 
+    /// The same in a text that begins `by` bytes earlier.
+    pub(super) fn behind(&self, by: u32) -> Self {
+        Self { key: self.key + by, key_end: self.key_end + by, value: self.value + by, end: self.end + by, tag: self.tag }
+    }
+
     /// The same in a text in which so many bytes stand in the place of `span`, which no key crosses.
     pub(super) fn around(&self, span: &Span, now: usize) -> Self {
         let moved = |at: u32| if at as usize >= span.end { place(at as usize - span.len() + now) } else { at };
@@ -126,6 +131,6 @@ const fn tag(key: &[u8]) -> u32 {
     }
 }
 
-fn place(at: usize) -> u32 {
+pub(super) fn place(at: usize) -> u32 {
     at as u32
 }

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 
-use super::member::Found;
-use super::scan::{Level, Scan};
+use super::member::{Found, Member, place};
+use super::scan::{Level, META, Scan};
 use super::{Duplicates, Members};
 
 /// A raw object. Clones share everything.
@@ -57,6 +57,15 @@ impl Object {
     pub fn meta(&self) -> Option<Members<'_>> {
         let found = self.index();
         found.has_meta.then(|| Members { text: &self.text, list: Cow::Borrowed(&found.members[found.own..]) })
+    }
+
+    /// Its `_meta` as it stands there, and the members of that; places count from its opening brace.
+    pub(super) fn meta_members(&self) -> Option<(&[u8], impl Iterator<Item = Member>)> {
+        let found = self.index();
+        let (own, metas) = found.members.split_at(found.own);
+        let span = own.iter().find(|member| member.is(&self.text, META)).filter(|_| found.has_meta)?.value_span();
+        let start = place(span.start);
+        Some((&self.text[span], metas.iter().map(move |member| member.since(start))))
     }
 
     /// The raw value of a member, sharing the text.

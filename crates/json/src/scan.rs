@@ -1,6 +1,7 @@
 //! One strict pass over JSON text. What is found is kept on one stack, so that nesting costs no allocation.
 //! What the members mean is not known here.
 
+use super::before::Before;
 use super::member::{Found, Key, Member};
 use super::run::{plain_run, run};
 use super::text::unescape;
@@ -14,7 +15,7 @@ const PAIRWISE: usize = 12;
 
 pub(super) const PARAMS: Key<'_> = Key::new("params");
 pub(super) const RESULT: Key<'_> = Key::new("result");
-const META: Key<'_> = Key::new("_meta");
+pub(super) const META: Key<'_> = Key::new("_meta");
 
 pub(super) struct Scan<'a> {
     text: &'a [u8],
@@ -25,6 +26,8 @@ pub(super) struct Scan<'a> {
     inner: Inner,
     /// A key that an object has twice.
     twice: Span,
+    /// What was read before as strictly as this is.
+    before: Option<&'a Before>,
 }
 
 /// What was found in objects within a message.
@@ -75,7 +78,12 @@ impl<'a> Scan<'a> {
         let deep = duplicates == Duplicates::RefuseDeep;
         // What is longer ends too early, and that is where it is refused.
         let text = &text[..text.len().min(MAX_TEXT)];
-        Self { text, at: 0, deep, stack: Vec::new(), inner: Inner::default(), twice: 0..0 }
+        Self { text, at: 0, deep, stack: Vec::new(), inner: Inner::default(), twice: 0..0, before: None }
+    }
+
+    /// Of a message that came after others, read as deep as they were.
+    pub(super) fn after(text: &'a [u8], before: &'a Before) -> Self {
+        Self { before: Some(before), ..Self::new(text, Duplicates::RefuseDeep) }
     }
 
     /// Reads one object that is the whole text.
@@ -240,6 +248,9 @@ impl<'a> Scan<'a> {
             return self.value(depth).map(|()| false);
         }
         let (base, start) = (self.stack.len(), self.at);
+        if level == Level::Params && self.stands_again() {
+            return Ok(true);
+        }
         let meta = self.object(depth + 1, next)?;
         if next == Level::Meta {
             return Ok(true);
@@ -252,6 +263,15 @@ impl<'a> Scan<'a> {
         }
         self.stack.truncate(base);
         Ok(false)
+    }
+
+    /// Passes over a `_meta` that stood at the same depth before, byte for byte; its members are on the stack then.
+    #[inline]
+    fn stands_again(&mut self) -> bool {
+        let Some(known) = self.before.filter(|before| before.stands_at(&self.text[self.at..])) else { return false };
+        self.stack.extend(known.members(self.at));
+        self.at += known.len();
+        true
     }
 
     fn array(&mut self, depth: usize, mut spans: Option<&mut Vec<Span>>) -> Result<(), Bad> {

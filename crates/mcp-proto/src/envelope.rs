@@ -12,7 +12,7 @@ use bytes::Bytes;
 pub use glance::{Glance, glance};
 pub use poured::Poured;
 
-use crate::json::{self, Duplicates, JsonError, Object};
+use crate::json::{self, Before, Duplicates, JsonError, Object, Parts};
 
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,11 +87,17 @@ pub enum EnvelopeError {
 impl Message {
     /// Reads one message. `duplicates` says how deep duplicate keys are looked for.
     pub fn parse(text: &Bytes, duplicates: Duplicates) -> Result<Self, EnvelopeError> {
-        if text.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'[') {
-            json::check(text, duplicates)?;
-            return Err(EnvelopeError::Batch);
-        }
-        let parts = json::message(text, duplicates)?;
+        refuse_batch(text, duplicates)?;
+        Self::of(text, json::message(text, duplicates)?)
+    }
+
+    /// Reads one message that came after others on a connection. Duplicate keys are looked for at every depth.
+    pub fn parse_after(text: &Bytes, before: &mut Before) -> Result<Self, EnvelopeError> {
+        refuse_batch(text, Duplicates::RefuseDeep)?;
+        Self::of(text, json::message_after(text, before)?)
+    }
+
+    fn of(text: &Bytes, parts: Parts<'_>) -> Result<Self, EnvelopeError> {
         let piece = |raw: &[u8]| text.slice_ref(raw);
         let id = parts.id.filter(|raw| usable_id(raw)).map(piece);
         let invalid = |why| EnvelopeError::Invalid { id: id.clone(), why };
@@ -119,6 +125,14 @@ impl Message {
             (Some(_), None) => Err(EnvelopeError::Invalid { id: None, why: "`id` must be a string or a number" }),
         }
     }
+}
+
+fn refuse_batch(text: &[u8], duplicates: Duplicates) -> Result<(), EnvelopeError> {
+    if text.iter().find(|b| !b.is_ascii_whitespace()) != Some(&b'[') {
+        return Ok(());
+    }
+    json::check(text, duplicates)?;
+    Err(EnvelopeError::Batch)
 }
 
 /// The same text, without a copy where it is one of the methods that nearly every request has.

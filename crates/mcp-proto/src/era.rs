@@ -63,6 +63,13 @@ impl RequestMeta {
         }
     }
 
+    /// The same in memory of its own.
+    pub fn owned(&self) -> Self {
+        let copy = |raw: &Option<Bytes>| raw.as_deref().map(Bytes::copy_from_slice);
+        let (capabilities, client_info, progress_token) = (copy(&self.capabilities), copy(&self.client_info), copy(&self.progress_token));
+        Self { capabilities, client_info, progress_token, log_level: self.log_level, version: self.version.clone() }
+    }
+
     /// Whether `params` claim to be of the stateless era.
     pub fn claimed(params: &Object) -> bool {
         params.meta().is_some_and(|meta| meta.get(key::PROTOCOL_VERSION).is_some_and(|raw| raw.starts_with(b"\"")))

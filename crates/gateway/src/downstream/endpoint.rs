@@ -9,7 +9,6 @@ use http::{HeaderValue, StatusCode};
 use mcp_proto::envelope::{self, Answer, EnvelopeError, Glance, Message, Request};
 use mcp_proto::era::{INITIALIZE, RequestMeta};
 use mcp_proto::http1::Fields;
-use mcp_proto::json::Duplicates;
 use mcp_proto::projection::Style;
 
 use super::door::{self, Entered};
@@ -60,7 +59,7 @@ pub(crate) async fn post(gateway: &Arc<Inner>, admitted: &Admitted, asked: Asked
     if let Err(refused) = known.again(gateway, asked.fields, &admitted.entered) {
         return refuse(&refused);
     }
-    let message = match Message::parse(body, Duplicates::RefuseDeep) {
+    let message = match Message::parse_after(body, &mut known.before) {
         Ok(message) => message,
         Err(error) => return unreadable(error),
     };

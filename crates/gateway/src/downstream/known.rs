@@ -8,6 +8,7 @@ use banyan_model::{Era, Segment};
 use bytes::Bytes;
 use mcp_proto::era::{RequestMeta, STATELESS};
 use mcp_proto::http1::Fields;
+use mcp_proto::json::{Before, Object};
 use mcp_proto::projection::Style;
 
 use super::door::{self, About, Entered, Refused};
@@ -29,6 +30,12 @@ pub(crate) struct Known {
     entry: Option<Entry>,
     calls: Option<Calls>,
     of_session: Option<(Entered, Arc<Caller>)>,
+    /// What its last message said of itself.
+    pub(crate) before: Before,
+    /// The same, read; by its count.
+    meta: Option<(u64, Arc<RequestMeta>)>,
+    /// The count of the last one.
+    last: u64,
 }
 
 struct Entry {
@@ -47,7 +54,7 @@ struct Calls {
 impl Known {
     /// What there is to know of whoever has connected.
     pub(crate) fn of(party: Option<Arc<Party>>) -> Self {
-        Self { party, entry: None, calls: None, of_session: None }
+        Self { party, ..Self::default() }
     }
 
     /// Lets a request in, or not: at once, where it shows what the one before has shown.
@@ -77,6 +84,20 @@ impl Known {
         }
         let now = self.enter(&config, &gateway.trust, fields)?;
         if now.principal == entered.principal { Ok(()) } else { Err(door::another()) }
+    }
+
+    /// What a stateless request, the message that was read last, says of itself.
+    pub(crate) fn meta(&mut self, params: &Object) -> Arc<RequestMeta> {
+        let count = self.before.count();
+        if let Some((_, meta)) = self.meta.as_ref().filter(|(of, _)| *of == count) {
+            return Arc::clone(meta);
+        }
+        let meta = RequestMeta::of(params);
+        // A copy is worth its while where the next one will be the same.
+        if std::mem::replace(&mut self.last, count) == count {
+            self.meta = Some((count, Arc::new(meta.owned())));
+        }
+        Arc::new(meta)
     }
 
     /// The caller of a stateless request: the one before, where it says the same of itself.
@@ -138,7 +159,7 @@ fn said(raw: Option<&Bytes>) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use mcp_proto::json::Object;
+    use mcp_proto::envelope::Message;
     use sha2::{Digest, Sha256};
 
     use super::*;
@@ -170,6 +191,24 @@ mod tests {
             assert!(known.enter(&second, &trust, &fields("a")).is_err());
             assert_eq!(&*known.enter(&second, &trust, &fields("b")).unwrap().principal.name, "b");
         }
+    }
+
+    #[test]
+    fn what_is_said_again_is_read_once_and_what_is_said_anew_each_time() {
+        let mut known = Known::default();
+        let mut said = |meta: &str| {
+            let text = Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"_meta":{{{meta}}}}}}}"#));
+            let Ok(Message::Request(request)) = Message::parse_after(&text, &mut known.before) else { panic!() };
+            let meta = known.meta(&request.params);
+            assert_eq!(*meta, RequestMeta::of(&request.params));
+            meta
+        };
+        let (x, y) = (r#""io.modelcontextprotocol/logLevel":"info""#, r#""progressToken":"a""#);
+        let [_, second, third, other, fourth, _, last] = [x, x, x, y, x, x, x].map(&mut said);
+        assert!(!Arc::ptr_eq(&second, &third) && *third == *second);
+        assert!(*other != *third && other.progress_token.is_some() && *fourth == *third && !Arc::ptr_eq(&fourth, &third));
+        assert!(Arc::ptr_eq(&last, &said(x)));
+        assert_eq!(*said(""), RequestMeta::default());
     }
 
     #[test]

@@ -29,7 +29,7 @@ use crate::telemetry::trace_context::TraceContext;
 
 /// Answers one POST.
 pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: Request, known: &mut Known) -> Reply {
-    let meta = RequestMeta::of(&request.params);
+    let meta = known.meta(&request.params);
     if let Err(refused) = check_meta(&meta).and_then(|()| check_headers(place.fields, &request, &meta)).and_then(|()| check_version(&meta))
     {
         return refusal(&request.id, &refused);

@@ -5,7 +5,7 @@ use mcp_proto::catalog::{Kind, Page};
 use mcp_proto::client::{Event, Identity, Pipe};
 use mcp_proto::envelope::{self, Answer, Message, Poured};
 use mcp_proto::era::RequestMeta;
-use mcp_proto::json::{self, Duplicates, JsonError, Members};
+use mcp_proto::json::{self, Before, Duplicates, JsonError, Members};
 use mcp_proto::splice::{Change, edit};
 use serde_json::value::RawValue;
 
@@ -54,6 +54,14 @@ pub(super) fn envelope(data: &[u8]) {
         (Message::Notification(_) | Message::Response(_), glance) => assert_eq!(glance, None),
     }
     assert_eq!(Message::parse(&text, Duplicates::RefuseTop).as_ref(), Ok(&message));
+    let mut before = Before::default();
+    for _ in 0..2 {
+        let again = Message::parse_after(&text, &mut before);
+        assert_eq!(again.as_ref(), Ok(&message));
+        if let (Ok(Message::Request(again)), Message::Request(alone)) = (again, &message) {
+            assert_eq!(RequestMeta::of(&again.params), RequestMeta::of(&alone.params));
+        }
+    }
     let written = match &message {
         Message::Notification(notification) => notification.whole.clone(),
         Message::Request(request) => {

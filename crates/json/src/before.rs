@@ -1,0 +1,116 @@
+//! A `_meta` that stands in every request of a client, and is read once.
+//!
+//! Revision 2026-07-28 has each request say who asks and what it can do, and most clients say it in the same bytes every time.
+
+use super::Object;
+use super::member::{Member, place};
+
+/// A longer one is read each time, in bytes: this is kept for every connection.
+const LONGEST: usize = 1 << 10;
+
+/// The `_meta` that the params of the last message had. Bytes that were sound there are sound again.
+#[derive(Debug, Clone, Default)]
+pub struct Before {
+    text: Vec<u8>,
+    /// Places count from its opening brace.
+    members: Vec<Member>,
+    count: u64,
+}
+
+impl Before {
+    /// How often another one came. As long as it stays, so do those bytes.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    #[inline]
+    pub(super) fn stands_at(&self, rest: &[u8]) -> bool {
+        // Nothing stands everywhere.
+        !self.text.is_empty() && rest.starts_with(&self.text)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Its members where it begins at `start`.
+    pub(super) fn members(&self, start: usize) -> impl Iterator<Item = Member> {
+        self.members.iter().map(move |member| member.behind(place(start)))
+    }
+
+    /// Keeps the `_meta` of `params`, which have been read.
+    pub(super) fn keep(&mut self, params: Option<&Object>) {
+        let Some((text, members)) = params.and_then(Object::meta_members) else { return self.forget() };
+        if text == self.text {
+            return;
+        }
+        self.forget();
+        if text.len() <= LONGEST {
+            self.text.extend_from_slice(text);
+            self.members.extend(members);
+        }
+    }
+
+    fn forget(&mut self) {
+        self.count += 1;
+        self.text.clear();
+        self.members.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Duplicates, message, message_after};
+
+    fn read(text: &str, before: &mut Before) -> (bool, Option<Object>) {
+        let text = Bytes::copy_from_slice(text.as_bytes());
+        let alone = message(&text, Duplicates::RefuseDeep).map(|parts| format!("{parts:?}"));
+        let after = message_after(&text, before);
+        assert_eq!(after.as_ref().map(|parts| format!("{parts:?}")).map_err(Clone::clone), alone);
+        (alone.is_ok(), after.ok().and_then(|parts| parts.params?.1))
+    }
+
+    #[test]
+    fn what_stood_before_is_taken_with_its_members_wherever_it_stands() {
+        let mut before = Before::default();
+        let meta = r#"{"a/b":{"name":"x"},"c":[1]}"#;
+        for params in [format!(r#"{{"_meta":{meta},"name":"t"}}"#), format!(r#"{{"name":"tool", "_meta" : {meta} ,"z":1}}"#)] {
+            let (_, object) = read(&format!(r#"{{"id":1,"params":{params}}}"#), &mut before);
+            let object = object.unwrap();
+            let found = object.meta().unwrap();
+            assert_eq!((found.get("a/b"), found.get("c"), found.len()), (Some(&br#"{"name":"x"}"#[..]), Some(&b"[1]"[..]), 2));
+            assert_eq!((before.count(), before.len()), (1, meta.len()));
+        }
+        read(r#"{"id":1,"params":{"_meta":{}}}"#, &mut before);
+        assert_eq!((before.count(), before.len()), (2, 2));
+        read(r#"{"id":1,"params":{}}"#, &mut before);
+        assert_eq!((before.count(), before.len()), (3, 0));
+    }
+
+    #[test]
+    fn a_long_one_is_not_kept() {
+        let mut before = Before::default();
+        let long = format!(r#"{{"params":{{"_meta":{{"a":"{}"}}}}}}"#, "x".repeat(LONGEST));
+        read(&long, &mut before);
+        assert_eq!(before.len(), 0);
+    }
+
+    proptest! {
+        /// Also where what stood before is the beginning of what stands there now, or stands where it means something else.
+        #[test]
+        fn nothing_is_read_otherwise_after_something_than_alone(
+            metas in proptest::collection::vec("(\\{\\}|\\{\"a\":1\\}|\\{\"a\":\\{\"b\":2\\}\\}|\\{\"a\":1,\"a\":2\\}|\\{\"a\":1\\}\\}|\\{\"a\":1|1|\"x\")", 1..12),
+            tails in proptest::collection::vec("(|,\"b\":1|,\"_meta\":\\{\"a\":1\\}|,\"_meta\":\\{\\}| |x)", 12),
+        ) {
+            let mut before = Before::default();
+            for (meta, tail) in metas.iter().zip(&tails) {
+                read(&format!(r#"{{"id":7,"params":{{"_meta":{meta}{tail}}},"method":"m"}}"#), &mut before);
+                read(&format!(r#"{{"result":{{"_meta":{meta}{tail}}}}}"#), &mut before);
+            }
+        }
+    }
+}
