@@ -16,6 +16,8 @@ pub mod automation;
 pub mod calling;
 pub mod capability;
 pub mod chain;
+#[cfg(test)]
+mod company;
 mod draft;
 pub mod envelope;
 pub mod kind;

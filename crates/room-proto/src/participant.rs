@@ -26,6 +26,8 @@ use crate::name::ParticipantId;
 use crate::room::Now;
 use crate::voice::{Answer, Call, Ending, Spoken, Unsaid, Voice};
 
+/// The kind by which somebody is asked to stop for a while.
+pub(crate) const PAUSE: &str = "participant/pause";
 /// So many bytes of what is proposed are kept until it is decided; the oldest go first.
 const HELD: usize = 4 << 20;
 
@@ -226,7 +228,7 @@ impl Participant {
         let payload = || Members::again(envelope.payload);
         match envelope.kind().as_str() {
             "chat" => self.events.push_back(Event::Said(Said::of(envelope))),
-            "participant/pause" if self.is_for_me(envelope) => {
+            PAUSE if self.is_for_me(envelope) => {
                 let pause = Pause::of(envelope, now.instant);
                 self.events.push_back(Event::Paused(pause.clone()));
                 self.paused = Some(pause);

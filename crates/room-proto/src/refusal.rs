@@ -53,6 +53,16 @@ pub enum Refusal {
         /// Its kind.
         kind: String,
     },
+    /// Whom it would pause looks after the room, and its sender does not.
+    #[error(
+        "{id:?} looks after this room, and is paused by its admins and whoever runs the gate alone: leave it out of `to`, or ask one of them"
+    )]
+    Steward {
+        /// The kind.
+        kind: String,
+        /// Whom it would pause.
+        id: String,
+    },
     /// It is over the bound.
     #[error("a message has at most {most} bytes here, and this one has {size}: send less, or in parts")]
     TooLarge {
@@ -69,7 +79,7 @@ impl Refusal {
         match self {
             Self::From { .. } => "auth_violation",
             Self::Invalid { .. } | Self::NotJson(_) => "invalid_envelope",
-            Self::Lacking { .. } | Self::Reserved { .. } => "capability_violation",
+            Self::Lacking { .. } | Self::Reserved { .. } | Self::Steward { .. } => "capability_violation",
             Self::Protocol { .. } => "unsupported_protocol",
             Self::RateLimited { .. } => "rate_limited",
             Self::TooLarge { .. } => "payload_too_large",
@@ -79,7 +89,7 @@ impl Refusal {
     /// The kind that its sender may not send.
     pub fn attempted_kind(&self) -> Option<&str> {
         match self {
-            Self::Lacking { kind } | Self::Reserved { kind } => Some(kind),
+            Self::Lacking { kind } | Self::Reserved { kind } | Self::Steward { kind, .. } => Some(kind),
             Self::From { .. }
             | Self::Invalid { .. }
             | Self::NotJson(_)

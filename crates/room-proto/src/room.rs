@@ -24,6 +24,7 @@ pub use settings::{Rate, Settings};
 use crate::capability::Capabilities;
 use crate::envelope::{Envelope, Refused};
 use crate::name::{ConnectionId, ParticipantId, Topic};
+use crate::participant::PAUSE;
 use crate::refusal::Refusal;
 use crate::system::System;
 use history::{History, Past};
@@ -60,20 +61,21 @@ impl Room {
     /// Somebody is let in. It is welcomed first; then everybody, itself included, hears of it (MX-14). One that was there over another
     /// connection goes on over this one, and the other is closed.
     pub fn handle_join(&mut self, now: Now, connection: ConnectionId, joining: Joining) -> Result<(), RoomError> {
-        let Joining { id, capabilities, preferences, expires, is_own } = joining;
+        let id = joining.id.clone();
         let before = self.present.get(&id).copied();
         if before.is_none() && self.seats.len() >= self.settings.participants {
             return Err(RoomError::Full { most: self.settings.participants });
         }
         let ruling = self.rulings.get(&id);
-        let capabilities = ruling.map_or_else(|| Ok(capabilities.clone()), |ruling| ruling.apply(&capabilities))?;
+        let given = &joining.capabilities;
+        let capabilities = ruling.map_or_else(|| Ok(given.clone()), |ruling| ruling.apply(given))?;
         if let Some(before) = before {
             self.unseat(before);
             self.transmits.push_back(Transmit::Close { connection: before, why: Closed::Replaced });
         }
-        self.expiries.extend(expires.map(|at| (at, connection)));
+        self.expiries.extend(joining.expires.map(|at| (at, connection)));
         self.present.insert(id.clone(), connection);
-        self.seats.insert(connection, Seat::new(id.clone(), capabilities, preferences, expires).rated(!is_own));
+        self.seats.insert(connection, Seat::new(joining, capabilities));
         self.events.push_back(Event::Joined { id, connection, again: before.is_some() });
         self.welcome(now, connection);
         self.remind(now, connection);
@@ -242,10 +244,23 @@ impl Room {
             let id = decoded.map_or_else(|refused| refused.id, |envelope| Some(envelope.id.into_owned()));
             return Some(Err(Refused { why: Refusal::RateLimited { retry_after }, id }));
         }
-        Some(decoded.and_then(|envelope| match may_send(seat, &envelope) {
+        let seat = self.seats.get(&connection)?;
+        Some(decoded.and_then(|envelope| match may_send(seat, &envelope).and_then(|()| self.may_pause(seat, &envelope)) {
             Ok(()) => Ok(envelope),
             Err(why) => Err(Refused { why, id: Some(envelope.id.into_owned()) }),
         }))
+    }
+
+    /// Whoever looks after the room is paused by another one who does, and by itself.
+    fn may_pause(&self, seat: &Seat, envelope: &Envelope<'_>) -> Result<(), Refusal> {
+        if envelope.kind().class() != PAUSE || seat.is_steward {
+            return Ok(());
+        }
+        let named = envelope.to.iter().filter_map(|id| self.seats.get(self.present.get(&**id)?));
+        match named.into_iter().find(|other| other.is_steward) {
+            Some(other) => Err(Refusal::Steward { kind: envelope.kind().as_str().to_owned(), id: other.id.as_str().to_owned() }),
+            None => Ok(()),
+        }
     }
 
     fn relay(&mut self, now: Now, connection: ConnectionId, envelope: &Envelope<'_>, bytes: &Bytes) {

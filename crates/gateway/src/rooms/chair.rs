@@ -38,7 +38,7 @@ impl Chair {
         preferences: Preferences,
     ) -> Result<Self, NotSeated> {
         let capabilities = Capabilities::read(may.iter().copied()).unwrap_or_default();
-        let joining = Joining { id: id.clone(), capabilities, preferences, expires: None, is_own: true };
+        let joining = Joining { id: id.clone(), capabilities, preferences, expires: None, is_own: true, is_steward: false };
         let Joined { id: connection, room, longest, source, last: _ } =
             rooms.join(topic, config.settings_of(topic), &joining, Way::Plain).await?;
         Ok(Self { voice: Mouth { room, connection }, longest, source })

@@ -116,8 +116,14 @@ impl Coming {
         (preferences, way): (Preferences, Way),
         applied: watch::Receiver<()>,
     ) -> Self {
-        let (id, capabilities) = (entrant.id.clone(), entrant.capabilities.clone());
-        let joining = Joining { id, capabilities, preferences, expires: entrant.until.map(until), is_own: false };
+        let joining = Joining {
+            id: entrant.id.clone(),
+            capabilities: entrant.capabilities.clone(),
+            preferences,
+            expires: entrant.until.map(until),
+            is_own: false,
+            is_steward: entrant.is_steward,
+        };
         let entered = entrant.entered.clone();
         Self { gateway: Arc::clone(gateway), joining, way, entered, held: Held::new(gateway, showing, entrant, applied) }
     }

@@ -44,6 +44,8 @@ pub(super) struct Entrant {
     pub(super) until: Option<SystemTime>,
     /// As whom it calls what sits there.
     pub(super) entered: Entered,
+    /// Whether it looks after the room: an admin of it, or whoever runs the gate.
+    pub(super) is_steward: bool,
 }
 
 /// Somebody that is known, and what it may come into.
@@ -51,13 +53,20 @@ struct Known {
     pass: Pass,
     until: Option<SystemTime>,
     entered: Entered,
+    /// Whether it runs the gate.
+    is_owner: bool,
 }
 
 impl Known {
     /// One that nobody but a room knows.
     fn participant(pass: Pass, until: Option<SystemTime>) -> Self {
         let entered = Entered::participant(pass.id.as_str());
-        Self { pass, until, entered }
+        Self { pass, until, entered, is_owner: false }
+    }
+
+    /// Whoever runs the gate.
+    fn owner(pass: Pass) -> Self {
+        Self { is_owner: true, ..Self::participant(pass, None) }
     }
 }
 
@@ -76,13 +85,14 @@ pub(super) async fn admit(gateway: &Arc<Inner>, showing: &Showing) -> Result<Ent
     if showing.is_mew && !config.rooms.mew {
         return Err(NotEntered::NoMew);
     }
-    let Known { pass, until, entered } = who(gateway, &config, showing).await?;
+    let Known { pass, until, entered, is_owner } = who(gateway, &config, showing).await?;
     if config.rooms.sits(&showing.topic, &pass.id) {
         return Err(NotEntered::Seated(pass.id.as_str().to_owned()));
     }
     let doors = config.rooms.doors();
     let capabilities = doors.admit(&pass, &showing.topic)?.clone();
-    Ok(Entrant { id: pass.id, capabilities, until, entered })
+    let is_admin = config.rooms.rooms.get(&showing.topic).is_some_and(|room| room.admins.contains(&pass.id));
+    Ok(Entrant { id: pass.id, capabilities, until, entered, is_steward: is_owner || is_admin })
 }
 
 async fn who(gateway: &Arc<Inner>, config: &Arc<Config>, showing: &Showing) -> Result<Known, NotEntered> {
@@ -92,11 +102,11 @@ async fn who(gateway: &Arc<Inner>, config: &Arc<Config>, showing: &Showing) -> R
         if guest.is_over() {
             return Err(NotEntered::Ticket("nobody is signed in by that any more: sign in to the console again".into()));
         }
-        return Ok(Known::participant(of_owner(guest.id.clone(), &showing.topic), None));
+        return Ok(Known::owner(of_owner(guest.id.clone(), &showing.topic)));
     }
     if let Some(token) = door::bearer(config, fields).map_err(NotEntered::Door)? {
         if gateway.admin.is_owners(token.as_bytes()) {
-            return Ok(Known::participant(owner(showing)?, None));
+            return Ok(Known::owner(owner(showing)?));
         }
         let secrets = gateway.rooms.secrets.of(gateway, &config.rooms).await;
         if let Some((id, who)) = secrets.holder(token).and_then(|id| config.rooms.participants.get_key_value(id)) {
@@ -119,7 +129,7 @@ async fn who(gateway: &Arc<Inner>, config: &Arc<Config>, showing: &Showing) -> R
     let place = entered.place().filter(|(issuer, _)| config.rooms.issuers.iter().any(|known| **known == **issuer));
     match place.filter(|(_, place)| place.participant.is_some()) {
         Some((_, place)) => Ok(Known::participant(claimed(config, place)?, until)),
-        None => Ok(Known { pass: caller(config, &entered)?, until, entered }),
+        None => Ok(Known { pass: caller(config, &entered)?, until, entered, is_owner: false }),
     }
 }
 

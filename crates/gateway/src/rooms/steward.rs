@@ -95,6 +95,7 @@ pub(super) async fn begin(gateway: &Arc<Inner>, topic: &Topic, id: ParticipantId
         preferences: Preferences { also: Also::ALL, ..Preferences::default() },
         expires: None,
         is_own: true,
+        is_steward: true,
     };
     let settings = gateway.config.load().rooms.settings_of(topic).clone();
     let joined = gateway.rooms.join(topic, &settings, &joining, Way::Plain).await?;

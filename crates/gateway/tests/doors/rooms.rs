@@ -423,6 +423,36 @@ async fn the_owner_comes_in_as_whom_it_likes_and_sees_all_rooms() {
     .await;
 }
 
+#[tokio::test]
+async fn who_looks_after_a_room_is_paused_by_nobody_who_does_not() {
+    bounded(async {
+        const PAUSES: &[&str] = &["chat", "participant/pause"];
+        let world = World::start(&ops("").replace(&format!("{PROPOSES:?}"), &format!("{PAUSES:?}"))).await;
+        let dir = tempfile::tempdir().unwrap();
+        let (_published, _commands) = world.gateway.publish(dir.path(), world.addr, String::new()).unwrap();
+        let file = std::fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path();
+        let presence: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        let (mut ann, mut bot) = two(&world).await;
+        let (mut me, _) =
+            Socket::join(&world, "topic=ops&participant=me&also=participant/pause", presence["token"].as_str().unwrap()).await;
+        for to in ["ann", "me"] {
+            let said = bot.send("participant/pause", json!({"to": [to]}), json!({})).await;
+            let refused = bot.next_where(|message| message["kind"] == "system/error").await;
+            assert_eq!(
+                (&refused["correlation_id"], &refused["payload"]["error"]),
+                (&json!(said), &json!("capability_violation")),
+                "{refused}"
+            );
+        }
+        // One admin is paused by whoever runs the gate, and is heard all the same.
+        let paused = me.send("participant/pause", json!({"to": ["ann"]}), json!({})).await;
+        assert_eq!(me.next_where(|message| message["kind"] == "participant/pause").await["id"], paused, "it passed on none before");
+        let said = ann.chat("stop").await;
+        assert_eq!(bot.next_where(|message| message["kind"] == "chat").await["id"], said);
+    })
+    .await;
+}
+
 #[test]
 fn no_token_stands_in_what_is_said_of_a_configuration() {
     let toml = "[room.ops]\n[participant.ann]\ntoken = \"hunter2\"\nrooms = [\"ops\"]\n";

@@ -1,16 +1,13 @@
-#![expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
-
-use std::time::Instant;
-
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::capability::Pattern;
-use crate::name::{ConnectionId, Topic};
-use crate::room::{Change, Joining, Preferences, Room, Routing, Settings, Transmit};
+use crate::company::{Company, Who};
+use crate::name::ConnectionId;
+use crate::room::{Change, Preferences, Routing};
 
-const WHO: [(&str, &[&str]); 5] = [
+const WHO: Who = [
     ("gate", &["mcp/request:*", "mcp/response:*"]),
     ("files", &["mcp/response:*"]),
     ("ann", &["mcp/request:*", "chat"]),
@@ -20,51 +17,38 @@ const WHO: [(&str, &[&str]); 5] = [
 
 /// A room in which the gate calls, and what its driver was told.
 struct Table {
-    room: Room,
-    now: Now,
+    company: Company,
     calling: Calling,
     outputs: Vec<Output>,
     /// What the gate has said.
     said: Vec<Value>,
-    given: u64,
 }
 
 impl Table {
     fn new() -> Self {
-        let now = Now { instant: Instant::now(), wall: SystemTime::UNIX_EPOCH };
         let own = BTreeSet::from(["gate", "files"].map(|id| ParticipantId::new(id).unwrap()));
         let calling = Calling::new(Bounds { own, calls: 2, tools: 3, message_bytes: 600 }, 7);
-        let room = Room::new(Topic::new("ops").unwrap(), Settings::default(), 1);
-        let mut table = Self { room, now, calling, outputs: Vec::new(), said: Vec::new(), given: 0 };
+        let company = Company::new(&WHO, Preferences { routing: Routing::Directed, ..Preferences::default() });
+        let mut table = Self { company, calling, outputs: Vec::new(), said: Vec::new() };
         (0..WHO.len()).for_each(|place| table.join(place));
         table
     }
 
     fn join(&mut self, place: usize) {
-        let (id, capabilities) = WHO[place];
-        let joining = Joining {
-            id: ParticipantId::new(id).unwrap(),
-            capabilities: Capabilities::read(capabilities.iter().copied()).unwrap(),
-            preferences: Preferences { routing: Routing::Directed, ..Preferences::default() },
-            expires: None,
-            is_own: place < 2,
-        };
-        self.room.handle_join(self.now, ConnectionId(place as u64), joining).unwrap();
+        self.company.join(place);
         self.deliver();
     }
 
     /// Hands the gate what is for it, and sends what it wants sent.
     fn deliver(&mut self) {
         loop {
-            while let Some(transmit) = self.room.poll_transmit() {
-                if let Transmit::Send { connection: ConnectionId(0), bytes } = transmit {
-                    self.calling.handle_message(self.now, &bytes);
-                }
+            while let Some(bytes) = self.company.next() {
+                self.calling.handle_message(self.company.now, &bytes);
             }
             match self.calling.poll_output() {
                 Some(Output::Send(bytes)) => {
                     self.said.push(serde_json::from_slice(&bytes).unwrap());
-                    self.room.handle_message(self.now, ConnectionId(0), &bytes);
+                    self.company.room.handle_message(self.company.now, ConnectionId(0), &bytes);
                 }
                 Some(output) => self.outputs.push(output),
                 None => return,
@@ -73,13 +57,7 @@ impl Table {
     }
 
     fn say(&mut self, who: &str, kind: &str, of: Option<&str>, payload: &str) {
-        self.given += 1;
-        let of = of.map(|of| format!(",\"correlation_id\":\"{of}\"")).unwrap_or_default();
-        let given = self.given;
-        let text =
-            format!(r#"{{"protocol":"mcpx/v0.1","id":"m{given}","from":"{who}","to":["gate"],"kind":"{kind}"{of},"payload":{payload}}}"#);
-        let place = WHO.iter().position(|(id, _)| *id == who).unwrap();
-        self.room.handle_message(self.now, ConnectionId(place as u64), &text.into());
+        self.company.say(who, &["gate"], kind, of, payload);
         self.deliver();
     }
 
@@ -92,7 +70,7 @@ impl Table {
     fn call(&mut self, call: u64, to: &str, params: &str) -> Option<String> {
         let before = self.said.len();
         let asked = Call { method: "tools/call", params: Some(params.as_bytes()) };
-        self.calling.handle_call(self.now.wall, CallId(call), to, asked);
+        self.calling.handle_call(self.company.now.wall, CallId(call), to, asked);
         self.deliver();
         self.said.get(before).map(|said| said["id"].as_str().unwrap().to_owned())
     }
@@ -148,7 +126,7 @@ fn mx_21_whoever_may_answer_is_asked_for_its_tools_and_what_is_part_of_the_gate_
     table.say("bot", "mcp/response:tools/list", Some(&fourth), error);
     assert_eq!(table.told(), [offered("bot", &[])]);
     // Who never had any is nothing to tell of.
-    table.room.handle_leave(table.now, ConnectionId(4));
+    table.company.room.handle_leave(table.company.now, ConnectionId(4));
     table.deliver();
     assert_eq!(table.told(), []);
 }
@@ -207,7 +185,7 @@ fn mx_21_a_call_into_a_room_that_is_not_made_says_why() {
     // Whoever runs the room may take from the gate what it may say: then it says nothing.
     let gone = Pattern::new("mcp/request:*").unwrap();
     let change = Change { add: &[], remove: std::slice::from_ref(&gone), by: "ann" };
-    table.room.handle_capabilities(table.now, &ParticipantId::new("gate").unwrap(), change).unwrap();
+    table.company.room.handle_capabilities(table.company.now, &ParticipantId::new("gate").unwrap(), change).unwrap();
     table.call(10, "bot", WIPE);
     assert!(matches!(&table.told()[..], [Output::Failed { why: Failure::Refused(_) | Failure::Unsaid(_), .. }]));
     assert!(table.has_no_calls());
@@ -221,7 +199,7 @@ fn mx_21_a_call_under_way_in_a_room_ends_with_a_reason_whoever_lets_go_of_it() {
     table.call(7, "bot", WIPE);
     assert_eq!(table.told(), [failed(7, Failure::Busy { most: 2 })]);
     let third = table.call(8, "carl", WIPE).unwrap();
-    table.calling.handle_cancel(table.now.wall, CallId(5), "its caller \"left\"");
+    table.calling.handle_cancel(table.company.now.wall, CallId(5), "its caller \"left\"");
     table.deliver();
     let said = table.said.last().unwrap();
     assert_eq!((&said["kind"], &said["to"]), (&json!("mcp/request:notifications/cancelled"), &json!(["bot"])));
@@ -232,7 +210,7 @@ fn mx_21_a_call_under_way_in_a_room_ends_with_a_reason_whoever_lets_go_of_it() {
     assert_eq!(table.told(), [], "carl's call is carl's");
     table.say("bot", "mcp/request:notifications/cancelled", None, &given_up(&second));
     assert_eq!(table.told(), [failed(6, Failure::GivenUp("no disk".into()))]);
-    table.room.handle_leave(table.now, ConnectionId(4));
+    table.company.room.handle_leave(table.company.now, ConnectionId(4));
     table.deliver();
     assert_eq!(table.told(), [failed(8, Failure::Left)]);
     let garbled = table.call(9, "bot", WIPE).unwrap();
@@ -271,7 +249,7 @@ proptest! {
                 }
                 5 => {
                     if let Some((number, _)) = made.iter().nth(call as usize) {
-                        table.calling.handle_cancel(table.now.wall, CallId(*number), "x");
+                        table.calling.handle_cancel(table.company.now.wall, CallId(*number), "x");
                         table.deliver();
                     }
                 }

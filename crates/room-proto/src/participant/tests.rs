@@ -26,6 +26,7 @@ impl Meeting {
                 preferences: Preferences { also: Also::ALL, ..Preferences::default() },
                 expires: None,
                 is_own: false,
+                is_steward: false,
             };
             let seat = meeting.seats.len();
             meeting.seats.push(Participant::new(Bounds::default(), 1 << 20, 100 + seat as u128));

@@ -60,6 +60,8 @@ pub struct Joining {
     pub expires: Option<Instant>,
     /// Whether it is part of the gate: then what it sends is bounded there, and not once more here.
     pub is_own: bool,
+    /// Whether it looks after the room: an admin of it, whoever runs the gate, or the gate where it learns rules. Nobody else pauses it.
+    pub is_steward: bool,
 }
 
 /// Something to do.

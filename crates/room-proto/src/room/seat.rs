@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::output::{Preferences, Routing};
+use super::output::{Joining, Preferences, Routing};
 use super::settings::Settings;
 use crate::allowance::Allowance;
 use crate::capability::Capabilities;
@@ -15,6 +15,8 @@ pub(super) struct Seat {
     pub(super) capabilities: Capabilities,
     pub(super) preferences: Preferences,
     pub(super) expires: Option<Instant>,
+    /// Whether it looks after the room.
+    pub(super) is_steward: bool,
     /// Whether what it sends is bounded.
     is_rated: bool,
     waiting: Waiting,
@@ -39,13 +41,12 @@ pub(super) struct Concern {
 }
 
 impl Seat {
-    pub(super) fn new(id: ParticipantId, capabilities: Capabilities, preferences: Preferences, expires: Option<Instant>) -> Self {
+    /// The place of somebody who was let in, with what is left of its capabilities by now.
+    pub(super) fn new(joining: Joining, capabilities: Capabilities) -> Self {
+        let Joining { id, capabilities: _, preferences, expires, is_own, is_steward } = joining;
         let (waiting, fresh) = (Waiting::default(), Allowance::default);
-        Self { id, capabilities, preferences, expires, is_rated: true, waiting, messages: fresh(), bytes: fresh(), refusals: fresh() }
-    }
-
-    pub(super) fn rated(self, is_rated: bool) -> Self {
-        Self { is_rated, ..self }
+        let (messages, bytes, refusals) = (fresh(), fresh(), fresh());
+        Self { id, capabilities, preferences, expires, is_steward, is_rated: !is_own, waiting, messages, bytes, refusals }
     }
 
     pub(super) fn present(&self) -> Present<'_> {

@@ -1,6 +1,7 @@
 #![expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
 
 mod beyond;
+mod stewards;
 
 use std::time::{Duration, SystemTime};
 
@@ -30,7 +31,7 @@ impl Table {
 
     fn join_with(&mut self, connection: u64, id: &str, capabilities: &[&str], preferences: Preferences) -> Result<(), RoomError> {
         let capabilities = Capabilities::read(capabilities.iter().copied()).unwrap();
-        let joining = Joining { id: named(id), capabilities, preferences, expires: None, is_own: false };
+        let joining = Joining { id: named(id), capabilities, preferences, expires: None, is_own: false, is_steward: false };
         let outcome = self.room.handle_join(self.now, ConnectionId(connection), joining);
         self.drain(true);
         outcome
@@ -257,6 +258,7 @@ fn what_is_part_of_the_gate_is_not_bounded_twice() {
         preferences: Preferences::default(),
         expires: None,
         is_own: true,
+        is_steward: false,
     };
     table.room.handle_join(table.now, ConnectionId(1), joining).unwrap();
     table.drain(true);
@@ -446,6 +448,7 @@ fn a_token_that_runs_out_ends_its_connection() {
         preferences: Preferences::default(),
         expires: Some(end),
         is_own: false,
+        is_steward: false,
     };
     table.room.handle_join(table.now, ConnectionId(1), joining).unwrap();
     assert_eq!(table.room.poll_timeout().map(|(at, _)| at), Some(end));

@@ -1,16 +1,14 @@
-#![expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
-
 mod paused;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::capability::Capabilities;
-use crate::name::{ConnectionId, Topic};
-use crate::room::{Also, Joining, Preferences, Room, Settings, Transmit};
+use crate::company::{Company, Who};
+use crate::name::ConnectionId;
+use crate::room::{Also, Preferences};
 
-const WHO: [(&str, &[&str]); 5] = [
+const WHO: Who = [
     ("files", &["mcp/response:*", "mcp/request:notifications/*"]),
     ("gate", &["mcp/request:*", "mcp/reject:*", "chat"]),
     ("ann", &["mcp/*", "chat"]),
@@ -23,47 +21,34 @@ const EXPIRY: Duration = Duration::from_secs(60);
 
 /// A room in which a server sits, and what its driver was told.
 struct Table {
-    room: Room,
-    now: Now,
+    company: Company,
     sitting: Sitting,
     outputs: Vec<Output>,
     /// What the server and its gate have said.
     said: Vec<Value>,
-    given: u64,
 }
 
 impl Table {
     fn new(bounds: impl FnOnce(&mut Bounds)) -> Self {
-        let now = Now { instant: Instant::now(), wall: SystemTime::UNIX_EPOCH };
         let mut own = Bounds { room: "ops".into(), name: named("files"), calls: 8, of_one: 4, proposals: 4, message_bytes: 4096 };
         bounds(&mut own);
         let sitting = Sitting::new(own, named("gate"), EXPIRY, 7);
-        let room = Room::new(Topic::new("ops").unwrap(), Settings::default(), 1);
-        let mut table = Self { room, now, sitting, outputs: Vec::new(), said: Vec::new(), given: 0 };
+        let company = Company::new(&WHO, Preferences { also: Also::ALL, ..Preferences::default() });
+        let mut table = Self { company, sitting, outputs: Vec::new(), said: Vec::new() };
         (0..WHO.len()).for_each(|place| table.join(place));
         table
     }
 
     fn join(&mut self, place: usize) {
-        let (id, capabilities) = WHO[place];
-        let joining = Joining {
-            id: named(id),
-            capabilities: Capabilities::read(capabilities.iter().copied()).unwrap(),
-            preferences: Preferences { also: Also::ALL, ..Preferences::default() },
-            expires: None,
-            is_own: place < 2,
-        };
-        self.room.handle_join(self.now, ConnectionId(place as u64), joining).unwrap();
+        self.company.join(place);
         self.deliver();
     }
 
     /// Hands the server what is for it, and sends what it wants sent.
     fn deliver(&mut self) {
         loop {
-            while let Some(transmit) = self.room.poll_transmit() {
-                if let Transmit::Send { connection: ConnectionId(0), bytes } = transmit {
-                    self.sitting.handle_message(self.now, &bytes);
-                }
+            while let Some(bytes) = self.company.next() {
+                self.sitting.handle_message(self.company.now, &bytes);
             }
             let Some(output) = self.sitting.poll_output() else { return };
             let (place, bytes) = match &output {
@@ -75,7 +60,7 @@ impl Table {
                 }
             };
             self.said.push(serde_json::from_slice(&bytes).unwrap());
-            self.room.handle_message(self.now, ConnectionId(place), &bytes);
+            self.company.room.handle_message(self.company.now, ConnectionId(place), &bytes);
         }
     }
 
@@ -85,14 +70,7 @@ impl Table {
     }
 
     fn say_to(&mut self, to: &[&str], who: &str, kind: &str, of: Option<&str>, payload: &Value) -> String {
-        self.given += 1;
-        let id = format!("{who}-{}", self.given);
-        let mut envelope = json!({ "protocol": "mcpx/v0.1", "id": id, "from": who, "to": to, "kind": kind, "payload": payload });
-        if let Some(of) = of {
-            envelope["correlation_id"] = json!(of);
-        }
-        let place = WHO.iter().position(|(id, _)| *id == who).unwrap();
-        self.room.handle_message(self.now, ConnectionId(place as u64), &Bytes::from(envelope.to_string()));
+        let id = self.company.say(who, to, kind, of, &payload.to_string());
         self.deliver();
         id
     }
@@ -134,16 +112,16 @@ fn mx_21_a_request_becomes_a_call_and_its_answer_a_response_byte_for_byte() {
     let Some(Output::Call(asked)) = table.outputs.pop() else { panic!() };
     assert_eq!((asked.by.as_str(), asked.method.as_str(), &asked.id[..]), ("ann", "tools/call", &br#""1""#[..]));
     assert_eq!(serde_json::from_slice::<Value>(&asked.params).unwrap(), remove("/tmp"));
-    table.sitting.handle_notification(table.now.wall, asked.call, "notifications/progress", br#"{"progressToken":1,"progress":2}"#);
+    table.sitting.handle_notification(table.company.now.wall, asked.call, "notifications/progress", br#"{"progressToken":1,"progress":2}"#);
     let odd = br#"{ "content" : [], "n":1.00e2,"x":"\u00e9" }"#;
-    table.sitting.handle_answer(table.now.wall, asked.call, Answer::Result(odd));
+    table.sitting.handle_answer(table.company.now.wall, asked.call, Answer::Result(odd));
     let Some(Output::Send(_)) = table.sitting.poll_output() else { panic!() };
     let Some(Output::Send(sent)) = table.sitting.poll_output() else { panic!() };
     assert!(sent.windows(odd.len()).any(|part| part == odd));
     let said: Value = serde_json::from_slice(&sent).unwrap();
     assert_eq!((&said["kind"], &said["to"]), (&json!("mcp/response:tools/call:rm"), &json!(["ann"])));
     assert_eq!((&said["correlation_id"], &said["payload"]["id"]), (&json!(id), &json!("1")));
-    table.sitting.handle_answer(table.now.wall, asked.call, Answer::Result(b"{}"));
+    table.sitting.handle_answer(table.company.now.wall, asked.call, Answer::Result(b"{}"));
     assert_eq!(table.sitting.poll_output(), None, "answered once");
 }
 
@@ -185,7 +163,7 @@ fn mx_21_calls_are_bounded_cancelled_and_end_with_their_caller() {
     assert_eq!(table.outputs, [], "not its own");
     table.say("ann", "mcp/request:notifications/cancelled", None, &cancelled("a"));
     table.say("ann", "mcp/request:notifications/cancelled", None, &cancelled(&second));
-    table.room.handle_leave(table.now, ConnectionId(3));
+    table.company.room.handle_leave(table.company.now, ConnectionId(3));
     table.deliver();
     let ended: Vec<CallId> = table.outputs.drain(..).map(|o| if let Output::Cancel { call, .. } = o { call } else { panic!() }).collect();
     assert_eq!(ended, calls);
@@ -197,7 +175,7 @@ fn what_is_too_long_for_the_room_or_no_json_is_told_as_an_error() {
     for (result, wanted) in [(format!("\"{}\"", "x".repeat(5000)), "raise `message_size`"), (r#"{"a":1,"a":2}"#.into(), "no sound JSON")] {
         table.asks("ann", None);
         let Some(Output::Call(asked)) = table.outputs.pop() else { panic!() };
-        table.sitting.handle_answer(table.now.wall, asked.call, Answer::Result(result.as_bytes()));
+        table.sitting.handle_answer(table.company.now.wall, asked.call, Answer::Result(result.as_bytes()));
         table.deliver();
         let told = table.error();
         assert!(told.contains(wanted), "{told}");
@@ -207,7 +185,7 @@ fn what_is_too_long_for_the_room_or_no_json_is_told_as_an_error() {
 #[test]
 fn mx_21_whoever_is_there_hears_that_a_server_lists_something_else() {
     let mut table = Table::new(|_| ());
-    table.sitting.handle_change(table.now.wall, "notifications/tools/list_changed");
+    table.sitting.handle_change(table.company.now.wall, "notifications/tools/list_changed");
     table.deliver();
     let said = table.said.pop().unwrap();
     assert_eq!((&said["from"], &said["kind"]), (&json!("files"), &json!("mcp/request:notifications/tools/list_changed")));
@@ -218,7 +196,7 @@ fn mx_21_whoever_is_there_hears_that_a_server_lists_something_else() {
 fn mx_22_what_the_gate_fulfils_goes_out_once_and_the_room_sees_it() {
     let mut table = Table::new(|_| ());
     let (proposal, call) = table.proposes();
-    table.sitting.handle_approval(table.now.wall, call, BY);
+    table.sitting.handle_approval(table.company.now.wall, call, BY);
     table.deliver();
     assert_eq!(table.outputs, [Output::Approved(call)]);
     let asked = table.said.pop().unwrap();
@@ -227,12 +205,12 @@ fn mx_22_what_the_gate_fulfils_goes_out_once_and_the_room_sees_it() {
     params["_meta"] = json!({ "io.banyan/approval": { "id": "a1", "by": ["anna"] } });
     assert_eq!((&asked["kind"], &asked["payload"]["params"]), (&json!("mcp/request:tools/call:rm"), &params));
     // Agreed to twice, or once more in the room: it is on its way.
-    table.sitting.handle_approval(table.now.wall, call, BY);
+    table.sitting.handle_approval(table.company.now.wall, call, BY);
     table.deliver();
     table.asks("ann", Some(&proposal));
     let told = table.error();
     assert!(told.contains("it is requested; nothing was called"), "{told}");
-    table.sitting.handle_answer(table.now.wall, call, Answer::Result(b"{\"content\":[]}"));
+    table.sitting.handle_answer(table.company.now.wall, call, Answer::Result(b"{\"content\":[]}"));
     table.deliver();
     let answer = table.said.pop().unwrap();
     assert_eq!((&answer["to"], &answer["correlation_id"]), (&json!(["gate", "bot"]), &asked["id"]));
@@ -247,7 +225,7 @@ fn mx_22_who_fulfils_in_the_room_makes_the_call_and_the_gate_is_told_by_whom() {
     let [Output::Cancel { call: over, why }, Output::Call(asked)] = &table.outputs[..] else { panic!("{:?}", table.outputs) };
     assert_eq!((*over, why.as_str(), asked.by.as_str()), (call, "fulfilled by \"ann\" in the room \"ops\"", "ann"));
     // The gate comes too late.
-    table.sitting.handle_approval(table.now.wall, call, BY);
+    table.sitting.handle_approval(table.company.now.wall, call, BY);
     table.deliver();
     table.asks("bob", Some(&proposal));
     assert!(table.error().contains("does not wait any more"));
@@ -282,7 +260,7 @@ fn mx_22_nobody_fulfils_its_own_proposal_another_call_or_one_that_is_gone() {
 fn mx_22_a_proposal_ends_at_the_gate_as_it_ends_in_the_room() {
     let mut table = Table::new(|_| ());
     let (proposal, call) = table.proposes();
-    table.sitting.handle_rejection(table.now.wall, call, "too risky");
+    table.sitting.handle_rejection(table.company.now.wall, call, "too risky");
     table.deliver();
     let said = table.said.pop().unwrap();
     assert_eq!((&said["kind"], &said["correlation_id"]), (&json!("mcp/reject:tools/call:rm"), &json!(proposal)));
@@ -292,7 +270,7 @@ fn mx_22_a_proposal_ends_at_the_gate_as_it_ends_in_the_room() {
     assert_eq!(table.outputs.pop(), Some(Output::Cancel { call, why: "rejected by \"bob\" in the room \"ops\"".into() }));
     // What the gate can't hold is left to the room.
     let (proposal, call) = table.proposes();
-    table.sitting.handle_left(table.now.wall, call, "nobody may approve");
+    table.sitting.handle_left(table.company.now.wall, call, "nobody may approve");
     table.deliver();
     let said = table.said.pop().unwrap();
     assert_eq!((&said["kind"], &said["to"], &said["correlation_id"]), (&json!("chat"), &json!(["bot"]), &json!(proposal)));
@@ -300,8 +278,8 @@ fn mx_22_a_proposal_ends_at_the_gate_as_it_ends_in_the_room() {
     assert!(matches!(&table.outputs[..], [Output::Call(_)]));
     table.outputs.clear();
     let (_, call) = table.proposes();
-    table.now.instant += EXPIRY;
-    table.sitting.handle_timeout(table.now);
+    table.company.now.instant += EXPIRY;
+    table.sitting.handle_timeout(table.company.now);
     table.deliver();
     assert_eq!(table.outputs, [Output::Cancel { call, why: "nobody has agreed in time".into() }]);
 }
@@ -340,14 +318,14 @@ proptest! {
         let mut held = Vec::new();
         for (step, at_once) in steps {
             match step {
-                Step::Approve => table.sitting.handle_approval(table.now.wall, call, BY),
-                Step::Deny => table.sitting.handle_rejection(table.now.wall, call, "no"),
+                Step::Approve => table.sitting.handle_approval(table.company.now.wall, call, BY),
+                Step::Deny => table.sitting.handle_rejection(table.company.now.wall, call, "no"),
                 Step::Expire => {
-                    table.now.instant += EXPIRY;
-                    table.sitting.handle_timeout(table.now);
+                    table.company.now.instant += EXPIRY;
+                    table.sitting.handle_timeout(table.company.now);
                 }
                 Step::Fulfil(who) => drop(table.asks(who, Some(&proposal))),
-                Step::Leave => table.room.handle_leave(table.now, ConnectionId(4)),
+                Step::Leave => table.company.room.handle_leave(table.company.now, ConnectionId(4)),
                 Step::Reject => drop(table.say("ann", "mcp/reject:tools/call:rm", Some(&proposal), &json!({}))),
                 Step::Withdraw => drop(table.say("bot", "mcp/withdraw:tools/call:rm", Some(&proposal), &json!({}))),
             }
@@ -363,13 +341,13 @@ proptest! {
             }
             if at_once {
                 for (place, bytes) in held.drain(..) {
-                    table.room.handle_message(table.now, ConnectionId(place), &bytes);
+                    table.company.room.handle_message(table.company.now, ConnectionId(place), &bytes);
                 }
                 table.deliver();
             }
         }
         for (place, bytes) in held {
-            table.room.handle_message(table.now, ConnectionId(place), &bytes);
+            table.company.room.handle_message(table.company.now, ConnectionId(place), &bytes);
         }
         table.deliver();
         let made = table.outputs.iter().filter(|o| matches!(o, Output::Approved(_) | Output::Call(_))).count();

@@ -105,7 +105,14 @@ impl World {
         let (directed, echo) = (self.random.percent(30), self.random.percent(70));
         self.trace(format!("{name} joins over {connection} with {given:?}, directed {directed}, echo {echo}"));
         let capabilities = Capabilities::read(given.iter().map(String::as_str)).map_err(|error| error.to_string())?;
-        let joining = Joining { id: named(name)?, capabilities, preferences: preferences(directed, echo), expires: None, is_own: false };
+        let joining = Joining {
+            id: named(name)?,
+            capabilities,
+            preferences: preferences(directed, echo),
+            expires: None,
+            is_own: false,
+            is_steward: false,
+        };
         let outcome = self.room.handle_join(self.now, ConnectionId(connection), joining);
         if self.reference.join(connection, name, &given, (directed, echo)) != outcome.is_ok() {
             return Err(format!("joining ends with {outcome:?}"));

@@ -149,6 +149,7 @@ impl World {
             preferences: Preferences { routing, echo: name == "files", also: Also::ALL, history: 0 },
             expires: None,
             is_own: OWN.contains(&name),
+            is_steward: false,
         };
         self.over.insert(connection, name);
         self.unread.insert(name, VecDeque::new());

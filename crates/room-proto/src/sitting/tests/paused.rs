@@ -8,7 +8,7 @@ impl Table {
         let id = named(who);
         let place = WHO.iter().position(|(id, _)| *id == who).unwrap();
         let may = [crate::capability::Pattern::new("participant/*").unwrap()];
-        self.room.handle_capabilities(self.now, &id, crate::room::Change { add: &may, remove: &[], by: "owner" }).unwrap();
+        self.company.room.handle_capabilities(self.company.now, &id, crate::room::Change { add: &may, remove: &[], by: "owner" }).unwrap();
         assert!(place > 1);
         self.say(who, kind, None, payload);
     }
@@ -33,15 +33,15 @@ fn a_paused_server_takes_no_new_calls_and_says_who_paused_it() {
     table.say("bob", "mcp/request:ping", None, &json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }));
     assert!(matches!(table.outputs.pop(), Some(Output::Call(_))), "that it is there it says");
     // What was under way goes on.
-    table.sitting.handle_answer(table.now.wall, under_way.call, Answer::Result(b"{}"));
+    table.sitting.handle_answer(table.company.now.wall, under_way.call, Answer::Result(b"{}"));
     assert!(matches!(table.sitting.poll_output(), Some(Output::Send(_))));
     table.control("bob", "participant/resume", &json!({}));
     table.asks("bob", None);
     assert!(matches!(table.outputs.pop(), Some(Output::Call(_))));
     table.control("ann", "participant/pause", &json!({ "timeout_seconds": 5 }));
     let (due, _) = table.sitting.poll_timeout().unwrap();
-    table.now.instant = due;
-    table.sitting.handle_timeout(table.now);
+    table.company.now.instant = due;
+    table.sitting.handle_timeout(table.company.now);
     table.asks("bob", None);
     assert!(matches!(table.outputs.pop(), Some(Output::Call(_))), "a pause ends by itself");
 }
@@ -51,7 +51,7 @@ fn what_people_agree_to_at_the_gate_while_a_server_is_paused_is_not_called() {
     let mut table = Table::new(|_| ());
     let (proposal, call) = table.proposes();
     table.control("ann", "participant/pause", &json!({}));
-    table.sitting.handle_approval(table.now.wall, call, BY);
+    table.sitting.handle_approval(table.company.now.wall, call, BY);
     table.deliver();
     assert!(matches!(table.outputs.as_slice(), [Output::Cancel { call: ended, .. }] if *ended == call), "{:?}", table.outputs);
     let said = table.said.pop().unwrap();
@@ -69,10 +69,10 @@ fn what_people_agree_to_at_the_gate_while_a_server_is_paused_is_not_called() {
     table.control("ann", "participant/resume", &json!({}));
     table.outputs.clear();
     let (_, call) = table.proposes();
-    table.sitting.handle_approval(table.now.wall, call, BY);
+    table.sitting.handle_approval(table.company.now.wall, call, BY);
     let Some(Output::SendAsGate(request)) = table.sitting.poll_output() else { panic!() };
     table.control("ann", "participant/pause", &json!({}));
-    table.room.handle_message(table.now, ConnectionId(1), &request);
+    table.company.room.handle_message(table.company.now, ConnectionId(1), &request);
     table.deliver();
     assert!(matches!(table.outputs.as_slice(), [Output::Cancel { .. }]), "{:?}", table.outputs);
     assert!(table.error().contains("paused by"));

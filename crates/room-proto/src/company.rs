@@ -1,0 +1,69 @@
+//! A room and who else is in it, for the tests of one who sits there: connection 0 is that one's.
+
+use std::time::{Instant, SystemTime};
+
+use bytes::Bytes;
+
+use crate::capability::Capabilities;
+use crate::name::{ConnectionId, ParticipantId, Topic};
+use crate::room::{Joining, Now, Preferences, Room, Settings, Transmit};
+
+/// Who is there, and what each may send. The first two are parts of the gate.
+pub(crate) type Who = [(&'static str, &'static [&'static str]); 5];
+
+pub(crate) struct Company {
+    pub(crate) room: Room,
+    pub(crate) now: Now,
+    who: &'static Who,
+    preferences: Preferences,
+    given: u64,
+}
+
+impl Company {
+    /// A room that nobody has come into yet.
+    #[expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
+    pub(crate) fn new(who: &'static Who, preferences: Preferences) -> Self {
+        let now = Now { instant: Instant::now(), wall: SystemTime::UNIX_EPOCH };
+        let room = Room::new(Topic::new("ops").unwrap(), Settings::default(), 1);
+        Self { room, now, who, preferences, given: 0 }
+    }
+
+    /// Somebody comes in, over the connection of its place.
+    pub(crate) fn join(&mut self, place: usize) {
+        let (id, capabilities) = self.who[place];
+        let joining = Joining {
+            id: ParticipantId::new(id).unwrap(),
+            capabilities: Capabilities::read(capabilities.iter().copied()).unwrap(),
+            preferences: self.preferences,
+            expires: None,
+            is_own: place < 2,
+            is_steward: false,
+        };
+        self.room.handle_join(self.now, ConnectionId(place as u64), joining).unwrap();
+    }
+
+    /// The next message for the one whom the test is about.
+    pub(crate) fn next(&mut self) -> Option<Bytes> {
+        while let Some(transmit) = self.room.poll_transmit() {
+            if let Transmit::Send { connection: ConnectionId(0), bytes } = transmit {
+                return Some(bytes);
+            }
+        }
+        None
+    }
+
+    /// Somebody sends an envelope with this raw payload; its id.
+    pub(crate) fn say(&mut self, who: &str, to: &[&str], kind: &str, of: Option<&str>, payload: &str) -> String {
+        self.given += 1;
+        let id = format!("{who}-{}", self.given);
+        let of = of.map(|of| format!(",\"correlation_id\":\"{of}\"")).unwrap_or_default();
+        let text = format!(r#"{{"protocol":"mcpx/v0.1","id":"{id}","from":"{who}","to":{to:?},"kind":"{kind}"{of},"payload":{payload}}}"#);
+        self.room.handle_message(self.now, self.connection(who), &text.into());
+        id
+    }
+
+    /// Over which connection somebody is there.
+    pub(crate) fn connection(&self, who: &str) -> ConnectionId {
+        ConnectionId(self.who.iter().position(|(id, _)| *id == who).unwrap() as u64)
+    }
+}

@@ -1,0 +1,72 @@
+//! Who looks after a room, and who may pause whom.
+
+use super::*;
+
+const PAUSES: &[&str] = &["mcp/*", "chat", "participant/*"];
+
+fn asking(to: &[&str], from: &str) -> String {
+    message("m", from, to, PAUSE)
+}
+
+/// Two who look after the room, and two agents that may pause others.
+fn table() -> Table {
+    let mut table = Table::new(Settings::default());
+    let mut also = Also::NONE;
+    assert!(also.ask(PAUSE) && also.ask("participant/resume"));
+    for (connection, id, is_steward) in [(1, "ann", true), (2, "bob", true), (3, "bot", false), (4, "rover", false)] {
+        let capabilities = Capabilities::read(PAUSES.iter().copied()).unwrap();
+        let preferences = Preferences { also, ..Preferences::default() };
+        let joining = Joining { id: named(id), capabilities, preferences, expires: None, is_own: false, is_steward };
+        table.room.handle_join(table.now, ConnectionId(connection), joining).unwrap();
+    }
+    table.drain(true);
+    table.forget();
+    table
+}
+
+#[test]
+fn nobody_pauses_who_looks_after_a_room_but_another_who_does_and_itself() {
+    let mut table = table();
+    for to in [&["ann"][..], &["rover", "ann"], &["ann", "ann"]] {
+        table.send(3, &asking(to, "bot"));
+        let told = table.news(3);
+        assert_eq!(kinds(&told), ["system/error"], "{to:?}");
+        assert_eq!(
+            (&told[0]["payload"]["error"], &told[0]["payload"]["attempted_kind"]),
+            (&json!("capability_violation"), &json!("participant/pause"))
+        );
+        assert!(told[0]["payload"]["message"].as_str().unwrap().starts_with("\"ann\" looks after this room"), "{told:?}");
+        assert!([1, 2, 4].iter().all(|other| table.news(*other).is_empty()), "nobody hears of it");
+    }
+    for (connection, from, to) in
+        [(3, "bot", "rover"), (3, "bot", "bot"), (3, "bot", "nobody"), (1, "ann", "bob"), (1, "ann", "ann"), (2, "bob", "bot")]
+    {
+        table.send(connection, &asking(&[to], from));
+        assert_eq!(kinds(&table.news(4)), ["participant/pause"], "{from} {to}");
+        table.forget();
+    }
+    table.send(3, &message("m", "bot", &["ann"], "participant/resume"));
+    assert_eq!(kinds(&table.news(3)), ["participant/resume"], "to go on hinders nobody");
+}
+
+#[test]
+fn a_person_who_looks_after_a_room_is_heard_whoever_has_paused_it() {
+    let mut table = table();
+    table.send(2, &asking(&["ann"], "bob"));
+    table.forget();
+    for kind in ["chat", "mcp/reject:tools/call", "participant/pause", "participant/resume"] {
+        table.send(1, &message("m", "ann", &["bot"], kind));
+        assert_eq!(table.news(1).iter().filter(|told| told["kind"] == "system/error").count(), 0, "{kind}");
+        assert!(matches!(table.events.last(), Some(Event::Relayed { id, .. }) if id.as_str() == "ann"), "{kind}");
+        table.forget();
+    }
+}
+
+#[test]
+fn what_is_said_of_a_steward_holds_for_the_connection_that_came_last() {
+    let mut table = table();
+    table.join(5, "ann", PAUSES);
+    table.forget();
+    table.send(3, &asking(&["ann"], "bot"));
+    assert_eq!(kinds(&table.news(3)), ["participant/pause"], "it came back as somebody else");
+}
