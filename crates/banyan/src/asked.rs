@@ -46,7 +46,7 @@ impl Asked {
         let path = places::config_file(place.config.as_deref())?.ok_or_else(nothing)?;
         let config = gateway::config::load(&path, &SystemSources)?;
         let text =
-            format!("no gate is running: starting {} of {} for this question", counted(config.mounts.len(), "server"), path.display());
+            format!("no gate is running: starting {} of {} for this question", counted(config.servers().count(), "server"), path.display());
         output.remark(&output.paint_remark(Look::Dim, &text));
         let gate = Gateway::start(config, places::state_dir()?);
         gate.settled(START).await;

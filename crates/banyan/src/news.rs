@@ -23,7 +23,7 @@ pub(crate) enum News {
     /// The configuration changed and is bad; the old one stays in force.
     Kept { error: String },
     /// The gate listens.
-    Listening { url: String, pid: u32, serves: String, servers: usize },
+    Listening { url: String, pid: u32, serves: String, servers: usize, rooms: usize },
     /// How the gate stands with a parent is another.
     Parent {
         url: String,
@@ -90,9 +90,10 @@ impl Teller {
             }
         }
         let settled = mounts.iter().all(|m| m.state != "starting");
-        if settled && !self.settled && !mounts.is_empty() {
-            let ready = mounts.iter().filter(|m| m.state == "ready").count();
-            news.push(News::Settled { ready, servers: mounts.len(), tools: mounts.iter().map(|m| m.tools).sum() });
+        let servers = || mounts.iter().filter(|m| m.transport != "rooms");
+        if settled && !self.settled && servers().next().is_some() {
+            let ready = servers().filter(|m| m.state == "ready").count();
+            news.push(News::Settled { ready, servers: servers().count(), tools: mounts.iter().map(|m| m.tools).sum() });
         }
         self.settled = settled;
         news
@@ -114,7 +115,7 @@ fn text(news: &News, output: &Output) -> Vec<String> {
             let head = output.paint(Look::Bad, "the changed configuration can't be used; the old one stays in force");
             std::iter::once(head).chain(error.lines().map(|l| format!("  {}", printable(l)))).collect()
         }
-        News::Listening { url, serves, servers, .. } => listening(url, serves, *servers, output),
+        News::Listening { url, serves, servers, rooms, .. } => listening(url, serves, (*servers, *rooms), output),
         News::Parent { url, state, segment, error, hint } => parent(url, state, segment, error.iter().chain(hint), output),
         News::Reloaded { changes } => {
             let head = output.paint(Look::Strong, "the changed configuration is in force");
@@ -129,14 +130,12 @@ fn text(news: &News, output: &Output) -> Vec<String> {
     }
 }
 
-fn listening(url: &str, serves: &str, servers: usize, output: &Output) -> Vec<String> {
+fn listening(url: &str, serves: &str, (servers, rooms): (usize, usize), output: &Output) -> Vec<String> {
+    let mounted =
+        if rooms == 0 { counted(servers, "server") } else { format!("{} and {}", counted(servers, "server"), counted(rooms, "room")) };
     let client = serde_json::json!({ "mcpServers": { "banyan": { "type": "http", "url": url } } });
     vec![
-        format!(
-            "{}  {}",
-            output.paint(Look::Strong, url),
-            output.paint(Look::Dim, &format!("{} from {}", counted(servers, "server"), printable(serves)))
-        ),
+        format!("{}  {}", output.paint(Look::Strong, url), output.paint(Look::Dim, &format!("{mounted} from {}", printable(serves)))),
         String::new(),
         "Clients connect with".to_owned(),
         format!("  {client}"),

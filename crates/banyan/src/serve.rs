@@ -39,7 +39,7 @@ pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, workers: Worke
     let listener = bind(plan.config.listen).await?;
     let address = listener.local_addr().map_err(|e| Failure::Failed(format!("the listener has no address: {e}")))?;
     let mut signals = Signals::new()?;
-    let servers = plan.config.servers().count();
+    let (servers, rooms) = (plan.config.servers().count(), plan.config.rooms.mounted().count());
     // Without a configuration of its own it is another gate each time.
     let gate = match &plan.watched {
         Some(place) => Gateway::start_at(plan.config, state_dir, place),
@@ -54,7 +54,7 @@ pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, workers: Worke
         async move { gate.serve_http(listener, stop, &workers).await }
     });
     let url = format!("{scheme}://{address}/mcp");
-    tell(&News::Listening { url, pid: std::process::id(), serves: plan.serves, servers }, output)?;
+    tell(&News::Listening { url, pid: std::process::id(), serves: plan.serves, servers, rooms }, output)?;
     let mut running = Running { gate: gate.clone(), watched: plan.watched, listen, teller: Teller::default() };
     let outcome = running.until_stopped(&mut signals, commands, output).await;
     _ = tell(&News::Stopping, output);

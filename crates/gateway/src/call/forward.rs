@@ -114,10 +114,14 @@ async fn timed(resolved: &Resolved, lease: &Lease, out: &Outgoing<'_>, back: &Ar
     answer
 }
 
-/// How long a call may be silent: as the mount's configuration says, else as the tool's class does where somebody named one (AX-31),
-/// else as mounts do by default. `None`: as long as its caller waits.
+/// How long a call may be silent: as the mount's configuration says, or a room's of its own tools, else as the tool's class does where
+/// somebody named one (AX-31), else as mounts do by default. `None`: as long as its caller waits.
 fn allowed(resolved: &Resolved) -> Option<Duration> {
     let config = &resolved.branch.mount.config;
+    let of_room = resolved.name.split_once('.').and_then(|(room, _)| config.timeouts.get(room));
+    if let Some(timeout) = of_room {
+        return Some(*timeout);
+    }
     let of_tool = resolved.noted().filter(|_| !config.timeout_given).and_then(|noted| noted.patience());
     of_tool.unwrap_or(Some(config.timeout))
 }

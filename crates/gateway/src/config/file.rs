@@ -25,7 +25,7 @@ pub use parent::{Node, Parent};
 pub use pins::{PinMode, Pins};
 pub use policy::{Budget, Budgets, Group, Groups, Per, Policy};
 pub use registry::{Demand, Registry, SegmentPolicy};
-pub use room::{Participant, Room, RoomAccess, RoomLimits, Rooms};
+pub use room::{Participant, Room, RoomAccess, RoomLimits, RoomMount, RoomMounting, Rooms};
 pub use tool::{AuthScope, Availability, Consistency, CostClass, LatencyClass, Tool};
 pub use trust::{Authority, Clients, Issuer, MountTls, Tls};
 

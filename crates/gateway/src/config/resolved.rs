@@ -208,6 +208,8 @@ pub struct Mount {
     pub timeout: Duration,
     /// Whether somebody set it; if not, the latency class that a tool names may set another.
     pub timeout_given: bool,
+    /// The same for tools whose path begins with this segment: what a room says of its own.
+    pub timeouts: BTreeMap<String, Duration>,
     /// How long start and handshake may take.
     pub start_timeout: Duration,
     /// Tools it may show (globs over its own names; empty: all), and those it may not.
@@ -234,6 +236,7 @@ impl Mount {
             sharing: Sharing::Auto,
             timeout: Duration::from_secs(300),
             timeout_given: false,
+            timeouts: BTreeMap::new(),
             start_timeout: Duration::from_secs(60),
             include: Vec::new(),
             exclude: Vec::new(),

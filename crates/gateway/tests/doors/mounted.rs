@@ -163,6 +163,26 @@ async fn mx_21_a_call_into_a_room_is_cancelled_there_and_one_whose_participant_l
 }
 
 #[tokio::test]
+async fn mx_21_what_a_room_says_of_its_mount_holds_for_what_is_offered_there() {
+    bounded(async {
+        let settings = "mount = { timeout = \"100ms\", include = [\"bot.*\"], exclude = [\"*.format\"] }";
+        let world = World::start(&ops("").replace("mount = true", settings)).await;
+        let (mut bot, mut carl) = (join(&world, "bot").await, join(&world, "carl").await);
+        offers(&mut carl, &[tool("count", "Counts.")]).await;
+        offers(&mut bot, &[tool("format", "Formats."), tool("wipe", "Wipes.")]).await;
+        let client = Client::ready(&world, Era::Initialize).await;
+        lists(&client, &[WIPE]).await;
+        let (silent, request) = tokio::join!(client.tool(WIPE, json!({})), asked(&mut bot, "mcp/request:tools/call:wipe"));
+        assert!(silent["error"]["message"].as_str().unwrap().contains("100"), "{silent}");
+        let cancel = asked(&mut bot, "mcp/request:notifications/cancelled").await;
+        assert_eq!(cancel["payload"]["params"]["requestId"], request["payload"]["id"]);
+        world.apply(&ops(""));
+        lists(&client, &["room__ops__bot__format", WIPE, "room__ops__carl__count"]).await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn mx_21_nothing_goes_in_circles_between_rooms_and_the_tree() {
     bounded(async {
         let world = World::start(&ops("")).await;

@@ -13,6 +13,7 @@ pub(super) fn mount_fields(old: &Mount, new: &Mount) -> Vec<&'static str> {
         sharing,
         timeout,
         timeout_given,
+        timeouts,
         start_timeout,
         include,
         exclude,
@@ -25,7 +26,7 @@ pub(super) fn mount_fields(old: &Mount, new: &Mount) -> Vec<&'static str> {
     keys.extend(differing([
         ("era", *era != new.era),
         ("sharing", *sharing != new.sharing),
-        ("timeout", (*timeout, *timeout_given) != (new.timeout, new.timeout_given)),
+        ("timeout", (*timeout, *timeout_given, timeouts) != (new.timeout, new.timeout_given, &new.timeouts)),
         ("tools", *tools != new.tools),
         ("start_timeout", *start_timeout != new.start_timeout),
         ("include", *include != new.include),

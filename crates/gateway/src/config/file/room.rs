@@ -1,10 +1,14 @@
 //! The sections `[rooms]`, `[room.NAME]` and `[participant.NAME]`: which rooms there are and who may come into them. What the texts say is
 //! not checked here.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fmt;
 
-use super::At;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::{Deserialize, Deserializer};
+
+use super::{At, Tool};
 
 /// What holds for all rooms.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -50,10 +54,32 @@ pub struct Room {
     /// The id under which the whole tree sits in it, if it is to. Default: it does not.
     #[schemars(example = &"tools")]
     pub tree: Option<At<String>>,
-    /// `true`: what its participants offer stands in the tree, as `room.NAME.PARTICIPANT.TOOL`. Default: `false`.
-    pub mount: bool,
+    /// `true`: what its participants offer stands in the tree, as `room.NAME.PARTICIPANT.TOOL`. A table says more of them. Default: `false`.
+    pub mount: RoomMounting,
     /// Its bounds. Default: as in `[rooms]`.
     pub limits: RoomLimits,
+}
+
+/// Whether what participants of a room offer stands in the tree, and how: `true`, or a table.
+#[derive(Debug, Default)]
+pub struct RoomMounting(pub Option<Box<RoomMount>>);
+
+/// How what participants of a room offer stands in the tree. Tools are named `PARTICIPANT.TOOL`; `*` stands for any text.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RoomMount {
+    /// How long a call may stay without an answer or progress. Default: `5m`.
+    #[schemars(example = "5m")]
+    pub timeout: Option<At<String>>,
+    /// Only these tools are taken. Default: all.
+    #[schemars(example = ["bot.*"])]
+    pub include: Vec<At<String>>,
+    /// These tools are left out.
+    #[schemars(example = ["*.delete_*"])]
+    pub exclude: Vec<At<String>>,
+    /// What is known of tools beyond what they say themselves.
+    #[schemars(with = "BTreeMap<String, Tool>")]
+    pub tools: BTreeMap<At<String>, Tool>,
 }
 
 /// Who may come into a room.
@@ -121,4 +147,38 @@ pub struct Participant {
     /// What it may send. Default: as its room says.
     #[schemars(example = ["mcp/*", "chat"])]
     pub capabilities: Option<Vec<At<String>>>,
+}
+
+impl<'de> Deserialize<'de> for RoomMounting {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Mounting;
+
+        impl<'de> Visitor<'de> for Mounting {
+            type Value = RoomMounting;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`true`, `false` or a table")
+            }
+
+            fn visit_bool<E>(self, on: bool) -> Result<RoomMounting, E> {
+                Ok(RoomMounting(on.then(Box::default)))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RoomMounting, A::Error> {
+                RoomMount::deserialize(MapAccessDeserializer::new(map)).map(|settings| RoomMounting(Some(Box::new(settings))))
+            }
+        }
+
+        deserializer.deserialize_any(Mounting)
+    }
+}
+
+impl JsonSchema for RoomMounting {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "RoomMounting".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({ "anyOf": [{ "type": "boolean" }, generator.subschema_for::<RoomMount>()] })
+    }
 }

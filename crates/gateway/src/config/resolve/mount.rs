@@ -79,7 +79,7 @@ impl Lowering<'_> {
     }
 
     /// Of several globs that match a tool the longer one holds over the shorter.
-    fn wishes(&mut self, tools: &BTreeMap<At<String>, file::Tool>) -> Vec<(String, Wishes)> {
+    pub(super) fn wishes(&mut self, tools: &BTreeMap<At<String>, file::Tool>) -> Vec<(String, Wishes)> {
         drop(self.globs(&tools.keys().cloned().collect::<Vec<_>>()));
         let mut found: Vec<(String, Wishes)> = tools.iter().map(|(glob, tool)| (glob.get().clone(), tool.wishes())).collect();
         found.sort_by_key(|(glob, _)| glob.len());

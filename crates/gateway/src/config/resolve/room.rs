@@ -72,7 +72,7 @@ impl Lowering<'_> {
 
     /// What sits in a room: mounts by their names, and the whole tree by one of its own.
     fn seats(&mut self, room: &file::Room, mounts: &[&str]) -> Seats {
-        let mut seats = Seats { is_mounted: room.mount, ..Seats::default() };
+        let mut seats = Seats { is_mounted: room.mount.0.is_some(), ..Seats::default() };
         for name in &room.seats {
             match Segment::new(name.get()).ok().filter(|_| mounts.contains(&name.get().as_str())) {
                 Some(mount) => self.seat(&mut seats, name, Some(mount)),
@@ -93,8 +93,9 @@ impl Lowering<'_> {
 
     /// The mount of the rooms whose participants' tools stand in the tree, if any.
     pub(super) fn mounted(&mut self, file: &File, rooms: &Rooms) -> Option<(Segment, Arc<Mount>)> {
-        let segment = Segment::new(SEGMENT).ok().filter(|_| rooms.rooms.values().any(|room| room.seats.is_mounted))?;
-        for (name, _) in file.room.iter().filter(|(name, room)| room.mount && Segment::new(name.get()).is_err()) {
+        let segment = Segment::new(SEGMENT).ok().filter(|_| rooms.mounted().next().is_some())?;
+        let mounted: Vec<_> = file.room.iter().filter_map(|(name, room)| Some((name, room.mount.0.as_deref()?))).collect();
+        for (name, _) in mounted.iter().filter(|(name, _)| Segment::new(name.get()).is_err()) {
             let flaw = Flaw::new(name.span(), format!("the room `{}` can't be mounted: its name stands in those of tools", name.get()));
             self.flaws.push(flaw.help("give it a name of 1 to 63 of a-z, 0-9, `_` and `-`, or leave out `mount`"));
         }
@@ -103,8 +104,26 @@ impl Lowering<'_> {
                 Flaw::new(taken.span(), format!("there can be no mount `{SEGMENT}`: the rooms that are mounted stand under that name"));
             self.flaws.push(flaw.help("give the server another name"));
         }
-        let mount = Mount { sharing: Sharing::Always, ..Mount::new(segment.clone(), Transport::Rooms, "[room.NAME] mount = true") };
+        let mut mount = Mount { sharing: Sharing::Always, ..Mount::new(segment.clone(), Transport::Rooms, "[room.NAME] mount") };
+        for (name, settings) in &mounted {
+            self.room_mount(&mut mount, name.get(), settings);
+        }
+        if mounted.iter().all(|(_, settings)| settings.include.is_empty()) {
+            mount.include.clear();
+        }
         Some((segment, Arc::new(mount)))
+    }
+
+    /// What holds for the tools of one room, in the mount of all: there their names begin with the room's.
+    fn room_mount(&mut self, mount: &mut Mount, room: &str, settings: &file::RoomMount) {
+        let of_room = |glob: String| format!("{room}.{glob}");
+        let (include, exclude) = (self.globs(&settings.include), self.globs(&settings.exclude));
+        // Where one room names some of its tools, all tools of the others have to be named.
+        let include = if include.is_empty() { vec!["*".to_owned()] } else { include };
+        mount.include.extend(include.into_iter().map(of_room));
+        mount.exclude.extend(exclude.into_iter().map(of_room));
+        mount.tools.extend(self.wishes(&settings.tools).into_iter().map(|(glob, wishes)| (of_room(glob), wishes)));
+        mount.timeouts.extend(self.duration(settings.timeout.as_ref()).map(|timeout| (room.to_owned(), timeout)));
     }
 
     fn seat(&mut self, seats: &mut Seats, name: &At<String>, mount: Option<Segment>) {
@@ -236,6 +255,7 @@ impl Lowering<'_> {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+    use std::time::Duration;
 
     use super::*;
     use crate::config::parse;
@@ -257,6 +277,24 @@ mod tests {
         assert_eq!((ops.settings.history, rooms.settings.history), (7, 0));
         assert_eq!(ops.rule.access, Access::Private);
         assert!(rooms.are_served() && !read("").unwrap().are_served());
+    }
+
+    #[test]
+    fn what_a_room_says_of_its_tools_holds_for_those_of_no_other() {
+        let mount = |text: &str| {
+            let config = parse(text, Path::new("banyan.toml"), &SystemSources).unwrap();
+            Mount::clone(&config.mounts[&Segment::new(SEGMENT).unwrap()])
+        };
+        let plain = mount("[room.ops]\nmount = true\n[room.lab]\nmount = {}\n[room.den]\nmount = false\n");
+        assert_eq!((plain.include.len(), plain.exclude.len(), plain.timeouts.len(), plain.tools.len()), (0, 0, 0, 0));
+        let ops = "[room.ops.mount]\ntimeout = \"20s\"\ninclude = [\"bot.*\"]\nexclude = [\"*.rm\"]\ntools.\"bot.wipe\" = { reversible = false }\n";
+        let said = mount(&format!("{ops}[room.lab]\nmount = true\n[room.den]\n"));
+        assert_eq!((said.include, said.exclude), (vec!["lab.*".to_owned(), "ops.bot.*".to_owned()], vec!["ops.*.rm".to_owned()]));
+        assert_eq!(said.timeouts, BTreeMap::from([("ops".to_owned(), Duration::from_secs(20))]));
+        assert_eq!(
+            said.tools.iter().map(|(glob, wishes)| (glob.as_str(), wishes.reversible)).collect::<Vec<_>>(),
+            [("ops.bot.wipe", Some(false))]
+        );
     }
 
     #[test]
@@ -282,6 +320,10 @@ mod tests {
                 "already sits in the room `ops`",
             ),
             ("[room.\"Ops Team\"]\nmount = true", "can't be mounted"),
+            ("[room.ops.mount]\ncommand = \"x\"", "known here: timeout, include, exclude, tools"),
+            ("[room.ops]\nmount = \"yes\"", "`room.ops.mount` is a text, and must be"),
+            ("[room.ops]\nmount = { timeout = \"soon\" }", "not a duration"),
+            ("[room.ops.mount]\ninclude = [\"\"]", "matches nothing"),
             ("[mount.room]\ncommand = \"x\"\n[room.ops]\nmount = true", "another name"),
             (
                 "[mount.gate]\ncommand = \"x\"\n[room.ops]\nmount = true\n[participant.gate]\ntoken = \"${env:A}\"\nrooms = [\"ops\"]",

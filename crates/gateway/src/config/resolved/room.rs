@@ -114,6 +114,11 @@ impl Default for Rooms {
 }
 
 impl Rooms {
+    /// Those whose participants' tools stand in the tree.
+    pub fn mounted(&self) -> impl Iterator<Item = &Topic> {
+        self.rooms.iter().filter(|(_, room)| room.seats.is_mounted).map(|(topic, _)| topic)
+    }
+
     /// Whether there is, or can be, any room.
     pub fn are_served(&self) -> bool {
         self.open || !self.rooms.is_empty()
