@@ -21,6 +21,8 @@ pub mod journal;
 mod lateness;
 mod link;
 mod node;
+#[doc(hidden)]
+pub mod outside;
 pub mod pins;
 mod policy;
 mod random;

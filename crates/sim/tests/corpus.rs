@@ -19,15 +19,10 @@ fn every_corpus_file_holds() {
 }
 
 #[test]
-fn every_decoder_has_a_fuzz_target_and_every_corpus_a_decoder() {
+fn every_decoder_has_a_corpus_and_every_corpus_a_decoder() {
     let names = decoders::ALL.map(|(name, _)| name.to_owned()).to_vec();
-    let manifest = fs::read_to_string(corpora().join("../Cargo.toml")).unwrap();
-    let stems = |dir: &Path| files(dir).iter().map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect::<Vec<_>>();
-    assert_eq!(stems(&corpora()), names);
-    assert_eq!(stems(&corpora().join("../fuzz_targets")), names);
-    for name in &names {
-        assert!(manifest.contains(&format!("name = \"{name}\"\n")), "fuzz/Cargo.toml has no target `{name}`");
-    }
+    let stems: Vec<_> = files(&corpora()).iter().map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
+    assert_eq!(stems, names);
 }
 
 fn corpora() -> PathBuf {

@@ -127,6 +127,22 @@ pub enum ConnectError {
     },
 }
 
+/// What becomes of the text of a client's file when Banyan is put in beside all that is there, when it is taken out again, and when it is
+/// shown. Checks hold any text against it.
+pub(crate) fn on_text(client: Client, file: &Path, text: &str) -> Result<[String; 3], String> {
+    let format = Format::of(client, file).ok_or("nothing is written to this file")?;
+    let kept: Vec<String> = format.names(text)?.into_iter().filter(|name| name != ENTRY).collect();
+    let entry = serde_json::json!({"url": "http://127.0.0.1:1/mcp"});
+    let pointed = format.pointed(text, &entry, &kept)?;
+    let restored = format.restored(&pointed, Some(text), ENTRY)?;
+    Ok([pointed, restored, format.masked(text)])
+}
+
+/// The names in the list of servers of such a text.
+pub(crate) fn names(client: Client, file: &Path, text: &str) -> Result<Vec<String>, String> {
+    Format::of(client, file).ok_or("nothing is written to this file")?.names(text)
+}
+
 /// Plans to point a client at Banyan. When it is connected already, the plan starts from what it was before.
 pub fn connect(request: &Request<'_>) -> Result<Plan, ConnectError> {
     let client = request.client;

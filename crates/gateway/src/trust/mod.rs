@@ -35,6 +35,7 @@ use crate::call::caller::Caller;
 use crate::config::resolved::Config;
 use crate::tls::Connector;
 
+pub(crate) use certificate::Names;
 pub(crate) use client::{Client, anonymous};
 pub use error::TrustError;
 pub(crate) use issuers::{Bearer, Denied, Granted, METADATA, Unproven, challenge, challenge_for, metadata};
@@ -43,7 +44,7 @@ pub(crate) use party::{Certified, Party};
 pub(crate) use renewal::keep;
 pub(crate) use sign::{NotSigned, join as admit, renew};
 pub(crate) use symmetric::{is_shared, shared};
-pub(crate) use token::{Place, Wrong};
+pub(crate) use token::{Place, Wrong, given, is_good};
 pub(crate) use verifier::Wanted;
 pub(crate) use watched::follow;
 

@@ -206,6 +206,20 @@ pub(super) fn claimed_issuer(token: &str) -> Result<String, Wrong> {
     Ok(claimed.claims.iss)
 }
 
+/// Whether a token is good by these keys; `None`: they are no keys. Checks hold any texts against it.
+pub(crate) fn is_good(token: &str, keys: &str, audience: &str, issuer: &str) -> Option<bool> {
+    let keys = KeySet::parse(keys).ok()?;
+    let expected = Expected { audience, issuer: Some(issuer) };
+    Some(claimed_issuer(token).is_ok() && verify(token, &keys, &expected).is_ok())
+}
+
+/// The groups, roles and scopes that the claims of a token give; `None`: they are no claims. Checks hold any JSON against it.
+pub(crate) fn given(json: &[u8]) -> Option<Vec<String>> {
+    let claims: Claims = serde_json::from_slice(json).ok()?;
+    let given: Vec<String> = claims.groups().chain(claims.roles()).chain(claims.scopes()).map(str::to_owned).collect();
+    (claims.until() > SystemTime::UNIX_EPOCH).then_some(given)
+}
+
 fn validation(algorithm: Algorithm, expected: &Expected<'_>) -> Validation {
     let mut validation = Validation::new(algorithm);
     validation.leeway = LEEWAY;

@@ -3,7 +3,8 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use policy::approval::{
-    self, Anchors, Assertion, AssertionResponse, Confirm, Passkey, Proof, PublicKey, RelyingParty, SshSignature, Statement,
+    self, Anchors, Assertion, AssertionResponse, Confirm, Operator, Passkey, Proof, PublicKey, Registration, RegistrationResponse,
+    RelyingParty, Service, SshSignature, Statement,
 };
 
 /// A canonical text is its own, and means what it was made from.
@@ -15,11 +16,16 @@ pub(super) fn canonical(data: &[u8]) {
     }
 }
 
-/// Whatever is read counts for nothing where nobody is enrolled.
+/// Whatever is read counts for nothing: nobody has signed here, neither with the key that is enrolled nor for the service that is known.
 pub(super) fn confirm(data: &[u8]) {
     let statement = Statement { text: String::new(), namespace: "fuzz" };
+    let key = PublicKey::Ed25519([9; 32]);
+    let service = Service { name: "s".into(), issuer: "fuzz".into(), audience: "gate".into(), keys: vec![(Some("k".into()), key.clone())] };
+    let operator = Operator { id: "k".into(), name: "ann".into(), principals: [].into(), key, passkey: None, enrolled: 0 };
+    let anchors = Anchors { operators: [("k".to_owned(), operator)].into(), services: vec![service], relying_party: None };
     let proofs = [Confirm::read(data).map(|confirm| confirm.proof), Proof::read(data)];
     for proof in proofs.into_iter().flatten() {
+        assert!(anchors.verify(&proof, &statement, 0).is_err());
         assert!(Anchors::default().verify(&proof, &statement, 0).is_err());
     }
 }
@@ -46,4 +52,24 @@ pub(super) fn webauthn(data: &[u8]) {
     let passkey = Passkey { credential: "x".into(), count: 0, relying_party: "localhost".into() };
     let party = RelyingParty { id: "localhost".into(), origins: vec!["http://localhost:1".into()] };
     assert!(assertion.verify(&PublicKey::Ed25519([9; 32]), &passkey, &[0; 32], &party).is_err());
+}
+
+/// What an authenticator says of a passkey that it made, behind the name of it. The first two bytes say how long that and its key are; what
+/// the browser says was asked is what was asked, so that the rest is read.
+pub(super) fn passkey(data: &[u8]) {
+    let [id, key, rest @ ..] = data else { return };
+    let (id, rest) = rest.split_at(usize::from(*id).min(rest.len()));
+    let (key, told) = rest.split_at(usize::from(*key).min(rest.len()));
+    let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+    let client =
+        format!(r#"{{"type":"webauthn.create","challenge":"{}","origin":"http://localhost:1","crossOrigin":false}}"#, encode(&[0; 32]));
+    let party = RelyingParty { id: "localhost".into(), origins: vec!["http://localhost:1".into()] };
+    let response =
+        RegistrationResponse { client_data: encode(client.as_bytes()), authenticator_data: encode(told), public_key: encode(key) };
+    let registration = Registration { id: encode(id), response };
+    assert!(registration.verify(&[1; 32], &party).is_err(), "it answers another challenge");
+    if let Ok((key, passkey)) = registration.verify(&[0; 32], &party) {
+        assert_eq!(PublicKey::parse(&key.line()), Ok(key));
+        assert!(passkey.credential == encode(id) && told.windows(id.len().max(1)).any(|part| part == id) | id.is_empty());
+    }
 }

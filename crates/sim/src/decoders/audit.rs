@@ -1,5 +1,6 @@
 //! Checks for what the record is written in and proved by. Nothing about the files it stands in.
 
+use audit::arguments::{Formed, Wanted};
 use audit::canonical::{canonical, digest};
 use audit::checkpoint::Checkpoint;
 use audit::entry::Entry;
@@ -20,8 +21,12 @@ pub(super) fn entry(data: &[u8]) {
     }
 }
 
-/// Canonical text is its own form, and means what the text meant; a shape is canonical and short.
+/// Canonical text is its own form, and means what the text meant; a shape is canonical and short. What can't be read as JSON has a hash too.
 pub(super) fn form(data: &[u8]) {
+    let formed = Formed::of(data, Wanted { shape: true, value: true });
+    let recorded = formed.recorded();
+    assert_eq!(recorded.shape.is_some(), canonical(data).is_ok());
+    assert!(recorded.value.is_none_or(|value| canonical(data).as_deref() == Ok(value.0.as_bytes())));
     let Ok(form) = canonical(data) else { return };
     assert_eq!(canonical(&form).as_ref(), Ok(&form));
     assert_eq!(digest(data), digest(&form));

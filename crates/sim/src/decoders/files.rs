@@ -7,7 +7,9 @@ use std::sync::Arc;
 use gateway::config::resolved::{Config, Mount};
 use gateway::config::secret::{KeyringError, SecretRef, Sources};
 use gateway::config::{ConfigError, parse};
+use gateway::import::connect::ENTRY;
 use gateway::import::{Client, Places, Platform, from_text, to_toml};
+use gateway::outside;
 use gateway::trust::ca::JoinToken;
 
 /// A world without secrets.
@@ -90,4 +92,27 @@ pub(super) fn import(data: &[u8]) {
     let same = |mount: &Arc<Mount>| Mount { origin: String::new(), ..Mount::clone(mount) };
     let expected: Vec<Mount> = found.mounts().values().map(same).collect();
     assert_eq!(read.map_or(Vec::new(), |config| config.mounts.values().map(same).collect()), expected, "{written}");
+}
+
+/// Another client's file into which Banyan is put keeps what it lists, and lists the same when it is taken out again. The first byte chooses
+/// whose file it is.
+pub(super) fn connect(data: &[u8]) {
+    let Some((choice, text)) = data.split_first() else { return };
+    let text = String::from_utf8_lossy(text);
+    let client = Client::ALL[usize::from(*choice) % Client::ALL.len()];
+    let file = Path::new("/nowhere/mcp.json");
+    let listed = |text: &str| {
+        outside::listed(client, file, text).map(|mut names| {
+            names.sort();
+            names
+        })
+    };
+    let Ok([pointed, restored, shown]) = outside::connected(client, file, &text) else { return };
+    let before = listed(&text);
+    let mut with: Vec<String> = before.iter().flatten().filter(|name| *name != ENTRY).cloned().collect();
+    with.push(ENTRY.into());
+    with.sort();
+    assert_eq!(listed(&pointed), Ok(with), "{pointed}");
+    assert_eq!(listed(&restored), before, "{restored}");
+    assert_eq!(listed(&shown).map(|names| names.len()), before.map(|names| names.len()), "{shown}");
 }

@@ -1,12 +1,15 @@
-//! Checks for what reads names, header values and URIs that peers choose. Nothing about whole messages.
+//! Checks for what reads names, header values and URIs that peers choose, and the words by which tools are found. Nothing about whole messages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use banyan_model::{QualifiedName, Route, Segment};
+use gateway::search::tools::{Found, describe_result, search_arguments, search_result};
+use gateway::search::{Doc, Index, parameter_text};
 use mcp_proto::catalog::Kind;
 use mcp_proto::cursor;
 use mcp_proto::header::{check_name, check_params, decode, encode, expected_params, param_headers};
+use mcp_proto::json::{Duplicates, Members};
 use mcp_proto::projection::{Entry, Projection, Style, local_names, local_routes};
 use mcp_proto::resource_index::{Listed, ResourceIndex};
 
@@ -93,4 +96,28 @@ pub(super) fn resources(data: &[u8]) {
     for line in text.split('\n') {
         index.owner(line, |_| None);
     }
+}
+
+/// The arguments of a search, and behind a line end each a tool: its definition. What is found is there, and is told as JSON.
+pub(super) fn search(data: &[u8]) {
+    let is_json = |raw: &[u8]| serde_json::from_slice::<serde_json::Value>(raw).is_ok();
+    let mut lines = data.split(|b| *b == b'\n').filter(|line| is_json(line));
+    let asked = lines.next().and_then(search_arguments);
+    let tools: Vec<&[u8]> = lines.filter(|line| Members::parse(line, Duplicates::RefuseTop).is_ok()).collect();
+    let texts: Vec<[String; 4]> = tools
+        .iter()
+        .map(|raw| {
+            let members = Members::again(raw);
+            let text = |key: &str| members.str(key).unwrap_or_default().into_owned();
+            [text("name"), text("title"), text("description"), members.get("inputSchema").map(parameter_text).unwrap_or_default()]
+        })
+        .collect();
+    let index = Index::build(texts.iter().map(|[dotted, title, description, parameters]| Doc { dotted, title, description, parameters }));
+    assert_eq!(index.len(), tools.len());
+    let Some(asked) = asked else { return };
+    let hits = index.search(&asked.query, asked.limit, |_| true);
+    assert!(hits.len() <= asked.limit && hits.iter().all(|hit| hit.index < tools.len() && hit.score.is_finite()));
+    let found: Vec<Found<'_>> = hits.iter().map(|hit| Found { name: &texts[hit.index][0], definition: tools[hit.index] }).collect();
+    assert!(is_json(&search_result(&asked.query, &found, tools.len())));
+    assert!(tools.iter().all(|raw| is_json(&describe_result(raw))));
 }

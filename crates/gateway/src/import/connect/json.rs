@@ -50,7 +50,7 @@ pub(super) fn restored(text: &str, key: &str, old: Option<&str>, ours: &str) -> 
     let added: Vec<String> = added.map(|member| text[member.all.clone()].to_owned()).collect();
     let style = Style::of(text, Some(&current));
 
-    let list = before.as_ref().and_then(|map| map.members.iter().find(|member| member.name == key));
+    let list = before.as_ref().and_then(|map| map.members.iter().rfind(|member| member.name == key));
     match list {
         Some(list) => {
             let mut list = old[list.value.clone()].to_owned();
@@ -88,7 +88,7 @@ fn with_list(text: &str, key: &str, map: Option<&Map>, list: &str, style: &Style
 
 /// The text without a member, its comma, and the line if nothing else is on it.
 fn without_member(text: &str, members: &[Member], key: &str) -> String {
-    let Some(at) = members.iter().position(|member| member.name == key) else { return text.to_owned() };
+    let Some(at) = members.iter().rposition(|member| member.name == key) else { return text.to_owned() };
     let gone = &members[at].all;
     let mut text = text.to_owned();
     let mut end = gone.end;
@@ -120,7 +120,7 @@ fn comma(text: &str, mut at: usize) -> Option<usize> {
         let skipped = if rest.starts_with("//") {
             rest.find('\n')?
         } else if rest.starts_with("/*") {
-            rest.find("*/")? + 2
+            rest.get(2..)?.find("*/")? + 4
         } else {
             match rest.chars().next()? {
                 ',' => return Some(at),

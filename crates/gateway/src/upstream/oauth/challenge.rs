@@ -36,6 +36,11 @@ impl Challenge {
     }
 }
 
+/// The scopes that a refusal asks for. Checks hold any header against it.
+pub(crate) fn asked(status: u16, header: &str, url: &Url) -> Vec<String> {
+    Challenge::new(status, Some(header), url).scopes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -25,6 +25,8 @@ mod sign_in;
 
 pub use error::AuthError;
 
+pub(crate) use challenge::asked;
+
 use challenge::Challenge;
 use grant::Grantor;
 use record::{Record, Store};

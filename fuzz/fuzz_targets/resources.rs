@@ -1,7 +1,0 @@
-//! Looks for bytes that break the check of resource URIs and templates. The check itself is not here but in `sim::decoders`.
-
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|data: &[u8]| sim::decoders::run("resources", data));
