@@ -321,7 +321,7 @@ mod tests {
             ),
             ("[room.\"Ops Team\"]\nmount = true", "can't be mounted"),
             ("[room.ops.mount]\ncommand = \"x\"", "known here: timeout, include, exclude, tools"),
-            ("[room.ops]\nmount = \"yes\"", "`room.ops.mount` is a text, and must be"),
+            ("[room.ops]\nmount = \"yes\"", "`room.ops.mount` is a string, and must be true or false or a table"),
             ("[room.ops]\nmount = { timeout = \"soon\" }", "not a duration"),
             ("[room.ops.mount]\ninclude = [\"\"]", "matches nothing"),
             ("[mount.room]\ncommand = \"x\"\n[room.ops]\nmount = true", "another name"),
