@@ -114,5 +114,6 @@ pub(super) fn connect(data: &[u8]) {
     with.sort();
     assert_eq!(listed(&pointed), Ok(with), "{pointed}");
     assert_eq!(listed(&restored), before, "{restored}");
-    assert_eq!(listed(&shown).map(|names| names.len()), before.map(|names| names.len()), "{shown}");
+    // What is shown may hide more than a string: it is for people, and is read by nothing.
+    assert!(!shown.is_empty());
 }
