@@ -1,4 +1,4 @@
-//! A room and who else is in it, for the tests of one who sits there: connection 0 is that one's.
+//! A room and who else is in it, for the tests of one who sits there: connection 0 is that one's. Tests nothing itself.
 
 use std::time::{Instant, SystemTime};
 

@@ -1,5 +1,5 @@
 //! A check for those who sit in a room and believe what it passes on: a server, a caller, and one that learns from people. In a room of
-//! somebody else whoever is there chooses these bytes.
+//! somebody else whoever is there chooses these bytes. Nothing about the room itself.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant, SystemTime};

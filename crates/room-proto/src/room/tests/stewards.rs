@@ -1,4 +1,4 @@
-//! Who looks after a room, and who may pause whom.
+//! Who looks after a room, and who may pause whom. What a pause stops is not known here.
 
 use super::*;
 
