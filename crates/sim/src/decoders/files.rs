@@ -115,5 +115,5 @@ pub(super) fn connect(data: &[u8]) {
     assert_eq!(listed(&pointed), Ok(with), "{pointed}");
     assert_eq!(listed(&restored), before, "{restored}");
     // What is shown may hide more than a string: it is for people, and is read by nothing.
-    assert!(!shown.is_empty());
+    assert!(!shown.is_empty() || text.trim().is_empty());
 }

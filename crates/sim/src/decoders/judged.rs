@@ -21,7 +21,8 @@ pub(super) fn arguments(data: &[u8]) {
     static RULES: LazyLock<Option<Policies>> = LazyLock::new(|| Policies::parse(READING).ok());
     let Some(rules) = &*RULES else { panic!("the rules of this check can't be read") };
     let Ok(arguments) = rules.arguments(data) else { return };
-    assert!(serde_json::from_slice::<serde_json::Value>(data).is_ok(), "it was no JSON");
+    // A number may be one that no double holds: its text is what rules read, and what goes on.
+    assert!(serde_json::from_slice::<&serde_json::value::RawValue>(data).is_ok(), "it was no JSON");
     let (one, again) = (decided(rules, &arguments), decided(rules, &arguments));
     assert_eq!((one.effect, one.cause.as_str()), (again.effect, again.cause.as_str()));
 }
