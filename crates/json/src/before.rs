@@ -1,6 +1,7 @@
 //! A `_meta` that stands in every request of a client, and is read once.
 //!
 //! Revision 2026-07-28 has each request say who asks and what it can do, and most clients say it in the same bytes every time.
+//! What it says is not known here.
 
 use super::Object;
 use super::member::{Member, place};
