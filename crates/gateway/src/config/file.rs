@@ -120,7 +120,7 @@ pub struct Limits {
     #[schemars(range(min = 1))]
     pub calls_per_mount: Option<usize>,
     /// How long calls may wait for their turn while the gate has more to do than it can, before more are refused. Default: `10ms`.
-    #[schemars(example = "20ms")]
+    #[schemars(example = "10ms")]
     pub wait: Option<At<String>>,
     /// Sessions kept for clients that speak a revision before 2026-07-28. Default: 100000.
     #[schemars(range(min = 1))]

@@ -149,7 +149,7 @@ impl Default for Limits {
             response_bytes: 64 << 20,
             calls: 4096,
             calls_per_mount: 512,
-            wait: Duration::from_millis(20),
+            wait: Duration::from_millis(10),
             sessions: 100_000,
             session_idle: Duration::from_secs(30 * 60),
             tools_per_mount: 200_000,
