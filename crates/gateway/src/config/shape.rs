@@ -89,9 +89,10 @@ impl<'a> Walk<'a> {
             let alternatives = self.alternatives(schema);
             let wanted = alternatives.into_iter().filter_map(kind).filter_map(kind_named).collect::<Vec<_>>().join(" or ");
             let flaw = Flaw::new(value.span(), format!("{} is {}, and must be {wanted}", self.place(), kind_of(found)));
-            let holds_more = matches!(found, DeValue::Array(_) | DeValue::Table(_));
+            // A text where none belongs may be anybody's: an address or a token that came one table too high.
+            let is_telling = matches!(found, DeValue::Array(_) | DeValue::String(_) | DeValue::Table(_));
             let flaw = with_example(flaw, Some(schema));
-            self.flaws.push(if holds_more || self.is_secret() { flaw.secret() } else { flaw });
+            self.flaws.push(if is_telling || self.is_secret() { flaw.secret() } else { flaw });
             return;
         }
         match found {

@@ -399,6 +399,12 @@ proptest! {
     }
 }
 
+#[test]
+fn a_text_that_came_one_table_too_high_is_not_shown() {
+    let error = parse("[mount]\nurl = \"https://x/hunter2\"\n", Path::new("banyan.toml"), &Fixed).unwrap_err().to_string();
+    assert!(error.contains("`mount.url` is a string, and must be a table") && !error.contains("hunter2"), "{error}");
+}
+
 const SECRETS: &str = r#"
 [mount.a]
 command = "x"
