@@ -118,8 +118,10 @@ async fn timed(resolved: &Resolved, lease: &Lease, out: &Outgoing<'_>, back: &Ar
 /// somebody named one (AX-31), else as mounts do by default. `None`: as long as its caller waits.
 fn allowed(resolved: &Resolved) -> Option<Duration> {
     let config = &resolved.branch.mount.config;
-    let of_room = resolved.name.split_once('.').and_then(|(room, _)| config.timeouts.get(room));
-    if let Some(timeout) = of_room {
+    if !config.timeouts.is_empty()
+        && let Some((room, _)) = resolved.name.split_once('.')
+        && let Some(timeout) = config.timeouts.get(room)
+    {
         return Some(*timeout);
     }
     let of_tool = resolved.noted().filter(|_| !config.timeout_given).and_then(|noted| noted.patience());
