@@ -1,9 +1,10 @@
 //! What a caller wants to hear: resource updates, list changes, log levels. Telling them is not done here but in `hub`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use banyan_model::Era;
+use banyan_model::{Era, Segment};
 use bytes::Bytes;
 use mcp_proto::catalog::Kind;
 use mcp_proto::envelope::{Answer, Request};
@@ -23,7 +24,7 @@ use crate::Inner;
 use crate::downstream::lane::Lane;
 use crate::downstream::session::Session;
 use crate::hub::Listener;
-use crate::tree::Tree;
+use crate::tree::{Branch, Tree};
 use crate::trust::wall;
 use crate::upstream::Outgoing;
 
@@ -65,24 +66,25 @@ pub(crate) async fn subscribe(gateway: &Arc<Inner>, tree: &Tree, request: &Reque
     };
     let (branch, uri) = found.map_err(|error| unfound(gateway, tree, request, caller, error))?;
     may(gateway, tree, request, caller, (Action::Read, &branch, &uri))?;
-    if session(caller)?.subscribe(&uri)
-        && let Err(e) = branch.mount.subscribe(&uri).await
-    {
-        session(caller)?.unsubscribe(&uri);
-        let mount = branch.mount.config.name.to_string();
-        return Err(CallError::Upstream { mount, error: e, stderr: branch.mount.stderr.lines() });
+    let (mount, session) = (&branch.mount, session(caller)?);
+    if session.subscribe(&uri) {
+        mount.subscribe(&uri);
     }
-    branch.mount.subscription_of(session(caller)?, &uri, "resources/subscribe").await;
+    if let Some((_, error)) = mount.follows(&[&uri]).await.pop() {
+        if session.unsubscribe(&uri) {
+            mount.unsubscribe(&uri).await;
+        }
+        return Err(CallError::Upstream { mount: mount.config.name.to_string(), error, stderr: mount.stderr.lines() });
+    }
+    branch.mount.subscription_of(session, &uri, "resources/subscribe").await;
     empty()
 }
 
 /// `resources/unsubscribe`.
 pub(crate) async fn unsubscribe(gateway: &Arc<Inner>, tree: &Tree, request: &Request, caller: &Caller) -> Result<Answer, CallError> {
     let (branch, uri) = meant(gateway, tree, request, caller).map_err(|error| unfound(gateway, tree, request, caller, error))?;
-    if session(caller)?.unsubscribe(&uri)
-        && let Err(e) = branch.mount.unsubscribe(&uri).await
-    {
-        tracing::debug!(error = %e, uri, "a subscription could not be ended at the server");
+    if session(caller)?.unsubscribe(&uri) {
+        branch.mount.unsubscribe(&uri).await;
     }
     branch.mount.subscription_of(session(caller)?, &uri, "resources/unsubscribe").await;
     empty()
@@ -93,10 +95,8 @@ pub(crate) async fn forget(gateway: &Arc<Inner>, session: &Session) {
     let tree = gateway.tree.load_full();
     for uri in session.take_subscriptions() {
         for branch in &tree.branches {
-            if branch.mount.subscriptions().contains(&uri)
-                && let Err(e) = branch.mount.unsubscribe(&uri).await
-            {
-                tracing::debug!(error = %e, uri, "a subscription could not be ended at the server");
+            if branch.mount.subscribed.has(&uri) {
+                branch.mount.unsubscribe(&uri).await;
             }
         }
     }
@@ -111,23 +111,26 @@ pub(crate) async fn open_listener(
     until: Option<SystemTime>,
 ) -> Result<CancellationToken, CallError> {
     let tasks = statuses::wanted(gateway, caller, request)?;
-    let (listener, mut honoured) = listener(gateway, request, caller, lane);
+    let (listener, mut honoured, shown) = listener(gateway, request, caller, lane);
     // Should the caller go away meanwhile, everything begun here ends.
     let opening = CancellationToken::new().drop_guard();
     let gone = opening.token().clone();
     gateway.hub.listen(&listener);
-    let (following, follows) = oneshot::channel::<()>();
+    let (following, follows) = oneshot::channel();
     let (inner, listens, ended) = (Arc::clone(gateway), Arc::clone(&listener), gone.clone());
     tokio::spawn(async move {
-        follow(&inner, &listens, true).await;
-        drop(following);
+        let followed = follow(&inner, &listens).await;
+        // Whoever waits for it may have gone.
+        drop(following.send(followed.clone()));
         tokio::select! {
             () = ended.cancelled() => {}
             () = passed(until) => listens.end(),
         }
-        follow(&inner, &listens, false).await;
+        unfollow(&inner, &listens, &followed).await;
     });
-    drop(follows.await);
+    let followed = follows.await.unwrap_or_default();
+    let taken: Vec<String> = shown.into_iter().zip(followed).filter_map(|(shown, is_followed)| is_followed.then_some(shown)).collect();
+    honoured.extend((!taken.is_empty()).then(|| format!("\"resourceSubscriptions\":{}", statuses::array(&taken))));
     if !tasks.is_empty() {
         let agreed = statuses::follow(tasks, &listener, caller, request, &gone).await;
         honoured.extend((!agreed.is_empty()).then(|| format!("\"taskIds\":{}", statuses::array(&agreed))));
@@ -143,8 +146,8 @@ async fn passed(until: Option<SystemTime>) {
     }
 }
 
-/// The listener, and the members of the filter that are honoured.
-fn listener(gateway: &Arc<Inner>, request: &Request, caller: &Caller, lane: &Arc<Lane>) -> (Arc<Listener>, Vec<String>) {
+/// The listener, the members of the filter that are honoured so far, and the resources it asks for as they are shown to it.
+fn listener(gateway: &Arc<Inner>, request: &Request, caller: &Caller, lane: &Arc<Lane>) -> (Arc<Listener>, Vec<String>, Vec<String>) {
     let tree = gateway.tree.load_full();
     let view = tree.shown(caller);
     let members = request.params.members();
@@ -161,36 +164,59 @@ fn listener(gateway: &Arc<Inner>, request: &Request, caller: &Caller, lane: &Arc
             honoured.push(format!("\"{flag}\":true"));
         }
     }
-    let mut taken = Vec::new();
+    let (mut asked, mut seen) = (Vec::new(), BTreeSet::new());
     for raw in filter.get("resourceSubscriptions").and_then(json::elements).unwrap_or_default() {
         let Some(shown) = json::as_str(raw) else { continue };
         if let Ok((branch, uri)) = resource(gateway, &tree, &view, &shown)
             && may(gateway, &tree, request, caller, (Action::Read, &branch, &uri)).is_ok()
+            && seen.insert((branch.mount.config.name.clone(), uri.clone()))
         {
-            taken.push(shown.clone().into_owned());
+            asked.push(shown.clone().into_owned());
             uris.push((branch.mount.config.name.clone(), uri));
         }
     }
-    if !taken.is_empty() {
-        honoured.push(format!("\"resourceSubscriptions\":{}", statuses::array(&taken)));
-    }
     let (lane, id, scope, held) = (Arc::clone(lane), request.id.clone(), caller.scope.clone(), Mutex::new(Some(Vec::new())));
-    (Arc::new(Listener { lane, id, scope, subject: Arc::clone(&caller.subject), kinds, uris, held }), honoured)
+    (Arc::new(Listener { lane, id, scope, subject: Arc::clone(&caller.subject), kinds, uris, held }), honoured, asked)
 }
 
-/// Makes, or ends, a listener's resource subscriptions at their owners.
-async fn follow(gateway: &Arc<Inner>, listener: &Listener, begin: bool) {
+/// Makes a listener's resource subscriptions at their owners, and waits until these tell of changes. Of which of them they do.
+async fn follow(gateway: &Arc<Inner>, listener: &Listener) -> Vec<bool> {
     let tree = gateway.tree.load_full();
+    let mut wanted: BTreeMap<&Segment, (Branch, Vec<&str>)> = BTreeMap::new();
     for (mount, uri) in &listener.uris {
         let Some(branch) = tree.branch(mount) else { continue };
-        let outcome = if begin { branch.mount.subscribe(uri).await } else { branch.mount.unsubscribe(uri).await };
-        if let Err(e) = outcome {
-            tracing::debug!(error = %e, uri, "a subscription could not be changed at the server");
+        branch.mount.subscribe(uri);
+        wanted.entry(mount).or_insert_with(|| (branch.clone(), Vec::new())).1.push(uri);
+    }
+    let asked = wanted.values().map(|(branch, uris)| branch.mount.follows(uris));
+    let refused: BTreeSet<(&Segment, &str)> = wanted
+        .keys()
+        .zip(futures_util::future::join_all(asked).await)
+        .flat_map(|(mount, refused)| refused.into_iter().map(move |(uri, error)| (mount, uri, error)))
+        .map(|(mount, uri, error)| {
+            tracing::debug!(%error, uri, "a subscription could not be made at the server");
+            (*mount, uri)
+        })
+        .collect();
+    for (mount, uri) in &refused {
+        if let Some((branch, _)) = wanted.get(mount) {
+            branch.mount.unsubscribe(uri).await;
+        }
+    }
+    listener.uris.iter().map(|(mount, uri)| wanted.contains_key(mount) && !refused.contains(&(mount, uri.as_str()))).collect()
+}
+
+/// Ends those that were made.
+async fn unfollow(gateway: &Arc<Inner>, listener: &Listener, followed: &[bool]) {
+    let tree = gateway.tree.load_full();
+    for ((mount, uri), _) in listener.uris.iter().zip(followed).filter(|(_, is_followed)| **is_followed) {
+        if let Some(branch) = tree.branch(mount) {
+            branch.mount.unsubscribe(uri).await;
         }
     }
 }
 
-fn meant(gateway: &Inner, tree: &Tree, request: &Request, caller: &Caller) -> Result<(crate::tree::Branch, String), CallError> {
+fn meant(gateway: &Inner, tree: &Tree, request: &Request, caller: &Caller) -> Result<(Branch, String), CallError> {
     let members = request.params.members();
     let shown = members.str("uri").ok_or_else(|| CallError::BadParams("`params.uri` must be a string".into()))?;
     resource(gateway, tree, &tree.shown(caller), &shown)

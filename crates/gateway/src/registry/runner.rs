@@ -79,6 +79,7 @@ impl Line {
                 if mcpax::peer(&instance.negotiated.capabilities) == Peer::Gate(mount.gateway.node.id.to_string()) {
                     return Err(UpstreamError::Loop);
                 }
+                mount.subscribed.forget();
                 supervise::subscribe_again(mount, &instance).await;
                 self.listening = listening::begin(mount, &instance).await;
                 mount.take_dirty();
@@ -93,10 +94,8 @@ impl Line {
 
     /// The mount wants something; `true`: lists are to be fetched.
     async fn stirred(&mut self, mount: &Arc<Mount>) -> bool {
-        if mount.take_subscriptions_changed()
-            && let Some(instance) = &self.instance
-        {
-            self.listening = listening::begin(mount, instance).await;
+        if let Some(instance) = &self.instance {
+            listening::resubscribe(mount, instance, &mut self.listening).await;
         }
         self.dirty.extend(mount.take_dirty());
         if mount.take_reconnect().is_some() {

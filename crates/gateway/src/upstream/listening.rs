@@ -2,19 +2,28 @@
 //! agreed. So it is asked before the lists are fetched, and they are fetched again where it agrees later than that. What it says is not
 //! handled here.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use banyan_model::Era;
+use bytes::Bytes;
+use futures_util::FutureExt as _;
 use mcp_proto::catalog::Kind;
+use mcp_proto::envelope::{Answer, Message, Notification};
+use mcp_proto::era::LogLevel;
+use mcp_proto::json::{self, Duplicates};
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tokio_util::task::AbortOnDropHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::mount::Mount;
-use super::supervise::{FIRST_WAIT, HELD, LONGEST_WAIT};
-use super::{Instance, UpstreamError, standing};
+use super::mount::{AGREES_WITHIN, Edition, Mount};
+use super::supervise::{self, FIRST_WAIT, HELD, LONGEST_WAIT};
+use super::{Instance, Owner, UpstreamError, standing};
+use crate::call::back::{Back, Sink};
+use crate::call::own_caller;
+use crate::downstream::lane::Lane;
 
 /// How long lists wait for the server to agree. One that takes longer has them fetched twice.
 const AGREED: Duration = Duration::from_millis(500);
@@ -58,7 +67,13 @@ impl Freshness {
 }
 
 /// Listens for as long as it is held.
-pub(crate) struct Listening(#[expect(dead_code, reason = "held, so that the task ends with it")] AbortOnDropHandle<()>);
+pub(crate) struct Listening {
+    /// Another is to take its place: a stream that ends is not asked for again.
+    is_last: CancellationToken,
+    /// The server has said what it thinks of it, or was given the time to.
+    is_settled: Arc<AtomicBool>,
+    _over: DropGuard,
+}
 
 /// Asks a stateless server to tell of changes. What is fetched from now on is what it will tell of, or is fetched again.
 pub(crate) async fn begin(mount: &Arc<Mount>, instance: &Arc<Instance>) -> Option<Listening> {
@@ -67,8 +82,8 @@ pub(crate) async fn begin(mount: &Arc<Mount>, instance: &Arc<Instance>) -> Optio
     }
     let mut agreed = mount.agreed.subscribe();
     let late = Arc::new(AtomicBool::new(false));
-    let task = tokio::spawn(listen(Arc::clone(mount), Arc::clone(instance), Arc::clone(&late)));
-    let listening = Listening(AbortOnDropHandle::new(task));
+    mount.subscribed.take_changed();
+    let listening = listen(mount, instance, Arc::clone(&late), None);
     if tokio::time::timeout(AGREED, agreed.changed()).await.is_err() {
         late.store(true, Ordering::SeqCst);
         // It may have agreed in between.
@@ -79,39 +94,185 @@ pub(crate) async fn begin(mount: &Arc<Mount>, instance: &Arc<Instance>) -> Optio
     Some(listening)
 }
 
-/// `late`: lists that were fetched may be older than what the server will tell of.
-async fn listen(mount: Arc<Mount>, instance: Arc<Instance>, late: Arc<AtomicBool>) {
-    let mut wait = FIRST_WAIT;
-    loop {
-        let (began, uris, identity) = (Instant::now(), mount.subscriptions(), mount.gateway.node.shared());
-        let mut agreed = mount.agreed.subscribe();
-        let mut has_agreed = false;
-        let listened = standing::listen(&instance, &identity, &uris);
-        tokio::pin!(listened);
-        let outcome = loop {
-            tokio::select! {
-                outcome = &mut listened => break outcome,
-                changed = agreed.changed(), if !has_agreed => {
-                    has_agreed = changed.is_ok();
-                    if late.load(Ordering::SeqCst) {
-                        mount.dirty(&Kind::ALL);
-                    }
-                }
+/// Asks the server for what it has not been asked for: another stream in the place of the one there is, which ends when the new one is
+/// there, so that nothing is said to nobody. One that is still being asked for is waited for.
+pub(crate) async fn resubscribe(mount: &Arc<Mount>, instance: &Arc<Instance>, listening: &mut Option<Listening>) {
+    if !mount.subscribed.is_changed() || listening.as_ref().is_some_and(|one| !one.is_settled.load(Ordering::SeqCst)) {
+        return;
+    }
+    mount.subscribed.take_changed();
+    match listening.take() {
+        None => supervise::subscribe_again(mount, instance).await,
+        Some(before) => {
+            before.is_last.cancel();
+            *listening = Some(listen(mount, instance, Arc::default(), Some(before)));
+        }
+    }
+}
+
+fn listen(mount: &Arc<Mount>, instance: &Arc<Instance>, late: Arc<AtomicBool>, before: Option<Listening>) -> Listening {
+    let over = CancellationToken::new();
+    let (is_last, is_settled) = (CancellationToken::new(), Arc::default());
+    let streams = Streams {
+        mount: Arc::clone(mount),
+        instance: Arc::clone(instance),
+        late,
+        before,
+        over: over.clone(),
+        is_last: is_last.clone(),
+        is_settled: Arc::clone(&is_settled),
+    };
+    tokio::spawn(streams.run());
+    Listening { is_last, is_settled, _over: over.drop_guard() }
+}
+
+/// One stream after the other.
+struct Streams {
+    mount: Arc<Mount>,
+    instance: Arc<Instance>,
+    /// Lists that were fetched may be older than what the server will tell of.
+    late: Arc<AtomicBool>,
+    /// What listens until this does.
+    before: Option<Listening>,
+    over: CancellationToken,
+    is_last: CancellationToken,
+    is_settled: Arc<AtomicBool>,
+}
+
+impl Streams {
+    async fn run(mut self) {
+        let mut wait = FIRST_WAIT;
+        loop {
+            let (began, (edition, uris)) = (Instant::now(), self.mount.subscribed.all());
+            let mut agreed = None;
+            let outcome = self.stream(edition, &uris, &mut agreed).await;
+            if let Some(stream) = agreed {
+                self.mount.subscribed.end(stream);
+            }
+            if self.over.is_cancelled() || self.is_last.is_cancelled() {
+                return;
+            }
+            let is_refused = matches!(outcome, Ok(Answer::Error(_)) | Err(UpstreamError::Refused { .. } | UpstreamError::SignIn(_)));
+            if is_refused {
+                self.mount.subscribed.refuse(edition);
+            }
+            self.settle();
+            // Nobody waits for what it does not offer.
+            self.mount.agree();
+            if let Err(UpstreamError::Refused { .. } | UpstreamError::SignIn(_)) = outcome {
+                return;
+            }
+            self.late.store(true, Ordering::SeqCst);
+            wait = if began.elapsed() > HELD { FIRST_WAIT } else { (wait * 2).min(LONGEST_WAIT) };
+            if !self.again_after(wait, agreed.is_some()).await {
+                return;
+            }
+        }
+    }
+
+    /// Waits until another stream is to be asked for; `false`: none is.
+    async fn again_after(&self, wait: Duration, has_agreed: bool) -> bool {
+        let again = async {
+            tokio::time::sleep(wait).await;
+            if !has_agreed {
+                // Of a server that tells nothing it is found by looking, but not while it says itself that nothing changes.
+                self.mount.freshness.over().await;
+                self.mount.dirty(&Kind::ALL);
             }
         };
-        // Nobody waits for what it does not offer.
-        mount.agree();
-        if let Err(UpstreamError::Refused { .. } | UpstreamError::SignIn(_)) = outcome {
-            return;
+        tokio::select! {
+            () = again => true,
+            () = self.is_last.cancelled() => false,
+            () = self.over.cancelled() => false,
         }
-        late.store(true, Ordering::SeqCst);
-        wait = if began.elapsed() > HELD { FIRST_WAIT } else { (wait * 2).min(LONGEST_WAIT) };
-        tokio::time::sleep(wait).await;
-        if !has_agreed {
-            // Of a server that tells nothing it is found by looking, but not while it says itself that nothing changes.
-            mount.freshness.over().await;
-            mount.dirty(&Kind::ALL);
+    }
+
+    /// One stream, to its end. `agreed`: its number, once the server agreed to it.
+    async fn stream(&mut self, edition: Edition, uris: &[String], agreed: &mut Option<u64>) -> Result<Answer, UpstreamError> {
+        let (mount, instance) = (Arc::clone(&self.mount), Arc::clone(&self.instance));
+        let identity = mount.gateway.node.shared();
+        let (lane, caller) = (Lane::new(), own_caller(mount.gateway.scope_of("")));
+        let back = Back::new(caller, Sink::Standing(Arc::clone(&lane)), Some(LogLevel::Debug), self.over.clone());
+        // Some servers do not say to which stream they agree.
+        let mut untagged = mount.agreed.subscribe();
+        let listened = standing::listen(&instance, &identity, uris, &back);
+        let late = tokio::time::sleep(AGREES_WITHIN);
+        tokio::pin!(listened, late);
+        let mut said = lane.read(0);
+        loop {
+            let honoured = tokio::select! {
+                biased;
+                message = std::future::poll_fn(|cx| said.poll_next(cx)) => message.and_then(|(_, message)| self.heard(&message)),
+                outcome = &mut listened => {
+                    // All of it may have come at once.
+                    while let Some(Some((_, message))) = std::future::poll_fn(|cx| said.poll_next(cx)).now_or_never() {
+                        if let (Some(honoured), None) = (self.heard(&message), *agreed) {
+                            *agreed = self.agreed(edition, &honoured);
+                        }
+                    }
+                    return outcome;
+                }
+                changed = untagged.changed(), if agreed.is_none() => changed.ok().map(|()| Honoured(None)),
+                () = &mut late, if agreed.is_none() && !self.is_settled.load(Ordering::SeqCst) => {
+                    self.settle();
+                    None
+                }
+            };
+            if let (Some(honoured), None) = (honoured, *agreed) {
+                *agreed = self.agreed(edition, &honoured);
+            }
         }
+    }
+
+    /// What the server agrees to, if that is what it says. What else it says goes to the mount.
+    fn heard(&self, message: &Bytes) -> Option<Honoured> {
+        let Ok(Message::Notification(notification)) = Message::parse(message, Duplicates::RefuseTop) else { return None };
+        if notification.method == "notifications/subscriptions/acknowledged" {
+            return Some(Honoured::read(&notification));
+        }
+        self.mount.notified(&Owner::Shared, &notification, &[]);
+        None
+    }
+
+    /// The server agreed; the number of the stream, unless another is to take its place.
+    fn agreed(&mut self, edition: Edition, honoured: &Honoured) -> Option<u64> {
+        if self.is_last.is_cancelled() {
+            return None;
+        }
+        let (stream, owed) = self.mount.subscribed.agree(edition, |uri| honoured.has(uri));
+        self.mount.agree();
+        self.settle();
+        if self.late.load(Ordering::SeqCst) {
+            self.mount.dirty(&Kind::ALL);
+        }
+        owed.iter().for_each(|uri| self.mount.may_have_changed(uri));
+        Some(stream)
+    }
+
+    /// What listened before is not needed any more, and another stream may be asked for.
+    fn settle(&mut self) {
+        self.before = None;
+        if !self.is_settled.swap(true, Ordering::SeqCst) {
+            self.mount.wake.notify_one();
+        }
+    }
+}
+
+/// The resources of which a server says it will tell; `None`: it does not say of which.
+struct Honoured(Option<BTreeSet<String>>);
+
+impl Honoured {
+    fn read(acknowledged: &Notification) -> Self {
+        let members = acknowledged.params.members();
+        let uris = members.object("notifications").map(|filter| {
+            let uris = filter.get("resourceSubscriptions").and_then(json::elements).unwrap_or_default();
+            uris.into_iter().filter_map(|uri| json::as_str(uri).map(|uri| uri.into_owned())).collect()
+        });
+        Self(uris)
+    }
+
+    fn has(&self, uri: &str) -> bool {
+        self.0.as_ref().is_none_or(|uris| uris.contains(uri))
     }
 }
 

@@ -4,8 +4,9 @@
 
 mod lease;
 mod recent;
+mod subscribed;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -36,6 +37,8 @@ use crate::telemetry::metrics::{MountMetrics, MountState};
 
 pub(crate) use lease::Lease;
 use recent::Recent;
+pub(crate) use subscribed::{AGREES_WITHIN, Edition};
+use subscribed::{Subscribed, Waited};
 
 /// Where a mount stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +94,7 @@ pub(crate) struct Mount {
     pub(crate) places: Arc<Places>,
     pub(crate) restarts: AtomicU64,
     pub(crate) recent: Recent,
+    pub(crate) subscribed: Subscribed,
     pub(crate) in_flight: AtomicUsize,
     /// The server was seen to ask during a call.
     asks: AtomicBool,
@@ -104,9 +108,6 @@ pub(crate) struct Mount {
 #[derive(Default)]
 struct Changing {
     dirty: BTreeSet<Kind>,
-    /// URIs somebody subscribes to, and how many do.
-    subscriptions: BTreeMap<String, usize>,
-    subscriptions_changed: bool,
     /// Why the shared connection is to be replaced, if it is.
     reconnect: Option<&'static str>,
     /// Connections of single sessions, by session id.
@@ -172,6 +173,7 @@ impl Mount {
             places: Arc::default(),
             restarts: AtomicU64::new(0),
             recent: Recent::new(),
+            subscribed: Subscribed::default(),
             in_flight: AtomicUsize::new(0),
             asks: AtomicBool::new(false),
             asks_roots: AtomicBool::new(false),
@@ -312,50 +314,67 @@ impl Mount {
         self.stderr.push(&format!("[stdout, not MCP] {what}"));
     }
 
-    /// Adds a subscriber to `uri`.
-    pub(crate) async fn subscribe(&self, uri: &str) -> Result<(), UpstreamError> {
-        let first = {
-            let mut inner = self.lock();
-            let count = inner.subscriptions.entry(uri.to_owned()).or_insert(0);
-            *count += 1;
-            *count == 1
-        };
-        if first { self.subscription(uri, "resources/subscribe").await } else { Ok(()) }
+    /// Adds a subscriber to `uri`. It can count on that when [`Self::follows`] has come back.
+    pub(crate) fn subscribe(&self, uri: &str) {
+        if self.subscribed.add(uri) && self.shared.load().as_ref().is_none_or(|instance| instance.era() == Era::Stateless) {
+            self.subscribed.change();
+            self.wake.notify_one();
+        }
     }
 
     /// Takes a subscriber from `uri`.
-    pub(crate) async fn unsubscribe(&self, uri: &str) -> Result<(), UpstreamError> {
-        let last = {
-            let mut inner = self.lock();
-            let Some(count) = inner.subscriptions.get_mut(uri) else { return Ok(()) };
-            *count -= 1;
-            let last = *count == 0;
-            if last {
-                inner.subscriptions.remove(uri);
-            }
-            last
-        };
-        if last { self.subscription(uri, "resources/unsubscribe").await } else { Ok(()) }
-    }
-
-    /// Every URI somebody subscribes to.
-    pub(crate) fn subscriptions(&self) -> Vec<String> {
-        self.lock().subscriptions.keys().cloned().collect()
-    }
-
-    /// Whether the set of subscriptions changed since this was last asked.
-    pub(crate) fn take_subscriptions_changed(&self) -> bool {
-        std::mem::take(&mut self.lock().subscriptions_changed)
-    }
-
-    async fn subscription(&self, uri: &str, method: &str) -> Result<(), UpstreamError> {
-        let Some(instance) = self.shared.load_full() else { return Ok(()) };
-        if instance.era() == Era::Stateless {
-            self.lock().subscriptions_changed = true;
-            self.wake.notify_one();
-            return Ok(());
+    pub(crate) async fn unsubscribe(&self, uri: &str) {
+        if !self.subscribed.remove(uri) {
+            return;
         }
-        subscribe_on(&instance, method, uri).await
+        let Some(instance) = self.shared.load_full() else { return };
+        if instance.era() == Era::Stateless {
+            self.subscribed.change();
+            self.wake.notify_one();
+        } else if let Err(error) = subscribe_on(&instance, "resources/unsubscribe", uri).await {
+            tracing::debug!(%error, uri, "a subscription could not be ended at the server");
+        }
+    }
+
+    /// Waits until the server tells of each of `uris`, which somebody subscribes to. Gives those of which it never will, with why. One that
+    /// can't be reached, or is slow to agree, is not waited for: when it has agreed, an update is told, as there may have been one.
+    pub(crate) async fn follows<'u>(&self, uris: &[&'u str]) -> Vec<(&'u str, UpstreamError)> {
+        let Some(instance) = self.shared.load_full() else {
+            self.subscribed.owe(uris);
+            return Vec::new();
+        };
+        if instance.era() == Era::Stateless {
+            let waited = self.subscribed.agreed(uris).await;
+            if waited == Waited::Late {
+                self.subscribed.owe(uris);
+            }
+            let is_refused = |uri: &str| waited == Waited::Refused || waited == Waited::Agreed && self.subscribed.is_left_out(uri);
+            let why = || UpstreamError::Malformed("it tells nobody when this changes".into());
+            return uris.iter().filter(|uri| is_refused(uri)).map(|uri| (*uri, why())).collect();
+        }
+        let mut refused = Vec::new();
+        for uri in uris {
+            refused.extend(self.take(&instance, uri).await.err().map(|error| (*uri, error)));
+        }
+        refused
+    }
+
+    /// Subscribes to `uri` at a server of the initialize era, unless that was done on this connection.
+    pub(crate) async fn take(&self, instance: &Instance, uri: &str) -> Result<(), UpstreamError> {
+        let Some(taken) = self.subscribed.taken(uri) else { return Ok(()) };
+        taken.get_or_try_init(|| subscribe_on(instance, "resources/subscribe", uri)).await?;
+        if self.subscribed.take_owed(uri) {
+            self.may_have_changed(uri);
+        }
+        Ok(())
+    }
+
+    /// Tells those who subscribe to `uri` that it changed: it may have done so while nobody was told.
+    pub(crate) fn may_have_changed(&self, uri: &str) {
+        let params = format!("{{\"uri\":{}}}", json::quote(uri));
+        let whole = envelope::notification("notifications/resources/updated", params.as_bytes());
+        let method = "notifications/resources/updated".to_owned();
+        self.gateway.hub.updated(&self.config.name, uri, &Notification { method, params: Bytes::from(params).into(), whole });
     }
 
     /// The same on the connection of one session alone, where it has one.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use mcp_proto::client::Identity;
-use mcp_proto::envelope::Message;
+use mcp_proto::envelope::{Answer, Message};
 use mcp_proto::json::{self, Duplicates};
 use mcp_proto::sse::Decoder;
 use tokio::sync::oneshot;
@@ -15,6 +15,7 @@ use super::http::HttpWire;
 use super::pool::Reply;
 use super::supervise::HELD;
 use super::{Instance, Outgoing, UpstreamError};
+use crate::call::back::Back;
 
 /// Keeps the GET stream of an initialize-era session open for as long as the wire is. Servers need not offer one.
 /// `opened` hears of the first answer, whatever it is.
@@ -75,8 +76,8 @@ async fn read(wire: &Arc<HttpWire>, mut body: Reply, last_id: &mut Option<String
     }
 }
 
-/// Listens, as `identity`, for list changes and for updates of `uris` until the stream ends. Messages go to the instance's inbox.
-pub(crate) async fn listen(instance: &Instance, identity: &Identity, uris: &[String]) -> Result<(), UpstreamError> {
+/// Listens, as `identity`, for list changes and for updates of `uris` until the stream ends. Messages go to `back`.
+pub(crate) async fn listen(instance: &Instance, identity: &Identity, uris: &[String], back: &Arc<Back>) -> Result<Answer, UpstreamError> {
     let capability = |name: &str| mcp_proto::era::declares(&instance.negotiated.capabilities, name);
     let mut wanted: Vec<String> = Vec::new();
     for (name, flag) in [("tools", "toolsListChanged"), ("prompts", "promptsListChanged"), ("resources", "resourcesListChanged")] {
@@ -90,5 +91,5 @@ pub(crate) async fn listen(instance: &Instance, identity: &Identity, uris: &[Str
     }
     let meta = mcp_proto::client::stateless_meta(identity);
     let params = format!("{{\"notifications\":{{{}}},\"_meta\":{meta}}}", wanted.join(","));
-    instance.request(&Outgoing::plain("subscriptions/listen", Bytes::from(params)), None).await.map(drop)
+    instance.request(&Outgoing::plain("subscriptions/listen", Bytes::from(params)), Some(back)).await
 }

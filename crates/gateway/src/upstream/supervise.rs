@@ -69,6 +69,7 @@ async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamE
         return UpstreamError::Loop;
     }
     mount.freshness.unknown();
+    mount.subscribed.forget();
     let mut listening = listening::begin(mount, &instance).await;
     mount.take_dirty();
     let catalog = match fetch(mount, &instance, &Catalog::default(), &Kind::ALL).await {
@@ -102,10 +103,7 @@ async fn follow(mount: &Arc<Mount>, instance: &Arc<Instance>, listening: &mut Op
             () = instance.lost() => return UpstreamError::Lost(mount.last_words()),
             () = mount.wake.notified() => {}
         }
-        if mount.take_subscriptions_changed() {
-            // The old stream ends when the new one is there, so that nothing is said to nobody.
-            *listening = listening::begin(mount, instance).await;
-        }
+        listening::resubscribe(mount, instance, listening).await;
         if let Some(why) = mount.take_reconnect() {
             return UpstreamError::Lost(why.into());
         }
@@ -222,14 +220,13 @@ async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<Listed, 
     Ok(Listed { entries, notes, subtree, good_for })
 }
 
-/// A new connection knows nothing of what was subscribed on the one before.
+/// Subscribes at a server of the initialize era to all that it was not asked for on this connection.
 pub(crate) async fn subscribe_again(mount: &Arc<Mount>, instance: &Arc<Instance>) {
     if instance.era() == Era::Stateless {
         return;
     }
-    for uri in mount.subscriptions() {
-        let params = Bytes::from(format!("{{\"uri\":{}}}", mcp_proto::json::quote(&uri)));
-        if let Err(e) = instance.request(&Outgoing::plain("resources/subscribe", params), None).await {
+    for uri in mount.subscribed.all().1 {
+        if let Err(e) = mount.take(instance, &uri).await {
             tracing::warn!(mount = %mount.config.name, uri, error = %e, "a subscription could not be made again");
         }
     }

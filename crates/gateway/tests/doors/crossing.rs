@@ -1,7 +1,5 @@
 //! What crosses besides calls: log lines, subscriptions, completion, resources of two servers with the same URIs, tasks.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::world::{Client, Era, Recorder, World, bounded, fixture};
@@ -49,14 +47,8 @@ async fn ax_06_an_update_reaches_subscribers_and_nobody_else() {
             assert_eq!(acknowledged["params"]["notifications"]["resourceSubscriptions"], json!([WATCHED]));
 
             assert!(one.call("resources/subscribe", json!({"uri": WATCHED})).await.get("result").is_some());
-            // A stateless server takes its subscriptions on a stream of its own, which is opened anew for another.
-            let updated = async |stream: &mut crate::world::Reply| loop {
-                one.tool("fx__fx_touch", json!({"uri": WATCHED})).await;
-                let wait = Duration::from_millis(200);
-                if let Ok(told) = tokio::time::timeout(wait, stream.next_of("notifications/resources/updated")).await {
-                    return told;
-                }
-            };
+            let updated = async |stream: &mut crate::world::Reply| stream.next_of("notifications/resources/updated").await;
+            one.tool("fx__fx_touch", json!({"uri": WATCHED})).await;
             assert_eq!(updated(&mut hears).await["params"]["uri"], WATCHED);
             let tagged = updated(&mut listens).await;
             assert_eq!(tagged["params"]["uri"], WATCHED);

@@ -1,0 +1,231 @@
+//! Subscriptions to resources of servers that are slow to take them: whoever subscribes is answered when all servers and gates on the way
+//! will tell, so that nothing that changes after the answer is missed.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::asked::text;
+use crate::world::{Client, Era, Reply, World, bounded, eventually};
+
+/// A server of either era. It takes a subscription when its tool `agree` is called, and not before; `refusing` takes none. `touch` changes
+/// a resource, of which it tells nobody but those whose subscription it has taken; `waiting` says how many wait; `streams` what is open;
+/// `end` ends all streams.
+const SLOW: &str = r#"
+import json, sys
+era, refusing = sys.argv[1], len(sys.argv) > 2
+waiting, streams, taken = [], {}, set()
+URIS = ["test://one", "test://two"]
+def say(m):
+    print(json.dumps({"jsonrpc": "2.0", **m}), flush=True)
+def answer(id, **result):
+    say({"id": id, "result": {"resultType": "complete", "ttlMs": 3600000, "cacheScope": "private", **result}})
+def tag(id):
+    return {"_meta": {"io.modelcontextprotocol/subscriptionId": id}}
+def agree(m):
+    if m["method"] == "resources/subscribe":
+        taken.add(m["params"]["uri"])
+        return answer(m["id"])
+    streams[m["id"]] = m["params"]["notifications"].get("resourceSubscriptions", [])
+    say({"method": "notifications/subscriptions/acknowledged", "params": {"notifications": m["params"]["notifications"], **tag(m["id"])}})
+def agree_all(_):
+    while waiting:
+        agree(waiting.pop(0))
+def touch(uri):
+    if uri in taken:
+        say({"method": "notifications/resources/updated", "params": {"uri": uri}})
+    for id in [id for id, uris in streams.items() if uri in uris]:
+        say({"method": "notifications/resources/updated", "params": {"uri": uri, **tag(id)}})
+def end(_):
+    for id in list(streams):
+        streams.pop(id)
+        answer(id, **tag(id))
+def subscribe(m):
+    uris = m["params"].get("notifications", m["params"]).get("resourceSubscriptions", [m["params"].get("uri")])
+    if refusing and any(uris):
+        say({"id": m["id"], "error": {"code": -32602, "message": "no subscriptions here"}})
+    elif any(uris):
+        waiting.append(m)
+    else:
+        agree(m)
+TOOLS = {"agree": agree_all, "touch": touch, "waiting": lambda _: len(waiting), "streams": lambda _: len(streams), "end": end}
+for line in sys.stdin:
+    m = json.loads(line)
+    p = m.get("params", {})
+    capabilities = {"tools": {"listChanged": True}, "resources": {"subscribe": True, "listChanged": True}}
+    if m["method"] == "server/discover" and era == "stateless":
+        about = {"io.modelcontextprotocol/serverInfo": {"name": "slow", "version": "1"}}
+        answer(m["id"], supportedVersions=["2026-07-28"], capabilities=capabilities, _meta=about)
+    elif m["method"] == "initialize" and era == "initialize":
+        answer(m["id"], protocolVersion="2025-11-25", capabilities=capabilities, serverInfo={"name": "slow", "version": "1"})
+    elif m["method"] == "tools/list":
+        answer(m["id"], tools=[{"name": name, "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}} for name in TOOLS])
+    elif m["method"] == "resources/list":
+        answer(m["id"], resources=[{"name": uri, "uri": uri} for uri in URIS])
+    elif m["method"] == "tools/call":
+        told = TOOLS[p["name"]](p["arguments"].get("uri"))
+        answer(m["id"], content=[{"type": "text", "text": str(told)}])
+    elif m["method"] in ("subscriptions/listen", "resources/subscribe"):
+        subscribe(m)
+    elif m["method"] == "resources/unsubscribe":
+        taken.discard(p["uri"])
+        answer(m["id"])
+    elif m["method"] == "notifications/cancelled":
+        streams.pop(p["requestId"], None)
+        waiting[:] = [one for one in waiting if one["id"] != p["requestId"]]
+    elif "id" in m:
+        say({"id": m["id"], "error": {"code": -32601, "message": "no"}})
+"#;
+const ONE: &str = "test://one";
+const TWO: &str = "test://two";
+
+/// Gates one above the other, the topmost last, over a slow server of that era; and how its tools begin at the top.
+struct Chain {
+    gates: Vec<World>,
+    prefix: String,
+}
+
+impl Chain {
+    async fn of(gates: usize, era: Era, more: &[&str]) -> Self {
+        let mut args = vec!["-c", SLOW, if era == Era::Stateless { "stateless" } else { "initialize" }];
+        args.extend(more);
+        let trust = "[pins]\nmode = \"trust\"\n";
+        let mut all = vec![World::start(&format!("{trust}[mount.srv]\ncommand = \"python3\"\nargs = {}\n", json!(args))).await];
+        let mut prefix = "srv__".to_owned();
+        for _ in 1..gates {
+            all.push(World::start(&format!("{trust}[mount.low]\nurl = \"http://{}/mcp\"\n", all.last().unwrap().addr)).await);
+            prefix.insert_str(0, "low__");
+        }
+        Self { gates: all, prefix }
+    }
+
+    fn top(&self) -> &World {
+        self.gates.last().unwrap()
+    }
+
+    async fn tool(&self, client: &Client, name: &str, uri: &str) -> String {
+        text(&client.tool(&format!("{}{name}", self.prefix), json!({"uri": uri})).await).to_owned()
+    }
+
+    /// Waits until so many subscriptions wait at the server.
+    async fn asked(&self, client: &Client, many: usize) {
+        eventually(async || (self.tool(client, "waiting", "").await == many.to_string()).then_some(())).await;
+    }
+}
+
+/// Subscribes as its era has it; gives the answer, and where updates come.
+async fn subscribe(client: &Client, uri: &str) -> (Value, Reply) {
+    match client.era {
+        Era::Initialize => {
+            let hears = client.listen(None).await;
+            (client.call("resources/subscribe", json!({"uri": uri})).await, hears)
+        }
+        Era::Stateless => {
+            let filter = json!({"notifications": {"resourceSubscriptions": [uri]}});
+            let mut hears = client.begin("subscriptions/listen", filter).await;
+            (hears.next_of("notifications/subscriptions/acknowledged").await, hears)
+        }
+    }
+}
+
+async fn updated(hears: &mut Reply) -> Value {
+    hears.next_of("notifications/resources/updated").await["params"]["uri"].clone()
+}
+
+#[tokio::test]
+async fn ax_06_a_subscription_is_answered_when_all_below_will_tell() {
+    for (down, up) in Era::PAIRS {
+        for gates in [1, 3] {
+            bounded(async {
+                let chain = Chain::of(gates, up, &[]).await;
+                let [first, second] = [Client::ready(chain.top(), down).await, Client::ready(chain.top(), down).await];
+                let other = Client::ready(chain.top(), Era::Stateless).await;
+                let answered = AtomicUsize::new(0);
+                let subscribed = async |client| {
+                    let (_, mut hears) = subscribe(client, ONE).await;
+                    answered.fetch_add(1, Ordering::SeqCst);
+                    chain.tool(client, "touch", ONE).await;
+                    assert_eq!(updated(&mut hears).await, ONE, "{down:?} {up:?} over {gates}");
+                    hears
+                };
+                let agreeing = async {
+                    chain.asked(&other, 1).await;
+                    // Time enough for an answer that came too soon.
+                    for _ in 0..20 {
+                        other.call("tools/list", json!({})).await;
+                    }
+                    assert_eq!(answered.load(Ordering::SeqCst), 0, "{down:?} {up:?} over {gates}");
+                    chain.tool(&other, "agree", "").await;
+                };
+                tokio::join!(subscribed(&first), subscribed(&second), agreeing);
+            })
+            .await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn ax_06_who_subscribed_before_hears_on_while_another_subscription_waits() {
+    bounded(async {
+        let chain = Chain::of(2, Era::Stateless, &[]).await;
+        let [first, second] = [Client::ready(chain.top(), Era::Initialize).await, Client::ready(chain.top(), Era::Stateless).await];
+        let other = Client::ready(chain.top(), Era::Stateless).await;
+        let agreeing = async || {
+            chain.asked(&other, 1).await;
+            chain.tool(&other, "agree", "").await;
+        };
+        let ((_, mut hears), ()) = tokio::join!(subscribe(&first, ONE), agreeing());
+        let meanwhile = async {
+            chain.asked(&other, 1).await;
+            for _ in 0..3 {
+                chain.tool(&other, "touch", ONE).await;
+                assert_eq!(updated(&mut hears).await, ONE);
+            }
+            chain.tool(&other, "agree", "").await;
+        };
+        let ((_, mut also), ()) = tokio::join!(subscribe(&second, TWO), meanwhile);
+        chain.tool(&other, "touch", TWO).await;
+        assert_eq!(updated(&mut also).await, TWO);
+        // The stream that was there before is taken back, so that nothing is told twice.
+        eventually(async || (chain.tool(&other, "streams", "").await == "1").then_some(())).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_06_what_may_have_changed_while_a_stream_was_broken_is_told() {
+    bounded(async {
+        let chain = Chain::of(2, Era::Stateless, &[]).await;
+        let (client, other) = (Client::ready(chain.top(), Era::Initialize).await, Client::ready(chain.top(), Era::Stateless).await);
+        let agreeing = async || {
+            chain.asked(&other, 1).await;
+            chain.tool(&other, "agree", "").await;
+        };
+        let ((_, mut hears), ()) = tokio::join!(subscribe(&client, ONE), agreeing());
+        chain.tool(&other, "end", "").await;
+        // Nobody tells of this.
+        chain.tool(&other, "touch", ONE).await;
+        agreeing().await;
+        assert_eq!(updated(&mut hears).await, ONE);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_06_a_server_that_tells_nobody_is_not_subscribed_to() {
+    bounded(async {
+        for up in [Era::Initialize, Era::Stateless] {
+            for gates in [1, 2] {
+                let chain = Chain::of(gates, up, &["refusing"]).await;
+                let client = Client::ready(chain.top(), Era::Stateless).await;
+                let (acknowledged, _) = subscribe(&client, ONE).await;
+                assert_eq!(acknowledged["params"]["notifications"], json!({}), "{up:?} below {gates}");
+            }
+            let chain = Chain::of(1, up, &["refusing"]).await;
+            let client = Client::ready(chain.top(), Era::Initialize).await;
+            let (refused, _) = subscribe(&client, ONE).await;
+            assert!(refused["error"]["message"].is_string(), "{refused}");
+        }
+    })
+    .await;
+}
