@@ -43,7 +43,7 @@ pub fn parse(text: &str, path: &Path, sources: &dyn Sources) -> Result<Config, C
     if !errors.is_empty() {
         return Err(refuse(errors.iter().map(|error| syntax(error, text)).collect()));
     }
-    let flaws = shape::flaws(&table, &super::schema());
+    let flaws = shape::flaws(&table, super::schema());
     if !flaws.is_empty() {
         return Err(refuse(flaws));
     }

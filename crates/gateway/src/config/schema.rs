@@ -1,11 +1,20 @@
 //! The JSON Schema of `banyan.toml`, made from the types in `file`. Does not check files: `shape` does, with this.
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value, json};
 
 use super::file::File;
 
+/// Made once: each file that is read is checked against it.
+static SCHEMA: LazyLock<Value> = LazyLock::new(made);
+
 /// The JSON Schema of `banyan.toml`, as published in `docs/banyan.schema.json`.
-pub fn schema() -> Value {
+pub fn schema() -> &'static Value {
+    &SCHEMA
+}
+
+fn made() -> Value {
     let mut schema = schemars::schema_for!(File).to_value();
     without_null(&mut schema);
     for segments in ["/properties/mount", "/$defs/Registry/properties/segment"] {
@@ -79,8 +88,7 @@ mod tests {
 
     #[test]
     fn every_key_has_a_description() {
-        let schema = schema();
-        for (place, keys) in sections(&schema) {
+        for (place, keys) in sections(schema()) {
             for (key, schema) in keys {
                 assert!(schema["description"].as_str().is_some_and(|text| text.ends_with('.')), "{place}.{key}");
             }
@@ -90,8 +98,7 @@ mod tests {
     #[test]
     fn every_key_stands_in_the_documentation() {
         let text = std::fs::read_to_string(document("configuration.md")).unwrap();
-        let schema = schema();
-        let keys: BTreeSet<&String> = sections(&schema).into_iter().flat_map(|(_, keys)| keys.keys()).collect();
+        let keys: BTreeSet<&String> = sections(schema()).into_iter().flat_map(|(_, keys)| keys.keys()).collect();
         let missing: Vec<_> = keys.into_iter().filter(|key| !text.contains(&format!("`{key}`"))).collect();
         assert!(missing.is_empty(), "docs/configuration.md does not say what these are: {missing:?}");
     }

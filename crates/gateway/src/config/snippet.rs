@@ -67,7 +67,7 @@ fn unsure_ranges(text: &str, line: Range<usize>) -> Vec<Range<usize>> {
     }
     let Some(equals) = whole.find('=') else { return vec![line] };
     let (key, value) = (&whole[..equals], &whole[equals + 1..]);
-    let known = known_keys(&super::schema());
+    let known = known_keys(super::schema());
     let is_word = |c: char| c.is_alphanumeric() || "_-".contains(c);
     let words = key.split_inclusive(|c: char| !is_word(c)).map(|word| word.trim_end_matches(|c: char| !is_word(c)));
     let unknown = words.filter(|word| !known.iter().any(|known| known == word));
