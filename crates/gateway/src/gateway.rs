@@ -477,7 +477,7 @@ async fn sweep(gateway: Arc<Inner>) {
         }
         gateway.parked.sweep();
         gateway.purses.sweep(&gateway.config.load());
-        for session in gateway.hub.sweep(gateway.limits().session_idle) {
+        for session in gateway.hub.sweep(Instant::now(), gateway.limits().session_idle) {
             session.end();
             crate::call::forget(&gateway, &session).await;
         }

@@ -105,11 +105,10 @@ impl Hub {
         self.all_sessions().iter().map(|s| s.log_level()).min()
     }
 
-    /// Takes away the sessions nobody has used for `idle`.
-    pub(crate) fn sweep(&self, idle: Duration) -> Vec<Arc<Session>> {
-        let now = Instant::now();
+    /// Takes away the sessions that nobody has used for `idle`.
+    pub(crate) fn sweep(&self, now: Instant, idle: Duration) -> Vec<Arc<Session>> {
         let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
-        let old: Vec<_> = sessions.values().filter(|s| s.idle_since().is_some_and(|t| now.duration_since(t) > idle)).cloned().collect();
+        let old: Vec<_> = sessions.values().filter(|session| session.is_idle(now, idle)).cloned().collect();
         for session in &old {
             sessions.remove(&session.id);
         }

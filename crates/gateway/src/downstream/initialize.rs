@@ -189,13 +189,14 @@ pub(crate) fn caller(session: &Arc<Session>, entered: &Entered) -> Arc<Caller> {
 
 /// Takes a notification of the client.
 pub(crate) async fn notified(gateway: &Arc<Inner>, session: &Arc<Session>, notification: &Notification) {
+    session.touch();
     match notification.method.as_str() {
         "notifications/cancelled" => {
             if let Some(id) = notification.params.members().get("requestId") {
                 session.cancel(id);
             }
         }
-        "notifications/initialized" => session.touch(),
+        "notifications/initialized" => {}
         _ => gateway.to_own_connections(session, notification).await,
     }
 }

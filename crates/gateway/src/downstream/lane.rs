@@ -46,6 +46,8 @@ struct State {
     ended: bool,
     dropped: u64,
     readers: u64,
+    /// The last reader is still there.
+    is_read: bool,
     waker: Option<Waker>,
     /// The last message, which is still coming.
     last: Option<Box<Pouring>>,
@@ -124,6 +126,11 @@ impl Lane {
         self.lock().readers > 0
     }
 
+    /// Whether somebody reads from it now.
+    pub(crate) fn is_read(&self) -> bool {
+        self.lock().is_read
+    }
+
     /// Whether no message waits in it.
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().events.is_empty()
@@ -143,6 +150,7 @@ impl Lane {
     pub(crate) fn read(self: &Arc<Self>, after: u64) -> Reader {
         let mut state = self.lock();
         state.readers += 1;
+        state.is_read = true;
         state.wake();
         Reader { number: state.readers, next: after, lane: Arc::clone(self) }
     }
@@ -193,6 +201,13 @@ impl Reader {
         }
         state.waker = Some(cx.waker().clone());
         Poll::Pending
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let mut state = self.lane.lock();
+        state.is_read &= state.readers != self.number;
     }
 }
 
@@ -369,6 +384,10 @@ mod tests {
         lane.push(Bytes::from_static(b"x"), Weight::Kept);
         assert!(read_all(&mut old).is_empty());
         assert_eq!(read_all(&mut new).len(), 1);
+        drop(old);
+        assert!(lane.is_read());
+        drop(new);
+        assert!(!lane.is_read() && lane.was_read());
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use banyan_model::Segment;
@@ -145,7 +145,9 @@ impl Session {
 
     /// Request `id` is answered.
     pub(crate) fn finish(&self, id: &Bytes) {
-        self.lock().in_flight.remove(id);
+        let mut state = self.lock();
+        state.used = Instant::now();
+        state.in_flight.remove(id);
     }
 
     /// The client cancelled request `id`.
@@ -181,7 +183,6 @@ impl Session {
     /// The lane of notifications that belong to no request.
     pub(crate) fn standing(&self) -> Arc<Lane> {
         let mut state = self.lock();
-        state.used = Instant::now();
         Arc::clone(state.standing.get_or_insert_with(|| Lane::keeping(64)))
     }
 
@@ -251,10 +252,14 @@ impl Session {
         self.lock().used = Instant::now();
     }
 
-    /// When it last did, unless something is under way.
-    pub(crate) fn idle_since(&self) -> Option<Instant> {
-        let state = self.lock();
-        state.in_flight.is_empty().then_some(state.used)
+    /// Whether, at `now`, it has not been used for `idle`. What is under way, and whoever reads its stream, uses it; what is sent to it without
+    /// anybody there does not.
+    pub(crate) fn is_idle(&self, now: Instant, idle: Duration) -> bool {
+        let mut state = self.lock();
+        if !state.in_flight.is_empty() || state.standing.as_ref().is_some_and(|lane| lane.is_read()) {
+            state.used = now;
+        }
+        now.saturating_duration_since(state.used) > idle
     }
 
     /// Ends the session: calls in flight are cancelled, streams end.
@@ -269,5 +274,57 @@ impl Session {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::{self, secret::SystemSources};
+
+    const IDLE: Duration = Duration::from_secs(60);
+
+    fn session() -> Arc<Session> {
+        let config = config::parse("", Path::new("banyan.toml"), &SystemSources).unwrap();
+        let object = Bytes::from_static(b"{}");
+        let opening = Opening {
+            entered: Entered::local(),
+            version: "2025-11-25",
+            capabilities: object.clone(),
+            info: object,
+            mount: None,
+            style: None,
+        };
+        Session::new("s".into(), opening, &config)
+    }
+
+    #[test]
+    fn what_is_sent_to_a_session_without_anybody_there_does_not_keep_it() {
+        let session = session();
+        let later = Instant::now() + IDLE + Duration::from_secs(1);
+        session.notify(Bytes::from_static(b"{}"), Weight::Kept);
+        assert!(session.is_idle(later, IDLE));
+        session.touch();
+        assert!(!session.is_idle(Instant::now() + IDLE / 2, IDLE));
+    }
+
+    #[test]
+    fn who_reads_the_stream_or_waits_for_an_answer_keeps_a_session_and_so_long_after() {
+        let session = session();
+        let mut now = Instant::now() + 2 * IDLE;
+        let reader = session.standing().read(0);
+        assert!(!session.is_idle(now, IDLE));
+        drop(reader);
+        now += IDLE;
+        assert!(!session.is_idle(now, IDLE));
+        let id = Bytes::from_static(b"1");
+        assert!(session.begin(&id, &CancellationToken::new()));
+        now += IDLE;
+        assert!(!session.is_idle(now, IDLE));
+        session.finish(&id);
+        now += IDLE + Duration::from_secs(1);
+        assert!(session.is_idle(now, IDLE));
     }
 }
