@@ -28,6 +28,7 @@ use crate::voice::{Answer, Call, Ending, Spoken, Unsaid, Voice};
 
 /// The kind by which somebody is asked to stop for a while.
 pub(crate) const PAUSE: &str = "participant/pause";
+pub(crate) const RESUME: &str = "participant/resume";
 /// So many bytes of what is proposed are kept until it is decided; the oldest go first.
 const HELD: usize = 4 << 20;
 
@@ -233,7 +234,7 @@ impl Participant {
                 self.events.push_back(Event::Paused(pause.clone()));
                 self.paused = Some(pause);
             }
-            "participant/resume" if self.is_for_me(envelope) => {
+            RESUME if self.is_for_me(envelope) => {
                 if self.paused.take().is_some() {
                     self.events.push_back(Event::Resumed { by: Some(envelope.from.to_string()) });
                 }

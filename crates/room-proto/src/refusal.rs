@@ -63,6 +63,19 @@ pub enum Refusal {
         /// Whom it would pause.
         id: String,
     },
+    /// Its capabilities cover the kind, but whom it names was paused by somebody who looks after the room.
+    #[error(
+        "{id:?} was paused by {by:?}, who looks after this room, and goes on when {by:?}, another of its admins or whoever runs the gate says \
+         so: ask one of them"
+    )]
+    Held {
+        /// The kind.
+        kind: String,
+        /// Who is paused.
+        id: String,
+        /// Who has paused it.
+        by: String,
+    },
     /// It is over the bound.
     #[error("a message has at most {most} bytes here, and this one has {size}: send less, or in parts")]
     TooLarge {
@@ -79,7 +92,7 @@ impl Refusal {
         match self {
             Self::From { .. } => "auth_violation",
             Self::Invalid { .. } | Self::NotJson(_) => "invalid_envelope",
-            Self::Lacking { .. } | Self::Reserved { .. } | Self::Steward { .. } => "capability_violation",
+            Self::Held { .. } | Self::Lacking { .. } | Self::Reserved { .. } | Self::Steward { .. } => "capability_violation",
             Self::Protocol { .. } => "unsupported_protocol",
             Self::RateLimited { .. } => "rate_limited",
             Self::TooLarge { .. } => "payload_too_large",
@@ -89,7 +102,7 @@ impl Refusal {
     /// The kind that its sender may not send.
     pub fn attempted_kind(&self) -> Option<&str> {
         match self {
-            Self::Lacking { kind } | Self::Reserved { kind } | Self::Steward { kind, .. } => Some(kind),
+            Self::Held { kind, .. } | Self::Lacking { kind } | Self::Reserved { kind } | Self::Steward { kind, .. } => Some(kind),
             Self::From { .. }
             | Self::Invalid { .. }
             | Self::NotJson(_)

@@ -8,6 +8,7 @@
 mod also;
 mod history;
 mod output;
+mod pauses;
 mod ruling;
 mod seat;
 mod settings;
@@ -24,7 +25,6 @@ pub use settings::{Rate, Settings};
 use crate::capability::Capabilities;
 use crate::envelope::{Envelope, Refused};
 use crate::name::{ConnectionId, ParticipantId, Topic};
-use crate::participant::PAUSE;
 use crate::refusal::Refusal;
 use crate::system::System;
 use history::{History, Past};
@@ -96,7 +96,10 @@ impl Room {
     /// A text message came.
     pub fn handle_message(&mut self, now: Now, connection: ConnectionId, bytes: &Bytes) {
         match self.judge(now, connection, bytes) {
-            Some(Ok(envelope)) => self.relay(now, connection, &envelope, bytes),
+            Some(Ok(envelope)) => {
+                self.note_control(now.instant, connection, &envelope);
+                self.relay(now, connection, &envelope, bytes);
+            }
             Some(Err(refused)) => self.refuse(now, connection, refused),
             None => {}
         }
@@ -245,22 +248,10 @@ impl Room {
             return Some(Err(Refused { why: Refusal::RateLimited { retry_after }, id }));
         }
         let seat = self.seats.get(&connection)?;
-        Some(decoded.and_then(|envelope| match may_send(seat, &envelope).and_then(|()| self.may_pause(seat, &envelope)) {
+        Some(decoded.and_then(|envelope| match may_send(seat, &envelope).and_then(|()| self.may_control(now.instant, seat, &envelope)) {
             Ok(()) => Ok(envelope),
             Err(why) => Err(Refused { why, id: Some(envelope.id.into_owned()) }),
         }))
-    }
-
-    /// Whoever looks after the room is paused by another one who does, and by itself.
-    fn may_pause(&self, seat: &Seat, envelope: &Envelope<'_>) -> Result<(), Refusal> {
-        if envelope.kind().class() != PAUSE || seat.is_steward {
-            return Ok(());
-        }
-        let named = envelope.to.iter().filter_map(|id| self.seats.get(self.present.get(&**id)?));
-        match named.into_iter().find(|other| other.is_steward) {
-            Some(other) => Err(Refusal::Steward { kind: envelope.kind().as_str().to_owned(), id: other.id.as_str().to_owned() }),
-            None => Ok(()),
-        }
     }
 
     fn relay(&mut self, now: Now, connection: ConnectionId, envelope: &Envelope<'_>, bytes: &Bytes) {

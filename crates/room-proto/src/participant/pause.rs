@@ -25,7 +25,7 @@ pub struct Pause {
 }
 
 impl Pause {
-    pub(super) fn of(envelope: &Envelope<'_>, now: Instant) -> Self {
+    pub(crate) fn of(envelope: &Envelope<'_>, now: Instant) -> Self {
         let payload = Members::again(envelope.payload);
         let seconds = payload.get("timeout_seconds").and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<f64>().ok());
         let lasts = seconds.filter(|seconds| *seconds > 0.0).map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST));

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::output::{Joining, Preferences, Routing};
+use super::pauses::Held;
 use super::settings::Settings;
 use crate::allowance::Allowance;
 use crate::capability::Capabilities;
@@ -17,6 +18,8 @@ pub(super) struct Seat {
     pub(super) expires: Option<Instant>,
     /// Whether it looks after the room.
     pub(super) is_steward: bool,
+    /// Who of those that look after the room has paused it.
+    pub(super) held: Option<Held>,
     /// Whether what it sends is bounded.
     is_rated: bool,
     waiting: Waiting,
@@ -46,7 +49,7 @@ impl Seat {
         let Joining { id, capabilities: _, preferences, expires, is_own, is_steward } = joining;
         let (waiting, fresh) = (Waiting::default(), Allowance::default);
         let (messages, bytes, refusals) = (fresh(), fresh(), fresh());
-        Self { id, capabilities, preferences, expires, is_steward, is_rated: !is_own, waiting, messages, bytes, refusals }
+        Self { id, capabilities, preferences, expires, is_steward, held: None, is_rated: !is_own, waiting, messages, bytes, refusals }
     }
 
     pub(super) fn present(&self) -> Present<'_> {

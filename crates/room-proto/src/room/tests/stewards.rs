@@ -1,6 +1,7 @@
 //! Who looks after a room, and who may pause whom. What a pause stops is not known here.
 
 use super::*;
+use crate::participant::PAUSE;
 
 const PAUSES: &[&str] = &["mcp/*", "chat", "participant/*"];
 
@@ -45,8 +46,43 @@ fn nobody_pauses_who_looks_after_a_room_but_another_who_does_and_itself() {
         assert_eq!(kinds(&table.news(4)), ["participant/pause"], "{from} {to}");
         table.forget();
     }
-    table.send(3, &message("m", "bot", &["ann"], "participant/resume"));
-    assert_eq!(kinds(&table.news(3)), ["participant/resume"], "to go on hinders nobody");
+    table.send(3, &message("m", "bot", &["rover"], "participant/resume"));
+    assert_eq!(kinds(&table.news(3)), ["participant/resume"], "no steward has paused it");
+}
+
+#[test]
+fn what_a_steward_has_paused_goes_on_when_a_steward_says_so_and_not_before() {
+    let mut table = table();
+    let says = |table: &mut Table, connection: u64, from: &str, kind: &str, to: &[&str], payload: Value| {
+        let mut message: Value = serde_json::from_str(&message("m", from, to, kind)).unwrap();
+        message["payload"] = payload;
+        table.send(connection, &message.to_string());
+        let refused = table.news(connection).into_iter().find(|told| told["kind"] == "system/error");
+        table.forget();
+        refused.map(|told| (told["payload"]["error"].clone(), told["payload"]["message"].as_str().unwrap().to_owned()))
+    };
+    assert_eq!(says(&mut table, 1, "ann", PAUSE, &["rover"], json!({})), None);
+    // Neither by ending it, nor by one that ends sooner; and not by whoever is paused.
+    for (connection, from) in [(3, "bot"), (4, "rover")] {
+        for (kind, to) in [("participant/resume", &["rover"][..]), (PAUSE, &["rover"]), ("participant/resume", &["bot", "rover"])] {
+            let (error, message) = says(&mut table, connection, from, kind, to, json!({ "timeout_seconds": 1 })).unwrap();
+            assert_eq!(error, json!("capability_violation"));
+            assert!(message.starts_with("\"rover\" was paused by \"ann\""), "{message}");
+        }
+    }
+    assert_eq!(says(&mut table, 3, "bot", "participant/resume", &["bot"], json!({})), None, "it is for others");
+    assert_eq!(says(&mut table, 2, "bob", "participant/resume", &["rover"], json!({})), None, "another steward");
+    assert_eq!(says(&mut table, 3, "bot", PAUSE, &["rover"], json!({})), None);
+    assert_eq!(says(&mut table, 4, "rover", "participant/resume", &["rover"], json!({})), None, "no steward has paused it now");
+    // It ends with its time, and with the connection.
+    assert_eq!(says(&mut table, 1, "ann", PAUSE, &["rover"], json!({ "timeout_seconds": 60 })), None);
+    assert!(says(&mut table, 3, "bot", "participant/resume", &["rover"], json!({})).is_some());
+    table.now.instant += Duration::from_secs(60);
+    assert_eq!(says(&mut table, 3, "bot", "participant/resume", &["rover"], json!({})), None);
+    assert_eq!(says(&mut table, 1, "ann", PAUSE, &["rover"], json!({})), None);
+    table.join(6, "rover", PAUSES);
+    table.forget();
+    assert_eq!(says(&mut table, 3, "bot", "participant/resume", &["rover"], json!({})), None, "it is not paused any more");
 }
 
 #[test]
