@@ -62,6 +62,9 @@ fn hidden_ranges(text: &str) -> Vec<Range<usize>> {
 /// What may be secret in a line of a text that is not TOML.
 fn unsure_ranges(text: &str, line: Range<usize>) -> Vec<Range<usize>> {
     let whole = &text[line.clone()];
+    if has_open_string(&text[..line.start]) {
+        return vec![line];
+    }
     if is_header(whole) {
         return Vec::new();
     }
@@ -81,6 +84,23 @@ fn unsure_ranges(text: &str, line: Range<usize>) -> Vec<Range<usize>> {
         hidden.push(line.start + equals + 1..line.end);
     }
     hidden
+}
+
+/// Whether a string begins there and does not end in its line, or, where it may have several, before the end. What follows may still be meant
+/// to be in it.
+fn has_open_string(before: &str) -> bool {
+    let mut at = 0;
+    while let Some(c) = before[at..].chars().next() {
+        at = match c {
+            '"' | '\'' => match string(before, at, c) {
+                (inside, next) if next > inside.end => next,
+                _ => return true,
+            },
+            '#' => before[at..].find('\n').map_or(before.len(), |end| at + end),
+            _ => at + c.len_utf8(),
+        };
+    }
+    false
 }
 
 fn is_header(line: &str) -> bool {

@@ -18,7 +18,7 @@ pub(super) fn json(text: &str) -> String {
     let (mark, text) = text.split_at(text.len() - text.strip_prefix('\u{feff}').unwrap_or(text).len());
     let mut hidden = Vec::new();
     match with_object(text, |object| json_object(object, false, &mut hidden)) {
-        Ok(_) => format!("{mark}{}", covered(text, hidden, comments(text, &["//", "/*"]))),
+        Ok(_) => format!("{mark}{}", covered(text, hidden, comments(text, Language::Json))),
         Err(_) => String::new(),
     }
 }
@@ -28,7 +28,7 @@ pub(super) fn toml(text: &str) -> String {
     match DeTable::parse(text) {
         Ok(table) => {
             toml_table(table.get_ref(), false, &mut hidden);
-            covered(text, hidden, comments(text, &["#"]))
+            covered(text, hidden, comments(text, Language::Toml))
         }
         Err(_) => String::new(),
     }
@@ -93,16 +93,52 @@ fn range(value: &Ast<'_>) -> Range<usize> {
     range.start..range.end
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Language {
+    Json,
+    Toml,
+}
+
+impl Language {
+    fn comments(self) -> &'static [&'static str] {
+        match self {
+            Self::Json => &["//", "/*"],
+            Self::Toml => &["#"],
+        }
+    }
+
+    /// Where to go on behind the string that begins at `at`; `None`: there begins none.
+    fn behind_string(self, text: &str, at: usize) -> Option<usize> {
+        match (self, text[at..].chars().next()?) {
+            (Self::Json, '"') => Some(behind_json_string(text, at)),
+            (Self::Toml, quote @ ('"' | '\'')) => Some(string(text, at, quote).1),
+            (Self::Json | Self::Toml, _) => None,
+        }
+    }
+}
+
+/// The parser of clients' files takes strings with line breaks in them, and so must whoever looks for what stands outside of strings.
+fn behind_json_string(text: &str, at: usize) -> usize {
+    let mut is_escaped = false;
+    for (i, c) in text[at + 1..].char_indices() {
+        if c == '"' && !is_escaped {
+            return at + 1 + i + 1;
+        }
+        is_escaped = c == '\\' && !is_escaped;
+    }
+    text.len()
+}
+
 /// Comments that hold a `:` or `=`, which may be settings that somebody put aside.
-fn comments(text: &str, marks: &[&str]) -> Vec<Range<usize>> {
+fn comments(text: &str, language: Language) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
-        if c == '"' || (c == '\'' && marks.contains(&"#")) {
-            at = string(text, at, c).1;
-        } else if let Some(mark) = marks.iter().find(|mark| rest.starts_with(**mark)) {
-            let end = if *mark == "/*" { rest.find("*/") } else { rest.find('\n') };
+        if let Some(behind) = language.behind_string(text, at) {
+            at = behind;
+        } else if let Some(mark) = language.comments().iter().find(|mark| rest.starts_with(**mark)) {
+            let end = if *mark == "/*" { rest.find("*/") } else { rest.find(['\n', '\r']) };
             let inside = at + mark.len()..end.map_or(text.len(), |end| at + end).max(at + mark.len());
             at = inside.end;
             if text[inside.clone()].contains([':', '=']) {
@@ -142,6 +178,20 @@ mod tests {
             assert!(shown.contains(kept), "{kept}: {shown}");
         }
         assert_eq!(json("{ \"a\": hunter2"), "");
+    }
+
+    #[test]
+    fn a_line_break_in_a_string_or_a_comment_shows_nothing_that_follows() {
+        for text in [
+            "{ \"x\": \"a\n b\", \"n\": 1 // password: hunter2\n }",
+            "{ \"x\": \"a\r\n\\\\\", \"n\": 1 /* password: hunter2 */ }",
+            "{ \"x\": \"'\n\\\"\", // password: hunter2\n \"y\": \"z\" }",
+            "{ // x\r\"y\": \"a\nb\", \"n\": 1 // password: hunter2\n }",
+            "{ \"env\": { \"A\": \"x\nhunter2\" }, \"b\": \"\n\" // password = hunter2\n}",
+        ] {
+            let shown = json(text);
+            assert!(shown.contains('{') && !shown.contains("hunter2"), "{text}\n{shown}");
+        }
     }
 
     #[test]
