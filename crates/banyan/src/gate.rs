@@ -24,7 +24,8 @@ fn found(place: &Place) -> Result<Option<Presence>, Failure> {
 
 fn all() -> Result<Vec<Presence>, Failure> {
     let dir = places::runtime_dir()?;
-    Presence::all(&dir).map_err(|e| Failure::Failed(format!("{} can't be read: {e}", dir.display())))
+    let advice = "running gates are found there: it has to be a directory of your own, and XDG_RUNTIME_DIR names another one";
+    Presence::all(&dir).map_err(|e| Failure::Failed(format!("{} can't be read: {e}\n  {advice}", dir.display())))
 }
 
 /// Every running gate that serves the configuration in `file`.
@@ -41,16 +42,24 @@ pub(crate) fn address(place: &Place) -> Result<Option<SocketAddr>, Failure> {
 
 /// Where the running gate is, and by what its owner is known there.
 pub(crate) fn presence(place: &Place) -> Result<Presence, Failure> {
-    found(place)?.ok_or_else(none_runs)
+    found(place)?.ok_or_else(|| none_runs(place))
 }
 
 /// As [`running`], for commands that are of no use without a gate.
 pub(crate) fn needed(place: &Place) -> Result<AdminClient, Failure> {
-    running(place)?.ok_or_else(none_runs)
+    running(place)?.ok_or_else(|| none_runs(place))
 }
 
-fn none_runs() -> Failure {
-    Failure::NotFound("no gate is running\n  start one with `banyan up`".to_owned())
+fn none_runs(place: &Place) -> Failure {
+    let others: Vec<String> = all().unwrap_or_default().iter().map(line).collect();
+    Failure::NotFound(match &place.config {
+        Some(config) if !others.is_empty() => format!(
+            "no gate runs with {0}\n  start one with `banyan up --config {0}`, or name one that runs instead of a file:\n{1}",
+            config.display(),
+            others.join("\n")
+        ),
+        _ => "no gate is running\n  start one with `banyan up`".to_owned(),
+    })
 }
 
 fn chosen(all: Vec<Presence>, place: &Place) -> Result<Option<Presence>, Failure> {
@@ -61,7 +70,7 @@ fn chosen(all: Vec<Presence>, place: &Place) -> Result<Option<Presence>, Failure
             None if others.is_empty() => {
                 Err(Failure::NotFound(format!("no gate runs {which}, and no other either\n  start one with `banyan up`")))
             }
-            None => Err(Failure::NotFound(format!("no gate runs {which}; there is\n{}", others.join("\n")))),
+            None => Err(Failure::NotFound(format!("no gate runs {which}; name one that does:\n{}", others.join("\n")))),
         };
     }
     let mut meant: Vec<Presence> = match &place.config {

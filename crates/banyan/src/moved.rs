@@ -9,7 +9,7 @@ use gateway::config::secret::SystemSources;
 use gateway::import::{Found, Server, SourceFile, to_toml};
 
 use crate::failure::Failure;
-use crate::private;
+use crate::{document, private};
 
 /// A change of a configuration that is decided and not yet made.
 pub(crate) struct Moved {
@@ -53,7 +53,7 @@ impl Moved {
         if self.names.is_empty() {
             return Ok(());
         }
-        let failed = |e: std::io::Error| Failure::Failed(format!("{} can't be written: {e}", self.file.display()));
+        let failed = |error: std::io::Error| document::failed(&self.file, "written", &error);
         if !self.is_new {
             return private::replace(&self.file, &self.text).map_err(failed);
         }
@@ -66,8 +66,7 @@ impl Moved {
 
 /// Sections are put behind what is there, so that nothing of it changes.
 fn appended(file: &Path, found: &Found) -> Result<String, Failure> {
-    let failed = |e: std::io::Error| Failure::Failed(format!("{} can't be read: {e}", file.display()));
-    let old = std::fs::read_to_string(file).map_err(failed)?;
+    let old = std::fs::read_to_string(file).map_err(|error| document::failed(file, "read", &error))?;
     let new = to_toml(found);
     let sections = new.split_once("\n\n").map_or("", |(_, sections)| sections);
     let text = format!("{}\n\n{sections}", old.trim_end());

@@ -1,6 +1,7 @@
 //! Runs a gate from its first byte to its last: listens, says so, follows changes of the configuration, ends on a signal.
 //! What is served is not decided here.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -19,7 +20,7 @@ use crate::news::{News, Teller, tell};
 use crate::output::{Look, Output};
 use crate::plan::Plan;
 use crate::signals::Signals;
-use crate::{places, port};
+use crate::{document, places, port};
 
 /// How soon it is looked whether a server starts for long: no event says so.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -47,7 +48,7 @@ pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, workers: Worke
     };
     let runtime_dir = places::runtime_dir()?;
     let published = gate.publish(&runtime_dir, address, plan.serves.clone());
-    let (presence, commands) = published.map_err(|e| Failure::Failed(format!("{} can't be written: {e}", runtime_dir.display())))?;
+    let (presence, commands) = published.map_err(|e| document::failed(&runtime_dir, "written", &e))?;
     let stop = CancellationToken::new();
     let serving = tokio::spawn({
         let (gate, stop) = (gate.clone(), stop.clone());
@@ -71,8 +72,15 @@ pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, workers: Worke
 
 async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
     TcpListener::bind(address).await.map_err(|e| {
-        let taken = e.kind() == std::io::ErrorKind::AddrInUse;
-        Failure::Failed(if taken { port::taken(address) } else { format!("can't listen on {address}: {e}") })
+        if e.kind() == ErrorKind::AddrInUse {
+            return Failure::Failed(port::taken(address));
+        }
+        let why = |kind, advice| (e.kind() == kind).then_some(advice);
+        let foreign = "this machine has no such address: 127.0.0.1 is always there, 0.0.0.0 stands for all it has";
+        let advice = why(ErrorKind::AddrNotAvailable, foreign)
+            .or_else(|| why(ErrorKind::PermissionDenied, "this user may not: choose a port from 1024 on with `--listen`"))
+            .unwrap_or("choose another address with `--listen`, or `listen` in banyan.toml");
+        Failure::Failed(format!("can't listen on {address}: {e}\n  {advice}"))
     })
 }
 

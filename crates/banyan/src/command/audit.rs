@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
 use crate::table::{self, Align};
-use crate::{gate, places, runtime, time};
+use crate::{document, gate, places, runtime, time};
 
 /// Reads and checks the record of what was called and decided.
 #[derive(Args)]
@@ -125,7 +125,7 @@ impl Audit {
         all.sort_by_key(|dir| Archive::open(dir).ok().and_then(|a| std::fs::metadata(a.chain(None).ok()?.path).ok()?.modified().ok()));
         let others = all.len().saturating_sub(1);
         let last =
-            all.pop().ok_or_else(|| Failure::NotFound("nothing was recorded yet: a gate begins a record with its first call".into()))?;
+            all.pop().ok_or_else(|| Failure::NotFound("nothing was recorded yet: a gate begins a record with its first call\n  `--dir DIRECTORY` names a record that lies elsewhere".into()))?;
         if others > 0 {
             let text = format!("the record written last is meant, {}; `--dir` names one of the {others} others beside it", last.display());
             output.remark(&output.paint_remark(Look::Dim, &text));
@@ -246,8 +246,11 @@ impl One {
 impl From<ArchiveError> for Failure {
     fn from(error: ArchiveError) -> Self {
         match error {
-            ArchiveError::NotFound(why) => Self::NotFound(why),
-            ArchiveError::Index(_) | ArchiveError::Io { .. } | ArchiveError::Unproved(_) => Self::Failed(error.to_string()),
+            ArchiveError::Io { path, source } => document::failed(&path, "read", &source),
+            ArchiveError::NotFound(why) => {
+                Self::NotFound(format!("{why}\n  `banyan audit list` shows the record written last, `--dir DIRECTORY` names another"))
+            }
+            ArchiveError::Index(_) | ArchiveError::Unproved(_) => Self::Failed(error.to_string()),
         }
     }
 }

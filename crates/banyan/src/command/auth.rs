@@ -67,7 +67,9 @@ impl Auth {
         let found = mounts.values().find(|m| m.name.as_str() == self.server).cloned();
         found.ok_or_else(|| {
             let hint = did_you_mean(&self.server, mounts.keys().map(banyan_model::Segment::as_str));
-            Failure::NotFound(format!("there is no server `{}`{hint}", self.server))
+            let all: Vec<&str> = mounts.keys().map(banyan_model::Segment::as_str).collect();
+            let all = if all.is_empty() { places::MAKE_ONE.to_owned() } else { format!("servers are {}", all.join(", ")) };
+            Failure::NotFound(format!("there is no server `{}`{hint}\n  {all}", self.server))
         })
     }
 }

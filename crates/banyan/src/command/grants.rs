@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
 use crate::table::{self, Align};
-use crate::{gate, runtime, signing, time};
+use crate::{document, gate, runtime, signing, time};
 
 /// What a signature is made for.
 const NAMESPACE: &str = "banyan-grant-v1";
@@ -192,13 +192,14 @@ impl Terms {
 
 impl Proposed {
     fn read(file: &Path) -> Result<Self, Failure> {
-        let text = std::fs::read(file).map_err(|e| Failure::NotFound(format!("{} can't be read: {e}", file.display())))?;
-        serde_json::from_slice(&text).map_err(|e| Failure::Usage(format!("{} is no proposed grant: {e}", file.display())))
+        let text = std::fs::read(file).map_err(|error| document::unread(file, &error))?;
+        serde_json::from_slice(&text)
+            .map_err(|e| Failure::Usage(format!("{} is no proposed grant: {e}\n  `banyan grants propose` writes one", file.display())))
     }
 
     fn write(&self, file: &Path) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(self).unwrap_or_default();
-        std::fs::write(file, format!("{text}\n")).map_err(|e| Failure::Failed(format!("{} can't be written: {e}", file.display())))
+        std::fs::write(file, format!("{text}\n")).map_err(|error| document::failed(file, "written", &error))
     }
 
     /// Signs it, if what is signed says what the terms do: whoever passed it on may have changed either.

@@ -43,6 +43,11 @@ impl Join {
     pub(crate) fn run(self, place: &Place, output: &Output) -> Result<(), Failure> {
         let mut file = File::open(place)?;
         let url = self.url.trim_end_matches('/').to_owned();
+        if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
+            return Err(Failure::Failed(format!(
+                "{url} is no address of a parent\n  write it with what it is reached by, as https://HOST:PORT"
+            )));
+        }
         if file.urls().any(|known| known.trim_end_matches('/') == url) {
             return Err(Failure::Refused(format!("{url} is a parent already\n  leave it first with `banyan leave {url}`")));
         }
@@ -82,8 +87,13 @@ impl Leave {
         let url = match (&self.url, known.as_slice()) {
             (Some(url), _) => url.trim_end_matches('/').to_owned(),
             (None, [only]) => only.clone(),
-            (None, []) => return Err(Failure::NotFound(format!("{} names no parent", file.0.path.display()))),
-            (None, all) => return Err(Failure::Usage(format!("say which parent to leave: {}", all.join(", ")))),
+            (None, []) => {
+                return Err(Failure::NotFound(format!(
+                    "{} names no parent: there is none to leave\n  `banyan join URL` registers this gate with one",
+                    file.0.path.display()
+                )));
+            }
+            (None, all) => return Err(Failure::Usage(format!("say which parent to leave, as `banyan leave URL`: {}", all.join(", ")))),
         };
         if !known.contains(&url) {
             let all = if known.is_empty() { "there is none".to_owned() } else { format!("there are: {}", known.join(", ")) };
@@ -117,7 +127,12 @@ impl File {
     fn parents(&mut self) -> Result<&mut ArrayOfTables, Failure> {
         let parents = self.0.toml.entry("parent").or_insert(Item::ArrayOfTables(ArrayOfTables::new()));
         let tables = parents.as_array_of_tables_mut();
-        tables.ok_or_else(|| Failure::Failed(format!("`parent` in {} is not written as [[parent]]", self.0.path.display())))
+        tables.ok_or_else(|| {
+            Failure::Failed(format!(
+                "`parent` in {} is not written as [[parent]]\n  write each parent so, then try again",
+                self.0.path.display()
+            ))
+        })
     }
 
     /// The segment in force: what is asked for, what is written, or this machine's name. It is written down.
@@ -133,7 +148,7 @@ impl File {
 
     /// Has this gate certified by the parent that was added last, with a token that is good for that once.
     fn enrol(&mut self, url: &str, invitation: &JoinToken) -> Result<(), Failure> {
-        let address = url.parse().map_err(|_| Failure::Usage(format!("{url} is no address")))?;
+        let address = url.parse().map_err(|_| Failure::Usage(format!("{url} is no address\n  write it as https://HOST:PORT")))?;
         let enrolled = runtime::wait(enrol(&places::state_dir()?, &address, invitation, None))?;
         let enrolled = enrolled.map_err(|error| Failure::Failed(error.to_string()))?;
         let mut tls = InlineTable::new();

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::printable::printable;
 use crate::table::{self, Align};
-use crate::{gate, runtime};
+use crate::{document, gate, runtime};
 
 /// Says who may approve calls: public keys of persons.
 #[derive(Args)]
@@ -50,8 +50,7 @@ impl Operator {
         runtime::wait(async {
             match &self.action {
                 Action::Enroll { name, key, principals } => {
-                    let text =
-                        std::fs::read_to_string(key).map_err(|e| Failure::NotFound(format!("{} can't be read: {e}", key.display())))?;
+                    let text = std::fs::read_to_string(key).map_err(|error| document::unread(key, &error))?;
                     if text.contains("PRIVATE KEY") {
                         return Err(Failure::Usage(format!("{0} is a private key\n  enrol the public one: {0}.pub", key.display())));
                     }
@@ -103,7 +102,9 @@ async fn fingerprint(gate: &AdminClient, named: &str) -> Result<String, Failure>
     let mut of_person = operators.iter().filter(|operator| operator.name == named);
     match (of_person.next(), of_person.next()) {
         (Some(one), None) => Ok(one.id.clone()),
-        (Some(_), Some(_)) => Err(Failure::Usage(format!("{named} has several keys: name one by its fingerprint"))),
+        (Some(_), Some(_)) => {
+            Err(Failure::Usage(format!("{named} has several keys: name one by its fingerprint\n  `banyan operator list` shows them")))
+        }
         (None, _) => Err(Failure::NotFound(format!("there is no key `{named}`\n  `banyan operator list` shows them"))),
     }
 }

@@ -16,8 +16,8 @@ use serde::Serialize;
 use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
-use crate::places;
 use crate::table::counted;
+use crate::{document, places};
 
 use fixtures::Test;
 use replay::Replay;
@@ -85,11 +85,11 @@ impl Policy {
 impl Check {
     fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let (file, checked) = match &self.file {
-            Some(file) => (file.clone(), read(file)),
+            Some(file) => (file.clone(), read(file, &text(file)?)),
             None => match gateway::config::load(&configuration(place)?, &SystemSources) {
                 Ok(config) => {
                     let rules = config.policy.ok_or_else(|| Failure::NotFound(NO_SECTION.into()))?;
-                    let again = read(&rules.file);
+                    let again = read(&rules.file, &text(&rules.file)?);
                     (rules.file, again)
                 }
                 Err(ConfigError::Invalid { path, problems }) => (path.clone(), Err(ConfigError::Invalid { path, problems })),
@@ -133,8 +133,11 @@ impl Init {
         let made = std::fs::OpenOptions::new().write(true).create_new(true).open(file);
         made.and_then(|mut made| made.write_all(rules::STARTER.as_bytes())).map_err(|error| {
             let there = error.kind() == std::io::ErrorKind::AlreadyExists;
-            let advice = if there { "\n  name another file, or check this one with `banyan policy check FILE`" } else { "" };
-            Failure::Failed(format!("{} can't be written: {error}{advice}", file.display()))
+            if there {
+                let advice = "name another file, or check this one with `banyan policy check FILE`";
+                return Failure::Failed(format!("{} can't be written: {error}\n  {advice}", file.display()));
+            }
+            document::failed(file, "written", &error)
         })?;
         if output.wants_json() {
             return output.json(&serde_json::json!({ "file": file }));
@@ -160,7 +163,16 @@ fn configured(place: &Place) -> Result<Config, Failure> {
 }
 
 /// The rules in a file.
-fn read(file: &Path) -> Result<Policies, ConfigError> {
-    let text = std::fs::read_to_string(file).map_err(|source| ConfigError::Read { path: file.to_owned(), source })?;
-    rules::parse(file, &text).map_err(|BadRules(error)| error)
+/// A file of rules, as it stands there.
+fn text(file: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(file).map_err(|error| {
+        if error.kind() == std::io::ErrorKind::NotFound {
+            return Failure::NotFound(format!("there is no {0}\n  `banyan policy init {0}` writes rules to begin with", file.display()));
+        }
+        document::unread(file, &error)
+    })
+}
+
+fn read(file: &Path, text: &str) -> Result<Policies, ConfigError> {
+    rules::parse(file, text).map_err(|BadRules(error)| error)
 }

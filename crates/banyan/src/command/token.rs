@@ -12,7 +12,7 @@ use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::similar::did_you_mean;
-use crate::{gate, places, private, runtime};
+use crate::{document, gate, places, private, runtime};
 
 /// Says who may call: bearer tokens, kept as hashes.
 #[derive(Args)]
@@ -90,7 +90,7 @@ fn list(file: &File, output: &Output) -> Result<(), Failure> {
 fn remove(file: &mut File, name: &str, output: &Output) -> Result<(), Failure> {
     if !file.names().any(|n| n == name) {
         let hint = did_you_mean(name, file.names());
-        return Err(Failure::NotFound(format!("there is no token `{name}`{hint}")));
+        return Err(Failure::NotFound(format!("there is no token `{name}`{hint}\n  `banyan token list` shows them")));
     }
     file.tokens()?.retain(|t| t.get("name").and_then(Item::as_str) != Some(name));
     file.write()?;
@@ -115,8 +115,7 @@ struct File {
 impl File {
     fn read(path: PathBuf) -> Result<Self, Failure> {
         let text = std::fs::read_to_string(&path).map_err(|e| failed(&path, "read", &e))?;
-        let document =
-            text.parse().map_err(|e| Failure::Failed(format!("{} is no TOML: {e}\n  `banyan check` says more", path.display())))?;
+        let document = document::parsed(&text, &path)?;
         Ok(Self { path, document })
     }
 
@@ -127,9 +126,12 @@ impl File {
 
     fn tokens(&mut self) -> Result<&mut ArrayOfTables, Failure> {
         let tokens = self.document.entry("token").or_insert(Item::ArrayOfTables(ArrayOfTables::new()));
-        tokens
-            .as_array_of_tables_mut()
-            .ok_or_else(|| Failure::Failed(format!("`token` in {} is not written as [[token]]", self.path.display())))
+        tokens.as_array_of_tables_mut().ok_or_else(|| {
+            Failure::Failed(format!(
+                "`token` in {} is not written as [[token]]\n  write each token so, then try again",
+                self.path.display()
+            ))
+        })
     }
 
     fn write(&self) -> Result<(), Failure> {
@@ -157,9 +159,9 @@ impl File {
 
 fn failed(path: &Path, what: &str, error: &std::io::Error) -> Failure {
     if error.kind() == std::io::ErrorKind::NotFound {
-        return Failure::NotFound(format!("there is no {}", path.display()));
+        return Failure::NotFound(format!("there is no {}\n  {}", path.display(), places::MAKE_ONE));
     }
-    Failure::Failed(format!("{} can't be {what}: {error}", path.display()))
+    document::failed(path, what, error)
 }
 
 fn hex(bytes: &[u8]) -> String {

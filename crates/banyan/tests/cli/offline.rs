@@ -32,6 +32,43 @@ fn without_a_gate_the_code_is_3_and_the_text_says_what_to_do() {
 }
 
 #[test]
+fn a_file_that_is_no_toml_is_shown_without_what_may_be_secret() {
+    let home = Home::new();
+    home.write("banyan.toml", "[mount.a]\ncommand = \"x\"\nenv = { TOKEN = \"hunter2 }\n");
+    for arguments in [&["token", "add", "ci"][..], &["token", "list"], &["join", "https://127.0.0.1:1"], &["leave"]] {
+        let ran = home.run(arguments).exits(1);
+        assert!(ran.err.contains("banyan.toml:3:") && !ran.err.contains("hunter2"), "{arguments:?}: {}", ran.err);
+    }
+    // As is one that is named by mistake.
+    home.write("other.toml", "test = \"hunter2\"\n");
+    let ran = home.run(&["policy", "test", "other.toml"]).exits(2);
+    assert!(ran.err.contains("line 1 of other.toml") && ran.err.contains("[[test]]") && !ran.err.contains("hunter2"), "{}", ran.err);
+    home.write("torn.toml", "x = 1\ntoken = \"hunter2\n");
+    let ran = home.run(&["policy", "test", "torn.toml"]).exits(2);
+    assert!(ran.err.contains("line 2 of torn.toml") && !ran.err.contains("hunter2"), "{}", ran.err);
+}
+
+#[test]
+fn what_is_named_and_not_there_is_said_with_what_to_do() {
+    let home = Home::new();
+    home.write("banyan.toml", "[mount.a]\ncommand = \"x\"\n");
+    for (arguments, code, advice) in [
+        (&["policy", "check", "none.cedar"][..], 3, "banyan policy init none.cedar"),
+        (&["policy", "test", "none"], 3, "see how its path is written"),
+        (&["audit", "verify", "none"], 3, "--dir DIRECTORY"),
+        (&["audit", "verify", "--key", "a+b"], 2, "key.pub"),
+        (&["auth", "nobody"], 3, "servers are a"),
+        (&["check", "."], 1, "it is a directory"),
+        (&["token", "rm", "nobody"], 3, "banyan token list"),
+        (&["join", "somewhere"], 1, "https://HOST:PORT"),
+        (&["up", "--listen", "127.0.0.1:7411", "--config", "none.toml"], 3, "banyan import --write"),
+    ] {
+        let ran = home.run(arguments).exits(code);
+        assert!(ran.err.contains(advice), "{arguments:?}: {}", ran.err);
+    }
+}
+
+#[test]
 fn with_json_a_failure_is_json_too() {
     let ran = Home::new().run(&["status", "--json"]).exits(3);
     let failure = ran.failure();

@@ -36,7 +36,9 @@ pub struct AdminClient {
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
     /// The gate answered with something that is no answer.
-    #[error("the gate at {url} answered what this version does not understand ({what}): is it another version of Banyan?")]
+    #[error(
+        "the gate at {url} answered what this version does not understand ({what})\n  it may be another version of Banyan: end it and start it anew, or ask it with its own binary"
+    )]
     Malformed {
         /// The gate.
         url: String,
@@ -47,7 +49,9 @@ pub enum AdminError {
     #[error("{}", .0.message)]
     Refused(Refusal),
     /// The gate can't be reached.
-    #[error("the gate at {url} does not answer: {source}")]
+    #[error(
+        "the gate at {url} does not answer: {source}\n  look whether it still runs with `banyan doctor`, and start it anew with `banyan up` where it hangs"
+    )]
     Unreachable {
         /// The gate.
         url: String,

@@ -2,6 +2,7 @@
 //! what is wrong. A line is shown without the texts in it, save the one that is wrong, because any may be a secret.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -27,13 +28,23 @@ pub enum ConfigError {
         problems: Vec<Problem>,
     },
     /// The file can't be read.
-    #[error("can't read `{}`: {source}\n  make it with `banyan import --write`, or name another file with `--config FILE`", path.display())]
+    #[error("can't read `{}`: {source}\n  {}", path.display(), unread(source))]
     Read {
         /// The file.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
     },
+}
+
+fn unread(source: &std::io::Error) -> &'static str {
+    const ADVICE: [(ErrorKind, &str); 3] = [
+        (ErrorKind::InvalidData, "it is no text: name another file"),
+        (ErrorKind::IsADirectory, "it is a directory: name the file in it"),
+        (ErrorKind::PermissionDenied, "let your user read it, or run this as the user whose it is"),
+    ];
+    let found = ADVICE.iter().find(|(kind, _)| *kind == source.kind());
+    found.map_or("make it with `banyan import --write`, or name another file with `--config FILE`", |(_, advice)| advice)
 }
 
 /// One thing that is wrong.

@@ -92,7 +92,7 @@ pub(super) enum NotDone {
     #[error("there is no {0} here: see docs/rooms.md for what there is")]
     Nothing(String),
     /// There is no such room.
-    #[error("the room {0:?} is not open: nobody is there")]
+    #[error("the room {0:?} is not open: nobody is there\n  `banyan room list` shows those that are")]
     NotOpen(String),
     /// The room does not do it.
     #[error(transparent)]

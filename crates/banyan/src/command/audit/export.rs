@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use gateway::journal::archive::Archive;
 
+use crate::document;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 
@@ -36,17 +37,19 @@ impl Export {
             return Err(Failure::Refused(format!("{} is there already: name a directory that is not", target.display())));
         }
         let chain = archive.chain(self.chain)?;
-        let mut files = 0;
-        archive.log(&chain, |path, content| {
+        let (mut files, mut unwritten) = (0, None);
+        let made = archive.log(&chain, |path, content| {
             let path = target.join(path);
             files += 1;
-            path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, content))
-        })?;
+            let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, content));
+            written.inspect_err(|error| unwritten = Some(document::failed(&path, "written", error)))
+        });
+        made.map_err(|error| unwritten.unwrap_or_else(|| error.into()))?;
         output.remark(&output.paint_remark(Look::Dim, &format!("{files} files of {} in {}", chain.name(), target.display())));
         Ok(())
     }
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Failed(format!("{}: {error}", path.display()))
+    document::failed(path, "read", error)
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use gateway::journal::examine::{Broken, ChainReport, Known, Report, examine, key};
 
+use crate::document;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::table::counted;
@@ -38,16 +39,24 @@ impl Verify {
     }
 
     fn known(&self) -> Result<Known, Failure> {
-        let read =
-            |path: &PathBuf| std::fs::read_to_string(path).map_err(|e| Failure::Failed(format!("{} can't be read: {e}", path.display())));
+        let read = |path: &PathBuf| std::fs::read_to_string(path).map_err(|error| document::failed(path, "read", &error));
         let text = self.key.as_ref().map(|given| if given.contains('+') { Ok(given.clone()) } else { read(&given.into()) }).transpose()?;
-        let key = text.map(|text| key(text.trim())).transpose().map_err(Failure::Usage)?;
+        let key = text.map(|text| key(text.trim())).transpose();
+        let key = key.map_err(|why| {
+            Failure::Usage(format!(
+                "{why}\n  it stands in `key.pub` in the directory of the record: a copy of that, kept elsewhere, is what to name"
+            ))
+        })?;
         Ok(Known { key, seen: self.seen.iter().map(read).collect::<Result<_, _>>()? })
     }
 
     fn ended(&self, report: &Report, dir: &std::path::Path, output: &Output) -> Result<(), Failure> {
         if !report.sound {
-            let text = format!("the record in {} is not what was written: {}", dir.display(), counted(report.breaks.len(), "place"));
+            let text = format!(
+                "the record in {} is not what was written: {}\n  keep it as it is, and compare it with what was exported or signed for before",
+                dir.display(),
+                counted(report.breaks.len(), "place")
+            );
             return Err(Failure::Failed(text));
         }
         if self.key.is_none() && self.seen.is_empty() && !output.wants_json() {

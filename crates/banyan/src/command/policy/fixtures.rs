@@ -9,6 +9,7 @@ use policy::decide::{Action, Asked, Kind, Moment, Policies, Subject, Target, Tra
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::Place;
+use crate::document;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::table::counted;
@@ -98,7 +99,7 @@ impl Test {
     pub(super) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let fixtures = fixtures(&self.fixtures)?;
         let rows = match &self.rules {
-            Some(file) => rows(&super::read(file)?, &fixtures, &|_| BTreeSet::new())?,
+            Some(file) => rows(&super::read(file, &super::text(file)?)?, &fixtures, &|_| BTreeSet::new())?,
             None => {
                 let config = super::configured(place)?;
                 let rules = config.policy.as_ref().ok_or_else(|| Failure::NotFound(super::NO_SECTION.into()))?;
@@ -128,8 +129,18 @@ impl Test {
 }
 
 fn fixtures(path: &Path) -> Result<Vec<Fixture>, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::NotFound(format!("can't read {}: {error}", path.display())))?;
-    let file: File = toml::from_str(&text).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+    let text = std::fs::read_to_string(path).map_err(|error| document::unread(path, &error))?;
+    // Without the line: whoever names another file by mistake may have secrets there.
+    let file: File = toml::from_str(&text).map_err(|error| {
+        let before = &text.as_bytes()[..error.span().map_or(0, |span| span.start.min(text.len()))];
+        let quoted = error.message().split('"').enumerate().map(|(nth, part)| if nth % 2 == 1 { "***" } else { part });
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        Failure::Usage(format!(
+            "line {line} of {} is no part of a test: {}\n  each test is a section [[test]] with `principal`, `resource` and `expect` (docs/policy.md)",
+            path.display(),
+            quoted.collect::<Vec<_>>().join("\"")
+        ))
+    })?;
     Ok(file.test)
 }
 

@@ -29,9 +29,10 @@ impl Replay {
         let age = age.ok_or_else(|| Failure::Usage(format!("`{}` is no age: write 15m, 24h or 7d", self.since)))?;
         let since = time::now().saturating_sub(age.as_secs()).saturating_mul(1_000_000);
         let rules = self.rules.as_ref().map(|file| {
+            let text = super::text(file)?;
             // Read here first, so that what is wrong with it is shown with its lines.
-            super::read(file)?;
-            std::fs::read_to_string(file).map_err(|error| Failure::NotFound(format!("can't read {}: {error}", file.display())))
+            super::read(file, &text)?;
+            Ok::<_, Failure>(text)
         });
         let body = serde_json::json!({ "since": since, "rules": rules.transpose()? });
         let gate = gate::needed(place)?;
