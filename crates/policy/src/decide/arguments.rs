@@ -34,7 +34,9 @@ impl Arguments {
     /// Reads those that `wanted` names from a raw JSON object. What is `null` is absent.
     pub(super) fn read(raw: &[u8], wanted: &Node) -> Result<Self, BadArguments> {
         let mut room = Room { bytes: MOST_BYTES, elements: MOST_ELEMENTS };
-        let mut json = serde_json::Deserializer::from_slice(raw);
+        // What no rule reads is passed over without a look at its bytes.
+        let text = std::str::from_utf8(raw).map_err(|error| BadArguments(error.to_string()))?;
+        let mut json = serde_json::Deserializer::from_str(text);
         let value = Read { wanted, room: &mut room }.deserialize(&mut json).and_then(|value| json.end().map(|()| value));
         let value = value.map_err(|error| BadArguments(error.to_string()))?;
         Ok(value.map_or_else(Self::none, Self))
