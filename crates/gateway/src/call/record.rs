@@ -88,7 +88,7 @@ impl<'a> Record<'a> {
         if cleared.is_gated() {
             return Box::pin(self.recorded_first(request, cleared)).await;
         }
-        self.ticket = self.described(request, Some(cleared), |journal, intent| journal.intend(intent));
+        self.ticket = self.described(request, Some(cleared), |journal, intent| journal.intend(&intent));
         Ok(())
     }
 

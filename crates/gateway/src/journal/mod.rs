@@ -1,5 +1,5 @@
-//! The record that nobody can forge, on the disk: a thread of its own writes it, many entries with one go, and another one brings them to
-//! the disk and signs for them.
+//! The record that nobody can forge, on the disk: calls make their lines, a thread of its own writes many of them with one go, and another
+//! one brings them to the disk and signs for them.
 //!
 //! What is awaited is on the disk when that returns; what is not is written within a moment, and what could not be written is counted and
 //! leaves a gap that the record itself tells of. What is worth a record is not decided here, but where it happens: for calls in
@@ -7,12 +7,14 @@
 
 pub mod archive;
 mod clock;
+mod draft;
 pub mod examine;
 pub mod index;
 mod keeper;
 mod layout;
 mod queue;
 mod recover;
+mod running;
 pub(crate) mod signing;
 mod volume;
 mod writer;
@@ -34,7 +36,7 @@ use crate::config::resolved::Audit;
 use crate::random;
 
 pub(crate) use clock::{micros, now};
-pub(crate) use queue::Ticket;
+pub(crate) use running::Ticket;
 
 use keeper::Flush;
 use queue::Queue;
@@ -59,7 +61,7 @@ struct Shared {
     /// The thread was started.
     awake: AtomicBool,
     status: ArcSwap<Standing>,
-    /// Records that could not be written since the gate began.
+    /// Records that had room and could not be written since the gate began.
     unrecorded: AtomicU64,
     calls: AtomicU64,
     /// Beginning of the ids of this run's calls.
@@ -188,8 +190,17 @@ impl Journal {
     }
 
     /// Records that a call is about to leave, without waiting. The ticket takes its outcome.
-    pub(crate) fn intend(&self, intent: Intent<'_>) -> Option<Ticket> {
-        self.push(&Record::Intended(intent), None)
+    pub(crate) fn intend(&self, intent: &Intent<'_>) -> Option<Ticket> {
+        if !self.is_on() {
+            return None;
+        }
+        SCRATCH.with_borrow_mut(|out| {
+            out.clear();
+            intent.write(out);
+            let ticket = self.0.queue.intend(intent.began, out);
+            self.wake();
+            ticket
+        })
     }
 
     /// Records how a call ended whose intent was recorded. Where that is not written yet, both become one entry.
@@ -213,7 +224,7 @@ impl Journal {
 
     /// Records that could not be written since the gate began.
     pub(crate) fn unrecorded(&self) -> u64 {
-        self.0.unrecorded.load(Relaxed)
+        self.0.unrecorded.load(Relaxed) + self.0.queue.missed()
     }
 
     /// Writes what is left and says that the gate ends. Nothing is recorded from now on.
@@ -227,23 +238,26 @@ impl Journal {
         }
     }
 
-    fn push(&self, record: &Record<'_>, waiting: Option<queue::Waiting>) -> Option<Ticket> {
-        if !self.audit().enabled || self.0.queue.is_ending() {
-            return None;
-        }
+    fn push(&self, record: &Record<'_>, waiting: Option<queue::Waiting>) {
         // An event of a later version is only ever read.
-        let event = record.known()?;
+        let Some(event) = record.known().filter(|_| self.is_on()) else { return };
         SCRATCH.with_borrow_mut(|out| {
             out.clear();
-            record.facts(out).ok()?;
-            let ticket = self.0.queue.push(event, out, waiting);
-            if ticket.is_none() {
-                self.0.unrecorded.fetch_add(1, Relaxed);
-            } else if !self.0.awake.load(Relaxed) {
-                self.begin();
+            if record.facts(out).is_ok() {
+                self.0.queue.push(event, out, waiting);
+                self.wake();
             }
-            ticket
-        })
+        });
+    }
+
+    fn is_on(&self) -> bool {
+        self.audit().enabled && !self.0.queue.is_ending()
+    }
+
+    fn wake(&self) {
+        if !self.0.awake.load(Relaxed) {
+            self.begin();
+        }
     }
 
     /// Begins the record at once, so that it says when the gate started, whatever happens then.

@@ -1,187 +1,318 @@
-//! What is to be written and is not yet: one buffer that calls fill and the writer empties, used again and again. Bounded: what does not
-//! fit is counted, and becomes a gap in the record. It does not know files.
+//! Where calls leave what is to be recorded. While the record is open, each puts its own line at the end of the chain, in memory, and the
+//! thread that writes comes for many at once; while it is not, lines are held until it is. Bounded: what does not fit is counted, and becomes
+//! a gap in the record. It does not know files.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use audit::record::{Gap, Record};
 use tokio::sync::oneshot;
 
 use super::JournalError;
-use super::clock::now;
+use super::clock::{micros, now};
+use super::draft::{Draft, Piece};
+use super::running::{Running, Ticket};
 
 /// How much text may wait, in bytes, and how many records.
 const MOST_BYTES: usize = 8 << 20;
 const MOST_ITEMS: usize = 1 << 16;
-/// What nobody waits for is written this much later at most, together with what came meanwhile.
-const LINGER: Duration = Duration::from_millis(50);
+/// So much text is written at once, in bytes. The thread that writes shares a core with calls that wait meanwhile.
+const PIECE: usize = 128 << 10;
+/// What nobody waits for is written this much later at most, together with what came meanwhile. An intent waits as long for its outcome, and
+/// up to as long again until somebody looks.
+const LINGER: Duration = Duration::from_millis(25);
 
 /// Whoever waits until a record is on the disk.
 pub(super) type Waiting = oneshot::Sender<Result<(), JournalError>>;
 
-/// One record that waits to be written.
+/// One record without a place in the chain.
 pub(super) struct Item {
     pub(super) event: &'static str,
     pub(super) time: u64,
-    /// Where its facts stand in the text of the batch.
+    /// Where its facts stand.
     pub(super) facts: Range<usize>,
-    /// An intent whose call was over before it was written: where the outcome stands.
-    pub(super) outcome: Option<Range<usize>>,
-    pub(super) waiting: Option<Waiting>,
 }
 
-/// What is written with one go.
+/// Records that came while the record was not open.
 #[derive(Default)]
-pub(super) struct Batch {
+pub(super) struct Held {
     pub(super) text: Vec<u8>,
     pub(super) items: Vec<Item>,
+    /// Whoever waits for one of them.
+    pub(super) waiting: Vec<Waiting>,
     /// Records that did not fit, and since when.
     pub(super) missing: u64,
     pub(super) missing_since: u64,
-    /// Somebody waits for it.
-    is_urgent: bool,
-    number: u64,
 }
 
-/// Where an intent stands, for its outcome to be put beside it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ticket {
-    batch: u64,
-    item: usize,
+/// What is written with one go: pieces of the chain, or records without a place in it.
+#[derive(Default)]
+pub(super) struct Taken {
+    pub(super) pieces: Vec<Piece>,
+    pub(super) held: Held,
 }
 
 /// The queue.
 #[derive(Default)]
 pub(super) struct Queue {
-    filling: Mutex<Batch>,
+    desk: Mutex<Desk>,
     wake: Condvar,
-    ends: std::sync::atomic::AtomicBool,
+    ends: AtomicBool,
+    missed: AtomicU64,
+}
+
+#[derive(Default)]
+struct Desk {
+    /// `None`: the record is not open.
+    draft: Option<Draft>,
+    held: Held,
+    running: Running,
+    /// Somebody waits.
+    is_urgent: bool,
 }
 
 impl Queue {
-    /// Adds a record. `None`: there is no room, and it was counted as missing; one that somebody waits for always has room, for there are
-    /// no more of those than calls.
-    pub(super) fn push(&self, event: &'static str, facts: &[u8], waiting: Option<Waiting>) -> Option<Ticket> {
-        let mut batch = self.lock();
-        let is_urgent = waiting.is_some();
-        let is_full = batch.text.len() + facts.len() > MOST_BYTES || batch.items.len() >= MOST_ITEMS;
-        if is_full && !is_urgent {
-            if batch.missing == 0 {
-                batch.missing_since = now();
+    /// Adds a record; `false`: there is no room, and it was counted as missing. One that somebody waits for always has
+    /// room, for there are no more of those than calls.
+    pub(super) fn push(&self, event: &'static str, facts: &[u8], waiting: Option<Waiting>) -> bool {
+        let time = now();
+        self.at(|desk| desk.put(event, time, &[facts], waiting))
+    }
+
+    /// Keeps an intent that was made `since` then for its outcome. `None`: there is no room to keep it, and it is a record of its own.
+    pub(super) fn intend(&self, since: u64, facts: &[u8]) -> Option<Ticket> {
+        let mut ticket = None;
+        self.at(|desk| {
+            let is_full = desk.running.len() >= MOST_ITEMS || desk.running.bytes() + facts.len() > MOST_BYTES;
+            if is_full {
+                return desk.put("intended", now(), &[facts], None);
             }
-            batch.missing += 1;
-            return None;
-        }
-        let start = batch.text.len();
-        batch.text.extend_from_slice(facts);
-        let (first, item) = (batch.items.is_empty(), batch.items.len());
-        let facts = start..batch.text.len();
-        batch.items.push(Item { event, time: now(), facts, outcome: None, waiting });
-        let wakes = first || (is_urgent && !batch.is_urgent) || item == MOST_ITEMS / 2;
-        batch.is_urgent |= is_urgent;
-        let ticket = Ticket { batch: batch.number, item };
-        drop(batch);
-        if wakes {
-            self.wake.notify_one();
-        }
-        Some(ticket)
+            ticket = Some(desk.running.put(since, facts));
+            true
+        });
+        ticket
     }
 
     /// Puts the outcome beside an intent that is still here; `false`: it has been written.
     pub(super) fn join(&self, ticket: Ticket, outcome: &[u8]) -> bool {
-        let mut batch = self.lock();
-        if batch.number != ticket.batch {
-            return false;
-        }
-        let start = batch.text.len();
-        batch.text.extend_from_slice(outcome);
-        let outcome = start..batch.text.len();
-        if let Some(item) = batch.items.get_mut(ticket.item) {
-            item.outcome = Some(outcome);
-        }
-        true
+        let (time, mut is_here) = (now(), false);
+        self.at(|desk| {
+            let Some(intent) = desk.running.take(ticket) else { return true };
+            is_here = true;
+            let fits = desk.put("called", time, &[b"{\"intent\":", &intent, b",\"outcome\":", outcome, b"}"], None);
+            desk.running.done(ticket, intent);
+            fits
+        });
+        is_here
     }
 
-    /// What has come, once there is something and nobody would gain by waiting; `empty` is filled from now on. `None`: nothing came until
+    /// What has come, once there is something and nobody would gain by waiting; `spare` is filled from now on. `None`: nothing came until
     /// `longest` had passed, or it ends.
-    pub(super) fn take(&self, empty: Batch, longest: Option<Duration>) -> Option<Batch> {
-        let is_idle = |batch: &mut Batch| batch.items.is_empty() && batch.missing == 0 && !self.is_ending();
-        let batch = self.lock();
-        let mut batch = match longest {
-            Some(longest) => self.wake.wait_timeout_while(batch, longest, is_idle).unwrap_or_else(PoisonError::into_inner).0,
-            None => self.wake.wait_while(batch, is_idle).unwrap_or_else(PoisonError::into_inner),
+    pub(super) fn take(&self, spare: Vec<u8>, longest: Option<Duration>) -> Option<Taken> {
+        let is_idle = |desk: &mut Desk| desk.is_idle() && !self.is_ending();
+        let desk = self.lock();
+        let mut desk = match longest {
+            Some(longest) => self.wake.wait_timeout_while(desk, longest, is_idle).unwrap_or_else(PoisonError::into_inner).0,
+            None => self.wake.wait_while(desk, is_idle).unwrap_or_else(PoisonError::into_inner),
         };
-        if batch.items.is_empty() && batch.missing == 0 {
+        if desk.is_idle() {
             return None;
         }
-        batch = self.linger(batch, LINGER);
-        let number = batch.number + 1;
-        let taken = std::mem::replace(&mut *batch, Batch { number, ..empty });
-        Some(taken)
+        let can_wait = |desk: &mut Desk| !desk.is_urgent && !desk.is_much() && !self.is_ending();
+        desk = self.wake.wait_timeout_while(desk, LINGER, can_wait).unwrap_or_else(PoisonError::into_inner).0;
+        let long = if self.is_ending() { u64::MAX } else { now().saturating_sub(micros(LINGER)) };
+        Some(desk.take(spare, long))
     }
 
-    /// Returns after so long, or as soon as what has come can't wait.
-    pub(super) fn rest(&self, longest: Duration) {
-        drop(self.linger(self.lock(), longest));
+    /// The record is open: calls put their lines behind `draft` from now on.
+    pub(super) fn open(&self, mut draft: Draft) {
+        let mut desk = self.lock();
+        let held = std::mem::take(&mut desk.held);
+        held.write(&mut draft);
+        draft.wait(held.waiting);
+        desk.draft = Some(draft);
     }
 
-    fn linger<'a>(&self, batch: MutexGuard<'a, Batch>, longest: Duration) -> MutexGuard<'a, Batch> {
-        let can_wait = |batch: &mut Batch| !batch.is_urgent && batch.items.len() <= MOST_ITEMS / 2 && !self.is_ending();
-        self.wake.wait_timeout_while(batch, longest, can_wait).unwrap_or_else(PoisonError::into_inner).0
+    /// The record is not open any more. What has a place in the chain and was not taken.
+    pub(super) fn close(&self) -> Vec<Piece> {
+        self.lock().draft.take().map(|mut draft| draft.take(Vec::new())).unwrap_or_default()
+    }
+
+    /// Records that did not fit since the gate began.
+    pub(super) fn missed(&self) -> u64 {
+        self.missed.load(Ordering::Relaxed)
     }
 
     /// Nothing more will come.
     pub(super) fn end(&self) {
-        self.ends.store(true, std::sync::atomic::Ordering::Release);
+        self.ends.store(true, Ordering::Release);
         // So that nobody looks between the store and the waiting.
         drop(self.lock());
         self.wake.notify_one();
     }
 
     pub(super) fn is_ending(&self) -> bool {
-        self.ends.load(std::sync::atomic::Ordering::Acquire)
+        self.ends.load(Ordering::Acquire)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Batch> {
-        self.filling.lock().unwrap_or_else(PoisonError::into_inner)
+    fn at(&self, change: impl FnOnce(&mut Desk) -> bool) -> bool {
+        let mut desk = self.lock();
+        let before = (desk.is_idle(), desk.is_urgent, desk.is_much());
+        let fits = change(&mut desk);
+        let wakes = before.0 || (desk.is_urgent && !before.1) || (desk.is_much() && !before.2);
+        drop(desk);
+        if wakes {
+            self.wake.notify_one();
+        }
+        if !fits {
+            self.missed.fetch_add(1, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Batch {
-    /// The same buffers without what was in them.
-    pub(super) fn emptied(mut self) -> Self {
-        self.text.clear();
-        self.items.clear();
-        self.text.shrink_to(1 << 20);
-        Self { text: self.text, items: self.items, ..Self::default() }
+impl Desk {
+    fn put(&mut self, event: &'static str, time: u64, facts: &[&[u8]], waiting: Option<Waiting>) -> bool {
+        let is_urgent = waiting.is_some();
+        let waits = self.draft.as_ref().map_or(self.held.text.len(), Draft::len);
+        if !is_urgent && (waits > MOST_BYTES || self.held.items.len() >= MOST_ITEMS) {
+            if self.held.missing == 0 {
+                self.held.missing_since = time;
+            }
+            self.held.missing += 1;
+            return false;
+        }
+        self.is_urgent |= is_urgent;
+        match &mut self.draft {
+            Some(draft) => draft.append(event, time, facts, waiting),
+            None => {
+                self.held.put(event, time, facts);
+                self.held.waiting.extend(waiting);
+            }
+        }
+        true
+    }
+
+    fn take(&mut self, spare: Vec<u8>, long: u64) -> Taken {
+        let Self { draft, held, running, is_urgent } = self;
+        *is_urgent = false;
+        running.long(long, |intent| match draft {
+            Some(draft) => draft.append("intended", now(), &[intent], None),
+            None => held.put("intended", now(), &[intent]),
+        });
+        let Some(draft) = draft else { return Taken { pieces: Vec::new(), held: std::mem::take(held) } };
+        if held.missing > 0 {
+            draft.note(now(), &Record::Gap(Gap { missing: std::mem::take(&mut held.missing), since: held.missing_since }));
+        }
+        Taken { pieces: draft.take(spare), held: Held::default() }
+    }
+
+    fn is_idle(&self) -> bool {
+        let has_lines = self.draft.as_ref().is_some_and(Draft::has_some);
+        !has_lines && self.held.is_empty() && self.running.is_empty()
+    }
+
+    fn is_much(&self) -> bool {
+        self.draft.as_ref().is_some_and(|draft| draft.len() >= PIECE) || self.held.items.len() > MOST_ITEMS / 2
+    }
+}
+
+impl Held {
+    pub(super) fn is_empty(&self) -> bool {
+        self.items.is_empty() && self.missing == 0
+    }
+
+    /// Adds a record, its facts in pieces.
+    pub(super) fn put(&mut self, event: &'static str, time: u64, facts: &[&[u8]]) {
+        let start = self.text.len();
+        facts.iter().for_each(|part| self.text.extend_from_slice(part));
+        self.items.push(Item { event, time, facts: start..self.text.len() });
+    }
+
+    /// What was to be written when the record was closed, in front of what came after that.
+    pub(super) fn behind(self, pieces: Vec<Piece>) -> Self {
+        let mut all = Self { missing: self.missing, missing_since: self.missing_since, ..Self::default() };
+        for piece in pieces {
+            piece.each(|event, time, facts| all.put(event, time, &[facts]));
+            all.waiting.extend(piece.waiting);
+        }
+        self.items.iter().for_each(|item| all.put(item.event, item.time, &[&self.text[item.facts.clone()]]));
+        all.waiting.extend(self.waiting);
+        all
+    }
+
+    /// Puts all of it behind `draft`, but not whoever waits for it.
+    pub(super) fn write(&self, draft: &mut Draft) {
+        self.items.iter().for_each(|item| draft.append(item.event, item.time, &[&self.text[item.facts.clone()]], None));
+        if self.missing > 0 {
+            draft.note(now(), &Record::Gap(Gap { missing: self.missing, since: self.missing_since }));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use audit::chain::Chain;
+
     use super::*;
+
+    fn lines(taken: &Taken) -> Vec<&str> {
+        taken.pieces.iter().flat_map(|piece| std::str::from_utf8(&piece.text).unwrap().lines()).collect()
+    }
 
     #[test]
     fn an_outcome_joins_its_intent_until_that_is_taken() {
         let queue = Queue::default();
-        let ticket = queue.push("intended", b"intent", None).unwrap();
-        assert!(queue.join(ticket, b"outcome"));
-        let batch = queue.take(Batch::default(), None).unwrap();
-        let item = &batch.items[0];
-        assert_eq!((&batch.text[item.facts.clone()], &batch.text[item.outcome.clone().unwrap()]), (&b"intent"[..], &b"outcome"[..]));
-        assert!(!queue.join(ticket, b"late"));
-        assert!(queue.take(batch.emptied(), Some(Duration::ZERO)).is_none());
+        queue.open(Draft::behind(Chain::new(), 0, 1 << 20));
+        let (quick, slow) = (queue.intend(now(), b"1").unwrap(), queue.intend(0, b"2").unwrap());
+        assert!(queue.join(quick, b"3"));
+        let taken = queue.take(Vec::new(), None).unwrap();
+        let begins = lines(&taken).iter().map(|line| line.split(",\"prev\"").next().unwrap()).collect::<Vec<_>>();
+        assert_eq!(begins, [r#"{"event":"called","facts":{"intent":1,"outcome":3}"#, r#"{"event":"intended","facts":2"#]);
+        assert!(!queue.join(slow, b"late") && !queue.join(quick, b"twice"));
+        assert!(queue.take(Vec::new(), Some(Duration::ZERO)).is_none());
+    }
+
+    #[test]
+    fn what_came_while_the_record_was_not_open_is_in_it_and_whoever_waits_too() {
+        let queue = Queue::default();
+        let (done, mut kept) = oneshot::channel();
+        assert!(queue.push("a", b"1", Some(done)));
+        queue.open(Draft::behind(Chain::new(), 0, 1 << 20));
+        assert!(queue.push("b", b"2", None));
+        let mut taken = queue.take(Vec::new(), None).unwrap();
+        assert_eq!((taken.pieces[0].entries, taken.pieces[0].waiting.len()), (2, 1));
+        assert!(kept.try_recv().is_err());
+        assert!(taken.pieces[0].waiting.pop().unwrap().send(Ok(())).is_ok());
+        assert!(queue.push("c", b"3", None));
+        let held = Held::default().behind(queue.close());
+        assert_eq!((held.items.len(), held.waiting.len()), (0, 0), "an event of this version is wanted");
     }
 
     #[test]
     fn what_does_not_fit_is_counted_and_what_is_waited_for_fits() {
-        let queue = Queue::default();
-        let long = vec![b'x'; MOST_BYTES];
-        assert!(queue.push("a", &long, None).is_some());
-        assert!(queue.push("a", b"x", None).is_none() && queue.push("a", b"x", None).is_none());
-        assert!(queue.push("a", b"x", Some(oneshot::channel().0)).is_some());
-        let batch = queue.take(Batch::default(), None).unwrap();
-        assert_eq!((batch.missing, batch.items.len()), (2, 2));
-        assert!(batch.missing_since > 0);
+        for is_open in [false, true] {
+            let queue = Queue::default();
+            if is_open {
+                queue.open(Draft::behind(Chain::new(), 0, 1 << 20));
+            }
+            let long = vec![b'x'; 60 << 10];
+            let fits = (0..).take_while(|_| queue.push("a", &long, None)).count();
+            assert_eq!(fits, MOST_BYTES / long.len() + 1, "{is_open}");
+            assert!(!queue.push("a", b"x", None) && queue.missed() == 2);
+            assert!(queue.push("a", b"x", Some(oneshot::channel().0)));
+            let taken = queue.take(Vec::new(), None).unwrap();
+            if is_open {
+                assert!(lines(&taken).last().unwrap().contains(r#""missing":2"#));
+            } else {
+                assert!(taken.held.missing == 2 && taken.held.missing_since > 0);
+            }
+        }
     }
 }

@@ -79,7 +79,7 @@ async fn what_was_acknowledged_is_in_a_record_that_is_sound() {
 async fn an_intent_and_its_outcome_are_one_entry_where_both_are_there() {
     let state = tempfile::tempdir().unwrap();
     let journal = journal(state.path(), 256 << 20);
-    let quick = journal.intend(intent("quick"));
+    let quick = journal.intend(&intent("quick"));
     journal.ended(quick, || "c-1".into(), outcome());
     journal.append_durable(&Record::Intended(intent("gated"))).await.unwrap();
     journal.ended(None, || "c-2".into(), outcome());
@@ -285,7 +285,7 @@ async fn entries_are_found_by_who_what_and_how_and_the_index_is_made_again() {
         ..intent("read")
     };
     let traced = |intent: Intent<'static>| Intent { trace: Some("7".repeat(32).into()), ..intent };
-    let quick = journal.intend(of("c-1", "ann", "files"));
+    let quick = journal.intend(&of("c-1", "ann", "files"));
     journal.ended(quick, || "c-1".into(), outcome());
     journal.append_durable(&Record::Intended(traced(of("c-2", "bob", "git")))).await.unwrap();
     journal.ended(None, || "c-2".into(), Outcome { ending: "tool_error".into(), ..Outcome::default() });

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use audit::chain::{Chain, Full};
-use audit::record::{Gap, Record};
-use audit::tile::WIDTH;
+use audit::record::Record;
 
 use super::clock::now;
+use super::draft::{Draft, Piece};
 use super::keeper::{Head, Order};
 use super::layout::{ChainDir, sync_dir};
 use super::queue::Waiting;
@@ -35,14 +35,6 @@ impl Bounds {
     }
 }
 
-/// One line to be written.
-pub(super) struct Line<'a> {
-    pub(super) event: &'a str,
-    pub(super) time: u64,
-    /// In pieces.
-    pub(super) facts: [&'a [u8]; 5],
-}
-
 /// The chain at its end.
 pub(super) struct Volume {
     place: ChainDir,
@@ -55,7 +47,6 @@ pub(super) struct Volume {
     due: Full,
     /// Files that are full, and have to be made to last.
     full: Vec<Order>,
-    lines: Vec<u8>,
     /// What is in the file is not known any more: it has to be read again before more is written.
     pub(super) is_torn: bool,
 }
@@ -65,8 +56,8 @@ impl Volume {
     pub(super) fn at(place: ChainDir, chain: Chain, bounds: Bounds, (first, bytes): (u64, u64)) -> io::Result<Self> {
         let file = opened(&place.segment(first))?;
         sync_dir(&place.entries())?;
-        let (due, full, lines) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { place, chain, bounds, file, bytes, due, full, lines, is_torn: false })
+        let (due, full) = (Vec::new(), Vec::new());
+        Ok(Self { place, chain, bounds, file, bytes, due, full, is_torn: false })
     }
 
     /// Full tiles that have to be written. Those of the lowest level are the hashes of the lines, and are made from them when they are wanted.
@@ -90,34 +81,26 @@ impl Volume {
         self.place.number
     }
 
-    /// Appends lines. What it says beside an error is how many were written before.
-    pub(super) fn write<'a>(&mut self, lines: impl Iterator<Item = Line<'a>>) -> Result<u64, (u64, io::Error)> {
-        let (mut written, mut pending) = (0, 0);
-        let mut chain = self.chain.clone();
-        let mut full = Vec::new();
-        let mut out = std::mem::take(&mut self.lines);
-        out.clear();
-        for line in lines {
-            let length = self.bytes + out.len() as u64;
-            if length >= self.bounds.segment() && chain.size().is_multiple_of(WIDTH) {
-                self.commit(&out).map_err(|error| (written, error))?;
-                self.take(std::mem::take(&mut chain), std::mem::take(&mut full), out.len());
-                written += std::mem::take(&mut pending);
-                out.clear();
-                self.turn().map_err(|error| (written, error))?;
-                chain = self.chain.clone();
+    /// Where lines are put that come behind what is written.
+    pub(super) fn draft(&self) -> Draft {
+        Draft::behind(self.chain.clone(), self.bytes, self.bounds.segment())
+    }
+
+    /// Writes a piece that was made behind what is written; its lines count as none once they are. Whoever waits for one of them is left in
+    /// it, unless the file is full with it: then they hear of it along with that.
+    pub(super) fn write(&mut self, piece: &mut Piece) -> io::Result<()> {
+        self.commit(&piece.text)?;
+        piece.entries = 0;
+        self.chain = std::mem::take(&mut piece.chain);
+        self.due.append(&mut piece.full);
+        self.bytes += piece.text.len() as u64;
+        if piece.is_last {
+            self.turn()?;
+            if let Some(order) = self.full.last_mut() {
+                order.waiting.append(&mut piece.waiting);
             }
-            let appended = chain.append_facts(line.time, line.event, &line.facts, &mut out).or_else(|error| {
-                tracing::error!(%error, event = line.event, "a record could not be written");
-                chain.append(line.time, &Record::Gap(Gap { missing: 1, since: line.time }), &mut out)
-            });
-            full.extend(appended.map(|a| a.full).unwrap_or_default());
-            pending += 1;
         }
-        self.commit(&out).map_err(|error| (written, error))?;
-        self.take(chain, full, out.len());
-        self.lines = out;
-        Ok(written + pending)
+        Ok(())
     }
 
     fn commit(&mut self, out: &[u8]) -> io::Result<()> {
@@ -129,18 +112,11 @@ impl Volume {
         written
     }
 
-    fn take(&mut self, chain: Chain, full: Full, bytes: usize) {
-        self.chain = chain;
-        self.owe(full);
-        self.bytes += bytes as u64;
-    }
-
     /// Appends one record, at the present time.
     pub(super) fn note(&mut self, record: &Record<'_>) -> io::Result<()> {
-        let mut facts = Vec::new();
-        record.facts(&mut facts).map_err(io::Error::other)?;
-        let line = Line { event: record.event(), time: now(), facts: [&facts, b"", b"", b"", b""] };
-        self.write(std::iter::once(line)).map(drop).map_err(|(_, error)| error)
+        let mut draft = self.draft();
+        draft.note(now(), record);
+        draft.take(Vec::new()).iter_mut().try_for_each(|piece| self.write(piece))
     }
 
     /// To make last what was written so far, after the files that are full; `is_signed`: and to sign for it.

@@ -1,5 +1,5 @@
-//! The thread that writes the record. Nobody else touches the lines; what it can't write it counts, and tries again with what comes next.
-//! It does not wait for the disk: that is done behind it, in `keeper.rs`.
+//! The thread that writes the record. Calls make its lines as long as it can write them; what it can't write it counts, and tries again with
+//! what comes next. It does not wait for the disk: that is done behind it, in `keeper.rs`.
 
 use std::fs::File;
 use std::io;
@@ -10,36 +10,35 @@ use std::time::{Duration, Instant};
 use audit::record::{Gap, Record};
 
 use super::clock::now;
+use super::draft::Piece;
 use super::keeper::Keeping;
-use super::queue::{Batch, Item, Waiting};
+use super::queue::{Held, Taken, Waiting};
 use super::recover::{self, Opened};
-use super::volume::{Bounds, Line, Volume};
+use super::volume::{Bounds, Volume};
 use super::{JournalError, Shared, Standing};
 
 /// Entries are signed for after this long at most, or when there are this many.
 const SIGNED_AFTER: Duration = Duration::from_secs(1);
 const SIGNED_AT: u64 = 1 << 16;
-
-/// What nobody waits for is written in so many parts at most, of so many entries at least, with a pause between them: a worker that
-/// shares its core with this thread would keep all its callers waiting meanwhile.
-const SPREAD: usize = 32;
-const FEW: usize = 64;
-const PAUSE: Duration = Duration::from_millis(1);
+/// How much room is kept for what comes next, in bytes.
+const ROOM: usize = 1 << 20;
 
 /// Writes until the queue ends.
 pub(super) fn run(shared: &Arc<Shared>) {
-    let mut writer = Writer { shared, open: None, missing: 0, missing_since: 0, signed: Instant::now(), reached: None };
-    let mut recycled = Batch::default();
-    if let Err(error) = writer.open().map(drop) {
-        writer.failed(&error);
+    let signed = Instant::now();
+    let mut writer = Writer { shared, open: None, is_drafted: false, missing: 0, missing_since: 0, signed, reached: None };
+    let mut spare = Vec::new();
+    match writer.open().map(drop) {
+        Ok(()) => writer.draft(),
+        Err(error) => drop(writer.failed(&error)),
     }
     loop {
-        let batch = shared.queue.take(std::mem::take(&mut recycled), writer.due());
-        writer.look();
-        match batch {
-            Some(batch) => recycled = writer.write(batch),
+        let taken = shared.queue.take(std::mem::take(&mut spare), writer.due());
+        let left = writer.look();
+        match taken {
+            Some(taken) => spare = writer.write(taken, left),
             None if shared.queue.is_ending() => break,
-            None => {}
+            None => drop(writer.write(Taken::default(), left)),
         }
         writer.sign();
     }
@@ -49,6 +48,8 @@ pub(super) fn run(shared: &Arc<Shared>) {
 struct Writer<'a> {
     shared: &'a Arc<Shared>,
     open: Option<Open>,
+    /// Calls put their lines behind what is written.
+    is_drafted: bool,
     /// What could not be written, and since when; the record is told of it as soon as it can be.
     missing: u64,
     missing_since: u64,
@@ -84,36 +85,78 @@ impl Writer<'_> {
         (!is_signed).then(|| SIGNED_AFTER.saturating_sub(self.signed.elapsed()))
     }
 
-    fn write(&mut self, mut batch: Batch) -> Batch {
-        let waiting: Vec<_> = batch.items.iter_mut().filter_map(|item| item.waiting.take()).collect();
-        match self.try_write(&batch, !waiting.is_empty()) {
-            // Those who wait hear of it once it is on the disk.
+    /// Writes what was taken, and what was `left` where the record was closed since. What comes back is room for more.
+    fn write(&mut self, taken: Taken, left: Vec<Piece>) -> Vec<u8> {
+        let Taken { mut pieces, held } = taken;
+        if !self.is_drafted {
+            pieces.extend(left);
+            let held = held.behind(pieces);
+            if !held.is_empty() {
+                self.go_on_with(held);
+            }
+            return Vec::new();
+        }
+        self.go_on(&mut pieces);
+        let mut spare = pieces.pop().map(|piece| piece.text).unwrap_or_default();
+        spare.clear();
+        spare.shrink_to(ROOM);
+        spare
+    }
+
+    /// Writes pieces that have their place behind what is written.
+    fn go_on(&mut self, pieces: &mut Vec<Piece>) {
+        let Some(open) = &mut self.open else { return };
+        let (mut written, mut waiting, mut failed) = (0, Vec::new(), None);
+        for piece in pieces.iter_mut() {
+            if let Err(error) = open.volume.write(piece) {
+                failed = Some(error);
+                break;
+            }
+            waiting.append(&mut piece.waiting);
+            written += 1;
+        }
+        // Those who wait hear of it once it is on the disk.
+        open.order(waiting, false);
+        if let Some(error) = failed {
+            // What came meanwhile stands behind what is not there.
+            let rest = self.close();
+            self.unwritten(pieces.drain(written..).chain(rest), &error);
+        }
+    }
+
+    fn unwritten(&mut self, pieces: impl Iterator<Item = Piece>, error: &io::Error) {
+        let (mut lost, mut since, mut waiting) = (0, now(), Vec::new());
+        for mut piece in pieces {
+            // Whoever waits is told, and does without what was to be recorded: that is no gap.
+            lost += piece.entries.saturating_sub(piece.waiting.len() as u64);
+            since = since.min(piece.since);
+            waiting.append(&mut piece.waiting);
+        }
+        self.count(lost, since);
+        self.tell(waiting, error);
+    }
+
+    /// Opens the record where it is not, writes what was held meanwhile, and has calls write behind it.
+    fn go_on_with(&mut self, mut held: Held) {
+        let waiting = std::mem::take(&mut held.waiting);
+        match self.try_with(&held) {
             Ok(()) => {
                 if let Some(open) = &mut self.open {
                     open.order(waiting, false);
                 }
+                self.draft();
             }
             Err((written, error)) => {
-                // Whoever waits is told, and does without what was to be recorded: that is no gap.
-                let lost = batch.missing + (batch.items.len() as u64).saturating_sub(written + waiting.len() as u64);
-                self.lost(lost, batch.items.first().map_or(batch.missing_since, |item| item.time));
+                let lost = (held.items.len() as u64).saturating_sub(written + waiting.len() as u64);
                 // Those that did not fit were counted by whoever brought them.
-                self.shared.unrecorded.fetch_add(lost - batch.missing, Relaxed);
-                let told = self.failed(&error);
-                waiting.into_iter().for_each(|waiting| _ = waiting.send(Err(told.clone())));
+                self.lost(held.missing, held.missing_since);
+                self.count(lost, held.items.first().map_or_else(now, |item| item.time));
+                self.tell(waiting, &error);
             }
         }
-        batch.emptied()
     }
 
-    fn lost(&mut self, lost: u64, since: u64) {
-        if self.missing == 0 {
-            self.missing_since = since;
-        }
-        self.missing += lost;
-    }
-
-    fn try_write(&mut self, batch: &Batch, is_urgent: bool) -> Result<(), (u64, io::Error)> {
+    fn try_with(&mut self, held: &Held) -> Result<(), (u64, io::Error)> {
         // Reading files again may show that something is gone.
         self.open().map_err(|error| (0, error))?;
         if self.missing > 0 {
@@ -121,22 +164,48 @@ impl Writer<'_> {
             self.open().and_then(|open| open.volume.note(&Record::Gap(gap))).map_err(|error| (0, error))?;
             (self.missing, self.missing_since) = (0, 0);
         }
-        let shared = self.shared;
         let volume = &mut self.open().map_err(|error| (0, error))?.volume;
-        let most = if is_urgent { batch.items.len() } else { (batch.items.len() / SPREAD).max(FEW) };
+        let mut draft = volume.draft();
+        held.write(&mut draft);
         let mut written = 0;
-        for items in batch.items.chunks(most.max(1)) {
-            if written > 0 {
-                shared.queue.rest(PAUSE);
-            }
-            let lines = items.iter().map(|item| line(item, &batch.text));
-            written += volume.write(lines).map_err(|(more, error)| (written + more, error))?;
-        }
-        if batch.missing > 0 {
-            let gap = Gap { missing: batch.missing, since: batch.missing_since };
-            volume.note(&Record::Gap(gap)).map_err(|error| (batch.items.len() as u64, error))?;
+        for mut piece in draft.take(Vec::new()) {
+            let entries = piece.entries;
+            let done = volume.write(&mut piece);
+            written += entries - piece.entries;
+            done.map_err(|error| (written, error))?;
         }
         Ok(())
+    }
+
+    /// Calls put their lines behind what is written from now on.
+    fn draft(&mut self) {
+        if let Some(open) = &self.open {
+            self.shared.queue.open(open.volume.draft());
+            self.is_drafted = true;
+        }
+    }
+
+    /// They do not any more: what they put there that was not taken.
+    fn close(&mut self) -> Vec<Piece> {
+        self.is_drafted = false;
+        self.shared.queue.close()
+    }
+
+    fn count(&mut self, lost: u64, since: u64) {
+        self.lost(lost, since);
+        self.shared.unrecorded.fetch_add(lost, Relaxed);
+    }
+
+    fn tell(&mut self, waiting: Vec<Waiting>, error: &io::Error) {
+        let told = self.failed(error);
+        waiting.into_iter().for_each(|waiting| _ = waiting.send(Err(told.clone())));
+    }
+
+    fn lost(&mut self, lost: u64, since: u64) {
+        if self.missing == 0 && lost > 0 {
+            self.missing_since = since;
+        }
+        self.missing += lost;
     }
 
     /// The open record; where it is not open, it is opened.
@@ -150,8 +219,7 @@ impl Writer<'_> {
                 let Opened { volume, keeper, found, dir, lock } = opened;
                 if let Some((_, reached)) = self.reached.take().filter(|(number, _)| *number == volume.number()) {
                     let lost = reached.saturating_sub(found);
-                    self.lost(lost, now());
-                    self.shared.unrecorded.fetch_add(lost, Relaxed);
+                    self.count(lost, now());
                 }
                 self.shared.status.store(Arc::new(Standing { dir: Some(dir), failing: None }));
                 Open { volume, keeping: Keeping::start(keeper, self.shared)?, _lock: lock }
@@ -163,15 +231,16 @@ impl Writer<'_> {
     /// Says so. Where it is not known what is in the files, they are read again before anything else is written.
     fn failed(&mut self, error: &io::Error) -> JournalError {
         let told = self.shared.failed(error);
-        self.look();
+        let left = self.look();
+        debug_assert!(left.is_empty(), "nothing is taken from calls any more where something failed");
         told
     }
 
-    /// Closes files that have to be read again.
-    fn look(&mut self) {
-        if let Some(open) = self.open.take_if(|open| open.volume.is_torn || open.keeping.is_torn()) {
-            self.reached = Some((open.volume.number(), open.volume.size()));
-        }
+    /// Closes files that have to be read again. What calls put behind them and was not taken.
+    fn look(&mut self) -> Vec<Piece> {
+        let Some(open) = self.open.take_if(|open| open.volume.is_torn || open.keeping.is_torn()) else { return Vec::new() };
+        self.reached = Some((open.volume.number(), open.volume.size()));
+        self.close()
     }
 
     fn sign(&mut self) {
@@ -188,6 +257,8 @@ impl Writer<'_> {
 
     /// Says that the gate ends, and waits until all of it is on the disk.
     fn stop(&mut self) {
+        let mut rest = self.close();
+        self.go_on(&mut rest);
         let missing = self.missing;
         let Some(open) = &mut self.open else { return };
         let gap = Record::Gap(Gap { missing, since: self.missing_since });
@@ -198,17 +269,5 @@ impl Writer<'_> {
             self.failed(&error);
         }
         self.open = None;
-    }
-}
-
-/// An intent and its outcome are one entry where both are there.
-fn line<'a>(item: &Item, text: &'a [u8]) -> Line<'a> {
-    let facts = &text[item.facts.clone()];
-    match &item.outcome {
-        None => Line { event: item.event, time: item.time, facts: [facts, b"", b"", b"", b""] },
-        Some(outcome) => {
-            let facts = [&b"{\"intent\":"[..], facts, b",\"outcome\":", &text[outcome.clone()], b"}"];
-            Line { event: "called", time: item.time, facts }
-        }
     }
 }

@@ -1,0 +1,176 @@
+//! Lines that have their place in the chain and are not in a file yet: each call puts its own here, with the hash of the one before, and the
+//! thread that writes takes them in pieces. Files, and what can't be written to them, are left to others.
+
+use audit::chain::{Chain, Full};
+use audit::entry::Entry;
+use audit::record::{Gap, Record};
+use audit::tile::WIDTH;
+
+use super::queue::Waiting;
+
+/// Lines that are written with one go.
+pub(super) struct Piece {
+    pub(super) text: Vec<u8>,
+    /// How many they are, and when the first one was made.
+    pub(super) entries: u64,
+    pub(super) since: u64,
+    /// The chain behind them.
+    pub(super) chain: Chain,
+    /// Tiles that are full with them.
+    pub(super) full: Full,
+    /// Whoever waits for one of them.
+    pub(super) waiting: Vec<Waiting>,
+    /// The file is full with them, and the next one begins.
+    pub(super) is_last: bool,
+}
+
+/// The end of the chain that is not in a file yet.
+pub(super) struct Draft {
+    chain: Chain,
+    /// A file that is as long as this is full.
+    segment: u64,
+    /// How long the last file is with what is here.
+    bytes: u64,
+    text: Vec<u8>,
+    entries: u64,
+    since: u64,
+    full: Full,
+    waiting: Vec<Waiting>,
+    /// Pieces with which a file is full.
+    closed: Vec<Piece>,
+}
+
+impl Draft {
+    /// Goes on behind `chain`, the last `bytes` of which are in a file that is full with `segment`.
+    pub(super) fn behind(chain: Chain, bytes: u64, segment: u64) -> Self {
+        let (text, full, waiting, closed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { chain, segment, bytes, text, entries: 0, since: 0, full, waiting, closed }
+    }
+
+    /// Puts a line to the end, its facts in pieces.
+    pub(super) fn append(&mut self, event: &str, time: u64, facts: &[&[u8]], waiting: Option<Waiting>) {
+        if self.bytes >= self.segment && self.chain.size().is_multiple_of(WIDTH) {
+            let closed = Piece { is_last: true, ..self.open(Vec::new()) };
+            self.closed.push(closed);
+            self.bytes = 0;
+        }
+        if self.entries == 0 {
+            self.since = time;
+        }
+        let start = self.text.len();
+        let appended = self.chain.append_facts(time, event, facts, &mut self.text).or_else(|error| {
+            tracing::error!(%error, event, "a record could not be written");
+            self.chain.append(time, &Record::Gap(Gap { missing: 1, since: time }), &mut self.text)
+        });
+        if let Ok(appended) = appended {
+            // Those of the lowest level are the hashes of the lines, and are made from them when they are wanted.
+            self.full.extend(appended.full.into_iter().filter(|(tile, _)| tile.level != Some(0)));
+            self.entries += 1;
+        }
+        self.bytes += (self.text.len() - start) as u64;
+        self.waiting.extend(waiting);
+    }
+
+    /// The same for a record.
+    pub(super) fn note(&mut self, time: u64, record: &Record<'_>) {
+        let mut facts = Vec::new();
+        if record.facts(&mut facts).is_ok() {
+            self.append(record.event(), time, &[&facts], None);
+        }
+    }
+
+    /// Somebody waits for what is here.
+    pub(super) fn wait(&mut self, waiting: Vec<Waiting>) {
+        self.waiting.extend(waiting);
+    }
+
+    /// How many bytes wait to be written.
+    pub(super) fn len(&self) -> usize {
+        self.text.len() + self.closed.iter().map(|piece| piece.text.len()).sum::<usize>()
+    }
+
+    /// There is something to be written.
+    pub(super) fn has_some(&self) -> bool {
+        self.entries > 0 || !self.closed.is_empty()
+    }
+
+    /// All that is to be written, in order; `spare` is filled from now on.
+    pub(super) fn take(&mut self, spare: Vec<u8>) -> Vec<Piece> {
+        let mut pieces = std::mem::take(&mut self.closed);
+        if self.entries > 0 {
+            let open = self.open(spare);
+            pieces.push(open);
+        }
+        pieces
+    }
+
+    fn open(&mut self, spare: Vec<u8>) -> Piece {
+        Piece {
+            text: std::mem::replace(&mut self.text, spare),
+            entries: std::mem::take(&mut self.entries),
+            since: self.since,
+            chain: self.chain.clone(),
+            full: std::mem::take(&mut self.full),
+            waiting: std::mem::take(&mut self.waiting),
+            is_last: false,
+        }
+    }
+}
+
+impl Piece {
+    /// Gives event, time and facts of each of its lines.
+    pub(super) fn each(&self, mut give: impl FnMut(&'static str, u64, &[u8])) {
+        let mut facts = Vec::new();
+        for entry in self.text.split(|byte| *byte == b'\n').filter_map(|line| Entry::decode(line).ok()) {
+            facts.clear();
+            if let Some(event) = entry.record.known().filter(|_| entry.record.facts(&mut facts).is_ok()) {
+                give(event, entry.time, &facts);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(draft: &mut Draft, count: u64) {
+        (0..count).for_each(|number| draft.append("gap", number, &[b"{\"missing\":1,", b"\"since\":0}"], None));
+    }
+
+    #[test]
+    fn pieces_follow_each_other_and_end_where_a_file_is_full() {
+        let mut draft = Draft::behind(Chain::new(), 0, 1 << 16);
+        put(&mut draft, 300);
+        let first = draft.take(Vec::new());
+        put(&mut draft, 700);
+        let rest = draft.take(Vec::new());
+        assert!(!draft.has_some() && draft.take(Vec::new()).is_empty());
+        let mut chain = Chain::new();
+        for piece in first.iter().chain(&rest) {
+            let lines = piece.text.split_inclusive(|byte| *byte == b'\n');
+            lines.for_each(|line| drop(chain.follow(&line[..line.len() - 1]).unwrap()));
+            assert_eq!(chain, piece.chain);
+            assert!(!piece.is_last || chain.size().is_multiple_of(WIDTH));
+        }
+        assert_eq!((chain.size(), first.len() + rest.len()), (1000, 3), "a file of 64 KiB is full with the 512th entry");
+        assert_eq!(first.iter().chain(&rest).map(|piece| piece.entries).sum::<u64>(), 1000);
+    }
+
+    #[test]
+    fn what_a_piece_says_can_be_said_again() {
+        let mut draft = Draft::behind(Chain::new(), 0, 1 << 16);
+        put(&mut draft, 3);
+        let mut again = Vec::new();
+        draft.take(Vec::new())[0].each(|event, time, facts| again.push((event, time, facts.to_vec())));
+        assert_eq!(again, [0, 1, 2].map(|time| ("gap", time, br#"{"missing":1,"since":0}"#.to_vec())));
+    }
+
+    #[test]
+    fn what_is_too_long_for_an_entry_leaves_a_gap() {
+        let mut draft = Draft::behind(Chain::new(), 0, 1 << 16);
+        draft.append("gap", 7, &[&vec![b'x'; 1 << 17]], None);
+        let pieces = draft.take(Vec::new());
+        assert!(pieces[0].entries == 1 && pieces[0].text.starts_with(br#"{"event":"gap","facts":{"missing":1,"since":7}"#));
+    }
+}

@@ -1,0 +1,128 @@
+//! Calls that have left and of which nothing is written yet: what each of them is about, kept for its outcome to be put beside it. One that
+//! takes long is written down as it stands. Nothing here is written to the record.
+
+/// Where an intent is kept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ticket {
+    slot: usize,
+    number: u64,
+}
+
+/// The intents.
+#[derive(Default)]
+pub(super) struct Running {
+    slots: Vec<Slot>,
+    free: Vec<usize>,
+    bytes: usize,
+    next: u64,
+}
+
+struct Slot {
+    /// Whose it is; `None`: nobody's.
+    number: Option<u64>,
+    since: u64,
+    facts: Vec<u8>,
+}
+
+/// How many slots are kept for calls to come.
+const KEPT: usize = 1 << 10;
+
+impl Running {
+    /// Keeps the facts of an intent.
+    pub(super) fn put(&mut self, since: u64, facts: &[u8]) -> Ticket {
+        let number = self.next;
+        self.next += 1;
+        self.bytes += facts.len();
+        let slot = self.free.pop().unwrap_or(self.slots.len());
+        match self.slots.get_mut(slot) {
+            Some(free) => {
+                (free.number, free.since) = (Some(number), since);
+                free.facts.extend_from_slice(facts);
+            }
+            None => self.slots.push(Slot { number: Some(number), since, facts: facts.to_vec() }),
+        }
+        Ticket { slot, number }
+    }
+
+    /// The facts behind a ticket, unless they were written: once they were used, [`Running::done`] takes the room back.
+    pub(super) fn take(&mut self, ticket: Ticket) -> Option<Vec<u8>> {
+        let slot = self.slots.get_mut(ticket.slot).filter(|slot| slot.number == Some(ticket.number))?;
+        slot.number = None;
+        self.bytes -= slot.facts.len();
+        Some(std::mem::take(&mut slot.facts))
+    }
+
+    /// Takes back the room of facts that were taken.
+    pub(super) fn done(&mut self, ticket: Ticket, mut facts: Vec<u8>) {
+        facts.clear();
+        if let Some(slot) = self.slots.get_mut(ticket.slot) {
+            slot.facts = facts;
+            self.free.push(ticket.slot);
+        }
+    }
+
+    /// Gives those that are here since then or longer, in the order in which they came; they are not here any more.
+    pub(super) fn long(&mut self, then: u64, mut give: impl FnMut(&[u8])) {
+        let is_old = |slot: &Slot| slot.number.is_some() && slot.since <= then;
+        let mut old: Vec<_> = self.slots.iter_mut().enumerate().filter(|(_, slot)| is_old(slot)).collect();
+        old.sort_unstable_by_key(|(_, slot)| slot.number);
+        for (place, slot) in old {
+            slot.number = None;
+            give(&slot.facts);
+            self.bytes -= slot.facts.len();
+            slot.facts.clear();
+            self.free.push(place);
+        }
+        if self.is_empty() && self.slots.len() > KEPT {
+            // Tickets are told apart by their number, so that none finds another's facts.
+            (self.slots, self.free) = (Vec::new(), Vec::new());
+        }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// There is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How much text they are, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_given_once_to_whoever_comes_first() {
+        let mut running = Running::default();
+        let [a, b, c] = [(10, "a"), (5, "b"), (20, "c")].map(|(since, facts)| running.put(since, facts.as_bytes()));
+        assert_eq!(running.take(b), Some(b"b".to_vec()));
+        running.done(b, b"b".to_vec());
+        assert_eq!((running.len(), running.bytes(), running.take(b)), (2, 2, None));
+        let d = running.put(10, b"d");
+        let mut old = Vec::new();
+        running.long(10, |facts| old.push(facts.to_vec()));
+        assert_eq!(old, [b"a".to_vec(), b"d".to_vec()]);
+        assert!(running.take(a).is_none() && running.take(d).is_none() && running.take(c).is_some());
+        running.done(c, Vec::new());
+        assert!(running.is_empty() && running.bytes() == 0);
+    }
+
+    #[test]
+    fn room_that_is_given_back_is_found_by_no_old_ticket() {
+        let mut running = Running::default();
+        let old: Vec<Ticket> = (0..=KEPT).map(|_| running.put(0, b"x")).collect();
+        running.long(0, |_| ());
+        assert!(running.slots.is_empty());
+        let new = running.put(1, b"new");
+        assert!(old.iter().all(|ticket| running.take(*ticket).is_none()));
+        assert_eq!(running.take(new), Some(b"new".to_vec()));
+    }
+}
