@@ -2,11 +2,13 @@
 //!
 //! It does not write, keep connections, follow redirects or decompress, and it knows nothing of MCP.
 
+mod before;
 mod body;
 mod fields;
 mod request;
 mod response;
 
+pub use before::Before;
 pub use body::Body;
 pub use fields::Fields;
 pub use request::{Post, Unusual};

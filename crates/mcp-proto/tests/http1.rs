@@ -1,7 +1,7 @@
 //! HTTP/1.1 as it is read here, cut at every place and bent in every way that once let a request be smuggled.
 
 use bytes::{Bytes, BytesMut};
-use mcp_proto::http1::{Head, HttpError, MAX_HEAD, Post, Unusual};
+use mcp_proto::http1::{Before, Fields, Head, HttpError, MAX_HEAD, Post, Unusual};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -39,6 +39,22 @@ fn pieces() -> Vec<&'static [u8]> {
 fn stream() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![15 => select(pieces()).prop_map(<[u8]>::to_vec), 1 => vec(any::<u8>(), 0..4)];
     vec(piece, 0..14).prop_map(|list| list.concat())
+}
+
+/// What follows the first words of a head: few kinds, so that they often come again or nearly so.
+fn similar() -> impl Strategy<Value = (&'static str, String)> {
+    let status = select(vec!["200 OK", "200 OK", "204 No"]);
+    let length = select(vec!["1", "2", "12", "13", "99", "+1", "1 ", "1\r", " 1", "1,", "xy", "12\r\ncontent-length: 12", "13\r\ncontent-length: 12"]);
+    let name = select(vec!["content-length", "content-length", "Content-Length", "transfer-encoding: chunked\r\ncontent-length", "x"]);
+    let rest = select(vec!["", "", "y: 1\r\n", "y: 2\r\n", "connection: close\r\n"]);
+    (status, name, length, rest, select(vec!["\r\n", "\r\n", "", "\r\nmore"]))
+        .prop_map(|(status, name, length, rest, end)| (status, format!("{name}: {length}\r\n{rest}{end}")))
+}
+
+/// What fields say by which a head is judged.
+fn said(fields: &Fields) -> Vec<(&'static str, Vec<Vec<u8>>)> {
+    let names = ["host", "content-length", "connection", "transfer-encoding", "x", "y"];
+    names.map(|name| (name, fields.all(name).map(<[u8]>::to_vec).collect())).to_vec()
 }
 
 /// A response and a few bytes behind it, mostly sound.
@@ -88,6 +104,28 @@ proptest! {
     fn nothing_behind_a_body_is_taken(data in vec(any::<u8>(), 0..60), behind in vec(any::<u8>(), 0..20)) {
         let text = [format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", data.len()).as_bytes(), &data, &behind].concat();
         prop_assert_eq!(read([&text[..]]), Ok(Some((200, data, true, true, behind))));
+    }
+
+    /// Nothing is read otherwise because of what came before on the connection.
+    #[test]
+    fn a_head_reads_the_same_whatever_came_before_it(heads in vec(similar(), 1..40)) {
+        let (mut posts, mut answers) = (Before::default(), Before::default());
+        for (status, head) in heads {
+            let request = format!("POST /mcp HTTP/1.1\r\nhost: x\r\n{head}");
+            let (mut alone, mut after) = (BytesMut::from(&*request), BytesMut::from(&*request));
+            let post = |taken: Result<Option<Post>, Unusual>| {
+                taken.map(|post| post.map(|post| (format!("{:?} {:?}", post.target(), said(post.fields())), post.length(), post.keeps_connection())))
+            };
+            prop_assert_eq!(post(Post::take(&mut alone, |_| true)), post(Post::take_after(&mut after, |_| true, &mut posts)));
+            prop_assert_eq!(alone, after);
+            let response = format!("HTTP/1.1 {status}\r\n{head}");
+            let (mut alone, mut after) = (BytesMut::from(&*response), BytesMut::from(&*response));
+            let answer = |taken: Result<Option<Head>, HttpError>| {
+                taken.map(|head| head.map(|head| (head.status(), said(head.fields()), head.body().left(), head.body().keeps_connection())))
+            };
+            prop_assert_eq!(answer(Head::take(&mut alone)), answer(Head::take_after(&mut after, &mut answers)));
+            prop_assert_eq!(alone, after);
+        }
     }
 
     /// A request is taken as a whole or not at all, whatever came before the last of its bytes.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use http_body::Body;
-use mcp_proto::http1::{Post, Unusual};
+use mcp_proto::http1::{Before, Post, Unusual};
 use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
 use tokio_util::io::poll_read_buf;
@@ -96,6 +96,8 @@ async fn answer<S: Socket>(gateway: &Arc<Inner>, line: &mut Line<S>, post: &Post
 struct Line<S> {
     stream: S,
     buffer: BytesMut,
+    /// The head of the request before.
+    before: Before<Post>,
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
     alarm: Alarm,
     /// When it began to wait for what it waits for.
@@ -118,6 +120,7 @@ impl<S: Socket> Line<S> {
         Self {
             stream,
             buffer: BytesMut::new(),
+            before: Before::default(),
             stop: Box::pin(stop.clone().cancelled_owned()),
             alarm: Alarm::new(now, patience.arrival),
             since: now,
@@ -156,7 +159,7 @@ impl<S: Socket> Line<S> {
     fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Post>, Unusual>> {
         loop {
             if !self.buffer.is_empty()
-                && let Some(post) = Post::take(&mut self.buffer, endpoint::is_here)?
+                && let Some(post) = Post::take_after(&mut self.buffer, endpoint::is_here, &mut self.before)?
             {
                 return Poll::Ready(Ok(Some(post)));
             }

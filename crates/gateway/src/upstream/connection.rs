@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
-use mcp_proto::http1::{Body, Head, HttpError};
+use mcp_proto::http1::{Before, Body, Head, HttpError};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::io::poll_read_buf;
 
@@ -30,6 +30,7 @@ pub(crate) struct Connection {
     /// The length of the last answer's head, and of all of it: the next is likely to be as long, and then fits in at once.
     head: usize,
     expected: usize,
+    before: Before<Head>,
     request: Unwritten,
 }
 
@@ -67,7 +68,7 @@ struct Unwritten {
 
 impl Connection {
     pub(crate) fn new(io: Io) -> Self {
-        Self { io, buffer: BytesMut::new(), grown: false, head: 0, expected: 0, request: Unwritten::default() }
+        Self { io, buffer: BytesMut::new(), grown: false, head: 0, expected: 0, before: Before::default(), request: Unwritten::default() }
     }
 
     /// Whether it is open and nothing has come that nobody asked for.
@@ -164,7 +165,7 @@ impl Connection {
                 Err(e) => return Poll::Ready(Err(failed.unwrap_or(e).into())),
             }
             let filled = self.buffer.len();
-            if let Some(head) = Head::take(&mut self.buffer)? {
+            if let Some(head) = Head::take_after(&mut self.buffer, &mut self.before)? {
                 self.head = filled - self.buffer.len();
                 return Poll::Ready(Ok(head));
             }

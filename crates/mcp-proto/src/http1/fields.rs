@@ -1,14 +1,15 @@
 //! The fields of a head, found once. What they mean is not known here.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 /// The fields of a head, in order.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Fields {
     text: Bytes,
-    list: Vec<Place>,
+    list: Arc<[Place]>,
 }
 
 /// Where a field's name and value stand.
@@ -51,11 +52,28 @@ impl Fields {
             text.extend_from_slice(value);
             list.push(Place::new(&text, span(start, end), span(end, text.len())));
         }
-        Self { text: text.into(), list }
+        Self { text: text.into(), list: list.into() }
     }
 
-    pub(super) fn found(text: Bytes, list: Vec<Place>) -> Self {
+    pub(super) fn found(text: Bytes, list: Arc<[Place]>) -> Self {
         Self { text, list }
+    }
+
+    /// The same places in another text: one that differs only in values of one length.
+    pub(super) fn of(self, text: Bytes) -> Self {
+        Self { text, ..self }
+    }
+
+    /// All of the head, where it was read here.
+    pub(super) fn text(&self) -> &Bytes {
+        &self.text
+    }
+
+    /// Where the value of the only field of that name stands.
+    pub(super) fn only(&self, name: &str) -> Option<Range<usize>> {
+        let mut all = self.list.iter().filter(|place| self.is(place, name));
+        let value = &all.next()?.value;
+        all.next().is_none().then_some(value.start as usize..value.end as usize)
     }
 
     /// The value of the first field of that name, without the space around it.
@@ -100,7 +118,7 @@ impl Fields {
 }
 
 /// Where the parts of `fields` stand in `text`, which they are parts of.
-pub(super) fn places(text: &[u8], fields: &[httparse::Header<'_>]) -> Vec<Place> {
+pub(super) fn places(text: &[u8], fields: &[httparse::Header<'_>]) -> Arc<[Place]> {
     let base = text.as_ptr() as usize;
     let place = |part: &[u8]| {
         let start = (part.as_ptr() as usize).saturating_sub(base);

@@ -5,15 +5,15 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 
+use super::before::{Again, Before};
 use super::fields::{Fields, places};
 use super::{MAX_FIELDS, MAX_HEAD, whole_number};
 
 /// The head of a POST with a `content-length` and nothing unusual.
 #[derive(Debug, Clone)]
 pub struct Post {
-    text: Bytes,
     target: Range<usize>,
     fields: Fields,
     length: usize,
@@ -27,6 +27,23 @@ pub struct Unusual;
 const METHOD: &[u8] = b"POST ";
 
 impl Post {
+    /// The same as [`Post::take`], on a connection on which `before` came: one that comes again is not read again, nor is `ours` asked again.
+    pub fn take_after(buffer: &mut BytesMut, ours: impl Fn(&str) -> bool, before: &mut Before<Self>) -> Result<Option<Self>, Unusual> {
+        match before.take(buffer) {
+            Some(Again::Same(post)) => Ok(Some(post.clone())),
+            Some(Again::Longer(post, text, length)) => {
+                Ok(Some(Self { target: post.target.clone(), fields: post.fields.clone().of(text), length, keep: post.keep }))
+            }
+            None => {
+                let taken = Self::take(buffer, ours)?;
+                if let Some(post) = &taken {
+                    before.keep(&post.fields, |fields| Self { fields, ..post.clone() });
+                }
+                Ok(taken)
+            }
+        }
+    }
+
     /// Takes a head off the beginning of `buffer`, if its path is one that is `ours`; `None` when it is not there as a whole yet.
     pub fn take(buffer: &mut BytesMut, ours: impl Fn(&str) -> bool) -> Result<Option<Self>, Unusual> {
         let begun = buffer.len().min(METHOD.len());
@@ -48,13 +65,13 @@ impl Post {
         let target = METHOD.len()..METHOD.len() + target.len();
         let places = places(buffer, parsed.headers);
         let text = buffer.split_to(end).freeze();
-        Ok(Some(Self { target, fields: Fields::found(text.clone(), places), text, length, keep }))
+        Ok(Some(Self { target, fields: Fields::found(text, places), length, keep }))
     }
 
     /// The path, and the query without its question mark.
     #[inline]
     pub fn target(&self) -> (&str, Option<&str>) {
-        path(std::str::from_utf8(&self.text[self.target.clone()]).unwrap_or_default())
+        path(std::str::from_utf8(&self.fields.text()[self.target.clone()]).unwrap_or_default())
     }
 
     /// The fields.

@@ -4,6 +4,7 @@ use std::mem::MaybeUninit;
 
 use bytes::{Buf, BytesMut};
 
+use super::before::{Again, Before};
 use super::body::{Body, Framing};
 use super::fields::{Fields, places};
 use super::{HttpError, MAX_FIELDS, MAX_HEAD, whole_number};
@@ -18,6 +19,25 @@ pub struct Head {
 }
 
 impl Head {
+    /// The same as [`Head::take`], on a connection on which `before` came: one that comes again is not read again.
+    pub fn take_after(buffer: &mut BytesMut, before: &mut Before<Self>) -> Result<Option<Self>, HttpError> {
+        match before.take(buffer) {
+            Some(Again::Same(head)) => Ok(Some(head.clone())),
+            Some(Again::Longer(head, text, length)) => {
+                // Where a status has no body, what is said of its length means nothing.
+                let framing = if is_empty(head.status) { head.framing } else { Framing::Length(length as u64) };
+                Ok(Some(Self { status: head.status, fields: head.fields.clone().of(text), framing, keep: head.keep }))
+            }
+            None => {
+                let taken = Self::take(buffer)?;
+                if let Some(head) = &taken {
+                    before.keep(&head.fields, |fields| Self { fields, ..head.clone() });
+                }
+                Ok(taken)
+            }
+        }
+    }
+
     /// Takes a head off the beginning of `buffer`; `None` when it is not there as a whole yet.
     ///
     /// Interim responses (1xx) are taken off and passed over.
@@ -91,7 +111,7 @@ fn framing(status: u16, is_1_1: bool, fields: &[httparse::Header<'_>]) -> Result
     }
     // HTTP/1.0 has no codings: where one of them ends is for each to guess (RFC 9112, section 6.1).
     let keep = keeps && !closes && (is_1_1 || coding.is_none());
-    if matches!(status, 204 | 304) {
+    if is_empty(status) {
         return Ok((Framing::Length(0), keep));
     }
     match (coding, length) {
@@ -100,4 +120,9 @@ fn framing(status: u16, is_1_1: bool, fields: &[httparse::Header<'_>]) -> Result
         (None, Some(length)) => Ok((Framing::Length(length), keep)),
         (None, None) => Ok((Framing::Close, false)),
     }
+}
+
+/// No body follows, whatever the fields say.
+fn is_empty(status: u16) -> bool {
+    matches!(status, 204 | 304)
 }
