@@ -77,11 +77,25 @@ pub(crate) fn plain(text: &[u8]) -> usize {
     // Without a way out of a block, the compiler takes all of it at a time.
     let is_whole = |block: &&[u8]| block.iter().fold(true, |so_far, byte| so_far & is_plain(byte));
     let blocks = text.chunks_exact(BLOCK).take_while(is_whole).count() * BLOCK;
-    blocks + text[blocks..].iter().take_while(|byte| is_plain(byte)).count()
+    let (words, _) = text[blocks..].as_chunks::<8>();
+    let words = words.iter().take_while(|word| is_plain_word(u64::from_le_bytes(**word))).count() * 8;
+    let so_far = blocks + words;
+    so_far + text[so_far..].iter().take_while(|byte| is_plain(byte)).count()
+}
+
+/// Whether eight bytes all stand for themselves. Takes some for others that do, but never the other way round: a byte of which the highest
+/// bit is set is looked at alone.
+fn is_plain_word(word: u64) -> bool {
+    const ONES: u64 = u64::MAX / 0xff;
+    const HIGH: u64 = ONES << 7;
+    let below = |limit: u8| word.wrapping_sub(ONES * u64::from(limit));
+    let is = |byte: u8| (word ^ (ONES * u64::from(byte))).wrapping_sub(ONES);
+    (word | below(0x20) | is(b'"') | is(b'\\')) & HIGH == 0
 }
 
 /// As RFC 8785, section 3.2.2.2 writes strings.
 pub(crate) fn quote(text: &str, out: &mut Vec<u8>) {
+    out.reserve(text.len() + 2);
     out.push(b'"');
     if plain(text.as_bytes()) == text.len() {
         out.extend_from_slice(text.as_bytes());
@@ -211,6 +225,21 @@ mod tests {
         }
         assert!(canonical(&b"[".repeat(100_000)).is_err());
         assert!(canonical(b"\"\xff\"").is_err());
+    }
+
+    #[test]
+    fn bytes_that_need_an_escape_are_found_wherever_they_stand() {
+        for length in 0..80 {
+            for special in (0..=0x1f).chain([b'"', b'\\']) {
+                for at in 0..length {
+                    let mut text = "é~ aZ\u{7f}".bytes().cycle().take(length).collect::<Vec<_>>();
+                    text[at] = special;
+                    assert_eq!(plain(&text), at, "{special} at {at} of {length}");
+                }
+            }
+            let text = "é~ !#[]aZ\u{7f}".bytes().cycle().take(length).collect::<Vec<_>>();
+            assert_eq!(plain(&text), length);
+        }
     }
 
     #[test]

@@ -19,7 +19,8 @@ pub struct Chain {
     growing: Growing,
 }
 
-/// Tiles that are full now, with their content.
+/// Tiles that are full now, with their content. Those of the lowest level are never among them: they are the hashes of the entries, and are
+/// made from these when they are wanted.
 pub type Full = Vec<(Tile, Vec<u8>)>;
 
 /// What an entry became.
@@ -88,9 +89,9 @@ impl Chain {
         self.edge.root()
     }
 
-    /// Tiles that are not full, each with its content.
+    /// Tiles above the lowest level that are not full, each with its content.
     pub fn partial(&self) -> impl Iterator<Item = (Tile, Vec<u8>)> {
-        self.growing.partial()
+        self.growing.partial().filter(|(tile, _)| tile.level != Some(0))
     }
 
     /// Writes the next entry into `out`, with an end of line.
@@ -122,7 +123,7 @@ impl Chain {
     ) -> Result<Appended, AuditError> {
         let (start, seq) = (out.len(), self.size());
         entry::write(event, facts, &Place { previous: self.previous.unwrap_or(Hash::ZERO), seq, time }, out)?;
-        let full = self.grow(hash::leaf(&out[start..]));
+        let full = self.grow(hash::leaf_at(out, start));
         out.push(b'\n');
         Ok(Appended { line: start..out.len(), seq, full })
     }
@@ -147,7 +148,11 @@ impl Chain {
     fn grow(&mut self, leaf: Hash) -> Full {
         let mut full = Vec::new();
         let growing = &mut self.growing;
-        self.edge.append(leaf, |height, root| full.extend(growing.completed(height, root)));
+        self.edge.append(leaf, |height, root| {
+            if height > 0 {
+                full.extend(growing.completed(height, root));
+            }
+        });
         self.previous = Some(leaf);
         full
     }
@@ -157,6 +162,20 @@ impl Chain {
 mod tests {
     use super::*;
     use crate::record::Gap;
+
+    #[test]
+    fn an_entry_has_one_hash_wherever_it_is_written() {
+        let mut chains = [Chain::new(), Chain::new()];
+        let mut long = b"something that stands before".to_vec();
+        for i in 0..3 {
+            let mut alone = Vec::new();
+            let [first, second] = &mut chains;
+            first.append(i, &Record::Stopped, &mut alone).unwrap();
+            let line = second.append(i, &Record::Stopped, &mut long).unwrap().line;
+            assert_eq!((&long[line], chains[0].root()), (&alone[..], chains[1].root()));
+        }
+        assert!(long.starts_with(b"something that stands before{"));
+    }
 
     fn lines(count: u64) -> Vec<Vec<u8>> {
         let mut chain = Chain::new();

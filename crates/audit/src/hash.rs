@@ -81,6 +81,16 @@ pub fn leaf(entry: &[u8]) -> Hash {
     sha256(&data[..=entry.len()])
 }
 
+/// The hash of the entry that is the end of `text`, from `start` on. It is not copied where something stands before it, whose last byte
+/// gives its place to the zero for as long as that takes.
+pub(crate) fn leaf_at(text: &mut [u8], start: usize) -> Hash {
+    let Some(before) = start.checked_sub(1) else { return leaf(text) };
+    let last = std::mem::replace(&mut text[before], 0);
+    let hash = sha256(&text[before..]);
+    text[before] = last;
+    hash
+}
+
 /// The hash of two subtrees: SHA-256 of a one byte, the left and the right hash.
 pub fn node(left: &Hash, right: &Hash) -> Hash {
     let mut data = [1; 65];

@@ -63,8 +63,7 @@ impl Draft {
             self.chain.append(time, &Record::Gap(Gap { missing: 1, since: time }), &mut self.text)
         });
         if let Ok(appended) = appended {
-            // Those of the lowest level are the hashes of the lines, and are made from them when they are wanted.
-            self.full.extend(appended.full.into_iter().filter(|(tile, _)| tile.level != Some(0)));
+            self.full.extend(appended.full);
             self.entries += 1;
         }
         self.bytes += (self.text.len() - start) as u64;

@@ -60,9 +60,9 @@ impl Volume {
         Ok(Self { place, chain, bounds, file, bytes, due, full, is_torn: false })
     }
 
-    /// Full tiles that have to be written. Those of the lowest level are the hashes of the lines, and are made from them when they are wanted.
+    /// Full tiles that have to be written.
     pub(super) fn owe(&mut self, tiles: Full) {
-        self.due.extend(tiles.into_iter().filter(|(tile, _)| tile.level != Some(0)));
+        self.due.extend(tiles);
     }
 
     /// A file before this one, of which nobody knows whether it is on the disk.
@@ -130,7 +130,7 @@ impl Volume {
     }
 
     fn head(&mut self) -> Head {
-        let growing = self.chain.partial().filter(|(tile, _)| tile.level != Some(0)).collect();
+        let growing = self.chain.partial().collect();
         Head { size: self.chain.size(), root: self.chain.root(), full: std::mem::take(&mut self.due), growing }
     }
 
