@@ -36,8 +36,11 @@ const ARRIVAL: Duration = Duration::from_secs(30);
 const IDLE: Duration = Duration::from_secs(600);
 /// How long what nobody wants to know is read before a connection is closed for good.
 const LINGER: Duration = Duration::from_secs(2);
-/// Room for what is read at once, in bytes.
+/// Room for what is read at once, in bytes: where nobody knows how much will come, and at least.
 const ROOM: usize = 8 << 10;
+const LEAST_ROOM: usize = 1 << 10;
+/// By how much the next request may be longer than the last and still fit, in bytes.
+const SPREAD: usize = 256;
 /// A client may send so much of its next requests while it waits, in bytes.
 const AHEAD: usize = 64 << 10;
 
@@ -96,6 +99,9 @@ async fn answer<S: Socket>(gateway: &Arc<Inner>, line: &mut Line<S>, post: &Post
 struct Line<S> {
     stream: S,
     buffer: BytesMut,
+    /// How much the next request is likely to be, in bytes. Where one fits into the room of the one before, what many connections touch stays
+    /// in the processor's cache.
+    expected: usize,
     /// The head of the request before.
     before: Before<Post>,
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -120,6 +126,7 @@ impl<S: Socket> Line<S> {
         Self {
             stream,
             buffer: BytesMut::new(),
+            expected: ROOM,
             before: Before::default(),
             stop: Box::pin(stop.clone().cancelled_owned()),
             alarm: Alarm::new(now, patience.arrival),
@@ -161,6 +168,7 @@ impl<S: Socket> Line<S> {
             if !self.buffer.is_empty()
                 && let Some(post) = Post::take_after(&mut self.buffer, endpoint::is_here, &mut self.before)?
             {
+                self.expected = post.length().saturating_add(post.head() + SPREAD).min(ROOM);
                 return Poll::Ready(Ok(Some(post)));
             }
             if !self.buffer.is_empty() && !self.begun {
@@ -168,7 +176,7 @@ impl<S: Socket> Line<S> {
                 self.since = Instant::now();
                 self.begun = true;
             }
-            match self.poll_read(cx, ROOM) {
+            match self.poll_read(cx, self.expected) {
                 Poll::Ready(true) => {}
                 Poll::Ready(false) => return Poll::Ready(Ok(None)),
                 Poll::Pending if self.buffer.is_empty() && self.stop.as_mut().poll(cx).is_ready() => return Poll::Ready(Ok(None)),
@@ -242,7 +250,7 @@ impl<S: Socket> Line<S> {
         if ready!(self.stream.poll_readable(cx)).is_err() {
             return Poll::Ready(false);
         }
-        self.buffer.reserve(room.clamp(ROOM, 1 << 20));
+        self.buffer.reserve(room.clamp(LEAST_ROOM, 1 << 20));
         // Unlike `try_read_buf`, this takes a read that fills less than the room for the last one, and asks the kernel no further.
         let read = ready!(poll_read_buf(Pin::new(&mut self.stream), cx, &mut self.buffer));
         Poll::Ready(read.is_ok_and(|read| read > 0))

@@ -6,6 +6,7 @@ use std::fs;
 
 use audit::record::{Gap, Intent};
 
+use self::disk::names;
 use super::archive::{Archive, records};
 use super::examine::{Broken, Known, Report, examine};
 use super::*;
@@ -88,6 +89,22 @@ async fn an_intent_and_its_outcome_are_one_entry_where_both_are_there() {
     let events: Vec<_> = lines.iter().filter_map(|line| line.split('"').nth(3)).collect();
     assert_eq!(events, ["started", "called", "intended", "ended", "stopped"]);
     assert!(look(&state.path().join("record")).sound);
+}
+
+#[tokio::test]
+async fn a_call_that_takes_longer_than_a_moment_is_written_before_it_ends() {
+    let state = tempfile::tempdir().unwrap();
+    let journal = journal(state.path(), 256 << 20);
+    let slow = journal.intend(&Intent { began: now(), ..intent("slow") });
+    let dir = state.path().join("record");
+    let events = || lines_of(&dir).iter().filter_map(|line| line.split('"').nth(3).map(str::to_owned)).collect::<Vec<_>>();
+    disk::until("the intent of a call that is under way", || dir.exists() && events().contains(&"intended".to_owned())).await;
+    journal.ended(slow, || "c-1".into(), outcome());
+    // One that was under way when the gate ended.
+    assert!(journal.intend(&intent("last")).is_some());
+    journal.end().await;
+    assert_eq!(events(), ["started", "intended", "ended", "intended", "stopped"]);
+    assert!(look(&dir).sound && names(&lines_of(&dir)) == ["slow", "last"]);
 }
 
 #[tokio::test]

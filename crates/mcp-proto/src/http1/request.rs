@@ -79,6 +79,11 @@ impl Post {
         &self.fields
     }
 
+    /// How long the head is, in bytes.
+    pub fn head(&self) -> usize {
+        self.fields.text().len()
+    }
+
     /// How many bytes of body follow.
     pub fn length(&self) -> usize {
         self.length
