@@ -122,8 +122,9 @@ impl Queue {
         }
         let can_wait = |desk: &mut Desk| !desk.is_urgent && !desk.is_much() && !self.is_ending();
         desk = self.wake.wait_timeout_while(desk, LINGER, can_wait).unwrap_or_else(PoisonError::into_inner).0;
-        let long = if self.is_ending() { u64::MAX } else { now().saturating_sub(micros(LINGER)) };
-        Some(desk.take(spare, long))
+        let now = now();
+        let young = if self.is_ending() { 0..0 } else { now.saturating_sub(micros(LINGER))..now + 1 };
+        Some(desk.take(spare, &young))
     }
 
     /// The record is open: calls put their lines behind `draft` from now on.
@@ -199,10 +200,10 @@ impl Desk {
         true
     }
 
-    fn take(&mut self, spare: Vec<u8>, long: u64) -> Taken {
+    fn take(&mut self, spare: Vec<u8>, young: &Range<u64>) -> Taken {
         let Self { draft, held, running, is_urgent } = self;
         *is_urgent = false;
-        running.long(long, |intent| match draft {
+        running.long(young, |intent| match draft {
             Some(draft) => draft.append("intended", now(), &[intent], None),
             None => held.put("intended", now(), &[intent]),
         });

@@ -1,6 +1,8 @@
 //! Calls that have left and of which nothing is written yet: what each of them is about, kept for its outcome to be put beside it. One that
 //! takes long is written down as it stands. Nothing here is written to the record.
 
+use std::ops::Range;
+
 /// Where an intent is kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ticket {
@@ -61,9 +63,10 @@ impl Running {
         }
     }
 
-    /// Gives those that are here since then or longer, in the order in which they came; they are not here any more.
-    pub(super) fn long(&mut self, then: u64, mut give: impl FnMut(&[u8])) {
-        let is_old = |slot: &Slot| slot.number.is_some() && slot.since <= then;
+    /// Gives those that did not come in the time of the `young`, in the order in which they came; they are not here any more.
+    pub(super) fn long(&mut self, young: &Range<u64>, mut give: impl FnMut(&[u8])) {
+        // Not only what is before: clocks are set back.
+        let is_old = |slot: &Slot| slot.number.is_some() && !young.contains(&slot.since);
         let mut old: Vec<_> = self.slots.iter_mut().enumerate().filter(|(_, slot)| is_old(slot)).collect();
         old.sort_unstable_by_key(|(_, slot)| slot.number);
         for (place, slot) in old {
@@ -106,9 +109,9 @@ mod tests {
         assert_eq!(running.take(b), Some(b"b".to_vec()));
         running.done(b, b"b".to_vec());
         assert_eq!((running.len(), running.bytes(), running.take(b)), (2, 2, None));
-        let d = running.put(10, b"d");
+        let d = running.put(50, b"d");
         let mut old = Vec::new();
-        running.long(10, |facts| old.push(facts.to_vec()));
+        running.long(&(11..50), |facts| old.push(facts.to_vec()));
         assert_eq!(old, [b"a".to_vec(), b"d".to_vec()]);
         assert!(running.take(a).is_none() && running.take(d).is_none() && running.take(c).is_some());
         running.done(c, Vec::new());
@@ -119,7 +122,7 @@ mod tests {
     fn room_that_is_given_back_is_found_by_no_old_ticket() {
         let mut running = Running::default();
         let old: Vec<Ticket> = (0..=KEPT).map(|_| running.put(0, b"x")).collect();
-        running.long(0, |_| ());
+        running.long(&(1..2), |_| ());
         assert!(running.slots.is_empty());
         let new = running.put(1, b"new");
         assert!(old.iter().all(|ticket| running.take(*ticket).is_none()));

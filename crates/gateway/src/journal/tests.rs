@@ -20,7 +20,7 @@ fn journal(state: &Path, keep_bytes: u64) -> Journal {
 }
 
 fn intent(name: &str) -> Intent<'_> {
-    Intent { name: name.into(), method: "tools/call".into(), ..Intent::default() }
+    Intent { name: name.into(), method: "tools/call".into(), began: now(), ..Intent::default() }
 }
 
 fn outcome() -> Outcome<'static> {
@@ -95,7 +95,7 @@ async fn an_intent_and_its_outcome_are_one_entry_where_both_are_there() {
 async fn a_call_that_takes_longer_than_a_moment_is_written_before_it_ends() {
     let state = tempfile::tempdir().unwrap();
     let journal = journal(state.path(), 256 << 20);
-    let slow = journal.intend(&Intent { began: now(), ..intent("slow") });
+    let slow = journal.intend(&intent("slow"));
     let dir = state.path().join("record");
     let events = || lines_of(&dir).iter().filter_map(|line| line.split('"').nth(3).map(str::to_owned)).collect::<Vec<_>>();
     disk::until("the intent of a call that is under way", || dir.exists() && events().contains(&"intended".to_owned())).await;
