@@ -1,7 +1,7 @@
 //! Checks for what cuts byte streams into pieces: it must not matter where the stream itself was cut. Nothing about content.
 
 use bytes::BytesMut;
-use mcp_proto::http1::{Head, HttpError, Post};
+use mcp_proto::http1::{Before, Head, HttpError, Post};
 use mcp_proto::lines::{Line, Lines};
 use mcp_proto::sse::{Decoder, Event, TooLong};
 
@@ -37,6 +37,18 @@ pub(super) fn http1(data: &[u8]) {
             assert!(halves.iter().all(|half| matches!(half, Ok(None))));
         }
         Ok(None) | Err(_) => assert_eq!(buffer, bytes),
+    }
+    let (mut posts, mut heads) = (Before::default(), Before::default());
+    for _ in 0..3 {
+        // One that comes again says what it says alone.
+        let (mut again, mut answer, mut alone) = (BytesMut::from(bytes), BytesMut::from(bytes), BytesMut::from(bytes));
+        let post = Post::take_after(&mut again, |_| true, &mut posts);
+        assert_eq!(post.map(|post| post.map(|post| post.length())), Post::take(&mut alone, |_| true).map(|post| post.map(|post| post.length())));
+        assert_eq!(again, buffer);
+        let head = Head::take_after(&mut answer, &mut heads);
+        let mut alone = BytesMut::from(bytes);
+        assert_eq!(head.map(|head| head.map(|head| head.status())), Head::take(&mut alone).map(|head| head.map(|head| head.status())));
+        assert_eq!(answer, alone);
     }
     assert_eq!(response(bytes.chunks(length)), response([bytes]));
 }
