@@ -19,7 +19,7 @@ use super::running::{Running, Ticket};
 const MOST_BYTES: usize = 8 << 20;
 const MOST_ITEMS: usize = 1 << 16;
 /// So much text is written at once, in bytes. The thread that writes shares a core with calls that wait meanwhile.
-const PIECE: usize = 128 << 10;
+const PIECE: usize = 64 << 10;
 /// What nobody waits for is written this much later at most, together with what came meanwhile. An intent waits as long for its outcome, and
 /// up to as long again until somebody looks.
 const LINGER: Duration = Duration::from_millis(25);
