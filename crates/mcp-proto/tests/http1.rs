@@ -44,7 +44,21 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
 /// What follows the first words of a head: few kinds, so that they often come again or nearly so.
 fn similar() -> impl Strategy<Value = (&'static str, String)> {
     let status = select(vec!["200 OK", "200 OK", "204 No"]);
-    let length = select(vec!["1", "2", "12", "13", "99", "+1", "1 ", "1\r", " 1", "1,", "xy", "12\r\ncontent-length: 12", "13\r\ncontent-length: 12"]);
+    let length = select(vec![
+        "1",
+        "2",
+        "12",
+        "13",
+        "99",
+        "+1",
+        "1 ",
+        "1\r",
+        " 1",
+        "1,",
+        "xy",
+        "12\r\ncontent-length: 12",
+        "13\r\ncontent-length: 12",
+    ]);
     let name = select(vec!["content-length", "content-length", "Content-Length", "transfer-encoding: chunked\r\ncontent-length", "x"]);
     let rest = select(vec!["", "", "y: 1\r\n", "y: 2\r\n", "connection: close\r\n"]);
     (status, name, length, rest, select(vec!["\r\n", "\r\n", "", "\r\nmore"]))

@@ -98,7 +98,8 @@ async fn a_call_that_takes_longer_than_a_moment_is_written_before_it_ends() {
     let slow = journal.intend(&intent("slow"));
     let dir = state.path().join("record");
     let events = || lines_of(&dir).iter().filter_map(|line| line.split('"').nth(3).map(str::to_owned)).collect::<Vec<_>>();
-    disk::until("the intent of a call that is under way", || journal.standing().dir.is_some() && events().contains(&"intended".to_owned())).await;
+    disk::until("the intent of a call that is under way", || journal.standing().dir.is_some() && events().contains(&"intended".to_owned()))
+        .await;
     journal.ended(slow, || "c-1".into(), outcome());
     // One that was under way when the gate ended.
     assert!(journal.intend(&intent("last")).is_some());

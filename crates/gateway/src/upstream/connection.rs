@@ -70,7 +70,15 @@ struct Unwritten {
 
 impl Connection {
     pub(crate) fn new(io: Io) -> Self {
-        Self { io, buffer: BytesMut::new(), grown: false, head: 0, expected: ROOM, before: Before::default(), request: Unwritten::default() }
+        Self {
+            io,
+            buffer: BytesMut::new(),
+            grown: false,
+            head: 0,
+            expected: ROOM,
+            before: Before::default(),
+            request: Unwritten::default(),
+        }
     }
 
     /// Whether it is open and nothing has come that nobody asked for.

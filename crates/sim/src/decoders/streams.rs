@@ -43,7 +43,10 @@ pub(super) fn http1(data: &[u8]) {
         // One that comes again says what it says alone.
         let (mut again, mut answer, mut alone) = (BytesMut::from(bytes), BytesMut::from(bytes), BytesMut::from(bytes));
         let post = Post::take_after(&mut again, |_| true, &mut posts);
-        assert_eq!(post.map(|post| post.map(|post| post.length())), Post::take(&mut alone, |_| true).map(|post| post.map(|post| post.length())));
+        assert_eq!(
+            post.map(|post| post.map(|post| post.length())),
+            Post::take(&mut alone, |_| true).map(|post| post.map(|post| post.length()))
+        );
         assert_eq!(again, buffer);
         let head = Head::take_after(&mut answer, &mut heads);
         let mut alone = BytesMut::from(bytes);
