@@ -305,9 +305,15 @@ impl Inner {
         self.membership.mounts_changed();
         for gone in gone {
             self.hub.lists_changed(Some(&gone.config.name), &Kind::ALL);
+            let gateway = Arc::clone(self);
             // Out of the tree at once; closed when its calls are over.
             tokio::spawn(async move {
                 gone.drain(Duration::from_secs(30)).await;
+                // Who was just about to subscribe when another took its place.
+                let next = gateway.mounts.load().iter().find(|mount| mount.config.name == gone.config.name).cloned();
+                if let Some(next) = next {
+                    next.take_over(&gone);
+                }
                 gone.close().await;
             });
         }
@@ -360,8 +366,14 @@ impl Inner {
     fn replace(&self, mounts: Vec<Arc<Mount>>) {
         let names: HashSet<&str> = mounts.iter().map(|m| m.config.name.as_str()).collect();
         self.metrics.retain_mounts(|name| names.contains(name));
-        self.mounts.store(Arc::new(mounts));
+        let before = self.mounts.swap(Arc::new(mounts));
         self.remake();
+        for mount in self.mounts.load().iter() {
+            let other = before.iter().find(|other| other.config.name == mount.config.name && !Arc::ptr_eq(other, mount));
+            if let Some(other) = other {
+                mount.take_over(other);
+            }
+        }
     }
 
     fn rebuild(&self) {

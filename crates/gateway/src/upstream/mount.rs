@@ -322,6 +322,13 @@ impl Mount {
         }
     }
 
+    /// Takes over who subscribes at another mount of this name, in whose place this one is.
+    pub(crate) fn take_over(&self, before: &Self) {
+        if self.subscribed.take_over(&before.subscribed) {
+            self.wake.notify_one();
+        }
+    }
+
     /// Takes a subscriber from `uri`.
     pub(crate) async fn unsubscribe(&self, uri: &str) {
         if !self.subscribed.remove(uri) {

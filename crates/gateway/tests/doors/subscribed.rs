@@ -83,6 +83,8 @@ const TWO: &str = "test://two";
 struct Chain {
     gates: Vec<World>,
     prefix: String,
+    /// The configuration of the lowest.
+    lowest: String,
 }
 
 impl Chain {
@@ -90,13 +92,14 @@ impl Chain {
         let mut args = vec!["-c", SLOW, if era == Era::Stateless { "stateless" } else { "initialize" }];
         args.extend(more);
         let trust = "[pins]\nmode = \"trust\"\n";
-        let mut all = vec![World::start(&format!("{trust}[mount.srv]\ncommand = \"python3\"\nargs = {}\n", json!(args))).await];
+        let lowest = format!("{trust}[mount.srv]\ncommand = \"python3\"\nargs = {}\n", json!(args));
+        let mut all = vec![World::start(&lowest).await];
         let mut prefix = "srv__".to_owned();
         for _ in 1..gates {
             all.push(World::start(&format!("{trust}[mount.low]\nurl = \"http://{}/mcp\"\n", all.last().unwrap().addr)).await);
             prefix.insert_str(0, "low__");
         }
-        Self { gates: all, prefix }
+        Self { gates: all, prefix, lowest }
     }
 
     fn top(&self) -> &World {
@@ -209,6 +212,29 @@ async fn ax_06_what_may_have_changed_while_a_stream_was_broken_is_told() {
         assert_eq!(updated(&mut hears).await, ONE);
     })
     .await;
+}
+
+#[tokio::test]
+async fn ax_06_a_subscription_outlives_another_configuration_of_its_server() {
+    for (down, up) in Era::PAIRS {
+        bounded(async {
+            let chain = Chain::of(1, up, &[]).await;
+            let (client, other) = (Client::ready(chain.top(), down).await, Client::ready(chain.top(), Era::Stateless).await);
+            let agreeing = async || {
+                chain.asked(&other, 1).await;
+                chain.tool(&other, "agree", "").await;
+            };
+            let ((_, mut hears), ()) = tokio::join!(subscribe(&client, ONE), agreeing());
+            chain.top().apply(&format!("{}env = {{ ANOTHER = \"1\" }}\n", chain.lowest));
+            agreeing().await;
+            // It may have changed while nobody told of it; and then it does.
+            assert_eq!(updated(&mut hears).await, ONE, "{down:?} {up:?}");
+            chain.tool(&other, "touch", ONE).await;
+            assert_eq!(updated(&mut hears).await, ONE, "{down:?} {up:?}");
+            drop(hears);
+        })
+        .await;
+    }
 }
 
 #[tokio::test]

@@ -78,6 +78,24 @@ impl Subscribed {
         is_first
     }
 
+    /// Takes over who subscribes at another connection of this name, which is given up. They count on it, and what changed in between is told.
+    /// `true`: there are any.
+    pub(crate) fn take_over(&self, before: &Self) -> bool {
+        let taken = std::mem::take(&mut before.lock().entries);
+        let state = &mut *self.lock();
+        let has_any = !taken.is_empty();
+        if has_any {
+            state.edition += 1;
+            state.is_changed = true;
+        }
+        for (uri, Entry { count, .. }) in taken {
+            let entry = state.entries.entry(uri).or_default();
+            entry.count += count;
+            (entry.since, entry.is_owed) = (state.edition, true);
+        }
+        has_any
+    }
+
     /// One less subscribes. `true`: nobody does any more.
     pub(crate) fn remove(&self, uri: &str) -> bool {
         let state = &mut *self.lock();
@@ -230,6 +248,18 @@ mod tests {
         subscribed.add("b");
         subscribed.refuse(subscribed.all().0);
         assert_eq!(subscribed.agreed(&["b"]).await, Waited::Refused);
+    }
+
+    #[test]
+    fn whoever_subscribed_at_the_connection_before_is_told_by_the_next() {
+        let [before, next] = [(), ()].map(|()| Subscribed::default());
+        assert!(before.add("a") && !before.add("a"));
+        agree(&before);
+        next.add("b");
+        assert!(next.take_over(&before) && !next.take_over(&before) && !before.has("a"));
+        assert!(next.take_changed());
+        assert_eq!(agree(&next), ["a"]);
+        assert!(!next.remove("a") && next.remove("a") && !before.remove("a"));
     }
 
     #[test]
