@@ -83,8 +83,7 @@ pub(crate) fn plain(text: &[u8]) -> usize {
     so_far + text[so_far..].iter().take_while(|byte| is_plain(byte)).count()
 }
 
-/// Whether eight bytes all stand for themselves. Takes some for others that do, but never the other way round: a byte of which the highest
-/// bit is set is looked at alone.
+/// Whether eight bytes all stand for themselves. `false` may be too careful: where the highest bit of one is set, each has to be looked at alone.
 fn is_plain_word(word: u64) -> bool {
     const ONES: u64 = u64::MAX / 0xff;
     const HIGH: u64 = ONES << 7;

@@ -3,7 +3,7 @@
 mod own;
 mod status;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -366,12 +366,13 @@ impl Inner {
     fn replace(&self, mounts: Vec<Arc<Mount>>) {
         let names: HashSet<&str> = mounts.iter().map(|m| m.config.name.as_str()).collect();
         self.metrics.retain_mounts(|name| names.contains(name));
-        let before = self.mounts.swap(Arc::new(mounts));
+        let old = self.mounts.swap(Arc::new(mounts));
         self.remake();
+        // By name, for there may be thousands.
+        let old: HashMap<_, _> = old.iter().map(|mount| (&mount.config.name, mount)).collect();
         for mount in self.mounts.load().iter() {
-            let other = before.iter().find(|other| other.config.name == mount.config.name && !Arc::ptr_eq(other, mount));
-            if let Some(other) = other {
-                mount.take_over(other);
+            if let Some(before) = old.get(&mount.config.name).filter(|before| !Arc::ptr_eq(before, mount)) {
+                mount.take_over(before);
             }
         }
     }

@@ -31,7 +31,7 @@ pub(super) enum Again<'a, T> {
     /// As it was.
     Same(&'a T),
     /// With another length.
-    Longer(&'a T, Bytes, usize),
+    Resized(&'a T, Bytes, usize),
 }
 
 const MOST: usize = 1 << 10;
@@ -61,7 +61,7 @@ impl<T> Before<T> {
         }
         let length = usize::try_from(whole_number(other)?).ok()?;
         self.misses = 0;
-        Some(Again::Longer(head, buffer.split_to(text.len()).freeze(), length))
+        Some(Again::Resized(head, buffer.split_to(text.len()).freeze(), length))
     }
 
     /// Keeps what was read of a head, where it is likely to come again.

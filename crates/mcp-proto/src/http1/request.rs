@@ -31,7 +31,7 @@ impl Post {
     pub fn take_after(buffer: &mut BytesMut, ours: impl Fn(&str) -> bool, before: &mut Before<Self>) -> Result<Option<Self>, Unusual> {
         match before.take(buffer) {
             Some(Again::Same(post)) => Ok(Some(post.clone())),
-            Some(Again::Longer(post, text, length)) => {
+            Some(Again::Resized(post, text, length)) => {
                 Ok(Some(Self { target: post.target.clone(), fields: post.fields.clone().of(text), length, keep: post.keep }))
             }
             None => {
