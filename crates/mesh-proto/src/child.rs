@@ -115,6 +115,8 @@ pub struct Child {
     unwanted: Vec<NodeId>,
     /// Whether it tried again without that since it was last registered.
     cleaned: bool,
+    /// The parent that refused it for a cycle of which that parent does not know yet, and since when it does.
+    doubted: Option<(usize, Instant)>,
     /// How often it has tried since it was last well.
     attempts: u32,
     /// How often it went back to a better parent in vain.
@@ -135,6 +137,7 @@ impl Child {
             subtree,
             unwanted: Vec::new(),
             cleaned: false,
+            doubted: None,
             next_call: 0,
             attempts: 0,
             returns: 0,

@@ -79,6 +79,30 @@ async fn ax_24_a_circle_of_links_that_would_form_later_is_refused_and_the_tree_s
 }
 
 #[tokio::test]
+async fn ax_24_a_circle_of_links_is_refused_and_the_tree_stays_although_the_lowest_gate_has_not_heard_of_the_topmost_yet() {
+    bounded(async {
+        let top = World::member(&taking()).await;
+        let (here, middle) = listener().await;
+        let mid = World::member_in(tempfile::tempdir().unwrap(), &taking(), here).await;
+        let (here, lowest) = listener().await;
+        let low = between("low", here, middle, &fixture("fx", Era::Stateless)).await;
+        registered(&low, 0).await;
+        mid.apply(&format!("{}{}", taking(), joining("mid", &[top.addr])));
+        let client = Client::ready(&top, Era::Stateless).await;
+        listed(&client, "mid__low__fx__fx_echo").await;
+        top.apply(&format!("{}{}", taking(), joining("top", &[lowest])));
+        let why = eventually(async || refused(&top)).await;
+        assert!(why.contains("registration_cycle"), "{why}");
+        for _ in 0..20 {
+            assert_eq!(text(&client.tool("mid__low__fx__fx_echo", json!({"text": "still"})).await), "still");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        assert!(low.mount("top").is_none());
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn ax_25_a_second_gate_of_one_id_is_refused_over_its_link_until_the_first_is_gone() {
     bounded(async {
         let root = World::start("[registry]\nproof = \"never\"\ngrace = \"0s\"\n").await;

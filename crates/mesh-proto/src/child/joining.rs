@@ -9,6 +9,9 @@ use super::{Child, Membership, Place, State, Timer};
 use crate::message::{Above, Refused, Registered, Request};
 use crate::reply::Reply;
 
+/// How many intervals a change above may take until it is known at the bottom of a tree.
+const HEARING: u32 = 3;
+
 impl Child {
     pub(super) fn dial(&mut self, now: Instant, parent: usize) {
         self.state = State::Dialling { parent };
@@ -59,6 +62,7 @@ impl Child {
             scouting: None,
         };
         self.cleaned = false;
+        self.doubted.take_if(|(parent, _)| *parent == at.parent);
         let above = registered.above.clone();
         self.state = State::Registered(Box::new(membership));
         self.events.push_back(Event::Registered { parent: at.parent, link: at.link, registered: Box::new(registered) });
@@ -76,10 +80,14 @@ impl Child {
         self.tell_subtree(now);
     }
 
-    /// It was refused with a reason. Where that is a cycle which the parent knows nothing of, somebody below lies or is late to notice.
+    /// It was refused with a reason. Where that is a cycle which the parent knows nothing of, and hears nothing of in time either, somebody
+    /// below lies or is late to notice.
     fn refused(&mut self, now: Instant, at: Place, fallback: Option<Place>, refused: Refused) {
         let own = self.settings.register.aggregator_id;
         if refused.is("registration_cycle") && !refused.below_you {
+            if self.may_still_hear(now, at.parent) {
+                return self.ask_again(now, at, fallback, refused);
+            }
             self.unwanted = refused.ids.iter().copied().filter(|id| Some(*id) != own).collect();
             self.events.push_back(Event::Cycle { ids: self.unwanted.clone() });
         }
@@ -103,6 +111,29 @@ impl Child {
         let least = wait.filter(|_| self.settings.parents == 1).unwrap_or_default().min(self.settings.backoff_most());
         let wait = self.backoff().max(least);
         self.wait(now, next, link, wait);
+    }
+
+    /// Whether the parent may yet learn that it stands below this one: what stands above is told from gate to gate, with heartbeats. Until it
+    /// had the time to, nobody is put out for what may be true.
+    fn may_still_hear(&mut self, now: Instant, parent: usize) -> bool {
+        let (doubted, since) = *self.doubted.get_or_insert((parent, now));
+        if doubted != parent {
+            self.doubted = Some((parent, now));
+            return !self.interval().is_zero();
+        }
+        now < since + self.interval() * HEARING
+    }
+
+    /// The same parent, after an interval, or the one that it had meanwhile.
+    fn ask_again(&mut self, now: Instant, at: Place, fallback: Option<Place>, refused: Refused) {
+        self.events.push_back(Event::Refused { parent: at.parent, refused: Box::new(refused) });
+        match fallback {
+            Some(old) => {
+                self.hang_up(at.link);
+                self.register(now, old, None);
+            }
+            None => self.wait(now, at.parent, Some(at.link), self.interval()),
+        }
     }
 
     /// Who brought what it was refused for is about to be put out, and then the same parent is asked again: nobody below shall decide
