@@ -3,7 +3,7 @@
 mod own;
 mod status;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -309,11 +309,7 @@ impl Inner {
             // Out of the tree at once; closed when its calls are over.
             tokio::spawn(async move {
                 gone.drain(Duration::from_secs(30)).await;
-                // Who was just about to subscribe when another took its place.
-                let next = gateway.mounts.load().iter().find(|mount| mount.config.name == gone.config.name).cloned();
-                if let Some(next) = next {
-                    next.take_over(&gone);
-                }
+                gateway.hub.left.leave(&gone);
                 gone.close().await;
             });
         }
@@ -368,13 +364,7 @@ impl Inner {
         self.metrics.retain_mounts(|name| names.contains(name));
         let old = self.mounts.swap(Arc::new(mounts));
         self.remake();
-        // By name, for there may be thousands.
-        let old: HashMap<_, _> = old.iter().map(|mount| (&mount.config.name, mount)).collect();
-        for mount in self.mounts.load().iter() {
-            if let Some(before) = old.get(&mount.config.name).filter(|before| !Arc::ptr_eq(before, mount)) {
-                mount.take_over(before);
-            }
-        }
+        self.hub.left.change(&old, &self.mounts.load());
     }
 
     fn rebuild(&self) {

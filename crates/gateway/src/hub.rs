@@ -11,6 +11,7 @@ use foldhash::fast::RandomState;
 use mcp_proto::catalog::Kind;
 use mcp_proto::envelope::{self, Answer, Notification};
 use mcp_proto::era::{LogLevel, key};
+use mcp_proto::json;
 use mcp_proto::splice::{self, Change};
 use policy::decide::Subject;
 
@@ -19,13 +20,17 @@ use crate::call::caller::ViewKey;
 use crate::config::resolved::Config;
 use crate::downstream::lane::{Lane, Weight};
 use crate::downstream::session::Session;
+use crate::downstream::subscriptions::Subscriptions;
 use crate::upstream::asks;
+use crate::upstream::mount::Left;
 
 /// The registry.
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
     sessions: RwLock<HashMap<Arc<str>, Arc<Session>, RandomState>>,
     listeners: RwLock<Vec<Weak<Listener>>>,
+    /// Subscriptions to resources of mounts that are out of the tree.
+    pub(crate) left: Left,
 }
 
 /// A `subscriptions/listen` request that stands open.
@@ -39,8 +44,8 @@ pub(crate) struct Listener {
     pub(crate) subject: Arc<Subject>,
     /// Which lists it wants to hear about.
     pub(crate) kinds: Vec<Kind>,
-    /// Which resources it wants to hear about, as their owners know them.
-    pub(crate) uris: Vec<(Segment, String)>,
+    /// Which resources it wants to hear about.
+    pub(crate) wanted: Subscriptions,
     /// What came before the listener was acknowledged, which must be the first it hears.
     pub(crate) held: Mutex<Option<Vec<(Bytes, Weight)>>>,
 }
@@ -220,13 +225,13 @@ impl Hub {
     /// A resource of `mount` changed.
     pub(crate) fn updated(&self, mount: &Segment, uri: &str, notification: &Notification) {
         for session in self.all_sessions() {
-            if covers(session.opening.mount.as_ref(), mount) && session.subscribes(uri) {
-                session.notify(notification.whole.clone(), Weight::Kept);
+            if let Some(shown) = session.subscriptions(|all| all.told(mount, uri)) {
+                session.notify(called(notification, uri, &shown).whole, Weight::Kept);
             }
         }
         for listener in self.all_listeners() {
-            if listener.uris.iter().any(|(m, u)| m == mount && (u == uri || uri.starts_with(&format!("{u}/")))) {
-                listener.send(&untagged(notification), Weight::Kept);
+            if let Some(shown) = listener.wanted.told(mount, uri) {
+                listener.send(&called(&untagged(notification), uri, &shown), Weight::Kept);
             }
         }
     }
@@ -298,9 +303,19 @@ fn bare(method: &str) -> Bytes {
 
 /// The params with the tag of a listener in `_meta`.
 fn tagged(params: &[u8], id: &[u8]) -> Vec<u8> {
-    let meta = mcp_proto::json::Members::again(params).get("_meta").unwrap_or(b"{}").to_vec();
+    let meta = json::Members::again(params).get("_meta").unwrap_or(b"{}").to_vec();
     let meta = splice::edit(&meta, &[(key::SUBSCRIPTION_ID, Change::Set(id))]);
     splice::edit(params, &[("_meta", Change::Set(&meta))])
+}
+
+/// With the name by which whoever is told knows the resource. Where that is its server's, every byte stays.
+fn called(updated: &Notification, uri: &str, shown: &str) -> Notification {
+    if uri == shown {
+        return updated.clone();
+    }
+    let params = splice::edit(&updated.params, &[("uri", Change::Set(json::quote(shown).as_bytes()))]);
+    let whole = Bytes::from(splice::edit(&updated.whole, &[("params", Change::Set(&params))]));
+    Notification { params: Bytes::from(params).into(), whole, ..updated.clone() }
 }
 
 /// Without the tag of the subscription on the other side.

@@ -445,6 +445,7 @@ fn upstream(text: String, mount: &str, error: &UpstreamError, stderr: &[String])
             (-32005, "upstream_timeout", false, "whether it took effect is not known; `timeout` of the mount can be raised")
         }
         UpstreamError::TooLarge(_) => (-32008, "result_too_large", false, "ask for less, or raise limits.response_size"),
+        UpstreamError::Untold(_) => (-32006, "changes_untold", false, "read it again when you want it as it is now"),
         UpstreamError::Unreachable(_) => (-32002, "tool_degraded", true, "the call was not made; `banyan doctor` says more"),
     };
     let lines: Vec<String> = stderr.iter().map(|l| quote(l)).collect();

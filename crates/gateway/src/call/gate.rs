@@ -131,7 +131,9 @@ fn end(outcome: &Result<Answer, CallError>, era: Era) -> End {
         Err(CallError::Upstream { error, .. }) => match error {
             UpstreamError::Unreachable(_) | UpstreamError::Exposed | UpstreamError::Loop | UpstreamError::SignIn(_) => End::NotSent,
             UpstreamError::Cancelled | UpstreamError::Lost(_) | UpstreamError::SessionLost | UpstreamError::Silent(_) => End::Unknown,
-            UpstreamError::Malformed(_) | UpstreamError::Refused { .. } | UpstreamError::TooLarge(_) => End::Answered,
+            UpstreamError::Malformed(_) | UpstreamError::Refused { .. } | UpstreamError::TooLarge(_) | UpstreamError::Untold(_) => {
+                End::Answered
+            }
         },
         Err(CallError::Cancelled) => End::Unknown,
         Ok(_) | Err(_) => End::Answered,

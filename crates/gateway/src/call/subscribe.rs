@@ -23,10 +23,14 @@ use super::statuses;
 use crate::Inner;
 use crate::downstream::lane::Lane;
 use crate::downstream::session::Session;
+use crate::downstream::subscriptions::Subscriptions;
 use crate::hub::Listener;
 use crate::tree::{Branch, Tree};
 use crate::trust::wall;
 use crate::upstream::Outgoing;
+
+/// More than this one session does not subscribe to.
+const MOST_SUBSCRIPTIONS: usize = 10_000;
 
 /// `logging/setLevel`: kept for this session; servers are set to the most talkative level anybody wants.
 pub(crate) async fn set_level(gateway: &Arc<Inner>, tree: &Tree, request: &Request, caller: &Caller) -> Result<Answer, CallError> {
@@ -67,12 +71,17 @@ pub(crate) async fn subscribe(gateway: &Arc<Inner>, tree: &Tree, request: &Reque
     let (branch, uri) = found.map_err(|error| unfound(gateway, tree, request, caller, error))?;
     may(gateway, tree, request, caller, (Action::Read, &branch, &uri))?;
     let (mount, session) = (&branch.mount, session(caller)?);
-    if session.subscribe(&uri) {
+    let name = &mount.config.name;
+    let shown = request.params.members().str("uri").unwrap_or_default().into_owned();
+    if session.subscriptions(|all| all.len()) >= MOST_SUBSCRIPTIONS {
+        return Err(CallError::BadParams(format!("this session subscribes to {MOST_SUBSCRIPTIONS} resources: end some of these first")));
+    }
+    if session.subscriptions(|all| all.add(name, &uri, &shown)) {
         mount.subscribe(&uri);
     }
     if let Some((_, error)) = mount.follows(&[&uri]).await.pop() {
-        if session.unsubscribe(&uri) {
-            mount.unsubscribe(&uri).await;
+        if session.subscriptions(|all| all.remove(name, &uri)) {
+            unfollow(gateway, name, &uri).await;
         }
         return Err(CallError::Upstream { mount: mount.config.name.to_string(), error, stderr: mount.stderr.lines() });
     }
@@ -82,23 +91,30 @@ pub(crate) async fn subscribe(gateway: &Arc<Inner>, tree: &Tree, request: &Reque
 
 /// `resources/unsubscribe`.
 pub(crate) async fn unsubscribe(gateway: &Arc<Inner>, tree: &Tree, request: &Request, caller: &Caller) -> Result<Answer, CallError> {
-    let (branch, uri) = meant(gateway, tree, request, caller).map_err(|error| unfound(gateway, tree, request, caller, error))?;
-    if session(caller)?.unsubscribe(&uri) {
-        branch.mount.unsubscribe(&uri).await;
+    let session = session(caller)?;
+    let shown = request.params.members().str("uri").unwrap_or_default();
+    // What it subscribed to, whoever has that name by now, and also where its server is gone.
+    let (mount, uri) = match session.subscriptions(|all| all.meant(&shown)) {
+        Some(subscribed) => subscribed,
+        None => {
+            let found = meant(gateway, tree, request, caller).map_err(|error| unfound(gateway, tree, request, caller, error))?;
+            (found.0.mount.config.name.clone(), found.1)
+        }
+    };
+    if session.subscriptions(|all| all.remove(&mount, &uri)) {
+        unfollow(gateway, &mount, &uri).await;
     }
-    branch.mount.subscription_of(session(caller)?, &uri, "resources/unsubscribe").await;
+    if let Some(branch) = tree.branch(&mount) {
+        branch.mount.subscription_of(session, &uri, "resources/unsubscribe").await;
+    }
     empty()
 }
 
 /// Ends the subscriptions of a session that is over.
 pub(crate) async fn forget(gateway: &Arc<Inner>, session: &Session) {
-    let tree = gateway.tree.load_full();
-    for uri in session.take_subscriptions() {
-        for branch in &tree.branches {
-            if branch.mount.subscribed.has(&uri) {
-                branch.mount.unsubscribe(&uri).await;
-            }
-        }
+    let over = session.subscriptions(std::mem::take);
+    for (mount, uri, _) in over.all() {
+        unfollow(gateway, mount, uri).await;
     }
 }
 
@@ -111,7 +127,7 @@ pub(crate) async fn open_listener(
     until: Option<SystemTime>,
 ) -> Result<CancellationToken, CallError> {
     let tasks = statuses::wanted(gateway, caller, request)?;
-    let (listener, mut honoured, shown) = listener(gateway, request, caller, lane);
+    let (listener, mut honoured) = listener(gateway, request, caller, lane);
     // Should the caller go away meanwhile, everything begun here ends.
     let opening = CancellationToken::new().drop_guard();
     let gone = opening.token().clone();
@@ -126,10 +142,13 @@ pub(crate) async fn open_listener(
             () = ended.cancelled() => {}
             () = passed(until) => listens.end(),
         }
-        unfollow(&inner, &listens, &followed).await;
+        for ((mount, uri, _), _) in listens.wanted.all().zip(&followed).filter(|(_, is_followed)| **is_followed) {
+            unfollow(&inner, mount, uri).await;
+        }
     });
     let followed = follows.await.unwrap_or_default();
-    let taken: Vec<String> = shown.into_iter().zip(followed).filter_map(|(shown, is_followed)| is_followed.then_some(shown)).collect();
+    let taken = listener.wanted.all().zip(followed).filter(|(_, is_followed)| *is_followed);
+    let taken: Vec<String> = taken.map(|((_, _, shown), _)| shown.to_owned()).collect();
     honoured.extend((!taken.is_empty()).then(|| format!("\"resourceSubscriptions\":{}", statuses::array(&taken))));
     if !tasks.is_empty() {
         let agreed = statuses::follow(tasks, &listener, caller, request, &gone).await;
@@ -146,13 +165,13 @@ async fn passed(until: Option<SystemTime>) {
     }
 }
 
-/// The listener, the members of the filter that are honoured so far, and the resources it asks for as they are shown to it.
-fn listener(gateway: &Arc<Inner>, request: &Request, caller: &Caller, lane: &Arc<Lane>) -> (Arc<Listener>, Vec<String>, Vec<String>) {
+/// The listener, and the members of the filter that are honoured so far.
+fn listener(gateway: &Arc<Inner>, request: &Request, caller: &Caller, lane: &Arc<Lane>) -> (Arc<Listener>, Vec<String>) {
     let tree = gateway.tree.load_full();
     let view = tree.shown(caller);
     let members = request.params.members();
     let filter = members.get("notifications").map(Members::again).unwrap_or_default();
-    let (mut kinds, mut honoured, mut uris) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut kinds, mut honoured, mut wanted) = (Vec::new(), Vec::new(), Subscriptions::default());
     let flags: [(&str, &[Kind]); 3] = [
         ("toolsListChanged", &[Kind::Tools]),
         ("promptsListChanged", &[Kind::Prompts]),
@@ -164,26 +183,23 @@ fn listener(gateway: &Arc<Inner>, request: &Request, caller: &Caller, lane: &Arc
             honoured.push(format!("\"{flag}\":true"));
         }
     }
-    let (mut asked, mut seen) = (Vec::new(), BTreeSet::new());
     for raw in filter.get("resourceSubscriptions").and_then(json::elements).unwrap_or_default() {
         let Some(shown) = json::as_str(raw) else { continue };
         if let Ok((branch, uri)) = resource(gateway, &tree, &view, &shown)
             && may(gateway, &tree, request, caller, (Action::Read, &branch, &uri)).is_ok()
-            && seen.insert((branch.mount.config.name.clone(), uri.clone()))
         {
-            asked.push(shown.clone().into_owned());
-            uris.push((branch.mount.config.name.clone(), uri));
+            wanted.add(&branch.mount.config.name, &uri, &shown);
         }
     }
     let (lane, id, scope, held) = (Arc::clone(lane), request.id.clone(), caller.scope.clone(), Mutex::new(Some(Vec::new())));
-    (Arc::new(Listener { lane, id, scope, subject: Arc::clone(&caller.subject), kinds, uris, held }), honoured, asked)
+    (Arc::new(Listener { lane, id, scope, subject: Arc::clone(&caller.subject), kinds, wanted, held }), honoured)
 }
 
 /// Makes a listener's resource subscriptions at their owners, and waits until these tell of changes. Of which of them they do.
 async fn follow(gateway: &Arc<Inner>, listener: &Listener) -> Vec<bool> {
     let tree = gateway.tree.load_full();
     let mut wanted: BTreeMap<&Segment, (Branch, Vec<&str>)> = BTreeMap::new();
-    for (mount, uri) in &listener.uris {
+    for (mount, uri, _) in listener.wanted.all() {
         let Some(branch) = tree.branch(mount) else { continue };
         branch.mount.subscribe(uri);
         wanted.entry(mount).or_insert_with(|| (branch.clone(), Vec::new())).1.push(uri);
@@ -199,20 +215,17 @@ async fn follow(gateway: &Arc<Inner>, listener: &Listener) -> Vec<bool> {
         })
         .collect();
     for (mount, uri) in &refused {
-        if let Some((branch, _)) = wanted.get(mount) {
-            branch.mount.unsubscribe(uri).await;
-        }
+        unfollow(gateway, mount, uri).await;
     }
-    listener.uris.iter().map(|(mount, uri)| wanted.contains_key(mount) && !refused.contains(&(mount, uri.as_str()))).collect()
+    listener.wanted.all().map(|(mount, uri, _)| wanted.contains_key(mount) && !refused.contains(&(mount, uri))).collect()
 }
 
-/// Ends those that were made.
-async fn unfollow(gateway: &Arc<Inner>, listener: &Listener, followed: &[bool]) {
+/// Ends one, wherever it is by now.
+async fn unfollow(gateway: &Arc<Inner>, mount: &Segment, uri: &str) {
     let tree = gateway.tree.load_full();
-    for ((mount, uri), _) in listener.uris.iter().zip(followed).filter(|(_, is_followed)| **is_followed) {
-        if let Some(branch) = tree.branch(mount) {
-            branch.mount.unsubscribe(uri).await;
-        }
+    match tree.branch(mount) {
+        Some(branch) if branch.mount.subscribed.has(uri) => branch.mount.unsubscribe(uri).await,
+        Some(_) | None => gateway.hub.left.remove(mount, uri),
     }
 }
 

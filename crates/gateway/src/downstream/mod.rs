@@ -22,5 +22,6 @@ pub(crate) mod session;
 mod socket;
 mod stateless;
 pub(crate) mod stdio;
+pub(crate) mod subscriptions;
 
 pub(crate) use parked::Parked;

@@ -3,7 +3,7 @@
 //! A session is entered by whoever holds one of its messages, for microseconds and never across an `await`; a task and a channel for
 //! each of ten thousand idle sessions would cost more than they protect.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::door::{About, Entered};
 use super::lane::{Lane, Weight};
+use super::subscriptions::Subscriptions;
 use crate::call::caller::ViewKey;
 use crate::config::resolved::Config;
 
@@ -69,7 +70,7 @@ struct State {
     streams: BTreeMap<u64, Arc<Lane>>,
     asks: HashMap<u64, oneshot::Sender<Answer>>,
     in_flight: HashMap<Bytes, CancellationToken, RandomState>,
-    subscriptions: BTreeSet<String>,
+    subscriptions: Subscriptions,
 }
 
 impl Session {
@@ -81,7 +82,7 @@ impl Session {
             streams: BTreeMap::new(),
             asks: HashMap::new(),
             in_flight: HashMap::default(),
-            subscriptions: BTreeSet::new(),
+            subscriptions: Subscriptions::default(),
         };
         Arc::new(Self {
             id,
@@ -220,31 +221,9 @@ impl Session {
         self.log_level.store(level as u8, Ordering::Relaxed);
     }
 
-    /// Adds a subscription; `false` when it is there already.
-    pub(crate) fn subscribe(&self, uri: &str) -> bool {
-        self.lock().subscriptions.insert(uri.to_owned())
-    }
-
-    /// Ends a subscription; `false` when there was none.
-    pub(crate) fn unsubscribe(&self, uri: &str) -> bool {
-        self.lock().subscriptions.remove(uri)
-    }
-
-    /// Whether updates of `uri` are wanted. Servers may name a part of what was subscribed to.
-    pub(crate) fn subscribes(&self, uri: &str) -> bool {
-        let state = self.lock();
-        state.subscriptions.contains(uri)
-            || state.subscriptions.iter().any(|s| uri.starts_with(s.as_str()) && uri.as_bytes().get(s.len()) == Some(&b'/'))
-    }
-
-    /// Every subscription.
-    pub(crate) fn subscriptions(&self) -> Vec<String> {
-        self.lock().subscriptions.iter().cloned().collect()
-    }
-
-    /// Every subscription, taken away.
-    pub(crate) fn take_subscriptions(&self) -> BTreeSet<String> {
-        std::mem::take(&mut self.lock().subscriptions)
+    /// Enters what is subscribed to.
+    pub(crate) fn subscriptions<T>(&self, look: impl FnOnce(&mut Subscriptions) -> T) -> T {
+        look(&mut self.lock().subscriptions)
     }
 
     /// Notes that the client gave a sign of life.

@@ -143,6 +143,7 @@ impl Holding {
         let mount = Arc::clone(&self.mount);
         tokio::spawn(async move {
             mount.drain(DRAIN).await;
+            mount.gateway.hub.left.leave(&mount);
             mount.close().await;
         });
     }

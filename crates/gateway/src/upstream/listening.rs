@@ -3,6 +3,7 @@
 //! handled here.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -197,8 +198,9 @@ impl Streams {
         let mut untagged = mount.agreed.subscribe();
         let listened = standing::listen(&instance, &identity, uris, &back);
         let late = tokio::time::sleep(AGREES_WITHIN);
-        tokio::pin!(listened, late);
-        let mut said = lane.read(0);
+        let looking = look(&mount);
+        tokio::pin!(listened, late, looking);
+        let (mut said, mut leaves_lists_out) = (lane.read(0), false);
         loop {
             let honoured = tokio::select! {
                 biased;
@@ -213,12 +215,14 @@ impl Streams {
                     return outcome;
                 }
                 changed = untagged.changed(), if agreed.is_none() => changed.ok().map(|()| Honoured(None)),
+                never = &mut looking, if leaves_lists_out => match never {},
                 () = &mut late, if agreed.is_none() && !self.is_settled.load(Ordering::SeqCst) => {
                     self.settle();
                     None
                 }
             };
             if let (Some(honoured), None) = (honoured, *agreed) {
+                leaves_lists_out = honoured.leaves_lists_out(&instance);
                 *agreed = self.agreed(edition, &honoured);
             }
         }
@@ -258,21 +262,46 @@ impl Streams {
     }
 }
 
-/// The resources of which a server says it will tell; `None`: it does not say of which.
-struct Honoured(Option<BTreeSet<String>>);
+/// Lists of which the server does not tell are looked at once they may be old, however short that is not without a pause.
+async fn look(mount: &Mount) -> Infallible {
+    let mut wait = FIRST_WAIT;
+    loop {
+        tokio::time::sleep(wait).await;
+        mount.freshness.over().await;
+        mount.dirty(&Kind::ALL);
+        wait = (wait * 2).min(LONGEST_WAIT);
+    }
+}
+
+/// Of what a server says it will tell. `None`: it does not say, though it has to (MCP 2026-07-28, "Subscriptions"); such a server is taken by its
+/// word that it agreed, to all that it was asked for.
+struct Honoured(Option<Filter>);
+
+struct Filter {
+    resources: BTreeSet<String>,
+    /// The flags of lists.
+    lists: Vec<&'static str>,
+}
 
 impl Honoured {
     fn read(acknowledged: &Notification) -> Self {
         let members = acknowledged.params.members();
-        let uris = members.object("notifications").map(|filter| {
+        Self(members.object("notifications").map(|filter| {
             let uris = filter.get("resourceSubscriptions").and_then(json::elements).unwrap_or_default();
-            uris.into_iter().filter_map(|uri| json::as_str(uri).map(|uri| uri.into_owned())).collect()
-        });
-        Self(uris)
+            let resources = uris.into_iter().filter_map(|uri| json::as_str(uri).map(|uri| uri.into_owned())).collect();
+            let lists = standing::LISTS.iter().map(|(_, flag)| *flag).filter(|flag| filter.get(flag) == Some(b"true")).collect();
+            Filter { resources, lists }
+        }))
     }
 
     fn has(&self, uri: &str) -> bool {
-        self.0.as_ref().is_none_or(|uris| uris.contains(uri))
+        self.0.as_ref().is_none_or(|filter| filter.resources.contains(uri))
+    }
+
+    /// Whether there are lists that may change without a word.
+    fn leaves_lists_out(&self, instance: &Instance) -> bool {
+        let Some(filter) = &self.0 else { return false };
+        standing::wanted_lists(instance).any(|flag| !filter.lists.contains(&flag))
     }
 }
 

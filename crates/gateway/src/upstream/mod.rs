@@ -103,6 +103,9 @@ pub(crate) enum UpstreamError {
     /// The answer is larger than allowed.
     #[error("its answer is larger than {0} bytes")]
     TooLarge(usize),
+    /// It does not tell when a resource changes.
+    #[error("it does not tell when this changes: {0}")]
+    Untold(String),
     /// It can't be reached; the call did not take effect.
     #[error("{0}")]
     Unreachable(String),

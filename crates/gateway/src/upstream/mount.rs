@@ -3,6 +3,7 @@
 //! Starting and restarting is in `supervise.rs`. Calls are not decided on here.
 
 mod lease;
+mod left;
 mod recent;
 mod subscribed;
 
@@ -36,6 +37,7 @@ use crate::registry::Registration;
 use crate::telemetry::metrics::{MountMetrics, MountState};
 
 pub(crate) use lease::Lease;
+pub(crate) use left::Left;
 use recent::Recent;
 pub(crate) use subscribed::{AGREES_WITHIN, Edition};
 use subscribed::{Subscribed, Waited};
@@ -322,13 +324,6 @@ impl Mount {
         }
     }
 
-    /// Takes over who subscribes at another mount of this name, in whose place this one is.
-    pub(crate) fn take_over(&self, before: &Self) {
-        if self.subscribed.take_over(&before.subscribed) {
-            self.wake.notify_one();
-        }
-    }
-
     /// Takes a subscriber from `uri`.
     pub(crate) async fn unsubscribe(&self, uri: &str) {
         if !self.subscribed.remove(uri) {
@@ -356,7 +351,8 @@ impl Mount {
                 self.subscribed.owe(uris);
             }
             let is_refused = |uri: &str| waited == Waited::Refused || waited == Waited::Agreed && self.subscribed.is_left_out(uri);
-            let why = || UpstreamError::Malformed("it tells nobody when this changes".into());
+            let how = if waited == Waited::Refused { "it refuses" } else { "it leaves this out of what it agrees to in" };
+            let why = || UpstreamError::Untold(format!("{how} `subscriptions/listen`"));
             return uris.iter().filter(|uri| is_refused(uri)).map(|uri| (*uri, why())).collect();
         }
         let mut refused = Vec::new();
@@ -483,6 +479,9 @@ async fn subscribe_on(instance: &Instance, method: &str, uri: &str) -> Result<()
     let params = Bytes::from(format!("{{\"uri\":{}}}", json::quote(uri)));
     match instance.request(&Outgoing::plain(method, params), None).await? {
         envelope::Answer::Result(_) => Ok(()),
-        envelope::Answer::Error(error) => Err(UpstreamError::Malformed(String::from_utf8_lossy(&error).into_owned())),
+        envelope::Answer::Error(error) => {
+            let said = json::Members::again(&error).str("message").unwrap_or_default().into_owned();
+            Err(UpstreamError::Untold(format!("it refuses `{method}`: {said}")))
+        }
     }
 }

@@ -76,15 +76,19 @@ async fn read(wire: &Arc<HttpWire>, mut body: Reply, last_id: &mut Option<String
     }
 }
 
+/// Capabilities, and what asks a stateless server to tell of changes of their lists.
+pub(crate) const LISTS: [(&str, &str); 3] =
+    [("tools", "toolsListChanged"), ("prompts", "promptsListChanged"), ("resources", "resourcesListChanged")];
+
+/// With what a server is asked to tell of the lists that it has.
+pub(crate) fn wanted_lists(instance: &Instance) -> impl Iterator<Item = &'static str> {
+    let has = |name: &str| mcp_proto::era::declares(&instance.negotiated.capabilities, name);
+    LISTS.into_iter().filter(move |(name, _)| has(name)).map(|(_, flag)| flag)
+}
+
 /// Listens, as `identity`, for list changes and for updates of `uris` until the stream ends. Messages go to `back`.
 pub(crate) async fn listen(instance: &Instance, identity: &Identity, uris: &[String], back: &Arc<Back>) -> Result<Answer, UpstreamError> {
-    let capability = |name: &str| mcp_proto::era::declares(&instance.negotiated.capabilities, name);
-    let mut wanted: Vec<String> = Vec::new();
-    for (name, flag) in [("tools", "toolsListChanged"), ("prompts", "promptsListChanged"), ("resources", "resourcesListChanged")] {
-        if capability(name) {
-            wanted.push(format!("\"{flag}\":true"));
-        }
-    }
+    let mut wanted: Vec<String> = wanted_lists(instance).map(|flag| format!("\"{flag}\":true")).collect();
     if !uris.is_empty() {
         let quoted: Vec<String> = uris.iter().map(|u| json::quote(u)).collect();
         wanted.push(format!("\"resourceSubscriptions\":[{}]", quoted.join(",")));

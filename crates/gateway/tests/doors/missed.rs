@@ -50,7 +50,7 @@ async fn ax_03_what_changes_before_a_server_agrees_to_tell_of_changes_is_not_mis
 }
 
 /// A server of the stateless era that tells nobody of changes, and lists one tool: how often it has been asked for its list. Lists are
-/// good for so long as its argument says.
+/// good for so long as its argument says. With another one it agrees to tell, but of nothing.
 const COUNTING: &str = r#"
 import json, sys
 asked = 0
@@ -61,6 +61,10 @@ for line in sys.stdin:
     result, about = {"resultType": "complete", "ttlMs": int(sys.argv[1]), "cacheScope": "private"}, {"name": "counting", "version": "1"}
     if m["method"] == "server/discover":
         result |= {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "_meta": {"io.modelcontextprotocol/serverInfo": about}}
+    elif m["method"] == "subscriptions/listen" and len(sys.argv) > 2:
+        params = {"notifications": {}, "_meta": {"io.modelcontextprotocol/subscriptionId": m["id"]}}
+        print(json.dumps({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params}), flush=True)
+        continue
     elif m["method"] == "tools/list":
         asked += 1
         result["tools"] = [{"name": f"asked_{asked}", "inputSchema": {"type": "object"}}]
@@ -73,11 +77,17 @@ for line in sys.stdin:
 #[tokio::test]
 async fn ax_03_a_server_that_tells_nothing_is_looked_at_once_its_lists_may_be_old() {
     bounded(async {
-        let mount = |name: &str, ttl: &str| format!("[mount.{name}]\ncommand = \"python3\"\nargs = {}\n", json!(["-c", COUNTING, ttl]));
-        let world = World::start(&format!("[pins]\nmode = \"trust\"\n{}{}", mount("short", "0"), mount("long", "3600000"))).await;
+        let mount = |name: &str, arguments: &[&str]| {
+            let arguments = [&["-c", COUNTING], arguments].concat();
+            format!("[mount.{name}]\ncommand = \"python3\"\nargs = {}\n", json!(arguments))
+        };
+        let [short, long, agrees] = [("short", ["0"].as_slice()), ("long", &["3600000"]), ("agrees", &["0", "to nothing"])]
+            .map(|(name, arguments)| mount(name, arguments));
+        let world = World::start(&format!("[pins]\nmode = \"trust\"\n{short}{long}{agrees}")).await;
         let client = Client::ready(&world, Era::Stateless).await;
         // Both are asked with the same pauses, where what they say of their lists does not count.
         listed(&client, "short__asked_4").await;
+        listed(&client, "agrees__asked_4").await;
         listed(&client, "long__asked_1").await;
     })
     .await;

@@ -6,14 +6,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 
 use crate::asked::text;
+use crate::registered::open;
+use crate::world::registrant::{Registrant, reads};
 use crate::world::{Client, Era, Reply, World, bounded, eventually};
 
-/// A server of either era. It takes a subscription when its tool `agree` is called, and not before; `refusing` takes none. `touch` changes
+/// A server of either era. It takes a subscription when its tool `agree` is called, and not before; `refusing` takes none, `silent` agrees and does
+/// not say to what, `choosy` agrees to nothing that it was asked for. `touch` changes
 /// a resource, of which it tells nobody but those whose subscription it has taken; `waiting` says how many wait; `streams` what is open;
 /// `end` ends all streams.
 const SLOW: &str = r#"
 import json, sys
-era, refusing = sys.argv[1], len(sys.argv) > 2
+era, how = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
 waiting, streams, taken = [], {}, set()
 URIS = ["test://one", "test://two"]
 def say(m):
@@ -27,7 +30,8 @@ def agree(m):
         taken.add(m["params"]["uri"])
         return answer(m["id"])
     streams[m["id"]] = m["params"]["notifications"].get("resourceSubscriptions", [])
-    say({"method": "notifications/subscriptions/acknowledged", "params": {"notifications": m["params"]["notifications"], **tag(m["id"])}})
+    said = {"silent": {}, "choosy": {"notifications": {}}}.get(how, {"notifications": m["params"]["notifications"]})
+    say({"method": "notifications/subscriptions/acknowledged", "params": {**said, **tag(m["id"])}})
 def agree_all(_):
     while waiting:
         agree(waiting.pop(0))
@@ -42,9 +46,9 @@ def end(_):
         answer(id, **tag(id))
 def subscribe(m):
     uris = m["params"].get("notifications", m["params"]).get("resourceSubscriptions", [m["params"].get("uri")])
-    if refusing and any(uris):
+    if how == "refusing" and any(uris):
         say({"id": m["id"], "error": {"code": -32602, "message": "no subscriptions here"}})
-    elif any(uris):
+    elif any(uris) and not how:
         waiting.append(m)
     else:
         agree(m)
@@ -238,20 +242,98 @@ async fn ax_06_a_subscription_outlives_another_configuration_of_its_server() {
 }
 
 #[tokio::test]
+async fn ax_06_a_subscription_is_there_when_a_server_registers_again_after_its_segment_was_gone() {
+    for (down, up) in Era::PAIRS {
+        bounded(async {
+            let (world, gate) = open(up).await;
+            let server = Registrant::offering(up, json!({"tools": [reads("ping")], "resources": [{"name": ONE, "uri": ONE}]})).await;
+            let session = server.join(&world, &gate, "edge", 0, json!({})).await;
+            let (client, leaver) = (Client::ready(&world, down).await, Client::ready(&world, Era::Initialize).await);
+            let (_, mut hears) = subscribe(&client, ONE).await;
+            subscribe(&leaver, ONE).await;
+            gate.call("mcpax/deregister", json!({"session_id": session})).await;
+            eventually(async || world.mount("edge").is_none().then_some(())).await;
+            // Whoever ends it meanwhile has ended it, whoever does not has it.
+            let ended = leaver.call("resources/unsubscribe", json!({"uri": ONE})).await;
+            assert!(ended["result"].is_object(), "{ended}");
+            server.join(&world, &gate, "edge", 0, json!({})).await;
+            // It may have changed while nobody told of it; and then it does.
+            assert_eq!(updated(&mut hears).await, ONE, "{down:?} {up:?}");
+            server.touch(ONE);
+            assert_eq!(updated(&mut hears).await, ONE, "{down:?} {up:?}");
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn ax_06_of_two_servers_with_one_uri_each_tells_those_who_subscribed_to_its_own() {
+    for (down, up) in Era::PAIRS {
+        bounded(async {
+            let (world, gate) = open(up).await;
+            let lists = || json!({"tools": [reads("ping")], "resources": [{"name": ONE, "uri": ONE}]});
+            let [first, second] = [Registrant::offering(up, lists()).await, Registrant::offering(up, lists()).await];
+            first.join(&world, &gate, "first", 0, json!({})).await;
+            second.join(&world, &gate, "second", 0, json!({})).await;
+            let other = format!("second+{ONE}");
+            let [of_first, of_second] = [Client::ready(&world, down).await, Client::ready(&world, down).await];
+            let (_, mut hears_first) = subscribe(&of_first, ONE).await;
+            let (agreed, mut hears_second) = subscribe(&of_second, &other).await;
+            if down == Era::Stateless {
+                assert_eq!(agreed["params"]["notifications"]["resourceSubscriptions"], json!([other]));
+            }
+            second.touch(ONE);
+            assert_eq!(updated(&mut hears_second).await, other, "{down:?} {up:?}");
+            first.touch(ONE);
+            assert_eq!(updated(&mut hears_first).await, ONE, "{down:?} {up:?}");
+            // The first one's was told to nobody else: what comes next is the second one's own.
+            second.touch(ONE);
+            assert_eq!(updated(&mut hears_second).await, other, "{down:?} {up:?}");
+            if down == Era::Initialize {
+                // To end the one leaves the other.
+                of_first.call("resources/subscribe", json!({"uri": other})).await;
+                of_first.call("resources/unsubscribe", json!({"uri": ONE})).await;
+                first.touch(ONE);
+                second.touch(ONE);
+                assert_eq!(updated(&mut hears_first).await, other, "{up:?}");
+            }
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
 async fn ax_06_a_server_that_tells_nobody_is_not_subscribed_to() {
     bounded(async {
-        for up in [Era::Initialize, Era::Stateless] {
+        for (up, how) in [(Era::Initialize, "refusing"), (Era::Stateless, "refusing"), (Era::Stateless, "choosy")] {
             for gates in [1, 2] {
-                let chain = Chain::of(gates, up, &["refusing"]).await;
+                let chain = Chain::of(gates, up, &[how]).await;
                 let client = Client::ready(chain.top(), Era::Stateless).await;
                 let (acknowledged, _) = subscribe(&client, ONE).await;
-                assert_eq!(acknowledged["params"]["notifications"], json!({}), "{up:?} below {gates}");
+                assert_eq!(acknowledged["params"]["notifications"], json!({}), "{up:?} {how} below {gates}");
             }
-            let chain = Chain::of(1, up, &["refusing"]).await;
+            let chain = Chain::of(1, up, &[how]).await;
             let client = Client::ready(chain.top(), Era::Initialize).await;
             let (refused, _) = subscribe(&client, ONE).await;
-            assert!(refused["error"]["message"].is_string(), "{refused}");
+            let (error, data) = (&refused["error"], &refused["error"]["data"]);
+            assert!(error["message"].as_str().is_some_and(|text| text.contains("does not tell when this changes")), "{refused}");
+            assert_eq!((&data["reason"], &data["server"]), (&json!("changes_untold"), &json!("srv")), "{refused}");
+            assert!(data["hint"].as_str().is_some_and(|hint| hint.starts_with("read it again")), "{refused}");
         }
     })
     .await;
+}
+
+#[tokio::test]
+async fn ax_06_a_server_that_agrees_without_saying_to_what_is_taken_by_its_word() {
+    for down in [Era::Initialize, Era::Stateless] {
+        bounded(async {
+            let chain = Chain::of(1, Era::Stateless, &["silent"]).await;
+            let client = Client::ready(chain.top(), down).await;
+            let (_, mut hears) = subscribe(&client, ONE).await;
+            chain.tool(&client, "touch", ONE).await;
+            assert_eq!(updated(&mut hears).await, ONE, "{down:?}");
+        })
+        .await;
+    }
 }

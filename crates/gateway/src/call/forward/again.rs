@@ -34,7 +34,8 @@ pub(super) fn may_repeat(resolved: &Resolved, lease: &Lease, error: &UpstreamErr
         | UpstreamError::SessionLost
         | UpstreamError::SignIn(_)
         | UpstreamError::Silent(_)
-        | UpstreamError::TooLarge(_) => false,
+        | UpstreamError::TooLarge(_)
+        | UpstreamError::Untold(_) => false,
     };
     is_harmless && !back.has_poured() && !back.cancel.is_cancelled()
 }

@@ -157,7 +157,7 @@ impl Mount {
         let instance = connect::connect(self, Owner::Session(Arc::downgrade(session)), identity).await?;
         let kept = Arc::clone(self.lock().own.entry(Arc::clone(&session.id)).or_insert_with(|| Arc::clone(&instance)));
         if Arc::ptr_eq(&kept, &instance) {
-            for uri in session.subscriptions() {
+            for uri in session.subscriptions(|all| all.of(&self.config.name)) {
                 if let Err(error) = subscribe_on(&instance, "resources/subscribe", &uri).await {
                     tracing::debug!(%error, uri, "a subscription could not be made on a session's own connection");
                 }

@@ -114,6 +114,11 @@ impl Subscribed {
         self.lock().entries.contains_key(uri)
     }
 
+    /// Whether nobody subscribes to anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().entries.is_empty()
+    }
+
     /// Everything that is subscribed to, and its edition.
     pub(crate) fn all(&self) -> (Edition, Vec<String>) {
         let state = self.lock();

@@ -1,6 +1,7 @@
 //! A server that registers itself at a gate: streamable HTTP in one of the eras, with lists that may change, a stream for what it notifies,
 //! and the requests of MCP-AX. It knows nothing of what the gate makes of them.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -23,6 +24,8 @@ use tokio_util::task::AbortOnDropHandle;
 use super::client::{INITIALIZE, STATELESS};
 use super::{Client, Era, World};
 
+const UPDATED: &str = "notifications/resources/updated";
+
 type Body = StreamBody<BoxStream<'static, Result<Frame<Bytes>, Infallible>>>;
 
 /// The server, until it is dropped.
@@ -38,6 +41,8 @@ struct State {
     /// What it lists, by the member of the result; and its `instructions`, and more `capabilities`.
     lists: Mutex<Value>,
     said: broadcast::Sender<String>,
+    /// Which resources are subscribed to (initialize era).
+    subscribed: Mutex<BTreeSet<String>>,
     /// The gate that it says it is registered with.
     parent: Mutex<Option<String>>,
     /// Methods and headers of what came.
@@ -70,6 +75,7 @@ impl Registrant {
             era,
             lists: Mutex::new(lists),
             said: broadcast::Sender::new(8192),
+            subscribed: Mutex::default(),
             parent: Mutex::default(),
             seen: Mutex::default(),
             connections: Mutex::default(),
@@ -142,6 +148,13 @@ impl Registrant {
         _ = self.state.said.send(json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
     }
 
+    /// A resource changed: whoever subscribes to it is told.
+    pub(crate) fn touch(&self, uri: &str) {
+        if self.state.era == Era::Stateless || self.state.subscribed.lock().unwrap().contains(uri) {
+            self.say(UPDATED, &json!({"uri": uri}));
+        }
+    }
+
     /// How many streams stand open.
     pub(crate) fn streams(&self) -> usize {
         self.state.said.receiver_count()
@@ -183,10 +196,16 @@ fn plain(status: StatusCode, body: String) -> Response<Body> {
     response.body(StreamBody::new(one.boxed())).unwrap()
 }
 
-/// A stream of what it notifies, behind `first`.
-fn stream(state: &State, first: Vec<String>) -> Response<Body> {
+/// A stream of what it notifies, behind `first`; of changed resources only those that are `wanted`, where that is said.
+fn stream(state: &State, first: Vec<String>, wanted: Option<Vec<String>>) -> Response<Body> {
     let said = state.said.subscribe();
+    let passes = move |text: &String| {
+        let message: Value = serde_json::from_str(text).unwrap();
+        let uri = message["params"]["uri"].as_str().unwrap_or_default();
+        message["method"] != UPDATED || wanted.as_ref().is_none_or(|wanted| wanted.iter().any(|one| one == uri))
+    };
     let live = futures_util::stream::unfold(said, |mut said| async move { Some((said.recv().await.ok()?, said)) });
+    let live = live.filter(move |text| std::future::ready(passes(text)));
     let all = futures_util::stream::iter(first).chain(live);
     let frames = all.map(|text| Ok(Frame::data(Bytes::from(format!("data: {text}\n\n")))));
     Response::builder().header("content-type", "text/event-stream").body(StreamBody::new(frames.boxed())).unwrap()
@@ -199,7 +218,7 @@ async fn answer(state: &State, request: Request<Incoming>) -> Response<Body> {
         let asks = state.lists.lock().unwrap()["asks_roots"] == true;
         let roots = json!({"jsonrpc": "2.0", "id": "roots", "method": "roots/list"}).to_string();
         return if state.era == Era::Initialize {
-            stream(state, if asks { vec![roots] } else { Vec::new() })
+            stream(state, if asks { vec![roots] } else { Vec::new() }, None)
         } else {
             plain(StatusCode::METHOD_NOT_ALLOWED, String::new())
         };
@@ -212,11 +231,15 @@ async fn answer(state: &State, request: Request<Incoming>) -> Response<Body> {
         return plain(StatusCode::ACCEPTED, String::new());
     }
     if method == "subscriptions/listen" && state.era == Era::Stateless {
-        let told = json!({"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true});
+        let mut told = json!({"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true});
+        let wanted = message["params"]["notifications"].get("resourceSubscriptions").cloned();
+        told.as_object_mut().unwrap().extend(wanted.clone().map(|uris| ("resourceSubscriptions".to_owned(), uris)));
+        let wanted = wanted.map(|uris| serde_json::from_value(uris).unwrap()).unwrap_or_default();
         let params = json!({"notifications": told, "_meta": {"io.modelcontextprotocol/subscriptionId": message["id"]}});
         return stream(
             state,
             vec![json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params}).to_string()],
+            Some(wanted),
         );
     }
     let told = |member: &str, value: Value| {
@@ -248,6 +271,7 @@ fn result(state: &State, method: &str, params: &Value) -> Option<Value> {
     };
     Some(match (method, state.era) {
         ("initialize", Era::Initialize) => {
+            state.subscribed.lock().unwrap().clear();
             json!({"protocolVersion": INITIALIZE, "capabilities": capabilities, "serverInfo": info, "instructions": lists["instructions"]})
         }
         ("server/discover", Era::Stateless) => json!({
@@ -265,6 +289,14 @@ fn result(state: &State, method: &str, params: &Value) -> Option<Value> {
         ("resources/read", _) => {
             let content = json!({"uri": params["uri"], "text": format!("read {}", params["uri"].as_str()?)});
             json!({"contents": [content], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
+        }
+        ("resources/subscribe", Era::Initialize) => {
+            state.subscribed.lock().unwrap().insert(params["uri"].as_str()?.to_owned());
+            json!({})
+        }
+        ("resources/unsubscribe", Era::Initialize) => {
+            state.subscribed.lock().unwrap().remove(params["uri"].as_str()?);
+            json!({})
         }
         ("completion/complete", _) => json!({"completion": {"values": ["all of it"]}, "resultType": "complete"}),
         ("tools/call", _) => {
