@@ -49,6 +49,21 @@ pub fn open<'a>(note: &'a str, verifier: &Verifier) -> Result<&'a str, AuditErro
     Err(AuditError::Signature(verifier.to_string()))
 }
 
+/// The notes in a text to which one was added behind the other; each is still to be read.
+pub fn each(text: &str) -> Vec<&str> {
+    let (mut notes, mut begin, mut at, mut is_signed) = (Vec::new(), 0, 0, false);
+    for line in text.split_inclusive('\n') {
+        if is_signed && !line.starts_with(MARK) {
+            notes.push(&text[begin..at]);
+            begin = at;
+        }
+        is_signed = line.starts_with(MARK);
+        at += line.len();
+    }
+    notes.push(&text[begin..]);
+    notes.into_iter().map(|note| note.trim_start_matches('\n')).filter(|note| !note.is_empty()).collect()
+}
+
 impl Note {
     /// Takes a note apart.
     ///
@@ -100,6 +115,15 @@ mod tests {
             assert!(open(&bad, &key).is_err());
         }
         assert!(Verifier::parse(&KEY.replace("c74f", "c74e")).is_err() && Verifier::parse("a+b").is_err());
+    }
+
+    #[test]
+    fn notes_that_were_added_one_behind_the_other_are_read_one_by_one() {
+        let signer = Signer::new("banyan/a", &[7; 32]).unwrap();
+        let [one, two] = ["first\n", "second\n\nline\n"].map(|text| sign(text, &signer).unwrap());
+        let both = format!("{one}{MARK}other AAAAAAAA\n{two}\n{one}");
+        assert_eq!(each(&both), [&format!("{one}{MARK}other AAAAAAAA\n"), &two, &one]);
+        assert_eq!((each("no note"), each("\n"), each("")), (vec!["no note"], vec![], vec![]));
     }
 
     #[test]

@@ -36,7 +36,7 @@ fn with_file(text: &str, namespace: &str, key: &Path) -> Result<String, Failure>
     }
     let signed = signing.wait_with_output().map_err(failed)?;
     if !signed.status.success() {
-        return Err(Failure::Failed(format!("{} was not used to sign: `ssh-keygen` said above why", key.display())));
+        return Err(Failure::Failed(format!("no signature was made with {}: `ssh-keygen` said above why", key.display())));
     }
     Ok(String::from_utf8_lossy(&signed.stdout).into_owned())
 }

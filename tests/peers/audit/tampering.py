@@ -82,6 +82,9 @@ def tamper(report, name):
             at = found["breaks"][0] if found["breaks"] else {}
             is_found = not found["sound"] and at.get("seq") == (size - 1 if seq == LAST else seq) and file in at.get("file", "")
             report.check(f"{name}: {way}", is_found, found)
+            told = subprocess.run([binary(), "audit", "verify", copy], capture_output=True, text=True, timeout=60)
+            is_told = told.returncode == 1 and found["breaks"][0]["what"] in told.stdout and "is not what was written" in told.stderr
+            report.check(f"{name}: {way}, and people are told", is_told, told)
             shutil.rmtree(copy)
 
 

@@ -19,6 +19,21 @@ use crate::printable::printable;
 use crate::table::{self, Align};
 use crate::{document, gate, places, runtime, time};
 
+/// The kinds of entries that there are; a record may hold others, of a version that comes later.
+const EVENTS: [&str; 12] = [
+    "called",
+    "intended",
+    "ended",
+    "refused",
+    "approval_asked",
+    "approval_decided",
+    "registration",
+    "changed",
+    "started",
+    "stopped",
+    "broke_here",
+    "gap",
+];
 /// Reads and checks the record of what was called and decided.
 #[derive(Args)]
 pub(crate) struct Audit {
@@ -152,12 +167,22 @@ impl List {
             return output.json(&AuditFound { entries });
         }
         if entries.is_empty() {
-            return output.line("no entry is meant by that");
+            return self.nothing(output);
         }
         let now = time::now();
         let rows: Vec<Vec<String>> = entries.iter().map(|entry| row(entry, now)).collect();
         let columns = [Align::Right, Align::Right, Align::Left, Align::Left, Align::Left, Align::Left, Align::Right, Align::Left];
         table::lines(&columns, &rows).iter().try_for_each(|line| output.line(line))
+    }
+}
+
+impl List {
+    /// Says so, or that there are no such words.
+    fn nothing(&self, output: &Output) -> Result<(), Failure> {
+        if self.event.as_deref().is_some_and(|event| !EVENTS.contains(&event)) {
+            return Err(Failure::Usage(format!("there is no such `--event`\n  it is one of {}", EVENTS.join(", "))));
+        }
+        output.line("no entry is meant by that")
     }
 }
 

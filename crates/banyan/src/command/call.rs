@@ -38,6 +38,9 @@ impl Call {
                 output.line(&line)?;
             }
         }
+        if value["_meta"]["io.banyan/approval"].is_object() {
+            return Err(Failure::Refused(format!("`{}` was not called: it waits for a person", self.tool)));
+        }
         if value["isError"] == Value::Bool(true) {
             return Err(Failure::ToolFailed(format!("`{}` reports that it failed", self.tool)));
         }

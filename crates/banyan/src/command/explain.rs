@@ -30,13 +30,27 @@ impl Explain {
             return output.json(&refused);
         }
         if refused.refused.is_empty() {
-            let of = self.of.as_ref().map(|of| format!(" of `{}`", printable(of))).unwrap_or_default();
-            return output.line(&format!("no registration{of} was refused since the gate began; `banyan tree` shows who is registered"));
+            return output.line(&nothing(self.of.as_deref()));
         }
         for line in refused.refused.iter().flat_map(|one| lines(one, time::now(), output)) {
             output.line(&line)?;
         }
         Ok(())
+    }
+}
+
+/// Where nothing is known, and where else to look.
+fn nothing(of: Option<&str>) -> String {
+    let registered = "`banyan tree` shows who is registered";
+    match of.map(printable) {
+        Some(of) => format!(
+            "no registration of `{of}` was refused since the gate began; {registered}\n  of a call or an approval, `banyan audit show {of}` \
+             shows what is known; a decision of the rules begins with `d-`"
+        ),
+        None => format!(
+            "no registration was refused since the gate began; {registered}\n  `banyan audit list --outcome refused` shows the calls that were, \
+             and `banyan explain ID` a decision of the rules by the id in its error"
+        ),
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) enum CallError {
     #[error("the cursor is not one this list gave; list again from the start")]
     BadCursor,
     /// A budget has no room for the call (AX-48).
-    #[error("budget_exceeded: {}, by the budget `{}`", .0.1, .0.0)]
+    #[error("budget_exceeded: by the budget `{}`, {}", .0.0, .0.1)]
     Budget(Box<(Arc<str>, Exceeded)>),
     /// Not a message.
     #[error("{0}")]
@@ -90,8 +90,10 @@ pub(crate) enum CallError {
     MethodNotFound(String),
     /// Fewer people can agree than have to, so that waiting is of no use.
     #[error(
-        "{required} of the people who may approve calls have to agree, and {reachable} can (nobody approves a call of its own): \
-         `banyan operator enroll NAME --key FILE` lets somebody"
+        "{} to agree before this call goes out, and {} can (nobody approves a call of its own): \
+         `banyan operator enroll NAME --key FILE` lets somebody",
+        if *required == 1 { "a person has".to_owned() } else { format!("{required} people have") },
+        if *reachable == 0 { "nobody".to_owned() } else { format!("only {reachable}") }
     )]
     NoApprover {
         /// How many can.

@@ -76,8 +76,14 @@ impl Archive {
     /// # Errors
     /// When there is none.
     pub fn open(dir: &Path) -> Result<Self, ArchiveError> {
-        let none = || ArchiveError::NotFound(format!("there is no record in {}: a gate makes one with its first call", dir.display()));
-        if Self::is_one(dir) { Ok(Self { dir: dir.to_owned() }) } else { Err(none()) }
+        if Self::is_one(dir) {
+            return Ok(Self { dir: dir.to_owned() });
+        }
+        let above = dir.parent().filter(|above| dir.join("entries").is_dir() && Self::is_one(above));
+        Err(ArchiveError::NotFound(match above {
+            Some(above) => format!("{} is one chain of a record: name the directory above it, {}", dir.display(), above.display()),
+            None => format!("there is no record in {}: a gate makes one with its first call", dir.display()),
+        }))
     }
 
     /// Where it is.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use audit::chain::Chain;
 use audit::checkpoint::Checkpoint;
 use audit::key::Verifier;
+use audit::note;
 use audit::record::Record;
 use audit::tile::Tile;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,18 @@ pub struct Known {
 /// In words, when it is none.
 pub fn key(text: &str) -> Result<Verifier, String> {
     Verifier::parse(text).map_err(|error| error.to_string())
+}
+
+/// The checkpoints in a file to which one was added behind the other.
+///
+/// # Errors
+/// In words, when there is anything else in it.
+pub fn checkpoints(text: &str) -> Result<Vec<String>, String> {
+    let notes = note::each(text);
+    if notes.is_empty() {
+        return Err("there is nothing in it".to_owned());
+    }
+    notes.into_iter().map(|note| Checkpoint::parse(note).map(|_| note.to_owned()).map_err(|error| error.to_string())).collect()
 }
 
 /// What was found out about a record.
@@ -167,7 +180,7 @@ impl Walk<'_> {
         if let Some(head) = heads.iter().find(|head| head.checkpoint.size > chain.size()) {
             let missing = head.checkpoint.size - chain.size();
             let file = segments.last().map_or_else(|| self.place.path.clone(), |s| s.path.clone());
-            let what = format!("{missing} entries are missing at the end: {} signs for {}", head.what, head.checkpoint.size);
+            let what = format!("{missing} of the {} entries that {} signs for are missing at the end", head.checkpoint.size, head.what);
             return Ok(Some(Box::new(Broken { file, seq: Some(chain.size()), ..*self.broken("", what) })));
         }
         Ok(self.upper_tiles(&chain))

@@ -37,7 +37,7 @@ pub struct Taken {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Exceeded {
     /// There were as many in the last minute; after this long there is room for one.
-    #[error("{limit} calls a minute are allowed")]
+    #[error("{limit} calls a minute are allowed: there is room again in {} s", .retry_after.as_secs() + 1)]
     CallsPerMinute {
         /// The limit.
         limit: u32,

@@ -1,5 +1,6 @@
 //! Who subscribes at mounts that are out of the tree: kept for the mount that stands there next under the same name, be it in a moment or when a
 //! registered server comes back after its grace. Whoever ends a subscription meanwhile ends it here.
+//! Servers are not asked for anything here.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
