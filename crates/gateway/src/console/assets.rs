@@ -146,7 +146,10 @@ mod tests {
     fn a_page_may_load_and_ask_nothing_but_this_gate() {
         let page = get("", &[]).unwrap();
         let policy = field(&page, "content-security-policy");
-        assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe") && !policy.contains("http"));
+        assert!(policy.starts_with("default-src 'none'; ") && policy.contains("frame-ancestors 'none'"), "{policy}");
+        let mut sources = policy.split("; ").flat_map(|directive| directive.split(' ').skip(1));
+        assert!(sources.all(|source| ["'none'", "'self'", "'script'", "data:"].contains(&source)), "{policy}");
+        assert!(!policy.contains("script-src 'self' data:") && !policy.contains("connect-src 'self' data:"), "{policy}");
         assert_eq!(field(&page, "x-content-type-options"), "nosniff");
     }
 }

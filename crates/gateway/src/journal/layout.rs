@@ -182,3 +182,17 @@ pub(super) fn flush(file: &File) -> io::Result<()> {
 pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// Whether a disk has got something can't be seen from here. Something that can't be synced says so when it is asked to be.
+    #[test]
+    fn the_system_is_asked_to_bring_it_to_the_disk() {
+        assert!(flush(&File::open("/dev/null").unwrap()).is_err());
+        let dir = tempfile::tempdir().unwrap();
+        flush(&File::open(dir.path()).unwrap()).unwrap();
+        flush(&File::create(dir.path().join("file")).unwrap()).unwrap();
+    }
+}

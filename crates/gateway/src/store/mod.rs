@@ -115,6 +115,16 @@ mod tests {
     use crate::config::resolved::Registry;
 
     #[test]
+    fn what_is_said_to_be_kept_is_brought_to_the_disk_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let (store, _) = open(dir.path()).unwrap();
+        let set = |pragma: &str| store.pragma_query_value(None, pragma, |row| row.get::<_, rusqlite::types::Value>(0)).unwrap();
+        // 2 is FULL: with less, a loss of power takes what was committed last (SQLite, "PRAGMA synchronous").
+        assert_eq!(set("synchronous"), rusqlite::types::Value::Integer(2));
+        assert_eq!(set("journal_mode"), rusqlite::types::Value::Text("wal".into()));
+    }
+
+    #[test]
     fn ax_12_a_gate_that_takes_registrations_is_refused_where_claims_cannot_be_kept() {
         let dir = tempfile::tempdir().unwrap();
         let (nobody, taking) = (Config::default(), Config { registry: Some(Registry::default()), ..Config::default() });

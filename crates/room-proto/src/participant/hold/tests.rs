@@ -42,12 +42,11 @@ fn word(mismatch: &Mismatch) -> &'static str {
 
 #[test]
 fn mx_20_what_the_kind_says_and_the_payload_does_must_be_one() {
-    assert!(findings(true) >= 15);
+    assert!(findings(true) >= 15 && findings(false) >= 15);
 }
 
 #[test]
 fn mx_20_a_call_that_hides_behind_another_kind_is_dropped() {
-    assert!(findings(false) >= 15);
     let hidden = checked("mcp/request:tools/call:dangerous", CALL).unwrap_err();
     assert_eq!(hidden, Mismatch::Context { kind: "dangerous".into(), payload: Some("safe_tool".into()) });
 }
