@@ -44,6 +44,12 @@ export function says(entry: Entry): string {
   return SAYS[entry.event] ?? entry.event;
 }
 
+/** What happened and how it ended, each word once. */
+export function told(entry: Entry): string {
+  const [what, outcome] = [says(entry), entry.outcome ?? ''];
+  return outcome === '' || outcome === what || outcome.startsWith(`${what}: `) ? outcome || what : `${what}: ${outcome}`;
+}
+
 const GOOD = /^(done|approved|released|registered)/;
 const OPEN = /^(|intended|asked)$/;
 

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { ask } from './api';
-import { type Entry, joined, look, placeOf, says } from './entry';
+import { type Entry, joined, look, placeOf, says, told } from './entry';
 import { gate, tools as toolRows } from './gate';
 import { Close, Facts, Glyph, Json } from './parts';
 import { go, route, write } from './route';
@@ -213,7 +213,7 @@ function One({ place, known }: { place: string; known: Entry | undefined }): JSX
         <>
           <header>
             <h2>{entry.route ?? begins?.route ?? says(entry)}</h2>
-            <p class={`state ${look(entry)}`}><Glyph state={look(entry)} /> {says(entry)}{entry.outcome ? `: ${entry.outcome}` : ''} <Badge place={place} /></p>
+            <p class={`state ${look(entry)}`}><Glyph state={look(entry)} /> {told(entry)} <Badge place={place} /></p>
           </header>
           <Facts
             of={[

@@ -159,7 +159,7 @@ function Explained({ one }: { one: Decision }): JSX.Element {
       {one.error && <p class="error">{one.error}</p>}
       <Facts
         of={[
-          ['who', <><b>{one.principal}</b> <span class="dim">{one.kind}{one.groups.length > 0 ? `, in ${one.groups.join(', ')}` : ''}</span></>],
+          ['who', <><b>{one.principal}</b> <span class="dim">{[one.kind !== one.principal && one.kind, one.groups.length > 0 && `in ${one.groups.join(', ')}`].filter(Boolean).join(', ')}</span></>],
           ['with', one.client],
           ['wanted to', `${one.action} ${one.resource}`],
           ['when', `${clock(one.at, now)}, ${duration(now - one.at)} ago`],

@@ -3,7 +3,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { ask } from './api';
-import { type Entry, type Span, joined, look, placeOf, relatives, says, spans } from './entry';
+import { type Entry, type Span, joined, look, placeOf, relatives, spans, told } from './entry';
 import { gate } from './gate';
 import { Copy, Glyph, Said } from './parts';
 import { type Proved, type Seen, doubt, prove, type Proof } from './proof';
@@ -59,7 +59,7 @@ export function Timeline({ entries, chosen }: { entries: Entry[]; chosen: string
         {entries.map((entry, i) => (
           <li key={placeOf(entry)} class={placeOf(entry) === chosen ? 'chosen' : ''}>
             <a href={write('record', placeOf(entry))} aria-current={placeOf(entry) === chosen ? 'true' : undefined}>
-              <span class="number">{instant(entry.time, now)}</span> <Glyph state={look(entry)} /> {says(entry)}{entry.outcome ? `: ${entry.outcome}` : ''}
+              <span class="number">{instant(entry.time, now)}</span> <Glyph state={look(entry)} /> {told(entry)}
             </a>
             {(i < PROVED || placeOf(entry) === chosen) && <Badge place={placeOf(entry)} />}
           </li>

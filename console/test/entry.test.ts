@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { words } from '../src/difference';
-import { type Entry, joined, relatives, spans } from '../src/entry';
+import { type Entry, joined, relatives, spans, told } from '../src/entry';
 
 const of = (seq: number, event: string, more: Partial<Entry> = {}): Entry => ({ chain: 1, seq, time: 1000 + seq * 10, event, ...more });
 
@@ -14,6 +14,11 @@ test('a wait and a call lie in time as they were, whatever order they come in', 
     ['somebody is asked about disk.wipe', 1010, 1020, false, 'released, by Anna'],
     ['disk.wipe', 1030, 1050, false, 'done'],
   ]);
+});
+
+test('what happened is told with how it ended, and no word twice', () => {
+  const entries = [of(1, 'called', { outcome: 'done' }), of(2, 'refused', { outcome: 'refused: approval_used' }), of(3, 'started'), of(4, 'approval_decided', { outcome: 'denied' })];
+  expect(entries.map(told)).toEqual(['called: done', 'refused: approval_used', 'the gate began', 'decided: denied']);
 });
 
 test('what did not end is open, and a call in one entry began before it', () => {
