@@ -30,7 +30,13 @@ pub(crate) fn issuer(state: &tempfile::TempDir, key: &KeyPair, rules: &str) -> S
 }
 
 pub(crate) fn bearer(world: &World, era: Era, key: &KeyPair, scope: &str) -> Client {
-    let claims = json!({"iss": ISSUER, "aud": RESOURCE, "sub": "ann", "exp": now() + 600, "scope": scope});
+    told_of(world, era, key, json!({"scope": scope}))
+}
+
+/// Of whom a token says this.
+fn told_of(world: &World, era: Era, key: &KeyPair, more: Value) -> Client {
+    let mut claims = json!({"iss": ISSUER, "aud": RESOURCE, "sub": "ann", "exp": now() + 600, "scope": "tools"});
+    claims.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     Client::new(world, era).with("authorization", &format!("Bearer {}", signed(key, "1", &claims)))
 }
 
@@ -71,6 +77,34 @@ async fn whoever_has_no_scopes_at_all_is_told_what_is_told_of_an_unknown_tool() 
         let client = Client::new(&world, Era::Initialize).with("authorization", "Bearer secret-of-ci").open().await;
         let (status, challenge, told) = echo(&client).await;
         assert_eq!((status, challenge, told["error"]["code"].as_i64()), (200, None, Some(-32602)), "{told}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn groups_and_roles_of_a_token_bear_its_issuers_name_and_rules_may_speak_of_them() {
+    const RULES: &str = r#"
+        permit (principal in Group::"ops@login", action, resource);
+        permit (principal in Role::"reader@login", action, resource == Tool::"fx.fx_echo");
+        permit (principal == Principal::"eve@login", action, resource == Tool::"fx.fx_echo");
+        forbid (principal in Group::"ops", action, resource);
+    "#;
+    bounded(async {
+        let (key, state) = (KeyPair::generate_for(&PKCS_ED25519).unwrap(), tempfile::tempdir().unwrap());
+        let toml = format!("{}{}", issuer(&state, &key, RULES), fixture("fx", Era::Stateless));
+        let world = World::start_in(state, &toml).await;
+        for era in [Era::Initialize, Era::Stateless] {
+            let tools = async |said: Value| told_of(&world, era, &key, said).open().await.tools().await;
+            assert!(tools(json!({"groups": ["staff", "ops"]})).await.len() > 10);
+            assert_eq!(tools(json!({"roles": "reader"})).await, ["fx__fx_echo"]);
+            assert_eq!(tools(json!({"sub": "eve"})).await, ["fx__fx_echo"]);
+            // Nobody says that it is in another's group, or in one of ours, and what is no list says nothing.
+            for said in
+                [json!({"groups": ["ops@login", "ops@other"]}), json!({"groups": {"ops": true}}), json!({"sub": "eve@login"}), json!({})]
+            {
+                assert_eq!(tools(said.clone()).await, Vec::<String>::new(), "{said}");
+            }
+        }
     })
     .await;
 }

@@ -119,6 +119,25 @@ async fn ax_13_whoever_joined_is_known_by_its_certificate_and_nobody_else_is() {
 }
 
 #[tokio::test]
+async fn rules_may_speak_of_whoever_shows_a_certificate() {
+    bounded(async {
+        let (rules, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let file = rules.path().join("policy.cedar");
+        let text = r#"permit (principal == Principal::"dns:edge.example.com", action, resource) when { principal.kind == "certificate" };"#;
+        std::fs::write(&file, text).unwrap();
+        let (world, ca) = certified(&format!("[policy]\nfile = {file:?}\n{}", fixture("fx", Era::Stateless))).await;
+        for (name, may) in [("edge.example.com", true), ("other.example.com", false)] {
+            let joined = join(&world, &own.path().join(name), &ca.invite(None, HOUR).unwrap(), name).await.unwrap();
+            for era in [Era::Initialize, Era::Stateless] {
+                let client = Client::new(&world, era).over(&holder(&joined)).open().await;
+                assert_eq!(client.tools().await.is_empty(), !may, "{name}");
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_long_answer_and_events_come_through_tls_as_they_do_without() {
     bounded(async {
         let (world, ca) = certified(&format!("{}{}", token("ann"), fixture("fx", Era::Stateless))).await;

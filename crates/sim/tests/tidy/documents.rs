@@ -159,3 +159,21 @@ fn a_link_is_resolved_from_its_document() {
     assert_eq!(joined("", "./README.md"), "README.md");
     assert_eq!(links("see [a](b.md#c) and [d](e)\n```\n[x](y)\n```"), ["b.md#c", "e"]);
 }
+
+/// The console uses nothing that others may not: whatever its page asks for stands in the documents, to the last part that is not a name.
+#[test]
+fn what_the_console_asks_for_is_documented() {
+    let documents: String = sources(&[".md"]).into_iter().filter(|file| file.path.starts_with("docs/")).map(|file| file.text).collect();
+    let pages = sources(&[".ts", ".tsx"]).into_iter().filter(|file| file.path.starts_with("console/src/"));
+    let mut asked = BTreeSet::new();
+    for page in pages {
+        for quoted in ["'/-/", "`/-/", "\"/-/"] {
+            let paths = page.text.split(quoted).skip(1);
+            asked.extend(paths.map(|rest| rest.chars().take_while(|c| c.is_ascii_lowercase() || *c == '/').collect::<String>()));
+        }
+    }
+    assert!(asked.len() > 15, "{asked:?}");
+    for path in asked {
+        assert!(documents.contains(&format!("/-/{path}")), "the console asks for /-/{path}, of which docs/ says nothing");
+    }
+}
