@@ -40,6 +40,8 @@ interface Decision {
   client: string;
   action: string;
   resource: string;
+  /** What else rules may have read. */
+  inputs?: Record<string, string>;
   effect: 'allow' | 'gate' | 'deny';
   cause: string;
   error?: string;
@@ -164,6 +166,7 @@ function Explained({ one }: { one: Decision }): JSX.Element {
           ['wanted to', `${one.action} ${one.resource}`],
           ['when', `${clock(one.at, now)}, ${duration(now - one.at)} ago`],
           ['decision', <code>{one.id}</code>],
+          ...Object.entries(one.inputs ?? {}).map(([name, text]): [string, JSX.Element] => [name.replace('_', ' '), <code>{text}</code>]),
         ]}
       />
       {one.rules.map((rule) => <Cited key={rule.id} rule={rule} />)}

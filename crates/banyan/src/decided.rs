@@ -15,6 +15,10 @@ pub(crate) fn lines(one: &DecisionRow, now: u64, output: &Output) -> Vec<String>
     let client = if one.client.is_empty() { String::new() } else { format!(", with {}", one.client) };
     let known = if one.recorded { String::new() } else { format!(" ({}{groups}{client})", one.kind) };
     lines.push(printable(&format!("    {}{known} wanted to {} {}", one.principal, one.action, one.resource)));
+    if !one.inputs.is_empty() {
+        let inputs: Vec<String> = one.inputs.iter().map(|(name, text)| format!("{name} {text}")).collect();
+        lines.push(printable(&format!("    by {}", inputs.join(", "))));
+    }
     if one.recorded {
         lines.push("    from the record, which keeps the names of rules: what they say is what they say today".to_owned());
     }
@@ -54,11 +58,12 @@ mod tests {
     #[test]
     fn people_are_told_the_rule_and_what_helps() {
         let one = serde_json::json!({"id": "d-1", "at": 40, "principal": "ci", "kind": "token", "groups": ["ops"], "client": "x",
-            "action": "call", "resource": "m.wipe", "effect": "deny", "cause": "forbidden",
+            "action": "call", "resource": "m.wipe", "inputs": {"irreversible": "true", "arguments": "{\"disk\":\"string:1\"}"}, "effect": "deny", "cause": "forbidden",
             "rules": [{"id": "no-wipe", "line": 3, "remedy": "ask the owner", "text": "forbid (principal, action, resource);"}]});
         let drawn = lines(&serde_json::from_value(one).unwrap(), 100, &Output::new(false));
         assert_eq!(drawn[0], "d-1  deny, 1m ago: these rules forbid it");
         assert_eq!(drawn[1], "    ci (token, in ops, with x) wanted to call m.wipe");
-        assert_eq!(drawn[2..], ["    no-wipe (line 3)", "      what helps: ask the owner", "      forbid (principal, action, resource);"]);
+        assert_eq!(drawn[2], "    by arguments {\"disk\":\"string:1\"}, irreversible true");
+        assert_eq!(drawn[3..], ["    no-wipe (line 3)", "      what helps: ask the owner", "      forbid (principal, action, resource);"]);
     }
 }

@@ -3,6 +3,7 @@
 //! What is refused and what does not exist are told alike: the same code, the same words, an id of a decision in both. The id is the
 //! owner's key to the difference (`banyan explain ID`).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use banyan_model::Method;
@@ -104,7 +105,8 @@ pub(super) fn unfound(gateway: &Inner, tree: &Tree, request: &Request, caller: &
         return error;
     }
     let like = like.unwrap_or(error);
-    let id = gateway.decisions.keep_unknown(Facts { subject: &asking.standing.subject, action, resource: &|| shown.clone() });
+    let facts = Facts { subject: &asking.standing.subject, action, resource: &|| shown.clone(), inputs: &BTreeMap::new };
+    let id = gateway.decisions.keep_unknown(facts);
     CallError::Denied(Box::new(Denied { id, like, cause: "unknown", rules: Vec::new(), owner: None, scope: None }))
 }
 
@@ -137,12 +139,30 @@ impl<'a> Asking<'a> {
             Settled::To(verdict) => verdict,
             Settled::Open { .. } => Arc::new(self.evaluate(target, params)),
         };
-        let facts = Facts { subject: &self.standing.subject, action: target.action, resource: &|| target.dotted() };
+        let inputs = || self.inputs(target, params);
+        let facts = Facts { subject: &self.standing.subject, action: target.action, resource: &|| target.dotted(), inputs: &inputs };
         let id = self.gateway.decisions.keep(facts, &verdict);
         if verdict.effect != Effect::Deny {
             return Ok(Decision { id, verdict });
         }
         Err(refusal(id, &verdict, request, (target.action, &self.standing.subject)))
+    }
+
+    /// What rules could read, for people, without what may be secret.
+    fn inputs(&self, target: &Target<'_>, params: &[u8]) -> BTreeMap<String, String> {
+        let arguments = Members::again(params).get("arguments").and_then(|raw| audit::shape::shape(raw).ok());
+        let scopes = self.standing.subject.scopes.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
+        let mut all = vec![("arguments", arguments.unwrap_or_default()), ("profile", self.profile().to_owned()), ("scopes", scopes)];
+        if target.action == Action::Call {
+            let traits = &target.traits;
+            let flags =
+                [("read_only", !traits.mutable), ("irreversible", traits.mutable && !traits.reversible), ("idempotent", traits.idempotent)];
+            all.extend(flags.map(|(name, is_so)| (name, is_so.to_string())));
+            all.extend(
+                [("scope", traits.scope), ("cost", traits.cost), ("latency", traits.latency)].map(|(name, word)| (name, word.to_owned())),
+            );
+        }
+        all.into_iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| (name.to_owned(), text)).collect()
     }
 
     fn evaluate(&self, target: &Target<'_>, params: &[u8]) -> Verdict {

@@ -1,6 +1,6 @@
 //! The last decisions that somebody may ask about: whatever was not simply allowed. Bounded, in memory only; the record is elsewhere.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -46,6 +46,9 @@ pub struct Decision {
     pub action: String,
     /// What was asked for: its name in the tree, or what the caller wrote where there is nothing of that name.
     pub resource: String,
+    /// What else rules may have read, by its name in them: of arguments their shape, for their values may be secret.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, String>,
     /// `allow`, `gate` or `deny`.
     pub effect: String,
     /// `forbidden`, `not_permitted`, `policy_error`, `gated`, `permitted`, or `unknown`: there is nothing of that name.
@@ -95,6 +98,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) action: Action,
     /// Its name, which is asked for only where somebody will read it.
     pub(crate) resource: &'a dyn Fn() -> String,
+    /// What else was at hand, likewise.
+    pub(crate) inputs: &'a dyn Fn() -> BTreeMap<String, String>,
 }
 
 /// The last ones.
@@ -169,6 +174,7 @@ fn about(id: DecisionId, facts: Facts<'_>) -> Decision {
         client: subject.client.chars().take(MOST_CHARS).collect(),
         action: facts.action.as_str().into(),
         resource: (facts.resource)().chars().take(MOST_CHARS).collect(),
+        inputs: (facts.inputs)(),
         effect: Effect::Deny.as_str().into(),
         cause: String::new(),
         error: None,
@@ -217,7 +223,7 @@ mod tests {
     fn the_last_ones_are_kept_and_no_more() {
         let decisions = Decisions::new();
         let subject = Subject { name: "a".into(), ..Subject::default() };
-        let facts = Facts { subject: &subject, action: Action::Call, resource: &|| "m.t".into() };
+        let facts = Facts { subject: &subject, action: Action::Call, resource: &|| "m.t".into(), inputs: &BTreeMap::new };
         let denied = Verdict { effect: Effect::Deny, cause: Cause::NotPermitted, rules: Vec::new(), shadow: None };
         let first = decisions.keep(facts, &denied).to_string();
         let allowed = Verdict { effect: Effect::Allow, cause: Cause::Permitted, ..denied };

@@ -1,6 +1,8 @@
 //! Decisions that are not remembered any more, as the record has them. It holds the names of rules, not their texts: those are taken from the
 //! rules in force, where they still have such a rule. Nothing is decided here.
 
+use std::collections::BTreeMap;
+
 use audit::entry::Entry;
 use audit::record::Record;
 use policy::decide::Policies;
@@ -50,6 +52,7 @@ fn of(entry: &Entry<'_>, id: &str, rules: Option<&Policies>) -> Option<Decision>
         client: String::new(),
         action: action.to_owned(),
         resource: route(intent),
+        inputs: BTreeMap::new(),
         effect: effect.to_owned(),
         cause: cause.to_owned(),
         error: None,

@@ -48,6 +48,7 @@ async fn what_is_refused_looks_like_what_is_not_there_and_the_owner_can_tell_the
             let one = &world.gateway.decisions(Some(&id))[0];
             assert_eq!((one.cause.as_str(), one.principal.as_str(), one.resource.as_str()), ("forbidden", "bob", "fx.fx_echo"));
             assert_eq!((one.rules[0].id.as_str(), one.rules[0].remedy.as_deref()), ("no-echo", Some("use another")));
+            assert_eq!((one.inputs["arguments"].as_str(), one.inputs["irreversible"].as_str()), (r#"{"text":"string:1"}"#, "true"));
             assert_eq!(world.gateway.decisions(Some(&other))[0].cause, "unknown");
             let (hers, his) = (ann.tools().await, bob.tools().await);
             assert!(hers.contains(&"fx__fx_echo".into()) && !his.contains(&"fx__fx_echo".into()));

@@ -30,11 +30,11 @@ pub(crate) fn issuer(state: &tempfile::TempDir, key: &KeyPair, rules: &str) -> S
 }
 
 pub(crate) fn bearer(world: &World, era: Era, key: &KeyPair, scope: &str) -> Client {
-    told_of(world, era, key, json!({"scope": scope}))
+    told_of(world, era, key, &json!({"scope": scope}))
 }
 
 /// Of whom a token says this.
-fn told_of(world: &World, era: Era, key: &KeyPair, more: Value) -> Client {
+fn told_of(world: &World, era: Era, key: &KeyPair, more: &Value) -> Client {
     let mut claims = json!({"iss": ISSUER, "aud": RESOURCE, "sub": "ann", "exp": now() + 600, "scope": "tools"});
     claims.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     Client::new(world, era).with("authorization", &format!("Bearer {}", signed(key, "1", &claims)))
@@ -94,7 +94,7 @@ async fn groups_and_roles_of_a_token_bear_its_issuers_name_and_rules_may_speak_o
         let toml = format!("{}{}", issuer(&state, &key, RULES), fixture("fx", Era::Stateless));
         let world = World::start_in(state, &toml).await;
         for era in [Era::Initialize, Era::Stateless] {
-            let tools = async |said: Value| told_of(&world, era, &key, said).open().await.tools().await;
+            let tools = async |said: Value| told_of(&world, era, &key, &said).open().await.tools().await;
             assert!(tools(json!({"groups": ["staff", "ops"]})).await.len() > 10);
             assert_eq!(tools(json!({"roles": "reader"})).await, ["fx__fx_echo"]);
             assert_eq!(tools(json!({"sub": "eve"})).await, ["fx__fx_echo"]);
