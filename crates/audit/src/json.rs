@@ -15,6 +15,7 @@ pub(crate) enum Json<'a> {
     Bool(bool),
     /// As it was written.
     Number(&'a str),
+    /// Borrowed where it was written without an escape.
     String(Cow<'a, str>),
     Array(Vec<Json<'a>>),
     /// In the order of RFC 8785: by the UTF-16 code units of the keys. No key stands twice.

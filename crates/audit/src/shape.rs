@@ -51,9 +51,9 @@ fn object(members: &[(Cow<'_, str>, Json<'_>)], depth: usize, out: &mut Vec<u8>)
     let is_missed = members.len() > MAX_MEMBERS || !members.iter().all(|(key, _)| is_shown(key));
     let shown = members.iter().filter(|(key, _)| is_shown(key)).take(MAX_MEMBERS);
     let mut before = b'{';
-    let mut member = |key: &str, value: &mut dyn FnMut(&mut Vec<u8>)| {
+    let mut member = |key: &Cow<'_, str>, value: &mut dyn FnMut(&mut Vec<u8>)| {
         out.push(std::mem::replace(&mut before, b','));
-        canonical::quote(key, out);
+        canonical::requote(key, out);
         out.push(b':');
         value(out);
     };
@@ -63,7 +63,7 @@ fn object(members: &[(Cow<'_, str>, Json<'_>)], depth: usize, out: &mut Vec<u8>)
         let (smaller, larger): (Vec<_>, Vec<_>) =
             shown.filter(|(key, _)| key != LEFT_OUT).partition(|(key, _)| by_utf16(key, LEFT_OUT).is_lt());
         smaller.into_iter().for_each(|(key, value)| member(key, &mut |out| write(value, depth + 1, out)));
-        member(LEFT_OUT, &mut |out| canonical::quote(&missing, out));
+        member(&Cow::Borrowed(LEFT_OUT), &mut |out| canonical::quote(&missing, out));
         larger.into_iter().for_each(|(key, value)| member(key, &mut |out| write(value, depth + 1, out)));
     } else {
         shown.for_each(|(key, value)| member(key, &mut |out| write(value, depth + 1, out)));

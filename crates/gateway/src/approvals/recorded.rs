@@ -10,8 +10,8 @@ use super::notify::name;
 use super::{GrantShown, OperatorShown};
 use crate::Inner;
 use crate::call::error::CallError;
+use crate::clock;
 use crate::config::hex_digest;
-use crate::journal::now;
 
 /// Records what happened to an approval. What becomes of a call that goes out, the call's own entries say.
 pub(super) fn news(gateway: &Inner, news: &News, approval: &Approval) {
@@ -68,7 +68,7 @@ pub(crate) async fn unconfirmed(gateway: &Inner, id: &str, principal: &str, why:
     let journal = &gateway.journal;
     let intent = Intent {
         approval: Some(Text::Borrowed(id)),
-        began: now(),
+        began: clock::wall(),
         call: Text::Owned(journal.spelled(journal.call())),
         method: Text::Borrowed(Confirm::METHOD),
         principal: Text::Borrowed(principal),

@@ -20,6 +20,7 @@ use super::gate::Cleared;
 use super::hop;
 use super::resolve::Resolved;
 use crate::alarm::Alarm;
+use crate::clock;
 use crate::telemetry::trace_context::TraceContext;
 use crate::upstream::mount::{Lease, Phase};
 use crate::upstream::{Outgoing, UpstreamError};
@@ -99,9 +100,9 @@ async fn attempt(resolved: &Resolved, lease: Lease, out: &Outgoing<'_>, back: &A
 
 /// One request, and what it says of its tool's pace. A call that gave signs of life says nothing: it may have waited for a person.
 async fn timed(resolved: &Resolved, lease: &Lease, out: &Outgoing<'_>, back: &Arc<Back>) -> Result<Answer, UpstreamError> {
-    let began = Instant::now();
+    let began = clock::now();
     let answer = bounded(resolved, lease, out, back, began).await;
-    let took = began.elapsed();
+    let took = clock::now().saturating_duration_since(began);
     if answer.is_ok() {
         resolved.branch.mount.recent.note(began, took);
     }

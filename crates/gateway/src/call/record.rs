@@ -15,8 +15,9 @@ use super::back::Back;
 use super::error::CallError;
 use super::gate::Cleared;
 use crate::Inner;
+use crate::clock::{self, micros};
 use crate::config::file::RecordedArguments;
-use crate::journal::{CallId, Journal, Ticket, micros, now};
+use crate::journal::{CallId, Journal, Ticket};
 use crate::telemetry::metrics::{Ending, MethodName, Operation, ProtocolVersion, Running, Side, ToolLabel, ToolSlot, Transport};
 use crate::telemetry::span::{About, CallSpan, Incoming};
 use crate::telemetry::trace_context::TraceContext;
@@ -26,7 +27,7 @@ use crate::upstream::UpstreamError;
 pub(crate) fn refused(gateway: &Inner, method: &str) {
     let (method, version) = (MethodName::of(method), ProtocolVersion::of(""));
     let operation = Operation { side: Side::Server, method, transport: Transport::Tcp, version, tool: ToolLabel::NONE };
-    let now = Instant::now();
+    let now = clock::now();
     gateway.metrics.whole().start(operation, now).finish(Ending::Error(-32009), now);
 }
 
@@ -64,10 +65,10 @@ impl<'a> Record<'a> {
             headers: back.trace.as_ref(),
         });
         let operation = Operation { side: Side::Server, method, transport: Transport::Tcp, version, tool: ToolLabel::NONE };
-        let at = Instant::now();
+        let at = clock::now();
         let server = gateway.metrics.whole().start(operation, at);
         let trace = span.passed_on().cloned();
-        let (call, began) = (gateway.journal.call(), (now(), at));
+        let (call, began) = (gateway.journal.call(), (clock::wall(), at));
         Self { gateway, back, method, version, server, client: None, span, call, began, is_intended: false, ticket: None, trace }
     }
 
@@ -108,7 +109,7 @@ impl<'a> Record<'a> {
         let tool = if is_tool { metrics.tool(&ToolSlot::default(), &resolved.name) } else { ToolLabel::NONE };
         let operation = Operation { side: Side::Client, method: self.method, transport: Transport::Tcp, version: self.version, tool };
         metrics.sent(resolved.params.len());
-        self.client = Some(metrics.start(operation, Instant::now()));
+        self.client = Some(metrics.start(operation, clock::now()));
         let name = resolved.name.as_str();
         let about = match resolved.aim.method() {
             Method::ToolCall => Some(About::Tool(name)),
@@ -164,7 +165,7 @@ impl<'a> Record<'a> {
             let fault = error.tell(Era::Stateless).fault;
             tracing::warn!(source = ?fault.source, retry = fault.retry, %error, "a call failed");
         }
-        let at = Instant::now();
+        let at = clock::now();
         self.recorded(request, outcome, ending, at);
         if let Some(client) = self.client {
             client.finish(ending, at);

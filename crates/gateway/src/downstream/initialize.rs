@@ -30,6 +30,7 @@ use crate::Inner;
 use crate::alarm::Alarm;
 use crate::call::back::{Back, Sink, Takes};
 use crate::call::caller::{Caller, Last};
+use crate::clock;
 use crate::random;
 use crate::telemetry::trace_context::TraceContext;
 use crate::trust::wall;
@@ -235,7 +236,7 @@ async fn answer(gateway: &Arc<Inner>, session: &Arc<Session>, streams: Streams, 
         exchange.take_pours(Takes::Alone);
     }
     let resumable = session.opening.version == INITIALIZE[0];
-    let began = Instant::now();
+    let began = Instant::from_std(clock::now());
     let mut alarm = (streams == Streams::Taken && resumable).then(|| Alarm::new(began, STREAM_AFTER));
     let patience = poll_fn(|cx| alarm.as_mut().map_or(Poll::Pending, |alarm| alarm.poll(began + STREAM_AFTER, cx)));
     tokio::select! {

@@ -24,6 +24,8 @@ use super::reply::{self, Reply};
 use super::socket::Socket;
 use crate::Inner;
 use crate::alarm::Alarm;
+use crate::clock;
+use crate::together::{self, Carried};
 use crate::trust::Party;
 
 mod pour;
@@ -62,9 +64,11 @@ pub(crate) async fn serve<S: Socket>(gateway: &Arc<Inner>, stream: S, party: Opt
             Ok(None) => return Left::Ended,
             Err(Unusual) => return Left::Unusual(line.buffer.freeze(), line.stream),
         };
-        let Some(answered) = answer(gateway, &mut line, &post, &mut known).await else { return Left::Ended };
-        let keep = post.keeps_connection() && !stop.is_cancelled() && answered.read;
-        if line.send(answered.reply.wire(keep)).await.is_err() || !keep {
+        let carried = Carried::new();
+        let Some(answered) = answer(gateway, &mut line, &post, &mut known, stop).await else { return Left::Ended };
+        together::others_first().await;
+        drop(carried);
+        if line.send(answered.wire).await.is_err() || !answered.keep {
             line.close(answered.read).await;
             return Left::Ended;
         }
@@ -73,26 +77,37 @@ pub(crate) async fn serve<S: Socket>(gateway: &Arc<Inner>, stream: S, party: Opt
 }
 
 struct Answered {
-    reply: Reply,
+    wire: reply::Wire,
     /// The request has been read to its end.
     read: bool,
+    /// More requests may come.
+    keep: bool,
 }
 
 /// The answer to one request; `None`: the client has gone.
-async fn answer<S: Socket>(gateway: &Arc<Inner>, line: &mut Line<S>, post: &Post, known: &mut Known) -> Option<Answered> {
+async fn answer<S: Socket>(
+    gateway: &Arc<Inner>,
+    line: &mut Line<S>,
+    post: &Post,
+    known: &mut Known,
+    stop: &CancellationToken,
+) -> Option<Answered> {
+    let answered = |reply: Reply, read: bool| {
+        let keep = post.keeps_connection() && !stop.is_cancelled() && read;
+        Answered { wire: reply.wire(keep), read, keep }
+    };
     let (path, query) = post.target();
     let asked = Asked { path, query, fields: post.fields() };
     let limit = gateway.limits().request_bytes;
     if post.length() > limit {
-        return Some(Answered { reply: endpoint::too_long(limit), read: false });
+        return Some(answered(endpoint::too_long(limit), false));
     }
     let admitted = match endpoint::admit(gateway, asked, known) {
         Ok(admitted) => admitted,
-        Err(reply) => return Some(Answered { reply, read: line.skip(post.length()) }),
+        Err(reply) => return Some(answered(reply, line.skip(post.length()))),
     };
     let body = line.body(post.length()).await?;
-    let reply = line.watched(pin!(endpoint::post(gateway, &admitted, asked, &body, known))).await?;
-    Some(Answered { reply, read: true })
+    line.watched(pin!(async { answered(endpoint::post(gateway, &admitted, asked, &body, known).await, true) })).await
 }
 
 /// One client's connection.
@@ -224,9 +239,9 @@ impl<S: Socket> Line<S> {
     }
 
     /// Waits for `answer`, unless the client goes away before.
-    async fn watched(&mut self, mut answer: Pin<&mut impl Future<Output = Reply>>) -> Option<Reply> {
+    async fn watched<T>(&mut self, mut answer: Pin<&mut impl Future<Output = T>>) -> Option<T> {
         std::future::poll_fn(|cx| {
-            if let Poll::Ready(reply) = answer.as_mut().poll(cx) {
+            if let Poll::Ready(reply) = clock::turn(|| answer.as_mut().poll(cx)) {
                 return Poll::Ready(Some(reply));
             }
             ready!(self.poll_gone(cx));

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -16,6 +16,7 @@ use mcp_proto::mcpax;
 use super::lane::Events;
 use super::pour::Pouring;
 use crate::call::pour::BrokenOff;
+use crate::clock;
 
 /// Bodies up to this size are copied behind their head; longer ones are sent from where they lie, in bytes.
 const COPIED: usize = 1 << 10;
@@ -179,12 +180,12 @@ thread_local! {
 }
 
 fn push_date(out: &mut Vec<u8>) {
-    let now = SystemTime::now();
-    let second = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let now = Duration::from_micros(clock::wall());
+    let second = now.as_secs();
     DATE.with_borrow_mut(|(of, text)| {
         if *of != second {
             *of = second;
-            *text = httpdate::fmt_http_date(now);
+            *text = httpdate::fmt_http_date(UNIX_EPOCH + now);
         }
         out.extend_from_slice(text.as_bytes());
     });

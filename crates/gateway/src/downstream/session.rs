@@ -22,6 +22,7 @@ use super::door::{About, Entered};
 use super::lane::{Lane, Weight};
 use super::subscriptions::Subscriptions;
 use crate::call::caller::ViewKey;
+use crate::clock;
 use crate::config::resolved::Config;
 
 /// How many finished streams are kept for whoever comes back for the answer.
@@ -140,14 +141,14 @@ impl Session {
     /// Remembers how to cancel request `id`. `false` when that id is in use.
     pub(crate) fn begin(&self, id: &Bytes, cancel: &CancellationToken) -> bool {
         let mut state = self.lock();
-        state.used = Instant::now();
+        state.used = clock::now();
         state.in_flight.insert(id.clone(), cancel.clone()).is_none()
     }
 
     /// Request `id` is answered.
     pub(crate) fn finish(&self, id: &Bytes) {
         let mut state = self.lock();
-        state.used = Instant::now();
+        state.used = clock::now();
         state.in_flight.remove(id);
     }
 

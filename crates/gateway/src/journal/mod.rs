@@ -6,7 +6,6 @@
 //! `call/record.rs`.
 
 pub mod archive;
-mod clock;
 mod draft;
 pub mod examine;
 pub mod index;
@@ -35,7 +34,6 @@ use tokio::sync::oneshot;
 use crate::config::resolved::Audit;
 use crate::random;
 
-pub(crate) use clock::{micros, now};
 pub(crate) use running::Ticket;
 
 use keeper::Flush;

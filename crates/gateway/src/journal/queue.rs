@@ -11,9 +11,9 @@ use audit::record::{Gap, Record};
 use tokio::sync::oneshot;
 
 use super::JournalError;
-use super::clock::{micros, now};
 use super::draft::{Draft, Piece};
 use super::running::{Running, Ticket};
+use crate::clock::{micros, wall};
 
 /// How much text may wait, in bytes, and how many records.
 const MOST_BYTES: usize = 8 << 20;
@@ -77,7 +77,7 @@ impl Queue {
     /// Adds a record; `false`: there is no room, and it was counted as missing. One that somebody waits for always has
     /// room, for there are no more of those than calls.
     pub(super) fn push(&self, event: &'static str, facts: &[u8], waiting: Option<Waiting>) -> bool {
-        let time = now();
+        let time = wall();
         self.at(|desk| desk.put(event, time, &[facts], waiting))
     }
 
@@ -87,7 +87,7 @@ impl Queue {
         self.at(|desk| {
             let is_full = desk.running.len() >= MOST_ITEMS || desk.running.bytes() + facts.len() > MOST_BYTES;
             if is_full {
-                return desk.put("intended", now(), &[facts], None);
+                return desk.put("intended", wall(), &[facts], None);
             }
             ticket = Some(desk.running.put(since, facts));
             true
@@ -97,7 +97,7 @@ impl Queue {
 
     /// Puts the outcome beside an intent that is still here; `false`: it has been written.
     pub(super) fn join(&self, ticket: Ticket, outcome: &[u8]) -> bool {
-        let (time, mut is_here) = (now(), false);
+        let (time, mut is_here) = (wall(), false);
         self.at(|desk| {
             let Some(intent) = desk.running.take(ticket) else { return true };
             is_here = true;
@@ -122,8 +122,9 @@ impl Queue {
         }
         let can_wait = |desk: &mut Desk| !desk.is_urgent && !desk.is_much() && !self.is_ending();
         desk = self.wake.wait_timeout_while(desk, LINGER, can_wait).unwrap_or_else(PoisonError::into_inner).0;
-        let now = now();
-        let young = if self.is_ending() { 0..0 } else { now.saturating_sub(micros(LINGER))..now + 1 };
+        let now = wall();
+        // Threads may not see quite the same time.
+        let young = if self.is_ending() { 0..0 } else { now.saturating_sub(micros(LINGER))..now + micros(LINGER) };
         Some(desk.take(spare, &young))
     }
 
@@ -204,12 +205,12 @@ impl Desk {
         let Self { draft, held, running, is_urgent } = self;
         *is_urgent = false;
         running.long(young, |intent| match draft {
-            Some(draft) => draft.append("intended", now(), &[intent], None),
-            None => held.put("intended", now(), &[intent]),
+            Some(draft) => draft.append("intended", wall(), &[intent], None),
+            None => held.put("intended", wall(), &[intent]),
         });
         let Some(draft) = draft else { return Taken { pieces: Vec::new(), held: std::mem::take(held) } };
         if held.missing > 0 {
-            draft.note(now(), &Record::Gap(Gap { missing: std::mem::take(&mut held.missing), since: held.missing_since }));
+            draft.note(wall(), &Record::Gap(Gap { missing: std::mem::take(&mut held.missing), since: held.missing_since }));
         }
         Taken { pieces: draft.take(spare), held: Held::default() }
     }
@@ -252,7 +253,7 @@ impl Held {
     pub(super) fn write(&self, draft: &mut Draft) {
         self.items.iter().for_each(|item| draft.append(item.event, item.time, &[&self.text[item.facts.clone()]], None));
         if self.missing > 0 {
-            draft.note(now(), &Record::Gap(Gap { missing: self.missing, since: self.missing_since }));
+            draft.note(wall(), &Record::Gap(Gap { missing: self.missing, since: self.missing_since }));
         }
     }
 }
@@ -271,7 +272,7 @@ mod tests {
     fn an_outcome_joins_its_intent_until_that_is_taken() {
         let queue = Queue::default();
         queue.open(Draft::behind(Chain::new(), 0, 1 << 20));
-        let (quick, slow) = (queue.intend(now(), b"1").unwrap(), queue.intend(0, b"2").unwrap());
+        let (quick, slow) = (queue.intend(wall(), b"1").unwrap(), queue.intend(0, b"2").unwrap());
         assert!(queue.join(quick, b"3"));
         let taken = queue.take(Vec::new(), None).unwrap();
         let begins = lines(&taken).iter().map(|line| line.split(",\"prev\"").next().unwrap()).collect::<Vec<_>>();

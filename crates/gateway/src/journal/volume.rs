@@ -13,11 +13,11 @@ use std::time::Duration;
 use audit::chain::{Chain, Full};
 use audit::record::Record;
 
-use super::clock::now;
 use super::draft::{Draft, Piece};
 use super::keeper::{Head, Order};
 use super::layout::{ChainDir, sync_dir};
 use super::queue::Waiting;
+use crate::clock::wall;
 
 /// How much of the record is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +115,7 @@ impl Volume {
     /// Appends one record, at the present time.
     pub(super) fn note(&mut self, record: &Record<'_>) -> io::Result<()> {
         let mut draft = self.draft();
-        draft.note(now(), record);
+        draft.note(wall(), record);
         draft.take(Vec::new()).iter_mut().try_for_each(|piece| self.write(piece))
     }
 

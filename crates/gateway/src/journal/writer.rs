@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use audit::record::{Gap, Record};
 
-use super::clock::now;
 use super::draft::Piece;
 use super::keeper::Keeping;
 use super::queue::{Held, Taken, Waiting};
 use super::recover::{self, Opened};
 use super::volume::{Bounds, Volume};
 use super::{JournalError, Shared, Standing};
+use crate::clock::wall;
 
 /// Entries are signed for after this long at most, or when there are this many.
 const SIGNED_AFTER: Duration = Duration::from_secs(1);
@@ -125,7 +125,7 @@ impl Writer<'_> {
     }
 
     fn unwritten(&mut self, pieces: impl Iterator<Item = Piece>, error: &io::Error) {
-        let (mut lost, mut since, mut waiting) = (0, now(), Vec::new());
+        let (mut lost, mut since, mut waiting) = (0, wall(), Vec::new());
         for mut piece in pieces {
             // Whoever waits is told, and does without what was to be recorded: that is no gap.
             lost += piece.entries.saturating_sub(piece.waiting.len() as u64);
@@ -150,7 +150,7 @@ impl Writer<'_> {
                 let lost = (held.items.len() as u64).saturating_sub(written + waiting.len() as u64);
                 // Those that did not fit were counted by whoever brought them.
                 self.lost(held.missing, held.missing_since);
-                self.count(lost, held.items.first().map_or_else(now, |item| item.time));
+                self.count(lost, held.items.first().map_or_else(wall, |item| item.time));
                 self.tell(waiting, &error);
             }
         }
@@ -219,7 +219,7 @@ impl Writer<'_> {
                 let Opened { volume, keeper, found, dir, lock } = opened;
                 if let Some((_, reached)) = self.reached.take().filter(|(number, _)| *number == volume.number()) {
                     let lost = reached.saturating_sub(found);
-                    self.count(lost, now());
+                    self.count(lost, wall());
                 }
                 self.shared.status.store(Arc::new(Standing { dir: Some(dir), failing: None }));
                 Open { volume, keeping: Keeping::start(keeper, self.shared)?, _lock: lock }

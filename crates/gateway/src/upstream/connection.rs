@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::io::poll_read_buf;
 
 use crate::tls::Io;
+use crate::together;
 
 /// Room for what is read at once, in bytes: where nobody knows how much will come, and at most.
 const ROOM: usize = 8 << 10;
@@ -103,6 +104,7 @@ impl Connection {
     /// A server may answer before it has read everything, so both directions go on at once, here and while the body is read.
     pub(crate) async fn exchange(&mut self, request: Pieces) -> Result<Head, ConnectionError> {
         self.request = Unwritten { pieces: request, begun: false, over: false };
+        together::others_first().await;
         std::future::poll_fn(|cx| self.poll_exchange(cx)).await
     }
 
