@@ -15,7 +15,7 @@ const MAX_KEY: usize = 64;
 const MAX_MEMBERS: usize = 32;
 const MAX_DEPTH: usize = 6;
 /// The member that counts what is left out.
-const LEFT_OUT: &str = "…";
+pub const LEFT_OUT: &str = "…";
 
 /// The shape of the JSON value `text`, as canonical JSON: an object is one of its keys and the shapes behind them, an array
 /// `["array:LENGTH", SHAPE, ...]` with each shape of its first items once, and everything else a string: `string:CHARACTERS`, `number`,

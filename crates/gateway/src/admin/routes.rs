@@ -323,7 +323,10 @@ impl Gateway {
 pub(super) fn message_of(error: &[u8]) -> String {
     let value: serde_json::Value = serde_json::from_slice(error).unwrap_or_default();
     let text = value["message"].as_str().map_or_else(|| String::from_utf8_lossy(error).into_owned(), str::to_owned);
-    let hint = value["data"]["hint"].as_str().map(|hint| format!("\n  {hint}")).unwrap_or_default();
+    let decision = value["data"]["decision"].as_str().map(|id| format!("the rules decided this: `banyan explain {id}` says why"));
+    // What callers are told hides whether there is such a name; whoever asks here may know.
+    let hint = decision.or_else(|| value["data"]["hint"].as_str().map(str::to_owned));
+    let hint = hint.map(|hint| format!("\n  {hint}")).unwrap_or_default();
     let words = value["data"]["stderr"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
     let last: Vec<&str> = words.rev().take(LAST_WORDS).collect();
     let last: String = last.iter().rev().map(|line| format!("\n  | {line}")).collect();
@@ -365,6 +368,9 @@ mod tests {
     fn a_failed_call_says_what_to_do_and_what_the_server_said_last() {
         let error = br#"{"code":-32004,"message":"it ended","data":{"reason":"upstream_lost","hint":"look first","stderr":["a","b"]}}"#;
         assert_eq!(message_of(error), "it ended (-32004)\n  look first\n  | a\n  | b");
+        let decided =
+            br#"{"code":-32602,"message":"unknown tool: a","data":{"reason":"unknown_tool","hint":"tools/list","decision":"d-1"}}"#;
+        assert_eq!(message_of(decided), "unknown tool: a (-32602)\n  the rules decided this: `banyan explain d-1` says why");
         assert_eq!(message_of(br#"{"code":1,"message":"no"}"#), "no (1)");
         assert_eq!(message_of(b"odd"), "odd (null)");
     }

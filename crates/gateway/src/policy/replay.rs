@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use audit::entry::Entry;
 use audit::record::{Intent, Record};
+use audit::shape::LEFT_OUT;
 use banyan_model::Segment;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use mcp_proto::glob::Glob;
+use mcp_proto::json::Members;
 use policy::decide::{Action, Arguments, Asked, Foresight, Kind, Policies, Subject, Target, Traits, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -165,11 +167,15 @@ impl Replay<'_> {
             Foresight::Settled(verdict) => return (Some(verdict), absent),
             Foresight::Open { hopeless } => hopeless,
         };
-        let value = intent.arguments.as_ref().map(|arguments| arguments.value);
-        let arguments = match value {
-            _ if self.rules.wanted().is_empty() => Some(Arguments::none()),
+        let wanted = self.rules.wanted();
+        let arguments = match &intent.arguments {
+            _ if wanted.is_empty() => Some(Arguments::none()),
             None => Some(Arguments::none()),
-            Some(value) => value.and_then(|value| self.rules.arguments(value.0.as_bytes()).ok()),
+            Some(recorded) => match (recorded.value, recorded.shape) {
+                (Some(value), _) => self.rules.arguments(value.0.as_bytes()).ok(),
+                (None, Some(shape)) => has_none(shape.0, &wanted).then(Arguments::none),
+                (None, None) => None,
+            },
         };
         let moment = at(Timestamp::from_microsecond(i64::try_from(intent.began).unwrap_or(i64::MAX)).unwrap_or_default(), self.zone);
         match arguments {
@@ -179,6 +185,15 @@ impl Replay<'_> {
             None => (None, absent),
         }
     }
+}
+
+/// Whether arguments of this shape hold none of what rules read. A shape that leaves something out does not say.
+fn has_none(shape: &str, wanted: &[String]) -> bool {
+    let members = Members::again(shape.as_bytes());
+    let is_whole = shape.starts_with('{') && !members.has(LEFT_OUT);
+    let first = |path: &str| path.split('.').next().is_some_and(|first| members.has(first));
+    // A dot may stand in a name.
+    is_whole && !wanted.iter().any(|path| first(path) || members.has(path))
 }
 
 fn action(intent: &Intent<'_>) -> Option<Action> {

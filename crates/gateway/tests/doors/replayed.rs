@@ -64,6 +64,8 @@ async fn rules_are_asked_about_calls_that_were_made_as_far_as_the_record_says_wh
         let told = replay(&person, &by_argument).await;
         let untold = [("ann fx.fx_echo allow -> untold ".into(), 2), ("bob fx.fx_echo allow -> untold ".into(), 1)];
         assert_eq!((rows(&told), told.untold, told.arguments.clone()), (untold.to_vec(), 3, vec!["text".to_owned()]));
+        let anywhere = by_argument.replace("resource == Tool::\"fx.fx_echo\"", "resource");
+        assert_eq!(replay(&person, &anywhere).await.untold, 3, "of calls without it the shape says that it was not there");
         assert_eq!((told.guessed[0].rule.as_str(), told.guessed[0].without.as_str()), ("no-x", "what programs call themselves"));
         assert!(person.admin.post("/-/policy/replay", &json!({"rules": "permit"})).await.is_err());
     })
