@@ -52,6 +52,11 @@ await part('a call that waits', async () => {
   check('the arguments are there exactly', shown.includes('za') && shown.includes('U+200B') && JSON.stringify(JSON.parse(exact)) === JSON.stringify(given), shown);
   const cut = await page.locator('pre.whole').evaluate((e) => e.scrollHeight > e.clientHeight + 2 || e.scrollWidth > e.clientWidth + 2);
   check('nothing of them is hidden', !cut);
+  const beside = /asked by\s+local\s+way\s+disk\W+wipe\s+because of\s+the mode of this gate\s+risk\s[\s\S]*reversible: false[\s\S]*agreed\s+0 of 1\s+time left\s+[45]m/;
+  check('who asks, the way to the tool, why it waits and for how long stand beside them', beside.test(await one.innerText()), await one.innerText());
+  const left = () => one.locator('.countdown .number').innerText();
+  const first = await left();
+  check('the time that is left runs down', await until(async () => (await left()) !== first), first);
   await one.getByRole('button', { name: 'Approve with a passkey' }).click();
   const answer = await told;
   check('the program gets its answer', answer.text === 'wiped a' && !answer.is_error, answer);
