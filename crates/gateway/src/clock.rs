@@ -54,8 +54,10 @@ pub(crate) fn wall() -> u64 {
         return wall.saturating_add(micros(since));
     }
     let (at, wall) = (Instant::now(), micros(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()));
-    BOTH.set(Some((at, wall)));
-    wall.saturating_sub(micros(at.saturating_duration_since(now)))
+    // A turn may have begun a while ago.
+    let wall = wall.saturating_sub(micros(at.saturating_duration_since(now)));
+    BOTH.set(Some((now, wall)));
+    wall
 }
 
 /// A duration in microseconds.

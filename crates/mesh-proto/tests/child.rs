@@ -106,7 +106,7 @@ impl World {
             self.until(Method::Register);
             let asked = self.take(Method::Register).pop().unwrap();
             self.refuse(asked.call, &Refusal::RegistrationCycle { ids: ids.to_vec(), below_you: false });
-            if self.now >= first + SECOND * 3 {
+            if self.now >= first + SECOND {
                 return asked;
             }
             assert!(!self.events.iter().any(|event| matches!(event, Event::Cycle { .. })), "it may still hear of it");
@@ -337,7 +337,7 @@ fn ax_24_a_cycle_that_the_parent_never_hears_of_points_at_somebody_below() {
 fn ax_24_a_cycle_that_the_parent_knows_of_or_hears_of_in_time_puts_nobody_out() {
     for at_first in [true, false] {
         let mut world = World::new(1);
-        for below_you in [at_first, true, true, true, true] {
+        for below_you in [at_first, true, true] {
             world.until(Method::Register);
             let asked = world.take(Method::Register).pop().unwrap();
             world.refuse(asked.call, &Refusal::RegistrationCycle { ids: vec![OWN, NodeId::new(7)], below_you });

@@ -9,8 +9,9 @@ use super::{Child, Membership, Place, State, Timer};
 use crate::message::{Above, Refused, Registered, Request};
 use crate::reply::Reply;
 
-/// How many intervals a change above may take until it is known at the bottom of a tree.
-const HEARING: u32 = 3;
+/// How many intervals a parent gets to hear of what stands above it: it sends heartbeats more often. A tree that somebody lies in has to heal
+/// within three (AX-62), so that more of them can't be given.
+const HEARING: u32 = 1;
 
 impl Child {
     pub(super) fn dial(&mut self, now: Instant, parent: usize) {
