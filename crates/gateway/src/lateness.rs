@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use crate::worker;
+use crate::{together, worker};
 
 /// What waits too long for so long is a queue that stands, not a burst that passes.
 const STANDING: Duration = Duration::from_millis(20);
@@ -52,6 +52,7 @@ impl Lateness {
         if bound < usize::MAX || queue.requests.fetch_add(1, Ordering::Relaxed).is_multiple_of(EVERY) {
             queue.measure(longest, under_way);
         }
+        together::late(bound < usize::MAX);
         let has_time = under_way < bound;
         if !has_time {
             queue.refused.store(true, Ordering::Relaxed);

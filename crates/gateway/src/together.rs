@@ -1,6 +1,7 @@
 //! Sends that leave a worker one behind the other. To send to somebody who sleeps takes most of the time that a send takes, for the kernel has
 //! to wake him; what follows while he is awake costs the rest. So where a worker carries many calls, all that is ready is read and worked
-//! through first, and then sent. Among few, nobody waits for others: their peers would have nothing to do meanwhile. Decides nothing about calls.
+//! through first, and then sent. Among few, nobody waits for others: their peers would have nothing to do meanwhile. And nobody does on a
+//! worker that is late: each turn through all that is ready makes it later. Whether it is, is not decided here.
 
 use std::cell::Cell;
 
@@ -10,6 +11,7 @@ const FEW: usize = 24;
 
 thread_local! {
     static CARRIED: Cell<usize> = const { Cell::new(0) };
+    static IS_LATE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// A call that this worker carries, for as long as this is kept.
@@ -30,9 +32,14 @@ impl Drop for Carried {
     }
 }
 
+/// Whether this worker has more to do than it can.
+pub(crate) fn late(is_late: bool) {
+    IS_LATE.set(is_late);
+}
+
 /// Lets everything else that is ready on this worker come to its own send, before the one that follows this.
 pub(crate) async fn others_first() {
-    if CARRIED.get() > FEW {
+    if CARRIED.get() > FEW && !IS_LATE.get() {
         tokio::task::yield_now().await;
     }
 }
@@ -45,11 +52,15 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn only_among_many_calls_others_go_first() {
+    async fn only_among_many_calls_and_in_time_others_go_first() {
         let is_sent_at_once = || pin!(others_first()).poll(&mut Context::from_waker(Waker::noop())).is_ready();
         let mut carried: Vec<Carried> = (0..FEW).map(|_| Carried::new()).collect();
         assert!(is_sent_at_once());
         carried.push(Carried::new());
+        assert!(!is_sent_at_once());
+        late(true);
+        assert!(is_sent_at_once());
+        late(false);
         assert!(!is_sent_at_once());
         carried.truncate(1);
         assert!(is_sent_at_once());
