@@ -74,6 +74,7 @@ fn write(value: &Json<'_>, out: &mut Vec<u8>) {
 /// How many bytes at the beginning of `text` stand for themselves in a string.
 pub(crate) fn plain(text: &[u8]) -> usize {
     let is_plain = |byte: &u8| *byte >= 0x20 && *byte != b'"' && *byte != b'\\';
+    // Without a way out of a block, the compiler takes all of it at a time.
     let is_whole = |block: &&[u8]| block.iter().fold(true, |so_far, byte| so_far & is_plain(byte));
     // Most strings are short; long ones may not be ASCII.
     words(text, 0, BLOCK)

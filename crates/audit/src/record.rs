@@ -48,6 +48,22 @@ pub enum Record<'a> {
     },
 }
 
+/// The names of all events that this version writes; a record may hold others, of a later one.
+pub const EVENTS: [&str; 12] = [
+    "approval_asked",
+    "approval_decided",
+    "broke_here",
+    "called",
+    "changed",
+    "ended",
+    "gap",
+    "intended",
+    "refused",
+    "registration",
+    "started",
+    "stopped",
+];
+
 impl<'a> Record<'a> {
     /// The name of the event in a line.
     pub fn event(&self) -> &str {

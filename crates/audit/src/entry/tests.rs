@@ -77,6 +77,13 @@ fn line(record: Record<'_>) -> Vec<u8> {
 }
 
 #[test]
+fn every_event_that_is_written_is_named() {
+    let facts = RawValue::from_string("{}".into()).unwrap();
+    let known: std::collections::BTreeSet<_> = all("x", &facts).iter().filter_map(Record::known).collect();
+    assert_eq!(known.into_iter().collect::<Vec<_>>(), EVENTS);
+}
+
+#[test]
 fn a_line_is_readable() {
     let facts = Record::Gap(Gap { missing: 3, since: 4 });
     let zero = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";

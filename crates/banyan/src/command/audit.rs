@@ -10,7 +10,7 @@ use gateway::admin::audit::{proof, shown};
 use gateway::admin::shapes::{AuditEntry, AuditFound, AuditStatus, Status};
 use gateway::config::secret::SystemSources;
 use gateway::journal::archive::{Archive, ArchiveError, ChainDir, records};
-use gateway::journal::index::Search;
+use gateway::journal::index::{EVENTS, Search};
 
 use crate::arguments::Place;
 use crate::failure::Failure;
@@ -19,21 +19,6 @@ use crate::printable::printable;
 use crate::table::{self, Align};
 use crate::{document, gate, places, runtime, time};
 
-/// The kinds of entries that there are; a record may hold others, of a version that comes later.
-const EVENTS: [&str; 12] = [
-    "called",
-    "intended",
-    "ended",
-    "refused",
-    "approval_asked",
-    "approval_decided",
-    "registration",
-    "changed",
-    "started",
-    "stopped",
-    "broke_here",
-    "gap",
-];
 /// Reads and checks the record of what was called and decided.
 #[derive(Args)]
 pub(crate) struct Audit {

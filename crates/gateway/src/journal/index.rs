@@ -11,6 +11,8 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use super::archive::{Archive, ArchiveError, Found, read, segments};
 use super::layout::{ChainDir, Segment};
 
+pub use audit::record::EVENTS;
+
 const NAME: &str = "index.db";
 /// What it looks like; one that looks otherwise is made again.
 const LAYOUT: i64 = 2;
