@@ -38,6 +38,7 @@ mod tree;
 pub mod trust;
 mod upstream;
 mod view;
+pub mod whole;
 mod worker;
 
 pub use child::{JoinStatus, ParentStatus};

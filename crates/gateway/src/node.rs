@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::call::SERVER_INFO;
 use crate::random;
+use crate::whole::{make_dirs, sync_dir};
 
 /// What a connection that everybody shares says Banyan's clients can do: whatever any of them might.
 const SHARED_CAPABILITIES: &[u8] = br#"{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{}}"#;
@@ -92,9 +93,8 @@ pub(crate) fn known(state_dir: &Path) -> io::Result<Vec<String>> {
 
 /// The id in a file, a new one where there is none, and the lock on it.
 fn keep(path: &Path) -> io::Result<(Arc<str>, File)> {
-    if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory)?;
-    }
+    let directory = path.parent().unwrap_or(Path::new("."));
+    make_dirs(directory, 0o700)?;
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
     file.try_lock().map_err(|_| io::Error::other("another gate with the same configuration runs"))?;
     let mut text = String::new();
@@ -107,6 +107,7 @@ fn keep(path: &Path) -> io::Result<(Arc<str>, File)> {
     file.rewind()?;
     file.write_all(format!("{id}\n").as_bytes())?;
     file.sync_all()?;
+    sync_dir(directory)?;
     Ok((id, file))
 }
 

@@ -9,11 +9,13 @@ use serde_json::Value;
 /// A home directory that is removed at the end.
 pub(crate) struct Home {
     dir: tempfile::TempDir,
+    /// What the binary finds in its environment besides.
+    pub(crate) env: Vec<(&'static str, PathBuf)>,
 }
 
 impl Home {
     pub(crate) fn new() -> Self {
-        Self { dir: tempfile::tempdir().expect("a temporary directory") }
+        Self { dir: tempfile::tempdir().expect("a temporary directory"), env: Vec::new() }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -38,6 +40,7 @@ impl Home {
         command.args(arguments).env_clear().current_dir(self.path()).stdin(Stdio::null());
         command.env("HOME", self.path()).env("XDG_RUNTIME_DIR", self.path().join("runtime"));
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command
     }
 

@@ -15,5 +15,7 @@ mod policy;
 mod room;
 mod serving;
 mod shapes;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod synced;
 mod terminal;
 mod token;

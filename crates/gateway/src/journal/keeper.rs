@@ -16,13 +16,17 @@ use audit::hash::Hash;
 use audit::key::Signer;
 use audit::tile::Tile;
 
-use super::layout::{CHECKPOINT, ChainDir, replace};
+use super::layout::{CHECKPOINT, ChainDir, DIRS};
 use super::queue::Waiting;
 use super::volume::Bounds;
 use super::{JournalError, Shared};
+use crate::whole::{self, Readers};
 
 /// How a file is brought to the disk, and the names in a directory.
 pub(super) type Flush = Arc<dyn Fn(&File) -> io::Result<()> + Send + Sync>;
+
+/// How a tile is written: to last, or for now.
+type Put = fn(&Path, &[u8], Readers) -> io::Result<()>;
 
 /// What is to be made to last.
 pub(super) struct Order {
@@ -82,14 +86,14 @@ impl Keeper {
     pub(super) fn sign(&mut self, head: &mut Head) -> io::Result<()> {
         self.due.append(&mut head.full);
         for (tile, content) in &self.due {
-            replace(&self.place.path_of(tile), content, true)?;
+            self.put(tile, content, whole::replace)?;
         }
         for (tile, content) in &head.growing {
-            replace(&self.place.path_of(tile), content, false)?;
+            self.put(tile, content, whole::replace_for_now)?;
         }
         let checkpoint = Checkpoint { origin: self.signer.name().to_owned(), size: head.size, root: head.root };
         let text = checkpoint.sign(&self.signer).map_err(io::Error::other)?;
-        replace(&self.place.path.join(CHECKPOINT), text.as_bytes(), true)?;
+        whole::replace(&self.place.path.join(CHECKPOINT), text.as_bytes(), Readers::Others)?;
         let grown: Vec<Tile> = head.growing.iter().map(|(tile, _)| *tile).collect();
         for tile in self.grown.iter().filter(|tile| !grown.contains(tile)) {
             let path = self.place.path_of(tile);
@@ -100,6 +104,12 @@ impl Keeper {
         (self.grown, self.signed) = (grown, head.size);
         self.due.clear();
         Ok(())
+    }
+
+    fn put(&self, tile: &Tile, content: &[u8], put: Put) -> io::Result<()> {
+        let path = self.place.path_of(tile);
+        path.parent().map_or(Ok(()), |dir| whole::make_dirs(dir, DIRS))?;
+        put(&path, content, Readers::Others)
     }
 
     /// What is beyond the bounds is taken away: files that were set aside first, then the oldest lines. The tiles above them stay: with those
@@ -135,7 +145,7 @@ impl Keeper {
     /// Once the lines are gone, the hashes over them can't be made again.
     fn keep_upper_tiles(&self) -> io::Result<()> {
         for tile in Tile::all(self.signed).filter(|tile| tile.level != Some(0) && !tile.is_full()) {
-            File::open(self.place.path_of(&tile))?.sync_all()?;
+            whole::keep(&self.place.path_of(&tile))?;
         }
         Ok(())
     }

@@ -5,10 +5,12 @@
 //! file for every 256 entries would cost more than the entries.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use audit::tile::{Tile, WIDTH};
+
+use crate::whole::make_dirs;
 
 /// The public half of the key, as C2SP signed-note hands keys on.
 pub(super) const PUBLIC_KEY: &str = "key.pub";
@@ -16,6 +18,8 @@ pub(super) const PUBLIC_KEY: &str = "key.pub";
 pub(super) const LOCK: &str = "lock";
 /// The last signed checkpoint of a chain.
 pub(super) const CHECKPOINT: &str = "checkpoint";
+/// Who may look into directories below that of the record: whoever may into that one.
+pub(super) const DIRS: u32 = 0o777;
 const ENTRIES: &str = "entries";
 const CHAIN: &str = "chain-";
 const LINES: &str = ".jsonl";
@@ -69,9 +73,7 @@ impl ChainDir {
     }
 
     pub(super) fn make(&self) -> io::Result<()> {
-        fs::create_dir_all(self.entries())?;
-        sync_dir(self.path.parent().unwrap_or(Path::new(".")))?;
-        sync_dir(&self.path)
+        make_dirs(&self.entries(), DIRS)
     }
 
     /// Where its files of lines are.
@@ -158,29 +160,9 @@ pub(super) fn lowest<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     lines.flat_map(|line| audit::hash::leaf(line).0).collect()
 }
 
-/// Writes a file that is there whole or not at all. `is_kept`: also after a loss of power.
-pub(super) fn replace(path: &Path, content: &[u8], is_kept: bool) -> io::Result<()> {
-    let dir = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(dir)?;
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let new = dir.join(name);
-    let mut file = File::create(&new)?;
-    file.write_all(content)?;
-    if is_kept {
-        file.sync_all()?;
-    }
-    drop(file);
-    fs::rename(&new, path)
-}
-
 /// Brings what a file holds to the disk, or the names in a directory.
 pub(super) fn flush(file: &File) -> io::Result<()> {
     if file.metadata()?.is_dir() { file.sync_all() } else { file.sync_data() }
-}
-
-pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
-    File::open(dir)?.sync_all()
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -1,9 +1,8 @@
 //! What is found at the start: a record that goes on where it ended, one whose end a kill or a loss of power has torn, or one that is broken,
 //! beside which a new chain begins. Nothing that was signed for is changed: half a line is cut, and files behind a torn one are set aside.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,10 +13,11 @@ use audit::record::{After, Broke, Record, Started};
 use audit::tile::{Tile, Tiles, WIDTH};
 
 use super::keeper::{Flush, Keeper};
-use super::layout::{ChainDir, LOCK, PUBLIC_KEY, Segment, TORN, replace};
+use super::layout::{ChainDir, LOCK, PUBLIC_KEY, Segment, TORN};
 use super::signing;
 use super::volume::{Bounds, Volume};
 use crate::random;
+use crate::whole::{Readers, make_dirs, replace};
 
 /// Where the record of a gate goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +92,7 @@ fn locked(state_dir: &Path, home: &Home) -> io::Result<(PathBuf, File)> {
             Home::Named(name) if beside == 1 => state_dir.join("audit").join(name),
             Home::Named(name) => state_dir.join("audit").join(format!("{name}.{beside}")),
         };
-        DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+        make_dirs(&dir, 0o700)?;
         let lock = OpenOptions::new().write(true).create(true).truncate(false).open(dir.join(LOCK))?;
         if lock.try_lock().is_ok() {
             return Ok((dir, lock));
@@ -107,7 +107,7 @@ fn begin(dir: &Path, number: u32, seed: &[u8; 32], bounds: Bounds) -> io::Result
     let name = format!("banyan/{}", random::token().get(..16).unwrap_or_default());
     let signer = Signer::new(&name, seed).map_err(io::Error::other)?;
     let key = signer.verifier().map_err(io::Error::other)?;
-    replace(&place.path.join(PUBLIC_KEY), format!("{key}\n").as_bytes(), true)?;
+    replace(&place.path.join(PUBLIC_KEY), format!("{key}\n").as_bytes(), Readers::Others)?;
     Ok((Volume::at(place.clone(), Chain::new(), bounds, (0, 0))?, signer, place))
 }
 
@@ -180,6 +180,7 @@ fn mend(read: &Read, segments: &[Segment]) -> io::Result<Option<Torn>> {
     }
     let behind = &segments[read.last + 1..];
     for segment in behind {
+        #[expect(clippy::disallowed_methods, reason = "nothing was written: the next start would do it again")]
         fs::rename(&segment.path, segment.path.with_extension(TORN))?;
     }
     let cut = read.cut + behind.iter().map(|segment| segment.bytes).sum::<u64>();

@@ -1,14 +1,14 @@
 //! Secrets of a user's gates: made when they are needed first, kept in the state directory for its owner only. Does not use them.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::random;
+use crate::whole::{create, make_dirs, sync_dir};
 
 /// The key that signs checkpoints.
 pub(super) const SIGNING: &str = "audit.key";
@@ -22,13 +22,12 @@ pub(crate) fn seed(state_dir: &Path, name: &str) -> io::Result<[u8; 32]> {
         if error.kind() != io::ErrorKind::NotFound {
             return Err(error);
         }
-        fs::create_dir_all(state_dir)?;
+        make_dirs(state_dir, 0o700)?;
         let new = state_dir.join(format!("{name}.{}", random::token()));
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-        file.write_all(format!("{}\n", STANDARD.encode(random::seed())).as_bytes())?;
-        file.sync_all()?;
+        create(&new, format!("{}\n", STANDARD.encode(random::seed())).as_bytes())?;
         let linked = fs::hard_link(&new, &path);
         fs::remove_file(&new)?;
+        sync_dir(state_dir)?;
         match linked {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             Ok(()) | Err(_) => {}

@@ -15,9 +15,10 @@ use audit::record::Record;
 
 use super::draft::{Draft, Piece};
 use super::keeper::{Head, Order};
-use super::layout::{ChainDir, sync_dir};
+use super::layout::ChainDir;
 use super::queue::Waiting;
 use crate::clock::wall;
+use crate::whole::sync_dir;
 
 /// How much of the record is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

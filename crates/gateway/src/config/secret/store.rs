@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use super::keyring::{self, KeyringError};
 use super::{BadSecretRef, Piece, Secret, SecretRef};
+use crate::whole::{Readers, make_dirs, replace};
 
 /// The secrets kept for Banyan in the keyring.
 #[derive(Clone, Debug)]
@@ -77,7 +78,7 @@ impl SecretStore {
     fn write(&self, names: &BTreeSet<String>) -> Result<(), StoreError> {
         let text: String = names.iter().map(|name| format!("{name}\n")).collect();
         let dir = self.index.parent().unwrap_or(&self.index);
-        std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&self.index, text)).map_err(|source| self.failed(source))
+        make_dirs(dir, 0o700).and_then(|()| replace(&self.index, text.as_bytes(), Readers::Same)).map_err(|source| self.failed(source))
     }
 
     fn failed(&self, source: std::io::Error) -> StoreError {

@@ -45,6 +45,7 @@ impl Backup {
     }
 
     /// Removes it when all of it is in the file again. Otherwise it is kept, under a name that is not looked for.
+    #[expect(clippy::disallowed_methods, reason = "nothing is written")]
     pub(super) fn spend(&self, whole: bool) -> std::io::Result<()> {
         if whole { std::fs::remove_file(&self.path) } else { std::fs::rename(&self.path, self.path.with_extension("old")) }
     }

@@ -1,12 +1,14 @@
-//! Writes a file in one piece, so that nobody ever sees half of it. Does not decide what is written.
+//! The copy and the change of a client's file. Does not decide what is written.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::Path;
+
+use crate::whole::{self, Readers};
 
 /// Makes a copy that only its owner may read; refuses to write over another.
 pub(super) fn backup(path: &Path, text: &str) -> io::Result<()> {
-    create(path)?.write_all(text.as_bytes())
+    whole::create(path, text.as_bytes())
 }
 
 /// Whether the file holds this text; `None` means that it is not there.
@@ -20,30 +22,8 @@ pub(super) fn unchanged(path: &Path, text: Option<&str>) -> io::Result<bool> {
 
 /// Puts the text in the file's place, with the permissions of the file; `None` removes it.
 pub(super) fn replace(path: &Path, text: Option<&str>) -> io::Result<()> {
-    let Some(text) = text else { return fs::remove_file(path) };
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".banyan-{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let written = write(&temporary, path, text).and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        fs::remove_file(&temporary).ok();
+    match text {
+        Some(text) => whole::replace(path, text.as_bytes(), Readers::Same),
+        None => fs::remove_file(path),
     }
-    written
-}
-
-fn write(temporary: &Path, path: &Path, text: &str) -> io::Result<()> {
-    let mut file = create(temporary)?;
-    file.write_all(text.as_bytes())?;
-    if let Ok(existing) = fs::metadata(path) {
-        fs::set_permissions(temporary, existing.permissions())?;
-    }
-    file.sync_all()
-}
-
-fn create(path: &Path) -> io::Result<fs::File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }

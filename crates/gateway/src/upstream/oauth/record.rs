@@ -1,7 +1,9 @@
 //! What is kept of a sign-in between runs: in the system's keyring where there is one, else in a file that only its owner
 //! can read. Does not refresh anything.
 
+use std::fs::Permissions;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -11,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{AuthError, EARLY, Token};
 use crate::config::secret::{Secret, keyring};
+use crate::whole::{Readers, make_dirs, replace};
 
 /// A sign-in that worked.
 #[derive(Clone, Serialize, Deserialize)]
@@ -133,23 +136,10 @@ fn absent(removed: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Replaces the file whole; on Unix only its owner can read it from its first byte on.
+/// Replaces the file; only its owner may look into its directory.
 fn write_private(file: &Path, text: &str) -> io::Result<()> {
-    use std::io::Write;
     let dir = file.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    std::fs::create_dir_all(dir)?;
-    let draft = file.with_extension("new");
-    absent(std::fs::remove_file(&draft))?;
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-        std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o700))?;
-        options.mode(0o600);
-    }
-    let mut out = options.open(&draft)?;
-    out.write_all(text.as_bytes())?;
-    out.sync_all()?;
-    std::fs::rename(&draft, file)
+    make_dirs(dir, 0o700)?;
+    std::fs::set_permissions(dir, Permissions::from_mode(0o700))?;
+    replace(file, text.as_bytes(), Readers::Owner)
 }
