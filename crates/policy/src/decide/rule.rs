@@ -67,6 +67,11 @@ impl Compiled {
         };
         let shadow = word("mode", &["enforce", "shadow"]).is_some_and(|mode| &*mode == "shadow");
         let gates = word("effect", &["gate"]).is_some();
+        // Where people read what a rule is called, or what helps, nothing would stand.
+        for (key, _) in policy.annotations().filter(|(_, said)| said.val.trim().is_empty()) {
+            let flaw = Flaw::new(span.clone(), format!("`@{key}` is empty"));
+            inference.flaws.push(flaw.help("write something in it, or take it away"));
+        }
         for (key, _) in policy.annotations().filter(|(key, _)| !KEYS.contains(&key.as_ref())) {
             let flaw = Flaw::new(span.clone(), format!("`@{key}` is not known"));
             inference.flaws.push(flaw.help(format!("there are: @{}", KEYS.join(", @"))));
