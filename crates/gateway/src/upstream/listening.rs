@@ -159,7 +159,7 @@ impl Streams {
             }
             self.settle();
             // Nobody waits for what it does not offer.
-            self.mount.agree();
+            self.mount.agree(None);
             if let Err(UpstreamError::Refused { .. } | UpstreamError::SignIn(_)) = outcome {
                 return;
             }
@@ -214,7 +214,7 @@ impl Streams {
                     }
                     return outcome;
                 }
-                changed = untagged.changed(), if agreed.is_none() => changed.ok().map(|()| Honoured(None)),
+                changed = untagged.changed(), if agreed.is_none() => changed.ok().and_then(|()| untagged.borrow_and_update().clone()),
                 never = &mut looking, if leaves_lists_out => match never {},
                 () = &mut late, if agreed.is_none() && !self.is_settled.load(Ordering::SeqCst) => {
                     self.settle();
@@ -243,8 +243,11 @@ impl Streams {
         if self.is_last.is_cancelled() {
             return None;
         }
+        if honoured.0.is_none() {
+            tracing::warn!(mount = %self.mount.config.name, "the server agrees to tell of changes and does not say of which (`notifications` is missing): it is taken to tell of none");
+        }
         let (stream, owed) = self.mount.subscribed.agree(edition, |uri| honoured.has(uri));
-        self.mount.agree();
+        self.mount.agree(None);
         self.settle();
         if self.late.load(Ordering::SeqCst) {
             self.mount.dirty(&Kind::ALL);
@@ -273,10 +276,12 @@ async fn look(mount: &Mount) -> Infallible {
     }
 }
 
-/// Of what a server says it will tell. `None`: it does not say, though it has to (MCP 2026-07-28, "Subscriptions"); such a server is taken by its
-/// word that it agreed, to all that it was asked for.
-struct Honoured(Option<Filter>);
+/// Of what a server says it will tell. `None`: it does not say, though it has to (MCP 2026-07-28, "Subscriptions"), so that nobody may count
+/// on anything. What such a server tells all the same is heard.
+#[derive(Debug, Clone)]
+pub(crate) struct Honoured(Option<Filter>);
 
+#[derive(Debug, Clone)]
 struct Filter {
     resources: BTreeSet<String>,
     /// The flags of lists.
@@ -284,7 +289,7 @@ struct Filter {
 }
 
 impl Honoured {
-    fn read(acknowledged: &Notification) -> Self {
+    pub(crate) fn read(acknowledged: &Notification) -> Self {
         let members = acknowledged.params.members();
         Self(members.object("notifications").map(|filter| {
             let uris = filter.get("resourceSubscriptions").and_then(json::elements).unwrap_or_default();
@@ -295,13 +300,13 @@ impl Honoured {
     }
 
     fn has(&self, uri: &str) -> bool {
-        self.0.as_ref().is_none_or(|filter| filter.resources.contains(uri))
+        self.0.as_ref().is_some_and(|filter| filter.resources.contains(uri))
     }
 
     /// Whether there are lists that may change without a word.
     fn leaves_lists_out(&self, instance: &Instance) -> bool {
-        let Some(filter) = &self.0 else { return false };
-        standing::wanted_lists(instance).any(|flag| !filter.lists.contains(&flag))
+        let says = |flag: &str| self.0.as_ref().is_some_and(|filter| filter.lists.contains(&flag));
+        standing::wanted_lists(instance).any(|flag| !says(flag))
     }
 }
 

@@ -22,7 +22,7 @@ use mcp_proto::json;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::listening::Freshness;
+use super::listening::{Freshness, Honoured};
 use super::oauth::OAuthClient;
 use super::stderr::Stderr;
 use super::{Instance, Outgoing, Owner, UpstreamError, asks};
@@ -88,8 +88,8 @@ pub(crate) struct Mount {
     pub(crate) metrics: Arc<MountMetrics>,
     /// Wakes the supervisor: something is to be fetched or tried.
     pub(crate) wake: Notify,
-    /// Counts how often the server has agreed to tell of changes.
-    pub(crate) agreed: watch::Sender<u64>,
+    /// What the server agreed to last where it did not say on which stream; changes whenever it has agreed, or never will.
+    pub(crate) agreed: watch::Sender<Option<Honoured>>,
     pub(crate) freshness: Freshness,
     /// Wakes the supervisor out of its wait for the next try.
     pub(crate) again: Notify,
@@ -239,7 +239,7 @@ impl Mount {
                     self.gateway.hub.updated(&self.config.name, &uri, notification);
                 }
             }
-            "notifications/subscriptions/acknowledged" => self.agree(),
+            "notifications/subscriptions/acknowledged" => self.agree(Some(Honoured::read(notification))),
             "notifications/progress" => {}
             "notifications/tasks/status" if self.told_to_its_principal(owner, notification) => {}
             method if self.relayed(owner, near, notification) => tracing::trace!(mount = %self.config.name, method, "relayed"),
@@ -302,8 +302,8 @@ impl Mount {
     }
 
     /// The server tells of changes from now on, or never will.
-    pub(crate) fn agree(&self) {
-        self.agreed.send_modify(|times| *times += 1);
+    pub(crate) fn agree(&self, honoured: Option<Honoured>) {
+        self.agreed.send_replace(honoured);
     }
 
     /// The lists to fetch anew, taken away.

@@ -50,7 +50,8 @@ async fn ax_03_what_changes_before_a_server_agrees_to_tell_of_changes_is_not_mis
 }
 
 /// A server of the stateless era that tells nobody of changes, and lists one tool: how often it has been asked for its list. Lists are
-/// good for so long as its argument says. With another one it agrees to tell, but of nothing.
+/// good for so long as its argument says. With another one it agrees to tell, but of `nothing`, or
+/// of it does not say what (`silent`), or not to which stream either (`untagged`).
 const COUNTING: &str = r#"
 import json, sys
 asked = 0
@@ -60,9 +61,11 @@ for line in sys.stdin:
         continue
     result, about = {"resultType": "complete", "ttlMs": int(sys.argv[1]), "cacheScope": "private"}, {"name": "counting", "version": "1"}
     if m["method"] == "server/discover":
-        result |= {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "_meta": {"io.modelcontextprotocol/serverInfo": about}}
+        result |= {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": True}}, "_meta": {"io.modelcontextprotocol/serverInfo": about}}
     elif m["method"] == "subscriptions/listen" and len(sys.argv) > 2:
         params = {"notifications": {}, "_meta": {"io.modelcontextprotocol/subscriptionId": m["id"]}}
+        for left_out in {"silent": ["notifications"], "untagged": ["notifications", "_meta"]}.get(sys.argv[2], []):
+            del params[left_out]
         print(json.dumps({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params}), flush=True)
         continue
     elif m["method"] == "tools/list":
@@ -81,13 +84,14 @@ async fn ax_03_a_server_that_tells_nothing_is_looked_at_once_its_lists_may_be_ol
             let arguments = [&["-c", COUNTING], arguments].concat();
             format!("[mount.{name}]\ncommand = \"python3\"\nargs = {}\n", json!(arguments))
         };
-        let [short, long, agrees] = [("short", ["0"].as_slice()), ("long", &["3600000"]), ("agrees", &["0", "to nothing"])]
-            .map(|(name, arguments)| mount(name, arguments));
-        let world = World::start(&format!("[pins]\nmode = \"trust\"\n{short}{long}{agrees}")).await;
+        let agreeing = ["nothing", "silent", "untagged"].map(|how| mount(how, &["0", how])).concat();
+        let [short, long] = [("short", "0"), ("long", "3600000")].map(|(name, good_for)| mount(name, &[good_for]));
+        let world = World::start(&format!("[pins]\nmode = \"trust\"\n{short}{long}{agreeing}")).await;
         let client = Client::ready(&world, Era::Stateless).await;
-        // Both are asked with the same pauses, where what they say of their lists does not count.
-        listed(&client, "short__asked_4").await;
-        listed(&client, "agrees__asked_4").await;
+        // All are asked with the same pauses, where what they say of their lists does not count.
+        for name in ["short", "nothing", "silent", "untagged"] {
+            listed(&client, &format!("{name}__asked_4")).await;
+        }
         listed(&client, "long__asked_1").await;
     })
     .await;

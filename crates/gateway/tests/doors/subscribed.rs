@@ -11,8 +11,7 @@ use crate::world::registrant::{Registrant, reads};
 use crate::world::{Client, Era, Reply, World, bounded, eventually};
 
 /// A server of either era. It takes a subscription when its tool `agree` is called, and not before; `refusing` takes none, `silent` agrees and does
-/// not say to what, `choosy` agrees to nothing that it was asked for. `touch` changes
-/// a resource, of which it tells nobody but those whose subscription it has taken; `waiting` says how many wait; `streams` what is open;
+/// not say to what, `untagged` not to which stream, `choosy` agrees to nothing that it was asked for. `touch` changes a resource, of which it tells nobody but those whose subscription it has taken; `waiting` says how many wait; `streams` what is open;
 /// `end` ends all streams.
 const SLOW: &str = r#"
 import json, sys
@@ -31,7 +30,7 @@ def agree(m):
         return answer(m["id"])
     streams[m["id"]] = m["params"]["notifications"].get("resourceSubscriptions", [])
     said = {"silent": {}, "choosy": {"notifications": {}}}.get(how, {"notifications": m["params"]["notifications"]})
-    say({"method": "notifications/subscriptions/acknowledged", "params": {**said, **tag(m["id"])}})
+    say({"method": "notifications/subscriptions/acknowledged", "params": said if how == "untagged" else {**said, **tag(m["id"])}})
 def agree_all(_):
     while waiting:
         agree(waiting.pop(0))
@@ -305,7 +304,9 @@ async fn ax_06_of_two_servers_with_one_uri_each_tells_those_who_subscribed_to_it
 #[tokio::test]
 async fn ax_06_a_server_that_tells_nobody_is_not_subscribed_to() {
     bounded(async {
-        for (up, how) in [(Era::Initialize, "refusing"), (Era::Stateless, "refusing"), (Era::Stateless, "choosy")] {
+        for (up, how) in
+            [(Era::Initialize, "refusing"), (Era::Stateless, "refusing"), (Era::Stateless, "choosy"), (Era::Stateless, "silent")]
+        {
             for gates in [1, 2] {
                 let chain = Chain::of(gates, up, &[how]).await;
                 let client = Client::ready(chain.top(), Era::Stateless).await;
@@ -325,10 +326,21 @@ async fn ax_06_a_server_that_tells_nobody_is_not_subscribed_to() {
 }
 
 #[tokio::test]
-async fn ax_06_a_server_that_agrees_without_saying_to_what_is_taken_by_its_word() {
+async fn ax_06_a_server_that_agrees_without_saying_to_what_has_promised_nothing() {
+    bounded(async {
+        let chain = Chain::of(1, Era::Stateless, &["silent"]).await;
+        let client = Client::ready(chain.top(), Era::Initialize).await;
+        let (refused, _) = subscribe(&client, ONE).await;
+        assert_eq!(refused["error"]["data"]["reason"], "changes_untold", "{refused}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_06_a_server_that_does_not_say_to_which_stream_it_agrees_is_taken_by_its_word() {
     for down in [Era::Initialize, Era::Stateless] {
         bounded(async {
-            let chain = Chain::of(1, Era::Stateless, &["silent"]).await;
+            let chain = Chain::of(1, Era::Stateless, &["untagged"]).await;
             let client = Client::ready(chain.top(), down).await;
             let (_, mut hears) = subscribe(&client, ONE).await;
             chain.tool(&client, "touch", ONE).await;
