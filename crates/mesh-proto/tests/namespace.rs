@@ -149,6 +149,11 @@ fn ax_41_a_subserver_registered_for_reading_lists_nothing_that_writes() {
     let part = Part::new(Segment::nearest("x"), seniority, vec![offer("read"), offer("draw")], &limits).unwrap();
     assert_eq!(part.tools()[0].withheld(), Some(Withheld::ScopeExceeded));
     assert_eq!(part.listed(), 1);
+    // Whatever it says that it needs.
+    let mut draw = offer("draw");
+    draw.annotation.auth_scope = AuthScope::Read;
+    let part = Part::new(Segment::nearest("x"), seniority, vec![draw], &limits).unwrap();
+    assert_eq!((part.listed(), part.tools()[0].withheld()), (0, Some(Withheld::ScopeExceeded)));
 }
 
 #[test]

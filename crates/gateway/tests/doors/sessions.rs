@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::pinned::mount;
+use crate::world::registrant::Registrant;
 use crate::world::{Client, Era, World, bounded, eventually, fixture, token};
 
 const BOTH: [Era; 2] = [Era::Initialize, Era::Stateless];
@@ -113,10 +115,13 @@ async fn duplicate_keys_are_refused_at_any_depth_and_batches_everywhere() {
         let world = World::start(&fixture("fx", Era::Stateless)).await;
         for era in BOTH {
             let client = Client::ready(&world, era).await;
+            let keys: String = (0..100).map(|n| format!(r#""k{n}":1,"#)).collect();
+            let many = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"x","arguments":{{{keys}"k7":2}}}}}}"#);
             let doubled = [
                 r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}"#,
                 r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"fx__fx_echo","arguments":{"text":"a","text":"b"}}}"#,
                 r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":[[{"b":1,"\u0062":2}]]}}}"#,
+                &many,
             ];
             for body in doubled {
                 let mut reply = client.post(body, &[]).await;
@@ -220,13 +225,51 @@ async fn what_headers_say_of_a_request_is_what_its_body_says_or_it_is_refused() 
             let told = reply.finish().await.1.value;
             assert_eq!((reply.status.as_u16(), &told["error"]["code"]), (400, &json!(-32020)), "{name:?}: {told}");
         }
-        for (header, other) in [("mcp-method", "tools/list"), ("mcp-protocol-version", "2027-01-01")] {
+        // Another one than the body has, none at all, and the same twice.
+        let others = [
+            ("mcp-method", "tools/list"),
+            ("mcp-method", ""),
+            ("Mcp-Method", "tools/call"),
+            ("mcp-protocol-version", "2027-01-01"),
+            ("mcp-protocol-version", ""),
+            ("MCP-Protocol-Version", "2026-07-28"),
+            ("Mcp-Name", "fx__fx_echo"),
+        ];
+        for (header, other) in others {
             let meant = Client::new(&world, Era::Stateless).with(header, other);
             let (body, headers) = meant.written(&json!(1), "tools/call", calls.clone());
             let headers: Vec<(&str, String)> = headers.into_iter().filter(|(name, _)| *name != header).collect();
             let mut reply = meant.post(&body, &headers).await;
             let told = reply.finish().await.1.value;
-            assert_eq!((reply.status.as_u16(), &told["error"]["code"]), (400, &json!(-32020)), "{header}: {told}");
+            assert_eq!((reply.status.as_u16(), &told["error"]["code"]), (400, &json!(-32020)), "{header} {other}: {told}");
+        }
+        for (method, params) in [("resources/read", json!({"uri": "test://a"})), ("tasks/get", json!({"taskId": "t"}))] {
+            let mut reply = client.misnamed(method, params, Some("another")).await;
+            let told = reply.finish().await.1.value;
+            assert_eq!((reply.status.as_u16(), &told["error"]["code"]), (400, &json!(-32020)), "{method}: {told}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_argument_that_a_tool_wants_in_a_header_is_there_as_the_body_has_it_or_the_call_is_refused() {
+    bounded(async {
+        let region = json!({"region": {"type": "string", "x-mcp-header": "Region"}});
+        let tool = json!({"name": "look", "inputSchema": {"type": "object", "properties": region}, "annotations": {"readOnlyHint": true}});
+        let server = Registrant::start(Era::Stateless, vec![tool]).await;
+        let world = World::start(&format!("[pins]\nmode = \"trust\"\n{}", mount("srv", &server))).await;
+        world.until("srv", |mount| mount.state == "ready").await;
+        for (header, arguments, is_taken) in [
+            ("eu", json!({"region": "eu"}), true),
+            ("us", json!({"region": "eu"}), false),
+            ("", json!({"region": "eu"}), false),
+            ("us", json!({}), false),
+        ] {
+            let client = Client::new(&world, Era::Stateless).with("mcp-param-region", header);
+            let told = client.tool("srv__look", arguments).await;
+            assert_eq!(told.get("result").is_some(), is_taken, "{header}: {told}");
+            assert!(is_taken || told["error"]["code"] == -32020, "{header}: {told}");
         }
     })
     .await;

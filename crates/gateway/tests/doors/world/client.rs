@@ -225,8 +225,8 @@ impl Client {
         headers.extend(self.headers.iter().cloned());
         headers.extend(more.iter().cloned());
         for (name, value) in &headers {
-            // A header given twice is given as the last one has it.
-            if headers.iter().rfind(|(n, _)| n == name).is_some_and(|last| last.1 == *value) {
+            // A header given twice is given as the last one has it, and one without a value not at all.
+            if !value.is_empty() && headers.iter().rfind(|(n, _)| n == name).is_some_and(|last| last.1 == *value) {
                 request = request.header(*name, value);
             }
         }
