@@ -44,6 +44,8 @@ pub struct Anchors {
 pub struct Verified {
     pub(super) person: String,
     pub(super) by: String,
+    /// The key of the service, where it is by one.
+    pub(super) key: String,
     pub(super) principals: BTreeSet<String>,
     /// How often a passkey has signed by now.
     pub(super) counted: Option<(String, u32)>,
@@ -55,6 +57,12 @@ impl Verified {
     /// Who has agreed.
     pub fn person(&self) -> &str {
         &self.person
+    }
+
+    /// What is kept of it.
+    pub(super) fn vote(self, at: u64) -> Vote {
+        let Self { person, by, key, proof, .. } = self;
+        Vote { person, by, at, key, proof }
     }
 
     /// Whether this is whoever calls as `principal`.
@@ -85,10 +93,10 @@ impl Anchors {
                 Ok(by(operator, None))
             }
             Proof::Jws(token) => {
-                let (service, subject) = token::verify(token, &self.services, &statement.digest(), now)?;
+                let (service, key, subject) = token::verify(token, &self.services, &statement.digest(), now)?;
                 let person = subject.unwrap_or_else(|| service.name.clone());
                 let by = format!("{SERVICE}{}", service.name);
-                Ok(Verified { person, by, principals: BTreeSet::new(), counted: None, proof: String::new() })
+                Ok(Verified { person, by, key: key.fingerprint(), principals: BTreeSet::new(), counted: None, proof: String::new() })
             }
             Proof::Ssh(signature) => {
                 let operator = self.operators.get(&signature.key.fingerprint()).filter(|operator| operator.passkey.is_none());
@@ -111,10 +119,10 @@ impl Anchors {
         }
     }
 
-    /// Whether a vote counts still: its service is trusted, or its key is enrolled, and was not taken away in between.
+    /// Whether a vote counts still: its service is trusted and has the key, or its key is enrolled, and was not taken away in between.
     pub(super) fn counts(&self, vote: &Vote) -> bool {
         match vote.by.strip_prefix(SERVICE) {
-            Some(name) => self.services.iter().any(|service| service.name == name),
+            Some(name) => self.services.iter().any(|service| service.name == name && service.has(&vote.key)),
             None => self.operators.get(&vote.by).is_some_and(|operator| operator.enrolled <= vote.at),
         }
     }
@@ -138,5 +146,5 @@ pub(super) fn is_same(one: &str, other: &str) -> bool {
 fn by(operator: &Operator, counted: Option<(String, u32)>) -> Verified {
     // Whichever of a person's keys signs, it is the same person.
     let (person, principals) = (operator.name.clone(), operator.principals.clone());
-    Verified { person, by: operator.id.clone(), principals, counted, proof: String::new() }
+    Verified { person, by: operator.id.clone(), key: String::new(), principals, counted, proof: String::new() }
 }

@@ -11,7 +11,7 @@ use super::confirm::Refusal;
 use super::grant::Grant;
 use super::mode::Cause;
 use super::proof::Proof;
-use super::standing::{Approval, End, Standing, Vote};
+use super::standing::{Approval, End, Standing};
 
 /// How many may wait at once, in all and of one caller: more would be read by nobody.
 const MOST_OPEN: usize = 1000;
@@ -199,9 +199,10 @@ impl Desk {
         if approval.votes.iter().any(|vote| is_same(&vote.person, &verified.person)) {
             return Err(Refusal::SamePerson(verified.person, required));
         }
-        approval.votes.push(Vote { person: verified.person, by: verified.by, at: clock, proof: verified.proof });
+        let counted = verified.counted.clone();
+        approval.votes.push(verified.vote(clock));
         let is_enough = approval.votes.len() >= usize::from(required);
-        self.counted(verified.counted);
+        self.counted(counted);
         if is_enough {
             self.turn(id, Standing::Released);
             return Ok(Standing::Released);
@@ -256,8 +257,9 @@ impl Desk {
 
     /// The caller has heard how it ended.
     pub fn hear(&mut self, id: &str) {
-        if let Some(approval) = self.all.get_mut(id) {
+        if let Some(approval) = self.all.get_mut(id).filter(|approval| !approval.told) {
             approval.told = true;
+            self.changes.insert(Change::Approval(id.to_owned()));
         }
     }
 

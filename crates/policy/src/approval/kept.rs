@@ -17,8 +17,10 @@ impl Desk {
 
     /// Takes what was kept by the gate that ran before, behind its operators. Nobody waits for those calls any more; whether one that was
     /// free to go, or on its way, has gone out is not known.
-    pub fn restore(&mut self, now: u64, kept: Vec<Approval>) {
+    pub fn restore(&mut self, now: u64, mut kept: Vec<Approval>) {
         self.advance(now);
+        // As they came, whatever their order in the store: a caller that comes back means the last one of its call.
+        kept.sort_by_key(|approval| (approval.requested, !approval.standing.is_over(), approval.since));
         for mut approval in kept {
             let (id, was_attended) = (approval.id().to_owned(), std::mem::take(&mut approval.attended));
             let standing = approval.standing;
@@ -29,6 +31,7 @@ impl Desk {
                 self.over.push_back(id);
             }
         }
+        self.over.make_contiguous().sort_by_key(|id| self.all.get(id).map(|approval| approval.since));
         // Keys may have been taken away meanwhile.
         self.recount();
         self.handle_timeout(now);

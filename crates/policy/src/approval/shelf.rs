@@ -6,7 +6,7 @@ use super::confirm::Refusal;
 use super::desk::{Change, Desk};
 use super::grant::{Grant, Terms};
 use super::proof::Proof;
-use super::standing::{Approval, Standing, Vote};
+use super::standing::{Approval, Standing};
 use super::token::Service;
 use super::webauthn::RelyingParty;
 
@@ -124,9 +124,9 @@ impl Desk {
             if grant.given.iter().any(|vote| super::anchor::is_same(&vote.person, &verified.person)) {
                 return Err(Refusal::SamePerson(verified.person, self.settings.required));
             }
-            counted.push(verified.counted);
-            grant.principals.extend(verified.principals);
-            grant.given.push(Vote { person: verified.person, by: verified.by, at: self.clock, proof: verified.proof });
+            counted.push(verified.counted.clone());
+            grant.principals.extend(verified.principals.iter().cloned());
+            grant.given.push(verified.vote(self.clock));
         }
         if grant.given.len() < usize::from(self.settings.required) {
             return Err(Refusal::Over(Standing::Pending));

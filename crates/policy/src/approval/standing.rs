@@ -84,6 +84,9 @@ pub struct Vote {
     pub by: String,
     /// When: Unix time, in seconds.
     pub at: u64,
+    /// The fingerprint of the key of the service, where it is by one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub key: String,
     /// SHA-256 of the signature, or of the token, in hexadecimal.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub proof: String,

@@ -391,7 +391,8 @@ struct Model {
 
 fn person(n: u8) -> Verified {
     let name = ["ci", "anna", "bert", "carl"][usize::from(n)];
-    Verified { person: name.into(), by: "service desk".into(), principals: BTreeSet::new(), counted: None, proof: String::new() }
+    let key = keys().ed().fingerprint();
+    Verified { person: name.into(), by: "service desk".into(), key, principals: BTreeSet::new(), counted: None, proof: String::new() }
 }
 
 proptest! {

@@ -26,6 +26,13 @@ pub struct Service {
     pub keys: Vec<(Option<String>, PublicKey)>,
 }
 
+impl Service {
+    /// Whether the key of this fingerprint is one of its own.
+    pub(super) fn has(&self, fingerprint: &str) -> bool {
+        self.keys.iter().any(|(_, key)| key.fingerprint() == fingerprint)
+    }
+}
+
 #[derive(Deserialize)]
 struct Header {
     alg: String,
@@ -50,7 +57,7 @@ enum Audience {
     Many(Vec<String>),
 }
 
-/// Verifies a token over `digest` at `now` (Unix time, seconds); gives the service, and who agreed by its word.
+/// Verifies a token over `digest` at `now` (Unix time, seconds); gives the service, its key, and who agreed by its word.
 ///
 /// # Errors
 /// What is wrong with it, each for its own.
@@ -59,7 +66,7 @@ pub(super) fn verify<'a>(
     services: &'a [Service],
     digest: &[u8; 32],
     now: u64,
-) -> Result<(&'a Service, Option<String>), Wrong> {
+) -> Result<(&'a Service, &'a PublicKey, Option<String>), Wrong> {
     const FORM: Wrong = Wrong::Malformed("the token is no JWS with `iss`, `aud`, `exp` and `digest`");
     if token.len() > LONGEST {
         return Err(FORM);
@@ -79,9 +86,8 @@ pub(super) fn verify<'a>(
     if fitting.peek().is_none() {
         return Err(Wrong::Key);
     }
-    if !fitting.any(|(_, key)| key.verifies(signed.as_bytes(), &signature, Spelling::Fixed)) {
-        return Err(Wrong::Signature);
-    }
+    let verifying = fitting.find(|(_, key)| key.verifies(signed.as_bytes(), &signature, Spelling::Fixed));
+    let (_, key) = verifying.ok_or(Wrong::Signature)?;
     let is_meant = match &claims.aud {
         Audience::One(one) => *one == service.audience,
         Audience::Many(many) => many.contains(&service.audience),
@@ -98,5 +104,5 @@ pub(super) fn verify<'a>(
     if !claims.digest.eq_ignore_ascii_case(&super::hex(digest)) {
         return Err(Wrong::Digest);
     }
-    Ok((service, claims.sub))
+    Ok((service, key, claims.sub))
 }

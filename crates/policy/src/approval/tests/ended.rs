@@ -56,6 +56,37 @@ fn ax_46_what_was_free_for_a_caller_that_waited_when_the_gate_ended_may_have_gon
 }
 
 #[test]
+fn ax_46_a_caller_that_comes_back_after_a_restart_hears_of_the_last_one_it_asked_for() {
+    let keys = keys();
+    let (mut before, denied) = waiting(&keys);
+    before.deny(NOW + 1, &denied.id, "not today").unwrap();
+    before.hear(&denied.id);
+    before.hold(NOW + 9, denied.call.clone(), (vec![Cause::Mode], "{}".into()), fresh(2), false);
+    for heard in [true, false] {
+        // As they are kept: what is over stands last.
+        let mut kept = [2, 1].map(|n| before.approval(&fresh(n).id).unwrap().clone());
+        kept[1].told &= heard;
+        let mut after = desk(1);
+        after.enroll(operator("anna", keys.ed(), None));
+        after.restore(NOW + 20, kept.to_vec());
+        let again = after.hold(NOW + 20, denied.call.clone(), (vec![Cause::Mode], "{}".into()), fresh(3), false);
+        assert_eq!(again, Held::Waits(fresh(2).id), "heard: {heard}");
+    }
+}
+
+#[test]
+fn ax_46_that_its_caller_has_heard_how_it_ended_is_kept() {
+    let (mut desk, challenge) = waiting(&keys());
+    desk.deny(NOW, &challenge.id, "no").unwrap();
+    desk.kept();
+    desk.hear(&challenge.id);
+    assert_eq!(desk.changes().collect::<Vec<_>>(), [&Change::Approval(challenge.id.clone())]);
+    desk.kept();
+    desk.hear(&challenge.id);
+    assert_eq!(desk.changes().count(), 0);
+}
+
+#[test]
 fn more_calls_than_anybody_reads_do_not_wait_and_those_of_one_caller_leave_room_for_others() {
     let keys = keys();
     let mut desk = desk(1);

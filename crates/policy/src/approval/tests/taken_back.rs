@@ -151,3 +151,20 @@ fn ax_46_a_passkey_of_another_place_counts_for_nothing() {
     nowhere.set_relying_party(None);
     assert_eq!(refused(&mut nowhere), Err("wrong_relying_party"), "nobody approves in a browser");
 }
+
+#[test]
+fn ax_46_what_was_agreed_to_by_a_key_that_its_service_has_given_up_is_not_agreed_to_any_more() {
+    let keys = keys();
+    let other = Keys { ed: Ed25519KeyPair::from_seed_unchecked(&[8; 32]).unwrap(), ..self::keys() };
+    let with = |keys: &[&Keys]| Service { keys: keys.iter().map(|keys| (None, keys.ed())).collect(), ..service(keys[0]) };
+    for (by, standing) in [(with(&[&other, &keys]), Standing::Released), (with(&[&other]), Standing::Void)] {
+        let mut desk = desk(1);
+        desk.trust(vec![service(&keys)]);
+        assert_eq!(hold(&mut desk, &call("ci", "{}"), 1, false), Held::Waits(fresh(1).id));
+        let digest = hex(&desk.approval(&fresh(1).id).unwrap().challenge.statement().digest());
+        let proof = Proof::of_text(&token(&keys, &json!({"sub": "anna", "digest": digest}))).unwrap();
+        assert_eq!(desk.confirm(NOW, &fresh(1).id, &proof), Ok(Standing::Released));
+        desk.trust(vec![by]);
+        assert_eq!(desk.approval(&fresh(1).id).unwrap().standing, standing);
+    }
+}
