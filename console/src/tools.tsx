@@ -12,6 +12,8 @@ import { counted, short } from './text';
 import { useWindow } from './window';
 
 const ROW = 46;
+/** More servers than this are found by searching. */
+const MOST = 12;
 
 /** Those in which every word stands somewhere, the better matches first. */
 export function search(rows: ToolRow[], text: string): ToolRow[] {
@@ -26,6 +28,17 @@ export function search(rows: ToolRow[], text: string): ToolRow[] {
   return scored.sort((a, b) => b.score - a.score || (a.row.dotted < b.row.dotted ? -1 : 1)).map(({ row }) => row);
 }
 
+/** How many tools each server has, and what they cost, the dearest first. */
+export function byServer(rows: ToolRow[]): { name: string; tools: number; tokens: number }[] {
+  const servers = new Map<string, { name: string; tools: number; tokens: number }>();
+  for (const row of rows) {
+    const name = row.dotted.split('.', 1)[0] ?? '';
+    const one = servers.get(name) ?? { name, tools: 0, tokens: 0 };
+    servers.set(name, { name, tools: one.tools + 1, tokens: one.tokens + row.tokens });
+  }
+  return [...servers.values()].sort((a, b) => b.tokens - a.tokens || (a.name < b.name ? -1 : 1));
+}
+
 export function Tools({ filter }: { filter: string }): JSX.Element {
   const rows = useStore(toolRows);
   const { status } = useStore(gate);
@@ -35,7 +48,11 @@ export function Tools({ filter }: { filter: string }): JSX.Element {
   const within = what.endsWith('.') ? what : '';
   const found = useMemo(() => search((rows ?? []).filter((row) => row.dotted.startsWith(within)), filter), [rows, filter, within]);
   const { box, from, to, onScroll } = useWindow(found.length, ROW);
-  useEffect(() => void fetchTools(), []);
+  useEffect(() => {
+    void fetchTools();
+    // Whoever came by a key goes on by keys.
+    if (document.activeElement === document.body) box.current?.focus({ preventScroll: true });
+  }, []);
   const pressed = (event: KeyboardEvent): void => {
     const at = found.findIndex((row) => row.dotted === what);
     const next = { ArrowDown: at + 1, j: at + 1, ArrowUp: at - 1, k: at - 1 }[event.key];
@@ -69,8 +86,51 @@ export function Tools({ filter }: { filter: string }): JSX.Element {
           {rows && found.length === 0 && <p class="empty">{status?.mounts.length ? 'No tool is like that.' : 'No servers, no tools.'}</p>}
         </div>
       </div>
-      {what && !within && <One key={what} name={what} />}
+      {what && !within ? <One key={what} name={what} /> : found.length > 0 && <Unchosen rows={found} />}
     </div>
+  );
+}
+
+/** What there is to choose from, while nothing is chosen: whose tools they are, and what they cost a model that is shown all of them. */
+function Unchosen({ rows }: { rows: ToolRow[] }): JSX.Element {
+  const servers = byServer(rows).slice(0, MOST);
+  const most = Math.max(...servers.map((one) => one.tokens), 1);
+  const dearest = [...rows].sort((a, b) => b.tokens - a.tokens).slice(0, 5);
+  return (
+    <section class="detail one unchosen" aria-label="Choose a tool">
+      <header>
+        <h2>Choose a tool</h2>
+        <p class="dim">to read what it says of itself, call it with a form, see the way its calls go, or copy a call as curl, command or JSON-RPC.</p>
+      </header>
+      <dl class="keys">
+        <div><dt><kbd>/</kbd></dt><dd>search in names, servers and descriptions</dd></div>
+        <div><dt><kbd>↓</kbd><kbd>↑</kbd> or <kbd>j</kbd><kbd>k</kbd></dt><dd>from tool to tool, in the list</dd></div>
+      </dl>
+      {servers.length > 1 && (
+        <>
+          <h3>Whose they are</h3>
+          <ul class="plain shares">
+            {servers.map((one) => (
+              <li key={one.name}>
+                <a href={write('tools', `${one.name}.`)}>{one.name}</a>
+                <span class="share" aria-hidden="true"><i style={{ width: `${(100 * one.tokens) / most}%` }} /></span>
+                <span class="dim">{counted(one.tools, 'tool')}, about {short(one.tokens)} tokens</span>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      <h3>What costs a model most</h3>
+      <ul class="plain shares">
+        {dearest.map((row) => (
+          <li key={row.dotted}>
+            <a href={write('tools', row.dotted)}>{row.dotted}</a>
+            <span class="share" aria-hidden="true"><i style={{ width: `${(100 * row.tokens) / Math.max(dearest[0]?.tokens ?? 1, 1)}%` }} /></span>
+            <span class="dim">about {short(row.tokens)} tokens</span>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

@@ -8,7 +8,7 @@ import { matching } from '../src/servers';
 import type { ToolRow } from '../src/shapes';
 import { EventReader, LineReader } from '../src/streams';
 import { duration, millis } from '../src/text';
-import { search } from '../src/tools';
+import { byServer, search } from '../src/tools';
 import { mount } from './made';
 
 describe('streams', () => {
@@ -75,6 +75,10 @@ describe('lists', () => {
     const rows = [row('notes.find', 'Finds notes by time.'), row('clock.time', 'Tells it.')];
     expect(search(rows, 'time').map((r) => r.dotted)).toEqual(['clock.time', 'notes.find']);
     expect(search(rows, 'TIME find').map((r) => r.dotted)).toEqual(['notes.find']);
+  });
+  it('sums tools up by server, the dearest first', () => {
+    const rows = [['a.x', 5], ['b.y', 4], ['b.c.z', 4], ['c.x', 5]].map(([dotted, tokens]) => ({ dotted, tokens }) as ToolRow);
+    expect(byServer(rows).map((one) => `${one.name} ${one.tools} ${one.tokens}`)).toEqual(['b 2 8', 'a 1 5', 'c 1 5']);
   });
 });
 

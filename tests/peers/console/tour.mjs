@@ -122,6 +122,16 @@ await part('the keyboard', async () => {
 await part('the playground', async () => {
   await leave();
   await sequence('g', 'o');
+  const unchosen = page.getByRole('region', { name: 'Choose a tool' });
+  const told = await until(async () => /Whose they are\s+calm\s+2 tools[\s\S]*What costs a model most\s+\w/.test(await unchosen.innerText({ timeout: 1000 })));
+  check('while no tool is chosen it says whose they are and what they cost', told, await page.locator('main').innerText());
+  await page.keyboard.press('j');
+  check('j chooses the first', await until(async () => /#\/tools\/\w/.test(page.url()) && (await unchosen.count()) === 0), page.url());
+  await page.keyboard.press('Escape');
+  await unchosen.getByRole('link', { name: 'calm', exact: true }).click();
+  check('a server leads to its own', await until(async () => page.url().endsWith('#/tools/calm.') && (await page.locator('.names li').count()) === 2), page.url());
+  await page.getByRole('link', { name: 'show all' }).click();
+  await leave();
   await page.keyboard.press('/');
   await page.keyboard.type('lab adds');
   await until(async () => (await page.locator('.names li').count()) === 1);
