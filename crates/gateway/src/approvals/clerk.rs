@@ -14,6 +14,8 @@ pub(super) struct Clerk {
     pub(super) room: Room,
     dir: PathBuf,
     gate: String,
+    /// The version of the policy with which the gate began.
+    policy: String,
     /// `None` until something has to be kept or read.
     kept: Option<Kept>,
     /// Whether the desk has what was kept by the gate that ran before.
@@ -27,9 +29,9 @@ pub(super) struct Clerk {
 
 impl Clerk {
     /// For the desk of `gate`, with what is kept in `dir`.
-    pub(super) fn new(desk: Desk, dir: PathBuf, gate: String) -> Self {
+    pub(super) fn new(desk: Desk, dir: PathBuf, gate: String, policy: String) -> Self {
         let room = Room { desk, passkeys: Passkeys::default(), waiting: HashMap::new() };
-        Self { room, dir, gate, kept: None, is_restored: false, operators: Vec::new(), owed: Vec::new(), is_failing: false }
+        Self { room, dir, gate, policy, kept: None, is_restored: false, operators: Vec::new(), owed: Vec::new(), is_failing: false }
     }
 
     /// Does a batch of jobs; what is to be delivered now. `None`: it could not be written, and nothing of it counts but the facts, which
@@ -68,6 +70,8 @@ impl Clerk {
             }
         } else {
             rows::restore(desk, &turn, now)?;
+            // It may be another one than the gate before had.
+            desk.set_policy(now, &self.policy);
             self.is_restored = true;
         }
         self.operators = operators;

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::clerk::Clerk;
 use super::notify::{Receivers, line};
-use super::{Deliver, Job, now, recorded};
+use super::{Deliver, Job, now, policy_version, recorded};
 use crate::Inner;
 use crate::config::resolved::{ApprovalService, Config};
 
@@ -27,7 +27,7 @@ pub(super) async fn run(gateway: Arc<Inner>, mut jobs: mpsc::Receiver<Job>) {
     let config = gateway.config.load_full();
     let mut desk = Desk::new(settings(&gateway.node.id, &config));
     desk.trust(trusted(&config));
-    let mut clerk = Clerk::new(desk, gateway.state_dir.clone(), gateway.node.id.to_string());
+    let mut clerk = Clerk::new(desk, gateway.state_dir.clone(), gateway.node.id.to_string(), policy_version(&config));
     let mut receivers = Receivers::new(Arc::clone(&gateway));
     let (mut batch, stop) = (Vec::new(), gateway.stop.clone());
     let mut is_due = config.gate.is_some();

@@ -74,8 +74,12 @@ async fn ax_46_what_was_agreed_to_under_other_rules_goes_out_by_nothing_after_a_
             person.enroll_key(&Key::of(2), "bert", &[]).await;
             let echo = async |client: &Client| client.tool("fx__fx_echo", json!({"text": "x"})).await;
             echo(&plain(&world, Era::Stateless).await).await;
-            person.approve(&person.waiting(&world).await).await;
+            let agreed = person.waiting(&world).await;
+            person.approve(&agreed).await;
             let world = World::kept(world.end_keeping().await, &stricter).await;
+            let all = world.gateway.approvals(true).await.unwrap().approvals;
+            let standing = all.iter().find(|one| one.id == agreed.id).map(|one| (one.standing.as_str().to_owned(), one.reason.clone()));
+            assert_eq!(standing, Some(("void".to_owned(), Some("the policy changed".to_owned()))));
             let told = echo(&plain(&world, Era::Stateless).await).await;
             assert!(told["result"]["isError"] == true && text(&told).contains("was not called"), "{told}");
         }
