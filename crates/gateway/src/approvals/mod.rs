@@ -205,6 +205,13 @@ impl Approvals {
         }
     }
 
+    /// A call never left that a grant had let through.
+    pub(crate) async fn give_back(&self, grant: &str) {
+        let id = grant.to_owned();
+        // Where it can't be kept, the grant has one use less.
+        self.tell(move |desk, _| desk.give_back(&id)).await;
+    }
+
     /// The caller stops waiting: `comes_back`, or takes its call back.
     pub(crate) async fn leave(&self, id: &str, comes_back: bool) {
         let id = id.to_owned();

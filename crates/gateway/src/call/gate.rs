@@ -32,8 +32,8 @@ pub(crate) struct Cleared {
     pub(super) resolved: Box<Resolved>,
     pub(super) decision: Option<Decision>,
     pub(super) room: Room,
-    /// The approval that lets it out, where one was needed.
-    pub(super) approval: Option<Arc<str>>,
+    /// What lets it out, where somebody had to agree: it hears how the call ended.
+    pub(super) release: Option<Release>,
     /// The approval or the grant by which it goes out, where somebody had to agree.
     pub(super) agreed: Option<Arc<str>>,
 }
@@ -43,6 +43,15 @@ impl Cleared {
     pub(super) fn is_gated(&self) -> bool {
         self.agreed.is_some()
     }
+}
+
+/// What lets a call out that somebody had to agree to.
+#[derive(Debug)]
+pub(crate) enum Release {
+    /// An approval of this call.
+    Approval(Arc<str>),
+    /// A grant, one use of which it takes.
+    Grant(Arc<str>),
 }
 
 /// What became of a call at the gate.
@@ -60,7 +69,7 @@ pub(crate) async fn gate(gateway: &Arc<Inner>, reservation: Reservation, back: &
     // What a gate below asks for is asked for there, whatever was agreed to here (AX-47).
     if causes.iter().all(|cause| *cause == Cause::Below) {
         let Reservation { resolved, decision, room } = reservation;
-        return Ok(Gated::Cleared(Cleared { resolved, decision, room, approval: None, agreed: None }));
+        return Ok(Gated::Cleared(Cleared { resolved, decision, room, release: None, agreed: None }));
     }
     let noted = Arc::clone(noted);
     Box::pin(hold::hold(gateway, reservation, &noted, back, causes)).await
@@ -71,7 +80,7 @@ fn ungated(Reservation { resolved, decision, room }: Reservation, back: &Back) -
     match &decision {
         Some(decision) if decision.is_gated() => Err(CallError::Unapproved(decision.id)),
         _ if is_proposed(back) => Err(CallError::MethodNotFound(resolved.wire_method.to_string())),
-        _ => Ok(Gated::Cleared(Cleared { resolved, decision, room, approval: None, agreed: None })),
+        _ => Ok(Gated::Cleared(Cleared { resolved, decision, room, release: None, agreed: None })),
     }
 }
 
@@ -96,7 +105,7 @@ fn causes(gateway: &Inner, reservation: &Reservation, noted: &Noted, back: &Back
 /// Notes how a call ended that somebody agreed to, and turns what a gate below says of one that it holds into this caller's own terms.
 pub(crate) async fn settle(
     gateway: &Arc<Inner>,
-    approval: Option<Arc<str>>,
+    release: Option<Release>,
     owner: &Branch,
     back: &Back,
     outcome: Result<Answer, CallError>,
@@ -105,13 +114,15 @@ pub(crate) async fn settle(
         Ok(Answer::Error(error)) if owner.is_gate => told::held_below(error),
         Ok(_) | Err(_) => None,
     };
-    if approval.is_none() && below.is_none() {
+    if release.is_none() && below.is_none() {
         return outcome;
     }
     Box::pin(async {
-        if let Some(id) = approval {
-            let end = if below.is_some() { End::HeldBelow } else { end(&outcome, back.caller.era) };
-            gateway.approvals.finish(&id, end).await;
+        let end = if below.is_some() { End::HeldBelow } else { end(&outcome, back.caller.era) };
+        match release {
+            Some(Release::Approval(id)) => gateway.approvals.finish(&id, end).await,
+            Some(Release::Grant(id)) if end == End::NotSent => gateway.approvals.give_back(&id).await,
+            Some(Release::Grant(_)) | None => {}
         }
         let Some(data) = below else { return outcome };
         match gateway.approvals.note_below(&owner.mount.config.name, &data).await {

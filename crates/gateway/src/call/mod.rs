@@ -131,12 +131,12 @@ async fn stages(
         gate::Gated::Cleared(cleared) => cleared,
         gate::Gated::Answered(answer) => return Ok(answer),
     };
-    let (owner, approval) = (cleared.resolved.branch.clone(), cleared.approval.take());
+    let (owner, release) = (cleared.resolved.branch.clone(), cleared.release.take());
     let outcome = match record.intend(request, &cleared).await {
         Ok(()) => forward::forward(cleared, back, record.trace()).await,
         Err(unrecorded) => Err(unrecorded),
     };
-    let answer = gate::settle(gateway, approval, &owner, back, outcome).await?;
+    let answer = gate::settle(gateway, release, &owner, back, outcome).await?;
     remember::remember(gateway, &owner, &back.caller, method, &answer);
     Ok(answer)
 }

@@ -123,13 +123,18 @@ async fn ax_46_what_nobody_would_read_waits_for_nobody() {
     .await;
 }
 
-/// A server of the initialize era that is gone as soon as its tool is called, and notes each call in a file.
+/// A server of the initialize era that is gone as soon as its tool is called, and notes each call in a file. `for good` it answers the call
+/// first, and does not come back.
 const DYING: &str = r#"
 import json, os, sys
+if len(sys.argv) > 2 and os.path.exists(sys.argv[1]):
+    sys.exit("gone")
 for line in sys.stdin:
     ask = json.loads(line)
     if ask["method"] == "tools/call":
         open(sys.argv[1], "a").write("called\n")
+        if len(sys.argv) > 2:
+            print(json.dumps({"jsonrpc": "2.0", "id": ask["id"], "result": {"content": []}}), flush=True)
         os._exit(1)
     told = {"initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "dying", "version": "1"}},
             "tools/list": {"tools": [{"name": "wipe", "inputSchema": {"type": "object"}}]}}.get(ask["method"], {})
@@ -158,6 +163,33 @@ async fn ax_46_a_call_under_which_its_server_dies_is_made_by_nobody_again() {
         world.until("srv", |mount| mount.state == "ready").await;
         assert_eq!(reason(&call().await), "outcome_unknown");
         assert_eq!(std::fs::read_to_string(calls).unwrap(), "called\n");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_46_a_call_that_never_left_takes_no_use_of_its_grant() {
+    bounded(async {
+        let dir = tempfile::tempdir().unwrap();
+        let (script, calls) = (dir.path().join("dying.py"), dir.path().join("calls"));
+        std::fs::write(&script, DYING).unwrap();
+        let toml = format!("{GATED}[mount.srv]\ncommand = \"python3\"\nargs = [{script:?}, {calls:?}, \"for good\"]\n");
+        let world = World::start(&toml).await;
+        world.until("srv", |mount| mount.state == "ready").await;
+        let person = Person::at(&world, 1, "anna").await;
+        let terms =
+            json!({"tool": "srv.*", "caller": "local", "arguments": {}, "any_other": true, "expires": 4_000_000_000_u64, "uses": 9});
+        let asked = person.admin.post("/-/grants/statement", &json!({"terms": terms})).await.unwrap();
+        let asked: Value = serde_json::from_slice(&asked).unwrap();
+        let proof = person.proof(asked["text"].as_str().unwrap());
+        person.admin.post("/-/grants", &json!({"id": asked["id"], "terms": terms, "proofs": [proof]})).await.unwrap();
+        let used = async || person.admin.get::<Value>("/-/grants", &[]).await.unwrap()["grants"][0]["used"].clone();
+        let client = plain(&world, Era::Stateless).await;
+        assert_eq!((client.tool("srv__wipe", json!({})).await["result"]["content"].clone(), used().await), (json!([]), json!(1)));
+        world.until("srv", |mount| mount.state != "ready").await;
+        let told = client.tool("srv__wipe", json!({})).await;
+        assert!(told.get("error").is_some(), "{told}");
+        assert_eq!(used().await, 1);
     })
     .await;
 }

@@ -104,6 +104,14 @@ impl Desk {
         }
     }
 
+    /// A call that a grant let through never left: it has that use again.
+    pub fn give_back(&mut self, id: &str) {
+        if let Some(grant) = self.grants.get_mut(id).filter(|grant| grant.used > 0) {
+            grant.used -= 1;
+            self.changes.insert(Change::Grant(id.to_owned()));
+        }
+    }
+
     /// Gives a grant, for which as many people have to agree as for a call.
     ///
     /// # Errors

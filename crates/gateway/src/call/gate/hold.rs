@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::told::{Pending, Way, returned, token};
 use super::wait::{Waited, wait};
-use super::{Cleared, Gated};
+use super::{Cleared, Gated, Release};
 use crate::Inner;
 use crate::annotation::Noted;
 use crate::approvals::{NotKept, Waiting, policy_version};
@@ -46,11 +46,18 @@ pub(super) async fn hold(
     let id: Arc<str> = match (held, waiting) {
         (Held::Free(id), _) => id.into(),
         (Held::Granted(grant), _) => {
+            let grant: Arc<str> = grant.into();
             if let Some(seated) = &back.seated {
                 let by = gateway.approvals.gave(&grant).await;
-                seated.fulfil(Agreed { id: grant.clone(), by }, &back.cancel).await?;
+                seated.fulfil(Agreed { id: grant.to_string(), by }, &back.cancel).await?;
             }
-            return Ok(Gated::Cleared(Cleared { resolved, decision, room, approval: None, agreed: Some(grant.into()) }));
+            return Ok(Gated::Cleared(Cleared {
+                resolved,
+                decision,
+                room,
+                release: Some(Release::Grant(Arc::clone(&grant))),
+                agreed: Some(grant),
+            }));
         }
         (Held::NoApprover { reachable, required }, _) => return Err(CallError::NoApprover { reachable, required }),
         (Held::Full(most), _) => return Err(CallError::Overloaded { what: "calls that wait for approval", most }),
@@ -70,7 +77,7 @@ pub(super) async fn hold(
     let call = called(gateway, &resolved)?;
     let claimed = gateway.approvals.claim(&id, call).await.map_err(not_kept).inspect_err(|error| let_go(gateway, &id, error));
     claimed?.map_err(CallError::Approval)?;
-    Ok(Gated::Cleared(Cleared { resolved, decision, room, agreed: Some(Arc::clone(&id)), approval: Some(id) }))
+    Ok(Gated::Cleared(Cleared { resolved, decision, room, agreed: Some(Arc::clone(&id)), release: Some(Release::Approval(id)) }))
 }
 
 /// Whoever is told that something could not be written down does not wait any more.

@@ -168,3 +168,21 @@ fn ax_46_what_was_agreed_to_by_a_key_that_its_service_has_given_up_is_not_agreed
         assert_eq!(desk.approval(&fresh(1).id).unwrap().standing, standing);
     }
 }
+
+#[test]
+fn ax_46_a_grant_lets_through_as_many_calls_as_it_says_and_those_that_never_left_are_none() {
+    let keys = keys();
+    let mut desk = two(&keys, 1);
+    let few = Terms { uses: Some(2), ..terms(EVERYTHING) };
+    let proof = ssh(&keys, Terms::NAMESPACE, &few.statement("g", "gate-1").text);
+    desk.give(NOW, "g", few, &[proof]).unwrap();
+    let mut ask = |n: usize, has_left: bool| {
+        let held = hold(&mut desk, &call("ci", &format!("{{\"n\":{n}}}")), n, false);
+        if !has_left {
+            desk.give_back("g");
+        }
+        held == Held::Granted("g".into())
+    };
+    let let_through = [false, true, false, false, true].map(|has_left| ask(1, has_left));
+    assert_eq!((let_through, ask(2, true)), ([true; 5], false));
+}
