@@ -14,6 +14,8 @@ use mesh_proto::annotation::{Annotation, Availability, LatencyClass, Transport, 
 use mesh_proto::route_cursor::PREFIX;
 use policy::approval::Risk;
 
+use crate::telemetry::metrics::ToolSlot;
+
 /// By how many the calls that outlast a class must outnumber those that keep it, before the next class is listed.
 const OUTNUMBERED: u8 = 3;
 
@@ -26,6 +28,8 @@ pub(crate) struct Noted {
     /// Whether its own server or the configuration names its latency class.
     is_classed: bool,
     pub(crate) pace: Arc<Pace>,
+    /// What it is counted as.
+    pub(crate) counted: ToolSlot,
 }
 
 /// How long calls of a tool take, as far as it matters: whether they outlast its class. Never slower than what is listed by two
@@ -57,7 +61,7 @@ impl Noted {
         if said.is_some() {
             entry.raw = without(&entry.raw, &meta);
         }
-        Self { annotation, said, is_classed, pace: pace.unwrap_or_default() }
+        Self { annotation, said, is_classed, pace: pace.unwrap_or_default(), counted: ToolSlot::default() }
     }
 
     /// How long a call may be silent; outer `None`: the tool says nothing of it, inner: as long as its caller waits (AX-31).

@@ -1,6 +1,7 @@
 //! The tree as it is at one moment: every mount with what it offers, and the views made from it. Never changed, only replaced.
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -40,9 +41,13 @@ pub(crate) struct Tree {
     standings: Standings,
 }
 
-/// One mount in a snapshot.
+/// One mount in a snapshot. Every call takes one with it, so clones share everything.
 #[derive(Debug, Clone)]
-pub(crate) struct Branch {
+pub(crate) struct Branch(Arc<Seen>);
+
+/// A mount as it was seen.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
     pub(crate) mount: Arc<Mount>,
     pub(crate) catalog: Arc<Catalog>,
     /// What the server said about itself; `None` before it first answered.
@@ -68,11 +73,39 @@ impl Branch {
             (None, _) | (_, None) => false,
         };
         if let Some(before) = before.filter(is_known) {
-            return Self { mount: Arc::clone(mount), catalog, is_lost, edition, ..before.clone() };
+            if Arc::ptr_eq(&before.mount, mount)
+                && Arc::ptr_eq(&before.catalog, &catalog)
+                && (before.is_lost, before.edition) == (is_lost, edition)
+            {
+                return before.clone();
+            }
+            let before = Seen::clone(before);
+            return Self(Arc::new(Seen { mount: Arc::clone(mount), catalog, is_lost, edition, ..before }));
         }
         let has_resources = negotiated.as_ref().is_some_and(|n| era::declares(&n.capabilities, "resources"));
         let is_gate = negotiated.as_ref().is_some_and(|n| matches!(mcpax::peer(&n.capabilities), Peer::Gate(_)));
-        Self { mount: Arc::clone(mount), catalog, negotiated, has_resources, is_gate, is_lost, edition }
+        Self(Arc::new(Seen { mount: Arc::clone(mount), catalog, negotiated, has_resources, is_gate, is_lost, edition }))
+    }
+}
+
+impl Deref for Branch {
+    type Target = Seen;
+
+    fn deref(&self) -> &Seen {
+        &self.0
+    }
+}
+
+/// A tree, and what one caller is shown of it.
+pub(crate) struct Sight {
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) view: Arc<View>,
+}
+
+impl Sight {
+    /// What `caller` is shown of `tree`.
+    pub(crate) fn of(tree: Arc<Tree>, caller: &Caller) -> Self {
+        Self { view: tree.shown(caller), tree }
     }
 }
 

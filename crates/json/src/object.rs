@@ -46,6 +46,11 @@ impl Object {
         &self.text
     }
 
+    /// The same, without the places of its members.
+    pub fn into_text(self) -> Bytes {
+        self.text
+    }
+
     /// Its members.
     #[inline]
     pub fn members(&self) -> Members<'_> {

@@ -177,7 +177,7 @@ pub const RESPONSE_HEAD: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":";
 pub fn response_parts(answer: Answer) -> (&'static [u8], Bytes) {
     match answer {
         Answer::Error(raw) => (b",\"error\":", raw),
-        Answer::Result(object) => (b",\"result\":", object.text().clone()),
+        Answer::Result(object) => (b",\"result\":", object.into_text()),
     }
 }
 

@@ -17,12 +17,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast::error::RecvError;
-use tokio_util::sync::CancellationToken;
 
 use super::routes::{LINES, is_owner, json, owner, streamed};
 use super::shapes::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, OperatorShown, Refusal};
 use crate::approvals::{NotKept, now, recorded, relying_party, request};
 use crate::call::back::{Back, Sink};
+use crate::call::cancel::Cancel;
 use crate::call::{confirm_below, own_caller};
 use crate::downstream::reply::Payload;
 use crate::node::Node;
@@ -150,7 +150,7 @@ async fn confirm(gateway: &Gateway, id: &str, who: &str, posted: Confirmation) -
         let meta = stateless_meta(&Identity { info: Node::info(), capabilities: Bytes::from_static(b"{}") });
         let params = format!("{{\"id\":{},\"proof\":{},\"_meta\":{meta}}}", quote(id), posted.proof.get());
         let asked = Request { id: Bytes::from_static(b"0"), method: "mcpax/confirm".into(), params: Bytes::from(params).into() };
-        let back = Back::new(own_caller(gateway.0.scope_of("")), Sink::None, None, CancellationToken::new());
+        let back = Back::new(own_caller(gateway.0.scope_of("")), Sink::None, None, Cancel::default());
         let tree = gateway.0.tree.load_full();
         return match confirm_below(&gateway.0, &tree, id, &asked, &back).await {
             Ok(Answer::Result(result)) => Ok(json(&serde_json::from_slice::<serde_json::Value>(&result).unwrap_or_default())),

@@ -6,12 +6,12 @@ use mcp_proto::client::{Identity, stateless_meta};
 use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::json;
 use mcp_proto::projection::Style;
-use tokio_util::sync::CancellationToken;
 
 use super::shapes::{Refusal, RefusalKind, Trace, TraceRequest};
 use crate::Gateway;
 use crate::call::back::{Back, Sink};
 use crate::call::caller::ViewKey;
+use crate::call::cancel::Cancel;
 use crate::call::{TRACE, own_caller, serve};
 use crate::node::Node;
 
@@ -26,7 +26,7 @@ impl Gateway {
         let params = format!("{{\"name\":{},\"_meta\":{meta}}}", json::quote(&tool.dotted));
         let asked = Request { id: Bytes::from_static(b"0"), method: TRACE.into(), params: Bytes::from(params).into() };
         let scope = ViewKey { style: Style::Qualified, ..self.0.scope_of("") };
-        let back = Back::new(own_caller(scope), Sink::None, None, CancellationToken::new());
+        let back = Back::new(own_caller(scope), Sink::None, None, Cancel::default());
         let failed = |text: &[u8]| Refusal { kind: RefusalKind::Failed, message: String::from_utf8_lossy(text).into_owned() };
         let result = match serve(&self.0, &asked, &back).await {
             Ok(Answer::Result(result)) => result,

@@ -2,6 +2,7 @@
 //!
 //! Within one era nothing is changed. Between them only the members named here are; all other bytes stay.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -21,10 +22,10 @@ use crate::telemetry::trace_context::TraceContext;
 const TTL_MS: &[u8] = b"0";
 
 /// The params of `caller` as a server of `era` expects them.
-pub(crate) fn params(params: &Object, caller: &Caller, era: Era) -> Object {
+pub(crate) fn params<'a>(params: &'a Object, caller: &Caller, era: Era) -> Cow<'a, Object> {
     match (caller.era, era) {
-        (Era::Initialize, Era::Initialize) | (Era::Stateless, Era::Stateless) => params.clone(),
-        (Era::Initialize, Era::Stateless) => with_meta(params, caller),
+        (Era::Initialize, Era::Initialize) | (Era::Stateless, Era::Stateless) => Cow::Borrowed(params),
+        (Era::Initialize, Era::Stateless) => Cow::Owned(with_meta(params, caller)),
         (Era::Stateless, Era::Initialize) => without_meta(params),
     }
 }
@@ -76,7 +77,7 @@ fn claims(caller: &Caller) -> Vec<u8> {
     out
 }
 
-fn without_meta(params: &Object) -> Object {
+fn without_meta(params: &Object) -> Cow<'_, Object> {
     let members = params.members();
     let mut changes: Vec<(&str, Change<'_>)> = Vec::new();
     for gone in ["inputResponses", "requestState"] {
@@ -94,11 +95,11 @@ fn without_meta(params: &Object) -> Object {
         Some(meta) => changes.push(("_meta", Change::Set(meta))),
         None => {}
     }
-    if changes.is_empty() { params.clone() } else { splice::edit(params, &changes).into() }
+    if changes.is_empty() { Cow::Borrowed(params) } else { Cow::Owned(splice::edit(params, &changes).into()) }
 }
 
 /// The params with the trace context of this hop in `_meta`; unchanged where it stands there already.
-pub(crate) fn traced(params: Object, trace: Option<&TraceContext>) -> Object {
+pub(crate) fn traced<'a>(params: Cow<'a, Object>, trace: Option<&TraceContext>) -> Cow<'a, Object> {
     let Some(trace) = trace else { return params };
     let raw = params.get("_meta").unwrap_or(Bytes::from_static(b"{}"));
     if params.meta().and_then(|meta| meta.str("traceparent")).as_deref() == Some(trace.traceparent()) {
@@ -107,7 +108,7 @@ pub(crate) fn traced(params: Object, trace: Option<&TraceContext>) -> Object {
     let (parent, state) = (json::quote(trace.traceparent()), trace.tracestate().map(json::quote));
     let state = state.as_deref().map_or(Change::Remove, |s| Change::Set(s.as_bytes()));
     let meta = splice::edit(&raw, &[("traceparent", Change::Set(parent.as_bytes())), ("tracestate", state)]);
-    splice::edit(&params, &[("_meta", Change::Set(&meta))]).into()
+    Cow::Owned(splice::edit(&params, &[("_meta", Change::Set(&meta))]).into())
 }
 
 /// The answer of a server of `era` as the caller expects it.

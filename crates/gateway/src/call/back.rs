@@ -13,9 +13,9 @@ use bytes::Bytes;
 use mcp_proto::envelope::{self, Answer};
 use mcp_proto::era::{self, LogLevel};
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
+use super::cancel::Cancel;
 use super::pour::Pour;
 use super::seated::Seated;
 use crate::downstream::lane::{Lane, Weight};
@@ -49,7 +49,7 @@ pub(crate) enum Takes {
 pub(crate) struct Back {
     pub(crate) caller: Arc<Caller>,
     /// Fires when the caller no longer wants the answer.
-    pub(crate) cancel: CancellationToken,
+    pub(crate) cancel: Cancel,
     /// The level from which on this call's log lines are wanted; `None`: not at all (stateless era).
     pub(crate) log_level: Option<LogLevel>,
     /// The trace context of the HTTP headers.
@@ -60,6 +60,8 @@ pub(crate) struct Back {
     takes: AtomicU8,
     /// A pour has begun, and nobody has picked it up.
     has_pour: AtomicBool,
+    /// There are questions that nobody has picked up.
+    has_fresh: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -93,16 +95,16 @@ pub(crate) struct Question {
 
 impl Back {
     /// A way back over `sink`.
-    pub(crate) fn new(caller: Arc<Caller>, sink: Sink, log_level: Option<LogLevel>, cancel: CancellationToken) -> Arc<Self> {
+    pub(crate) fn new(caller: Arc<Caller>, sink: Sink, log_level: Option<LogLevel>, cancel: Cancel) -> Arc<Self> {
         let state =
             State { sink, fresh: VecDeque::new(), out: BTreeMap::new(), asked: 0, lacked: None, waker: None, stirred: None, pour: None };
-        let (takes, has_pour) = (AtomicU8::new(Takes::Whole as u8), AtomicBool::new(false));
-        Arc::new(Self { caller, cancel, log_level, trace: None, seated: None, takes, has_pour, state: Mutex::new(state) })
+        let (takes, has_pour, has_fresh) = (AtomicU8::new(Takes::Whole as u8), AtomicBool::new(false), AtomicBool::new(false));
+        Arc::new(Self { caller, cancel, log_level, trace: None, seated: None, takes, has_pour, has_fresh, state: Mutex::new(state) })
     }
 
     /// The same with the trace context of the HTTP headers.
     pub(crate) fn traced(caller: Arc<Caller>, sink: Sink, log_level: Option<LogLevel>, trace: Option<TraceContext>) -> Arc<Self> {
-        let mut back = Self::new(caller, sink, log_level, CancellationToken::new());
+        let mut back = Self::new(caller, sink, log_level, Cancel::default());
         if let Some(own) = Arc::get_mut(&mut back) {
             own.trace = trace;
         }
@@ -110,7 +112,7 @@ impl Back {
     }
 
     /// The same of a call that comes from a room.
-    pub(crate) fn seated(caller: Arc<Caller>, sink: Sink, cancel: CancellationToken, seated: Arc<Seated>) -> Arc<Self> {
+    pub(crate) fn seated(caller: Arc<Caller>, sink: Sink, cancel: Cancel, seated: Arc<Seated>) -> Arc<Self> {
         let mut back = Self::new(caller, sink, None, cancel);
         if let Some(own) = Arc::get_mut(&mut back) {
             own.seated = Some(seated);
@@ -171,9 +173,14 @@ impl Back {
         answer.unwrap_or_else(|| Answer::Error(envelope::error_object(-32000, "the client went away before it answered", None)))
     }
 
-    /// The questions nobody has picked up yet; ready when there is one.
-    pub(crate) fn poll_questions(&self, cx: &mut Context<'_>) -> Poll<Vec<Question>> {
+    /// The questions nobody has picked up yet; ready when there is one. `rung`: whoever asks is woken through the lane already, which rings for
+    /// questions, too.
+    pub(crate) fn poll_questions(&self, rung: bool, cx: &mut Context<'_>) -> Poll<Vec<Question>> {
+        if rung && !self.has_fresh.load(Ordering::Acquire) {
+            return Poll::Pending;
+        }
         let mut state = self.lock();
+        self.has_fresh.store(false, Ordering::Relaxed);
         if state.fresh.is_empty() {
             state.waker = Some(cx.waker().clone());
             return Poll::Pending;
@@ -282,8 +289,12 @@ impl Back {
         let key = format!("ask-{}", state.asked);
         state.out.insert(key.clone(), tx);
         state.fresh.push_back(Question { key, method: method.to_owned(), params: params.clone() });
+        self.has_fresh.store(true, Ordering::Release);
         if let Some(waker) = state.waker.take() {
             waker.wake();
+        }
+        if let Sink::Lane(lane) = &state.sink {
+            lane.ring();
         }
         rx
     }

@@ -43,8 +43,9 @@ pub(crate) async fn forward(mut cleared: Cleared, back: &Arc<Back>, trace: Optio
 
 /// A stateless server may want input first; a caller of the initialize era is asked here, any other answers it itself.
 async fn rounds(resolved: &Resolved, back: &Arc<Back>, trace: Option<TraceContext>) -> Result<Answer, CallError> {
-    let mut params = resolved.params.clone();
+    let mut next = None;
     for _ in 0..MOST_ROUNDS {
+        let params = next.as_ref().unwrap_or(&resolved.params);
         let lease = lease(resolved).await?;
         let era = lease.instance.era();
         // Such a server gives no state to come back with. Carried out anew, the call would happen twice.
@@ -53,9 +54,9 @@ async fn rounds(resolved: &Resolved, back: &Arc<Back>, trace: Option<TraceContex
         }
         let out = Outgoing {
             method: &resolved.wire_method,
-            params: adapt::traced(hop::params(&params, &resolved.caller, &resolved.branch, era, resolved.onward.as_ref()), trace.as_ref()),
+            params: adapt::traced(hop::params(params, &resolved.caller, &resolved.branch, era, resolved.onward.as_ref()), trace.as_ref()),
             name: (resolved.aim.method() != Method::Complete).then_some(&*resolved.name),
-            param_headers: if resolved.headers.is_empty() { Vec::new() } else { expected_params(&params, &resolved.headers) },
+            param_headers: if resolved.headers.is_empty() { Vec::new() } else { expected_params(params, &resolved.headers) },
             trace: trace.as_ref(),
             pour: adapt::lacking(resolved, era),
         };
@@ -64,14 +65,16 @@ async fn rounds(resolved: &Resolved, back: &Arc<Back>, trace: Option<TraceContex
             && era == Era::Stateless
             && let Some(wanted) = adapt::input_required(&answer)
         {
-            match Box::pin(wanted.answered(&params, back)).await {
-                Ok(next) => params = next.into(),
+            match Box::pin(wanted.answered(params, back)).await {
+                Ok(answered) => next = Some(answered.into()),
                 Err(error) => return Ok(Answer::Error(error)),
             }
             continue;
         }
         // A server of the initialize era was told once what its clients can do, and has no word for what this one can't.
-        if let (Answer::Error(_), Some(name), Era::Stateless, Era::Initialize) = (&answer, back.lacked(), resolved.caller.era, era) {
+        if let (Answer::Error(_), Era::Stateless, Era::Initialize) = (&answer, resolved.caller.era, era)
+            && let Some(name) = back.lacked()
+        {
             return Err(CallError::CapabilityMissing { name, extension: false });
         }
         return Ok(adapt::answer(answer, resolved, era));
@@ -182,15 +185,16 @@ impl Silence {
 
 async fn lease(resolved: &Resolved) -> Result<Lease, CallError> {
     let mount = &resolved.branch.mount;
-    if mount.shared.load().is_none() {
-        if mount.state.load().phase == Phase::Starting {
-            Box::pin(mount.settle(mount.config.start_timeout)).await;
+    let shared = match mount.shared.load_full() {
+        Some(shared) => shared,
+        None => {
+            if mount.state.load().phase == Phase::Starting {
+                Box::pin(mount.settle(mount.config.start_timeout)).await;
+            }
+            mount.shared.load_full().ok_or_else(|| mount.unavailable())?
         }
-        if mount.shared.load().is_none() {
-            return Err(mount.unavailable());
-        }
-    }
-    mount.lease(&resolved.caller).await.map_err(|e| failed(resolved, e))
+    };
+    mount.lease_by(shared, &resolved.caller).await.map_err(|e| failed(resolved, e))
 }
 
 fn failed(resolved: &Resolved, error: UpstreamError) -> CallError {

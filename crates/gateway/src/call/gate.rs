@@ -23,6 +23,7 @@ use super::reserve::{Reservation, Room};
 use super::resolve::{Aim, Resolved};
 use crate::Inner;
 use crate::annotation::Noted;
+use crate::config::resolved::Config;
 use crate::tree::Branch;
 use crate::upstream::UpstreamError;
 
@@ -63,9 +64,9 @@ pub(crate) enum Gated {
 }
 
 /// Lets the call through, or waits for somebody to agree, or says how to go on.
-pub(crate) async fn gate(gateway: &Arc<Inner>, reservation: Reservation, back: &Arc<Back>) -> Result<Gated, CallError> {
+pub(crate) async fn gate(gateway: &Arc<Inner>, config: &Config, reservation: Reservation, back: &Arc<Back>) -> Result<Gated, CallError> {
     let Aim::Tool(noted) = &reservation.resolved.aim else { return ungated(reservation, back) };
-    let causes = causes(gateway, &reservation, noted, back);
+    let causes = causes(config, &reservation, noted, back);
     // What a gate below asks for is asked for there, whatever was agreed to here (AX-47).
     if causes.iter().all(|cause| *cause == Cause::Below) {
         let Reservation { resolved, decision, room } = reservation;
@@ -89,9 +90,8 @@ fn is_proposed(back: &Back) -> bool {
 }
 
 /// Why somebody has to agree to a call.
-fn causes(gateway: &Inner, reservation: &Reservation, noted: &Noted, back: &Back) -> Vec<Cause> {
+fn causes(config: &Config, reservation: &Reservation, noted: &Noted, back: &Back) -> Vec<Cause> {
     let Reservation { resolved, decision, .. } = reservation;
-    let config = gateway.config.load();
     let (by_policy, is_proposed) = (decision.as_ref().is_some_and(Decision::is_gated), is_proposed(back));
     if !by_policy && !is_proposed && config.gate.is_none() {
         return Vec::new();

@@ -66,12 +66,15 @@ fn arrived(mount: Option<&Segment>, offer: &Offer, params: &Object) -> Result<Op
 }
 
 /// The params of `caller` as the server of `branch`, which speaks `era`, may see them.
-pub(crate) fn params(params: &Object, caller: &Caller, branch: &Branch, era: Era, onward: Option<&Onward>) -> Object {
+pub(crate) fn params<'a>(params: &'a Object, caller: &Caller, branch: &Branch, era: Era, onward: Option<&Onward>) -> Cow<'a, Object> {
     if !branch.is_gate {
         // In this order, for the caller's own params know where their members stand.
-        return adapt::params(&without(params.clone()), caller, era);
+        return match without(params) {
+            None => adapt::params(params, caller, era),
+            Some(params) => Cow::Owned(adapt::params(&params, caller, era).into_owned()),
+        };
     }
-    for_gate(&adapt::params(params, caller, era), &branch.mount.gateway.node, caller.scope.is_for_gate(), era, onward)
+    Cow::Owned(for_gate(&adapt::params(params, caller, era), &branch.mount.gateway.node, caller.scope.is_for_gate(), era, onward))
 }
 
 /// A gate is shown that a gate asks, by every single request: it shows a gate other names than it shows the client behind it.
@@ -97,13 +100,13 @@ fn for_gate(params: &Object, node: &Node, is_from_gate: bool, era: Era, onward: 
     changed(params, raw, &changes)
 }
 
-fn without(params: Object) -> Object {
-    let Some(meta) = params.meta() else { return params };
-    let changes = between_gates(&meta);
-    match params.get("_meta") {
-        Some(raw) if !changes.is_empty() => changed(&params, &raw, &changes),
-        _ => params,
+/// The params without what only gates may say to each other; `None`: they say nothing of the kind.
+fn without(params: &Object) -> Option<Object> {
+    let changes = between_gates(&params.meta()?);
+    if changes.is_empty() {
+        return None;
     }
+    Some(changed(params, &params.get("_meta")?, &changes))
 }
 
 fn between_gates(meta: &Members<'_>) -> Vec<(Cow<'static, str>, Change<'static>)> {
@@ -135,11 +138,11 @@ mod tests {
     #[test]
     fn ax_32_what_is_between_gates_leaves_and_every_other_byte_stays() {
         let meta = |inner: &str| object(Box::leak(format!(r#"{{ "name":"x","_meta":{inner},"n":1.0 }}"#).into_boxed_str()));
-        let stripped = without(meta(r#"{"x-mcpax-route":["a"],"progressToken":1, "x-mcpax-cursor" : 0,"\u0078-mcpax-hops":2}"#));
+        let stripped = without(&meta(r#"{"x-mcpax-route":["a"],"progressToken":1, "x-mcpax-cursor" : 0,"\u0078-mcpax-hops":2}"#)).unwrap();
         assert_eq!(&stripped[..], br#"{ "name":"x","_meta":{"progressToken":1},"n":1.0 }"#);
-        assert_eq!(&without(meta(r#"{"x-mcpax-cursor":0}"#))[..], br#"{ "name":"x","n":1.0 }"#);
+        assert_eq!(&without(&meta(r#"{"x-mcpax-cursor":0}"#)).unwrap()[..], br#"{ "name":"x","n":1.0 }"#);
         for same in [meta(r#"{"progressToken":1,"y-mcpax-":2}"#), meta("{}"), meta("7"), object(r#"{"name":"x-mcpax-route"}"#)] {
-            assert_eq!(without(same.clone()), same);
+            assert_eq!(without(&same), None);
         }
     }
 

@@ -6,6 +6,7 @@ pub(crate) mod adapt;
 mod authorize;
 pub(crate) mod back;
 pub(crate) mod caller;
+pub(crate) mod cancel;
 pub(crate) mod error;
 mod forward;
 pub(crate) mod gate;
@@ -45,70 +46,75 @@ pub(crate) use trace::METHOD as TRACE;
 
 use crate::Inner;
 use crate::downstream::door::Entered;
-use crate::tree::Tree;
+use crate::tree::{Sight, Tree};
 use back::Back;
 use caller::Caller;
 use error::CallError;
 
-/// Answers one request of a caller that is known.
+/// Answers one request of a caller that is known, by the tree as it is now.
 pub(crate) async fn serve(gateway: &Arc<Inner>, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
-    let caller = &back.caller;
-    let tree = gateway.tree.load_full();
+    let sight = Sight::of(gateway.tree.load_full(), &back.caller);
+    serve_by(gateway, &sight, request, back).await
+}
+
+/// Answers one request by what its caller is shown.
+pub(crate) async fn serve_by(gateway: &Arc<Inner>, sight: &Sight, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
+    let (caller, tree) = (&back.caller, &sight.tree);
     let empty = || Ok(Answer::Result(Object::empty()));
     if request.method != "ping" && tree.lacks_profile(&caller.scope) {
         return Err(CallError::ProfileGone(Arc::clone(&caller.scope.profile)));
     }
     // What is not a call is boxed: every call under way holds room for all that could be done here.
     match (&*request.method, caller.era) {
-        ("tools/call", _) => tool(gateway, &tree, request, back).await,
-        ("prompts/get", _) => call(gateway, &tree, request, Method::PromptGet, back).await,
-        ("resources/read", _) => call(gateway, &tree, request, Method::ResourceRead, back).await,
-        ("completion/complete", _) => call(gateway, &tree, request, Method::Complete, back).await,
-        ("server/discover", Era::Stateless) => Ok(Answer::Result(list::discovered(gateway, &tree, caller).into())),
+        ("tools/call", _) => tool(gateway, sight, request, back).await,
+        ("prompts/get", _) => call(gateway, sight, request, Method::PromptGet, back).await,
+        ("resources/read", _) => call(gateway, sight, request, Method::ResourceRead, back).await,
+        ("completion/complete", _) => call(gateway, sight, request, Method::Complete, back).await,
+        ("server/discover", Era::Stateless) => Ok(Answer::Result(list::discovered(gateway, tree, caller).into())),
         ("ping", Era::Initialize) => empty(),
-        ("logging/setLevel", Era::Initialize) => Box::pin(subscribe::set_level(gateway, &tree, request, caller)).await,
-        ("resources/subscribe", Era::Initialize) => Box::pin(subscribe::subscribe(gateway, &tree, request, caller)).await,
-        ("resources/unsubscribe", Era::Initialize) => Box::pin(subscribe::unsubscribe(gateway, &tree, request, caller)).await,
-        ("tasks/list", Era::Initialize) => Box::pin(passing::tasks_list(gateway, &tree, request, back)).await,
+        ("logging/setLevel", Era::Initialize) => Box::pin(subscribe::set_level(gateway, tree, request, caller)).await,
+        ("resources/subscribe", Era::Initialize) => Box::pin(subscribe::subscribe(gateway, tree, request, caller)).await,
+        ("resources/unsubscribe", Era::Initialize) => Box::pin(subscribe::unsubscribe(gateway, tree, request, caller)).await,
+        ("tasks/list", Era::Initialize) => Box::pin(passing::tasks_list(gateway, tree, request, back)).await,
         ("tasks/get" | "tasks/cancel", _) | ("tasks/result", Era::Initialize) | ("tasks/update", Era::Stateless) => {
-            call(gateway, &tree, request, Method::Task, back).await
+            call(gateway, sight, request, Method::Task, back).await
         }
         (method, _) if method.starts_with("tasks/") => Err(CallError::MethodNotFound(request.method.clone().into_owned())),
         (method, _) => match Kind::of_method(method) {
             Some(kind) => Box::pin(list::list(gateway, kind, request, caller)).await,
-            None => Box::pin(passing::unknown(gateway, &tree, request, back)).await,
+            None => Box::pin(passing::unknown(gateway, tree, request, back)).await,
         },
     }
 }
 
 /// A tool call: one of the tools that find tools, or an owner's.
-async fn tool(gateway: &Arc<Inner>, tree: &Arc<Tree>, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
-    let view = tree.shown(&back.caller);
+async fn tool(gateway: &Arc<Inner>, sight: &Sight, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
+    let Sight { tree, view } = sight;
     if view.stands_in && view.has_own && request.params.str("name").as_deref() == Some(own::NAME) {
         return Ok(Answer::Result(adapted(own::answer(gateway), back.caller.era)));
     }
     if view.stands_in
         && view.searched
-        && let Some(meant) = Box::pin(search::meant(tree, &view, request, &back.caller)).await
+        && let Some(meant) = Box::pin(search::meant(tree, view, request, &back.caller)).await
     {
         return match meant {
             search::Meant::Answer(result) => Ok(Answer::Result(adapted(result.into(), back.caller.era))),
-            search::Meant::Call(request) => call(gateway, tree, &request, Method::ToolCall, back).await,
+            search::Meant::Call(request) => call(gateway, sight, &request, Method::ToolCall, back).await,
         };
     }
-    call(gateway, tree, request, Method::ToolCall, back).await
+    call(gateway, sight, request, Method::ToolCall, back).await
 }
 
 /// Carries one call from its caller to its owner and back.
 pub(crate) async fn call(
     gateway: &Arc<Inner>,
-    tree: &Tree,
+    sight: &Sight,
     request: &Request,
     method: Method,
     back: &Arc<Back>,
 ) -> Result<Answer, CallError> {
     let mut record = record::Record::begin(gateway, back, request);
-    let outcome = stages(gateway, tree, request, method, back, &mut record).await;
+    let outcome = stages(gateway, sight, request, method, back, &mut record).await;
     record.finish(request, &outcome);
     outcome
 }
@@ -116,18 +122,18 @@ pub(crate) async fn call(
 /// The way of a call. Each stage takes the proof of the one before, so that none can be left out.
 async fn stages(
     gateway: &Arc<Inner>,
-    tree: &Tree,
+    Sight { tree, view }: &Sight,
     request: &Request,
     method: Method,
     back: &Arc<Back>,
     record: &mut record::Record<'_>,
 ) -> Result<Answer, CallError> {
-    let permit = match resolve::resolve(gateway, tree, &back.caller, request, method) {
+    let permit = match resolve::resolve(gateway, (tree, view), &back.caller, request, method) {
         Ok(resolved) => authorize::authorize(gateway, tree, request, resolved)?,
         Err(error) => Box::pin(found_later(gateway, tree, request, method, back, error)).await?,
     };
-    let reservation = reserve::reserve(gateway, permit)?;
-    let mut cleared = match gate::gate(gateway, reservation, back).await? {
+    let reservation = reserve::reserve(gateway, &tree.config, permit)?;
+    let mut cleared = match gate::gate(gateway, &tree.config, reservation, back).await? {
         gate::Gated::Cleared(cleared) => cleared,
         gate::Gated::Answered(answer) => return Ok(answer),
     };
@@ -160,7 +166,7 @@ async fn found_later(
         None
     };
     let (tree, found) = match &later {
-        Some(later) => (&**later, resolve::resolve(gateway, later, caller, request, method)),
+        Some(later) => (&**later, resolve::resolve(gateway, (later, &later.shown(caller)), caller, request, method)),
         None => (tree, Err(error)),
     };
     let resolved = found.map_err(|error| authorize::unfound(gateway, tree, request, caller, error))?;

@@ -80,7 +80,7 @@ pub(super) async fn ask(branch: &Branch, request: &Request, back: &Arc<Back>) ->
     let failed = |error| CallError::Upstream { mount: mount.config.name.to_string(), error, stderr: mount.stderr.lines() };
     let lease = mount.lease(&back.caller).await.map_err(failed)?;
     let era = lease.instance.era();
-    let params = hop::params(&request.params, &back.caller, branch, era, None);
+    let params = hop::params(&request.params, &back.caller, branch, era, None).into_owned();
     let out = Outgoing::plain(&request.method, params);
     let request = lease.instance.request(&out, Some(back));
     let answer =

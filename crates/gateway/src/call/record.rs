@@ -3,6 +3,7 @@
 //! Written explicitly, never in `Drop`: for metrics, spans, the log, and the record that nobody can forge. A call that somebody had to agree
 //! to leaves only when that is on the disk. How the record is written is not known here.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use audit::arguments::{Formed, Wanted};
@@ -18,7 +19,7 @@ use crate::Inner;
 use crate::clock::{self, micros};
 use crate::config::file::RecordedArguments;
 use crate::journal::{CallId, Journal, Ticket};
-use crate::telemetry::metrics::{Ending, MethodName, Operation, ProtocolVersion, Running, Side, ToolLabel, ToolSlot, Transport};
+use crate::telemetry::metrics::{Ending, MethodName, MountMetrics, Operation, ProtocolVersion, Running, Side, ToolLabel, Transport};
 use crate::telemetry::span::{About, CallSpan, Incoming};
 use crate::telemetry::trace_context::TraceContext;
 use crate::upstream::UpstreamError;
@@ -28,7 +29,7 @@ pub(crate) fn refused(gateway: &Inner, method: &str) {
     let (method, version) = (MethodName::of(method), ProtocolVersion::of(""));
     let operation = Operation { side: Side::Server, method, transport: Transport::Tcp, version, tool: ToolLabel::NONE };
     let now = clock::now();
-    gateway.metrics.whole().start(operation, now).finish(Ending::Error(-32009), now);
+    gateway.metrics.whole().start_here(operation, now).finish(Ending::Error(-32009), now);
 }
 
 /// A call that has begun.
@@ -37,8 +38,8 @@ pub(crate) struct Record<'a> {
     back: &'a Back,
     method: MethodName,
     version: ProtocolVersion,
-    server: Running,
-    client: Option<Running>,
+    server: Running<&'a MountMetrics>,
+    client: Option<Running<Arc<MountMetrics>>>,
     span: CallSpan,
     call: CallId,
     /// When it came, in microseconds since 1970, and by the clock that never steps.
@@ -66,7 +67,7 @@ impl<'a> Record<'a> {
         });
         let operation = Operation { side: Side::Server, method, transport: Transport::Tcp, version, tool: ToolLabel::NONE };
         let at = clock::now();
-        let server = gateway.metrics.whole().start(operation, at);
+        let server = gateway.metrics.whole().start_here(operation, at);
         let trace = span.passed_on().cloned();
         let (call, began) = (gateway.journal.call(), (clock::wall(), at));
         Self { gateway, back, method, version, server, client: None, span, call, began, is_intended: false, ticket: None, trace }
@@ -105,8 +106,7 @@ impl<'a> Record<'a> {
     fn counted(&mut self, cleared: &Cleared) {
         let resolved = &cleared.resolved;
         let metrics = &resolved.branch.mount.metrics;
-        let is_tool = resolved.aim.method() == Method::ToolCall;
-        let tool = if is_tool { metrics.tool(&ToolSlot::default(), &resolved.name) } else { ToolLabel::NONE };
+        let tool = resolved.noted().map_or(ToolLabel::NONE, |noted| metrics.tool(&noted.counted, &resolved.name));
         let operation = Operation { side: Side::Client, method: self.method, transport: Transport::Tcp, version: self.version, tool };
         metrics.sent(resolved.params.len());
         self.client = Some(metrics.start(operation, clock::now()));
@@ -132,10 +132,11 @@ impl<'a> Record<'a> {
     /// Gives `record` what is wanted, as far as it is known: before its owner is, by the name that the caller used.
     fn described<T>(&self, request: &Request, cleared: Option<&Cleared>, record: impl FnOnce(&Journal, Intent<'_>) -> T) -> T {
         let journal = &self.gateway.journal;
-        let raw = ["arguments", "argument"].iter().find_map(|key| request.params.get(key));
-        let formed = raw.map(|raw| Formed::of(&raw, wanted(journal.audit().arguments)));
+        let members = request.params.members();
+        let raw = ["arguments", "argument"].iter().find_map(|key| members.get(key));
+        let formed = raw.map(|raw| Formed::of(raw, wanted(journal.audit().arguments)));
         let call = journal.spelled(self.call);
-        let named = || ["name", "uri", "taskId"].iter().find_map(|key| request.params.str(key)).unwrap_or_default();
+        let named = || ["name", "uri", "taskId"].iter().find_map(|key| members.str(key)).unwrap_or_default();
         let name = cleared.map_or_else(named, |cleared| Text::Borrowed(&cleared.resolved.name));
         let decision = cleared.and_then(|cleared| cleared.decision.as_ref()).map(|decision| Text::Owned(decision.id.to_string()));
         let intent = Intent {

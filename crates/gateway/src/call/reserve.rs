@@ -65,8 +65,7 @@ impl Room {
 }
 
 /// Takes room for the call, or refuses at once: a queue would only hide the overload.
-pub(crate) fn reserve(gateway: &Inner, permit: Permit) -> Result<Reservation, CallError> {
-    let config = gateway.config.load();
+pub(crate) fn reserve(gateway: &Inner, config: &Config, permit: Permit) -> Result<Reservation, CallError> {
     let limits = &config.limits;
     let mount = &permit.resolved.branch.mount;
     let full = |what, most, mount| {
@@ -77,7 +76,7 @@ pub(crate) fn reserve(gateway: &Inner, permit: Permit) -> Result<Reservation, Ca
     let busy = || full("the server is busy", limits.calls_per_mount, Some(&mount.config.name));
     let owner = mount.places.take(limits.calls_per_mount).ok_or_else(busy)?;
     let Permit { resolved, decision } = permit;
-    let spending = spend(gateway, &config, &resolved)?;
+    let spending = spend(gateway, config, &resolved)?;
     Ok(Reservation { resolved, decision, room: Room { _whole: whole, _owner: owner, spending } })
 }
 

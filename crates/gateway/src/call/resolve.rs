@@ -79,15 +79,14 @@ impl Resolved {
 /// Finds the owner of a request.
 pub(crate) fn resolve(
     gateway: &Inner,
-    tree: &Tree,
+    (tree, view): (&Tree, &View),
     caller: &Arc<Caller>,
     request: &Request,
     method: Method,
 ) -> Result<Box<Resolved>, CallError> {
-    let view = tree.shown(caller);
     let members = request.params.members();
     let found = match method {
-        Method::Complete => complete(gateway, tree, caller, &view, &members)?,
+        Method::Complete => complete(gateway, tree, caller, view, &members)?,
         Method::PromptGet => {
             let shown = named(&members, "name")?;
             let why = || held(tree, caller, Pinned::Prompt, &shown).or_else(|| down(tree, caller, &shown));
@@ -98,7 +97,7 @@ pub(crate) fn resolve(
         }
         Method::ResourceRead => {
             let shown = named(&members, "uri")?;
-            let (branch, uri) = resource(gateway, tree, &view, &shown)?;
+            let (branch, uri) = resource(gateway, tree, view, &shown)?;
             Found::renamed(Aim::Resource, branch, "uri", &shown, uri)
         }
         Method::Task => task(gateway, tree, caller, request, &members)?,

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mcp_proto::json::quote;
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 
+use super::cancel::Cancel;
 use super::error::CallError;
 
 /// Where a call comes from.
@@ -79,7 +79,7 @@ impl Seated {
     ///
     /// # Errors
     /// When something was before.
-    pub(crate) async fn fulfil(&self, by: Agreed, cancel: &CancellationToken) -> Result<(), CallError> {
+    pub(crate) async fn fulfil(&self, by: Agreed, cancel: &Cancel) -> Result<(), CallError> {
         let Some(proposal) = &self.proposal else { return Ok(()) };
         let waiting = proposal.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Waiting { agreed, fulfilled } = waiting.ok_or(CallError::Cancelled)?;

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::back::{Back, Sink};
 use super::caller::Caller;
+use super::cancel::Cancel;
 use super::error::CallError;
 use super::hop;
 use super::resolve::owner_of_task;
@@ -116,14 +117,19 @@ impl Following {
         let filter = format!("{{\"taskIds\":{}}}", array(&self.ids));
         let params = splice::edit(&self.params, &[("notifications", Change::Set(filter.as_bytes()))]);
         let lane = Lane::new();
-        let back = Back::new(Arc::clone(&self.caller), Sink::Standing(Arc::clone(&lane)), None, self.over.clone());
-        let out = Outgoing::plain("subscriptions/listen", hop::params(&params.into(), &self.caller, &self.branch, Era::Stateless, None));
+        let (over, cancel) = (self.over.clone(), Cancel::default());
+        let back = Back::new(Arc::clone(&self.caller), Sink::Standing(Arc::clone(&lane)), None, cancel.clone());
+        let out = Outgoing::plain(
+            "subscriptions/listen",
+            hop::params(&params.into(), &self.caller, &self.branch, Era::Stateless, None).into_owned(),
+        );
         let request = lease.instance.request(&out, Some(&back));
         tokio::pin!(request);
         let mut said = lane.read(0);
         loop {
             tokio::select! {
                 answer = &mut request => return answer,
+                () = over.cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
                 message = std::future::poll_fn(|cx| said.poll_next(cx)) => if let Some((_, message)) = message {
                     self.heard(&message, &lease.instance).await;
                 },
@@ -168,7 +174,7 @@ impl Following {
         let params = splice::edit(&self.params, &[("notifications", Change::Remove), ("taskId", Change::Set(id_raw.as_bytes()))]);
         let request = Outgoing {
             name: Some(id),
-            ..Outgoing::plain("tasks/get", hop::params(&params.into(), &self.caller, &self.branch, Era::Stateless, None))
+            ..Outgoing::plain("tasks/get", hop::params(&params.into(), &self.caller, &self.branch, Era::Stateless, None).into_owned())
         };
         let answer = tokio::time::timeout(self.branch.mount.config.timeout, instance.request(&request, None)).await;
         if let Ok(Ok(Answer::Result(result))) = answer {

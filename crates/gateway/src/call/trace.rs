@@ -32,7 +32,7 @@ pub(crate) async fn trace(gateway: &Arc<Inner>, tree: &Tree, request: &Request, 
     if !back.caller.scope.is_for_gate() {
         return Err(CallError::MethodNotFound(request.method.to_string()));
     }
-    let found = resolve(gateway, tree, &back.caller, request, Method::ToolCall);
+    let found = resolve(gateway, (tree, &tree.shown(&back.caller)), &back.caller, request, Method::ToolCall);
     let resolved = found.map_err(|error| unfound(gateway, tree, request, &back.caller, error))?;
     let permit = authorize(gateway, tree, request, resolved)?;
     let resolved = &permit.resolved;
@@ -63,7 +63,7 @@ async fn step(resolved: &Resolved, back: &Arc<Back>) -> Result<Answer, UpstreamE
     let instance = mount.shared.load_full().ok_or_else(|| UpstreamError::Unreachable(mount.trouble()))?;
     let era = instance.era();
     let (method, params): (&str, Object) = if resolved.branch.is_gate {
-        (METHOD, hop::params(&resolved.params, &resolved.caller, &resolved.branch, era, resolved.onward.as_ref()))
+        (METHOD, hop::params(&resolved.params, &resolved.caller, &resolved.branch, era, resolved.onward.as_ref()).into_owned())
     } else if era == Era::Stateless {
         let meta = stateless_meta(&mount.gateway.node.shared());
         ("server/discover", Bytes::from(format!("{{\"_meta\":{meta}}}")).into())

@@ -40,8 +40,8 @@ pub(crate) fn is_here(path: &str) -> bool {
 }
 
 /// Lets a request in, or says why not.
-pub(crate) fn admit(gateway: &Inner, asked: Asked<'_>, known: &mut Known) -> Result<Admitted, Reply> {
-    let entered = known.enter(&gateway.config.load(), &gateway.trust, asked.fields).map_err(|refused| refuse(&refused))?;
+pub(crate) fn admit(gateway: &Arc<Inner>, asked: Asked<'_>, known: &mut Known) -> Result<Admitted, Reply> {
+    let entered = known.enter(gateway, asked.fields).map_err(|refused| refuse(&refused))?;
     admit_known(gateway, asked.path, entered)
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn admit_known(gateway: &Inner, path: &str, entered: Entered) -> Resu
 
 /// Answers a POST.
 pub(crate) async fn post(gateway: &Arc<Inner>, admitted: &Admitted, asked: Asked<'_>, body: &Bytes, known: &mut Known) -> Reply {
-    if let Some(refused) = turned_away(gateway, asked.fields, body) {
+    if let Some(refused) = turned_away(gateway, known, asked.fields, body) {
         return refused;
     }
     if let Err(refused) = known.again(gateway, asked.fields, &admitted.entered) {
@@ -76,12 +76,12 @@ pub(crate) async fn post(gateway: &Arc<Inner>, admitted: &Admitted, asked: Asked
 
 /// The answer to a request that the gate has no time for. Asked before the request is read: while there is too much to do, a refusal must
 /// cost far less than a call.
-fn turned_away(gateway: &Arc<Inner>, fields: &Fields, body: &Bytes) -> Option<Reply> {
+fn turned_away(gateway: &Arc<Inner>, known: &mut Known, fields: &Fields, body: &Bytes) -> Option<Reply> {
     static LATE: LazyLock<(StatusCode, Bytes)> = LazyLock::new(|| {
         let told = CallError::Late.tell(Era::Stateless);
         (told.status, told.object())
     });
-    if gateway.lateness.has_time(gateway.limits().wait, gateway.places.taken()) {
+    if gateway.lateness.has_time(known.config(gateway).limits.wait, gateway.places.taken()) {
         return None;
     }
     let Glance { id, method } = envelope::glance(body)?;
@@ -89,7 +89,7 @@ fn turned_away(gateway: &Arc<Inner>, fields: &Fields, body: &Bytes) -> Option<Re
     crate::call::refused(gateway, method);
     let (status, error) = &*LATE;
     let status = if speaks_stateless(fields) { *status } else { StatusCode::OK };
-    Some(reply::rpc(status, &body.slice_ref(id), Answer::Error(error.clone())))
+    Some(reply::rpc(status, body.slice_ref(id), Answer::Error(error.clone())))
 }
 
 /// Answers a GET.
@@ -184,8 +184,19 @@ fn streams(fields: &Fields) -> Streams {
     }
 }
 
+/// The answer to a request that has ended. What is no result, `told` puts into the words of an era.
+pub(crate) fn ended(gateway: &Inner, id: Bytes, ended: Ended, told: impl FnOnce(&Ended) -> (StatusCode, Answer)) -> Reply {
+    match ended {
+        Ok(Answer::Result(result)) => reply::rpc(StatusCode::OK, id, Answer::Result(result)),
+        ended => {
+            let (status, answer) = told(&ended);
+            stepped_up(gateway, &ended, reply::rpc(status, id, answer))
+        }
+    }
+}
+
 /// An answer that says with which scope the call would come through (RFC 6750, 3.1), so that a client signs in again for it.
-pub(crate) fn stepped_up(gateway: &Inner, ended: &Ended, reply: Reply) -> Reply {
+fn stepped_up(gateway: &Inner, ended: &Ended, reply: Reply) -> Reply {
     let Some(scope) = ended.as_ref().err().and_then(CallError::wanted_scope) else { return reply };
     let challenge = trust::challenge_for(&gateway.config.load(), Some("insufficient_scope"), scope);
     match challenge.and_then(|challenge| HeaderValue::from_str(&challenge).ok()) {

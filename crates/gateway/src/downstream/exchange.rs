@@ -8,13 +8,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mcp_proto::envelope::{Answer, Request};
-use tokio_util::sync::{DropGuard, ReusableBoxFuture};
+use tokio_util::sync::ReusableBoxFuture;
 
 use super::lane::Lane;
 use crate::Inner;
 use crate::call::back::{Back, Question, Takes};
+use crate::call::cancel::Guard;
 use crate::call::error::CallError;
 use crate::call::pour::{End, Filler, Pour};
+use crate::tree::Sight;
 
 /// How a request ended.
 pub(crate) type Ended = Result<Answer, CallError>;
@@ -55,9 +57,9 @@ pub(crate) enum Turn {
 
 impl Exchange {
     /// Begins to answer `request`. `stop_when_lost`: a caller that goes away cancels it.
-    pub(crate) fn begin(gateway: &Arc<Inner>, request: Request, back: &Arc<Back>, stop_when_lost: bool) -> Self {
+    pub(crate) fn begin(gateway: &Arc<Inner>, sight: Sight, request: Request, back: &Arc<Back>, stop_when_lost: bool) -> Self {
         let (gateway, to) = (Arc::clone(gateway), Arc::clone(back));
-        let run = async move { crate::call::serve(&gateway, &request, &to).await };
+        let run = async move { crate::call::serve_by(&gateway, &sight, &request, &to).await };
         let spare = ROOM.try_with(|room| room.try_borrow_mut().ok()?.pop()).ok().flatten();
         let run = match spare {
             Some(mut spare) => {
@@ -69,7 +71,7 @@ impl Exchange {
         Self { run: Some(run), ended: None, back: Arc::clone(back), stop_when_lost, kept: false }
     }
 
-    /// Waits for what happens next. `lane`: where messages would show; `None` when they are sent on as they come.
+    /// Waits for what happens next. `lane`: the caller's own, where messages would show; `None` when they are sent on as they come.
     pub(crate) async fn turn(&mut self, lane: Option<&Lane>) -> Turn {
         std::future::poll_fn(|cx| self.poll_turn(lane, cx)).await
     }
@@ -91,7 +93,7 @@ impl Exchange {
         if lane.is_some_and(|l| l.poll_any(cx).is_ready()) {
             return Poll::Ready(Turn::Message);
         }
-        self.back.poll_questions(cx).map(Turn::Questions)
+        self.back.poll_questions(lane.is_some(), cx).map(Turn::Questions)
     }
 
     /// Leaves the room of what has ended to the next call.
@@ -116,7 +118,7 @@ impl Exchange {
     }
 
     /// Lets it fill `pour` by itself. What comes back, when dropped, tells it that its caller has gone, where that cancels it.
-    pub(crate) fn fill(mut self, pour: &Arc<Pour>) -> Option<DropGuard> {
+    pub(crate) fn fill(mut self, pour: &Arc<Pour>) -> Option<Guard> {
         let filler = Filler(Arc::clone(pour));
         let end = |ended: &Ended| if matches!(ended, Ok(Answer::Result(_))) { End::Whole } else { End::Broken };
         if let Some(ended) = &self.ended {

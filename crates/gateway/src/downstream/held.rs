@@ -12,11 +12,11 @@ use crate::Inner;
 use crate::trust::Party;
 
 /// Lets a request in, or not.
-pub(crate) type Enter = fn(&Inner, &mut Known, &Fields) -> Result<Entered, Refused>;
+pub(crate) type Enter = fn(&Arc<Inner>, &mut Known, &Fields) -> Result<Entered, Refused>;
 
 /// The way in that is everybody's.
-pub(crate) fn enter(gateway: &Inner, known: &mut Known, fields: &Fields) -> Result<Entered, Refused> {
-    known.enter(&gateway.config.load(), &gateway.trust, fields)
+pub(crate) fn enter(gateway: &Arc<Inner>, known: &mut Known, fields: &Fields) -> Result<Entered, Refused> {
+    known.enter(gateway, fields)
 }
 
 /// What it was.

@@ -17,7 +17,7 @@ use mcp_proto::projection::Style;
 use tokio::time::Instant;
 
 use super::door::Entered;
-use super::endpoint::{self, stepped_up};
+use super::endpoint;
 use super::exchange::{Ended, Exchange, Turn};
 use super::field;
 use super::known::Known;
@@ -33,6 +33,7 @@ use crate::call::caller::{Caller, Last};
 use crate::clock;
 use crate::random;
 use crate::telemetry::trace_context::TraceContext;
+use crate::tree::Sight;
 use crate::trust::wall;
 
 /// How long an answer may take before a stream is opened for it, where the client can come back for it.
@@ -65,8 +66,10 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
             reply::empty(StatusCode::ACCEPTED)
         }
         Message::Request(request) => {
-            let back = Back::traced(known.of_session(&session, entered), Sink::None, None, TraceContext::of_fields(place.fields));
-            answer(gateway, &session, place.streams, request, back).await
+            let lane = Lane::keeping(KEPT_EVENTS);
+            let sink = Sink::Lane(Arc::clone(&lane));
+            let back = Back::traced(known.of_session(&session, entered), sink, None, TraceContext::of_fields(place.fields));
+            answer(gateway, &session, place.streams, request, (back, lane)).await
         }
         Message::Response(response) => {
             session.answered(&response.id, response.answer);
@@ -125,7 +128,7 @@ async fn open(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request
         return endpoint::refuse(&refused);
     }
     let result = initialized(gateway, &session);
-    let reply = reply::rpc(StatusCode::OK, &request.id, Answer::Result(result.into()));
+    let reply = reply::rpc(StatusCode::OK, request.id.clone(), Answer::Result(result.into()));
     match HeaderValue::from_str(&session.id) {
         Ok(id) => reply.with(HeaderName::from_static(field::SESSION), id),
         Err(_) => reply,
@@ -223,15 +226,20 @@ fn session(gateway: &Inner, entered: &Entered, fields: &Fields, mount: &Option<S
     Ok(session)
 }
 
-async fn answer(gateway: &Arc<Inner>, session: &Arc<Session>, streams: Streams, request: Request, back: Arc<Back>) -> Reply {
-    let lane = Lane::keeping(KEPT_EVENTS);
-    back.redirect(Sink::Lane(Arc::clone(&lane)));
+async fn answer(
+    gateway: &Arc<Inner>,
+    session: &Arc<Session>,
+    streams: Streams,
+    request: Request,
+    (back, lane): (Arc<Back>, Arc<Lane>),
+) -> Reply {
     if !session.begin(&request.id, &back.cancel) {
         return reply::refuse(StatusCode::BAD_REQUEST, Some(&request.id), -32600, "a request with this id is in flight already");
     }
     let id = request.id.clone();
     let finish = Finish { session: Arc::clone(session), id: id.clone() };
-    let mut exchange = Exchange::begin(gateway, request, &back, false);
+    let sight = Sight::of(gateway.tree.load_full(), &back.caller);
+    let mut exchange = Exchange::begin(gateway, sight, request, &back, false);
     if streams != Streams::Preferred {
         exchange.take_pours(Takes::Alone);
     }
@@ -244,7 +252,7 @@ async fn answer(gateway: &Arc<Inner>, session: &Arc<Session>, streams: Streams, 
         () = std::future::ready(()), if streams == Streams::Preferred => {}
         turn = exchange.turn((streams != Streams::Refused).then_some(&*lane)) => {
             match turn {
-                Turn::Ended(ended) => return stepped_up(gateway, &ended, reply::rpc(StatusCode::OK, &id, told(&ended))),
+                Turn::Ended(ended) => return endpoint::ended(gateway, id, ended, |ended| (StatusCode::OK, told(ended))),
                 Turn::Pour(pour) => {
                     let gone = exchange.fill(&pour);
                     return reply::pour(Pouring::new(&id, pour, finish, gone));

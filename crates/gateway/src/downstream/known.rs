@@ -2,8 +2,10 @@
 //!
 //! It holds good only for the same words under the same configuration. Who may come in is decided in `door.rs`.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
+use arc_swap::{ArcSwap, Cache};
 use banyan_model::{Era, Segment};
 use bytes::Bytes;
 use mcp_proto::era::{RequestMeta, STATELESS};
@@ -25,6 +27,8 @@ const SHOWN: [&str; 3] = ["authorization", "host", "origin"];
 /// What the last request on a connection has shown. It keeps copies, for what was read must not stay for it.
 #[derive(Default)]
 pub(crate) struct Known {
+    /// The configuration in force, once somebody asked for it.
+    config: Option<Cache<InForce, Arc<Config>>>,
     /// The other end of the connection.
     party: Option<Arc<Party>>,
     entry: Option<Entry>,
@@ -36,6 +40,17 @@ pub(crate) struct Known {
     meta: Option<(u64, Arc<RequestMeta>)>,
     /// The count of the last one.
     last: u64,
+}
+
+/// Where a gate keeps the configuration in force.
+struct InForce(Arc<Inner>);
+
+impl Deref for InForce {
+    type Target = ArcSwap<Config>;
+
+    fn deref(&self) -> &ArcSwap<Config> {
+        &self.0.config
+    }
 }
 
 struct Entry {
@@ -57,32 +72,26 @@ impl Known {
         Self { party, ..Self::default() }
     }
 
+    /// The configuration in force.
+    pub(crate) fn config(&mut self, gateway: &Arc<Inner>) -> &Arc<Config> {
+        in_force(&mut self.config, gateway)
+    }
+
     /// Lets a request in, or not: at once, where it shows what the one before has shown.
-    pub(crate) fn enter(&mut self, config: &Arc<Config>, trust: &Trust, fields: &Fields) -> Result<Entered, Refused> {
-        let shown = SHOWN.map(|name| fields.get(name));
-        if let Some(entry) = &self.entry
-            && Arc::ptr_eq(&entry.config, config)
-            && entry.shown.iter().zip(&shown).all(|(then, now)| then.as_deref() == *now)
-            && entry.entered.holds()
-        {
-            return Ok(entry.entered.clone());
-        }
-        let entered = door::enter(config, trust, self.party.as_ref(), fields)?;
-        let shown = shown.map(|value| value.map(Into::into));
-        self.entry = Some(Entry { config: Arc::clone(config), shown, entered: entered.clone() });
-        Ok(entered)
+    pub(crate) fn enter(&mut self, gateway: &Arc<Inner>, fields: &Fields) -> Result<Entered, Refused> {
+        let config = in_force(&mut self.config, gateway);
+        enter(&mut self.entry, config, &gateway.trust, self.party.as_ref(), fields)
     }
 
     /// Lets in once more whoever was let in, where that was taken away or has ended since: a body may be long on its way, and a stream may
     /// stand open for long.
-    pub(crate) fn again(&mut self, gateway: &Inner, fields: &Fields, entered: &Entered) -> Result<(), Refused> {
+    pub(crate) fn again(&mut self, gateway: &Arc<Inner>, fields: &Fields, entered: &Entered) -> Result<(), Refused> {
         // Over a link nobody shows anything.
         let Some(entry) = &self.entry else { return Ok(()) };
-        let config = gateway.config.load();
-        if Arc::ptr_eq(&entry.config, &config) && entry.entered.holds() {
+        if Arc::ptr_eq(&entry.config, in_force(&mut self.config, gateway)) && entry.entered.holds() {
             return Ok(());
         }
-        let now = self.enter(&config, &gateway.trust, fields)?;
+        let now = self.enter(gateway, fields)?;
         if now.principal == entered.principal { Ok(()) } else { Err(door::another()) }
     }
 
@@ -153,6 +162,32 @@ impl Known {
     }
 }
 
+/// To ask whether it is still the one before takes nothing that another thread writes, as taking it anew would.
+fn in_force<'a>(kept: &'a mut Option<Cache<InForce, Arc<Config>>>, gateway: &Arc<Inner>) -> &'a Arc<Config> {
+    kept.get_or_insert_with(|| Cache::new(InForce(Arc::clone(gateway)))).load()
+}
+
+fn enter(
+    entry: &mut Option<Entry>,
+    config: &Arc<Config>,
+    trust: &Trust,
+    party: Option<&Arc<Party>>,
+    fields: &Fields,
+) -> Result<Entered, Refused> {
+    let shown = SHOWN.map(|name| fields.get(name));
+    if let Some(entry) = entry
+        && Arc::ptr_eq(&entry.config, config)
+        && entry.shown.iter().zip(&shown).all(|(then, now)| then.as_deref() == *now)
+        && entry.entered.holds()
+    {
+        return Ok(entry.entered.clone());
+    }
+    let entered = door::enter(config, trust, party, fields)?;
+    let shown = shown.map(|value| value.map(Into::into));
+    *entry = Some(Entry { config: Arc::clone(config), shown, entered: entered.clone() });
+    Ok(entered)
+}
+
 fn said(raw: Option<&Bytes>) -> &[u8] {
     raw.map_or(b"{}", |raw| raw)
 }
@@ -183,13 +218,13 @@ mod tests {
     #[test]
     fn another_token_or_another_configuration_is_looked_at_anew() {
         let (first, second) = (config("a"), config("b"));
-        let (mut known, trust) = (Known::default(), Trust::default());
+        let (mut entry, trust) = (None, Trust::default());
         for _ in 0..2 {
-            assert_eq!(&*known.enter(&first, &trust, &fields("a")).unwrap().principal.name, "a");
-            assert!(known.enter(&first, &trust, &fields("b")).is_err());
-            assert!(known.enter(&first, &trust, &Fields::new([("host", &b"127.0.0.1"[..])])).is_err());
-            assert!(known.enter(&second, &trust, &fields("a")).is_err());
-            assert_eq!(&*known.enter(&second, &trust, &fields("b")).unwrap().principal.name, "b");
+            assert_eq!(&*enter(&mut entry, &first, &trust, None, &fields("a")).unwrap().principal.name, "a");
+            assert!(enter(&mut entry, &first, &trust, None, &fields("b")).is_err());
+            assert!(enter(&mut entry, &first, &trust, None, &Fields::new([("host", &b"127.0.0.1"[..])])).is_err());
+            assert!(enter(&mut entry, &second, &trust, None, &fields("a")).is_err());
+            assert_eq!(&*enter(&mut entry, &second, &trust, None, &fields("b")).unwrap().principal.name, "b");
         }
     }
 
@@ -215,7 +250,7 @@ mod tests {
     fn a_caller_stays_the_same_while_it_says_the_same() {
         let (config, mut known) = (config("a"), Known::default());
         let trust = Trust::default();
-        let entered = known.enter(&config, &trust, &fields("a")).unwrap();
+        let entered = enter(&mut None, &config, &trust, None, &fields("a")).unwrap();
         let mount = Segment::new("m").unwrap();
         let first = known.caller(&config, &entered, None, None, &meta(r#"{"name":"x"}"#));
         assert!(Arc::ptr_eq(&first, &known.caller(&config, &entered, None, None, &meta(r#"{"name":"x"}"#))));

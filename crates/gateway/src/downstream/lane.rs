@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -34,6 +35,8 @@ pub(crate) enum Weight {
 #[derive(Debug)]
 pub(crate) struct Lane {
     state: Mutex<State>,
+    /// Whether messages wait, for whoever asks while nobody writes.
+    has_some: AtomicBool,
     keep: usize,
 }
 
@@ -67,7 +70,7 @@ impl Lane {
 
     /// A lane that keeps the last `keep` sent events for whoever comes back for them.
     pub(crate) fn keeping(keep: usize) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), keep })
+        Arc::new(Self { state: Mutex::default(), has_some: AtomicBool::new(false), keep })
     }
 
     /// Appends a message. Nothing is appended behind the end.
@@ -82,6 +85,7 @@ impl Lane {
         }
         state.bytes += message.len();
         state.events.push_back(message);
+        self.has_some.store(true, Ordering::Release);
         state.wake();
     }
 
@@ -133,7 +137,7 @@ impl Lane {
 
     /// Whether no message waits in it.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().events.is_empty()
+        !self.has_some.load(Ordering::Acquire)
     }
 
     /// Ready as soon as there is a message, or the end.
@@ -144,6 +148,11 @@ impl Lane {
         }
         state.waker = Some(cx.waker().clone());
         Poll::Pending
+    }
+
+    /// Wakes whoever waits: there is something that does not go down here.
+    pub(crate) fn ring(&self) {
+        self.lock().wake();
     }
 
     /// A reader that begins behind event number `after`; a reader before it gets no more.
@@ -194,6 +203,7 @@ impl Reader {
                     state.first += 1;
                 }
             }
+            self.lane.has_some.store(!state.events.is_empty(), Ordering::Release);
             return Poll::Ready(Some((self.next, message)));
         }
         if state.ended {

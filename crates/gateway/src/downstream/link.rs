@@ -82,7 +82,7 @@ pub(crate) fn handle(gateway: &Arc<Inner>, mut request: Request<Incoming>, party
 }
 
 /// Lets a gate in that dials, or not.
-fn enter(gateway: &Inner, known: &mut Known, fields: &Fields) -> Result<Entered, Refused> {
+fn enter(gateway: &Arc<Inner>, known: &mut Known, fields: &Fields) -> Result<Entered, Refused> {
     let config = gateway.config.load();
     let entered = held::enter(gateway, known, fields)?;
     let insecure = config.registry.as_ref().is_some_and(|registry| registry.insecure);

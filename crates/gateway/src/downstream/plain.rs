@@ -98,7 +98,7 @@ async fn answer<S: Socket>(
     };
     let (path, query) = post.target();
     let asked = Asked { path, query, fields: post.fields() };
-    let limit = gateway.limits().request_bytes;
+    let limit = known.config(gateway).limits.request_bytes;
     if post.length() > limit {
         return Some(answered(endpoint::too_long(limit), false));
     }
@@ -120,6 +120,10 @@ struct Line<S> {
     /// The head of the request before.
     before: Before<Post>,
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
+    /// Whoever waits for `stop` is woken by it.
+    hears_stop: bool,
+    /// Nothing has woken it since it began to wait.
+    is_fresh: bool,
     alarm: Alarm,
     /// When it began to wait for what it waits for.
     since: Instant,
@@ -144,6 +148,8 @@ impl<S: Socket> Line<S> {
             expected: ROOM,
             before: Before::default(),
             stop: Box::pin(stop.clone().cancelled_owned()),
+            hears_stop: false,
+            is_fresh: false,
             alarm: Alarm::new(now, patience.arrival),
             since: now,
             begun: false,
@@ -155,6 +161,7 @@ impl<S: Socket> Line<S> {
     fn rest(&mut self) {
         self.since = Instant::now();
         self.begun = false;
+        self.is_fresh = true;
     }
 
     /// Closes the connection. `read`: the client has nothing more to send.
@@ -194,13 +201,22 @@ impl<S: Socket> Line<S> {
             match self.poll_read(cx, self.expected) {
                 Poll::Ready(true) => {}
                 Poll::Ready(false) => return Poll::Ready(Ok(None)),
-                Poll::Pending if self.buffer.is_empty() && self.stop.as_mut().poll(cx).is_ready() => return Poll::Ready(Ok(None)),
+                Poll::Pending if self.buffer.is_empty() && self.is_stopped(cx) => return Poll::Ready(Ok(None)),
                 Poll::Pending => {
                     let patience = if self.buffer.is_empty() { self.patience.idle } else { self.patience.arrival };
                     return self.poll_patience(cx, patience).map(|()| Ok(None));
                 }
             }
         }
+    }
+
+    /// Whether the gate ends. Once somebody waits for that, he has to ask only when something has woken him: the answer before has asked, too.
+    fn is_stopped(&mut self, cx: &mut Context<'_>) -> bool {
+        if std::mem::take(&mut self.is_fresh) && self.hears_stop {
+            return false;
+        }
+        self.hears_stop = true;
+        self.stop.as_mut().poll(cx).is_ready()
     }
 
     /// The body of a request, `length` bytes; `None`: it did not come.

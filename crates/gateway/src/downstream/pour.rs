@@ -7,8 +7,8 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Body, Frame};
 use mcp_proto::envelope::RESPONSE_HEAD;
-use tokio_util::sync::DropGuard;
 
+use crate::call::cancel::Guard;
 use crate::call::pour::{BrokenOff, Pour};
 
 /// The body. Dropped before its end, it ends the call.
@@ -18,7 +18,7 @@ pub(crate) struct Pouring {
     /// What the call holds until all of its answer is there.
     held: Option<Box<dyn Send + Sync>>,
     /// Fires when the caller goes away, where that cancels the call.
-    gone: Option<DropGuard>,
+    gone: Option<Guard>,
 }
 
 enum Next {
@@ -29,7 +29,7 @@ enum Next {
 
 impl Pouring {
     /// The response to the request `id`.
-    pub(crate) fn new(id: &[u8], pour: Arc<Pour>, held: impl Send + Sync + 'static, gone: Option<DropGuard>) -> Self {
+    pub(crate) fn new(id: &[u8], pour: Arc<Pour>, held: impl Send + Sync + 'static, gone: Option<Guard>) -> Self {
         let head = [RESPONSE_HEAD, id, b",\"result\":"].concat();
         Self { pour, next: Next::Head(head.into()), held: Some(Box::new(held)), gone }
     }

@@ -53,21 +53,21 @@ pub(crate) fn empty(status: StatusCode) -> Reply {
 }
 
 /// A JSON-RPC response.
-pub(crate) fn rpc(status: StatusCode, id: &Bytes, answer: Answer) -> Reply {
+pub(crate) fn rpc(status: StatusCode, id: Bytes, answer: Answer) -> Reply {
     let (key, body) = envelope::response_parts(answer);
-    Reply { status, content: Content::Rpc(id.clone(), key, body), more: Vec::new() }
+    Reply { status, content: Content::Rpc(id, key, body), more: Vec::new() }
 }
 
 /// A refusal in the shape of a JSON-RPC error.
 pub(crate) fn refuse(status: StatusCode, id: Option<&Bytes>, code: i64, message: &str) -> Reply {
     let error = envelope::error_object(code, message, None);
-    rpc(status, id.unwrap_or(&Bytes::from_static(b"null")), Answer::Error(error))
+    rpc(status, id.cloned().unwrap_or(Bytes::from_static(b"null")), Answer::Error(error))
 }
 
 /// A refusal of somebody who is not let in, by which other gates see that a gate refuses.
 pub(crate) fn shut(status: StatusCode, why: &str) -> Reply {
     let error = envelope::error_object(-32000, why, Some(mcpax::REFUSED.as_bytes()));
-    rpc(status, &Bytes::from_static(b"null"), Answer::Error(error))
+    rpc(status, Bytes::from_static(b"null"), Answer::Error(error))
 }
 
 /// A stream of events.
@@ -254,16 +254,16 @@ mod tests {
         let answer = || Answer::Result(Bytes::from_static(b"{ \"a\":1.0 }").into());
         let body = "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"result\":{ \"a\":1.0 }}";
         let wanted = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-        let reply = rpc(StatusCode::OK, &Bytes::from_static(b"\"x\""), answer());
+        let reply = rpc(StatusCode::OK, Bytes::from_static(b"\"x\""), answer());
         assert_eq!(text(reply, true), wanted);
-        let reply = rpc(StatusCode::OK, &Bytes::from_static(b"\"x\""), answer());
+        let reply = rpc(StatusCode::OK, Bytes::from_static(b"\"x\""), answer());
         assert!(text(reply, false).contains("\r\nconnection: close\r\n"));
     }
 
     #[test]
     fn a_long_result_is_not_copied() {
         let long = Bytes::from(vec![b' '; COPIED + 1]);
-        let Wire::Whole(head, body, tail) = rpc(StatusCode::OK, &Bytes::from_static(b"1"), Answer::Result(long.clone().into())).wire(true)
+        let Wire::Whole(head, body, tail) = rpc(StatusCode::OK, Bytes::from_static(b"1"), Answer::Result(long.clone().into())).wire(true)
         else {
             panic!("a stream")
         };

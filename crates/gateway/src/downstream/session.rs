@@ -22,6 +22,7 @@ use super::door::{About, Entered};
 use super::lane::{Lane, Weight};
 use super::subscriptions::Subscriptions;
 use crate::call::caller::ViewKey;
+use crate::call::cancel::Cancel;
 use crate::clock;
 use crate::config::resolved::Config;
 
@@ -70,7 +71,7 @@ struct State {
     standing: Option<Arc<Lane>>,
     streams: BTreeMap<u64, Arc<Lane>>,
     asks: HashMap<u64, oneshot::Sender<Answer>>,
-    in_flight: HashMap<Bytes, CancellationToken, RandomState>,
+    in_flight: HashMap<Bytes, Cancel, RandomState>,
     subscriptions: Subscriptions,
 }
 
@@ -139,7 +140,7 @@ impl Session {
     }
 
     /// Remembers how to cancel request `id`. `false` when that id is in use.
-    pub(crate) fn begin(&self, id: &Bytes, cancel: &CancellationToken) -> bool {
+    pub(crate) fn begin(&self, id: &Bytes, cancel: &Cancel) -> bool {
         let mut state = self.lock();
         state.used = clock::now();
         state.in_flight.insert(id.clone(), cancel.clone()).is_none()
@@ -300,7 +301,7 @@ mod tests {
         now += IDLE;
         assert!(!session.is_idle(now, IDLE));
         let id = Bytes::from_static(b"1");
-        assert!(session.begin(&id, &CancellationToken::new()));
+        assert!(session.begin(&id, &Cancel::default()));
         now += IDLE;
         assert!(!session.is_idle(now, IDLE));
         session.finish(&id);

@@ -13,7 +13,7 @@ use mcp_proto::projection::Style;
 use tokio_util::sync::CancellationToken;
 
 use super::door::Entered;
-use super::endpoint::{self, stepped_up};
+use super::endpoint;
 use super::exchange::{Ended, Exchange, Turn};
 use super::field;
 use super::known::Known;
@@ -21,11 +21,12 @@ use super::lane::{Events, Lane, Weight};
 use super::pour::Pouring;
 use super::reply::{self, Reply};
 use crate::Inner;
-use crate::call::back::{Back, Sink, Takes};
+use crate::call::back::{Back, Question, Sink, Takes};
 use crate::call::caller::Caller;
 use crate::call::error::{CallError, status_of_code};
 use crate::call::sees;
 use crate::telemetry::trace_context::TraceContext;
+use crate::tree::Sight;
 
 /// Answers one POST.
 pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: Request, known: &mut Known) -> Reply {
@@ -34,31 +35,31 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
     {
         return refusal(&request.id, &refused);
     }
-    let caller = known.caller(&gateway.tree.load().config, entered, place.mount.as_ref(), place.style, &meta);
-    if let Err(mismatch) = check_params(gateway, &caller, place.fields, &request) {
+    let tree = gateway.tree.load_full();
+    let caller = known.caller(&tree.config, entered, place.mount.as_ref(), place.style, &meta);
+    let sight = Sight::of(tree, &caller);
+    if let Err(mismatch) = check_params(&sight, &caller, place.fields, &request) {
         return refusal(&request.id, &CallError::HeaderMismatch(mismatch));
     }
     if request.method == "subscriptions/listen" {
         return listen(gateway, (entered, &caller), place.fields, &request, known).await;
     }
     let lane = Lane::new();
-    let (mut exchange, open) = match begin(gateway, &caller, &meta, &request, &lane, TraceContext::of_fields(place.fields)) {
+    let (mut exchange, open) = match begin(gateway, sight, (&caller, &meta), &request, &lane, TraceContext::of_fields(place.fields)) {
         Ok(begun) => begun,
         Err(refused) => return refusal(&request.id, &refused),
     };
     if !open.is_empty() {
-        return reply::rpc(StatusCode::OK, &request.id, Answer::Result(gateway.parked.park(exchange, open, &request).into()));
+        return parked(gateway, exchange, open, request);
     }
     exchange.take_pours(Takes::Alone);
     match exchange.turn((place.streams != Streams::Refused).then_some(&*lane)).await {
-        Turn::Ended(ended) => stepped_up(gateway, &ended, whole(&request.id, &ended)),
+        Turn::Ended(ended) => endpoint::ended(gateway, request.id, ended, told),
         Turn::Pour(pour) => {
             let gone = exchange.fill(&pour);
             reply::pour(Pouring::new(&request.id, pour, (), gone))
         }
-        Turn::Questions(questions) => {
-            reply::rpc(StatusCode::OK, &request.id, Answer::Result(gateway.parked.park(exchange, questions, &request).into()))
-        }
+        Turn::Questions(questions) => parked(gateway, exchange, questions, request),
         Turn::Message => {
             exchange.take_pours(Takes::Behind);
             let gone = CancellationToken::new();
@@ -94,19 +95,25 @@ pub(crate) enum Streams {
 /// Begins a request, or takes up the parked call that it comes back to; with the questions that are still open.
 pub(crate) fn begin(
     gateway: &Arc<Inner>,
-    caller: &Arc<Caller>,
-    meta: &RequestMeta,
+    sight: Sight,
+    (caller, meta): (&Arc<Caller>, &RequestMeta),
     request: &Request,
     lane: &Arc<Lane>,
     trace: Option<TraceContext>,
-) -> Result<(Exchange, Vec<crate::call::back::Question>), CallError> {
+) -> Result<(Exchange, Vec<Question>), CallError> {
     if gateway.parked.is_return(request) {
         let resumed = gateway.parked.resume(request, caller)?;
         resumed.exchange.back.redirect(Sink::Lane(Arc::clone(lane)));
         return Ok((resumed.exchange, resumed.open));
     }
     let back = Back::traced(Arc::clone(caller), Sink::Lane(Arc::clone(lane)), meta.log_level, trace);
-    Ok((Exchange::begin(gateway, request.clone(), &back, true), Vec::new()))
+    Ok((Exchange::begin(gateway, sight, request.clone(), &back, true), Vec::new()))
+}
+
+/// Parks a call that asks first, and tells its caller so.
+fn parked(gateway: &Inner, exchange: Exchange, questions: Vec<Question>, request: Request) -> Reply {
+    let result = gateway.parked.park(exchange, questions, &request);
+    reply::rpc(StatusCode::OK, request.id, Answer::Result(result.into()))
 }
 
 /// Carries an exchange to its end on an open stream.
@@ -156,11 +163,6 @@ async fn listen(
     }
 }
 
-fn whole(id: &Bytes, ended: &Ended) -> Reply {
-    let (status, answer) = told(ended);
-    reply::rpc(status, id, answer)
-}
-
 /// The status and the answer that an end comes to.
 pub(crate) fn told(ended: &Ended) -> (StatusCode, Answer) {
     match ended {
@@ -175,7 +177,7 @@ pub(crate) fn told(ended: &Ended) -> (StatusCode, Answer) {
 
 fn refusal(id: &Bytes, refused: &CallError) -> Reply {
     let told = refused.tell(Era::Stateless);
-    reply::rpc(told.status, id, Answer::Error(told.object()))
+    reply::rpc(told.status, id.clone(), Answer::Error(told.object()))
 }
 
 /// What every stateless request must carry (2026-07-28, "Request metadata").
@@ -224,18 +226,16 @@ fn check_headers(fields: &Fields, request: &Request, meta: &RequestMeta) -> Resu
 }
 
 /// Parameters that a tool wants mirrored in headers must be there, and must agree.
-fn check_params(gateway: &Inner, caller: &Caller, fields: &Fields, request: &Request) -> Result<(), Mismatch> {
+fn check_params(Sight { tree, view }: &Sight, caller: &Caller, fields: &Fields, request: &Request) -> Result<(), Mismatch> {
     if request.method != "tools/call" {
         return Ok(());
     }
-    let tree = gateway.tree.load();
-    let view = tree.shown(caller);
     if !view.mirrors {
         return Ok(());
     }
     let Some(name) = request.params.str("name") else { return Ok(()) };
     // A tool that he can't know of is told as an unknown one, whatever it wants.
-    let seen = |place: &(usize, usize)| tree.config.policy.is_none() || sees(&tree, caller, &tree.standing(caller), *place);
+    let seen = |place: &(usize, usize)| tree.config.policy.is_none() || sees(tree, caller, &tree.standing(caller), *place);
     let offer = view.tools.find(&name).filter(seen).and_then(|(b, i)| tree.branches.get(b)?.catalog.tools.get(i));
     match offer {
         Some(offer) if !offer.headers.is_empty() => header::check_params(&request.params, &offer.headers, |name| fields.get(name)),

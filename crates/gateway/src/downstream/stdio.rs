@@ -23,7 +23,9 @@ use super::session::Session;
 use super::stateless;
 use crate::Inner;
 use crate::call::back::{Back, Sink};
+use crate::call::cancel::Cancel;
 use crate::call::error::CallError;
+use crate::tree::Sight;
 
 /// Where a client's lines come from.
 pub(crate) type Input = Box<dyn AsyncRead + Unpin + Send>;
@@ -64,7 +66,7 @@ struct Door {
     gateway: Arc<Inner>,
     out: Arc<Lane>,
     session: Mutex<Option<Arc<Session>>>,
-    in_flight: Mutex<HashMap<Bytes, CancellationToken>>,
+    in_flight: Mutex<HashMap<Bytes, Cancel>>,
     tasks: TaskTracker,
 }
 
@@ -98,7 +100,7 @@ impl Door {
             return self.initialize(&request);
         }
         let meta = RequestMeta::of(&request.params);
-        let cancel = CancellationToken::new();
+        let cancel = Cancel::default();
         self.lock().insert(request.id.clone(), cancel.clone());
         if meta.is_stateless() || request.method == "server/discover" {
             return self.stateless(request, &meta, cancel);
@@ -108,7 +110,8 @@ impl Door {
         };
         let back = Back::new(initialize::caller(&session, &session.opening.entered), Sink::Lane(Arc::clone(&self.out)), None, cancel);
         let id = request.id.clone();
-        let mut exchange = Exchange::begin(&self.gateway, request, &back, false);
+        let sight = Sight::of(self.gateway.tree.load_full(), &back.caller);
+        let mut exchange = Exchange::begin(&self.gateway, sight, request, &back, false);
         let door = Arc::clone(self);
         self.tasks.spawn(async move {
             loop {
@@ -120,11 +123,12 @@ impl Door {
         });
     }
 
-    fn stateless(self: &Arc<Self>, request: Request, meta: &RequestMeta, cancel: CancellationToken) {
+    fn stateless(self: &Arc<Self>, request: Request, meta: &RequestMeta, cancel: Cancel) {
         if let Err(refused) = stateless::check_meta(meta).and_then(|()| stateless::check_version(meta)) {
             return self.send(&request.id, &Answer::Error(refused.tell(banyan_model::Era::Stateless).object()));
         }
-        let caller = Known::default().caller(&self.gateway.tree.load().config, &Entered::local(), None, None, meta);
+        let tree = self.gateway.tree.load_full();
+        let caller = Known::default().caller(&tree.config, &Entered::local(), None, None, meta);
         if request.method == "subscriptions/listen" {
             let door = Arc::clone(self);
             // Servers are asked first, and the lines behind this one must not wait for them.
@@ -139,7 +143,7 @@ impl Door {
             });
             return;
         }
-        let begun = stateless::begin(&self.gateway, &caller, meta, &request, &self.out, None);
+        let begun = stateless::begin(&self.gateway, Sight::of(tree, &caller), (&caller, meta), &request, &self.out, None);
         let (mut exchange, open) = match begun {
             Ok(begun) => begun,
             Err(refused) => return self.send(&request.id, &Answer::Error(refused.tell(banyan_model::Era::Stateless).object())),
@@ -213,13 +217,13 @@ impl Door {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Bytes, CancellationToken>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Bytes, Cancel>> {
         self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn end(&self) {
         let cancels: Vec<_> = self.lock().drain().map(|(_, c)| c).collect();
-        cancels.iter().for_each(CancellationToken::cancel);
+        cancels.iter().for_each(Cancel::cancel);
         if let Some(session) = self.session() {
             self.gateway.hub.close(&session.id);
             session.end();

@@ -7,12 +7,12 @@ use mcp_proto::client::{Identity, stateless_meta};
 use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::json;
 use mcp_proto::projection::Style;
-use tokio_util::sync::CancellationToken;
 
 use super::Gateway;
 use super::status::{ToolRow, row};
 use crate::call::back::{Back, Sink};
 use crate::call::caller::ViewKey;
+use crate::call::cancel::Cancel;
 use crate::call::error::CallError;
 use crate::node::Node;
 
@@ -44,7 +44,7 @@ impl Gateway {
         let meta = stateless_meta(&Identity { info: Node::info(), capabilities: Bytes::from_static(b"{}") });
         let params = format!("{{\"name\":{},\"arguments\":{arguments},\"_meta\":{meta}}}", json::quote(&name));
         let request = Request { id: Bytes::from_static(b"0"), method: "tools/call".into(), params: Bytes::from(params).into() };
-        let back = Back::new(crate::call::own_caller(scope), Sink::None, None, CancellationToken::new());
+        let back = Back::new(crate::call::own_caller(scope), Sink::None, None, Cancel::default());
         match crate::call::serve(&self.0, &request, &back).await {
             Ok(Answer::Result(result)) => Ok(result.text().clone()),
             Ok(Answer::Error(error)) => Err(error),

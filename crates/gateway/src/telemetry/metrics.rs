@@ -7,6 +7,7 @@
 //! Source of the names: OpenTelemetry's `semantic-conventions-genai`, `docs/gen-ai/mcp.md`, November 2026.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -137,9 +138,13 @@ impl MountMetrics {
     }
 
     /// Counts an operation as in flight from `now` on, until it is finished or dropped.
-    pub fn start(self: &Arc<Self>, operation: Operation, now: Instant) -> Running {
-        self.in_flight[operation.side as usize].fetch_add(1, Relaxed);
-        Running { mount: self.clone(), operation, since: now, ended: false }
+    pub fn start(self: &Arc<Self>, operation: Operation, now: Instant) -> Running<Arc<Self>> {
+        Running::of(Arc::clone(self), operation, now)
+    }
+
+    /// The same for whoever does not outlive the counters.
+    pub fn start_here(&self, operation: Operation, now: Instant) -> Running<&Self> {
+        Running::of(self, operation, now)
     }
 
     /// The label of the catalog's tool `name`, looked up by text only where `slot` is new.
@@ -224,14 +229,19 @@ pub struct Operation {
 }
 
 /// An operation in flight. Dropped without [`Running::finish`], it counts as cancelled.
-pub struct Running {
-    mount: Arc<MountMetrics>,
+pub struct Running<M: Deref<Target = MountMetrics>> {
+    mount: M,
     operation: Operation,
     since: Instant,
     ended: bool,
 }
 
-impl Running {
+impl<M: Deref<Target = MountMetrics>> Running<M> {
+    fn of(mount: M, operation: Operation, now: Instant) -> Self {
+        mount.in_flight[operation.side as usize].fetch_add(1, Relaxed);
+        Self { mount, operation, since: now, ended: false }
+    }
+
     /// Counts the operation with its duration and how it ended.
     pub fn finish(mut self, ending: Ending, now: Instant) {
         self.ended = true;
@@ -239,7 +249,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl<M: Deref<Target = MountMetrics>> Drop for Running<M> {
     fn drop(&mut self) {
         if !self.ended {
             self.mount.record(self.operation, Ending::Cancelled, self.since.elapsed());

@@ -2,8 +2,8 @@
 //!
 //! It does not retry; `supervise.rs` does.
 
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use banyan_model::Era;
@@ -17,7 +17,7 @@ use mcp_proto::mcpax::{self, Peer};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::http::{Body, Heads, HttpWire, Sent, excerpt};
+use super::http::{Body, Heads, HttpWire, Sent, Spoken, excerpt};
 use super::mount::Mount;
 use super::pipe::{self, OpenError};
 use super::pool::Pool;
@@ -127,7 +127,7 @@ fn is_exposed(wire: &HttpWire, remote: &Remote, negotiated: &Negotiated) -> bool
 }
 
 async fn open_sse(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: Identity) -> Result<Instance, UpstreamError> {
-    let carrier = sse::start(wire(mount, remote, inbox.clone())?.of_initialize_era()).await?;
+    let carrier = sse::start(wire(mount, remote, inbox.clone())?).await?;
     // Servers of that revision know nothing of the other era.
     match pipe::open(Pipe::new(Some(Era::Initialize), identity), carrier, inbox).await {
         Ok((handle, negotiated)) => Ok(Instance { wire: Wire::Pipe(handle), negotiated }),
@@ -162,7 +162,7 @@ fn pool(gateway: &Inner, remote: &Remote) -> Arc<Pool> {
 /// A server at `url` that is asked one thing in the stateless era, without a handshake and without being a mount.
 pub(crate) fn stateless(gateway: &Inner, url: &url::Url, tls: Option<ClientTls>) -> Arc<HttpWire> {
     let wire = anonymous(gateway, url, tls);
-    wire.speak(true, Some(STATELESS));
+    wire.spoken.set(Some(STATELESS));
     Arc::new(wire)
 }
 
@@ -179,9 +179,8 @@ fn bare(gateway: &Inner, url: &url::Url, headers: &HeaderMap, pool: Arc<Pool>, i
         url: url.clone(),
         heads: Heads::new(url, headers),
         oauth: None,
-        stateless: AtomicBool::new(true),
-        version: None.into(),
-        session: None.into(),
+        spoken: Spoken::default(),
+        session: OnceLock::new(),
         inbox,
         limit: gateway.limits().response_bytes,
         next_id: AtomicU64::new(2),
@@ -195,7 +194,7 @@ async fn shake(wire: &Arc<HttpWire>, mut handshake: Handshake) -> Result<Negotia
     loop {
         match step {
             Step::Send { message, method, version } => {
-                wire.speak(version.is_some(), version);
+                wire.spoken.set(version);
                 step = match exchange(wire, message, method).await? {
                     Ok(answer) => handshake.handle_answer(&answer),
                     Err(refused) if handshake.is_probing() => handshake.handle_refusal(refused),
@@ -204,7 +203,7 @@ async fn shake(wire: &Arc<HttpWire>, mut handshake: Handshake) -> Result<Negotia
                 };
             }
             Step::Done(negotiated, last) => {
-                wire.speak(negotiated.era == Era::Stateless, Some(&negotiated.version));
+                wire.spoken.set(Some(&negotiated.version));
                 if let Some(message) = last {
                     wire.notify("notifications/initialized", message).await;
                 }
@@ -233,18 +232,4 @@ async fn exchange(wire: &Arc<HttpWire>, message: Bytes, method: &str) -> Result<
 fn status_of(why: &str) -> UpstreamError {
     let (status, body) = why.split_once(' ').unwrap_or(("0", why));
     UpstreamError::Refused { status: status.parse().unwrap_or(0), body: body.to_owned() }
-}
-
-impl HttpWire {
-    /// Settles the era, and the revision that requests name.
-    fn speak(&self, stateless: bool, version: Option<&str>) {
-        self.stateless.store(stateless, std::sync::atomic::Ordering::Relaxed);
-        self.version.store(version.map(|v| Arc::new(v.to_owned())));
-    }
-
-    /// Speaks the initialize era before any handshake, as the HTTP+SSE transport does.
-    fn of_initialize_era(self) -> Self {
-        self.speak(false, None);
-        self
-    }
 }

@@ -108,6 +108,11 @@ impl Connection {
         std::future::poll_fn(|cx| self.poll_exchange(cx)).await
     }
 
+    /// The request that could not be sent.
+    pub(crate) fn unsent(&mut self) -> Pieces {
+        std::mem::take(&mut self.request.pieces)
+    }
+
     /// Whether the request has left as a whole.
     pub(crate) fn is_written(&self) -> bool {
         self.request.over

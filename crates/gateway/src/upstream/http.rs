@@ -4,20 +4,23 @@
 //! Messages are not looked into beyond what the transport needs.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 mod exchange;
 mod heads;
 mod pour;
 
-use arc_swap::ArcSwapOption;
 use banyan_model::Era;
 use bytes::{Bytes, BytesMut};
 use foldhash::fast::RandomState;
 use mcp_proto::client::own_token;
 use mcp_proto::envelope::{self, Answer, Message};
+use mcp_proto::era::{INITIALIZE, STATELESS};
 use mcp_proto::header;
 use mcp_proto::json::{Duplicates, Object};
 use mcp_proto::sse::Decoder;
@@ -45,12 +48,9 @@ pub(crate) struct HttpWire {
     pub(crate) url: url::Url,
     pub(crate) heads: Heads,
     pub(crate) oauth: Option<Arc<OAuthClient>>,
-    /// Whether the stateless era is spoken.
-    pub(crate) stateless: AtomicBool,
-    /// The revision to name; none before it is known.
-    pub(crate) version: ArcSwapOption<String>,
+    pub(crate) spoken: Spoken,
     /// The session, in the initialize era.
-    pub(crate) session: ArcSwapOption<String>,
+    pub(crate) session: OnceLock<String>,
     pub(crate) inbox: Inbox,
     /// Longest answer, in bytes.
     pub(crate) limit: usize,
@@ -59,6 +59,38 @@ pub(crate) struct HttpWire {
     pub(crate) calls: Mutex<HashMap<u64, Arc<Back>, RandomState>>,
     /// Fires when the wire is closed.
     pub(crate) closed: CancellationToken,
+}
+
+/// The revision that is spoken, by its place among those there are; none before it is known. Read for every request, so it is a number.
+#[derive(Debug, Default)]
+pub(crate) struct Spoken(AtomicU8);
+
+const REVISIONS: [Option<&str>; 2 + INITIALIZE.len()] = {
+    let mut all = [None; 2 + INITIALIZE.len()];
+    all[1] = Some(STATELESS);
+    let mut place = 0;
+    while place < INITIALIZE.len() {
+        all[2 + place] = Some(INITIALIZE[place]);
+        place += 1;
+    }
+    all
+};
+
+impl Spoken {
+    /// From here on `version` is spoken; `None`: the initialize era, in a revision that is not known yet.
+    pub(crate) fn set(&self, version: Option<&str>) {
+        let place = REVISIONS.iter().position(|known| *known == version).unwrap_or_default();
+        self.0.store(place as u8, Ordering::Relaxed);
+    }
+
+    /// The revision to name.
+    fn version(&self) -> Option<&'static str> {
+        *REVISIONS.get(usize::from(self.0.load(Ordering::Relaxed)))?
+    }
+
+    fn era(&self) -> Era {
+        if self.version() == Some(STATELESS) { Era::Stateless } else { Era::Initialize }
+    }
 }
 
 /// A response in one piece, or one that comes bit by bit.
@@ -74,22 +106,30 @@ impl HttpWire {
         let mut digits = itoa::Buffer::new();
         let raw_id = digits.format(id).as_bytes();
         // Callers that share a session must not share progress tokens.
-        let (params, token) = if self.era() == Era::Initialize { own_token(&out.params, id) } else { (out.params.text().clone(), None) };
+        let is_initialize = self.era() == Era::Initialize;
+        let (own, token) = if is_initialize { own_token(&out.params, id) } else { (Bytes::new(), None) };
+        let params = if is_initialize { &own } else { out.params.text() };
         let before = envelope::request_head(raw_id, out.method);
-        let message = Sent { before: &before, value: &params, after: b"}" };
+        let message = Sent { before: &before, value: params, after: b"}" };
         let exchange = Exchange::new(self, id, token, back);
         let Some(back) = back else { return exchange.run(message, out).await };
         // A stateless server asks and tells on the stream of the call itself.
-        let _under_way = (self.era() == Era::Initialize).then(|| UnderWay::note(self, id, back));
-        tokio::select! {
-            answer = exchange.run(message, out) => answer,
-            () = back.cancel.cancelled() => {
-                if self.era() == Era::Initialize {
-                    Box::pin(self.cancelled(id)).await;
-                }
-                Err(UpstreamError::Cancelled)
-            }
+        let _under_way = is_initialize.then(|| UnderWay::note(self, id, back));
+        let answer = {
+            let mut answer = pin!(exchange.run(message, out));
+            let answer = poll_fn(|cx| match answer.as_mut().poll(cx) {
+                Poll::Ready(answer) => Poll::Ready(Some(answer)),
+                Poll::Pending => back.cancel.poll_cancelled(cx).map(|()| None),
+            });
+            answer.await
+        };
+        if let Some(answer) = answer {
+            return answer;
         }
+        if is_initialize {
+            Box::pin(self.cancelled(id)).await;
+        }
+        Err(UpstreamError::Cancelled)
     }
 
     /// Sends a whole notification (initialize era; the stateless one has none).
@@ -104,7 +144,7 @@ impl HttpWire {
     /// Ends the session.
     pub(crate) async fn close(&self) {
         self.closed.cancel();
-        if self.session.load().is_some() {
+        if self.session.get().is_some() {
             let token = self.token().await.unwrap_or_default();
             let request = self.head("DELETE", EITHER, token.as_deref(), &Outgoing::plain("", Bytes::new())).end(&Sent::none());
             // A server that is gone has no session to end.
@@ -114,7 +154,7 @@ impl HttpWire {
 
     /// The era that is spoken.
     pub(crate) fn era(&self) -> Era {
-        if self.stateless.load(Ordering::Relaxed) { Era::Stateless } else { Era::Initialize }
+        self.spoken.era()
     }
 
     /// The first response on an event stream, whole.
@@ -178,14 +218,13 @@ impl HttpWire {
         // Only an answer opens a session: some servers put an id on refusals as well, of a probe among others.
         if (200..300).contains(&status)
             && let Some(session) = reply.head.fields().str("mcp-session-id")
-            && self.session.load().is_none()
         {
-            self.session.store(Some(Arc::new(session.to_owned())));
+            self.session.get_or_init(|| session.to_owned());
         }
         if status == 200 && is_events(&reply) {
             return Ok(Body::Events(Box::new(reply)));
         }
-        if status == 404 && self.session.load().is_some() {
+        if status == 404 && self.session.get().is_some() {
             return Err(UpstreamError::SessionLost);
         }
         Ok(Body::Whole(status, self.whole(reply).await?))
@@ -216,10 +255,10 @@ impl HttpWire {
 
     fn head(&self, method: &str, accept: &str, token: Option<&str>, out: &Outgoing<'_>) -> Fields {
         let mut fields = self.heads.begin(method, accept, token);
-        if let Some(version) = self.version.load().as_deref() {
+        if let Some(version) = self.spoken.version() {
             fields.put("mcp-protocol-version", version);
         }
-        if let Some(session) = self.session.load().as_deref() {
+        if let Some(session) = self.session.get() {
             fields.put("mcp-session-id", session);
         }
         if let Some(trace) = &out.trace {

@@ -17,12 +17,13 @@ use mcp_proto::era::LogLevel;
 use mcp_proto::json::{self, Duplicates};
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 
 use super::mount::{AGREES_WITHIN, Edition, Mount};
 use super::supervise::{self, FIRST_WAIT, HELD, LONGEST_WAIT};
 use super::{Instance, Owner, UpstreamError, standing};
 use crate::call::back::{Back, Sink};
+use crate::call::cancel::{Cancel, Guard};
 use crate::call::own_caller;
 use crate::downstream::lane::Lane;
 
@@ -73,7 +74,7 @@ pub(crate) struct Listening {
     is_last: CancellationToken,
     /// The server has said what it thinks of it, or was given the time to.
     is_settled: Arc<AtomicBool>,
-    _over: DropGuard,
+    _over: Guard,
 }
 
 /// Asks a stateless server to tell of changes. What is fetched from now on is what it will tell of, or is fetched again.
@@ -112,7 +113,7 @@ pub(crate) async fn resubscribe(mount: &Arc<Mount>, instance: &Arc<Instance>, li
 }
 
 fn listen(mount: &Arc<Mount>, instance: &Arc<Instance>, late: Arc<AtomicBool>, before: Option<Listening>) -> Listening {
-    let over = CancellationToken::new();
+    let over = Cancel::default();
     let (is_last, is_settled) = (CancellationToken::new(), Arc::default());
     let streams = Streams {
         mount: Arc::clone(mount),
@@ -135,7 +136,7 @@ struct Streams {
     late: Arc<AtomicBool>,
     /// What listens until this does.
     before: Option<Listening>,
-    over: CancellationToken,
+    over: Cancel,
     is_last: CancellationToken,
     is_settled: Arc<AtomicBool>,
 }

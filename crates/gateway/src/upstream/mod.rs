@@ -18,6 +18,7 @@ pub(crate) mod standing;
 pub(crate) mod stderr;
 pub(crate) mod supervise;
 
+use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -42,7 +43,7 @@ pub(crate) struct Outgoing<'a> {
     /// The method.
     pub(crate) method: &'a str,
     /// The params, names and `_meta` already those of this server.
-    pub(crate) params: Object,
+    pub(crate) params: Cow<'a, Object>,
     /// What goes into `Mcp-Name` (stateless era over HTTP).
     pub(crate) name: Option<&'a str>,
     /// `Mcp-Param-*` headers (stateless era over HTTP).
@@ -56,7 +57,7 @@ pub(crate) struct Outgoing<'a> {
 impl<'a> Outgoing<'a> {
     /// A request that needs neither headers nor tracing.
     pub(crate) fn plain(method: &'a str, params: impl Into<Object>) -> Self {
-        Self { method, params: params.into(), name: None, param_headers: Vec::new(), trace: None, pour: None }
+        Self { method, params: Cow::Owned(params.into()), name: None, param_headers: Vec::new(), trace: None, pour: None }
     }
 }
 

@@ -114,7 +114,7 @@ impl PipeHandle {
         let (reply, mut answer) = oneshot::channel();
         let lost = || UpstreamError::Lost("the connection to it was closed".into());
         let cancel = back.map(|b| b.cancel.clone()).unwrap_or_default();
-        let call = Command::Call { ticket, method: out.method.to_owned(), params: out.params.clone(), back: back.cloned(), reply };
+        let call = Command::Call { ticket, method: out.method.to_owned(), params: Object::clone(&out.params), back: back.cloned(), reply };
         self.commands.send(call).await.map_err(|_| lost())?;
         tokio::select! {
             answer = &mut answer => answer.unwrap_or_else(|_| Err(lost())),

@@ -100,11 +100,11 @@ impl Pool {
     /// Sends a request; its connection comes back to the pool when the body of the response has been read to its end.
     ///
     /// A request that a kept connection could not take is sent again on another one: it has not left.
-    pub(crate) async fn send(self: &Arc<Self>, request: Pieces) -> Result<Reply, UpstreamError> {
+    pub(crate) async fn send(self: &Arc<Self>, mut request: Pieces) -> Result<Reply, UpstreamError> {
         while let Some(mut connection) = self.take() {
-            match connection.exchange(request.clone()).await {
+            match connection.exchange(request).await {
                 Ok(head) => return Ok(self.reply(head, connection)),
-                Err(ConnectionError::Unsent(_)) => {}
+                Err(ConnectionError::Unsent(_)) => request = connection.unsent(),
                 Err(e) => return Err(self.lost(&e)),
             }
         }

@@ -10,12 +10,12 @@ use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::era::INITIALIZE;
 use room_proto::sitting::Asked;
 use tokio::sync::{mpsc, oneshot};
-use tokio_util::sync::CancellationToken;
 
 use super::seat::News;
 use crate::Inner;
 use crate::call::back::{Back, Sink};
 use crate::call::caller::{Caller, Last, ViewKey};
+use crate::call::cancel::Cancel;
 use crate::call::error::{CallError, Told};
 use crate::call::seated::{Agreed, Seated};
 use crate::call::serve;
@@ -34,7 +34,7 @@ pub(super) struct Asking {
     pub(super) asked: Asked,
     pub(super) caller: Arc<Caller>,
     pub(super) seated: Arc<Seated>,
-    pub(super) cancel: CancellationToken,
+    pub(super) cancel: Cancel,
     pub(super) tell: mpsc::Sender<News>,
 }
 

@@ -13,11 +13,11 @@ use room_proto::sitting::{Asked, Bounds, CallId, Output, Sitting};
 use room_proto::voice::Answer;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{Id, JoinSet};
-use tokio_util::sync::CancellationToken;
 
 use super::Sits;
 use super::asking::{Asking, Ended, caller, told};
 use super::lists::Lists;
+use crate::call::cancel::Cancel;
 use crate::call::error::CallError;
 use crate::call::seated::{Agreed, Proposed, Seated};
 use crate::config::resolved::gate_seat;
@@ -63,7 +63,7 @@ pub(super) enum News {
 }
 
 struct Running {
-    cancel: CancellationToken,
+    cancel: Cancel,
     seated: Arc<Seated>,
     /// Lets a proposed call go out.
     fulfilled: Option<oneshot::Sender<()>>,
@@ -227,7 +227,7 @@ impl<'a> Seat<'a> {
             return self.sitting.handle_answer(SystemTime::now(), asked.call, Answer::Error(&told(&CallError::Cancelled).object()));
         };
         let caller = caller(self.gateway(), &entered, self.mount.clone());
-        let cancel = CancellationToken::new();
+        let cancel = Cancel::default();
         let (call, (agreed, fulfilled)) = (asked.call, proposed.map(|ends| (ends.agreed, ends.fulfilled)).unzip());
         let gateway = Arc::clone(self.gateway());
         let asking = Asking { gateway, asked, caller, seated: Arc::clone(&seated), cancel: cancel.clone(), tell: self.tell.clone() };

@@ -115,11 +115,16 @@ impl Clients {
 
 impl Mount {
     /// The connection a call of `caller` goes over.
+    pub(crate) async fn lease(self: &Arc<Self>, caller: &Caller) -> Result<Lease, UpstreamError> {
+        let shared = self.shared.load_full().ok_or_else(|| UpstreamError::Unreachable(self.trouble()))?;
+        self.lease_by(shared, caller).await
+    }
+
+    /// The same; `shared` is the one that all share as far as they may.
     ///
     /// A pipe does not say for which call its server asks. So at most one caller that can answer is on the shared connection of a server
     /// that asks; others go over connections of their own meanwhile. A server that asks for roots at its start needs one for each session.
-    pub(crate) async fn lease(self: &Arc<Self>, caller: &Caller) -> Result<Lease, UpstreamError> {
-        let shared = self.shared.load_full().ok_or_else(|| UpstreamError::Unreachable(self.trouble()))?;
+    pub(crate) async fn lease_by(self: &Arc<Self>, shared: Arc<Instance>, caller: &Caller) -> Result<Lease, UpstreamError> {
         let lease = |instance, held| Lease { instance, mount: Arc::clone(self), held };
         if shared.era() == Era::Stateless || self.config.sharing == Sharing::Always {
             return Ok(lease(shared, Held::Nothing));
