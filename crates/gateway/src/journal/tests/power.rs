@@ -75,8 +75,13 @@ async fn turned(journal: &Journal, disk: &Disk, state: &Path, dice: &mut Dice) -
 
 #[tokio::test]
 async fn a_loss_of_power_between_two_files_takes_nothing_that_was_told_of_and_breaks_nothing() {
+    // Whole, a line cut short, and a file behind lines that were lost. How soon each of them comes depends on how busy the machine is.
+    let wanted = BTreeSet::from([(0, false), (1, false), (1, true)]);
     let mut found = BTreeSet::new();
-    for seed in 1..=20_u64 {
+    for seed in 1..=400_u64 {
+        if seed > 20 && found.is_superset(&wanted) {
+            break;
+        }
         let (state, disk, mut dice) = (tempfile::tempdir().unwrap(), Arc::<Disk>::default(), Dice(seed));
         let journal = on(&disk, state.path(), 1 << 20);
         journal.append_durable(&Record::Intended(intent("first"))).await.unwrap();
@@ -106,8 +111,7 @@ async fn a_loss_of_power_between_two_files_takes_nothing_that_was_told_of_and_br
             .filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|e| e == "torn"));
         found.insert((report.chains[0].cut, torn.count() > 0));
     }
-    // Whole, a line cut short, and a file behind lines that were lost.
-    assert!(found.is_superset(&BTreeSet::from([(0, false), (1, false), (1, true)])), "{found:?}");
+    assert!(found.is_superset(&wanted), "{found:?}");
 }
 
 #[tokio::test]
