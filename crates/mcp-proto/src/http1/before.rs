@@ -1,5 +1,5 @@
-//! Heads that come again on one connection: most programs send the same bytes each time, but for the digits of the length. What was read of
-//! such a head holds for the next one. How heads are read is not known here.
+//! Heads that come again on one connection: most programs send the same bytes each time, but for the digits of the length and the name of what
+//! is called. What was read of such a head holds for the next one. How heads are read is not known here.
 
 use std::ops::Range;
 
@@ -21,17 +21,35 @@ pub struct Before<T> {
 #[derive(Debug)]
 struct Known<T> {
     text: Bytes,
-    /// Where its only `content-length` stands; at its end where it has none.
-    digits: Range<usize>,
+    varying: Varying,
     head: T,
+}
+
+/// Where values stand that may be others in the next head, in order.
+type Varying = [Option<(Value, Range<usize>)>; 2];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Value {
+    Length,
+    Name,
+}
+
+/// By how much what stands at such a place or behind it has moved.
+pub(super) type Moved = [(usize, isize); 2];
+
+/// A head that differs in those values only.
+struct Alike {
+    end: usize,
+    moved: Moved,
+    length: Option<usize>,
 }
 
 /// How a head comes again.
 pub(super) enum Again<'a, T> {
     /// As it was.
     Same(&'a T),
-    /// With another length.
-    Resized(&'a T, Bytes, usize),
+    /// With other values in its text, places that have moved by so much, and that length of its body, where it says one.
+    Alike(&'a T, Bytes, Moved, Option<usize>),
 }
 
 const MOST: usize = 1 << 10;
@@ -48,20 +66,15 @@ impl<T> Default for Before<T> {
 impl<T> Before<T> {
     /// Takes a head off the beginning of `buffer`, where it is the one before.
     pub(super) fn take(&mut self, buffer: &mut BytesMut) -> Option<Again<'_, T>> {
-        let Known { text, digits, head } = self.known.as_ref()?;
-        let now = buffer.get(..text.len())?;
-        if now == text {
+        let Known { text, varying, head } = self.known.as_ref()?;
+        if buffer.starts_with(text) {
             self.misses = 0;
             buffer.advance(text.len());
             return Some(Again::Same(head));
         }
-        let other = &now[digits.clone()];
-        if now[..digits.start] != text[..digits.start] || now[digits.end..] != text[digits.end..] || !other.iter().all(u8::is_ascii_digit) {
-            return None;
-        }
-        let length = usize::try_from(whole_number(other)?).ok()?;
+        let Alike { end, moved, length } = alike(text, varying, buffer)?;
         self.misses = 0;
-        Some(Again::Resized(head, buffer.split_to(text.len()).freeze(), length))
+        Some(Again::Alike(head, buffer.split_to(end).freeze(), moved, length))
     }
 
     /// Keeps what was read of a head, where it is likely to come again.
@@ -77,9 +90,34 @@ impl<T> Before<T> {
         }
         // What was read must not stay for a copy of its beginning.
         let text = Bytes::copy_from_slice(text);
-        let digits = fields.only("content-length").unwrap_or(text.len()..text.len());
-        self.known = Some(Known { head: head(fields.clone().of(text.clone())), text, digits });
+        let value = |value, name| Some((value, fields.only(name).filter(|span| !span.is_empty())?));
+        let mut varying = [value(Value::Length, "content-length"), value(Value::Name, "mcp-name")];
+        varying.sort_by_key(|value| value.as_ref().map(|(_, span)| span.start));
+        self.known = Some(Known { head: head(fields.moved(text.clone(), &Moved::default())), text, varying });
     }
+}
+
+/// Whether a head that differs from `text` in the values at `varying` only is the beginning of `now`.
+fn alike(text: &[u8], varying: &Varying, now: &[u8]) -> Option<Alike> {
+    let (mut then, mut end, mut moved, mut length) = (0, 0, Moved::default(), None);
+    for (value, moved) in varying.iter().zip(&mut moved) {
+        let Some((kind, span)) = value else { continue };
+        let same = &text[then..span.start];
+        let rest = now.get(end..)?.strip_prefix(same)?;
+        let other = &rest[..memchr::memchr(b'\r', &rest[..rest.len().min(MOST)])?];
+        match kind {
+            Value::Length => length = Some(usize::try_from(whole_number(other).filter(|_| other.iter().all(u8::is_ascii_digit))?).ok()?),
+            // What a reader takes for the space around a value, or refuses within it, is left to the reader.
+            Value::Name => {
+                let is_whole = other.trim_ascii() == other && !other.is_empty();
+                is_whole.then_some(()).filter(|()| other.iter().all(|byte| (b' '..=b'~').contains(byte)))?;
+            }
+        }
+        *moved = (span.end, other.len() as isize - span.len() as isize);
+        (then, end) = (span.end, end + same.len() + other.len());
+    }
+    let same = &text[then..];
+    now.get(end..)?.starts_with(same).then_some(Alike { end: end + same.len(), moved, length })
 }
 
 #[cfg(test)]
@@ -106,11 +144,35 @@ mod tests {
         for (length, x) in [("56", "b"), ("56", "b"), ("5", "b"), ("567", "b"), ("567", "b"), ("999", "c")] {
             assert_eq!(take(&mut before, &head(length, x)), Some((length.parse().unwrap(), x.into())));
         }
+        for (length, x) in [("7", "a"), ("7", "a"), ("1234", "a")] {
+            assert_eq!(take(&mut before, &head(length, x)), Some((length.parse().unwrap(), x.into())));
+        }
+        assert!(matches!(before.take(&mut BytesMut::from(&*head("89", "a"))), Some(Again::Alike(_, _, _, Some(89)))));
         for bad in ["+1", "1,", "1 ", "1\r", "xy"] {
             take(&mut before, &head("12", "a"));
             take(&mut before, &head("12", "a"));
             let fresh = Post::take(&mut BytesMut::from(&*head(bad, "a")), |_| true).ok().flatten().map(|post| post.length());
             assert_eq!(take(&mut before, &head(bad, "a")).map(|(length, _)| length), fresh, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_head_is_known_whatever_is_called() {
+        let head = |name: &str, length: usize| {
+            format!("POST / HTTP/1.1\r\nhost: h\r\nMcp-Name: {name}\r\nx: 1\r\ncontent-length: {length}\r\n\r\n")
+        };
+        let mut before = Before::default();
+        (0..2).for_each(|_| assert!(take(&mut before, &head("first", 1)).is_some()));
+        for (name, length) in [("other", 1), ("first", 12), ("a", 345), ("much longer than that", 6)] {
+            let mut buffer = BytesMut::from(&*(head(name, length) + "body"));
+            assert!(matches!(before.take(&mut buffer.clone()), Some(Again::Alike(..))), "{name}");
+            let post = Post::take_after(&mut buffer, |_| true, &mut before).unwrap().unwrap();
+            let said = |field| post.fields().str(field);
+            assert_eq!((said("mcp-name"), said("x"), said("host"), post.length()), (Some(name), Some("1"), Some("h"), length));
+            assert_eq!((post.target(), &buffer[..]), (("/", None), &b"body"[..]));
+        }
+        for strange in ["", " ", "é", "a\tb", "a "] {
+            assert!(before.take(&mut BytesMut::from(&*head(strange, 1))).is_none(), "{strange:?}");
         }
     }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::before::Moved;
+
 /// The fields of a head, in order.
 #[derive(Debug, Clone)]
 pub struct Fields {
@@ -59,9 +61,18 @@ impl Fields {
         Self { text, list }
     }
 
-    /// The same places in another text: one that differs only in values of one length.
-    pub(super) fn of(self, text: Bytes) -> Self {
-        Self { text, ..self }
+    /// The same in another text, in which what stood at such a place or behind it has moved by so much.
+    pub(super) fn moved(&self, text: Bytes, by: &Moved) -> Self {
+        if by.iter().all(|(_, by)| *by == 0) {
+            return Self { text, list: Arc::clone(&self.list) };
+        }
+        let at = |place: u32| {
+            let by: isize = by.iter().filter(|(from, _)| place as usize >= *from).map(|(_, by)| by).sum();
+            u32::try_from(place as isize + by).unwrap_or(0)
+        };
+        let span = |span: &Range<u32>| at(span.start)..at(span.end);
+        let list = self.list.iter().map(|place| Place { name: span(&place.name), value: span(&place.value), tag: place.tag }).collect();
+        Self { text, list }
     }
 
     /// All of the head, where it was read here.

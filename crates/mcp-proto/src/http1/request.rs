@@ -31,8 +31,9 @@ impl Post {
     pub fn take_after(buffer: &mut BytesMut, ours: impl Fn(&str) -> bool, before: &mut Before<Self>) -> Result<Option<Self>, Unusual> {
         match before.take(buffer) {
             Some(Again::Same(post)) => Ok(Some(post.clone())),
-            Some(Again::Resized(post, text, length)) => {
-                Ok(Some(Self { target: post.target.clone(), fields: post.fields.clone().of(text), length, keep: post.keep }))
+            Some(Again::Alike(post, text, moved, length)) => {
+                let (fields, length) = (post.fields.moved(text, &moved), length.unwrap_or(post.length));
+                Ok(Some(Self { target: post.target.clone(), fields, length, keep: post.keep }))
             }
             None => {
                 let taken = Self::take(buffer, ours)?;

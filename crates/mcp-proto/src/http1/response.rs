@@ -23,10 +23,11 @@ impl Head {
     pub fn take_after(buffer: &mut BytesMut, before: &mut Before<Self>) -> Result<Option<Self>, HttpError> {
         match before.take(buffer) {
             Some(Again::Same(head)) => Ok(Some(head.clone())),
-            Some(Again::Resized(head, text, length)) => {
+            Some(Again::Alike(head, text, moved, length)) => {
                 // Where a status has no body, what is said of its length means nothing.
-                let framing = if is_empty(head.status) { head.framing } else { Framing::Length(length as u64) };
-                Ok(Some(Self { status: head.status, fields: head.fields.clone().of(text), framing, keep: head.keep }))
+                let length = length.filter(|_| !is_empty(head.status));
+                let framing = length.map_or(head.framing, |length| Framing::Length(length as u64));
+                Ok(Some(Self { status: head.status, fields: head.fields.moved(text, &moved), framing, keep: head.keep }))
             }
             None => {
                 let taken = Self::take(buffer)?;
