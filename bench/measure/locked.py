@@ -1,4 +1,4 @@
-"""How many instructions with a lock prefix a run took. Each takes as long as some twenty others and waits for every store before it, so their
+"""How many instructions with a lock prefix a run took. Each takes as long as some ten others and waits for every store before it, so their
 number says what a count of instructions does not: how often a call counts references, takes locks and looks into what threads share. Who
 runs what is not known here.
 """

@@ -182,15 +182,18 @@ fn parts(text: &bytes::Bytes, whole: Whole) -> Parts<'_> {
     for member in &members {
         let value = &text[member.value_span()];
         let part = |found: Option<_>| Some((value, found.map(|found| Object::found(text.slice(member.value_span()), found))));
-        for (key, slot) in [(ID, &mut parts.id), (METHOD, &mut parts.method), (JSONRPC, &mut parts.jsonrpc), (ERROR, &mut parts.error)] {
-            if member.is(text, key) {
-                *slot = Some(value);
-            }
-        }
-        if member.is(text, scan::PARAMS) {
+        if member.is(text, JSONRPC) {
+            parts.jsonrpc = Some(value);
+        } else if member.is(text, ID) {
+            parts.id = Some(value);
+        } else if member.is(text, METHOD) {
+            parts.method = Some(value);
+        } else if member.is(text, scan::PARAMS) {
             parts.params = part(inner.params.take());
         } else if member.is(text, scan::RESULT) {
             parts.result = part(inner.result.take());
+        } else if member.is(text, ERROR) {
+            parts.error = Some(value);
         }
     }
     parts

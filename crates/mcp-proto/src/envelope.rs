@@ -113,7 +113,7 @@ impl Message {
             };
             return Ok(Self::Response(Response { id: id.unwrap_or(Bytes::from_static(b"null")), answer }));
         };
-        let method = json::as_str(method).ok_or_else(|| invalid("`method` must be a string"))?;
+        let method = method_of(method).ok_or_else(|| invalid("`method` must be a string"))?;
         let params = match parts.params {
             Some((_, Some(object))) => object,
             None | Some((b"null", None)) => Object::empty(),
@@ -121,7 +121,7 @@ impl Message {
         };
         match (parts.id, id) {
             (None, _) => Ok(Self::Notification(Notification { method: method.into_owned(), params, whole: piece(text.trim_ascii()) })),
-            (Some(_), Some(id)) => Ok(Self::Request(Request { id, method: shared(method), params })),
+            (Some(_), Some(id)) => Ok(Self::Request(Request { id, method, params })),
             (Some(_), None) => Err(EnvelopeError::Invalid { id: None, why: "`id` must be a string or a number" }),
         }
     }
@@ -135,12 +135,13 @@ fn refuse_batch(text: &[u8], duplicates: Duplicates) -> Result<(), EnvelopeError
     Err(EnvelopeError::Batch)
 }
 
-/// The same text, without a copy where it is one of the methods that nearly every request has.
-fn shared(method: Cow<'_, str>) -> Cow<'static, str> {
+/// The text of a raw method, without a copy where it is one of those that nearly every request has; `None`: it is no string.
+fn method_of(raw: &[u8]) -> Option<Cow<'static, str>> {
     const USUAL: [&str; 8] =
         ["tools/call", "tools/list", "server/discover", "initialize", "ping", "prompts/get", "resources/read", "resources/list"];
-    let usual = USUAL.into_iter().find(|usual| *usual == method);
-    usual.map_or_else(|| method.into_owned().into(), Cow::Borrowed)
+    let inner = raw.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
+    let usual = inner.and_then(|inner| USUAL.into_iter().find(|usual| usual.as_bytes() == inner));
+    usual.map(Cow::Borrowed).or_else(|| Some(json::as_str(raw)?.into_owned().into()))
 }
 
 /// Writes a request.

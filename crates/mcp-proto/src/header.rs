@@ -72,7 +72,7 @@ pub fn encode(value: &str) -> Cow<'_, str> {
 /// Reads a header value: space and tabs around it do not count, `=?base64?…?=` is decoded.
 pub fn decode(raw: &[u8]) -> Result<Cow<'_, str>, Unreadable> {
     let raw = trim(raw);
-    if !raw.iter().all(|b| *b == b'\t' || (b' '..=b'~').contains(b)) {
+    if !is_readable(raw) {
         return Err(Unreadable);
     }
     let text = std::str::from_utf8(raw).map_err(|_| Unreadable)?;
@@ -98,11 +98,21 @@ pub fn check_method(raw: Option<&[u8]>, method: &str) -> Result<(), Mismatch> {
 pub fn check_name(raw: Option<&[u8]>, name: &str) -> Result<(), Mismatch> {
     let header = || "Mcp-Name".to_owned();
     let raw = raw.ok_or_else(|| Mismatch::Missing { header: header(), body: excerpt(name) })?;
+    // As nearly every name is sent: what is no base64 and can be read is what it says.
+    let same = trim(raw) == name.as_bytes() && !name.starts_with(PREFIX) && is_readable(name.as_bytes());
+    if same {
+        return Ok(());
+    }
     let sent = decode(raw).map_err(|_| Mismatch::Malformed { header: header() })?;
     if sent == name {
         return Ok(());
     }
     Err(Mismatch::Differs { header: header(), sent: excerpt(&sent), body: excerpt(name) })
+}
+
+/// Whether a header may say it as it is.
+fn is_readable(raw: &[u8]) -> bool {
+    raw.iter().all(|b| *b == b'\t' || (b' '..=b'~').contains(b))
 }
 
 /// The value without the space and tabs around it (RFC 9110, section 5.5).

@@ -45,10 +45,17 @@ pub fn edit(text: &[u8], changes: &[(&str, Change<'_>)]) -> Vec<u8> {
 }
 
 /// Puts raw `members` behind the last one of the object within the sound text whose closing brace stands at `end`; `empty`: it has none.
-pub fn insert(text: &[u8], end: usize, empty: bool, members: &[u8]) -> Vec<u8> {
-    let comma: &[u8] = if empty { b"" } else { b"," };
+/// They come in pieces.
+pub fn insert(text: &[u8], end: usize, empty: bool, members: &[&[u8]]) -> Vec<u8> {
     let last = text[..end].trim_ascii_end().len();
-    [&text[..last], comma, members, &text[last..]].concat()
+    let mut out = Vec::with_capacity(text.len() + 1 + members.iter().map(|piece| piece.len()).sum::<usize>());
+    out.extend_from_slice(&text[..last]);
+    if !empty {
+        out.push(b',');
+    }
+    members.iter().for_each(|piece| out.extend_from_slice(piece));
+    out.extend_from_slice(&text[last..]);
+    out
 }
 
 /// Copies what stands before the closing brace, members changed or left out; returns how many stayed.

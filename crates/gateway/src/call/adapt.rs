@@ -35,12 +35,12 @@ fn with_meta(params: &Object, caller: &Caller) -> Object {
     let claims = claims(caller);
     match params.meta() {
         None if !params.members().has("_meta") => {
-            let meta = [b"\"_meta\":{", &claims[..], b"}"].concat();
-            splice::insert(params, params.trim_ascii_end().len() - 1, params.members().is_empty(), &meta).into()
+            let end = params.trim_ascii_end().len() - 1;
+            splice::insert(params, end, params.members().is_empty(), &[b"\"_meta\":{", &claims, b"}"]).into()
         }
         Some(meta) if !CLAIMS.iter().any(|key| meta.has(key)) => {
             let end = params.members().span("_meta").map_or(params.len(), |span| span.end) - 1;
-            splice::insert(params, end, meta.is_empty(), &claims).into()
+            splice::insert(params, end, meta.is_empty(), &[&claims]).into()
         }
         meta => {
             let claimed = [b"{", &claims[..], b"}"].concat();
@@ -159,7 +159,7 @@ pub(crate) fn completed(result: &Object, cacheable: bool) -> Object {
     if lacking.is_empty() || !result.ends_with(b"}") {
         return result.clone();
     }
-    splice::insert(result, result.len() - 1, members.is_empty(), &lacking).into()
+    splice::insert(result, result.len() - 1, members.is_empty(), &[&lacking]).into()
 }
 
 /// What a stateless server wants to know before it goes on.
