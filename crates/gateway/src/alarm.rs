@@ -3,7 +3,7 @@
 //! Nearly everything that is waited for comes long before it would be too late, and to set a timer costs more than to be woken by one
 //! that rings too early now and then. So whoever is done leaves a timer running for the next one.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -28,13 +28,22 @@ const SPARE: usize = 256;
 
 /// Timers that nobody uses, of one runtime: they are of no use in another.
 struct Spare {
-    of: Id,
+    /// `None`: the only one that its thread has.
+    of: Option<Id>,
     long: Vec<Pin<Box<Sleep>>>,
     short: Vec<Pin<Box<Sleep>>>,
 }
 
 thread_local! {
     static SPARES: RefCell<Option<Spare>> = const { RefCell::new(None) };
+    /// This thread has one runtime and will have no other.
+    static IS_SOLE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Says whether this thread will have no other runtime than the one it has: whoever wants a timer then need not ask which that is.
+pub(crate) fn sole(is_sole: bool) {
+    IS_SOLE.set(is_sole);
+    SPARES.set(None);
 }
 
 impl Alarm {
@@ -43,6 +52,11 @@ impl Alarm {
         let kind = if longest <= SHORT { Kind::Short } else { Kind::Long };
         let sleep = spare(kind, |kept| kept.pop()).flatten();
         Self(Some(sleep.unwrap_or_else(|| Box::pin(tokio::time::sleep_until(now + longest)))), kind)
+    }
+
+    /// Whether it has still to ring, and will by `end`, for whoever has asked it before.
+    pub(crate) fn rings_by(&self, end: Instant) -> bool {
+        self.0.as_ref().is_some_and(|sleep| sleep.deadline() <= end && !sleep.is_elapsed())
     }
 
     /// Ready at `end`, by the clock, or later.
@@ -75,7 +89,7 @@ impl Drop for Alarm {
 
 /// The spare timers of this thread and its runtime; `None` where there is none.
 fn spare<T>(kind: Kind, with: impl FnOnce(&mut Vec<Pin<Box<Sleep>>>) -> T) -> Option<T> {
-    let of = Handle::try_current().ok()?.id();
+    let of = if IS_SOLE.get() { None } else { Some(Handle::try_current().ok()?.id()) };
     SPARES
         .try_with(|spares| {
             // What is dropped here may hold the last of a task, and that a timer.

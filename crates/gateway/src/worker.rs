@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::runtime::{Builder, Handle};
 use tokio_util::sync::CancellationToken;
 
+use crate::alarm;
+
 thread_local! {
     static INDEX: Cell<usize> = const { Cell::new(0) };
 }
@@ -58,6 +60,7 @@ impl Workers {
     /// Starts as many threads as it takes for `count` workers, the calling thread being one of them. To be called before any gate starts.
     pub fn start(count: usize) -> io::Result<Self> {
         let mut workers = Self::default();
+        alarm::sole(true);
         for index in 1..count {
             workers.beside.push(worker(index, workers.stop.clone())?);
         }
@@ -78,6 +81,7 @@ impl Workers {
 impl Drop for Workers {
     fn drop(&mut self) {
         self.stop.cancel();
+        alarm::sole(false);
     }
 }
 
@@ -86,6 +90,7 @@ fn worker(index: usize, stop: CancellationToken) -> io::Result<Worker> {
     let handle = runtime.handle().clone();
     let serve = move || {
         INDEX.set(index);
+        alarm::sole(true);
         runtime.block_on(stop.cancelled());
         runtime.shutdown_background();
     };

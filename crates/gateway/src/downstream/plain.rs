@@ -120,8 +120,8 @@ struct Line<S> {
     /// The head of the request before.
     before: Before<Post>,
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
-    /// Whoever waits for `stop` is woken by it.
-    hears_stop: bool,
+    /// It was asked what else it waits for, which wakes it since.
+    is_wakened: bool,
     /// Nothing has woken it since it began to wait.
     is_fresh: bool,
     alarm: Alarm,
@@ -148,7 +148,7 @@ impl<S: Socket> Line<S> {
             expected: ROOM,
             before: Before::default(),
             stop: Box::pin(stop.clone().cancelled_owned()),
-            hears_stop: false,
+            is_wakened: false,
             is_fresh: false,
             alarm: Alarm::new(now, patience.arrival),
             since: now,
@@ -201,7 +201,8 @@ impl<S: Socket> Line<S> {
             match self.poll_read(cx, self.expected) {
                 Poll::Ready(true) => {}
                 Poll::Ready(false) => return Poll::Ready(Ok(None)),
-                Poll::Pending if self.buffer.is_empty() && self.is_stopped(cx) => return Poll::Ready(Ok(None)),
+                Poll::Pending if self.is_at_rest() => return Poll::Pending,
+                Poll::Pending if self.buffer.is_empty() && self.stop.as_mut().poll(cx).is_ready() => return Poll::Ready(Ok(None)),
                 Poll::Pending => {
                     let patience = if self.buffer.is_empty() { self.patience.idle } else { self.patience.arrival };
                     return self.poll_patience(cx, patience).map(|()| Ok(None));
@@ -210,13 +211,15 @@ impl<S: Socket> Line<S> {
         }
     }
 
-    /// Whether the gate ends. Once somebody waits for that, he has to ask only when something has woken him: the answer before has asked, too.
-    fn is_stopped(&mut self, cx: &mut Context<'_>) -> bool {
-        if std::mem::take(&mut self.is_fresh) && self.hears_stop {
+    /// Whether it has just begun to wait and is woken by what else it waits for, since it was asked once: by the end of the gate, after which
+    /// the answer before has asked, and by an alarm that rings too early at most. What these are is asked when something has woken it.
+    fn is_at_rest(&mut self) -> bool {
+        let is_fresh = std::mem::take(&mut self.is_fresh);
+        if !self.buffer.is_empty() {
             return false;
         }
-        self.hears_stop = true;
-        self.stop.as_mut().poll(cx).is_ready()
+        // One that has rung during a call rings no more.
+        std::mem::replace(&mut self.is_wakened, true) && is_fresh && self.alarm.rings_by(self.since + self.patience.idle)
     }
 
     /// The body of a request, `length` bytes; `None`: it did not come.

@@ -71,6 +71,29 @@ async fn an_idle_connection_ends_in_time_or_with_the_gate_but_not_before_a_begun
 }
 
 #[tokio::test]
+async fn a_connection_that_rests_again_ends_like_one_that_did_for_the_first_time() {
+    for rings_meanwhile in [false, true] {
+        for stops in [false, true] {
+            let (mut client, mut line, stop) = pair(SHORT / 2, SHORT).await;
+            let (head, sent) = tokio::join!(line.head(), async {
+                tokio::task::yield_now().await;
+                client.write_all(HEAD).await
+            });
+            assert!(sent.is_ok() && matches!(head, Ok(Some(_))));
+            if rings_meanwhile {
+                tokio::time::sleep(SHORT * 3 / 2).await;
+            }
+            line.rest();
+            if stops {
+                line.patience.idle = LONG;
+                stop.cancel();
+            }
+            assert!(matches!(line.head().await, Ok(None)), "{rings_meanwhile} {stops}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_room_of_a_long_body_does_not_stay_with_its_connection() {
     let (mut client, mut line, _stop) = pair(LONG, LONG).await;
     let long = vec![b'x'; 3 << 20];

@@ -26,32 +26,30 @@ const MOST_CLIENTS: usize = 16;
 /// A connection for one call.
 pub(crate) struct Lease {
     pub(crate) instance: Arc<Instance>,
-    mount: Arc<Mount>,
     held: Held,
 }
 
-/// What a lease holds besides the connection.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// What a lease holds besides the connection, and of which mount.
 enum Held {
     /// The place of the one caller on the shared connection that can be asked.
-    Asking,
+    Asking(Arc<Mount>),
     /// A use of the connection of a stateless client.
-    Client,
+    Client(Arc<Mount>),
     /// Nothing.
     Nothing,
     /// A connection that goes back to the others.
-    Spare,
+    Spare(Arc<Mount>),
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        match self.held {
-            Held::Asking => {
-                self.mount.asking.fetch_sub(1, Ordering::Relaxed);
+        match &self.held {
+            Held::Asking(mount) => {
+                mount.asking.fetch_sub(1, Ordering::Relaxed);
             }
-            Held::Client => self.mount.lock().clients.released(&self.instance),
+            Held::Client(mount) => mount.lock().clients.released(&self.instance),
             Held::Nothing => {}
-            Held::Spare => self.mount.lock().leases.push(Arc::clone(&self.instance)),
+            Held::Spare(mount) => mount.lock().leases.push(Arc::clone(&self.instance)),
         }
     }
 }
@@ -125,7 +123,7 @@ impl Mount {
     /// A pipe does not say for which call its server asks. So at most one caller that can answer is on the shared connection of a server
     /// that asks; others go over connections of their own meanwhile. A server that asks for roots at its start needs one for each session.
     pub(crate) async fn lease_by(self: &Arc<Self>, shared: Arc<Instance>, caller: &Caller) -> Result<Lease, UpstreamError> {
-        let lease = |instance, held| Lease { instance, mount: Arc::clone(self), held };
+        let lease = |instance, held| Lease { instance, held };
         if shared.era() == Era::Stateless || self.config.sharing == Sharing::Always {
             return Ok(lease(shared, Held::Nothing));
         }
@@ -139,7 +137,7 @@ impl Mount {
         }
         let alone = self.asking.fetch_add(1, Ordering::Relaxed) == 0;
         if alone || !self.asks.load(Ordering::Relaxed) {
-            return Ok(lease(shared, Held::Asking));
+            return Ok(lease(shared, Held::Asking(Arc::clone(self))));
         }
         self.asking.fetch_sub(1, Ordering::Relaxed);
         if let Some(session) = &caller.session {
@@ -150,7 +148,7 @@ impl Mount {
             None => Box::pin(connect::connect(self, Owner::Shared, self.gateway.node.shared())).await?,
         };
         let keep = self.lock().leases.len() < MOST_LEASES;
-        Ok(lease(instance, if keep { Held::Spare } else { Held::Nothing }))
+        Ok(lease(instance, if keep { Held::Spare(Arc::clone(self)) } else { Held::Nothing }))
     }
 
     /// The connection of one session alone, opened when it is first needed.
@@ -208,10 +206,10 @@ impl Mount {
     async fn of_client(self: &Arc<Self>, caller: &Caller) -> Result<Lease, UpstreamError> {
         let client =
             ClientKey { principal: caller.principal.clone(), info: caller.info.clone(), capabilities: caller.capabilities.clone() };
-        let lease = |instance, held| Lease { instance, mount: Arc::clone(self), held };
+        let lease = |instance, held| Lease { instance, held };
         let alone = caller.can_answer() && self.asks.load(Ordering::Relaxed);
         if let Some(instance) = self.lock().clients.take_up(&client, alone) {
-            return Ok(lease(instance, Held::Client));
+            return Ok(lease(instance, Held::Client(Arc::clone(self))));
         }
         let mut identity = self.on_behalf_of(&caller.info, &caller.capabilities);
         let about = Members::again(&caller.info);
@@ -227,7 +225,7 @@ impl Mount {
         if kept {
             self.watch(Arc::clone(&instance));
         }
-        Ok(lease(instance, if kept { Held::Client } else { Held::Nothing }))
+        Ok(lease(instance, if kept { Held::Client(Arc::clone(self)) } else { Held::Nothing }))
     }
 
     /// Takes a client's connection out when it is gone.
