@@ -16,7 +16,7 @@ use audit::hash::Hash;
 use audit::key::Signer;
 use audit::tile::Tile;
 
-use super::layout::{CHECKPOINT, ChainDir, DIRS};
+use super::layout::{self, CHECKPOINT, ChainDir, DIRS};
 use super::queue::Waiting;
 use super::volume::Bounds;
 use super::{JournalError, Shared};
@@ -234,6 +234,7 @@ impl Work {
         if order.is_full && kept.is_ok() {
             // Before anybody hears of what is in the next file.
             kept = self.sync(Keeper::sync_names);
+            layout::release(&order.file);
         }
         // Nobody may wait any more.
         order.waiting.drain(..).for_each(|waiting| _ = waiting.send(kept.clone()));

@@ -165,6 +165,17 @@ pub(super) fn flush(file: &File) -> io::Result<()> {
     if file.metadata()?.is_dir() { file.sync_all() } else { file.sync_data() }
 }
 
+/// Gives back the memory in which the system keeps what a file holds, once that is on the disk: the next one is written into it. What is
+/// written takes new memory otherwise, for as long as there is any, and pushes out what others read.
+pub(super) fn release(file: &File) {
+    #[cfg(target_os = "linux")]
+    if let Err(why) = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed) {
+        tracing::debug!(%why, "the memory of a full file of the record was not given back");
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = file;
+}
+
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
