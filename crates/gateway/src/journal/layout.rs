@@ -72,6 +72,13 @@ impl ChainDir {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
+    /// Whether whoever began it was killed before anything was in it, not even its key.
+    pub(super) fn is_unbegun(&self) -> io::Result<bool> {
+        let is_there = |path: &Path| path.try_exists();
+        let is_marked = is_there(&self.path.join(PUBLIC_KEY))? || is_there(&self.path.join(CHECKPOINT))?;
+        Ok(!is_marked && (!is_there(&self.entries())? || self.segments()?.is_empty()))
+    }
+
     pub(super) fn make(&self) -> io::Result<()> {
         make_dirs(&self.entries(), DIRS)
     }

@@ -49,7 +49,13 @@ pub(super) struct Opened {
 pub(super) fn open(state_dir: &Path, home: &Home, bounds: Bounds, node: &str, flush: &Flush) -> io::Result<Opened> {
     let (dir, lock) = locked(state_dir, home)?;
     let seed = signing::seed(state_dir, signing::SIGNING)?;
-    let last = ChainDir::all(&dir)?.pop();
+    let mut chains = ChainDir::all(&dir)?;
+    let mut last = chains.pop();
+    while let Some(place) = &last
+        && place.is_unbegun()?
+    {
+        last = chains.pop();
+    }
     let ((mut volume, signer, place), torn, after) = match last {
         None => (begin(&dir, 1, &seed, bounds)?, None, None),
         Some(place) => match resume(&place, &seed, bounds)? {

@@ -7,7 +7,7 @@ use std::fs;
 use audit::record::{Gap, Intent};
 
 use self::disk::names;
-use super::archive::{Archive, records};
+use super::archive::{Archive, ChainDir, records};
 use super::examine::{Broken, Known, Report, examine};
 use super::*;
 
@@ -215,6 +215,22 @@ async fn beside_a_broken_chain_a_new_one_begins_and_names_it() {
     assert_eq!(report.breaks.iter().map(|b| b.chain.as_str()).collect::<Vec<_>>(), ["chain-0001"]);
     assert_eq!(report.chains.len(), 2);
     assert!(lines_of(&dir)[0].contains(r#""after":{"chain":"chain-0001""#));
+}
+
+#[tokio::test]
+async fn a_chain_that_was_begun_and_holds_nothing_is_begun_again() {
+    let state = tempfile::tempdir().unwrap();
+    let dir = state.path().join("record");
+    fs::create_dir_all(dir.join("chain-0001")).unwrap();
+    written(state.path(), 1).await;
+    assert_eq!(look(&dir).chains.iter().map(|chain| chain.size).collect::<Vec<_>>(), [3]);
+    // Not one that lost its key: what is in it must be seen to be broken.
+    fs::remove_file(dir.join("chain-0001/key.pub")).unwrap();
+    fs::create_dir_all(dir.join("chain-0002/entries")).unwrap();
+    written(state.path(), 1).await;
+    let chains: Vec<_> = ChainDir::all(&dir).unwrap();
+    let first = fs::read_to_string(&chains[1].segments().unwrap()[0].path).unwrap();
+    assert!(chains.len() == 2 && first.contains(r#""after":{"chain":"chain-0001""#), "{first}");
 }
 
 #[tokio::test]
