@@ -3,19 +3,27 @@
 //! Revision 2026-07-28 has each request say who asks and what it can do, and most clients say it in the same bytes every time.
 //! What it says is not known here.
 
+use std::sync::Arc;
+
 use super::Object;
 use super::member::{Member, place};
 
 /// A longer one is read each time, in bytes: this is kept for every connection.
 const LONGEST: usize = 1 << 10;
 
-/// The `_meta` that the params of the last message had. Bytes that were sound there are sound again.
+/// The `_meta` that the params of the last message had. Bytes that were sound there are sound again. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Before {
+    said: Arc<Said>,
+    count: u64,
+}
+
+/// Nothing stands for none.
+#[derive(Debug, Clone, Default)]
+struct Said {
     text: Vec<u8>,
     /// Places count from its opening brace.
     members: Vec<Member>,
-    count: u64,
 }
 
 impl Before {
@@ -24,38 +32,54 @@ impl Before {
         self.count
     }
 
+    /// Keeps the same as another connection together with it, so that what many touch stays in the processor's cache.
+    pub fn share(&mut self, other: &Self) {
+        if self.said.text == other.said.text {
+            self.said = Arc::clone(&other.said);
+        }
+    }
+
     #[inline]
     pub(super) fn stands_at(&self, rest: &[u8]) -> bool {
         // Nothing stands everywhere.
-        !self.text.is_empty() && rest.starts_with(&self.text)
+        !self.said.text.is_empty() && rest.starts_with(&self.said.text)
     }
 
     pub(super) fn len(&self) -> usize {
-        self.text.len()
+        self.said.text.len()
     }
 
     /// Its members where it begins at `start`.
     pub(super) fn members(&self, start: usize) -> impl Iterator<Item = Member> {
-        self.members.iter().map(move |member| member.behind(place(start)))
+        self.said.members.iter().map(move |member| member.behind(place(start)))
     }
 
     /// Keeps the `_meta` of `params`, which have been read.
     pub(super) fn keep(&mut self, params: Option<&Object>) {
-        let Some((text, members)) = params.and_then(Object::meta_members) else { return self.forget() };
-        if text == self.text {
+        let Some((text, members)) = params.and_then(Object::meta_members) else {
+            self.begun();
+            return;
+        };
+        if text == self.said.text {
             return;
         }
-        self.forget();
+        let said = self.begun();
         if text.len() <= LONGEST {
-            self.text.extend_from_slice(text);
-            self.members.extend(members);
+            said.text.extend_from_slice(text);
+            said.members.extend(members);
         }
     }
 
-    fn forget(&mut self) {
+    /// Room for another one.
+    fn begun(&mut self) -> &mut Said {
         self.count += 1;
-        self.text.clear();
-        self.members.clear();
+        if Arc::get_mut(&mut self.said).is_none() {
+            self.said = Arc::default();
+        }
+        let said = Arc::make_mut(&mut self.said);
+        said.text.clear();
+        said.members.clear();
+        said
     }
 }
 
@@ -90,6 +114,22 @@ mod tests {
         assert_eq!((before.count(), before.len()), (2, 2));
         read(r#"{"id":1,"params":{}}"#, &mut before);
         assert_eq!((before.count(), before.len()), (3, 0));
+    }
+
+    #[test]
+    fn the_same_is_kept_once_and_what_comes_then_is_each_ones_own() {
+        let message = |meta: &str| format!(r#"{{"id":1,"params":{{"_meta":{meta}}}}}"#);
+        let (mut one, mut other) = (Before::default(), Before::default());
+        read(&message(r#"{"a":1}"#), &mut one);
+        read(&message(r#"{"a":2}"#), &mut other);
+        other.share(&one);
+        assert!(!Arc::ptr_eq(&one.said, &other.said));
+        read(&message(r#"{"a":1}"#), &mut other);
+        other.share(&one);
+        assert!(Arc::ptr_eq(&one.said, &other.said));
+        read(&message(r#"{"b":3}"#), &mut other);
+        assert_eq!((&*one.said.text, &*other.said.text), (&br#"{"a":1}"#[..], &br#"{"b":3}"#[..]));
+        assert_eq!((one.count(), other.count()), (1, 3));
     }
 
     #[test]

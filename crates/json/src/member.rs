@@ -108,16 +108,33 @@ impl<'a> Key<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
     /// Its own, and behind them those of its `_meta`; places count from its opening brace.
-    pub(super) members: Arc<[Member]>,
-    pub(super) own: usize,
-    pub(super) has_meta: bool,
+    members: Arc<[Member]>,
+    own: u32,
+    has_meta: bool,
 }
 
 impl Found {
     /// Of an object that begins at `start` of the text in which its members were found; the last `meta` of them are its `_meta`'s.
     pub(super) fn new(start: usize, members: &[Member], meta: Option<usize>) -> Self {
-        let own = members.len() - meta.unwrap_or_default();
+        let own = place(members.len() - meta.unwrap_or_default());
         Self { members: members.iter().map(|m| m.since(place(start))).collect(), own, has_meta: meta.is_some() }
+    }
+
+    /// Its own members.
+    #[inline]
+    pub(super) fn own(&self) -> &[Member] {
+        &self.members[..self.own as usize]
+    }
+
+    /// Those of its `_meta`, where that is an object.
+    #[inline]
+    pub(super) fn meta(&self) -> Option<&[Member]> {
+        self.has_meta.then(|| &self.members[self.own as usize..])
+    }
+
+    /// The same in a text in which so many bytes stand in the place of `span`, which no key crosses.
+    pub(super) fn around(&self, span: &Span, now: usize) -> Self {
+        Self { members: self.members.iter().map(|member| member.around(span, now)).collect(), ..*self }
     }
 }
 

@@ -15,10 +15,8 @@ use super::{Duplicates, Members};
 #[derive(Debug, Clone)]
 pub struct Object {
     text: Bytes,
-    /// Where its members stand, if whoever read it has said so.
-    found: Option<Found>,
-    /// The same, found when somebody first asked.
-    asked: OnceLock<Found>,
+    /// Where its members stand: said by whoever read it, or found when somebody first asked.
+    found: OnceLock<Found>,
 }
 
 impl Object {
@@ -29,7 +27,7 @@ impl Object {
 
     /// The object `text`, which has been read.
     pub(super) fn found(text: Bytes, found: Found) -> Self {
-        Self { text, found: Some(found), asked: OnceLock::new() }
+        Self { text, found: found.into() }
     }
 
     /// Text that is no sound object has no members.
@@ -38,7 +36,7 @@ impl Object {
             let read = Scan::new(&self.text, Duplicates::RefuseTop).whole(Level::Params);
             read.map_or_else(|_| Found::new(0, &[], None), |whole| Found::new(0, &whole.members, whole.meta))
         };
-        self.found.as_ref().unwrap_or_else(|| self.asked.get_or_init(read))
+        self.found.get_or_init(read)
     }
 
     /// Its raw text.
@@ -55,20 +53,20 @@ impl Object {
     #[inline]
     pub fn members(&self) -> Members<'_> {
         let found = self.index();
-        Members { text: &self.text, list: Cow::Borrowed(&found.members[..found.own]) }
+        Members { text: &self.text, list: Cow::Borrowed(found.own()) }
     }
 
     /// The members of its `_meta`, where that is an object.
     pub fn meta(&self) -> Option<Members<'_>> {
         let found = self.index();
-        found.has_meta.then(|| Members { text: &self.text, list: Cow::Borrowed(&found.members[found.own..]) })
+        found.meta().map(|list| Members { text: &self.text, list: Cow::Borrowed(list) })
     }
 
     /// Its `_meta` as it stands there, and the members of that; places count from its opening brace.
     pub(super) fn meta_members(&self) -> Option<(&[u8], impl Iterator<Item = Member>)> {
         let found = self.index();
-        let (own, metas) = found.members.split_at(found.own);
-        let span = own.iter().find(|member| member.is(&self.text, META)).filter(|_| found.has_meta)?.value_span();
+        let metas = found.meta()?;
+        let span = found.own().iter().find(|member| member.is(&self.text, META))?.value_span();
         let start = place(span.start);
         Some((&self.text[span], metas.iter().map(move |member| member.since(start))))
     }
@@ -87,9 +85,7 @@ impl Object {
     pub fn with(&self, key: &str, raw: &[u8]) -> Self {
         let Some(span) = self.members().span(key) else { return self.clone() };
         let text = Bytes::from([&self.text[..span.start], raw, &self.text[span.end..]].concat());
-        let found = self.index();
-        let members = found.members.iter().map(|m| m.around(&span, raw.len())).collect();
-        Self::found(text, Found { members, own: found.own, has_meta: found.has_meta })
+        Self::found(text, self.index().around(&span, raw.len()))
     }
 }
 
@@ -103,7 +99,7 @@ impl Deref for Object {
 
 impl From<Bytes> for Object {
     fn from(text: Bytes) -> Self {
-        Self { text, found: None, asked: OnceLock::new() }
+        Self { text, found: OnceLock::new() }
     }
 }
 

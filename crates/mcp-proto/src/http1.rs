@@ -8,7 +8,7 @@ mod fields;
 mod request;
 mod response;
 
-pub use before::Before;
+pub use before::{Before, Heads};
 pub use body::Body;
 pub use fields::Fields;
 pub use request::{Post, Unusual};

@@ -14,6 +14,7 @@ pub mod http1;
 pub mod lines;
 pub mod mcpax;
 pub mod projection;
+pub mod recent;
 pub mod resource_index;
 pub mod splice;
 pub mod sse;

@@ -2,6 +2,8 @@
 //!
 //! It holds good only for the same words under the same configuration. Who may come in is decided in `door.rs`.
 
+use std::cell::RefCell;
+use std::hash::RandomState;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -12,6 +14,7 @@ use mcp_proto::era::{RequestMeta, STATELESS};
 use mcp_proto::http1::Fields;
 use mcp_proto::json::{Before, Object};
 use mcp_proto::projection::Style;
+use mcp_proto::recent::Recent;
 
 use super::door::{self, About, Entered, Refused};
 use super::initialize;
@@ -31,8 +34,8 @@ pub(crate) struct Known {
     config: Option<Cache<InForce, Arc<Config>>>,
     /// The other end of the connection.
     party: Option<Arc<Party>>,
-    entry: Option<Entry>,
-    calls: Option<Calls>,
+    entry: Option<Arc<Entry>>,
+    calls: Option<Arc<Calls>>,
     of_session: Option<(Entered, Arc<Caller>)>,
     /// What its last message said of itself.
     pub(crate) before: Before,
@@ -53,10 +56,24 @@ impl Deref for InForce {
     }
 }
 
+thread_local! {
+    /// What other connections of this thread have shown and said.
+    static ENTRIES: RefCell<Recent<Entry>> = RefCell::new(Recent::new(RandomState::new()));
+    static CALLS: RefCell<Recent<Calls>> = RefCell::new(Recent::new(RandomState::new()));
+}
+
 struct Entry {
     config: Arc<Config>,
+    party: Option<Arc<Party>>,
     shown: [Option<Box<[u8]>>; SHOWN.len()],
     entered: Entered,
+}
+
+impl Entry {
+    /// Whether who shows this under that configuration comes in as before.
+    fn is_of(&self, config: &Arc<Config>, shown: &[Option<&[u8]>; SHOWN.len()]) -> bool {
+        Arc::ptr_eq(&self.config, config) && self.shown.iter().zip(shown).all(|(then, now)| then.as_deref() == *now) && self.entered.holds()
+    }
 }
 
 struct Calls {
@@ -64,6 +81,19 @@ struct Calls {
     entered: Entered,
     style: Option<Style>,
     caller: Arc<Caller>,
+    /// What the first message of such a caller said of itself; most say the same in all of them.
+    before: Before,
+}
+
+impl Calls {
+    fn is_of(&self, config: &Arc<Config>, entered: &Entered, (mount, style): (Option<&Segment>, Option<Style>), about: About<'_>) -> bool {
+        Arc::ptr_eq(&self.config, config)
+            && self.caller.info == about.info
+            && self.caller.capabilities == about.capabilities
+            && self.style == style
+            && self.caller.scope.mount.as_ref() == mount
+            && self.entered == *entered
+    }
 }
 
 impl Known {
@@ -118,35 +148,25 @@ impl Known {
         style: Option<Style>,
         meta: &RequestMeta,
     ) -> Arc<Caller> {
-        let (info, capabilities) = (said(meta.client_info.as_ref()), said(meta.capabilities.as_ref()));
+        let about = About { info: said(meta.client_info.as_ref()), capabilities: said(meta.capabilities.as_ref()) };
+        let is_same = |calls: &Calls| calls.is_of(config, entered, (mount, style), about);
         if let Some(calls) = &self.calls
-            && Arc::ptr_eq(&calls.config, config)
-            && calls.caller.info == info
-            && calls.caller.capabilities == capabilities
-            && calls.style == style
-            && calls.caller.scope.mount.as_ref() == mount
-            && calls.entered == *entered
+            && is_same(calls)
         {
             return Arc::clone(&calls.caller);
         }
-        let (info, capabilities) = (Bytes::copy_from_slice(info), Bytes::copy_from_slice(capabilities));
-        let scope = entered.scope(config, mount.cloned(), About { info: &info, capabilities: &capabilities }, style);
-        let caller = Caller {
-            principal: entered.principal.clone(),
-            subject: Arc::new(entered.subject(&info)),
-            party: entered.party.clone(),
-            era: Era::Stateless,
-            version: STATELESS,
-            capabilities,
-            info,
-            scope,
-            session: None,
-            shown: Last::default(),
-            standing: Last::default(),
-        };
-        let caller = Arc::new(caller);
-        self.calls = Some(Calls { config: Arc::clone(config), entered: entered.clone(), style, caller: Arc::clone(&caller) });
-        caller
+        let calls = CALLS.with_borrow_mut(|recent| {
+            let by = (about.info, about.capabilities);
+            recent.find(&by, is_same).unwrap_or_else(|| {
+                let caller = Arc::new(stateless(config, entered, (mount, style), about));
+                let (config, entered, before) = (Arc::clone(config), entered.clone(), self.before.clone());
+                let calls = Arc::new(Calls { config, entered, style, caller, before });
+                recent.put(&by, &calls);
+                calls
+            })
+        });
+        self.before.share(&calls.before);
+        Arc::clone(&self.calls.insert(calls).caller)
     }
 
     /// The caller of a session's requests: the one before, where that is shown the same still, and came in by the same. What it may do is
@@ -168,7 +188,7 @@ fn in_force<'a>(kept: &'a mut Option<Cache<InForce, Arc<Config>>>, gateway: &Arc
 }
 
 fn enter(
-    entry: &mut Option<Entry>,
+    entry: &mut Option<Arc<Entry>>,
     config: &Arc<Config>,
     trust: &Trust,
     party: Option<&Arc<Party>>,
@@ -176,16 +196,43 @@ fn enter(
 ) -> Result<Entered, Refused> {
     let shown = SHOWN.map(|name| fields.get(name));
     if let Some(entry) = entry
-        && Arc::ptr_eq(&entry.config, config)
-        && entry.shown.iter().zip(&shown).all(|(then, now)| then.as_deref() == *now)
-        && entry.entered.holds()
+        && entry.is_of(config, &shown)
     {
         return Ok(entry.entered.clone());
     }
+    let is_same = |other: &Entry| other.party.as_ref() == party && other.is_of(config, &shown);
+    if let Some(known) = ENTRIES.with_borrow(|recent| recent.find(&shown, is_same)) {
+        return Ok(entry.insert(known).entered.clone());
+    }
     let entered = door::enter(config, trust, party, fields)?;
-    let shown = shown.map(|value| value.map(Into::into));
-    *entry = Some(Entry { config: Arc::clone(config), shown, entered: entered.clone() });
-    Ok(entered)
+    let owned = shown.map(|value| value.map(Into::into));
+    let now = Arc::new(Entry { config: Arc::clone(config), party: party.cloned(), shown: owned, entered });
+    // What else lets somebody in may be taken away without a word in the configuration.
+    if now.entered.is_anybody() {
+        ENTRIES.with_borrow_mut(|recent| recent.put(&shown, &now));
+    }
+    Ok(entry.insert(now).entered.clone())
+}
+
+fn stateless(
+    config: &Config,
+    entered: &Entered,
+    (mount, style): (Option<&Segment>, Option<Style>),
+    about @ About { info, capabilities }: About<'_>,
+) -> Caller {
+    Caller {
+        principal: entered.principal.clone(),
+        subject: Arc::new(entered.subject(info)),
+        party: entered.party.clone(),
+        era: Era::Stateless,
+        version: STATELESS,
+        capabilities: Bytes::copy_from_slice(capabilities),
+        info: Bytes::copy_from_slice(info),
+        scope: entered.scope(config, mount.cloned(), about, style),
+        session: None,
+        shown: Last::default(),
+        standing: Last::default(),
+    }
 }
 
 fn said(raw: Option<&Bytes>) -> &[u8] {
@@ -226,6 +273,35 @@ mod tests {
             assert!(enter(&mut entry, &second, &trust, None, &fields("a")).is_err());
             assert_eq!(&*enter(&mut entry, &second, &trust, None, &fields("b")).unwrap().principal.name, "b");
         }
+    }
+
+    #[test]
+    fn connections_that_show_and_say_the_same_share_what_is_known_of_them_but_no_credential() {
+        let (open, other) = (Arc::new(Config::default()), Arc::new(Config::default()));
+        let (guarded, trust) = (config("a"), Trust::default());
+        let host = || Fields::new([("host", &b"127.0.0.1"[..])]);
+        let enter = |config, fields| {
+            let mut entry = None;
+            enter(&mut entry, config, &trust, None, &fields).unwrap();
+            entry.unwrap()
+        };
+        let first = enter(&open, host());
+        assert!(Arc::ptr_eq(&first, &enter(&open, host())));
+        assert!(!Arc::ptr_eq(&first, &enter(&open, Fields::new([("host", &b"localhost"[..])]))));
+        assert!(!Arc::ptr_eq(&first, &enter(&other, host())));
+        let token = enter(&guarded, fields("a"));
+        assert!(!Arc::ptr_eq(&token, &enter(&guarded, fields("a"))));
+        let local = Entered::local();
+        let mut connections = [(); 4].map(|()| Known::default());
+        let mut calls = [(&token.entered, "x"), (&token.entered, "x"), (&token.entered, "y"), (&local, "x")].into_iter();
+        let callers = connections.each_mut().map(|known| {
+            let (entered, name) = calls.next().unwrap();
+            let info = Bytes::from(format!(r#"{{"name":"{name}"}}"#));
+            known.caller(&guarded, entered, None, None, &RequestMeta { client_info: Some(info), ..RequestMeta::default() })
+        });
+        let [one, same, other, local] = &callers;
+        assert!(Arc::ptr_eq(one, same) && !Arc::ptr_eq(one, other));
+        assert_eq!((&*one.principal.name, &*local.principal.name), ("a", "local"));
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! No task, no channel and no copy of the head stand between the socket and the call. Whatever is unusual is left to a full HTTP
 //! server, which takes the connection over. What a request means is not known here.
 
+use std::cell::RefCell;
+use std::hash::RandomState;
 use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -11,7 +13,7 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use http_body::Body;
-use mcp_proto::http1::{Before, Post, Unusual};
+use mcp_proto::http1::{Before, Heads, Post, Unusual};
 use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
 use tokio_util::io::poll_read_buf;
@@ -110,6 +112,11 @@ async fn answer<S: Socket>(
     line.watched(pin!(async { answered(endpoint::post(gateway, &admitted, asked, &body, known).await, true) })).await
 }
 
+thread_local! {
+    /// The heads that come on this thread's connections.
+    static HEADS: RefCell<Heads<Post>> = RefCell::new(Heads::new(RandomState::new()));
+}
+
 /// One client's connection.
 struct Line<S> {
     stream: S,
@@ -190,6 +197,9 @@ impl<S: Socket> Line<S> {
             if !self.buffer.is_empty()
                 && let Some(post) = Post::take_after(&mut self.buffer, endpoint::is_here, &mut self.before)?
             {
+                if self.before.is_alone() {
+                    HEADS.with_borrow_mut(|heads| self.before.share(heads));
+                }
                 self.expected = post.length().saturating_add(post.head() + SPREAD).min(ROOM);
                 return Poll::Ready(Ok(Some(post)));
             }

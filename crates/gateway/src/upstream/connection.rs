@@ -2,13 +2,15 @@
 //!
 //! The task that calls does the reading and writing. Which connection is used for what is in `pool.rs`.
 
+use std::cell::RefCell;
+use std::hash::RandomState;
 use std::io;
 use std::io::IoSlice;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
-use mcp_proto::http1::{Before, Body, Head, HttpError};
+use mcp_proto::http1::{Before, Body, Head, Heads, HttpError};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::io::poll_read_buf;
 
@@ -23,6 +25,11 @@ const LEAST_ROOM: usize = 1 << 10;
 
 /// By how much the next answer may be longer than the last and still fit, in bytes.
 const SPREAD: usize = 256;
+
+thread_local! {
+    /// The heads with which servers answer this thread.
+    static HEADS: RefCell<Heads<Head>> = RefCell::new(Heads::new(RandomState::new()));
+}
 
 /// An open connection that nobody else uses.
 pub(crate) struct Connection {
@@ -183,6 +190,9 @@ impl Connection {
             }
             let filled = self.buffer.len();
             if let Some(head) = Head::take_after(&mut self.buffer, &mut self.before)? {
+                if self.before.is_alone() {
+                    HEADS.with_borrow_mut(|heads| self.before.share(heads));
+                }
                 self.head = filled - self.buffer.len();
                 return Poll::Ready(Ok(head));
             }

@@ -1,12 +1,15 @@
 //! Heads that come again on one connection: most programs send the same bytes each time, but for the digits of the length and the name of what
 //! is called. What was read of such a head holds for the next one. How heads are read is not known here.
 
+use std::hash::RandomState;
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::{Buf, Bytes, BytesMut};
 
 use super::fields::Fields;
 use super::whole_number;
+use crate::recent::Recent;
 
 /// The head before, of a connection on which heads come again. Longer ones are read each time, so that an idle connection keeps little.
 #[derive(Debug)]
@@ -15,8 +18,14 @@ pub struct Before<T> {
     length: usize,
     /// How often one as long as the one before it was another all the same.
     misses: u8,
-    known: Option<Known<T>>,
+    /// Others can't find the head yet.
+    is_alone: bool,
+    known: Option<Arc<Known<T>>>,
 }
+
+/// Heads of other connections.
+#[derive(Debug)]
+pub struct Heads<T>(Recent<Known<T>>);
 
 #[derive(Debug)]
 struct Known<T> {
@@ -59,14 +68,21 @@ const AGAIN: u8 = 32;
 
 impl<T> Default for Before<T> {
     fn default() -> Self {
-        Self { length: 0, misses: 0, known: None }
+        Self { length: 0, misses: 0, is_alone: false, known: None }
+    }
+}
+
+impl<T> Heads<T> {
+    /// None.
+    pub fn new(seed: RandomState) -> Self {
+        Self(Recent::new(seed))
     }
 }
 
 impl<T> Before<T> {
     /// Takes a head off the beginning of `buffer`, where it is the one before.
     pub(super) fn take(&mut self, buffer: &mut BytesMut) -> Option<Again<'_, T>> {
-        let Known { text, varying, head } = self.known.as_ref()?;
+        let Known { text, varying, head } = self.known.as_deref()?;
         if buffer.starts_with(text) {
             self.misses = 0;
             buffer.advance(text.len());
@@ -93,7 +109,24 @@ impl<T> Before<T> {
         let value = |value, name| Some((value, fields.only(name).filter(|span| !span.is_empty())?));
         let mut varying = [value(Value::Length, "content-length"), value(Value::Name, "mcp-name")];
         varying.sort_by_key(|value| value.as_ref().map(|(_, span)| span.start));
-        self.known = Some(Known { head: head(fields.moved(text.clone(), &Moved::default())), text, varying });
+        self.known = Some(Arc::new(Known { head: head(fields.moved(text.clone(), &Moved::default())), text, varying }));
+        self.is_alone = true;
+    }
+
+    /// Whether a head was kept that is to be [shared](Self::share).
+    #[inline]
+    pub fn is_alone(&self) -> bool {
+        self.is_alone
+    }
+
+    /// Keeps the head together with other connections on which it came. They must have read it in the same way.
+    pub fn share(&mut self, heads: &mut Heads<T>) {
+        self.is_alone = false;
+        let Some(known) = &mut self.known else { return };
+        match heads.0.find(&known.text, |other| other.text == known.text) {
+            Some(other) => *known = other,
+            None => heads.0.put(&known.text, known),
+        }
     }
 }
 
@@ -174,6 +207,23 @@ mod tests {
         for strange in ["", " ", "é", "a\tb", "a "] {
             assert!(before.take(&mut BytesMut::from(&*head(strange, 1))).is_none(), "{strange:?}");
         }
+    }
+
+    #[test]
+    fn connections_on_which_the_same_comes_share_it() {
+        let head = |x: usize| format!("POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 1\r\nx: {x}\r\n\r\n");
+        let mut heads = Heads::new(RandomState::new());
+        let mut kept = |x| {
+            let mut before = Before::default();
+            (0..2).for_each(|_| assert!(take(&mut before, &head(x)).is_some()));
+            assert!(before.is_alone());
+            before.share(&mut heads);
+            assert!(!before.is_alone() && matches!(before.take(&mut BytesMut::from(&*head(x))), Some(Again::Same(_))));
+            before
+        };
+        let same = |a: &Before<Post>, b: &Before<Post>| Arc::ptr_eq(a.known.as_ref().unwrap(), b.known.as_ref().unwrap());
+        let (first, other, second) = (kept(0), kept(1), kept(0));
+        assert!(same(&first, &second) && !same(&first, &other));
     }
 
     #[test]
