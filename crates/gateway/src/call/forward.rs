@@ -29,20 +29,27 @@ use crate::upstream::{Outgoing, UpstreamError};
 const MOST_ROUNDS: usize = 32;
 
 /// Makes the call.
-pub(crate) async fn forward(mut cleared: Cleared, back: &Arc<Back>, trace: Option<TraceContext>) -> Result<Answer, CallError> {
-    let resolved = &cleared.resolved;
-    let mount = &resolved.branch.mount;
-    mount.in_flight.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let outcome = rounds(resolved, back, trace).await;
-    mount.in_flight.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
-    if !outcome.as_ref().err().is_some_and(CallError::never_left) {
-        cleared.room.left();
+#[expect(clippy::manual_async_fn, reason = "an async fn keeps what it is given twice, and every call in flight has one")]
+pub(crate) fn forward(
+    mut cleared: Cleared,
+    back: &Arc<Back>,
+    trace: Option<TraceContext>,
+) -> impl Future<Output = Result<Answer, CallError>> {
+    async move {
+        let resolved = &cleared.resolved;
+        let mount = &resolved.branch.mount;
+        mount.in_flight.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let outcome = rounds(resolved, back, trace.as_ref()).await;
+        mount.in_flight.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+        if !outcome.as_ref().err().is_some_and(CallError::never_left) {
+            cleared.room.left();
+        }
+        outcome
     }
-    outcome
 }
 
 /// A stateless server may want input first; a caller of the initialize era is asked here, any other answers it itself.
-async fn rounds(resolved: &Resolved, back: &Arc<Back>, trace: Option<TraceContext>) -> Result<Answer, CallError> {
+async fn rounds(resolved: &Resolved, back: &Arc<Back>, trace: Option<&TraceContext>) -> Result<Answer, CallError> {
     let mut next = None;
     for _ in 0..MOST_ROUNDS {
         let params = next.as_ref().unwrap_or(&resolved.params);
@@ -54,10 +61,10 @@ async fn rounds(resolved: &Resolved, back: &Arc<Back>, trace: Option<TraceContex
         }
         let out = Outgoing {
             method: &resolved.wire_method,
-            params: adapt::traced(hop::params(params, &resolved.caller, &resolved.branch, era, resolved.onward.as_ref()), trace.as_ref()),
+            params: adapt::traced(hop::params(params, &resolved.caller, &resolved.branch, era, resolved.onward.as_ref()), trace),
             name: (resolved.aim.method() != Method::Complete).then_some(&*resolved.name),
             param_headers: if resolved.headers.is_empty() { Vec::new() } else { expected_params(params, &resolved.headers) },
-            trace: trace.as_ref(),
+            trace,
             pour: adapt::lacking(resolved, era),
         };
         let answer = attempt(resolved, lease, &out, back).await?;

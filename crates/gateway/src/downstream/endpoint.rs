@@ -64,13 +64,29 @@ pub(crate) async fn post(gateway: &Arc<Inner>, admitted: &Admitted, asked: Asked
         Err(error) => return unreadable(error),
     };
     let (entered, place) = (&admitted.entered, admitted.place(asked));
+    match sorted(message, place.fields) {
+        Sorted::Alone(request) => stateless::post(gateway, entered, place, request, known).await,
+        Sorted::OfSession(message) => initialize::post(gateway, entered, place, message, known).await,
+        Sorted::Taken => reply::empty(StatusCode::ACCEPTED),
+    }
+}
+
+/// Which era's a message is.
+enum Sorted {
+    /// A request that stands alone.
+    Alone(Arc<Request>),
+    /// One of the initialize era.
+    OfSession(Message),
+    /// None: it is taken, and means nothing.
+    Taken,
+}
+
+fn sorted(message: Message, fields: &Fields) -> Sorted {
     match message {
-        Message::Request(request) if is_stateless(&request, place.fields) => stateless::post(gateway, entered, place, request, known).await,
-        // The stateless era defines no notification from a client over HTTP; one is taken and means nothing.
-        Message::Notification(_) if speaks_stateless(place.fields) => reply::empty(StatusCode::ACCEPTED),
-        message @ (Message::Notification(_) | Message::Request(_) | Message::Response(_)) => {
-            initialize::post(gateway, entered, place, message, known).await
-        }
+        Message::Request(request) if is_stateless(&request, fields) => Sorted::Alone(Arc::new(request)),
+        // The stateless era defines no notification from a client over HTTP.
+        Message::Notification(_) if speaks_stateless(fields) => Sorted::Taken,
+        message @ (Message::Notification(_) | Message::Request(_) | Message::Response(_)) => Sorted::OfSession(message),
     }
 }
 

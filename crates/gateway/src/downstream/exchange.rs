@@ -57,7 +57,7 @@ pub(crate) enum Turn {
 
 impl Exchange {
     /// Begins to answer `request`. `stop_when_lost`: a caller that goes away cancels it.
-    pub(crate) fn begin(gateway: &Arc<Inner>, sight: Sight, request: Request, back: &Arc<Back>, stop_when_lost: bool) -> Self {
+    pub(crate) fn begin(gateway: &Arc<Inner>, sight: Sight, request: Arc<Request>, back: &Arc<Back>, stop_when_lost: bool) -> Self {
         let (gateway, to) = (Arc::clone(gateway), Arc::clone(back));
         let run = async move { crate::call::serve_by(&gateway, &sight, &request, &to).await };
         let spare = ROOM.try_with(|room| room.try_borrow_mut().ok()?.pop()).ok().flatten();

@@ -51,7 +51,8 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
     if let Message::Request(request) = &message
         && request.method == "initialize"
     {
-        return open(gateway, entered, place, request, known).await;
+        // All messages but the first hold no room for it.
+        return Box::pin(open(gateway, entered, place, request, known)).await;
     }
     let session = match session(gateway, entered, place.fields, place.mount) {
         Ok(session) => session,
@@ -62,14 +63,14 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
     };
     match message {
         Message::Notification(notification) => {
-            notified(gateway, &session, &notification).await;
+            Box::pin(notified(gateway, &session, &notification)).await;
             reply::empty(StatusCode::ACCEPTED)
         }
         Message::Request(request) => {
             let lane = Lane::keeping(KEPT_EVENTS);
             let sink = Sink::Lane(Arc::clone(&lane));
             let back = Back::traced(known.of_session(&session, entered), sink, None, TraceContext::of_fields(place.fields));
-            answer(gateway, &session, place.streams, request, (back, lane)).await
+            answer(gateway, &session, place.streams, Arc::new(request), (back, lane)).await
         }
         Message::Response(response) => {
             session.answered(&response.id, response.answer);
@@ -230,7 +231,7 @@ async fn answer(
     gateway: &Arc<Inner>,
     session: &Arc<Session>,
     streams: Streams,
-    request: Request,
+    request: Arc<Request>,
     (back, lane): (Arc<Back>, Arc<Lane>),
 ) -> Reply {
     if !session.begin(&request.id, &back.cancel) {

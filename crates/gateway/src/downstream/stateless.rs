@@ -29,7 +29,7 @@ use crate::telemetry::trace_context::TraceContext;
 use crate::tree::Sight;
 
 /// Answers one POST.
-pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: Request, known: &mut Known) -> Reply {
+pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: Arc<Request>, known: &mut Known) -> Reply {
     let meta = known.meta(&request.params);
     if let Err(refused) = check_meta(&meta).and_then(|()| check_headers(place.fields, &request, &meta)).and_then(|()| check_version(&meta))
     {
@@ -50,16 +50,16 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
         Err(refused) => return refusal(&request.id, &refused),
     };
     if !open.is_empty() {
-        return parked(gateway, exchange, open, request);
+        return parked(gateway, exchange, open, &request);
     }
     exchange.take_pours(Takes::Alone);
     match exchange.turn((place.streams != Streams::Refused).then_some(&*lane)).await {
-        Turn::Ended(ended) => endpoint::ended(gateway, request.id, ended, told),
+        Turn::Ended(ended) => endpoint::ended(gateway, request.id.clone(), ended, told),
         Turn::Pour(pour) => {
             let gone = exchange.fill(&pour);
             reply::pour(Pouring::new(&request.id, pour, (), gone))
         }
-        Turn::Questions(questions) => parked(gateway, exchange, questions, request),
+        Turn::Questions(questions) => parked(gateway, exchange, questions, &request),
         Turn::Message => {
             exchange.take_pours(Takes::Behind);
             let gone = CancellationToken::new();
@@ -97,7 +97,7 @@ pub(crate) fn begin(
     gateway: &Arc<Inner>,
     sight: Sight,
     (caller, meta): (&Arc<Caller>, &RequestMeta),
-    request: &Request,
+    request: &Arc<Request>,
     lane: &Arc<Lane>,
     trace: Option<TraceContext>,
 ) -> Result<(Exchange, Vec<Question>), CallError> {
@@ -107,17 +107,17 @@ pub(crate) fn begin(
         return Ok((resumed.exchange, resumed.open));
     }
     let back = Back::traced(Arc::clone(caller), Sink::Lane(Arc::clone(lane)), meta.log_level, trace);
-    Ok((Exchange::begin(gateway, sight, request.clone(), &back, true), Vec::new()))
+    Ok((Exchange::begin(gateway, sight, Arc::clone(request), &back, true), Vec::new()))
 }
 
 /// Parks a call that asks first, and tells its caller so.
-fn parked(gateway: &Inner, exchange: Exchange, questions: Vec<Question>, request: Request) -> Reply {
-    let result = gateway.parked.park(exchange, questions, &request);
-    reply::rpc(StatusCode::OK, request.id, Answer::Result(result.into()))
+fn parked(gateway: &Inner, exchange: Exchange, questions: Vec<Question>, request: &Request) -> Reply {
+    let result = gateway.parked.park(exchange, questions, request);
+    reply::rpc(StatusCode::OK, request.id.clone(), Answer::Result(result.into()))
 }
 
 /// Carries an exchange to its end on an open stream.
-async fn stream(gateway: Arc<Inner>, mut exchange: Exchange, lane: Arc<Lane>, request: Request, gone: CancellationToken) {
+async fn stream(gateway: Arc<Inner>, mut exchange: Exchange, lane: Arc<Lane>, request: Arc<Request>, gone: CancellationToken) {
     let answer = loop {
         let turn = tokio::select! {
             turn = exchange.turn(None) => turn,

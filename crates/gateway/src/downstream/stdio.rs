@@ -80,7 +80,7 @@ impl Door {
             }
         };
         match Message::parse(&text, Duplicates::RefuseDeep) {
-            Ok(Message::Request(request)) => self.request(request),
+            Ok(Message::Request(request)) => self.request(Arc::new(request)),
             Ok(Message::Notification(notification)) => self.notified(&notification).await,
             Ok(Message::Response(response)) => {
                 if let Some(session) = self.session() {
@@ -95,7 +95,7 @@ impl Door {
         }
     }
 
-    fn request(self: &Arc<Self>, request: Request) {
+    fn request(self: &Arc<Self>, request: Arc<Request>) {
         if request.method == "initialize" {
             return self.initialize(&request);
         }
@@ -123,7 +123,7 @@ impl Door {
         });
     }
 
-    fn stateless(self: &Arc<Self>, request: Request, meta: &RequestMeta, cancel: Cancel) {
+    fn stateless(self: &Arc<Self>, request: Arc<Request>, meta: &RequestMeta, cancel: Cancel) {
         if let Err(refused) = stateless::check_meta(meta).and_then(|()| stateless::check_version(meta)) {
             return self.send(&request.id, &Answer::Error(refused.tell(banyan_model::Era::Stateless).object()));
         }

@@ -83,21 +83,21 @@ impl Tracer {
         let parent = parent.map_or_else(Context::new, |parent| Context::new().with_remote_span_context(parent.to_otel()));
         let span = tracer.build_with_context(builder, &parent);
         let passed_on = Some(TraceContext::from_otel(span.span_context()));
-        CallSpan { span: Some((span, method)), passed_on }
+        CallSpan { span: Some(Box::new((span, method))), passed_on }
     }
 }
 
 /// The span of one call, from its message to its answer.
 pub struct CallSpan {
-    /// The span and the method's name.
-    span: Option<(Span, String)>,
+    /// The span and the method's name. Boxed, so that a call without one does not carry room for it.
+    span: Option<Box<(Span, String)>>,
     passed_on: Option<TraceContext>,
 }
 
 impl CallSpan {
     /// Records what the call is about and whose it is, once that is found in the catalog.
     pub fn resolved(&mut self, mount: &str, about: Option<About<'_>>) {
-        let Some((span, method)) = &mut self.span else { return };
+        let Some((span, method)) = self.span.as_deref_mut() else { return };
         span.set_attribute(KeyValue::new("banyan.mount", mount.to_owned()));
         let named = match about {
             None => return,
@@ -125,7 +125,7 @@ impl CallSpan {
 
     /// Ends the span. `message` is the text of a JSON-RPC error, where there is one.
     pub fn finish(mut self, ending: Ending, message: Option<&str>) {
-        let Some((span, _)) = &mut self.span else { return };
+        let Some((span, _)) = self.span.as_deref_mut() else { return };
         if let Some(error) = ending.error_type() {
             span.set_attribute(KeyValue::new("error.type", error));
             let description: Cow<'static, str> = message.map_or("".into(), |message| clip(message).to_owned().into());

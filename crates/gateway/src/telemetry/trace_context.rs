@@ -17,8 +17,8 @@ const STATE_LIMIT: usize = 1024;
 /// The place in a trace that a caller says it is at.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceContext {
-    traceparent: String,
-    tracestate: Option<String>,
+    traceparent: Box<str>,
+    tracestate: Option<Box<str>>,
 }
 
 impl TraceContext {
@@ -63,8 +63,8 @@ impl TraceContext {
         let flags = context.trace_flags() & TraceFlags::SAMPLED;
         let state = context.trace_state().header();
         Self {
-            traceparent: format!("00-{}-{}-{:02x}", context.trace_id(), context.span_id(), flags.to_u8()),
-            tracestate: (!state.is_empty()).then_some(state),
+            traceparent: format!("00-{}-{}-{:02x}", context.trace_id(), context.span_id(), flags.to_u8()).into(),
+            tracestate: (!state.is_empty()).then(|| state.into()),
         }
     }
 }

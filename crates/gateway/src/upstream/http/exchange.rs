@@ -57,24 +57,27 @@ impl<'a> Exchange<'a> {
         Self { wire, id, token, back, resumes: 0, last_id: None, retry: Duration::from_secs(1) }
     }
 
-    pub(super) async fn run(mut self, message: Sent<'_>, out: &Outgoing<'_>) -> Result<Answer, UpstreamError> {
-        let reply = self.wire.posted(message, out).await?;
-        if let Some(lacking) = out.pour
-            && is_long(&reply)
-            && self.back.is_some_and(|back| back.takes_pour())
-        {
-            // Few answers come to this, and calls that do not should not hold the room it needs.
-            return Box::pin(self.long(reply, lacking)).await;
-        }
-        let mut response = match self.wire.body(reply).await? {
-            Body::Whole(status, body) => return self.whole(status, &body),
-            Body::Events(response) => *response,
-        };
-        loop {
-            if let Some(answer) = self.read(response, out.pour).await? {
-                return Ok(answer);
+    #[expect(clippy::manual_async_fn, reason = "an async fn keeps what it is given twice, and every call in flight has one")]
+    pub(super) fn run(mut self, message: Sent<'_>, out: &Outgoing<'_>) -> impl Future<Output = Result<Answer, UpstreamError>> {
+        async move {
+            let reply = self.wire.posted(message, out).await?;
+            if let Some(lacking) = out.pour
+                && is_long(&reply)
+                && self.back.is_some_and(|back| back.takes_pour())
+            {
+                // Few answers come to this, and calls that do not should not hold the room it needs.
+                return Box::pin(self.long(reply, lacking)).await;
             }
-            response = Box::pin(self.resume()).await?;
+            let mut response = match self.wire.body(reply).await? {
+                Body::Whole(status, body) => return self.whole(status, &body),
+                Body::Events(response) => *response,
+            };
+            loop {
+                if let Some(answer) = self.read(response, out.pour).await? {
+                    return Ok(answer);
+                }
+                response = Box::pin(self.resume()).await?;
+            }
         }
     }
 
