@@ -24,9 +24,5 @@ pub(crate) fn workers() -> Result<Workers, Failure> {
 }
 
 fn built(mut builder: Builder) -> Result<Runtime, Failure> {
-    builder
-        .enable_all()
-        .event_interval(gateway::TURN)
-        .build()
-        .map_err(|e| Failure::Failed(format!("the asynchronous runtime can't be started: {e}")))
+    builder.enable_all().build().map_err(|e| Failure::Failed(format!("the asynchronous runtime can't be started: {e}")))
 }

@@ -49,4 +49,4 @@ pub use registry::RefusedRegistration;
 pub use rooms::{ParticipantStatus, RoomStatus};
 pub use upstream::mount::{Phase, State};
 pub use upstream::oauth::{AuthError, OAuthClient};
-pub use worker::{TURN, Workers};
+pub use worker::Workers;
