@@ -75,7 +75,13 @@ async fn serve(mut stream: TcpStream) {
             // It has read nothing of the body, and reads on only so that its answer is not lost.
             let text = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "far too much"}}).to_string();
             stream.write_all(whole("HTTP/1.1 413 No", "", &text).as_bytes()).await.unwrap();
-            drop(tokio::time::timeout(Duration::from_millis(300), tokio::io::copy(&mut stream, &mut tokio::io::sink())).await);
+            let rest = (length - body.len()) as u64;
+            let (mut left, mut sink) = ((&mut stream).take(rest), tokio::io::sink());
+            let read = tokio::time::timeout(Duration::from_millis(300), tokio::io::copy(&mut left, &mut sink)).await;
+            // Where all of it came nevertheless, the connection is as good as before.
+            if matches!(read, Ok(Ok(read)) if read == rest) {
+                continue;
+            }
             return;
         }
         if tool == "early" {
