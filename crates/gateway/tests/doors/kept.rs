@@ -62,6 +62,16 @@ fn field(head: &str, name: &str) -> String {
     head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")).unwrap_or_default().to_owned()
 }
 
+/// Refuses a request of whose body it has not read so much, and reads on only so that its answer is not lost. `true`: all of it came
+/// nevertheless, and the connection is as good as before.
+async fn refused(stream: &mut TcpStream, rest: usize) -> bool {
+    let text = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "far too much"}}).to_string();
+    stream.write_all(whole("HTTP/1.1 413 No", "", &text).as_bytes()).await.unwrap();
+    let (mut left, mut sink) = (stream.take(rest as u64), tokio::io::sink());
+    let read = tokio::time::timeout(Duration::from_millis(300), tokio::io::copy(&mut left, &mut sink)).await;
+    matches!(read, Ok(Ok(read)) if read == rest as u64)
+}
+
 async fn serve(mut stream: TcpStream) {
     while let Some((head, mut body)) = head(&mut stream).await {
         let length: usize = field(&head, "content-length").parse().unwrap();
@@ -72,17 +82,10 @@ async fn serve(mut stream: TcpStream) {
             return;
         }
         if tool == "refuses" {
-            // It has read nothing of the body, and reads on only so that its answer is not lost.
-            let text = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "far too much"}}).to_string();
-            stream.write_all(whole("HTTP/1.1 413 No", "", &text).as_bytes()).await.unwrap();
-            let rest = (length - body.len()) as u64;
-            let (mut left, mut sink) = ((&mut stream).take(rest), tokio::io::sink());
-            let read = tokio::time::timeout(Duration::from_millis(300), tokio::io::copy(&mut left, &mut sink)).await;
-            // Where all of it came nevertheless, the connection is as good as before.
-            if matches!(read, Ok(Ok(read)) if read == rest) {
-                continue;
+            if !refused(&mut stream, length - body.len()).await {
+                return;
             }
-            return;
+            continue;
         }
         if tool == "early" {
             let fields = "content-type: text/event-stream\r\ntransfer-encoding: chunked";
