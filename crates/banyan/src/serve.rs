@@ -104,6 +104,9 @@ impl Running {
             if named != self.files() {
                 named = self.files();
                 watch = (!named.is_empty()).then(|| Watch::start(named.clone()));
+                // What changed before it watched would be heard of by nobody.
+                drop(self.reload(output)?);
+                continue;
             }
             // What changes behind this is heard of, so that nothing is missed between a look and the wait for the next change.
             let gate = self.gate.clone();
@@ -127,10 +130,13 @@ impl Running {
         }
     }
 
-    /// The files whose changes it follows: the configuration, and the rules that it names.
+    /// The files whose changes it follows: the configuration, and the rules and the keys of approval services that it names.
     fn files(&self) -> Vec<PathBuf> {
-        let rules = self.gate.config().policy.as_ref().map(|policy| policy.file.clone());
-        self.watched.iter().cloned().chain(rules.filter(|_| self.watched.is_some())).collect()
+        let Some(watched) = &self.watched else { return Vec::new() };
+        let config = self.gate.config();
+        let rules = config.policy.iter().map(|policy| &policy.file);
+        let keys = config.gate.iter().flat_map(|gate| &gate.services).map(|service| &service.keys);
+        std::iter::once(watched).chain(rules).chain(keys).cloned().collect()
     }
 
     /// Reads the configuration again; what differs, or why the old one stays.

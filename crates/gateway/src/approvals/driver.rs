@@ -105,7 +105,7 @@ pub(super) fn trusted(config: &Config) -> Vec<Service> {
 }
 
 fn service(service: &ApprovalService) -> Option<Service> {
-    let keys = std::fs::read_to_string(&service.keys).map_err(|error| error.to_string()).and_then(|text| keys(&text));
+    let keys = service.text.as_deref().map_err(Clone::clone).and_then(keys);
     match keys {
         Ok(keys) => {
             let ApprovalService { name, issuer, audience, .. } = service.clone();

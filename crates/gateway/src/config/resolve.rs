@@ -48,7 +48,8 @@ pub fn parse(text: &str, path: &Path, sources: &dyn Sources) -> Result<Config, C
         return Err(refuse(flaws));
     }
     let file: File = toml::from_str(text).map_err(|error| refuse(vec![syntax(&error, text)]))?;
-    let mut lowering = Lowering { dir: path.parent().unwrap_or(Path::new("")), sources, flaws: Vec::new(), elsewhere: None };
+    let dir = std::path::absolute(path).ok().and_then(|path| path.parent().map(Path::to_owned)).unwrap_or_default();
+    let mut lowering = Lowering { dir, sources, flaws: Vec::new(), elsewhere: None };
     let config = lowering.config(&file);
     match lowering {
         Lowering { flaws, .. } if !flaws.is_empty() => Err(refuse(flaws)),
@@ -91,8 +92,8 @@ const MAX_DURATION: Duration = Duration::from_secs(365 * 86_400);
 
 /// Everything that one pass over a file needs and collects.
 struct Lowering<'a> {
-    /// The directory of the file.
-    dir: &'a Path,
+    /// The directory of the file; absolute, so that what it names stays the same when it is read again by another name.
+    dir: PathBuf,
     sources: &'a dyn Sources,
     flaws: Vec<Flaw>,
     /// What is wrong with another file that this one names.

@@ -1,4 +1,4 @@
-//! Lowers the section `[gate]`. Reads no key and fetches no secret.
+//! Lowers the section `[gate]`, and reads the files with the keys of services. What the keys are is not asked here, and no secret is fetched.
 
 use std::time::Duration;
 
@@ -38,12 +38,10 @@ impl Lowering<'_> {
             let flaw = Flaw::new(name.span(), "its tokens must name this gate, and nothing says how");
             self.flaws.push(flaw.help("add `audience`, the `aud` of its tokens, or `resource` at the top of the file"));
         }
-        ApprovalService {
-            name: name.get().clone(),
-            issuer: service.issuer.clone(),
-            audience: audience.unwrap_or_default(),
-            keys: self.directory(&service.keys),
-        }
+        let keys = self.directory(&service.keys);
+        // Read with the configuration, so that a key that is taken away is gone when that is read again.
+        let text = std::fs::read_to_string(&keys).map_err(|error| error.to_string());
+        ApprovalService { name: name.get().clone(), issuer: service.issuer.clone(), audience: audience.unwrap_or_default(), keys, text }
     }
 
     fn webhook(&mut self, webhook: &file::Webhook) -> Option<Webhook> {

@@ -43,6 +43,8 @@ pub struct ApprovalService {
     pub audience: String,
     /// File with its keys.
     pub keys: PathBuf,
+    /// What that holds, or why it can't be read.
+    pub text: Result<String, String>,
 }
 
 /// Who is told what becomes of calls that wait.
