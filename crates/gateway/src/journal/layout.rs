@@ -74,9 +74,8 @@ impl ChainDir {
 
     /// Whether whoever began it was killed before anything was in it, not even its key.
     pub(super) fn is_unbegun(&self) -> io::Result<bool> {
-        let is_there = |path: &Path| path.try_exists();
-        let is_marked = is_there(&self.path.join(PUBLIC_KEY))? || is_there(&self.path.join(CHECKPOINT))?;
-        Ok(!is_marked && (!is_there(&self.entries())? || self.segments()?.is_empty()))
+        let has_mark = self.path.join(PUBLIC_KEY).try_exists()? || self.path.join(CHECKPOINT).try_exists()?;
+        Ok(!has_mark && (!self.entries().try_exists()? || self.segments()?.is_empty()))
     }
 
     pub(super) fn make(&self) -> io::Result<()> {
