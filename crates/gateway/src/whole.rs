@@ -1,12 +1,12 @@
 //! Files that are there whole or not at all, also after a loss of power: what is written is brought to the disk beside the file and then takes
 //! its name, and the name is brought there too. The one place that renames what it wrote. Does not know what is in them.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::random;
+use rustix::fs::OFlags;
 
 /// Who may read a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,8 +19,8 @@ pub enum Readers {
     Others,
 }
 
-/// Puts a file in its place, and returns when it is on the disk. Whoever reads meanwhile sees all of the old one or all of this one; of two
-/// that write at once, one counts.
+/// Puts a file in its place, and returns when it is on the disk. Whoever reads meanwhile sees all of the old one or all of this one; two
+/// that write at once take turns.
 ///
 /// # Errors
 /// When it can't be written. The old one is still there then, unless only its new name could not be brought to the disk.
@@ -64,11 +64,13 @@ pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
 
 #[expect(clippy::disallowed_methods, reason = "this is the one place")]
 fn put(path: &Path, content: &[u8], readers: Readers, is_kept: bool) -> io::Result<()> {
-    let new = beside(path);
-    let mode = if readers == Readers::Others { 0o666 } else { 0o600 };
-    let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&new)?;
-    let same = || if readers == Readers::Same { like(path, &file) } else { Ok(()) };
-    let done = same().and_then(|()| fill(&file, content, is_kept)).and_then(|()| fs::rename(&new, path));
+    let (new, file) = beside(path, if readers == Readers::Others { 0o666 } else { 0o600 })?;
+    let readable = || match readers {
+        Readers::Owner => file.set_permissions(Permissions::from_mode(0o600)),
+        Readers::Same => like(path, &file),
+        Readers::Others => Ok(()),
+    };
+    let done = readable().and_then(|()| fill(&file, content, is_kept)).and_then(|()| fs::rename(&new, path));
     done.inspect_err(|_| _ = fs::remove_file(&new))
 }
 
@@ -77,18 +79,34 @@ fn fill(mut file: &File, content: &[u8], is_kept: bool) -> io::Result<()> {
     if is_kept { file.sync_all() } else { Ok(()) }
 }
 
-/// Gives the new file the permissions of the old one.
+/// Gives the new file the permissions of the old one, and those of its owner only where there is none.
 fn like(old: &Path, new: &File) -> io::Result<()> {
     match fs::metadata(old) {
         Ok(old) => new.set_permissions(old.permissions()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => new.set_permissions(Permissions::from_mode(0o600)),
         Err(error) => Err(error),
     }
 }
 
-/// A name that nobody else writes to: another process may be putting a file in the same place.
-fn beside(path: &Path) -> PathBuf {
-    path.with_added_extension(format!("{}.new", random::token().get(..8).unwrap_or_default()))
+/// The empty file that becomes this one. Another that puts something in the same place waits meanwhile, in whatever process it is; what a
+/// killed one left there is written over, so that it is never more than one.
+fn beside(path: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
+    let new = path.with_added_extension("banyan-new");
+    loop {
+        // Not through a link: the directory may be one that somebody else filled.
+        let no_link = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
+        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(mode).custom_flags(no_link).open(&new)?;
+        file.lock()?;
+        // Whoever held it has renamed it.
+        if fs::symlink_metadata(&new).is_ok_and(|there| is_same(&there, &file)) {
+            file.set_len(0)?;
+            return Ok((new, file));
+        }
+    }
+}
+
+fn is_same(there: &Metadata, file: &File) -> bool {
+    file.metadata().is_ok_and(|held| (held.dev(), held.ino()) == (there.dev(), there.ino()))
 }
 
 fn dir_of(path: &Path) -> &Path {
@@ -97,7 +115,7 @@ fn dir_of(path: &Path) -> &Path {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::symlink;
     use std::thread;
 
     use super::*;
@@ -131,7 +149,7 @@ mod tests {
         let path = dir.path().join("file");
         replace(&path, b"1", Readers::Same).unwrap();
         assert_eq!(mode(&path), 0o600);
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
         replace(&path, b"2", Readers::Same).unwrap();
         assert_eq!(mode(&path), 0o640);
         replace(&path, b"3", Readers::Owner).unwrap();
@@ -152,5 +170,28 @@ mod tests {
         assert!(replace(&taken, b"x", Readers::Others).is_err());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         assert!(replace(&dir.path().join("missing/file"), b"x", Readers::Owner).is_err());
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_is_written_over_and_readable_by_no_more_than_it_may() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, left) = (dir.path().join("file.json"), dir.path().join("file.json.banyan-new"));
+        for readers in [Readers::Owner, Readers::Same] {
+            fs::write(&left, "longer than what comes").unwrap();
+            fs::set_permissions(&left, Permissions::from_mode(0o666)).unwrap();
+            replace(&path, b"{}", readers).unwrap();
+            assert_eq!((fs::read(&path).unwrap().as_slice(), mode(&path)), (b"{}".as_slice(), 0o600));
+            assert!(!left.exists());
+        }
+    }
+
+    #[test]
+    fn a_link_that_somebody_laid_beside_it_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, prey) = (dir.path().join("file"), dir.path().join("prey"));
+        fs::write(&prey, "mine").unwrap();
+        symlink(&prey, dir.path().join("file.banyan-new")).unwrap();
+        assert!(replace(&path, b"x", Readers::Owner).is_err());
+        assert_eq!(fs::read(&prey).unwrap(), b"mine");
     }
 }
