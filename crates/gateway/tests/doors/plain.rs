@@ -94,15 +94,16 @@ async fn a_client_that_goes_cancels_a_stateless_call_and_no_call_of_a_session() 
     bounded(async {
         let world = World::start(&fixture("fx", Era::Stateless)).await;
         let client = Client::ready(&world, Era::Initialize).await;
-        let cancelled = async || {
+        let count = async |of: &str| {
             let stats = client.tool("fx__fx_stats", json!({})).await;
-            stats["result"]["structuredContent"]["cancelled"].as_u64().unwrap()
+            stats["result"]["structuredContent"][of].as_u64().unwrap()
         };
         let mut raw = Raw::connect(&world).await;
         raw.send(&call(1, "fx__fx_sleep", &json!({"ms": 60_000}), JSON)).await;
-        world.until("fx", |m| m.in_flight == 1).await;
+        // What has not begun there is never heard of.
+        eventually(async || (count("begun").await == 1).then_some(())).await;
         drop(raw);
-        eventually(async || (cancelled().await == 1).then_some(())).await;
+        eventually(async || (count("cancelled").await == 1).then_some(())).await;
         world.until("fx", |m| m.in_flight == 0).await;
 
         let session = client.session.clone().unwrap();
@@ -115,7 +116,7 @@ async fn a_client_that_goes_cancels_a_stateless_call_and_no_call_of_a_session() 
         tokio::time::sleep(Duration::from_millis(200)).await;
         assert_eq!(world.mount("fx").unwrap().in_flight, 1, "it goes on");
         world.until("fx", |m| m.in_flight == 0).await;
-        assert_eq!(cancelled().await, 1);
+        assert_eq!(count("cancelled").await, 1);
     })
     .await;
 }
