@@ -46,6 +46,11 @@ pub(crate) fn sole(is_sole: bool) {
     SPARES.set(None);
 }
 
+/// Whether this thread has one runtime and will have no other.
+pub(crate) fn is_sole() -> bool {
+    IS_SOLE.get()
+}
+
 impl Alarm {
     /// One for a wait of `longest` from `now` on. Needs a tokio runtime.
     pub(crate) fn new(now: Instant, longest: Duration) -> Self {

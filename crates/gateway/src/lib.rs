@@ -31,6 +31,7 @@ mod registry;
 pub mod rooms;
 pub mod search;
 pub mod store;
+mod tcp;
 pub mod telemetry;
 pub mod tls;
 mod together;

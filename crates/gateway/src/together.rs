@@ -5,6 +5,8 @@
 
 use std::cell::Cell;
 
+use crate::alarm;
+
 /// So many calls are few. Measured with 1 to 128 connections on two cores: up to sixteen, waiting costs more than it brings, and from
 /// thirty-two on it is the other way round.
 const FEW: usize = 24;
@@ -37,11 +39,21 @@ pub(crate) fn late(is_late: bool) {
     IS_LATE.set(is_late);
 }
 
-/// Lets everything else that is ready on this worker come to its own send, before the one that follows this.
+/// Whether what is to be sent may be left to be sent together with what others send, which takes a thread that is a worker.
+pub(crate) fn is_worth_it() -> bool {
+    are_many() && alarm::is_sole()
+}
+
+/// Lets everything else that is ready on this worker come to its own send, before the one that follows this. Twice as dear as to leave it
+/// (`tcp.rs`), for the whole task has another turn; for what can't be left, TLS above all.
 pub(crate) async fn others_first() {
-    if CARRIED.get() > FEW && !IS_LATE.get() {
+    if are_many() {
         tokio::task::yield_now().await;
     }
+}
+
+fn are_many() -> bool {
+    CARRIED.get() > FEW && !IS_LATE.get()
 }
 
 #[cfg(test)]

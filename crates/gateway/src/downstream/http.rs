@@ -29,6 +29,7 @@ use super::rewind::Rewind;
 use super::socket::Socket;
 use crate::Inner;
 use crate::rooms;
+use crate::tcp::Tcp;
 use crate::trust::{self, Party};
 use crate::worker::{Seat, Workers};
 
@@ -102,7 +103,7 @@ async fn connection(gateway: Arc<Inner>, came: Came, stop: CancellationToken) {
         return Box::pin(protected(gateway, stream, stop)).await;
     }
     let party = Party::plain(address);
-    if let Left::Unusual(read, stream) = plain::serve(&gateway, stream, party.clone(), &stop).await {
+    if let Left::Unusual(read, stream) = plain::serve(&gateway, Tcp::new(stream), party.clone(), &stop).await {
         Box::pin(any(gateway, Rewind::new(read, stream), party, stop)).await;
     }
 }

@@ -68,9 +68,14 @@ pub(crate) async fn serve<S: Socket>(gateway: &Arc<Inner>, stream: S, party: Opt
         };
         let carried = Carried::new();
         let Some(answered) = answer(gateway, &mut line, &post, &mut known, stop).await else { return Left::Ended };
-        together::others_first().await;
+        let left = if answered.keep { line.post(answered.wire).await } else { Err(answered.wire) };
+        if left.is_err() {
+            together::others_first().await;
+        }
         drop(carried);
-        if line.send(answered.wire).await.is_err() || !answered.keep {
+        if let Err(wire) = left
+            && (line.send(wire).await.is_err() || !answered.keep)
+        {
             line.close(answered.read).await;
             return Left::Ended;
         }
@@ -193,6 +198,9 @@ impl<S: Socket> Line<S> {
     }
 
     fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Post>, Unusual>> {
+        if ready!(self.stream.poll_stuck(cx)).is_err() {
+            return Poll::Ready(Ok(None));
+        }
         loop {
             if !self.buffer.is_empty()
                 && let Some(post) = Post::take_after(&mut self.buffer, endpoint::is_here, &mut self.before)?
@@ -281,6 +289,10 @@ impl<S: Socket> Line<S> {
 
     /// Ready when the client has closed its side. What it sends ahead is kept.
     fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        // The answer before, to a client that has asked again.
+        if matches!(self.stream.poll_stuck(cx), Poll::Ready(Err(_))) {
+            return Poll::Ready(());
+        }
         while self.buffer.len() < AHEAD {
             if !ready!(self.poll_read(cx, ROOM)) {
                 return Poll::Ready(());
@@ -303,6 +315,16 @@ impl<S: Socket> Line<S> {
     /// Ready when nothing has come for `patience`.
     fn poll_patience(&mut self, cx: &mut Context<'_>, patience: Duration) -> Poll<()> {
         self.alarm.poll(self.since + patience, cx)
+    }
+
+    /// Leaves a short reply to be sent with what others send; gives it back where that is not worth waiting for.
+    async fn post(&self, wire: reply::Wire) -> Result<(), reply::Wire> {
+        let (mut text, body, tail) = match wire {
+            reply::Wire::Whole(text, body, tail) if body.is_empty() && tail.is_empty() => (text, body, tail),
+            reply::Wire::Whole(..) | reply::Wire::Events(..) | reply::Wire::Pour(..) => return Err(wire),
+        };
+        let posted = std::future::poll_fn(|cx| Poll::Ready(self.stream.post(std::mem::take(&mut text), cx))).await;
+        posted.map_err(|text| reply::Wire::Whole(text, body, tail))
     }
 
     async fn send(&mut self, wire: reply::Wire) -> io::Result<()> {

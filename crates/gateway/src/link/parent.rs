@@ -172,15 +172,14 @@ async fn carry(connection: impl Future<Output = hyper::Result<()>>, gone: Cancel
 /// The same request in HTTP/2. It was written here, so that it has the form it has.
 fn translated(request: &Pieces) -> Result<Request<Sent>, UpstreamError> {
     let unsound = || UpstreamError::Malformed("a request can't be sent over a link".into());
-    let [start, value, after] = request;
+    let Pieces { head: start, value, after } = request;
     let end = memchr::memmem::find(start, b"\r\n\r\n").ok_or_else(unsound)?;
     let head = std::str::from_utf8(&start[..end]).map_err(|_| unsound())?;
     let mut lines = head.split("\r\n");
     let mut words = lines.next().unwrap_or_default().split(' ');
     let (Some(method), Some(target)) = (words.next(), words.next()) else { return Err(unsound()) };
     let method = Method::from_bytes(method.as_bytes()).map_err(|_| unsound())?;
-    let before = start.slice(end + 4..);
-    let body = if value.is_empty() && after.is_empty() { before } else { [&before[..], value, after].concat().into() };
+    let body = Bytes::from([&start[end + 4..], value, after].concat());
     let mut request = self::request(method, target, Sent::Whole(Full::new(body)))?;
     for (name, field) in lines.filter_map(|line| line.split_once(": ")).filter(|(name, _)| !matches!(*name, "host" | "content-length")) {
         let (Ok(name), Ok(field)) = (http::HeaderName::try_from(name), http::HeaderValue::try_from(field)) else { return Err(unsound()) };

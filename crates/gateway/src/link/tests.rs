@@ -74,7 +74,7 @@ where
 
 fn post(body: &'static str) -> Pieces {
     let head = format!("POST /mcp HTTP/1.1\r\nhost: child\r\nmcp-method: a/b\r\ncontent-length: {}\r\n\r\n", body.len());
-    [head.into(), Bytes::from_static(body.as_bytes()), Bytes::from_static(b"!")]
+    Pieces { head: head.into(), value: Bytes::from_static(body.as_bytes()), after: b"!" }
 }
 
 /// Says the body it was sent, and whether the fields came with it.
@@ -212,7 +212,7 @@ async fn a_caller_who_reads_slowly_holds_up_nobody_else() {
         reply::typed(StatusCode::OK, "text/plain", vec![b'x'; 8 << 20].into())
     })
     .await;
-    let long = [Bytes::from_static(b"GET /long HTTP/1.1\r\n\r\n"), Bytes::new(), Bytes::new()];
+    let long = Pieces { head: b"GET /long HTTP/1.1\r\n\r\n".into(), ..Pieces::default() };
     let mut unread = Vec::new();
     for _ in 0..32 {
         unread.push(ends.link.send(&long).await.unwrap());

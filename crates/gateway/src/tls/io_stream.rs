@@ -9,17 +9,27 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
+use crate::tcp::Tcp;
+
 /// An open connection.
 pub struct Io(Kind);
 
 enum Kind {
-    Plain(TcpStream),
+    Plain(Tcp),
     Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl Io {
     pub(crate) fn plain(stream: TcpStream) -> Self {
-        Self(Kind::Plain(stream))
+        Self(Kind::Plain(Tcp::new(stream)))
+    }
+
+    /// What it is, where nothing protects it.
+    pub(crate) fn tcp(&self) -> Option<&Tcp> {
+        match &self.0 {
+            Kind::Plain(tcp) => Some(tcp),
+            Kind::Tls(_) => None,
+        }
     }
 
     pub(super) fn tls(stream: TlsStream<TcpStream>) -> Self {

@@ -9,11 +9,12 @@ use std::io::IoSlice;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use mcp_proto::http1::{Before, Body, Head, Heads, HttpError};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::io::poll_read_buf;
 
+use crate::tcp::Tcp;
 use crate::tls::Io;
 use crate::together;
 
@@ -64,14 +65,22 @@ pub(crate) enum ConnectionError {
     Unsent(io::Error),
 }
 
-/// A request, head and body, as it follows on the wire.
-pub(crate) type Pieces = [Bytes; 3];
+/// A request as it follows on the wire: the head, with what stands before the value in its body, or all of a short body; then the rest of it.
+#[derive(Debug, Default)]
+pub(crate) struct Pieces {
+    pub(crate) head: Vec<u8>,
+    pub(crate) value: Bytes,
+    pub(crate) after: &'static [u8],
+}
 
 /// What is left of a request.
 #[derive(Default)]
 struct Unwritten {
     pieces: Pieces,
-    begun: bool,
+    /// So many bytes of the pieces have left.
+    sent: usize,
+    /// The head, which is all of it, waits to be sent with what others send.
+    posted: bool,
     /// Nothing of it is left, here or in what protects the connection.
     over: bool,
 }
@@ -110,8 +119,10 @@ impl Connection {
     ///
     /// A server may answer before it has read everything, so both directions go on at once, here and while the body is read.
     pub(crate) async fn exchange(&mut self, request: Pieces) -> Result<Head, ConnectionError> {
-        self.request = Unwritten { pieces: request, begun: false, over: false };
-        together::others_first().await;
+        self.request = Unwritten { pieces: request, ..Unwritten::default() };
+        if !std::future::poll_fn(|cx| Poll::Ready(self.request.post(&self.io, cx))).await {
+            together::others_first().await;
+        }
         std::future::poll_fn(|cx| self.poll_exchange(cx)).await
     }
 
@@ -174,7 +185,7 @@ impl Connection {
     fn poll_exchange(&mut self, cx: &mut Context<'_>) -> Poll<Result<Head, ConnectionError>> {
         // Where writing failed there may be an answer all the same, and it says more than the error.
         let failed = match self.request.poll_write(&mut self.io, cx) {
-            Poll::Ready(Err(e)) if !self.request.begun => return Poll::Ready(Err(ConnectionError::Unsent(e))),
+            Poll::Ready(Err(e)) if self.request.sent == 0 => return Poll::Ready(Err(ConnectionError::Unsent(e))),
             Poll::Ready(Err(e)) => Some(e),
             Poll::Ready(Ok(())) | Poll::Pending => None,
         };
@@ -183,6 +194,9 @@ impl Connection {
                 Poll::Ready(read) => read,
                 Poll::Pending => return failed.map_or(Poll::Pending, |e| Poll::Ready(Err(e.into()))),
             };
+            if !matches!(read, Ok(1..)) && self.request.take_back(&self.io) {
+                return Poll::Ready(Err(ConnectionError::Unsent(read.err().unwrap_or_else(|| io::ErrorKind::ConnectionReset.into()))));
+            }
             match read {
                 Ok(0) => return Poll::Ready(Err(failed.map_or(ConnectionError::Closed, Into::into))),
                 Ok(_) => {}
@@ -212,45 +226,100 @@ impl Connection {
     }
 }
 
+/// What is given up before it has left does not leave.
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.request.take_back(&self.io);
+    }
+}
+
 impl Unwritten {
+    /// Leaves the request to be sent with what others send, where it is short and that is worth waiting for; `false`: it is not.
+    fn post(&mut self, io: &Io, cx: &Context<'_>) -> bool {
+        let Some(tcp) = io.tcp().filter(|_| self.pieces.rest().is_none()) else { return false };
+        match tcp.post(std::mem::take(&mut self.pieces.head), cx) {
+            Ok(()) => self.posted = true,
+            Err(head) => self.pieces.head = head,
+        }
+        self.posted
+    }
+
     fn poll_write(&mut self, io: &mut Io, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.over {
             return Poll::Ready(Ok(()));
         }
-        while !self.pieces.iter().all(Bytes::is_empty) {
-            let [head, rest @ ..] = &self.pieces;
+        if self.posted
+            && let Some(tcp) = io.tcp()
+        {
+            return self.poll_posted(tcp, cx);
+        }
+        while self.sent < self.pieces.len() {
             let mut io = Pin::new(&mut *io);
-            let mut written = if rest.iter().all(Bytes::is_empty) {
-                ready!(io.as_mut().poll_write(cx, head))?
-            } else {
-                ready!(io.as_mut().poll_write_vectored(cx, &self.pieces.each_ref().map(|piece| IoSlice::new(piece))))?
+            let written = match self.pieces.rest() {
+                None => ready!(io.as_mut().poll_write(cx, &self.pieces.head[self.sent..]))?,
+                Some(rest) => {
+                    let mut slices = [IoSlice::new(&self.pieces.head), IoSlice::new(rest), IoSlice::new(self.pieces.after)];
+                    let mut left = &mut slices[..];
+                    IoSlice::advance_slices(&mut left, self.sent);
+                    ready!(io.as_mut().poll_write_vectored(cx, left))?
+                }
             };
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
-            self.begun = true;
-            for piece in &mut self.pieces {
-                let of_piece = written.min(piece.len());
-                piece.advance(of_piece);
-                written -= of_piece;
-            }
+            self.sent += written;
         }
         ready!(Pin::new(io).poll_flush(cx))?;
         // A kept connection must not hold on to what it has sent.
-        self.pieces = Default::default();
+        self.pieces = Pieces::default();
         self.over = true;
         Poll::Ready(Ok(()))
+    }
+
+    /// Takes it back if it is still to leave; `true`: none of it has left.
+    fn take_back(&mut self, io: &Io) -> bool {
+        let Some(tcp) = io.tcp().filter(|tcp| self.posted && !tcp.is_sent()) else { return false };
+        (self.pieces.head, self.sent) = tcp.take_back();
+        self.posted = false;
+        self.sent == 0
+    }
+
+    fn poll_posted(&mut self, tcp: &Tcp, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !tcp.is_sent() {
+            if !tcp.is_stuck() {
+                return Poll::Pending;
+            }
+            if let Err(error) = ready!(tcp.poll_sent(cx)) {
+                (self.pieces.head, self.sent) = tcp.take_back();
+                self.posted = false;
+                return Poll::Ready(Err(error));
+            }
+        }
+        (self.posted, self.over) = (false, true);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Pieces {
+    /// What comes behind the head; `None`: nothing does.
+    fn rest(&self) -> Option<&Bytes> {
+        (!self.value.is_empty() || !self.after.is_empty()).then_some(&self.value)
+    }
+
+    fn len(&self) -> usize {
+        self.head.len() + self.value.len() + self.after.len()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::alarm;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::{TcpListener, TcpStream};
 
     fn request() -> Pieces {
-        [Bytes::from_static(b"GET / HTTP/1.1\r\n\r\n"), Bytes::new(), Bytes::new()]
+        Pieces { head: b"GET / HTTP/1.1\r\n\r\n".into(), ..Pieces::default() }
     }
 
     #[tokio::test]
@@ -282,5 +351,33 @@ mod tests {
         let waits = std::future::poll_fn(|cx| Poll::Ready(connection.poll_piece(&mut body, cx).is_pending())).await;
         assert!(waits);
         assert!(connection.buffer.capacity() <= 2 * ROOM, "{} bytes", connection.buffer.capacity());
+    }
+
+    #[tokio::test]
+    async fn a_request_that_waits_to_be_sent_does_not_leave_when_it_is_given_up_or_its_server_has_gone() {
+        alarm::sole(true);
+        let _crowd: Vec<together::Carried> = (0..30).map(|_| together::Carried::new()).collect();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        for is_gone in [false, true] {
+            let (ours, theirs) = tokio::join!(TcpStream::connect(listener.local_addr().unwrap()), listener.accept());
+            let (mut connection, mut server) = (Connection::new(Io::plain(ours.unwrap())), theirs.unwrap().0);
+            if is_gone {
+                server.shutdown().await.unwrap();
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
+            {
+                let mut exchange = std::pin::pin!(connection.exchange(request()));
+                let begun = std::future::poll_fn(|cx| Poll::Ready(exchange.as_mut().poll(cx))).await;
+                assert_eq!(matches!(begun, Poll::Ready(Err(ConnectionError::Unsent(_)))), is_gone);
+                assert_eq!(begun.is_pending(), !is_gone);
+            }
+            if is_gone {
+                assert_eq!(connection.unsent().head, request().head, "to be sent to another");
+            }
+            drop(connection);
+            let mut came = Vec::new();
+            server.read_to_end(&mut came).await.unwrap();
+            assert_eq!(came, b"");
+        }
     }
 }

@@ -286,7 +286,7 @@ mod tests {
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 
     fn request() -> Pieces {
-        [Bytes::from_static(REQUEST), Bytes::new(), Bytes::new()]
+        Pieces { head: REQUEST.into(), ..Pieces::default() }
     }
 
     async fn pool() -> (Arc<Pool>, TcpListener) {

@@ -3,17 +3,18 @@
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
+use crate::tcp::Tcp;
 
 const SHORT: Duration = Duration::from_millis(400);
 const LONG: Duration = Duration::from_secs(600);
 const HEAD: &[u8] = b"POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\n";
 
-async fn pair(arrival: Duration, idle: Duration) -> (TcpStream, Line<TcpStream>, CancellationToken) {
+async fn pair(arrival: Duration, idle: Duration) -> (TcpStream, Line<Tcp>, CancellationToken) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     client.set_nodelay(true).unwrap();
     let stop = CancellationToken::new();
-    let line = Line::new(listener.accept().await.unwrap().0, &stop, Patience { arrival, idle });
+    let line = Line::new(Tcp::new(listener.accept().await.unwrap().0), &stop, Patience { arrival, idle });
     (client, line, stop)
 }
 
@@ -64,7 +65,7 @@ async fn an_idle_connection_ends_in_time_or_with_the_gate_but_not_before_a_begun
     assert!(matches!(line.head().await, Ok(None)), "the gate shuts");
     let (mut client, mut line, stop) = pair(LONG, LONG).await;
     client.write_all(&HEAD[..20]).await.unwrap();
-    line.stream.readable().await.unwrap();
+    std::future::poll_fn(|cx| line.stream.poll_readable(cx)).await.unwrap();
     stop.cancel();
     let (head, ()) = tokio::join!(line.head(), async { client.write_all(&HEAD[20..]).await.unwrap() });
     assert!(matches!(head, Ok(Some(_))), "a request that has begun is let in");

@@ -88,11 +88,11 @@ impl Fields {
         self.0.extend_from_slice(b"\r\n");
         self.0.extend_from_slice(body.before);
         if length > COPIED {
-            return [self.0.into(), body.value.clone(), Bytes::from_static(body.after)];
+            return Pieces { head: self.0, value: body.value.clone(), after: body.after };
         }
         self.0.extend_from_slice(body.value);
         self.0.extend_from_slice(body.after);
-        [self.0.into(), Bytes::new(), Bytes::new()]
+        Pieces { head: self.0, ..Pieces::default() }
     }
 }
 
@@ -138,19 +138,20 @@ mod tests {
     #[test]
     fn a_head_is_whole_and_a_small_body_follows_it() {
         let value = Bytes::from_static(b"{}");
-        let [head, body, after] = heads(&[("x-key", "k")]).begin("POST", "a/b", None).end(&Body::whole(&value));
+        let Pieces { head, value: body, after } = heads(&[("x-key", "k")]).begin("POST", "a/b", None).end(&Body::whole(&value));
         let wanted = "POST /mcp?x=1 HTTP/1.1\r\nhost: a.example:81\r\naccept: a/b\r\nx-key: k\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
-        assert_eq!((std::str::from_utf8(&head).unwrap(), &body[..], &after[..]), (wanted, &b""[..], &b""[..]));
+        assert_eq!((std::str::from_utf8(&head).unwrap(), &body[..], after), (wanted, &b""[..], &b""[..]));
         let large = Bytes::from(vec![b' '; 5000]);
-        let [head, body, after] = heads(&[]).begin("POST", "a/b", None).end(&Body { before: b"[", value: &large, after: b"]" });
-        assert_eq!((body.as_ptr(), &after[..]), (large.as_ptr(), &b"]"[..]));
+        let Pieces { head, value: body, after } =
+            heads(&[]).begin("POST", "a/b", None).end(&Body { before: b"[", value: &large, after: b"]" });
+        assert_eq!((body.as_ptr(), after), (large.as_ptr(), &b"]"[..]));
         assert!(head.ends_with(b"content-length: 5002\r\n\r\n["));
     }
 
     #[test]
     fn a_configuration_can_not_change_how_a_message_is_carried() {
         let tricky = [("transfer-encoding", "chunked"), ("content-length", "7"), ("host", "evil.example"), ("connection", "close")];
-        let [head, ..] = heads(&tricky).begin("GET", "a/b", None).end(&Body::none());
+        let Pieces { head, .. } = heads(&tricky).begin("GET", "a/b", None).end(&Body::none());
         assert_eq!(
             std::str::from_utf8(&head).unwrap(),
             "GET /mcp?x=1 HTTP/1.1\r\nhost: a.example:81\r\naccept: a/b\r\ncontent-length: 0\r\n\r\n"
@@ -163,12 +164,12 @@ mod tests {
         for evil in ["a\r\nx-evil: 1", "a\nb", "a\0", "\u{e9}"] {
             fields.put("mcp-method", evil);
         }
-        assert!(!String::from_utf8_lossy(&fields.end(&Body::none())[0]).contains("mcp-method"));
+        assert!(!String::from_utf8_lossy(&fields.end(&Body::none()).head).contains("mcp-method"));
     }
 
     #[test]
     fn a_token_stands_in_for_a_configured_one() {
-        let [head, ..] = heads(&[("authorization", "Basic x")]).begin("GET", "a/b", Some("t")).end(&Body::none());
+        let Pieces { head, .. } = heads(&[("authorization", "Basic x")]).begin("GET", "a/b", Some("t")).end(&Body::none());
         let text = String::from_utf8_lossy(&head).into_owned();
         assert!(text.contains("authorization: Bearer t\r\n") && !text.contains("Basic"), "{text}");
     }
