@@ -31,11 +31,11 @@ struct Listed {
     all: Vec<(String, Bytes)>,
 }
 
-/// The same, each with what is kept of it and by what it is known again.
+/// The same, each with what is kept of it.
 struct Defined {
     kind: Kind,
     mode: Mode,
-    all: Vec<(String, Definition, [u8; 32])>,
+    all: Vec<(String, Definition)>,
 }
 
 /// What became of it: of each a verdict, and in place of instructions that wait those that were good last.
@@ -118,11 +118,7 @@ async fn judged(mount: &Mount, (catalog, old): (&mut Catalog, &Catalog), listed:
 }
 
 fn defined(Listed { kind, mode, all }: Listed) -> Defined {
-    let of = |(name, raw): (String, Bytes)| {
-        let definition = definition(kind, &raw);
-        let hash = definition.hash();
-        (name, definition, hash)
-    };
+    let of = |(name, raw): (String, Bytes)| (name, definition(kind, &raw));
     Defined { kind, mode, all: all.into_iter().map(of).collect() }
 }
 
@@ -304,8 +300,8 @@ fn remembered(pins: &mut Pins, whose: &Whose, listed: Vec<Defined>) -> Result<Ju
     for Defined { kind, mode, all } in listed {
         let mut verdicts = Vec::with_capacity(all.len());
         // What one lists stands together.
-        for own in all.chunk_by(|(a, ..), (b, ..)| whose.is_one(a, b)) {
-            let source = whose.of(own.first().map_or("", |(name, ..)| name));
+        for own in all.chunk_by(|(a, _), (b, _)| whose.is_one(a, b)) {
+            let source = whose.of(own.first().map_or("", |(name, _)| name));
             verdicts.extend(remembered_of(pins, &source, (kind, mode), own)?);
         }
         if kind == Kind::Instructions && verdicts.iter().any(|one: &Verdict| one.standing != Standing::Accepted) {
@@ -321,17 +317,17 @@ fn remembered_of(
     pins: &mut Pins,
     source: &Source,
     (kind, mode): (Kind, Mode),
-    all: &[(String, Definition, [u8; 32])],
+    all: &[(String, Definition)],
 ) -> Result<Vec<Verdict>, StoreError> {
     let since = now();
-    let hashes: Vec<(&str, [u8; 32])> = all.iter().map(|(name, _, hash)| (name.as_str(), *hash)).collect();
+    let hashes: Vec<(&str, [u8; 32])> = all.iter().map(|(name, definition)| (name.as_str(), definition.hash())).collect();
     let verdicts = judge(mode, kind, &pins.known(source, kind)?, &hashes);
-    let new = verdicts.iter().zip(all).filter(|(verdict, (_, definition, _))| {
+    let new = verdicts.iter().zip(all).filter(|(verdict, (_, definition))| {
         // Thousands of files that say nothing of themselves need not be remembered.
         let is_data = kind.comes_and_goes() && verdict.standing == Standing::Accepted && mode == Mode::Pin && definition.is_bare();
         verdict.is_new && !is_data
     });
-    let new = new.map(|(verdict, (name, definition, _))| {
+    let new = new.map(|(verdict, (name, definition))| {
         let Verdict { standing, why, .. } = *verdict;
         Pin { source: source.clone(), kind, name: name.clone(), standing, why, since, definition: definition.clone() }
     });

@@ -1,7 +1,8 @@
 //! One text for one JSON value (RFC 8785, JCS), so that what a person is shown, what is signed and what goes out can be compared.
 //! Nothing is rounded: a value that has no exact canonical form has none at all.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::ops::Range;
 
 use serde::de::IgnoredAny;
 
@@ -24,18 +25,34 @@ pub enum NotCanonical {
 /// # Errors
 /// When it is no JSON, when a member is doubled, and when a number is not exact as a double.
 pub fn canonical(json: &[u8]) -> Result<String, NotCanonical> {
-    let broken = |error: serde_json::Error| NotCanonical::Json(error.to_string());
-    let text = std::str::from_utf8(json).map_err(|error| NotCanonical::Json(error.to_string()))?;
-    // What is read below is well-formed then, and no deeper than 128.
-    serde_json::from_str::<IgnoredAny>(text).map_err(broken)?;
+    let text = checked(json)?;
     let mut out = String::with_capacity(text.len());
     Reader { text, at: 0 }.value(&mut out)?;
     Ok(out)
 }
 
+/// The members of a JSON object, as the canonical text has them: in its order, each with its name and the text of its value. `None` when
+/// it is another value.
+pub(crate) fn members(json: &[u8]) -> Result<Option<Vec<(String, String)>>, NotCanonical> {
+    let text = checked(json)?;
+    let (mut reader, mut out) = (Reader { text, at: 0 }, String::with_capacity(text.len()));
+    if reader.next() != b'{' {
+        return Ok(None);
+    }
+    let all = reader.members(&mut out)?;
+    Ok(Some(all.into_iter().map(|one| (one.name.into_owned(), out[one.value].to_owned())).collect()))
+}
+
 /// A text as a JSON string, escaped as RFC 8785 wants it.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
+}
+
+/// What is read here is well-formed, and no deeper than 128.
+fn checked(json: &[u8]) -> Result<&str, NotCanonical> {
+    let text = std::str::from_utf8(json).map_err(|error| NotCanonical::Json(error.to_string()))?;
+    serde_json::from_str::<IgnoredAny>(text).map_err(|error| NotCanonical::Json(error.to_string()))?;
+    Ok(text)
 }
 
 /// Reads a text that is known to be JSON.
@@ -44,15 +61,19 @@ struct Reader<'a> {
     at: usize,
 }
 
-impl Reader<'_> {
+/// A member that was written: where all of it stands, and where its value.
+struct Member<'a> {
+    name: Cow<'a, str>,
+    whole: Range<usize>,
+    value: Range<usize>,
+}
+
+impl<'a> Reader<'a> {
     fn value(&mut self, out: &mut String) -> Result<(), NotCanonical> {
         match self.next() {
             b'{' => self.object(out),
             b'[' => self.array(out),
-            b'"' => {
-                out.push_str(&quoted(&self.string()?));
-                Ok(())
-            }
+            b'"' => self.string(out).map(drop),
             b't' | b'f' | b'n' => {
                 out.push_str(self.word());
                 Ok(())
@@ -65,25 +86,45 @@ impl Reader<'_> {
     }
 
     fn object(&mut self, out: &mut String) -> Result<(), NotCanonical> {
-        // Sorted by UTF-16 code units (RFC 8785, 3.2.3).
-        let mut members: BTreeMap<Vec<u16>, (String, String)> = BTreeMap::new();
-        self.at += 1;
-        while self.next() != b'}' {
-            let name = self.string()?;
-            self.skip(b':');
-            let mut value = String::new();
-            self.value(&mut value)?;
-            if members.insert(name.encode_utf16().collect(), (name.clone(), value)).is_some() {
-                return Err(NotCanonical::Doubled(name));
+        out.push('{');
+        let from = out.len();
+        let members = self.members(out)?;
+        if !members.is_sorted_by_key(|one| one.whole.start) {
+            let written = out.split_off(from);
+            for one in members {
+                if out.len() > from {
+                    out.push(',');
+                }
+                out.push_str(&written[one.whole.start - from..one.whole.end - from]);
             }
+        }
+        out.push('}');
+        Ok(())
+    }
+
+    /// Writes the members of an object as they come, and answers them in the order of RFC 8785, section 3.2.3: by UTF-16 code units.
+    fn members(&mut self, out: &mut String) -> Result<Vec<Member<'a>>, NotCanonical> {
+        self.at += 1;
+        let mut members: Vec<Member<'a>> = Vec::new();
+        while self.next() != b'}' {
+            if !members.is_empty() {
+                out.push(',');
+            }
+            let from = out.len();
+            let name = self.string(out)?;
+            self.skip(b':');
+            out.push(':');
+            let value = out.len();
+            self.value(out)?;
+            members.push(Member { name, whole: from..out.len(), value: value..out.len() });
             self.skip(b',');
         }
         self.at += 1;
-        let members: Vec<String> = members.into_values().map(|(name, value)| format!("{}:{value}", quoted(&name))).collect();
-        out.push('{');
-        out.push_str(&members.join(","));
-        out.push('}');
-        Ok(())
+        members.sort_by(|a, b| a.name.encode_utf16().cmp(b.name.encode_utf16()));
+        match members.windows(2).find(|pair| pair[0].name == pair[1].name) {
+            Some(pair) => Err(NotCanonical::Doubled(pair[0].name.to_string())),
+            None => Ok(members),
+        }
     }
 
     fn array(&mut self, out: &mut String) -> Result<(), NotCanonical> {
@@ -102,22 +143,32 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn string(&mut self) -> Result<String, NotCanonical> {
+    /// Writes a string and answers what it says.
+    fn string(&mut self, out: &mut String) -> Result<Cow<'a, str>, NotCanonical> {
         self.next();
         let rest = &self.text[self.at..];
+        let within = &rest[1..];
+        if let Some((said, _)) = within.split_once(['"', '\\']).filter(|(said, _)| within.as_bytes()[said.len()] == b'"') {
+            // All that must be escaped is: nothing can be spelled in another way.
+            self.at += said.len() + 2;
+            out.push_str(&rest[..said.len() + 2]);
+            return Ok(Cow::Borrowed(said));
+        }
         let mut escaped = false;
-        let end = rest.bytes().skip(1).position(|byte| {
+        let end = within.bytes().position(|byte| {
             let ends = byte == b'"' && !escaped;
             escaped = byte == b'\\' && !escaped;
             ends
         });
         let whole = &rest[..end.map_or(rest.len(), |end| end + 2)];
         self.at += whole.len();
-        serde_json::from_str(whole).map_err(|error| NotCanonical::Json(error.to_string()))
+        let said: String = serde_json::from_str(whole).map_err(|error| NotCanonical::Json(error.to_string()))?;
+        out.push_str(&quoted(&said));
+        Ok(Cow::Owned(said))
     }
 
     /// A number or a literal, to its end.
-    fn word(&mut self) -> &str {
+    fn word(&mut self) -> &'a str {
         let rest = &self.text[self.at..];
         let end = rest.find(|c: char| matches!(c, ',' | ']' | '}') || c.is_ascii_whitespace()).unwrap_or(rest.len());
         self.at += end;
@@ -139,14 +190,18 @@ impl Reader<'_> {
 }
 
 /// A number as ECMAScript writes it (RFC 8785, 3.2.2.3).
-fn number(text: &str) -> Result<String, NotCanonical> {
+fn number(text: &str) -> Result<Cow<'_, str>, NotCanonical> {
+    // So many digits are exact, and written as they are.
+    if text.len() <= 15 && text != "-0" && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit()) {
+        return Ok(Cow::Borrowed(text));
+    }
     let inexact = || NotCanonical::Number(text.to_owned());
     let value: f64 = text.parse().map_err(|_| inexact())?;
     if !value.is_finite() {
         return Err(inexact());
     }
     let written = written(value);
-    if decimal(text) == decimal(&written) { Ok(written) } else { Err(inexact()) }
+    if decimal(text) == decimal(&written) { Ok(Cow::Owned(written)) } else { Err(inexact()) }
 }
 
 fn written(value: f64) -> String {
@@ -193,7 +248,10 @@ fn decimal(text: &str) -> Option<(bool, String, i64)> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use proptest::prelude::*;
+    use serde_json::Value;
 
     use super::*;
 
@@ -256,25 +314,60 @@ mod tests {
         }
 
         #[test]
+        fn it_is_what_a_plain_reading_gives_however_it_is_spelled(value in json()) {
+            let wanted = plainly(&value);
+            for text in [serde_json::to_string_pretty(&value).unwrap(), spelled(&value)] {
+                prop_assert_eq!(canonical(text.as_bytes()), Ok(wanted.clone()), "{}", text);
+            }
+        }
+
+        #[test]
         fn every_double_comes_back(value in any::<f64>().prop_filter("finite", |f| f.is_finite())) {
             let text = written(value);
             prop_assert_eq!(text.parse::<f64>().unwrap(), value);
-            prop_assert_eq!(number(&text), Ok(text));
+            prop_assert_eq!(number(&text), Ok(Cow::Borrowed(&*text)));
         }
     }
 
-    fn json() -> impl Strategy<Value = serde_json::Value> {
+    fn plainly(value: &Value) -> String {
+        match value {
+            Value::Array(all) => format!("[{}]", all.iter().map(plainly).collect::<Vec<_>>().join(",")),
+            Value::Object(all) => {
+                let all: BTreeMap<Vec<u16>, _> = all.iter().map(|one| (one.0.encode_utf16().collect(), one)).collect();
+                let all: Vec<String> = all.into_values().map(|(name, value)| format!("{}:{}", quoted(name), plainly(value))).collect();
+                format!("{{{}}}", all.join(","))
+            }
+            Value::Number(one) => written(one.as_f64().unwrap()),
+            Value::Bool(_) | Value::Null | Value::String(_) => value.to_string(),
+        }
+    }
+
+    /// With every character escaped.
+    fn spelled(value: &Value) -> String {
+        let escaped = |text: &str| format!("\"{}\"", text.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect::<String>());
+        match value {
+            Value::Array(all) => format!("[{}]", all.iter().map(spelled).collect::<Vec<_>>().join(" , ")),
+            Value::Object(all) => {
+                let all: Vec<String> = all.iter().map(|(name, value)| format!("{} : {}", escaped(name), spelled(value))).collect();
+                format!("{{ {} }}", all.join(" , "))
+            }
+            Value::String(text) => escaped(text),
+            Value::Bool(_) | Value::Null | Value::Number(_) => value.to_string(),
+        }
+    }
+
+    fn json() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
-            Just(serde_json::Value::Null),
+            Just(Value::Null),
             any::<bool>().prop_map(Into::into),
             any::<i32>().prop_map(Into::into),
             any::<f64>().prop_map(Into::into),
-            ".*".prop_map(serde_json::Value::from),
+            ".*".prop_map(Value::from),
         ];
         leaf.prop_recursive(4, 32, 4, |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..4).prop_map(Into::into),
-                prop::collection::btree_map(".*", inner, 0..4).prop_map(|map| serde_json::Value::Object(map.into_iter().collect())),
+                prop::collection::btree_map(".*", inner, 0..4).prop_map(|map| Value::Object(map.into_iter().rev().collect())),
             ]
         })
     }

@@ -3,7 +3,7 @@
 //! Nothing is kept, sent or asked here: [`Desk`] says what has to be kept, and what has happened.
 
 mod anchor;
-mod canonical;
+pub(crate) mod canonical;
 mod challenge;
 mod confirm;
 mod desk;
@@ -37,5 +37,6 @@ pub use webauthn::{Assertion, AssertionResponse, Passkey, Registration, Registra
 
 /// Bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

@@ -4,12 +4,13 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::Kind;
-use crate::approval::canonical;
+use crate::approval::canonical::{members, quoted};
 
 /// What a definition says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
     text: String,
+    hash: [u8; 32],
 }
 
 /// One thing that is different.
@@ -28,7 +29,7 @@ pub struct Difference {
 impl Definition {
     /// Reads a raw definition; `risks` are the members of a tool's `_meta` that say what a call may do.
     pub fn of(kind: Kind, raw: &[u8], risks: &[&str]) -> Self {
-        Self { text: picked(kind, raw, risks).unwrap_or_else(|| String::from_utf8_lossy(raw).into_owned()) }
+        Self::of_text(picked(kind, raw, risks).unwrap_or_else(|| String::from_utf8_lossy(raw).into_owned()))
     }
 
     /// What a server says of its use.
@@ -50,7 +51,7 @@ impl Definition {
 
     /// The same from its text.
     pub fn of_text(text: String) -> Self {
-        Self { text }
+        Self { hash: Sha256::digest(&text).into(), text }
     }
 
     /// Canonical JSON; the raw bytes where they have no canonical form.
@@ -60,25 +61,27 @@ impl Definition {
 
     /// SHA-256 of the text.
     pub fn hash(&self) -> [u8; 32] {
-        Sha256::digest(&self.text).into()
+        self.hash
     }
 }
 
 fn picked(kind: Kind, raw: &[u8], risks: &[&str]) -> Option<String> {
     // A member that stands twice would be two definitions.
-    let Value::Object(all) = serde_json::from_str(&canonical(raw).ok()?).ok()? else { return None };
-    let mut kept: Map<String, Value> = all.iter().filter(|(key, _)| kind.members().contains(&key.as_str())).map(owned).collect();
-    if let Some(Value::Object(meta)) = all.get("_meta").filter(|_| kind == Kind::Tool) {
-        let risks: Map<String, Value> = meta.iter().filter(|(key, _)| risks.contains(&key.as_str())).map(owned).collect();
-        if !risks.is_empty() {
-            kept.insert("_meta".into(), Value::Object(risks));
+    let kept = members(raw).ok()??.into_iter().filter_map(|(name, value)| match &*name {
+        "_meta" if kind == Kind::Tool => {
+            let risks = members(value.as_bytes()).ok()??.into_iter().filter(|(name, _)| risks.contains(&name.as_str()));
+            let risks = object(risks);
+            (risks != "{}").then_some((name, risks))
         }
-    }
-    canonical(&serde_json::to_vec(&kept).ok()?).ok()
+        _ => kind.members().contains(&&*name).then_some((name, value)),
+    });
+    Some(object(kept))
 }
 
-fn owned((key, value): (&String, &Value)) -> (String, Value) {
-    (key.clone(), value.clone())
+/// Of members in the canonical order.
+fn object(members: impl Iterator<Item = (String, String)>) -> String {
+    let members: Vec<String> = members.map(|(name, value)| format!("{}:{value}", quoted(&name))).collect();
+    format!("{{{}}}", members.join(","))
 }
 
 /// What differs, in the order of the members.
