@@ -39,6 +39,11 @@ pub(crate) fn late(is_late: bool) {
     IS_LATE.set(is_late);
 }
 
+/// Whether this worker carries many calls, and is in time.
+pub(crate) fn are_many() -> bool {
+    CARRIED.get() > FEW && !IS_LATE.get()
+}
+
 /// Whether what is to be sent may be left to be sent together with what others send, which takes a thread that is a worker.
 pub(crate) fn is_worth_it() -> bool {
     are_many() && alarm::is_sole()
@@ -50,10 +55,6 @@ pub(crate) async fn others_first() {
     if are_many() {
         tokio::task::yield_now().await;
     }
-}
-
-fn are_many() -> bool {
-    CARRIED.get() > FEW && !IS_LATE.get()
 }
 
 #[cfg(test)]

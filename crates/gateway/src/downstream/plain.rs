@@ -68,7 +68,7 @@ pub(crate) async fn serve<S: Socket>(gateway: &Arc<Inner>, stream: S, party: Opt
         };
         let carried = Carried::new();
         let Some(answered) = answer(gateway, &mut line, &post, &mut known, stop).await else { return Left::Ended };
-        let left = if answered.keep { line.post(answered.wire).await } else { Err(answered.wire) };
+        let left = if answered.keep && together::are_many() { line.post(answered.wire).await } else { Err(answered.wire) };
         if left.is_err() {
             together::others_first().await;
         }

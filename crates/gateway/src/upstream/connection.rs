@@ -120,7 +120,7 @@ impl Connection {
     /// A server may answer before it has read everything, so both directions go on at once, here and while the body is read.
     pub(crate) async fn exchange(&mut self, request: Pieces) -> Result<Head, ConnectionError> {
         self.request = Unwritten { pieces: request, ..Unwritten::default() };
-        if !std::future::poll_fn(|cx| Poll::Ready(self.request.post(&self.io, cx))).await {
+        if together::are_many() && !std::future::poll_fn(|cx| Poll::Ready(self.request.post(&self.io, cx))).await {
             together::others_first().await;
         }
         std::future::poll_fn(|cx| self.poll_exchange(cx)).await
