@@ -30,8 +30,18 @@ fn all() -> Result<Vec<Presence>, Failure> {
 
 /// Every running gate that serves the configuration in `file`.
 pub(crate) fn all_of(file: &Path) -> Result<Vec<AdminClient>, Failure> {
+    Ok(presences_of(file)?.into_iter().map(AdminClient::new).collect())
+}
+
+/// The address at which a running gate that serves the configuration in `file` is reached over a network, if there is one.
+pub(crate) fn network_address(file: &Path) -> Result<Option<SocketAddr>, Failure> {
+    let bound = presences_of(file)?.into_iter().filter_map(|gate| gate.listen);
+    Ok(bound.into_iter().find(|address| !address.ip().is_loopback()))
+}
+
+fn presences_of(file: &Path) -> Result<Vec<Presence>, Failure> {
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-    Ok(all()?.into_iter().filter(|gate| file == *gate.serves).map(AdminClient::new).collect())
+    Ok(all()?.into_iter().filter(|gate| file == *gate.serves).collect())
 }
 
 /// Where the running gate listens, if one runs.
@@ -158,7 +168,8 @@ mod tests {
     use super::*;
 
     fn presence(pid: u32, serves: &str) -> Presence {
-        Presence { url: format!("http://127.0.0.1:{pid}"), certificate: None, pid, token: String::new(), serves: serves.to_owned() }
+        let (url, serves) = (format!("http://127.0.0.1:{pid}"), serves.to_owned());
+        Presence { url, listen: None, certificate: None, pid, token: String::new(), serves }
     }
 
     fn place(gate: Option<&str>, config: Option<&str>) -> Place {

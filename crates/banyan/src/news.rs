@@ -20,8 +20,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum News {
-    /// The configuration changed and is bad; the old one stays in force.
-    Kept { error: String },
+    /// The configuration changed and is refused: the old one stays in force, without the credentials that the new one has no more.
+    Kept {
+        error: String,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        revoked: Vec<String>,
+    },
     /// The gate listens.
     Listening { url: String, pid: u32, serves: String, servers: usize, rooms: usize },
     /// How the gate stands with a parent is another.
@@ -48,6 +52,16 @@ pub(crate) enum News {
     Settled { ready: usize, servers: usize, tools: usize },
     /// The gate is ending.
     Stopping,
+}
+
+impl News {
+    /// Why a changed configuration is refused, and what of it counts all the same; empty of other news.
+    pub(crate) fn refusal(&self) -> String {
+        let Self::Kept { error, revoked } = self else { return String::new() };
+        let head = (!revoked.is_empty()).then_some("\nthese are void all the same, because the file has them no more:".to_owned());
+        let void = revoked.iter().map(|line| format!("\n  {line}"));
+        std::iter::once(error.clone()).chain(head).chain(void).collect()
+    }
 }
 
 /// Remembers what was told, so that nothing is told twice.
@@ -111,9 +125,9 @@ pub(crate) fn tell(news: &News, output: &Output) -> Result<(), Failure> {
 
 fn text(news: &News, output: &Output) -> Vec<String> {
     match news {
-        News::Kept { error } => {
+        News::Kept { .. } => {
             let head = output.paint(Look::Bad, "the changed configuration can't be used; the old one stays in force");
-            std::iter::once(head).chain(error.lines().map(|l| format!("  {}", printable(l)))).collect()
+            std::iter::once(head).chain(news.refusal().lines().map(|l| format!("  {}", printable(l)))).collect()
         }
         News::Listening { url, serves, servers, rooms, .. } => listening(url, serves, (*servers, *rooms), output),
         News::Parent { url, state, segment, error, hint } => parent(url, state, segment, error.iter().chain(hint), output),

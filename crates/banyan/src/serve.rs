@@ -7,10 +7,9 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use gateway::admin::Command;
-use gateway::config::reload::{Reload, reload};
-use gateway::config::secret::SystemSources;
+use gateway::config::diff::Change;
 use gateway::config::watch::Watch;
-use gateway::{Gateway, Workers};
+use gateway::{Gateway, Reloaded, Workers};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -50,10 +49,7 @@ pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, workers: Worke
     let published = gate.publish(&runtime_dir, address, plan.serves.clone());
     let (presence, commands) = published.map_err(|e| document::failed(&runtime_dir, "written", &e))?;
     let stop = CancellationToken::new();
-    let serving = tokio::spawn({
-        let (gate, stop) = (gate.clone(), stop.clone());
-        async move { gate.serve_http(listener, stop, &workers).await }
-    });
+    let serving = tokio::spawn(gate.serve_http(listener, stop.clone(), workers));
     let url = format!("{scheme}://{address}/mcp");
     tell(&News::Listening { url, pid: std::process::id(), serves: plan.serves, servers, rooms }, output)?;
     let mut running = Running { gate: gate.clone(), watched: plan.watched, listen, teller: Teller::default() };
@@ -142,16 +138,14 @@ impl Running {
     /// Reads the configuration again; what differs, or why the old one stays.
     fn reload(&mut self, output: &Output) -> Result<Result<Vec<String>, String>, Failure> {
         let Some(path) = &self.watched else { return Ok(Err("this gate reads no configuration file".to_owned())) };
-        let (news, answer) = match reload(&self.gate.config(), path, &SystemSources) {
-            Reload::Unchanged => return Ok(Ok(Vec::new())),
-            Reload::Bad { error } => (News::Kept { error: error.to_string() }, Err(error.to_string())),
-            Reload::Applied { mut config, .. } => {
-                config.listen = self.listen.unwrap_or(config.listen);
-                let changes: Vec<String> = self.gate.apply(*config).iter().map(ToString::to_string).collect();
-                if changes.is_empty() {
-                    return Ok(Ok(changes));
-                }
-                (News::Reloaded { changes: changes.clone() }, Ok(changes))
+        let lines = |changes: &[Change]| -> Vec<String> { changes.iter().map(ToString::to_string).collect() };
+        let (news, answer) = match self.gate.reload(path, self.listen) {
+            Reloaded::Unchanged => return Ok(Ok(Vec::new())),
+            Reloaded::Applied(changes) => (News::Reloaded { changes: lines(&changes) }, Ok(lines(&changes))),
+            Reloaded::Kept { error, revoked } => {
+                let news = News::Kept { error, revoked: lines(&revoked) };
+                let answer = news.refusal();
+                (news, Err(answer))
             }
         };
         tell(&news, output)?;

@@ -1,5 +1,6 @@
 //! The gate as a whole: what it is made of, how it starts, changes and ends, and what it says about itself. No call passes through here.
 
+mod force;
 mod own;
 mod status;
 
@@ -55,6 +56,7 @@ use crate::upstream::origins::Origins;
 use crate::upstream::supervise::supervise;
 use crate::worker::Workers;
 
+pub use force::{NotInForce, Reloaded};
 pub use status::{MountStatus, RegisteredStatus, ToolRow};
 
 /// How long the first lists wait for servers that are starting.
@@ -64,6 +66,7 @@ const SWEEP: Duration = Duration::from_secs(30);
 /// Everything a call can need.
 pub(crate) struct Inner {
     pub(crate) config: ArcSwap<Config>,
+    force: force::Force,
     pub(crate) tree: ArcSwap<Tree>,
     pub(crate) mounts: ArcSwap<Vec<Arc<Mount>>>,
     pub(crate) node: Node,
@@ -140,6 +143,7 @@ impl Gateway {
             decisions: Decisions::new(),
             purses: Purses::default(),
             config: ArcSwap::new(Arc::clone(&config)),
+            force: force::Force::default(),
             mounts: ArcSwap::default(),
             trust: Trust::new(&config, Arc::clone(&connector)),
             parked: Parked::of(&node.id),
@@ -194,8 +198,11 @@ impl Gateway {
     /// Serves HTTP on `workers` until `stop` fires; calls in flight may finish.
     ///
     /// As everything here that may come to a call, it is boxed: it would else be compiled a second time for whoever awaits it.
-    pub fn serve_http<'a>(&self, listener: TcpListener, stop: CancellationToken, workers: &'a Workers) -> BoxFuture<'a, ()> {
-        Box::pin(http::serve(Arc::clone(&self.0), listener, stop, workers))
+    pub fn serve_http(&self, listener: TcpListener, stop: CancellationToken, workers: Workers) -> BoxFuture<'static, ()> {
+        // Before anything is awaited: a configuration may come meanwhile.
+        self.0.force.listens(&listener);
+        let gateway = Arc::clone(&self.0);
+        Box::pin(async move { http::serve(gateway, listener, stop, &workers).await })
     }
 
     /// Serves one client over a pair of streams until `input` ends or `stop` fires.
@@ -208,8 +215,8 @@ impl Gateway {
         stdio::serve(Arc::clone(&self.0), Box::new(input), Box::new(output), stop)
     }
 
-    /// Takes a new configuration: only what differs is touched, calls in flight finish on what they began with.
-    pub fn apply(&self, config: Config) -> Vec<Change> {
+    /// Changes only what differs; calls in flight finish on what they began with.
+    fn change(&self, config: Config) -> Vec<Change> {
         let old = self.0.config.load_full();
         let changes = diff(&old, &config);
         if changes.is_empty() {

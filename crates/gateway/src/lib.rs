@@ -44,7 +44,7 @@ mod worker;
 
 pub use child::{JoinStatus, ParentStatus};
 pub(crate) use gateway::Inner;
-pub use gateway::{Gateway, MountStatus, RegisteredStatus, ToolRow};
+pub use gateway::{Gateway, MountStatus, NotInForce, RegisteredStatus, Reloaded, ToolRow};
 pub use policy::{BudgetStatus, DecidedRule, DecidedShadow, DecisionRow};
 pub use registry::RefusedRegistration;
 pub use rooms::{ParticipantStatus, RoomStatus};

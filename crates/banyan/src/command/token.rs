@@ -1,6 +1,7 @@
 //! `banyan token`: who may call, as `[[token]]` entries of `banyan.toml`. The token is printed once and kept nowhere; the file gets its hash.
 
 use std::fmt::Write;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -93,6 +94,7 @@ fn remove(file: &mut File, name: &str, output: &Output) -> Result<(), Failure> {
         return Err(Failure::NotFound(format!("there is no token `{name}`{hint}\n  `banyan token list` shows them")));
     }
     file.tokens()?.retain(|t| t.get("name").and_then(Item::as_str) != Some(name));
+    file.stays_shut(name)?;
     file.write()?;
     file.taken()?;
     if output.wants_json() {
@@ -100,7 +102,8 @@ fn remove(file: &mut File, name: &str, output: &Output) -> Result<(), Failure> {
     }
     if file.names().next().is_none() {
         output.remark(
-            "no token is left: whoever reaches the gate may call it, unless it asks for a certificate or for the token of an issuer",
+            "no token is left: every program on this machine may call the gate, unless it asks for a certificate or for the token of an \
+             issuer",
         );
     }
     output.line("removed")
@@ -134,8 +137,27 @@ impl File {
         })
     }
 
+    /// Refuses to take the last credential from a gate that other machines reach: it would let nobody in from then on.
+    fn stays_shut(&self, name: &str) -> Result<(), Failure> {
+        let has = |section: &str, key: &str| self.document.get(section).is_some_and(|s| s.get(key).is_some_and(|item| !item.is_none()));
+        let issuers = self.document.get("issuer").and_then(Item::as_table_like).is_some_and(|issuers| !issuers.is_empty());
+        if self.names().next().is_some() || issuers || has("tls", "client_ca") {
+            return Ok(());
+        }
+        let written = self.document.get("listen").and_then(Item::as_str).and_then(|listen| listen.parse::<SocketAddr>().ok());
+        let written = written.filter(|address| !address.ip().is_loopback());
+        let Some(address) = gate::network_address(&self.path)?.or(written) else { return Ok(()) };
+        Err(Failure::Refused(format!(
+            "`{name}` is the last token of a gate that listens on {address}, where other machines reach it\n  \
+             make another token first with `banyan token add NAME`, then remove this one; nothing is changed"
+        )))
+    }
+
     fn write(&self) -> Result<(), Failure> {
-        private::replace(&self.path, &self.document.to_string()).map_err(|e| failed(&self.path, "written", &e))
+        let text = self.document.to_string();
+        // A gate takes an empty file for one that is not written yet.
+        let text = if text.trim().is_empty() { "# no token is left\n".to_owned() } else { text };
+        private::replace(&self.path, &text).map_err(|e| failed(&self.path, "written", &e))
     }
 
     /// Gates that run with it would see the change in a moment: when this returns, all of them have taken it.
@@ -150,7 +172,8 @@ impl File {
         let goes_on = |error: AdminError| {
             let file = self.path.display();
             Failure::Failed(format!(
-                "{file} is changed, but a gate that runs with it goes on with what it had: {error}\n  mend that, then `banyan reload`"
+                "{file} is changed, but a gate that runs with it goes on with what it had but for credentials that are gone: {error}\n  \
+                 mend that, then `banyan reload`"
             ))
         };
         runtime::wait(asked)?.map_err(goes_on)

@@ -1,7 +1,7 @@
 //! `banyan token`: what it writes into `banyan.toml`, what it never writes, and from when on gates hold to it.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 
 use crate::home::Home;
@@ -20,7 +20,7 @@ fn a_token_is_shown_once_and_only_its_hash_is_kept() {
     assert!(text.contains("[[token]]\nname = \"ci\"\nsha256 = \"") && !text.contains(&token), "{text}");
     assert_eq!(home.run(&["token", "list"]).exits(0).out, "ci\n");
 
-    assert!(home.run(&["token", "rm", "ci"]).exits(0).err.contains("no token is left: whoever reaches the gate may call it"));
+    assert!(home.run(&["token", "rm", "ci"]).exits(0).err.contains("no token is left: every program on this machine may call the gate"));
     assert_eq!(home.read("banyan.toml"), FILE);
     assert_eq!(home.run(&["token", "list", "--json"]).exits(0).json(), serde_json::json!({ "tokens": [] }));
 }
@@ -74,7 +74,74 @@ fn a_token_that_was_removed_is_refused_by_every_gate_of_its_file_when_the_comman
     let token = home.run(&["token", "add", "ci"]).exits(0).out.trim().to_owned();
     home.write("banyan.toml", &format!("bogus = 1\n{}", home.read("banyan.toml")));
     let told = home.run(&["token", "rm", "ci"]).exits(1).err;
-    assert!(told.contains("goes on with what it had") && told.contains("bogus"), "{told}");
-    assert_ne!(status(&gates[0], &token), 401, "a bad file changes nothing, and that is what was said");
+    assert!(told.contains("but for credentials that are gone") && told.contains("bogus") && told.contains("- token ci"), "{told}");
+    assert!(gates.iter().all(|gate| status(gate, &token) == 401), "it is void although nothing else of the file is in force");
     gates.into_iter().for_each(|gate| drop(gate.end()));
+}
+
+fn is_in(gate: &Gate, token: &str) -> bool {
+    !matches!(status(gate, token), 401 | 403)
+}
+
+/// An address of this machine by which it is reached over a network.
+fn of_a_network() -> IpAddr {
+    // Nothing is sent: the system only says from where it would be.
+    let probe = UdpSocket::bind("0.0.0.0:0").expect("a socket");
+    probe.connect("198.51.100.1:9").expect("this test needs a network interface besides the loopback");
+    let own = probe.local_addr().expect("an address").ip();
+    assert!(!own.is_loopback() && !own.is_unspecified(), "this test needs a network interface besides the loopback");
+    own
+}
+
+#[test]
+fn h0_the_last_token_of_a_gate_on_a_network_is_not_removed_and_a_file_without_it_opens_nothing() {
+    let home = home_with_server();
+    let token = home.run(&["token", "add", "ann"]).exits(0).out.trim().to_owned();
+    let listen = SocketAddr::new(of_a_network(), 0).to_string();
+    let mut gate = Gate::up(&home, &["--listen", &listen]);
+    gate.until("settled");
+    let before = home.read("banyan.toml");
+    let refused = home.run(&["token", "rm", "ann"]).exits(4).err;
+    assert!(refused.contains("the last token of a gate that listens on") && refused.contains("banyan token add"), "{refused}");
+    assert_eq!((home.read("banyan.toml"), is_in(&gate, &token)), (before.clone(), true));
+
+    // Somebody edits the file by hand.
+    home.write("banyan.toml", before.split("[[token]]").next().expect("what stands before the token"));
+    let told = gate.until("kept");
+    assert!(told["error"].as_str().is_some_and(|error| error.contains("can be reached from other machines")), "{told}");
+    assert_eq!(told["revoked"], serde_json::json!(["- token ann"]));
+    assert!(!is_in(&gate, "none") && !is_in(&gate, &token));
+    let seen = home.run(&["status"]).exits(0).out;
+    assert!(seen.contains("not in force") && seen.contains("can be reached from other machines"), "{seen}");
+    let found = home.run(&["doctor"]).exits(1).out;
+    assert!(found.contains("not in force") && found.contains("banyan token add"), "{found}");
+
+    let next = home.run(&["token", "add", "bob"]).exits(0).out.trim().to_owned();
+    assert!(is_in(&gate, &next) && !is_in(&gate, &token));
+    home.run(&["token", "add", "eve"]).exits(0);
+    home.run(&["token", "rm", "bob"]).exits(0);
+    assert!(!is_in(&gate, &next));
+    gate.end().exits(0);
+}
+
+#[test]
+fn the_last_token_stays_in_a_file_that_names_a_network_address_although_no_gate_runs() {
+    let home = Home::new();
+    let file = format!("listen = \"0.0.0.0:7000\"\n[[token]]\nname = \"ann\"\nsha256 = \"{}\"\n", "0".repeat(64));
+    home.write("banyan.toml", &file);
+    assert!(home.run(&["token", "rm", "ann"]).exits(4).err.contains("0.0.0.0:7000"));
+    assert_eq!(home.read("banyan.toml"), file);
+}
+
+#[test]
+fn a_removed_token_is_void_although_nothing_else_is_in_the_file() {
+    let home = home_with_server();
+    home.write("banyan.toml", "");
+    home.run(&["token", "add", "ann"]).exits(0);
+    let gate = Gate::up(&home, &["--listen", "127.0.0.1:0"]);
+    assert!(!is_in(&gate, "none"));
+    home.run(&["token", "rm", "ann"]).exits(0);
+    assert_eq!(home.run(&["reload"]).exits(0).out, "nothing is different\n");
+    assert!(is_in(&gate, "none"), "the gate asks for nothing on this machine");
+    gate.end().exits(0);
 }

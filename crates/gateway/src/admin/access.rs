@@ -80,7 +80,7 @@ impl Gateway {
         let url = format!("{scheme}://{}", reachable(address));
         // Watched files are found wherever the asking command runs.
         let certificate = tls.and_then(|tls| std::path::absolute(tls.certificate).ok());
-        let presence = Presence { url, certificate, pid: std::process::id(), token, serves };
+        let presence = Presence { url, listen: Some(address), certificate, pid: std::process::id(), token, serves };
         let published = presence.publish(dir)?;
         let (sender, receiver) = mpsc::channel(4);
         let access = &self.0.admin;
@@ -115,7 +115,8 @@ mod tests {
     fn only_the_token_of_the_file_makes_an_owner() {
         let access = Access::default();
         assert!(!access.is_owner(&bearer("")), "nothing is published");
-        let presence = Presence { url: String::new(), certificate: None, pid: 1, token: "right".into(), serves: String::new() };
+        let presence =
+            Presence { url: String::new(), listen: None, certificate: None, pid: 1, token: "right".into(), serves: String::new() };
         access.presence.set(presence).unwrap();
         assert!(access.is_owner(&bearer("right")));
         for wrong in ["", "righ", "right2", "Right"] {

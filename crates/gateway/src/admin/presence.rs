@@ -3,6 +3,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,9 @@ use serde::{Deserialize, Serialize};
 pub struct Presence {
     /// `http://ADDRESS:PORT` or `https://ADDRESS:PORT`, without a path; an address that can be connected to.
     pub url: String,
+    /// The address that it listens on, which may stand for all of the machine; absent in the files of older gates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen: Option<SocketAddr>,
     /// PEM file with the certificate that the gate shows there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<PathBuf>,
@@ -98,7 +102,8 @@ mod tests {
     use super::*;
 
     fn presence(pid: u32) -> Presence {
-        Presence { url: "http://127.0.0.1:1".into(), certificate: None, pid, token: "s3cret".into(), serves: "banyan.toml".into() }
+        let (token, serves) = ("s3cret".into(), "banyan.toml".into());
+        Presence { url: "http://127.0.0.1:1".into(), listen: None, certificate: None, pid, token, serves }
     }
 
     #[test]

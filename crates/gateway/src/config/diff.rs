@@ -44,6 +44,8 @@ pub enum Subject {
     Gate,
     /// An authorization server.
     Issuer(Arc<str>),
+    /// Callers without a credential.
+    Shut,
     /// Whom it registers with, and as what.
     Join,
     /// The bounds.
@@ -99,6 +101,7 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
         allowed_hosts,
         tokens,
         trust,
+        shut,
         policy,
         groups,
         budgets,
@@ -117,6 +120,7 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
     let mut changes: Vec<Change> = [
         single(Subject::Listen, *listen != new.listen),
         single(Subject::AllowedHosts, *allowed_hosts != new.allowed_hosts),
+        single(Subject::Shut, *shut != new.shut),
         single(Subject::Names, *names != new.names),
         single(Subject::Policy, *policy != new.policy),
         single(Subject::Gate, *gate != new.gate),
@@ -176,6 +180,7 @@ impl Change {
             | Subject::Resource
             | Subject::Room(_)
             | Subject::Rooms
+            | Subject::Shut
             | Subject::Token(_) => false,
         }
     }
@@ -227,6 +232,7 @@ impl fmt::Display for Subject {
             Self::Registry => f.write_str("registry"),
             Self::Room(name) => write!(f, "room {name}"),
             Self::Rooms => f.write_str("rooms"),
+            Self::Shut => f.write_str("callers without a credential"),
             Self::Resource => f.write_str("resource"),
             Self::Telemetry => f.write_str("telemetry"),
             Self::Audit => f.write_str("audit"),

@@ -8,6 +8,7 @@ mod problem;
 pub mod reload;
 mod resolve;
 pub mod resolved;
+mod revoked;
 pub mod rules;
 mod schema;
 pub mod secret;
@@ -20,6 +21,7 @@ pub mod watch;
 pub use problem::{ConfigError, Problem};
 pub use resolve::{OpenListen, check_listen, exposed, load, parse};
 pub(crate) use resolve::{hex_digest, is_loopback};
+pub(crate) use revoked::without_revoked;
 pub use schema::schema;
 
 /// A length of time as the configuration writes it: `15m`, `1h30m`, `7d`.

@@ -39,6 +39,8 @@ pub struct Config {
     pub tokens: Vec<Token>,
     /// Who else is known, and by what.
     pub trust: Trust,
+    /// Callers need a credential although none is configured: the last one was taken away by a file that is not in force.
+    pub shut: bool,
     /// Who may call what; `None`: everybody whatever is shown.
     pub policy: Option<Policy>,
     /// Callers that rules speak of as one.
@@ -80,7 +82,7 @@ impl Config {
 
     /// Whether nobody comes in without a credential.
     pub fn wants_credential(&self) -> bool {
-        !self.tokens.is_empty() || self.trust.wants_credential()
+        self.shut || !self.tokens.is_empty() || self.trust.wants_credential()
     }
 }
 
@@ -92,6 +94,7 @@ impl Default for Config {
             allowed_hosts: Vec::new(),
             tokens: Vec::new(),
             trust: Trust::default(),
+            shut: false,
             policy: None,
             groups: Vec::new(),
             budgets: Vec::new(),

@@ -70,6 +70,9 @@ pub(crate) struct Refused {
 pub(crate) fn enter(config: &Config, trust: &Trust, party: Option<&Arc<Party>>, fields: &Fields) -> Result<Entered, Refused> {
     let certified = outer(config, party, fields)?;
     if !config.wants_credential() {
+        if party.is_some_and(|party| !party.is_here()) {
+            return Err(forbidden(ELSEWHERE.to_owned()));
+        }
         let host = text(fields, "host").unwrap_or_default();
         if !host_allowed(config, host) {
             return Err(forbidden(format!("Host {host} is not allowed: use a loopback name, or add it to `allowed_hosts`")));
@@ -102,7 +105,9 @@ pub(crate) fn outer<'a>(config: &Config, party: Option<&'a Arc<Party>>, fields: 
     {
         return Err(forbidden(format!("Origin {origin} is not allowed: add its host to `allowed_hosts` if it should be")));
     }
-    let certified = party.and_then(|party| party.certified());
+    // A connection may have shown its certificate while an authority for it was configured.
+    let takes = config.trust.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
+    let certified = party.and_then(|party| party.certified()).filter(|_| takes);
     if certified.is_none() && config.trust.tls.as_ref().is_some_and(|tls| tls.required) {
         let why = "a client certificate is needed here, one with a DNS name or a spiffe:// URI among its alternative names";
         return Err(unauthorized(config, why));
@@ -130,6 +135,8 @@ fn forbidden(why: String) -> Refused {
     Refused { status: StatusCode::FORBIDDEN, why, challenge: None }
 }
 
+const ELSEWHERE: &str = "this gate has no credential to ask for, so it lets in only callers on its own machine: \
+     make a token there with `banyan token add NAME`";
 const MISSING: &str = "a bearer token is needed: make one with `banyan token add NAME`";
 const MISSING_ISSUED: &str =
     "a bearer token of one of this gate's authorization servers is needed: sign in there and send it with each request";

@@ -15,13 +15,16 @@ pub(crate) fn end(gateway: &Arc<Inner>, old: &Config, new: &Config) {
     let tokens: BTreeSet<&str> = old.tokens.iter().filter(|token| !is_kept(&token.name, token.sha256)).map(|token| &*token.name).collect();
     let issuers = old.trust.issuers.iter().filter(|issuer| !new.trust.issuers.contains(issuer));
     let issuers: BTreeSet<&str> = issuers.map(|issuer| &*issuer.name).collect();
-    if tokens.is_empty() && issuers.is_empty() {
+    let takes_certificates = |config: &Config| config.trust.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
+    let certificates = takes_certificates(old) && !takes_certificates(new);
+    if tokens.is_empty() && issuers.is_empty() && !certificates {
         return;
     }
     let is_over = |who: &Subject| match who.kind {
         Kind::Token => tokens.contains(who.name.as_str()),
         Kind::Issuer => who.name.rsplit_once('@').is_some_and(|(_, issuer)| issuers.contains(issuer)),
-        Kind::Certificate | Kind::Local | Kind::Parent | Kind::Participant => false,
+        Kind::Certificate => certificates,
+        Kind::Local | Kind::Parent | Kind::Participant => false,
     };
     for session in gateway.hub.let_go(is_over) {
         session.end();

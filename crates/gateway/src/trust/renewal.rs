@@ -79,7 +79,7 @@ mod tests {
         let url: Url = format!("https://{}", listener.local_addr().unwrap()).parse().unwrap();
         let stop = CancellationToken::new();
         let until = stop.clone();
-        let serving = tokio::spawn(async move { gate.serve_http(listener, until, &Workers::default()).await });
+        let serving = tokio::spawn(gate.serve_http(listener, until, Workers::default()));
 
         let token = ca.invite(None, Duration::from_secs(60)).unwrap();
         let joined = enrol(own.path(), &url, &token, Some("edge")).await.unwrap();

@@ -68,6 +68,8 @@ mod sessions;
 #[cfg(test)]
 mod shown;
 #[cfg(test)]
+mod shut;
+#[cfg(test)]
 mod subscribed;
 #[cfg(test)]
 mod tasks;

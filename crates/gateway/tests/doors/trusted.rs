@@ -27,7 +27,7 @@ use crate::world::{Client, Era, World, bounded, eventually, fixture, protect, se
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// A gate with an authority of its own, which takes what that has certified.
-async fn certified(more: &str) -> (World, Ca) {
+pub(crate) async fn certified(more: &str) -> (World, Ca) {
     let state = tempfile::tempdir().unwrap();
     let ca = Ca::init(&Ca::dir(state.path()), &["localhost".into()]).unwrap();
     let world = World::start_in(state, &format!("{more}\n{}", tls(&ca, ""))).await;
@@ -57,11 +57,11 @@ fn nobody(ca: &Ca) -> Arc<ClientConfig> {
     client(&ca.authority_file(), None, &[&version::TLS13])
 }
 
-fn holder(of: &Enrolled) -> Arc<ClientConfig> {
+pub(crate) fn holder(of: &Enrolled) -> Arc<ClientConfig> {
     client(&of.ca, Some((&of.certificate, &of.key)), &[&version::TLS13])
 }
 
-async fn join(world: &World, own: &Path, token: &JoinToken, name: &str) -> Result<Enrolled, JoinError> {
+pub(crate) async fn join(world: &World, own: &Path, token: &JoinToken, name: &str) -> Result<Enrolled, JoinError> {
     // Reached by an address that stands in no certificate: the token is enough.
     let url = format!("https://127.0.0.1:{}", world.addr.port()).parse().unwrap();
     enrol(own, &url, token, Some(name)).await

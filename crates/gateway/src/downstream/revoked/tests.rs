@@ -202,8 +202,8 @@ async fn ax_40_a_request_whose_body_is_long_on_its_way_is_let_in_by_what_is_good
         assert!(told.contains("`exp`"), "{told}");
     }
     for (head, body) in [(stateless(CI), listening()), (fields(CI, &[]), greeting())] {
-        gate.gateway.apply(parse(&format!("{}{}", gate.issuer, ci())));
-        let late = gate.post_late(&head, &body, || drop(gate.gateway.apply(parse(&gate.issuer)))).await;
+        gate.gateway.apply(parse(&format!("{}{}", gate.issuer, ci()))).unwrap();
+        let late = gate.post_late(&head, &body, || drop(gate.gateway.apply(parse(&gate.issuer)).unwrap())).await;
         assert_eq!(late.status(), StatusCode::UNAUTHORIZED, "{body}");
     }
     assert_eq!(gate.gateway.0.hub.sessions(), 1, "that of ann, who was in time");

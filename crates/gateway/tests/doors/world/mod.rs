@@ -10,7 +10,7 @@ mod socket;
 pub(crate) mod tap;
 mod wire;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
@@ -125,11 +125,17 @@ impl World {
         kept
     }
 
+    /// A gate that others reach, too: at an address of this machine that is not the loopback.
+    pub(crate) async fn on_a_network(toml: &str) -> Self {
+        let state = tempfile::tempdir().unwrap();
+        let gateway = Gateway::start(parse(toml), state.path().to_owned());
+        Self::serving(gateway, TcpListener::bind((of_a_network(), 0)).await.unwrap(), state).await
+    }
+
     async fn serving(gateway: Gateway, listener: TcpListener, state: tempfile::TempDir) -> Self {
         let addr = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
-        let (serving, until) = (gateway.clone(), stop.clone());
-        tokio::spawn(async move { serving.serve_http(listener, until, &Workers::default()).await });
+        tokio::spawn(gateway.serve_http(listener, stop.clone(), Workers::default()));
         assert!(gateway.settled(Duration::from_secs(30)).await, "{:?}", gateway.status());
         Self { gateway, addr, stop, state }
     }
@@ -147,7 +153,7 @@ impl World {
 
     /// Puts another configuration in force.
     pub(crate) fn apply(&self, toml: &str) -> Vec<String> {
-        self.gateway.apply(parse(toml)).iter().map(ToString::to_string).collect()
+        self.gateway.apply(parse(toml)).unwrap().iter().map(ToString::to_string).collect()
     }
 
     /// What there is to say about a mount.
@@ -177,7 +183,17 @@ pub(crate) async fn eventually<T>(look: impl AsyncFn() -> Option<T>) -> T {
     }
 }
 
-fn parse(toml: &str) -> Config {
+/// An address of this machine by which it is reached over a network. Whoever connects to it from here is not on the loopback either.
+fn of_a_network() -> IpAddr {
+    // Nothing is sent: the system only says from where it would be.
+    let probe = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+    probe.connect("198.51.100.1:9").expect("this test needs a network interface besides the loopback");
+    let own = probe.local_addr().unwrap().ip();
+    assert!(!own.is_loopback() && !own.is_unspecified(), "this test needs a network interface besides the loopback");
+    own
+}
+
+pub(crate) fn parse(toml: &str) -> Config {
     config::parse(toml, Path::new("banyan.toml"), &SystemSources).unwrap_or_else(|e| panic!("{e}"))
 }
 

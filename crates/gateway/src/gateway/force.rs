@@ -1,0 +1,119 @@
+//! Which configuration is in force: a new one is taken only where the gate stays shut to strangers at every address that it listens on. A
+//! refused one takes credentials away all the same, and its mistakes stay known until a good one comes.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use arc_swap::ArcSwapOption;
+use tokio::net::TcpListener;
+
+use super::Gateway;
+use crate::config::diff::{Change, Kind};
+use crate::config::reload::{Reload, reload};
+use crate::config::resolved::Config;
+use crate::config::{OpenListen, check_listen, without_revoked};
+
+/// What a gate knows of its configuration besides the configuration.
+#[derive(Debug, Default)]
+pub(super) struct Force {
+    /// The addresses that are really bound. Held while a configuration comes into force.
+    bound: Mutex<Vec<SocketAddr>>,
+    refused: ArcSwapOption<NotInForce>,
+}
+
+/// A configuration that was read and refused.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct NotInForce {
+    /// Since when, in seconds since 1970.
+    pub since: u64,
+    /// Why; told to the owner only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// What became of a file that was read again.
+#[derive(Debug)]
+pub enum Reloaded {
+    /// Its configuration is in force, and differs like this.
+    Applied(Vec<Change>),
+    /// Its configuration is not in force.
+    Kept {
+        /// Why.
+        error: String,
+        /// The credentials that are void all the same, because they stand in the file no more.
+        revoked: Vec<Change>,
+    },
+    /// Nothing differs.
+    Unchanged,
+}
+
+impl Force {
+    /// A listener is served from now on.
+    pub(super) fn listens(&self, listener: &TcpListener) {
+        // A listener that knows no address of its own accepts nothing.
+        self.bound().extend(listener.local_addr().ok());
+    }
+
+    fn bound(&self) -> MutexGuard<'_, Vec<SocketAddr>> {
+        self.bound.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Gateway {
+    /// Puts a configuration in force: only what differs is touched, calls in flight finish on what they began with.
+    ///
+    /// # Errors
+    /// Where an address that the gate listens on would be open to other machines without a credential. Then nothing is changed.
+    pub fn apply(&self, config: Config) -> Result<Vec<Change>, OpenListen> {
+        let bound = self.0.force.bound();
+        bound.iter().try_for_each(|address| check_listen(*address, &config))?;
+        Ok(self.change(config))
+    }
+
+    /// Reads the file at `path` again and puts it in force, or says why not. `listen` counts more than what the file says.
+    pub fn reload(&self, path: &Path, listen: Option<SocketAddr>) -> Reloaded {
+        let error = match reload(&self.config(), path, &*self.0.sources) {
+            Reload::Unchanged => {
+                self.0.force.refused.store(None);
+                return Reloaded::Unchanged;
+            }
+            Reload::Bad { error } => error.to_string(),
+            Reload::Applied { mut config, .. } => {
+                config.listen = listen.unwrap_or(config.listen);
+                match self.apply(*config) {
+                    Ok(changes) => {
+                        self.0.force.refused.store(None);
+                        return if changes.is_empty() { Reloaded::Unchanged } else { Reloaded::Applied(changes) };
+                    }
+                    Err(open) => open.to_string(),
+                }
+            }
+        };
+        let revoked = self.revoke(path);
+        self.refuse(&error);
+        Reloaded::Kept { error, revoked }
+    }
+
+    /// The configuration that was read last, where it was refused.
+    pub fn not_in_force(&self) -> Option<Arc<NotInForce>> {
+        self.0.force.refused.load_full()
+    }
+
+    /// Takes away the credentials that a refused file has no more.
+    fn revoke(&self, path: &Path) -> Vec<Change> {
+        let _bound = self.0.force.bound();
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let changes = without_revoked(&self.config(), &text).map(|left| self.change(left)).unwrap_or_default();
+        changes.into_iter().filter(|change| change.kind == Kind::Removed).collect()
+    }
+
+    fn refuse(&self, error: &str) {
+        let known = self.not_in_force().filter(|known| known.error.as_deref() == Some(error));
+        let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let since = known.map_or_else(now, |known| known.since);
+        self.0.force.refused.store(Some(Arc::new(NotInForce { since, error: Some(error.to_owned()) })));
+        self.0.changed.notify_waiters();
+    }
+}
