@@ -1,4 +1,5 @@
-//! Signatures with SSH keys, as `ssh-keygen -Y sign` makes them: from a key's file, or by an agent that has it. Verifies nothing.
+//! Signatures with SSH keys, as `ssh-keygen -Y sign` makes them: from a key's file, or by an agent that has it. Signs only what a person at
+//! the terminal, or `--yes`, agreed to. Verifies nothing.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,10 +9,29 @@ use gateway::admin::shapes::OperatorShown;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::places;
+use crate::{places, terminal};
+
+/// Proof that somebody agreed to sign what was shown.
+#[derive(Clone, Copy)]
+pub(crate) struct Agreed(());
+
+impl Agreed {
+    /// Asks at the terminal, unless `yes`. Refuses where nobody can be asked.
+    pub(crate) fn obtain(question: &str, yes: bool) -> Result<Self, Failure> {
+        if yes {
+            return Ok(Self(()));
+        }
+        if !terminal::somebody_is_there() {
+            let why =
+                "nobody is at a terminal to be asked: nothing was signed\n  run it in a terminal, or pass `--yes` to sign what is shown";
+            return Err(Failure::Refused(why.to_owned()));
+        }
+        if terminal::agrees(question)? { Ok(Self(())) } else { Err(Failure::Refused("nothing was signed".to_owned())) }
+    }
+}
 
 /// Signs `text` for `namespace` with the key in a file, or with the first of the enrolled `operators`' keys that an agent has.
-pub(crate) fn sign(text: &str, namespace: &str, key: Option<&Path>, operators: &[OperatorShown]) -> Result<Value, Failure> {
+pub(crate) fn sign(_: Agreed, text: &str, namespace: &str, key: Option<&Path>, operators: &[OperatorShown]) -> Result<Value, Failure> {
     let signature = match key {
         Some(key) => with_file(text, namespace, key)?,
         None => {

@@ -147,7 +147,7 @@ def sdk(report, name):
         waiting = held.pending()
         report.equal(f"{name}: nothing goes out before", held.wiped(), [])
         report.equal(f"{name}: the exact arguments are shown", (waiting["tool"], waiting["arguments"]), ("disk.wipe", '{"disk":"a"}'))
-        code, printed = held.banyan("approve", waiting["id"][:8], "--key", str(key))
+        code, printed = held.banyan("approve", waiting["id"][:8], "--key", str(key), "--yes")
         report.check(f"{name}: banyan approve", code == 0, printed)
         caller.join(40)
         report.equal(f"{name}: it goes out once", (held.wiped(), said.get("text")), ([{"disk": "a"}], "wiped a"))
@@ -415,7 +415,7 @@ def grants(report, name):
     """Agreement given beforehand, for two calls of one kind."""
     with Held(name) as held:
         key, client = held.enroll("anna"), Modern(held.gateway.url())
-        code, said = held.banyan("grants", "add", "disk.wipe", "--caller", "local", "--arg", "disk=tmp-*", "--uses", "2", "--key", str(key))
+        code, said = held.banyan("grants", "add", "disk.wipe", "--caller", "local", "--arg", "disk=tmp-*", "--uses", "2", "--key", str(key), "--yes")
         report.check(f"{name}: banyan grants add", code == 0, said)
         wipe = lambda disk: client.call("tools/call", {"name": "disk__wipe", "arguments": {"disk": disk}})  # noqa: E731
         report.equal(f"{name}: within it", [wipe("tmp-1").text, wipe("tmp-2").text], ["wiped tmp-1", "wiped tmp-2"])

@@ -143,7 +143,7 @@ def agreeing(report, browser):
         lab = {"lab": {"command": install.venv_bin("modern"), "args": [str(HERE / "lab.py"), str(Path(work, "next.pid"))]}}
         with Gateway("console next", lab) as below, Held("console agreeing", expires="300s", more=MORE.format(rules=rules, next=below.url())) as held:
             key = held.enroll("bert")
-            held.banyan("grants", "add", "disk.wipe", "--caller", "local", "--arg", "disk=tmp-*", "--uses", "2", "--key", str(key))
+            held.banyan("grants", "add", "disk.wipe", "--caller", "local", "--arg", "disk=tmp-*", "--uses", "2", "--key", str(key), "--yes")
             relay(report, "agreeing", held.gateway, browser, {"PROFILE": work, "PYTHON": sys.executable, "WIPED": held.log,
                                                                  "NEXT": str(below.process.pid), "NEXT_HOME": below.home.dir})
 

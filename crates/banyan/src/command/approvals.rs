@@ -14,8 +14,9 @@ use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
+use crate::signing::{self, Agreed};
 use crate::table::{self, Align};
-use crate::{gate, runtime, signing, terminal};
+use crate::{gate, runtime};
 
 /// Shows the calls that wait until a person agrees.
 #[derive(Args)]
@@ -36,7 +37,7 @@ pub(crate) struct Approve {
     /// File of the key [default: a key that an SSH agent has]
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Do not ask again
+    /// Do not ask again; needed where nobody is at a terminal
     #[arg(short, long)]
     yes: bool,
 }
@@ -157,11 +158,9 @@ impl Approve {
         if !output.wants_json() {
             meant.print(output);
         }
-        if !self.yes && terminal::somebody_is_there() && !terminal::agrees("Approve this very call?")? {
-            return Err(Failure::Refused("nothing was approved".to_owned()));
-        }
+        let agreed = Agreed::obtain("Approve this very call?", self.yes)?;
         let operators: Operators = gate.get("/-/operators", &[]).await?;
-        let proof = signing::sign(&meant.challenge, "banyan-approval-v1", self.key.as_deref(), &operators.operators)?;
+        let proof = signing::sign(agreed, &meant.challenge, "banyan-approval-v1", self.key.as_deref(), &operators.operators)?;
         let answer = gate.post(&format!("/-/approvals/{}/confirm", meant.id), &json!({ "proof": proof })).await?;
         let answer: serde_json::Value =
             serde_json::from_slice(&answer).map_err(|e| Failure::Failed(format!("the gate's answer can't be read: {e}")))?;

@@ -15,8 +15,9 @@ use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
+use crate::signing::{self, Agreed};
 use crate::table::{self, Align};
-use crate::{document, gate, runtime, signing, time};
+use crate::{document, gate, runtime, time};
 
 /// What a signature is made for.
 const NAMESPACE: &str = "banyan-grant-v1";
@@ -48,6 +49,9 @@ enum Action {
         /// File of the key [default: a key that an SSH agent has]
         #[arg(long, value_name = "FILE")]
         key: Option<PathBuf>,
+        /// Do not ask again; needed where nobody is at a terminal
+        #[arg(short, long)]
+        yes: bool,
     },
     /// Take one back
     Revoke {
@@ -63,6 +67,9 @@ struct Add {
     /// File of the key [default: a key that an SSH agent has]
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
+    /// Do not ask again; needed where nobody is at a terminal
+    #[arg(short, long)]
+    yes: bool,
 }
 
 #[derive(Args)]
@@ -137,10 +144,9 @@ impl Grants {
                     proposed.write(&propose.out)?;
                     output.line(&proposed.next(&propose.out))
                 }
-                Action::Sign { file, key } => {
+                Action::Sign { file, key, yes } => {
                     let mut proposed = Proposed::read(file)?;
-                    output.remark(&printable(&proposed.text));
-                    proposed.sign(&gate, key.as_deref()).await?;
+                    proposed.sign(&gate, key.as_deref(), *yes, output).await?;
                     proposed.write(file)?;
                     output.line(&proposed.next(file))
                 }
@@ -160,7 +166,7 @@ impl Add {
                 proposed.required
             )));
         }
-        proposed.sign(gate, self.key.as_deref()).await?;
+        proposed.sign(gate, self.key.as_deref(), self.yes, output).await?;
         let Proposed { id, terms, proofs, .. } = proposed;
         done(&gate.post("/-/grants", &json!({ "id": id, "terms": terms, "proofs": proofs })).await?, "granted", output)
     }
@@ -203,7 +209,7 @@ impl Proposed {
     }
 
     /// Signs it, if what is signed says what the terms do: whoever passed it on may have changed either.
-    async fn sign(&mut self, gate: &AdminClient, key: Option<&Path>) -> Result<(), Failure> {
+    async fn sign(&mut self, gate: &AdminClient, key: Option<&Path>, yes: bool, output: &Output) -> Result<(), Failure> {
         let said: Value = serde_json::from_str(&self.text).unwrap_or_default();
         let is_same = ["tool", "caller", "arguments", "any_other", "expires", "uses"].iter().all(|one| said[*one] == self.terms[*one]);
         if !is_same {
@@ -211,8 +217,10 @@ impl Proposed {
                 "what is to be signed says something else than the grant that is asked for: nothing was signed".to_owned(),
             ));
         }
+        output.remark(&printable(&self.text));
+        let agreed = Agreed::obtain("Sign this grant?", yes)?;
         let Operators { operators } = gate.get("/-/operators", &[]).await?;
-        self.proofs.push(signing::sign(&self.text, NAMESPACE, key, &operators)?);
+        self.proofs.push(signing::sign(agreed, &self.text, NAMESPACE, key, &operators)?);
         Ok(())
     }
 

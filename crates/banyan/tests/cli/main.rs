@@ -15,6 +15,7 @@ mod policy;
 mod room;
 mod serving;
 mod shapes;
+mod signing;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod synced;
 mod terminal;
