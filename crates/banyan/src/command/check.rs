@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::arguments::Place;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Look, Output};
 use crate::places;
 use crate::table::counted;
 
@@ -41,7 +41,10 @@ impl Check {
         };
         let file = file.ok_or_else(none)?;
         match gateway::config::load(&file, &SystemSources) {
-            Ok(config) => fine(&file, &config, output),
+            Ok(config) => {
+                gateway::trust::check(&config).map_err(|error| Failure::Failed(error.to_string()))?;
+                fine(&file, &config, output)
+            }
             Err(ConfigError::Invalid { problems, .. }) if output.wants_json() => {
                 output.json(&Report { file: &file, ok: false, problems: &problems, mounts: Vec::new() })?;
                 Err(Failure::Failed(summary(&file, problems.len())))
@@ -63,7 +66,11 @@ fn fine(file: &Path, config: &Config, output: &Output) -> Result<(), Failure> {
         file.display(),
         counted(started, "server"),
         config.listen
-    ))
+    ))?;
+    if started + reached > 0 {
+        output.remark(&output.paint_remark(Look::Dim, "no server was tried: `banyan doctor` looks whether programs and addresses are there"));
+    }
+    Ok(())
 }
 
 fn summary(file: &Path, problems: usize) -> String {

@@ -117,6 +117,12 @@ impl Connect {
             return output.line(&format!("{} is connected already", plan.client));
         }
         output.line(&format!("{} is connected; start it again to make it look", plan.client))?;
+        if let (false, Endpoint::Http { url, .. }) = (machine.is_running, self.endpoint(machine)?) {
+            let warning = output.paint_remark(Look::Warn, "warning:");
+            output.remark(&format!(
+                "{warning} no gate runs at {url}, so that it has no tools: start one with `banyan up`, and keep it running"
+            ));
+        }
         if machine.needs_token && !self.stdio {
             output.remark(&format!(
                 "it sends the token that it finds in {TOKEN_VARIABLE}: make one with `banyan token add {}`",
@@ -134,10 +140,11 @@ impl Connect {
         };
         let file = std::path::absolute(&file).unwrap_or(file);
         let config = if file.exists() { gateway::config::load(&file, &SystemSources)? } else { Config::default() };
-        let address = gate::address(place)?.unwrap_or(config.listen);
+        let running = gate::address(place)?;
+        let (is_running, address) = (running.is_some(), running.unwrap_or(config.listen));
         let places = plan::clients(&Wish { from: None, listen: Some(address), yes: false })?;
         let scheme = if config.trust.tls.is_some() { "https" } else { "http" };
-        Ok(Machine { places, file, address, scheme, needs_token: config.wants_credential() })
+        Ok(Machine { places, file, address, is_running, scheme, needs_token: config.wants_credential() })
     }
 
     fn endpoint(&self, machine: &Machine) -> Result<Endpoint, Failure> {
@@ -176,6 +183,8 @@ struct Machine {
     /// The configuration that takes the servers; need not be there yet.
     file: PathBuf,
     address: SocketAddr,
+    /// Whether a gate was found there.
+    is_running: bool,
     scheme: &'static str,
     needs_token: bool,
 }

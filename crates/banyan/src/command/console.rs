@@ -30,7 +30,11 @@ impl Console {
         let is_open = !self.print && gateway::browser::open(&link.url);
         output.line(&link.url)?;
         let lasts = table::duration(link.expires_in);
-        output.remark(&if is_open { "opened in your browser".to_owned() } else { format!("open it within {lasts}; it is good once") });
+        output.remark(&if is_open {
+            format!("your browser was told to open it; it is good once, within {lasts}")
+        } else {
+            format!("open it within {lasts}; it is good once")
+        });
         Ok(())
     }
 }

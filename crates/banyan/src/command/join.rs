@@ -54,7 +54,7 @@ impl Join {
         let segment = file.segment(self.segment.as_ref())?;
         let mut entry = Table::new();
         entry["url"] = value(&url);
-        let invitation = self.token.as_ref().and_then(|token| token.parse::<JoinToken>().ok());
+        let invitation = self.invitation()?;
         let token = self.token.as_ref().filter(|_| invitation.is_none()).map(|token| (file.token_path(&url), token));
         if let Some((path, _)) = &token {
             entry["token"] = value(format!("${{file:{}}}", path.display()));
@@ -74,9 +74,27 @@ impl Join {
         if output.wants_json() {
             return output.json(&serde_json::json!({ "url": url, "segment": segment, "file": file.0.path }));
         }
-        output.line(&format!("this gate will register with {url} as {segment}"))?;
-        output.remark(&format!("written to {}; a running gate follows it, `banyan status` says how it stands", file.0.path.display()));
+        output.line(&format!("{url} is a parent of this gate, as {segment}"))?;
+        let follows = "a running gate follows it, and `banyan status` says whether it is registered";
+        output.remark(&format!("written to {}; {follows}", file.0.path.display()));
         Ok(())
+    }
+
+    /// The token, where it is one that is good for a certificate. One that was cut short would be taken for a bearer token, and refused by
+    /// every parent.
+    fn invitation(&self) -> Result<Option<JoinToken>, Failure> {
+        let Some(token) = &self.token else { return Ok(None) };
+        let is_bearer = |hex: &str| hex.len() == 64 && hex.bytes().all(|b| b.is_ascii_hexdigit());
+        let is_cut = token.strip_prefix("banyan_").is_some_and(|rest| !is_bearer(rest)) || token.starts_with("banyan1");
+        match token.parse::<JoinToken>() {
+            Ok(invitation) => Ok(Some(invitation)),
+            Err(_) if is_cut || token.trim().is_empty() => Err(Failure::Usage(
+                "this token is not whole: it is none that `banyan ca init`, `banyan ca token` or `banyan token add` printed\n  \
+                 copy all of it; nothing is changed"
+                    .to_owned(),
+            )),
+            Err(_) => Ok(None),
+        }
     }
 }
 

@@ -42,3 +42,12 @@ fn the_schema_is_printed_for_editors() {
     assert_eq!(schema["title"], "banyan.toml");
     assert!(schema["properties"]["mount"].is_object());
 }
+
+#[test]
+fn a_file_that_no_gate_would_start_with_is_not_fine() {
+    let home = Home::new();
+    home.write("banyan.toml", "[tls]\ncertificate = 'no.pem'\nkey = 'no.pem'\n");
+    let ran = home.run(&["check"]).exits(1);
+    assert!(ran.out.is_empty() && ran.err.contains("no.pem"), "{ran:?}");
+    home.run(&["up", "--listen", "127.0.0.1:0"]).exits(4);
+}

@@ -59,6 +59,13 @@ fn a_client_is_connected_and_gets_its_file_back_to_the_byte() {
     assert!(home.read(".cursor/mcp.json").contains("\"banyan\": {\n      \"url\": \"http://127.0.0.1:7411/mcp\""));
     assert!(home.read(".config/banyan/banyan.toml").contains("[mount.my-files]"));
     assert!(home.run(&["connect", "cursor"]).exits(0).out.contains("is connected already"));
+    home.run(&["disconnect", "cursor"]).exits(0);
+    let connected = home.run(&["connect", "cursor", "--yes"]).exits(0);
+    assert!(
+        connected.err.contains("no gate runs at http://127.0.0.1:7411/mcp") && connected.err.contains("banyan up"),
+        "{}",
+        connected.err
+    );
 
     home.run(&["disconnect", "cursor"]).exits(0);
     assert_eq!(home.read(".cursor/mcp.json"), CURSOR);

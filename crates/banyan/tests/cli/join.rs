@@ -14,12 +14,13 @@ const FILE: &str = "# ours\nlisten = \"127.0.0.1:0\" # any\n";
 fn a_parent_is_written_behind_what_is_there_and_its_token_into_a_file_of_its_own() {
     let home = Home::new();
     home.write("banyan.toml", FILE);
-    let joined = home.run(&["join", "https://root.example/", "--token", "banyan_secret", "--segment", "edge", "--json"]).exits(0).json();
+    let secret = format!("banyan_{}", "5".repeat(64));
+    let joined = home.run(&["join", "https://root.example/", "--token", &secret, "--segment", "edge", "--json"]).exits(0).json();
     assert_eq!((&joined["url"], &joined["segment"]), (&json!("https://root.example"), &json!("edge")));
     let text = home.read("banyan.toml");
-    assert!(text.starts_with(FILE) && text.contains("segment = \"edge\"") && !text.contains("banyan_secret"), "{text}");
+    assert!(text.starts_with(FILE) && text.contains("segment = \"edge\"") && !text.contains(&secret), "{text}");
     let token = home.path().join("parent-https---root.example.token");
-    assert_eq!(std::fs::read_to_string(&token).expect("the token"), "banyan_secret");
+    assert_eq!(std::fs::read_to_string(&token).expect("the token"), secret);
     assert_eq!(std::fs::metadata(&token).expect("the token").permissions().mode() & 0o777, 0o600);
 
     assert!(home.run(&["join", "https://root.example"]).exits(4).err.contains("banyan leave"));
@@ -68,4 +69,22 @@ fn ax_12_a_gate_that_takes_registrations_does_not_start_where_it_cannot_keep_who
     assert!(refused.err.contains("banyan.db") && refused.err.contains("moved away"), "{}", refused.err);
     home.write("banyan.toml", FILE);
     Gate::up(&home, &[]).end().exits(0);
+}
+
+#[test]
+fn a_token_that_was_cut_short_is_refused_before_anything_is_written() {
+    let home = Home::new();
+    home.write("banyan.toml", FILE);
+    for cut in [format!("banyan_{}", "5".repeat(63)), "banyan1.QUJD.x".into(), " ".into()] {
+        let refused = home.run(&["join", "https://root.example", "--segment", "edge", "--token", &cut]).exits(2).err;
+        assert!(refused.contains("this token is not whole"), "{refused}");
+        assert_eq!(home.read("banyan.toml"), FILE);
+    }
+    assert_eq!(
+        std::fs::read_dir(home.path())
+            .expect("the home")
+            .filter(|e| e.as_ref().is_ok_and(|e| e.path().extension().is_some_and(|x| x == "token")))
+            .count(),
+        0
+    );
 }
