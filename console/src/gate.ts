@@ -10,6 +10,8 @@ export interface Gate {
   link: Link;
   /** Why nothing can be shown. */
   why: string | null;
+  /** Why the link that was opened signed nobody in; it stays until somebody has seen it. */
+  unused: string | null;
   status: Status | null;
   /** When `status.uptime_seconds` was true, in milliseconds since 1970. */
   read: number;
@@ -29,7 +31,7 @@ export interface Session {
 
 const KEPT_MEDIANS = 60;
 
-export const gate = new Store<Gate>({ link: 'connecting', why: null, status: null, read: 0, below: [], history: new Map(), signedIn: false, needsToken: false });
+export const gate = new Store<Gate>({ link: 'connecting', why: null, unused: null, status: null, read: 0, below: [], history: new Map(), signedIn: false, needsToken: false });
 
 /** Every tool, once somebody has asked for them. */
 export const tools = new Store<ToolRow[] | null>(null);
@@ -41,8 +43,10 @@ export function applied(status: Status, change: Change): Status {
   const mounts = status.mounts.filter((mount) => !gone.has(mount.name)).map((mount) => taken(news, mount.name) ?? mount);
   mounts.push(...news.values());
   if (news.size > 0) mounts.sort((a, b) => (a.name < b.name ? -1 : 1));
-  const { joined: _, ...rest } = status;
-  return { ...rest, sessions: change.sessions, mounts, ...(change.joined ? { joined: change.joined } : {}), ...(change.budgets ? { budgets: change.budgets } : {}) };
+  const { joined: _, not_in_force: __, audit: ___, ...rest } = status;
+  const { joined, not_in_force, audit, budgets } = change;
+  const told = { ...(joined ? { joined } : {}), ...(not_in_force ? { not_in_force } : {}), ...(audit ? { audit } : {}), ...(budgets ? { budgets } : {}) };
+  return { ...rest, ...told, sessions: change.sessions, mounts };
 }
 
 function taken(news: Map<string, Mount>, name: string): Mount | undefined {
@@ -60,10 +64,15 @@ export async function signIn(): Promise<void> {
       const { proof } = await ask<{ proof: string }>('POST', '/-/console/session', { code });
       keep(proof);
     } catch (error) {
-      gate.set({ ...gate.value, why: (error as Error).message });
+      gate.set({ ...gate.value, unused: (error as Error).message });
     }
   }
   await standing();
+}
+
+/** Somebody has read why a link signed nobody in. */
+export function dismiss(): void {
+  gate.set({ ...gate.value, unused: null });
 }
 
 export async function signOut(): Promise<void> {

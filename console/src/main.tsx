@@ -4,7 +4,7 @@ import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { type Approval, followApprovals, inbox, waiting } from './approval';
 import { Approvals } from './approvals';
-import { follow, gate, signIn, signOut } from './gate';
+import { dismiss, follow, gate, signIn, signOut } from './gate';
 import { Help } from './help';
 import { type Binding, Keyboard, isTyping } from './keys';
 import { Glyph, Said } from './parts';
@@ -21,6 +21,7 @@ import { theme, turn } from './theme';
 import { counted } from './text';
 import { Tools } from './tools';
 import { Tree } from './tree';
+import { Troubles } from './trouble';
 
 interface View {
   name: string;
@@ -43,7 +44,7 @@ const VIEWS: View[] = [
 const STATES: State[] = ['failed', 'degraded', 'starting', 'ready'];
 
 function Console(): JSX.Element {
-  const { status, link, why, signedIn } = useStore(gate);
+  const { status, link, why, unused, signedIn } = useStore(gate);
   const at = useStore(route);
   const held = heldOf(useStore(pins));
   const open = waiting(useStore(inbox));
@@ -106,6 +107,8 @@ function Console(): JSX.Element {
       </nav>
       <main id="view" tabIndex={-1} aria-label={view.title}>
         <h1 class="unseen">{view.title}</h1>
+        {unused && <p class="notice unused" role="alert"><Said text={unused} /> <button type="button" class="quiet" onClick={dismiss}>Dismiss</button></p>}
+        {status && <Troubles status={status} />}
         {why && <p class="notice" role="alert"><Said text={why} /></p>}
         {link === 'closed' ? <Closed /> : status ? view.show({ filter, states }) : <p class="empty">{link === 'lost' ? 'The gate does not answer. It is asked again by itself.' : 'Asking the gate…'}</p>}
       </main>

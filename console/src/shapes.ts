@@ -83,10 +83,24 @@ export interface Status {
   uptime_seconds: number;
   sessions: number;
   joined?: Joined;
+  /** The configuration that was read last, where it was refused; why is for the owner only. */
+  not_in_force?: NotInForce;
   /** The record; absent where none is kept. */
-  audit?: { failing?: string; unrecorded: number };
+  audit?: Audit;
   budgets?: Budget[];
   mounts: Mount[];
+}
+
+export interface NotInForce {
+  since: number;
+  error?: string;
+}
+
+export interface Audit {
+  directory?: string;
+  failing?: string;
+  unrecorded: number;
+  broken?: { chain: string; since: number; why: string };
 }
 
 export interface Change {
@@ -95,6 +109,8 @@ export interface Change {
   lists: boolean;
   sessions: number;
   joined?: Joined;
+  not_in_force?: NotInForce;
+  audit?: Audit;
   budgets?: Budget[];
 }
 

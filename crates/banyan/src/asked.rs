@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use gateway::Gateway;
 use gateway::admin::client::{AdminClient, AdminError};
-use gateway::admin::shapes::{CallRequest, JoinStatus, MountStatus, Tools, Trace, TraceRequest};
+use gateway::admin::shapes::{CallRequest, JoinStatus, MountStatus, Status, Tools, Trace, TraceRequest};
 use gateway::config::secret::SystemSources;
 
 use crate::arguments::Place;
@@ -73,9 +73,17 @@ impl Asked {
         match self {
             Self::Own(gate) => Ok((None, gate.status(), None)),
             Self::Running(gate) => {
-                let status: gateway::admin::shapes::Status = gate.get("/-/status", &[]).await?;
+                let status: Status = gate.get("/-/status", &[]).await?;
                 Ok((Some(status.url), status.mounts, status.joined))
             }
+        }
+    }
+
+    /// What a running gate says of itself; `None`: it is one of our own, which has only just begun.
+    pub(crate) async fn status(&self) -> Result<Option<Status>, Failure> {
+        match self {
+            Self::Own(_) => Ok(None),
+            Self::Running(gate) => Ok(Some(gate.get("/-/status", &[]).await?)),
         }
     }
 

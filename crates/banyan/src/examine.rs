@@ -1,16 +1,17 @@
-//! What `banyan doctor` looks at without starting anything: programs, directories, secrets, the address. Each finding says
-//! what is broken and what mends it. Does not talk to a server.
+//! What `banyan doctor` looks at without starting anything: programs, directories, secrets, addresses. Each finding says what was really
+//! tried, what is broken and what mends it. Says nothing to a server.
 
 use std::ffi::OsString;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
-use gateway::config::resolved::{Config, Mount, Process, Remote, Transport};
+use gateway::config::resolved::{Config, Join, Mount, Parent, Process, Remote, Transport};
 use gateway::config::secret::{SecretRef, SystemSources};
 use serde::Serialize;
 
 use crate::port;
 use crate::program::{self, Missing};
+use crate::tried::Attempt;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -51,7 +52,7 @@ impl Finding {
     }
 }
 
-/// Looks at everything in a configuration.
+/// Looks at everything in a configuration but its servers.
 pub(crate) fn configuration(config: &Config) -> Vec<Finding> {
     let mut findings = vec![address(config.listen)];
     if let Err(error) = gateway::trust::check(config) {
@@ -63,8 +64,32 @@ pub(crate) fn configuration(config: &Config) -> Vec<Finding> {
         let (message, fix) = why.split_once(": ").unwrap_or((&why, ""));
         findings.push(Finding::warning("listen", message, fix));
     }
-    findings.extend(config.mounts.values().flat_map(|m| mount(m)));
     findings
+}
+
+/// Tries the addresses of parents.
+pub(crate) fn parents(join: &Join) -> Vec<Finding> {
+    let begun = |parent: &Parent| {
+        let url = &parent.url;
+        (format!("parent {url}"), Attempt::begin(url.host_str(), url.port_or_known_default()))
+    };
+    let attempts: Vec<_> = join.parents.iter().map(begun).collect();
+    let finding = |(subject, attempt): (String, Attempt)| match attempt.end() {
+        Ok(place) => Finding::ok(subject, format!("{place} takes connections; whether it takes this gate shows when `banyan up` runs")),
+        Err(why) => Finding::problem(subject, why, "see that the parent runs there, or correct `url`"),
+    };
+    attempts.into_iter().map(finding).collect()
+}
+
+/// Looks at servers.
+pub(crate) fn servers<'a>(mounts: impl Iterator<Item = &'a Mount>) -> Vec<Finding> {
+    let attempt = |mount: &Mount| match &mount.transport {
+        Transport::Http(remote) | Transport::Sse(remote) => Some(Attempt::begin(remote.url.host_str(), remote.url.port_or_known_default())),
+        Transport::Rooms | Transport::Stdio(_) => None,
+    };
+    // All begin before the first is waited for.
+    let tried: Vec<(&Mount, Option<Attempt>)> = mounts.map(|mount| (mount, attempt(mount))).collect();
+    tried.into_iter().flat_map(|(mount, attempt)| server(mount, attempt)).collect()
 }
 
 /// Whether the address can be listened on.
@@ -86,12 +111,17 @@ fn address(listen: SocketAddr) -> Finding {
 }
 
 /// Looks at one server; nothing wrong is one finding.
-pub(crate) fn mount(mount: &Mount) -> Vec<Finding> {
+fn server(mount: &Mount, attempt: Option<Attempt>) -> Vec<Finding> {
     let subject = format!("server {}", mount.name);
     let (mut findings, good) = match &mount.transport {
         Transport::Stdio(process) => child(&subject, process),
         Transport::Http(remote) | Transport::Sse(remote) => {
-            (secrets(&subject, remote_secrets(remote)), format!("reached at {}", remote.url))
+            let (mut findings, tried) = (secrets(&subject, remote_secrets(remote)), attempt.map(Attempt::end));
+            if let Some(Err(why)) = &tried {
+                findings.push(Finding::problem(&subject, why, format!("start what listens at {}, or correct `url`", remote.url)));
+            }
+            let place = tried.and_then(Result::ok).unwrap_or_default();
+            (findings, format!("{place} takes connections; the server there was not asked"))
         }
         Transport::Rooms => (Vec::new(), "what participants of rooms offer".to_owned()),
     };
@@ -114,7 +144,7 @@ fn child(subject: &str, process: &Process) -> (Vec<Finding>, String) {
         findings.push(Finding::problem(subject, message, "make it, or correct `cwd`"));
     }
     match found(process, directory) {
-        Ok(at) => (findings, format!("starts {}", at.display())),
+        Ok(at) => (findings, format!("{} is there; it was not started", at.display())),
         Err(missing) => {
             findings.push(absent(subject, &process.command, &missing));
             (findings, String::new())
@@ -176,8 +206,9 @@ mod tests {
 
     fn problems(text: &str) -> Vec<String> {
         let config = parse(text, Path::new("banyan.toml"), &SystemSources).unwrap();
-        let findings = config.mounts.values().flat_map(|m| mount(m));
+        let findings = servers(config.mounts.values().map(|mount| &**mount));
         findings
+            .into_iter()
             .filter(|f| f.level == Level::Problem)
             .map(|f| format!("{}: {} -> {}", f.subject, f.message, f.fix.unwrap_or_default()))
             .collect()
@@ -194,7 +225,16 @@ mod tests {
     }
 
     #[test]
+    fn an_address_where_nothing_listens_is_a_problem() {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let [refused] = &problems(&format!("[mount.b]\nurl = 'http://{free}/mcp'\n"))[..] else { panic!() };
+        assert!(refused.contains(&format!("{free} takes no connection")) && refused.contains("-> start what listens"), "{refused}");
+    }
+
+    #[test]
     fn what_works_is_no_problem() {
-        assert_eq!(problems("[mount.a]\ncommand = 'sh'\n[mount.b]\nurl = 'http://127.0.0.1:1/mcp'\n"), [""; 0]);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        assert_eq!(problems(&format!("[mount.a]\ncommand = 'sh'\n[mount.b]\nurl = '{url}'\n")), [""; 0]);
     }
 }

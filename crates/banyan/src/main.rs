@@ -32,6 +32,8 @@ mod similar;
 mod table;
 mod terminal;
 mod time;
+mod tried;
+mod trouble;
 
 use std::process::ExitCode;
 

@@ -59,6 +59,19 @@ await part('signing in', async () => {
   check('who is in the console can not make links that outlast it', code.status === 403, code);
 });
 
+await part('a link that was used before', async () => {
+  const second = await open('second');
+  await second.page.goto(first);
+  const notice = second.page.locator('.unused');
+  // The gate's first news once took it away.
+  check('the page is live', await until(async () => (await second.page.locator('.link.live').count()) === 1));
+  await second.page.locator('[id="node-calm"]').waitFor();
+  check('finding 5: it says so, and what to do, for as long as nobody has seen it', /used before[^]*banyan stop/.test(await notice.innerText({ timeout: 2000 }).catch(() => '')));
+  await notice.getByRole('button', { name: 'Dismiss' }).click();
+  check('it goes when it was seen', await until(async () => (await notice.count()) === 0));
+  await second.context.close();
+});
+
 await part('the tree', async () => {
   await page.goto(`${HOME}#/tree`);
   await until(async () => (await state('lab')) === 'ready');

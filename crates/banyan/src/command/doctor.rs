@@ -1,6 +1,8 @@
 //! `banyan doctor`: names the broken thing and what mends it. Mends nothing by itself, and starts servers only when told to.
 
 use clap::Args;
+use gateway::admin::shapes::MountStatus;
+use gateway::config::resolved::Join;
 use gateway::config::secret::SystemSources;
 use gateway::import::{self, Found};
 use serde::Serialize;
@@ -14,7 +16,7 @@ use crate::output::{Look, Output};
 use crate::plan::{self, Wish};
 use crate::printable::printable;
 use crate::table::counted;
-use crate::{gate, places, runtime};
+use crate::{gate, places, runtime, trouble};
 
 /// Looks for what is broken and says how to mend it.
 #[derive(Args)]
@@ -34,11 +36,16 @@ struct Report {
 
 impl Doctor {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
-        let mut findings = at_rest(place)?;
+        let Rest { mut findings, servers, parents } = at_rest(place)?;
         let broken = findings.iter().any(|f| f.level == Level::Problem && f.subject == CONFIGURATION);
-        if gate::running(place)?.is_some() || (self.start && !broken) {
-            findings.extend(runtime::wait(alive(place, output))??);
+        let is_running = gate::running(place)?.is_some();
+        if is_running || (self.start && !broken) {
+            findings.extend(runtime::wait(alive(place, servers, output))??);
+        } else {
+            findings.extend(servers);
         }
+        // A running gate knows better.
+        findings.extend(parents.filter(|_| !is_running).iter().flat_map(examine::parents));
         let count = |level| findings.iter().filter(|f| f.level == level).count();
         let report = Report { problems: count(Level::Problem), warnings: count(Level::Warning), findings };
         if output.wants_json() {
@@ -56,21 +63,31 @@ impl Doctor {
 const CONFIGURATION: &str = "configuration";
 
 /// What can be seen without starting anything.
-fn at_rest(place: &Place) -> Result<Vec<Finding>, Failure> {
+#[derive(Default)]
+struct Rest {
+    findings: Vec<Finding>,
+    /// Those of servers, whose subjects are `server NAME`.
+    servers: Vec<Finding>,
+    parents: Option<Join>,
+}
+
+fn at_rest(place: &Place) -> Result<Rest, Failure> {
     let Some(path) = places::config_file(place.config.as_deref())? else {
         let found = import::discover(&plan::clients(&Wish { from: None, listen: None, yes: false })?);
-        return Ok(unconfigured(&found));
+        let servers = examine::servers(found.mounts().values().map(|mount| &**mount));
+        return Ok(Rest { findings: unconfigured(&found), servers, parents: None });
     };
-    match gateway::config::load(&path, &SystemSources) {
+    Ok(match gateway::config::load(&path, &SystemSources) {
         Ok(config) => {
-            let fine = Finding::ok(CONFIGURATION, format!("{} is fine", path.display()));
-            Ok([vec![fine], examine::configuration(&config)].concat())
+            let fine = Finding::ok(CONFIGURATION, format!("{} can be read", path.display()));
+            let findings = [vec![fine], examine::configuration(&config)].concat();
+            Rest { findings, servers: examine::servers(config.mounts.values().map(|mount| &**mount)), parents: config.join }
         }
         Err(error) => {
             let fix = format!("correct {}; `banyan check` tries again", path.display());
-            Ok(vec![Finding::problem(CONFIGURATION, error.to_string(), fix)])
+            Rest { findings: vec![Finding::problem(CONFIGURATION, error.to_string(), fix)], ..Rest::default() }
         }
-    }
+    })
 }
 
 /// Without a configuration, `banyan up` uses what clients' files name.
@@ -83,24 +100,22 @@ fn unconfigured(found: &Found) -> Vec<Finding> {
             findings.push(Finding::problem(file.path.display().to_string(), printable(problem), fix));
         }
     }
-    findings.extend(found.mounts().values().flat_map(|m| examine::mount(m)));
     findings
 }
 
-/// What a running gate knows, or one that is started to see.
-async fn alive(place: &Place, output: &Output) -> Result<Vec<Finding>, Failure> {
+/// What a running gate knows, or one that is started to see. `rest`: what was found of its servers without it.
+async fn alive(place: &Place, rest: Vec<Finding>, output: &Output) -> Result<Vec<Finding>, Failure> {
     let asked = Asked::find(place, output).await?;
-    let (_, mounts) = asked.mounts().await?;
     let mut findings = Vec::new();
+    if let Some(status) = asked.status().await? {
+        findings.extend(trouble::of_gate(&status));
+        findings.extend(status.joined.iter().flat_map(trouble::of_parents));
+    }
+    let (_, mounts) = asked.mounts().await?;
     for mount in &mounts {
-        let subject = format!("server {}, running", mount.name);
-        findings.push(match &mount.error {
-            None => Finding::ok(subject, format!("{} with {}", mount.state, counted(mount.tools, "tool"))),
-            Some(error) => {
-                let fix = format!("mend what it says; `banyan logs {} -f` shows it trying again", mount.name);
-                Finding::problem(subject, format!("{}: {}", mount.state, printable(error)), fix)
-            }
-        });
+        let subject = format!("server {}", mount.name);
+        let known: Vec<&Finding> = rest.iter().filter(|f| f.subject == subject && f.level == Level::Problem).collect();
+        findings.push(running(mount, &known));
         let notes =
             mount.notes.iter().map(|n| Finding::warning(format!("server {}", mount.name), printable(n), "tell whoever makes the server"));
         findings.extend(notes);
@@ -111,7 +126,26 @@ async fn alive(place: &Place, output: &Output) -> Result<Vec<Finding>, Failure> 
     Ok(findings)
 }
 
-fn print(finding: &Finding, output: &Output) -> Result<(), Failure> {
+/// How a server runs. What else is `known` to be wrong with it says best what mends it.
+fn running(mount: &MountStatus, known: &[&Finding]) -> Finding {
+    let subject = format!("server {}", mount.name);
+    let known: Vec<String> = known.iter().map(|f| format!("{}: {}", f.message, f.fix.as_deref().unwrap_or_default())).collect();
+    match (&mount.error, known.is_empty()) {
+        (None, true) => Finding::ok(subject, format!("{} with {}", mount.state, counted(mount.tools, "tool"))),
+        (None, false) => {
+            let message = format!("{} with {}, but it would not start again", mount.state, counted(mount.tools, "tool"));
+            Finding::warning(subject, message, known.join("\n"))
+        }
+        (Some(error), true) => {
+            let fix = format!("mend what it says; `banyan logs {} -f` shows it trying again", mount.name);
+            Finding::problem(subject, format!("{}: {}", mount.state, printable(error)), fix)
+        }
+        (Some(error), false) => Finding::problem(subject, format!("{}: {}", mount.state, printable(error)), known.join("\n")),
+    }
+}
+
+/// One finding, in lines for people.
+pub(super) fn print(finding: &Finding, output: &Output) -> Result<(), Failure> {
     let mark = match finding.level {
         Level::Ok => output.paint(Look::Good, "ok      "),
         Level::Problem => output.paint(Look::Bad, "broken  "),

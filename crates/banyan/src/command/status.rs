@@ -4,11 +4,12 @@ use clap::Args;
 use gateway::admin::shapes::{MountStatus, Status as StatusShape};
 
 use crate::arguments::Place;
+use crate::command::doctor;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
 use crate::table::{self, Align};
-use crate::{budgets, gate, joined, meeting, runtime, time};
+use crate::{budgets, gate, joined, meeting, runtime, time, trouble};
 
 /// Shows every server of the running gate.
 #[derive(Args)]
@@ -23,6 +24,7 @@ impl Status {
         }
         let up = table::duration(status.uptime_seconds);
         output.line(&format!("{}  up {up}, process {}, version {}", status.url, status.pid, status.version))?;
+        trouble::of_gate(&status).iter().try_for_each(|finding| doctor::print(finding, output))?;
         let joined = status.joined.iter().flat_map(|joined| joined::lines(joined, output));
         let servers = joined.chain(mounts(&status.mounts, output));
         for line in servers.chain(meeting::lines(&status.rooms)).chain(budgets::lines(&status.budgets)) {

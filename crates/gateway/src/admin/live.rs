@@ -21,14 +21,16 @@ const SILENT_LOOKS: u32 = 15;
 /// Where one reader is.
 struct Reader {
     gateway: Gateway,
+    /// Whether it is told what only the owner is.
+    all: bool,
     last: Option<Status>,
     tree: u64,
     number: u64,
 }
 
-/// The events, without end.
-pub(super) fn events(gateway: Gateway) -> impl Stream<Item = Bytes> {
-    stream::unfold(Reader { gateway, last: None, tree: 0, number: 0 }, |mut reader| async move {
+/// The events, without end; `all`: with what only the owner is told.
+pub(super) fn events(gateway: Gateway, all: bool) -> impl Stream<Item = Bytes> {
+    stream::unfold(Reader { gateway, all, last: None, tree: 0, number: 0 }, |mut reader| async move {
         let event = reader.next().await;
         Some((event, reader))
     })
@@ -38,7 +40,7 @@ impl Reader {
     async fn next(&mut self) -> Bytes {
         let Some(mut last) = self.last.take() else {
             self.tree = self.gateway.0.tree.load().number();
-            let whole = status(&self.gateway, false);
+            let whole = self.status();
             let event = self.event("snapshot", &whole);
             self.last = Some(whole);
             return event;
@@ -61,10 +63,15 @@ impl Reader {
     fn change(&mut self, last: &mut Status) -> Option<Change> {
         let tree = self.gateway.0.tree.load().number();
         let lists = std::mem::replace(&mut self.tree, tree) != tree;
-        let now = status(&self.gateway, false);
+        let now = self.status();
         let change = difference(last, &now, lists);
         *last = now;
         change
+    }
+
+    /// Rooms have events of their own.
+    fn status(&self) -> Status {
+        Status { rooms: Vec::new(), ..status(&self.gateway, self.all) }
     }
 
     fn event(&mut self, name: &str, data: &impl Serialize) -> Bytes {
@@ -86,11 +93,14 @@ fn difference(old: &Status, new: &Status, lists: bool) -> Option<Change> {
     let budgets = (old.budgets != new.budgets).then(|| new.budgets.clone());
     let is_other = budgets.is_some() || !mounts.is_empty() || !gone.is_empty() || lists;
     let is_other = is_other || (old.sessions, &old.joined) != (new.sessions, &new.joined);
-    is_other.then(|| Change { mounts, gone, lists, sessions: new.sessions, joined: new.joined.clone(), budgets })
+    let is_other = is_other || (&old.not_in_force, &old.audit) != (&new.not_in_force, &new.audit);
+    let (joined, not_in_force, audit) = (new.joined.clone(), new.not_in_force.clone(), new.audit.clone());
+    is_other.then(|| Change { mounts, gone, lists, sessions: new.sessions, joined, not_in_force, audit, budgets })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::shapes::{AuditStatus, BrokenRecord, NotInForce};
     use super::*;
 
     fn of(mounts: &serde_json::Value, sessions: usize) -> Status {
@@ -128,5 +138,10 @@ mod tests {
         assert_eq!(difference(&two, &spending, false).unwrap().budgets.unwrap().len(), 1);
         assert_eq!(difference(&spending, &two, false).unwrap().budgets.unwrap(), vec![]);
         assert_eq!(difference(&two, &busier, false).unwrap().budgets, None);
+        let refused = Status { not_in_force: Some(NotInForce { since: 1, error: None }), ..two.clone() };
+        assert!(difference(&two, &refused, false).unwrap().not_in_force.is_some());
+        let broken = BrokenRecord { chain: "chain-0001".into(), since: 1, why: "w".into() };
+        let broken = Status { audit: Some(AuditStatus { broken: Some(broken), ..AuditStatus::default() }), ..two.clone() };
+        assert_eq!(difference(&two, &broken, false).unwrap().audit, broken.audit);
     }
 }

@@ -19,8 +19,8 @@ use tokio::sync::oneshot;
 
 use super::access::Command;
 use super::shapes::{
-    CallRequest, Called, ConsoleLink, Decisions, ErrorBody, JoinStatus, LogLine, Refusal, RefusalKind, Refused, Reloaded, Status, Tools,
-    TraceRequest,
+    CallRequest, Called, ConsoleLink, Decisions, ErrorBody, JoinStatus, LogLine, NotInForce, Refusal, RefusalKind, Refused, Reloaded,
+    Status, Tools, TraceRequest,
 };
 use super::{approvals, audit, known, live, pins, replay};
 use crate::console;
@@ -184,6 +184,7 @@ pub(super) fn status(gateway: &Gateway, all: bool) -> Status {
         uptime_seconds: gateway.0.admin.started.elapsed().as_secs(),
         sessions: gateway.0.hub.sessions(),
         joined: gateway.joined().map(|joined| JoinStatus::clone(&joined)),
+        not_in_force: gateway.not_in_force().map(|why| NotInForce { since: why.since, error: why.error.clone().filter(|_| all) }),
         audit: gateway.audit(),
         budgets: gateway.budgets(),
         rooms: if all { gateway.rooms() } else { Vec::new() },
@@ -209,7 +210,8 @@ fn logs(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> 
 }
 
 fn events(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Result<Response<Payload>, Refusal> {
-    let held = if is_owner(gateway, parts) {
+    let all = is_owner(gateway, parts);
+    let held = if all {
         None
     } else {
         let held = Held::enter(&gateway.0, party.cloned(), fields(parts), held::enter);
@@ -222,7 +224,7 @@ fn events(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Resul
         }
     };
     let last = stream::once(async { Bytes::from_static(b": what let you in is over: come back with a new token\n\n") });
-    let events = live::events(gateway.clone()).take_until(Box::pin(over)).chain(last);
+    let events = live::events(gateway.clone(), all).take_until(Box::pin(over)).chain(last);
     let mut response = streamed(gateway, parts, "text/event-stream", events);
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     Ok(response)

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::approvals::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, OperatorShown, Previous};
 pub use crate::child::{JoinStatus, ParentStatus};
-pub use crate::gateway::{MountStatus, RegisteredStatus, ToolRow};
+pub use crate::gateway::{MountStatus, NotInForce, RegisteredStatus, ToolRow};
 pub use crate::pins::{Difference, PinShown, PinsShown};
 pub use crate::policy::{BudgetStatus, DecidedRule, DecidedShadow, DecisionRow, Guessed, Replayed, ReplayedRow};
 pub use crate::registry::RefusedRegistration;
@@ -29,6 +29,9 @@ pub struct Status {
     /// With whom the gate is registered; absent where it joins nobody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joined: Option<JoinStatus>,
+    /// The configuration that was read last, where it was refused; absent where it is in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_in_force: Option<NotInForce>,
     /// The record; absent where none is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditStatus>,
@@ -53,6 +56,20 @@ pub struct AuditStatus {
     pub failing: Option<String>,
     /// Records that could not be written since the gate began.
     pub unrecorded: u64,
+    /// A part of it that is not what was written; absent where none was found at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken: Option<BrokenRecord>,
+}
+
+/// A part of the record that is not what was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BrokenRecord {
+    /// Its directory, below that of the record.
+    pub chain: String,
+    /// When that was found, in seconds since 1970.
+    pub since: u64,
+    /// What is wrong with it.
+    pub why: String,
 }
 
 /// `GET /-/audit`.
@@ -266,6 +283,12 @@ pub struct Change {
     /// With whom the gate is registered; absent where it joins nobody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joined: Option<JoinStatus>,
+    /// The configuration that was read last, where it was refused; absent where it is in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_in_force: Option<NotInForce>,
+    /// The record; absent where none is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<AuditStatus>,
     /// What callers have spent of their budgets, where that is other than it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budgets: Option<Vec<BudgetStatus>>,

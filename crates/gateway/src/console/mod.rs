@@ -117,6 +117,9 @@ fn moved() -> Response<Payload> {
     response
 }
 
+const USED: &str = "This link was used before, or is more than two minutes old. If somebody else has used it, they are signed in here: \
+     `banyan stop` ends that. `banyan console` makes a new link.";
+
 /// Takes a code for a session.
 async fn sign_in(gateway: &Inner, parts: &Parts, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
     origin::check(&gateway.config.load(), parts).map_err(Refusal::refused)?;
@@ -124,7 +127,7 @@ async fn sign_in(gateway: &Inner, parts: &Parts, body: &mut Incoming) -> Result<
     let ConsoleCode { code } =
         serde_json::from_slice(&body.to_bytes()).map_err(|e| Refusal::failed(format!("the request is not {{code}}: {e}")))?;
     let opened = gateway.console.sessions.exchange(&code, Instant::now());
-    let opened = opened.ok_or_else(|| Refusal::refused("this link was used before, or is too old: `banyan console` makes another one"))?;
+    let opened = opened.ok_or_else(|| Refusal::refused(USED))?;
     let told = ConsoleOpened { proof: opened.proof, expires_in: opened.lasts.as_secs() };
     with_cookie(gateway, told_as(&told), &opened.cookie, opened.lasts)
 }

@@ -9,9 +9,10 @@ use mcp_proto::mcpax::{self, Peer};
 use policy::approval::Mode;
 
 use super::Gateway;
-use crate::admin::shapes::AuditStatus;
+use crate::admin::shapes::{AuditStatus, BrokenRecord};
 use crate::child::JoinStatus;
 use crate::config::resolved::{Gate, Transport};
+use crate::journal::BrokenChain;
 use crate::registry::Registration;
 use crate::rooms::RoomStatus;
 use crate::tree::Tree;
@@ -123,6 +124,7 @@ impl Gateway {
             directory: standing.dir.as_ref().map(|dir| dir.display().to_string()),
             failing: standing.failing.clone(),
             unrecorded: journal.unrecorded(),
+            broken: standing.broken.clone().map(|BrokenChain { chain, since, why }| BrokenRecord { chain, since, why }),
         })
     }
 }

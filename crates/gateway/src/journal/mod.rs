@@ -6,6 +6,7 @@
 //! `call/record.rs`.
 
 pub mod archive;
+mod broken;
 mod draft;
 pub mod examine;
 pub mod index;
@@ -34,6 +35,7 @@ use tokio::sync::oneshot;
 use crate::config::resolved::Audit;
 use crate::random;
 
+pub(crate) use broken::BrokenChain;
 pub(crate) use running::Ticket;
 
 use keeper::Flush;
@@ -88,6 +90,8 @@ pub(crate) struct Standing {
     pub(crate) dir: Option<PathBuf>,
     /// Why nothing can be written at present.
     pub(crate) failing: Option<String>,
+    /// A part of it that is not what was written.
+    pub(crate) broken: Option<BrokenChain>,
 }
 
 impl Shared {

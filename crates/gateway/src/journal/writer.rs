@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use audit::record::{Gap, Record};
 
+use super::broken::broken;
 use super::draft::Piece;
 use super::keeper::Keeping;
 use super::queue::{Held, Taken, Waiting};
@@ -221,7 +222,8 @@ impl Writer<'_> {
                     let lost = reached.saturating_sub(found);
                     self.count(lost, wall());
                 }
-                self.shared.status.store(Arc::new(Standing { dir: Some(dir), failing: None }));
+                let broken = broken(&dir);
+                self.shared.status.store(Arc::new(Standing { dir: Some(dir), failing: None, broken }));
                 Open { volume, keeping: Keeping::start(keeper, self.shared)?, _lock: lock }
             }
         };

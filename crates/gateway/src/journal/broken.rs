@@ -1,0 +1,40 @@
+//! A chain that is broken and lies there still: the one that began beside it says so in its first entry. Does not look for more; `examine` does.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use audit::entry::Entry;
+use audit::record::{Record, Started};
+
+use super::layout::ChainDir;
+
+/// More than the longest entry has, in bytes.
+const LONGEST: u64 = 1 << 16;
+
+/// A chain that could not be continued.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BrokenChain {
+    /// Its directory's name.
+    pub(crate) chain: String,
+    /// When that was found, in seconds since 1970.
+    pub(crate) since: u64,
+    pub(crate) why: String,
+}
+
+/// The broken chain of the record in `dir` that was found last.
+pub(super) fn broken(dir: &Path) -> Option<BrokenChain> {
+    let chains = ChainDir::all(dir).ok()?;
+    let found = chains.iter().rev().find_map(before)?;
+    chains.iter().any(|chain| chain.name() == found.chain).then_some(found)
+}
+
+/// The chain that broke before this one began.
+fn before(chain: &ChainDir) -> Option<BrokenChain> {
+    let first = chain.segments().ok()?.into_iter().next()?;
+    let mut line = String::new();
+    BufReader::new(File::open(first.path).ok()?).take(LONGEST).read_line(&mut line).ok()?;
+    let entry = Entry::decode(line.trim_end_matches('\n').as_bytes()).ok()?;
+    let Record::Started(Started { after: Some(after), .. }) = entry.record else { return None };
+    Some(BrokenChain { chain: after.chain.to_string(), since: entry.time / 1_000_000, why: after.why.to_string() })
+}
