@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gateway::Reloaded;
+use gateway::trust::ca::Ca;
 use http::Request;
 use http_body_util::Full;
 use rcgen::{KeyPair, PKCS_ED25519};
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::tokens::jwk;
-use crate::trusted::{certified, holder, join};
+use crate::trusted::{certified, holder, join, tls};
 use crate::world::{Client, Era, Reply, World, bounded, parse, send, token};
 
 const LOCALHOST: (&str, &str) = ("host", "localhost");
@@ -72,7 +73,7 @@ async fn h0_a_configuration_that_opens_a_network_listener_is_refused() {
 }
 
 #[tokio::test]
-async fn h0_the_last_issuer_does_not_go_from_a_network_listener_and_leaves_it_open() {
+async fn h0_a_network_listener_stays_shut_when_the_last_issuer_or_client_authority_is_taken_out() {
     bounded(async {
         let dir = tempfile::tempdir().unwrap();
         let keys = dir.path().join("keys.json");
@@ -85,6 +86,12 @@ async fn h0_the_last_issuer_does_not_go_from_a_network_listener_and_leaves_it_op
         written(&dir, "resource = \"https://gate.example.com/mcp\"\n");
         assert_eq!(kept(world.gateway.reload(&path, None)).1, ["- issuer login"]);
         assert_eq!(statuses(&world, None).await, [401; 2]);
+
+        let ca = Ca::init(&Ca::dir(dir.path()), &["localhost".into()]).unwrap();
+        let certified = World::on_a_network(&tls(&ca, "")).await;
+        let without = format!("[tls]\ncertificate = {:?}\nkey = {:?}\n", ca.gate_file(), ca.gate_key_file());
+        assert_eq!(certified.gateway.apply(parse(&without)).unwrap_err().0, certified.addr);
+        assert!(certified.gateway.config().wants_credential());
     })
     .await;
 }
@@ -166,8 +173,8 @@ async fn h0_a_certificate_counts_no_more_when_its_authority_is_taken_out_also_on
         let watching = Request::get("/-/events").header(LOCALHOST.0, LOCALHOST.1).body(Full::default()).unwrap();
         let mut view = send(world.addr, Some(&shown), watching).await;
         assert!(view.status == 200 && view.next_or_break().await.is_some());
-        let tls = format!("[tls]\ncertificate = {:?}\nkey = {:?}\n", ca.gate_file(), ca.gate_key_file());
-        world.apply(&format!("{}{tls}", token("ci")));
+        let without = format!("[tls]\ncertificate = {:?}\nkey = {:?}\n", ca.gate_file(), ca.gate_key_file());
+        world.apply(&format!("{}{without}", token("ci")));
         while view.next_or_break().await.is_some() {}
         assert_eq!(Client::new(&world, Era::Stateless).over(&shown).begin("tools/list", json!({})).await.status, 401);
         let with = Client::new(&world, Era::Stateless).over(&shown).with("authorization", "Bearer secret-of-ci");

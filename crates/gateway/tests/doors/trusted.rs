@@ -34,7 +34,7 @@ pub(crate) async fn certified(more: &str) -> (World, Ca) {
     (world, ca)
 }
 
-fn tls(ca: &Ca, more: &str) -> String {
+pub(crate) fn tls(ca: &Ca, more: &str) -> String {
     format!("[tls]\ncertificate = {:?}\nkey = {:?}\nclient_ca = {:?}\n{more}\n", ca.gate_file(), ca.gate_key_file(), ca.authority_file())
 }
 
