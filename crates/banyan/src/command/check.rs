@@ -68,7 +68,8 @@ fn fine(file: &Path, config: &Config, output: &Output) -> Result<(), Failure> {
         config.listen
     ))?;
     if started + reached > 0 {
-        output.remark(&output.paint_remark(Look::Dim, "no server was tried: `banyan doctor` looks whether programs and addresses are there"));
+        output
+            .remark(&output.paint_remark(Look::Dim, "no server was tried: `banyan doctor` looks whether programs and addresses are there"));
     }
     Ok(())
 }

@@ -95,7 +95,7 @@ fn difference(old: &Status, new: &Status, lists: bool) -> Option<Change> {
     let is_other = is_other || (old.sessions, &old.joined) != (new.sessions, &new.joined);
     let is_other = is_other || (&old.not_in_force, &old.audit) != (&new.not_in_force, &new.audit);
     let (joined, not_in_force, audit) = (new.joined.clone(), new.not_in_force.clone(), new.audit.clone());
-    is_other.then(|| Change { mounts, gone, lists, sessions: new.sessions, joined, not_in_force, audit, budgets })
+    is_other.then_some(Change { mounts, gone, lists, sessions: new.sessions, joined, not_in_force, audit, budgets })
 }
 
 #[cfg(test)]
