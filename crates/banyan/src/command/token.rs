@@ -164,10 +164,12 @@ impl File {
     fn taken(&self) -> Result<(), Failure> {
         let gates = gate::all_of(&self.path)?;
         let asked = async {
+            let mut refused = Ok(());
             for gate in &gates {
-                gate.post("/-/reload", &()).await?;
+                // Each is asked, also where one before it refuses the file: all of them take away what is gone.
+                refused = gate.post("/-/reload", &()).await.map(drop).and(refused);
             }
-            Ok(())
+            refused
         };
         let goes_on = |error: AdminError| {
             let file = self.path.display();
