@@ -27,7 +27,7 @@ pub(crate) fn of_parents(joined: &JoinStatus) -> Vec<Finding> {
 
 fn not_in_force(refused: &NotInForce, serves: &str) -> Finding {
     let why = refused.error.as_deref().map(|error| format!(":\n{}", printable_lines(error))).unwrap_or_default();
-    let message = format!("not in force since {} ago: the gate goes on with the one before{why}", age(refused.since));
+    let message = format!("not in force for {}: the gate goes on with the one before{why}", age(refused.since));
     Finding::problem("configuration on disk", message, format!("correct {}: the gate takes it as soon as it is saved", printable(serves)))
 }
 
@@ -35,7 +35,7 @@ fn record(audit: &AuditStatus) -> Vec<Finding> {
     let mut findings = Vec::new();
     let dir = audit.directory.as_deref().map(printable).unwrap_or_default();
     if let Some(BrokenRecord { chain, since, why }) = &audit.broken {
-        let message = format!("broken since {} ago: {}", age(*since), printable(why));
+        let message = format!("broken for {}: {}", age(*since), printable(why));
         let fix = format!("`banyan audit verify` says where; keep {dir}/{chain} as evidence, outside of the record, once you know");
         findings.push(Finding::problem("record", message, fix));
     }

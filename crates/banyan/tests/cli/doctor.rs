@@ -102,7 +102,7 @@ fn the_worst_states_of_a_gate_are_told_with_what_mends_them() {
     home.write("banyan.toml", "agrs = 1\n");
     gate.until("kept");
     let parts =
-        ["record: broken since ", "`banyan audit verify`", "configuration on disk: not in force since ", "agrs", "as soon as it is saved"];
+        ["record: broken for ", "`banyan audit verify`", "configuration on disk: not in force for ", "agrs", "as soon as it is saved"];
     let (status, doctor) = (home.run(&["status"]).exits(0).out, home.run(&["doctor"]).exits(1).out);
     for part in parts {
         assert!(status.contains(part) && doctor.contains(part), "{part}: {status}\n{doctor}");
@@ -120,6 +120,6 @@ fn the_worst_states_of_a_gate_are_told_with_what_mends_them() {
     gate.end().exits(0);
     // It is not forgotten by starting again.
     let gate = Gate::up(&home, &[]);
-    assert!(home.run(&["status"]).exits(0).out.contains("record: broken since "));
+    assert!(home.run(&["status"]).exits(0).out.contains("record: broken for "));
     gate.end().exits(0);
 }
