@@ -120,6 +120,8 @@ fn the_worst_states_of_a_gate_are_told_with_what_mends_them() {
     gate.end().exits(0);
     // It is not forgotten by starting again.
     let gate = Gate::up(&home, &[]);
-    assert!(home.run(&["status"]).exits(0).out.contains("record: broken for "));
+    let is_told = || home.run(&["status"]).exits(0).out.contains("record: broken for ");
+    // The record is opened beside whoever asks.
+    assert!((0..200).any(|_| is_told()));
     gate.end().exits(0);
 }

@@ -74,7 +74,7 @@ fn a_token_that_was_removed_is_refused_by_every_gate_of_its_file_when_the_comman
     let token = home.run(&["token", "add", "ci"]).exits(0).out.trim().to_owned();
     home.write("banyan.toml", &format!("bogus = 1\n{}", home.read("banyan.toml")));
     let told = home.run(&["token", "rm", "ci"]).exits(1).err;
-    assert!(told.contains("but for credentials that are gone") && told.contains("bogus") && told.contains("- token ci"), "{told}");
+    assert!(told.contains("but for credentials that are gone") && told.contains("bogus"), "{told}");
     assert!(gates.iter().all(|gate| status(gate, &token) == 401), "it is void although nothing else of the file is in force");
     gates.into_iter().for_each(|gate| drop(gate.end()));
 }
