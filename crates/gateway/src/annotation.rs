@@ -64,9 +64,9 @@ impl Noted {
         Self { annotation, said, is_classed, pace: pace.unwrap_or_default(), counted: ToolSlot::default() }
     }
 
-    /// How long a call may be silent; outer `None`: the tool says nothing of it, inner: as long as its caller waits (AX-31).
-    pub(crate) fn patience(&self) -> Option<Option<Duration>> {
-        self.is_classed.then(|| self.class().timeout())
+    /// How long a call may be silent; `None`: the tool says nothing of it, or any time (AX-31).
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        if self.is_classed { self.class().timeout() } else { None }
     }
 
     /// Notes how long a call took; one that took too long counts only if it `counts`. `true`: the tool is listed as slower from now on.
@@ -252,15 +252,15 @@ mod tests {
         let wishes = [("t*".to_owned(), Wishes { latency_class: Some(LatencyClass::Slow), ..Wishes::default() })];
         let noted = Noted::of(&mut entry(r#"{"name":"t"}"#), &native(), &wishes, false, None);
         assert!(text(&noted.written(&entry(r#"{"name":"t"}"#).raw, false, false)).contains(r#""x-mcpax-latency-class":"slow""#));
-        assert_eq!(noted.patience(), Some(Some(Duration::from_secs(120))));
+        assert_eq!(noted.patience(), Some(Duration::from_secs(120)));
     }
 
     #[test]
     fn ax_31_only_a_class_that_somebody_named_bounds_a_call() {
         let patience = |raw, is_gate| Noted::of(&mut entry(raw), &native(), &[], is_gate, None).patience();
         let fast = r#"{"name":"t","_meta":{"x-mcpax-latency-class":"fast"}}"#;
-        assert_eq!(patience(fast, false), Some(Some(Duration::from_secs(5))));
-        assert_eq!(patience(r#"{"name":"t","_meta":{"x-mcpax-latency-class":"batch"}}"#, false), Some(None));
+        assert_eq!(patience(fast, false), Some(Duration::from_secs(5)));
+        assert_eq!(patience(r#"{"name":"t","_meta":{"x-mcpax-latency-class":"batch"}}"#, false), None);
         assert_eq!(patience(r#"{"name":"t"}"#, false), None);
         assert_eq!(patience(fast, true), None);
     }

@@ -463,10 +463,9 @@ impl Inner {
         Entered::local().scope(&config, None, About { info: info.as_bytes(), capabilities: b"{}" }, asked)
     }
 
-    /// Passes a client's notification on to the connections that are its own.
+    /// Passes a client's notification on to the connections that are its own, where it says nothing but what MCP has it say.
     pub(crate) async fn to_own_connections(&self, session: &Arc<Session>, notification: &Notification) {
-        let is_known = matches!(notification.method.as_str(), "notifications/progress" | "notifications/roots/list_changed");
-        for mount in self.mounts.load_full().iter().filter(|mount| is_known || crate::call::takes_unknown(mount)) {
+        for mount in self.mounts.load_full().iter() {
             if let Some(instance) = mount.own_of(session) {
                 instance.notify(&notification.method, notification.whole.clone()).await;
             }

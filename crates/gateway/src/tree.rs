@@ -97,6 +97,7 @@ impl Deref for Branch {
 }
 
 /// A tree, and what one caller is shown of it.
+#[derive(Clone)]
 pub(crate) struct Sight {
     pub(crate) tree: Arc<Tree>,
     pub(crate) view: Arc<View>,

@@ -11,19 +11,48 @@ pub enum Era {
     Stateless,
 }
 
-/// The methods that are routed to one upstream by something they name.
+/// The requests of callers that can reach a server.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Method {
     /// `completion/complete`, by `ref.name` or `ref.uri`.
     Complete,
+    /// `mcpax/confirm`, for a call that a gate below holds.
+    Confirm,
+    /// `logging/setLevel`, for each server that logs.
+    LogLevel,
     /// `prompts/get`, by `name`.
     PromptGet,
     /// `resources/read`, by `uri`.
     ResourceRead,
+    /// `resources/subscribe`, `resources/unsubscribe`, and what `subscriptions/listen` asks of one server.
+    Subscribe,
     /// `tasks/*`, by `taskId`.
     Task,
+    /// `tasks/list`, for each server that runs tasks.
+    TaskList,
     /// `tools/call`, by `name`.
     ToolCall,
+    /// `mcpax/trace`, by `name`.
+    Trace,
+    /// A method that Banyan does not know.
+    Unknown,
+}
+
+impl Method {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Complete,
+        Self::Confirm,
+        Self::LogLevel,
+        Self::PromptGet,
+        Self::ResourceRead,
+        Self::Subscribe,
+        Self::Task,
+        Self::TaskList,
+        Self::ToolCall,
+        Self::Trace,
+        Self::Unknown,
+    ];
 }
 
 /// One request that is to reach one upstream.

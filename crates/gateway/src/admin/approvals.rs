@@ -23,9 +23,10 @@ use super::shapes::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, Opera
 use crate::approvals::{NotKept, now, recorded, relying_party, request};
 use crate::call::back::{Back, Sink};
 use crate::call::cancel::Cancel;
-use crate::call::{confirm_below, own_caller};
+use crate::call::{Errand, confirm_below, own_caller};
 use crate::downstream::reply::Payload;
 use crate::node::Node;
+use crate::tree::Sight;
 use crate::{Gateway, random};
 
 /// Longest body, in bytes.
@@ -151,8 +152,9 @@ async fn confirm(gateway: &Gateway, id: &str, who: &str, posted: Confirmation) -
         let params = format!("{{\"id\":{},\"proof\":{},\"_meta\":{meta}}}", quote(id), posted.proof.get());
         let asked = Request { id: Bytes::from_static(b"0"), method: "mcpax/confirm".into(), params: Bytes::from(params).into() };
         let back = Back::new(own_caller(gateway.0.scope_of("")), Sink::None, None, Cancel::default());
-        let tree = gateway.0.tree.load_full();
-        return match confirm_below(&gateway.0, &tree, id, &asked, &back).await {
+        let sight = Sight::of(gateway.0.tree.load_full(), &back.caller);
+        let errand = Errand { gateway: &gateway.0, sight: &sight, request: &asked, back: &back };
+        return match confirm_below(&errand, id).await {
             Ok(Answer::Result(result)) => Ok(json(&serde_json::from_slice::<serde_json::Value>(&result).unwrap_or_default())),
             Ok(Answer::Error(error)) => Err(Refusal::refused(super::routes::message_of(&error))),
             Err(error) => Err(Refusal::failed(error.to_string())),

@@ -18,7 +18,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use banyan_model::Segment;
 use bytes::Bytes;
-use policy::approval::{Approval, Call, Cause, Desk, End, Fresh, Held, Proof, Refusal, Standing};
+use policy::approval::{Agreement, Approval, Call, Cause, Desk, End, Fresh, Held, Proof, Refusal, Standing};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use crate::config::resolved::Config;
@@ -192,6 +192,17 @@ impl Approvals {
     pub(crate) async fn claim(&self, id: &str, call: Call) -> Result<Result<(), Refusal>, NotKept> {
         let id = id.to_owned();
         self.ask(move |room, now| room.desk.claim(now, &id, &call).map(drop)).await
+    }
+
+    /// A request comes back with what the server of its call asked for: what lets it out, once.
+    pub(crate) async fn go_on(&self, call: Call, state: [u8; 32]) -> Result<Option<Agreement>, NotKept> {
+        self.ask(move |room, now| room.desk.go_on(now, &call, state)).await
+    }
+
+    /// A call that went out by a grant was asked for input, with such a state.
+    pub(crate) async fn asked(&self, grant: &str, call: Call, state: [u8; 32]) {
+        let grant = grant.to_owned();
+        self.tell(move |desk, _| desk.asked(&grant, &call, state)).await;
     }
 
     /// A call that went out has ended.

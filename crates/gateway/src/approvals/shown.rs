@@ -34,6 +34,9 @@ pub struct ApprovalShown {
     pub arguments: String,
     /// SHA-256 of the arguments, in hexadecimal.
     pub arguments_sha256: String,
+    /// The other members of the request that go out, in canonical form; absent where there are none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub others: String,
     /// SHA-256 of the tool's definition, in hexadecimal.
     pub definition_sha256: String,
     /// What is known of the tool.
@@ -150,6 +153,7 @@ impl ApprovalShown {
             caller: challenge.call.caller,
             route: challenge.call.route,
             arguments: challenge.call.arguments,
+            others: challenge.call.others,
             definition_sha256: challenge.call.definition,
             annotation: serde_json::from_str(&annotation).unwrap_or_default(),
             causes,

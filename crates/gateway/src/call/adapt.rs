@@ -180,6 +180,11 @@ pub(crate) fn input_required(answer: &Answer) -> Option<Wanted> {
 }
 
 impl Wanted {
+    /// The state with which its caller is to come back, as it stands there.
+    pub(crate) fn state(&self) -> Option<&Bytes> {
+        self.state.as_ref()
+    }
+
     /// Asks the caller everything at once; gives the params of the next round, or the error the client answered with.
     pub(crate) async fn answered(self, params: &Bytes, back: &Arc<Back>) -> Result<Bytes, Bytes> {
         let asked = self.questions.iter().map(|(key, raw)| async move {

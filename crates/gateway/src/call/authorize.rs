@@ -14,7 +14,7 @@ use policy::decide::{Action, Cause, Kind, Subject, Target, Traits, Verdict};
 
 use super::caller::Caller;
 use super::error::{CallError, Denied};
-use super::resolve::Resolved;
+use super::resolve::{Aim, Resolved};
 use crate::Inner;
 use crate::config::resolved::Policy;
 use crate::policy::{self as decided, DecisionId, Facts, Settled, Standing, tool_target};
@@ -50,37 +50,55 @@ impl Decision {
 
 /// Decides whether the call may be made. `request` is what the caller wrote, `tree` where it was resolved.
 pub(crate) fn authorize(gateway: &Inner, tree: &Tree, request: &Request, resolved: Box<Resolved>) -> Result<Permit, CallError> {
-    // Whoever has a task was allowed to begin it.
-    let Some(rules) = tree.config.policy.as_ref().filter(|_| resolved.aim.method() != Method::Task) else {
-        return Ok(Permit { resolved, decision: None });
-    };
+    let decision = decided_of(gateway, tree, request, &resolved)?;
+    Ok(Permit { resolved, decision })
+}
+
+fn decided_of(gateway: &Inner, tree: &Tree, request: &Request, resolved: &Resolved) -> Result<Option<Decision>, CallError> {
+    // Whoever has a proof for a call that a gate below holds may show it: that gate says whether it counts.
+    let Some(rules) = tree.config.policy.as_ref().filter(|_| resolved.aim.method() != Method::Confirm) else { return Ok(None) };
     let asking = Asking::new(gateway, tree, rules, &resolved.caller);
     let offer = resolved.place.and_then(|(b, i)| Some((tree.branches.get(b)?, tree.branches.get(b)?.catalog.tools.get(i)?)));
     let decision = match (offer, resolved.place) {
         (Some((branch, offer)), Some(place)) => {
             let known = asking.standing.tool(rules, tree, place, asking.profile());
+            let known = known.map(|known| settled_before(known, rules, &resolved.aim));
             asking.decide(known, &tool_target(branch, offer), &resolved.params, request)
         }
         (_, _) => {
-            let action = action(resolved.aim.method(), request);
-            asking.decide(None, &target(action, &resolved.branch, &resolved.name), &resolved.params, request)
+            let (action, name) = named(resolved, request);
+            asking.decide(None, &target(action, &resolved.branch, name), &resolved.params, request)
         }
     };
-    let decision = decision.map_err(|error| error.owned(resolved.branch.mount.config.name.as_str(), &resolved.name))?;
-    Ok(Permit { resolved, decision: Some(decision) })
+    decision.map(Some).map_err(|error| error.owned(resolved.branch.mount.config.name.as_str(), &resolved.name))
 }
 
-/// Whether a caller may do something that is no call: read, or send, what a server has by this name.
-pub(super) fn may(
-    gateway: &Inner,
-    tree: &Tree,
-    request: &Request,
-    caller: &Caller,
-    what: (Action, &Branch, &str),
-) -> Result<(), CallError> {
-    let Some(rules) = &tree.config.policy else { return Ok(()) };
-    let (action, branch, name) = what;
-    Asking::new(gateway, tree, rules, caller).decide(None, &target(action, branch, name), &request.params, request).map(drop)
+/// What rules say of one thing among several that a request names: a resource to read, or a task to hear of. `None`: there are no rules.
+///
+/// # Errors
+/// Where it is denied, or somebody would have to agree.
+pub(super) fn one_of(gateway: &Inner, tree: &Tree, request: &Request, resolved: &Resolved) -> Result<Option<Decision>, CallError> {
+    let decision = decided_of(gateway, tree, request, resolved)?;
+    match decision {
+        Some(decision) if decision.is_gated() && !matches!(resolved.aim, Aim::Task(_)) => Err(CallError::Unapproved(decision.id)),
+        decision => Ok(decision),
+    }
+}
+
+/// The permit for what one request asks of a server in several names, each of which was allowed by itself.
+pub(super) fn allowed(resolved: Box<Resolved>, decision: Option<Decision>) -> Permit {
+    Permit { resolved, decision }
+}
+
+/// What is known of a call, where it is about a task and depends on arguments: these rules have seen the arguments when the task began.
+fn settled_before(known: Settled, rules: &Policy, aim: &Aim) -> Settled {
+    match (&known, aim) {
+        (Settled::Open { hopeless: false }, Aim::Task(task)) => {
+            let verdict = task.begun.as_ref().and_then(|begun| begun.verdict.as_ref());
+            verdict.filter(|(digest, _)| *digest == rules.digest).map_or(known, |(_, verdict)| Settled::To(Arc::clone(verdict)))
+        }
+        _ => known,
+    }
 }
 
 /// The error of a name that was not found, as it is told where rules hold: like that of one that is not allowed. What is down at present
@@ -203,7 +221,7 @@ fn scope(verdict: &Verdict, subject: &Subject) -> Option<Arc<str>> {
 fn shown(request: &Request) -> Option<String> {
     let members = request.params.members();
     let reference = members.object("ref");
-    let name = members.str("name").or_else(|| members.str("uri"));
+    let name = members.str("name").or_else(|| members.str("uri")).or_else(|| members.str("taskId"));
     let named = name.or_else(|| reference.as_ref().and_then(|of| of.str("name").or_else(|| of.str("uri"))));
     named.map(std::borrow::Cow::into_owned)
 }
@@ -217,6 +235,7 @@ fn unknown(request: &Request, shown: &str) -> Option<CallError> {
         "resources/read" | "resources/subscribe" | "resources/unsubscribe" => CallError::UnknownResource(shown),
         "completion/complete" if names_a_prompt(request) => CallError::UnknownPrompt(shown),
         "completion/complete" => CallError::UnknownResource(shown),
+        "tasks/cancel" | "tasks/get" | "tasks/result" | "tasks/update" => CallError::UnknownTask(shown),
         _ => return None,
     })
 }
@@ -225,12 +244,17 @@ fn names_a_prompt(request: &Request) -> bool {
     request.params.members().object("ref").is_some_and(|of| of.str("name").is_some())
 }
 
-fn action(method: Method, request: &Request) -> Action {
-    match method {
-        Method::Complete if names_a_prompt(request) => Action::Prompt,
-        Method::Complete | Method::ResourceRead => Action::Read,
-        Method::PromptGet => Action::Prompt,
-        Method::Task | Method::ToolCall => Action::Call,
+/// What rules are asked about a request that names no tool that is listed.
+fn named<'a>(resolved: &'a Resolved, request: &'a Request) -> (Action, &'a str) {
+    let name = &*resolved.name;
+    match &resolved.aim {
+        Aim::Complete if names_a_prompt(request) => (Action::Prompt, name),
+        Aim::Complete | Aim::Resource | Aim::Subscription => (Action::Read, name),
+        Aim::LogLevel | Aim::Tasks => (Action::Read, &request.method),
+        Aim::Prompt => (Action::Prompt, name),
+        aim @ Aim::Task(_) => aim.began().map_or((Action::Send, &request.method), |tool| (Action::Call, tool)),
+        Aim::Tool(_) | Aim::Trace(_) => (Action::Call, name),
+        Aim::Confirmation | Aim::Unknown => (Action::Send, &request.method),
     }
 }
 

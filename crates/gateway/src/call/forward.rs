@@ -1,13 +1,10 @@
 //! The call itself: into the owner's era, over its connection, and the answer back into the caller's.
 //! Whether the call may be made is not asked here.
 
-use std::future::poll_fn;
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
-use banyan_model::{Era, Method};
+use banyan_model::Era;
 use mcp_proto::envelope::Answer;
 use mcp_proto::header::expected_params;
 
@@ -18,8 +15,7 @@ use super::back::Back;
 use super::error::CallError;
 use super::gate::Cleared;
 use super::hop;
-use super::resolve::Resolved;
-use crate::alarm::Alarm;
+use super::resolve::{Aim, Resolved};
 use crate::clock;
 use crate::telemetry::trace_context::TraceContext;
 use crate::upstream::mount::{Lease, Phase};
@@ -36,10 +32,9 @@ pub(crate) fn forward(
     trace: Option<TraceContext>,
 ) -> impl Future<Output = Result<Answer, CallError>> {
     async move {
-        let resolved = &cleared.resolved;
-        let mount = &resolved.branch.mount;
+        let mount = &cleared.resolved.branch.mount;
         mount.in_flight.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let outcome = rounds(resolved, back, trace.as_ref()).await;
+        let outcome = rounds(&cleared, back, trace.as_ref()).await;
         mount.in_flight.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
         if !outcome.as_ref().err().is_some_and(CallError::never_left) {
             cleared.room.left();
@@ -49,7 +44,8 @@ pub(crate) fn forward(
 }
 
 /// A stateless server may want input first; a caller of the initialize era is asked here, any other answers it itself.
-async fn rounds(resolved: &Resolved, back: &Arc<Back>, trace: Option<&TraceContext>) -> Result<Answer, CallError> {
+async fn rounds(cleared: &Cleared, back: &Arc<Back>, trace: Option<&TraceContext>) -> Result<Answer, CallError> {
+    let resolved = &*cleared.resolved;
     let mut next = None;
     for _ in 0..MOST_ROUNDS {
         let params = next.as_ref().unwrap_or(&resolved.params);
@@ -62,12 +58,13 @@ async fn rounds(resolved: &Resolved, back: &Arc<Back>, trace: Option<&TraceConte
         let out = Outgoing {
             method: &resolved.wire_method,
             params: adapt::traced(hop::params(params, &resolved.caller, &resolved.branch, era, resolved.onward.as_ref()), trace),
-            name: (resolved.aim.method() != Method::Complete).then_some(&*resolved.name),
+            name: resolved.aim.is_mirrored().then_some(&*resolved.name),
             param_headers: if resolved.headers.is_empty() { Vec::new() } else { expected_params(params, &resolved.headers) },
             trace,
+            limit: Some(limit(resolved)),
             pour: adapt::lacking(resolved, era),
         };
-        let answer = attempt(resolved, lease, &out, back).await?;
+        let answer = attempt(cleared, lease, &out, back).await?;
         if resolved.caller.era == Era::Initialize
             && era == Era::Stateless
             && let Some(wanted) = adapt::input_required(&answer)
@@ -90,12 +87,14 @@ async fn rounds(resolved: &Resolved, back: &Arc<Back>, trace: Option<&TraceConte
 }
 
 /// One request. A session that the server has forgotten is opened anew, once: the request has not been carried out.
-async fn attempt(resolved: &Resolved, lease: Lease, out: &Outgoing<'_>, back: &Arc<Back>) -> Result<Answer, CallError> {
+async fn attempt(cleared: &Cleared, lease: Lease, out: &Outgoing<'_>, back: &Arc<Back>) -> Result<Answer, CallError> {
+    let resolved = &*cleared.resolved;
     let first = timed(resolved, &lease, out, back).await;
     match first {
         Ok(answer) => return Ok(answer),
-        Err(UpstreamError::SessionLost) => {}
-        Err(error) if again::may_repeat(resolved, &lease, &error, back) => {
+        // Servers answer what they do not know as they answer a session that they have forgotten.
+        Err(UpstreamError::SessionLost) if !matches!(resolved.aim, Aim::Unknown) => {}
+        Err(error) if again::may_repeat(cleared, &lease, &error, back) => {
             return Box::pin(again::repeat(resolved, lease, out, back, error)).await;
         }
         Err(error) => return Err(failed(resolved, error)),
@@ -111,7 +110,7 @@ async fn attempt(resolved: &Resolved, lease: Lease, out: &Outgoing<'_>, back: &A
 /// One request, and what it says of its tool's pace. A call that gave signs of life says nothing: it may have waited for a person.
 async fn timed(resolved: &Resolved, lease: &Lease, out: &Outgoing<'_>, back: &Arc<Back>) -> Result<Answer, UpstreamError> {
     let began = clock::now();
-    let answer = bounded(resolved, lease, out, back, began).await;
+    let answer = lease.instance.request_since(out, Some(back), began).await;
     let took = clock::now().saturating_duration_since(began);
     if answer.is_ok() {
         resolved.branch.mount.recent.note(began, took);
@@ -125,69 +124,10 @@ async fn timed(resolved: &Resolved, lease: &Lease, out: &Outgoing<'_>, back: &Ar
     answer
 }
 
-/// How long a call may be silent: as the mount's configuration says, or a room's of its own tools, else as the tool's class does where
-/// somebody named one (AX-31), else as mounts do by default. `None`: as long as its caller waits.
-fn allowed(resolved: &Resolved) -> Option<Duration> {
-    let config = &resolved.branch.mount.config;
-    if !config.timeouts.is_empty()
-        && let Some((room, _)) = resolved.name.split_once('.')
-        && let Some(timeout) = config.timeouts.get(room)
-    {
-        return Some(*timeout);
-    }
-    let of_tool = resolved.noted().filter(|_| !config.timeout_given).and_then(|noted| noted.patience());
-    of_tool.unwrap_or(Some(config.timeout))
-}
-
-/// One request within the time that is allowed; a sign of life begins the time anew.
-async fn bounded(
-    resolved: &Resolved,
-    lease: &Lease,
-    out: &Outgoing<'_>,
-    back: &Arc<Back>,
-    began: Instant,
-) -> Result<Answer, UpstreamError> {
-    let allowed = allowed(resolved);
-    let mut silence = allowed.map(|allowed| Silence::new(allowed, began));
-    let mut request = pin!(lease.instance.request(out, Some(back)));
-    let answer = poll_fn(|cx| match request.as_mut().poll(cx) {
-        Poll::Ready(answer) => Poll::Ready(Some(answer)),
-        Poll::Pending => silence.as_mut().map_or(Poll::Pending, |silence| silence.poll(back, cx).map(|()| None)),
-    });
-    if let Some(answer) = answer.await {
-        return answer;
-    }
-    back.cancel.cancel();
-    // The connection tells the server that nobody waits any more.
-    drop(Box::pin(tokio::time::timeout(Duration::from_secs(1), &mut request)).await);
-    Err(UpstreamError::Silent(allowed.unwrap_or_default()))
-}
-
-/// Watches for a call that gives no sign of life for too long.
-struct Silence {
-    alarm: Alarm,
-    allowed: Duration,
-    began: Instant,
-    end: tokio::time::Instant,
-}
-
-impl Silence {
-    fn new(allowed: Duration, began: Instant) -> Self {
-        let now = tokio::time::Instant::from_std(began);
-        Self { alarm: Alarm::new(now, allowed), allowed, began, end: now + allowed }
-    }
-
-    fn poll(&mut self, back: &Back, cx: &mut Context<'_>) -> Poll<()> {
-        loop {
-            ready!(self.alarm.poll(self.end, cx));
-            let quiet = back.stirred().map_or(self.began, |stirred| stirred.max(self.began)).elapsed();
-            if quiet >= self.allowed && !back.is_asking() {
-                return Poll::Ready(());
-            }
-            let wait = self.allowed.saturating_sub(quiet);
-            self.end = tokio::time::Instant::now() + wait.max(Duration::from_millis(5));
-        }
-    }
+/// How long it may be silent: as long as the latency class of its tool allows, and no longer than the operator.
+fn limit(resolved: &Resolved) -> Duration {
+    let class = resolved.noted().and_then(|noted| noted.patience());
+    resolved.branch.mount.config.limit(&resolved.name, class)
 }
 
 async fn lease(resolved: &Resolved) -> Result<Lease, CallError> {

@@ -1,6 +1,7 @@
 //! Does somebody have to agree first. Says which calls wait, and what becomes of an approval when its call has ended. Who may agree, and
 //! to what, is not decided here but in `policy::approval`.
 
+mod bound;
 mod confirm;
 mod hold;
 mod told;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 
 use banyan_model::Era;
 use mcp_proto::envelope::Answer;
-use policy::approval::{Cause, End, Mode};
+use policy::approval::{Call, Cause, End, Mode, Risk};
 
 pub(crate) use confirm::{confirm, confirm_below};
 pub(crate) use told::Pending;
@@ -20,7 +21,7 @@ use super::authorize::Decision;
 use super::back::Back;
 use super::error::CallError;
 use super::reserve::{Reservation, Room};
-use super::resolve::{Aim, Resolved};
+use super::resolve::{Aim, Resolved, Weight};
 use crate::Inner;
 use crate::annotation::Noted;
 use crate::config::resolved::Config;
@@ -52,7 +53,15 @@ pub(crate) enum Release {
     /// An approval of this call.
     Approval(Arc<str>),
     /// A grant, one use of which it takes.
-    Grant(Arc<str>),
+    Grant(Arc<str>, Box<Begun>),
+}
+
+/// A call that goes out by a grant.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    call: Call,
+    /// The state with which it comes back, where it was asked for input before.
+    state: Option<[u8; 32]>,
 }
 
 /// What became of a call at the gate.
@@ -65,21 +74,24 @@ pub(crate) enum Gated {
 
 /// Lets the call through, or waits for somebody to agree, or says how to go on.
 pub(crate) async fn gate(gateway: &Arc<Inner>, config: &Config, reservation: Reservation, back: &Arc<Back>) -> Result<Gated, CallError> {
-    let Aim::Tool(noted) = &reservation.resolved.aim else { return ungated(reservation, back) };
+    let Weight::Calls(noted) = reservation.resolved.aim.weight() else { return ungated(reservation, back) };
     let causes = causes(config, &reservation, noted, back);
     // What a gate below asks for is asked for there, whatever was agreed to here (AX-47).
     if causes.iter().all(|cause| *cause == Cause::Below) {
         let Reservation { resolved, decision, room } = reservation;
         return Ok(Gated::Cleared(Cleared { resolved, decision, room, release: None, agreed: None }));
     }
-    let noted = Arc::clone(noted);
-    Box::pin(hold::hold(gateway, reservation, &noted, back, causes)).await
+    if !matches!(reservation.resolved.aim, Aim::Tool(_)) && is_proposed(back) {
+        return Err(CallError::MethodNotFound(reservation.resolved.wire_method.to_string()));
+    }
+    let noted = noted.map(Arc::clone);
+    Box::pin(hold::hold(gateway, reservation, noted.as_deref(), back, causes)).await
 }
 
-/// What is no call of a tool has no arguments that anybody could be shown: it goes out, unless somebody would have to agree.
+/// What only reads goes out, unless a rule says that somebody has to agree. How a task stands is told to whoever began it.
 fn ungated(Reservation { resolved, decision, room }: Reservation, back: &Back) -> Result<Gated, CallError> {
     match &decision {
-        Some(decision) if decision.is_gated() => Err(CallError::Unapproved(decision.id)),
+        Some(decision) if decision.is_gated() && !matches!(resolved.aim, Aim::Task(_)) => Err(CallError::Unapproved(decision.id)),
         _ if is_proposed(back) => Err(CallError::MethodNotFound(resolved.wire_method.to_string())),
         _ => Ok(Gated::Cleared(Cleared { resolved, decision, room, release: None, agreed: None })),
     }
@@ -90,14 +102,16 @@ fn is_proposed(back: &Back) -> bool {
 }
 
 /// Why somebody has to agree to a call.
-fn causes(config: &Config, reservation: &Reservation, noted: &Noted, back: &Back) -> Vec<Cause> {
+fn causes(config: &Config, reservation: &Reservation, noted: Option<&Arc<Noted>>, back: &Back) -> Vec<Cause> {
     let Reservation { resolved, decision, .. } = reservation;
     let (by_policy, is_proposed) = (decision.as_ref().is_some_and(Decision::is_gated), is_proposed(back));
     if !by_policy && !is_proposed && config.gate.is_none() {
         return Vec::new();
     }
     let mode = config.gate.as_deref().map_or(Mode::Off, |gate| gate.mode_of(&resolved.branch.mount.config.name));
-    let mut causes = mode.causes(noted.risk(), by_policy, noted.is_gated_below());
+    // Of what nobody says anything, the worst is thought.
+    let risk = noted.map_or(Risk { mutable: true, reversible: false }, |noted| noted.risk());
+    let mut causes = mode.causes(risk, by_policy, noted.is_some_and(|noted| noted.is_gated_below()));
     causes.extend(is_proposed.then_some(Cause::Proposal));
     causes
 }
@@ -121,8 +135,12 @@ pub(crate) async fn settle(
         let end = if below.is_some() { End::HeldBelow } else { end(&outcome, back.caller.era) };
         match release {
             Some(Release::Approval(id)) => gateway.approvals.finish(&id, end).await,
-            Some(Release::Grant(id)) if end == End::NotSent => gateway.approvals.give_back(&id).await,
-            Some(Release::Grant(_)) | None => {}
+            Some(Release::Grant(id, begun)) => match (end, begun.state) {
+                (End::NotSent, None) => gateway.approvals.give_back(&id).await,
+                (End::NotSent, Some(state)) | (End::Asked(state), _) => gateway.approvals.asked(&id, begun.call, state).await,
+                (End::Answered | End::HeldBelow | End::Unknown, _) => {}
+            },
+            None => {}
         }
         let Some(data) = below else { return outcome };
         match gateway.approvals.note_below(&owner.mount.config.name, &data).await {
@@ -136,8 +154,11 @@ pub(crate) async fn settle(
 /// How a call ended, as far as the approval is concerned.
 fn end(outcome: &Result<Answer, CallError>, era: Era) -> End {
     match outcome {
-        // It has not been made: its caller comes back with more.
-        Ok(answer) if era == Era::Stateless && adapt::input_required(answer).is_some() => End::HeldBelow,
+        // It has not been made: its caller comes back with more, and with the state that is given here.
+        Ok(answer) if era == Era::Stateless => match adapt::input_required(answer) {
+            Some(wanted) => End::Asked(bound::state(wanted.state().map(|raw| &raw[..]))),
+            None => End::Answered,
+        },
         Err(CallError::Unavailable { .. } | CallError::Degraded(_) | CallError::StateUnknown | CallError::Unrecorded(_)) => End::NotSent,
         Err(CallError::Upstream { error, .. }) => match error {
             UpstreamError::Unreachable(_) | UpstreamError::Exposed | UpstreamError::Loop | UpstreamError::SignIn(_) => End::NotSent,

@@ -39,17 +39,21 @@ use mcp_proto::json::Object;
 pub(crate) use authorize::sees;
 pub(crate) use gate::confirm_below;
 pub(crate) use list::{SERVER_INFO, capabilities};
-pub(crate) use passing::takes_unknown;
+pub(crate) use passing::notified;
 pub(crate) use record::refused;
 pub(crate) use subscribe::{forget, open_listener};
 pub(crate) use trace::METHOD as TRACE;
 
 use crate::Inner;
 use crate::downstream::door::Entered;
+use crate::telemetry::trace_context::TraceContext;
 use crate::tree::{Sight, Tree};
+use authorize::Permit;
 use back::Back;
 use caller::Caller;
 use error::CallError;
+use gate::Cleared;
+use resolve::Resolved;
 
 /// Answers one request of a caller that is known, by the tree as it is now.
 pub(crate) async fn serve(gateway: &Arc<Inner>, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
@@ -64,6 +68,7 @@ pub(crate) async fn serve_by(gateway: &Arc<Inner>, sight: &Sight, request: &Requ
     if request.method != "ping" && tree.lacks_profile(&caller.scope) {
         return Err(CallError::ProfileGone(Arc::clone(&caller.scope.profile)));
     }
+    let errand = Errand { gateway, sight, request, back };
     // What is not a call is boxed: every call under way holds room for all that could be done here.
     match (&*request.method, caller.era) {
         ("tools/call", _) => tool(gateway, sight, request, back).await,
@@ -72,17 +77,17 @@ pub(crate) async fn serve_by(gateway: &Arc<Inner>, sight: &Sight, request: &Requ
         ("completion/complete", _) => call(gateway, sight, request, Method::Complete, back).await,
         ("server/discover", Era::Stateless) => Ok(Answer::Result(list::discovered(gateway, tree, caller).into())),
         ("ping", Era::Initialize) => empty(),
-        ("logging/setLevel", Era::Initialize) => Box::pin(subscribe::set_level(gateway, tree, request, caller)).await,
-        ("resources/subscribe", Era::Initialize) => Box::pin(subscribe::subscribe(gateway, tree, request, caller)).await,
-        ("resources/unsubscribe", Era::Initialize) => Box::pin(subscribe::unsubscribe(gateway, tree, request, caller)).await,
-        ("tasks/list", Era::Initialize) => Box::pin(passing::tasks_list(gateway, tree, request, back)).await,
+        ("logging/setLevel", Era::Initialize) => Box::pin(subscribe::set_level(&errand)).await,
+        ("resources/subscribe", Era::Initialize) => Box::pin(subscribe::subscribe(&errand)).await,
+        ("resources/unsubscribe", Era::Initialize) => Box::pin(subscribe::unsubscribe(&errand)).await,
+        ("tasks/list", Era::Initialize) => Box::pin(passing::tasks_list(&errand)).await,
         ("tasks/get" | "tasks/cancel", _) | ("tasks/result", Era::Initialize) | ("tasks/update", Era::Stateless) => {
             call(gateway, sight, request, Method::Task, back).await
         }
         (method, _) if method.starts_with("tasks/") => Err(CallError::MethodNotFound(request.method.clone().into_owned())),
         (method, _) => match Kind::of_method(method) {
             Some(kind) => Box::pin(list::list(gateway, kind, request, caller)).await,
-            None => Box::pin(passing::unknown(gateway, tree, request, back)).await,
+            None => Box::pin(passing::unknown(&errand)).await,
         },
     }
 }
@@ -105,6 +110,15 @@ async fn tool(gateway: &Arc<Inner>, sight: &Sight, request: &Request, back: &Arc
     call(gateway, sight, request, Method::ToolCall, back).await
 }
 
+/// One request of a caller, and what its caller is shown of the tree.
+#[derive(Clone, Copy)]
+pub(crate) struct Errand<'a> {
+    pub(crate) gateway: &'a Arc<Inner>,
+    pub(crate) sight: &'a Sight,
+    pub(crate) request: &'a Request,
+    pub(crate) back: &'a Arc<Back>,
+}
+
 /// Carries one call from its caller to its owner and back.
 pub(crate) async fn call(
     gateway: &Arc<Inner>,
@@ -113,38 +127,94 @@ pub(crate) async fn call(
     method: Method,
     back: &Arc<Back>,
 ) -> Result<Answer, CallError> {
-    let mut record = record::Record::begin(gateway, back, request);
-    let outcome = stages(gateway, sight, request, method, back, &mut record).await;
-    record.finish(request, &outcome);
-    outcome
+    let errand = Errand { gateway, sight, request, back };
+    errand.named(method, |cleared, trace| forward::forward(cleared, back, trace)).await
 }
 
-/// The way of a call. Each stage takes the proof of the one before, so that none can be left out.
-async fn stages(
-    gateway: &Arc<Inner>,
-    Sight { tree, view }: &Sight,
-    request: &Request,
-    method: Method,
-    back: &Arc<Back>,
-    record: &mut record::Record<'_>,
-) -> Result<Answer, CallError> {
-    let permit = match resolve::resolve(gateway, (tree, view), &back.caller, request, method) {
-        Ok(resolved) => authorize::authorize(gateway, tree, request, resolved)?,
-        Err(error) => Box::pin(found_later(gateway, tree, request, method, back, error)).await?,
-    };
-    let reservation = reserve::reserve(gateway, &tree.config, permit)?;
-    let mut cleared = match gate::gate(gateway, &tree.config, reservation, back).await? {
-        gate::Gated::Cleared(cleared) => cleared,
-        gate::Gated::Answered(answer) => return Ok(answer),
-    };
-    let (owner, release) = (cleared.resolved.branch.clone(), cleared.release.take());
-    let outcome = match record.intend(request, &cleared).await {
-        Ok(()) => forward::forward(cleared, back, record.trace()).await,
-        Err(unrecorded) => Err(unrecorded),
-    };
-    let answer = gate::settle(gateway, release, &owner, back, outcome).await?;
-    remember::remember(gateway, &owner, &back.caller, method, &answer);
-    Ok(answer)
+impl Errand<'_> {
+    /// Carries the request to whoever owns what it names. `send` alone differs between what reaches servers.
+    async fn named<F: Future<Output = Result<Answer, CallError>>>(
+        &self,
+        method: Method,
+        send: impl FnOnce(Cleared, Option<TraceContext>) -> F,
+    ) -> Result<Answer, CallError> {
+        let mut record = record::Record::begin(self.gateway, self.back, self.request);
+        let outcome = self.stages(method, &mut record, send).await;
+        record.finish(self.request, &outcome);
+        outcome
+    }
+
+    /// The way of a call. Each stage takes the proof of the one before, so that none can be left out.
+    async fn stages<F: Future<Output = Result<Answer, CallError>>>(
+        &self,
+        method: Method,
+        record: &mut record::Record<'_>,
+        send: impl FnOnce(Cleared, Option<TraceContext>) -> F,
+    ) -> Result<Answer, CallError> {
+        let Self { gateway, sight, request, back } = *self;
+        let (tree, view) = (&*sight.tree, &*sight.view);
+        let permit = match resolve::resolve(gateway, (tree, view), &back.caller, request, method) {
+            Ok(resolved) => authorize::authorize(gateway, tree, request, resolved)?,
+            Err(error) => Box::pin(found_later(gateway, tree, request, method, back, error)).await?,
+        };
+        self.carry(permit, record, send).await
+    }
+
+    /// Carries the request to a server that is known already.
+    async fn to<F: Future<Output = Result<Answer, CallError>>>(
+        &self,
+        resolved: Box<Resolved>,
+        send: impl FnOnce(Cleared, Option<TraceContext>) -> F,
+    ) -> Result<Answer, CallError> {
+        let mut record = record::Record::begin(self.gateway, self.back, self.request);
+        let outcome = match authorize::authorize(self.gateway, &self.sight.tree, self.request, resolved) {
+            Ok(permit) => self.carry(permit, &mut record, send).await,
+            Err(error) => Err(error),
+        };
+        record.finish(self.request, &outcome);
+        outcome
+    }
+
+    /// The same for what was allowed before.
+    async fn with<F: Future<Output = Result<Answer, CallError>>>(
+        &self,
+        permit: Permit,
+        send: impl FnOnce(Cleared, Option<TraceContext>) -> F,
+    ) -> Result<Answer, CallError> {
+        let mut record = record::Record::begin(self.gateway, self.back, self.request);
+        let outcome = self.carry(permit, &mut record, send).await;
+        record.finish(self.request, &outcome);
+        outcome
+    }
+
+    /// The way from the permit on.
+    async fn carry<F: Future<Output = Result<Answer, CallError>>>(
+        &self,
+        permit: Permit,
+        record: &mut record::Record<'_>,
+        send: impl FnOnce(Cleared, Option<TraceContext>) -> F,
+    ) -> Result<Answer, CallError> {
+        let Self { gateway, sight, request, back } = *self;
+        let config = &sight.tree.config;
+        let reservation = reserve::reserve(gateway, config, permit)?;
+        let mut cleared = match gate::gate(gateway, config, reservation, back).await? {
+            gate::Gated::Cleared(cleared) => cleared,
+            gate::Gated::Answered(answer) => return Ok(answer),
+        };
+        let (owner, release) = (cleared.resolved.branch.clone(), cleared.release.take());
+        let about = remember::About {
+            method: cleared.resolved.aim.method(),
+            tool: cleared.resolved.place.map(|(_, tool)| tool),
+            verdict: cleared.decision.as_ref().map(|decision| Arc::clone(&decision.verdict)),
+        };
+        let outcome = match record.intend(request, &cleared).await {
+            Ok(()) => send(cleared, record.trace()).await,
+            Err(unrecorded) => Err(unrecorded),
+        };
+        let answer = gate::settle(gateway, release, &owner, back, outcome).await?;
+        remember::remember(gateway, (config, &owner), &back.caller, about, &answer);
+        Ok(answer)
+    }
 }
 
 /// What was not found may come with a server that is just being started.
@@ -155,7 +225,7 @@ async fn found_later(
     method: Method,
     back: &Arc<Back>,
     error: CallError,
-) -> Result<authorize::Permit, CallError> {
+) -> Result<Permit, CallError> {
     let caller = &back.caller;
     let later = if let CallError::Unavailable { mount, .. } = &error {
         // Its server is being started for the first time, and nobody knows its names yet.

@@ -3,93 +3,103 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use banyan_model::Era;
+use banyan_model::Method;
 use bytes::Bytes;
-use mcp_proto::envelope::{Answer, Request};
-use mcp_proto::json::{self, Members};
+use mcp_proto::envelope::{Answer, Notification, Request};
+use mcp_proto::json::{self, Members, Object};
+use mcp_proto::splice::{self, Change};
 use mesh_proto::annotation::AuthScope;
-use policy::decide::Action;
 
-use super::adapt;
-use super::authorize::may;
-use super::back::Back;
+use super::back::{Back, Sink};
+use super::caller::Caller;
+use super::cancel::Cancel;
 use super::error::CallError;
-use super::{gate, hop, registration, trace};
+use super::forward::forward;
+use super::resolve::{self, Aim, task_of};
+use super::{Errand, gate, registration, trace};
 use crate::Inner;
-use crate::tree::{Branch, Tree};
+use crate::tree::{Branch, Sight, Tree};
 use crate::upstream::mount::Mount;
-use crate::upstream::{Outgoing, UpstreamError};
 
 /// What gates ask each other is answered here. Any other method goes to the only server there is, or to the only one that names its extension.
-pub(crate) async fn unknown(gateway: &Arc<Inner>, tree: &Tree, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
-    let unserved = || CallError::MethodNotFound(request.method.clone().into_owned());
+pub(crate) async fn unknown(errand: &Errand<'_>) -> Result<Answer, CallError> {
+    let Errand { gateway, sight, request, back } = *errand;
     if request.method == trace::METHOD {
-        return trace::trace(gateway, tree, request, back).await;
+        return trace::trace(errand).await;
     }
     if registration::is_ours(&request.method) {
         return registration::answer(gateway, request, back).await;
     }
     if request.method == policy::approval::Confirm::METHOD {
-        return gate::confirm(gateway, tree, request, back).await;
+        return gate::confirm(errand).await;
     }
     if is_removed(&request.method) {
-        return Err(unserved());
+        return Err(CallError::MethodNotFound(request.method.clone().into_owned()));
     }
-    let branches: Vec<&Branch> = tree.within(&back.caller.scope).map(|(_, b)| b).filter(|b| takes_unknown(&b.mount)).collect();
-    let meant = match &branches[..] {
-        [only] => *only,
-        many => {
-            let mut named = many.iter().filter(|b| names(b, &request.method));
-            let first = named.next().ok_or_else(unserved)?;
-            if named.next().is_some() {
-                return Err(unserved());
-            }
-            *first
-        }
-    };
-    may(gateway, tree, request, &back.caller, (Action::Send, meant, &request.method))?;
-    ask(meant, request, back).await
+    super::call(gateway, sight, request, Method::Unknown, back).await
 }
 
-/// `tasks/list` of 2025-11-25: the tasks of every server that has any, in one list.
-pub(crate) async fn tasks_list(_gateway: &Arc<Inner>, tree: &Tree, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
-    let with: Vec<&Branch> = tree
-        .within(&back.caller.scope)
-        .map(|(_, b)| b)
-        .filter(|b| b.negotiated.as_ref().is_some_and(|n| mcp_proto::era::declares(&n.capabilities, "tasks")))
-        .collect();
-    match &with[..] {
-        [] => return Err(CallError::MethodNotFound(request.method.clone().into_owned())),
-        [only] => return ask(only, request, back).await,
-        _ => {}
+/// `tasks/list` of 2025-11-25: of every server that has any, the tasks of the caller, in one list.
+pub(crate) async fn tasks_list(errand: &Errand<'_>) -> Result<Answer, CallError> {
+    let Errand { gateway, sight, request, back } = *errand;
+    let declares = |branch: &&Branch| branch.negotiated.as_ref().is_some_and(|n| mcp_proto::era::declares(&n.capabilities, "tasks"));
+    let with: Vec<&Branch> = sight.tree.within(&back.caller.scope).map(|(_, branch)| branch).filter(declares).collect();
+    if with.is_empty() {
+        return Err(CallError::MethodNotFound(request.method.clone().into_owned()));
     }
     let mut tasks: Vec<Bytes> = Vec::new();
-    for branch in with {
-        if let Ok(Answer::Result(result)) = ask(branch, request, back).await
-            && let Some(list) = result.members().get("tasks").and_then(json::elements)
-        {
-            tasks.extend(list.into_iter().map(|raw| result.slice_ref(raw)));
+    for branch in &with {
+        let resolved = resolve::at((*branch).clone(), &back.caller, request, (Aim::Tasks, String::new()));
+        let answer = errand.to(resolved, |cleared, trace| forward(cleared, back, trace)).await;
+        let result = match answer {
+            Ok(Answer::Result(result)) => result,
+            // Of several servers each is left out that can't say.
+            _ if with.len() > 1 => continue,
+            answer => return answer,
+        };
+        let of = result.members().get("tasks").and_then(json::elements).unwrap_or_default();
+        let own = of.into_iter().filter(|raw| is_own(gateway, &sight.tree, (&back.caller, branch), raw));
+        let own: Vec<Bytes> = own.map(|raw| result.slice_ref(raw)).collect();
+        if with.len() == 1 {
+            let own = [&b"["[..], &own.join(&b','), b"]"].concat();
+            return Ok(Answer::Result(Bytes::from(splice::edit(&result, &[("tasks", Change::Set(&own))])).into()));
         }
+        tasks.extend(own);
     }
     Ok(Answer::Result(Bytes::from([&b"{\"tasks\":["[..], &tasks.join(&b','), b"]}"].concat()).into()))
 }
 
-/// Passes a request on to one server as it is.
-pub(super) async fn ask(branch: &Branch, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
-    let mount = &branch.mount;
-    let failed = |error| CallError::Upstream { mount: mount.config.name.to_string(), error, stderr: mount.stderr.lines() };
-    let lease = mount.lease(&back.caller).await.map_err(failed)?;
-    let era = lease.instance.era();
-    let params = hop::params(&request.params, &back.caller, branch, era, None).into_owned();
-    let out = Outgoing::plain(&request.method, params);
-    let request = lease.instance.request(&out, Some(back));
-    let answer =
-        tokio::time::timeout(mount.config.timeout, request).await.map_err(|_| failed(UpstreamError::Silent(mount.config.timeout)))?;
-    let bridged = back.caller.era == Era::Stateless && era == Era::Initialize;
-    Ok(match answer.map_err(failed)? {
-        Answer::Result(result) if bridged => Answer::Result(adapt::completed(&result, false)),
-        answer @ (Answer::Result(_) | Answer::Error(_)) => answer,
-    })
+/// Whether a task in the list of a server is the caller's own.
+fn is_own(gateway: &Inner, tree: &Tree, (caller, branch): (&Caller, &Branch), task: &[u8]) -> bool {
+    let id = Members::again(task).str("taskId").unwrap_or_default();
+    let owner = task_of(gateway, tree, caller, (&id, false)).map(|(owner, ..)| owner);
+    owner.is_some_and(|owner| owner.mount.config.name == branch.mount.config.name)
+}
+
+/// A notification that nobody knows, for the connections that are the client's own: it goes the way of a method that nobody knows. Nobody is
+/// told why it is not passed on, and nobody waits for that.
+pub(crate) async fn notified(gateway: &Arc<Inner>, mut caller: Arc<Caller>, notification: &Notification) {
+    let own = Arc::get_mut(&mut caller).and_then(|caller| {
+        caller.capabilities = Bytes::from_static(b"{}");
+        caller.session.take()
+    });
+    let Some(session) = own.filter(|_| notification.method.starts_with("notifications/")) else { return };
+    let sight = Sight::of(gateway.tree.load_full(), &caller);
+    let Notification { method, params, whole } = notification;
+    let request = Request { id: Bytes::from_static(b"null"), method: method.clone().into(), params: params.clone() };
+    let back = Back::new(Arc::clone(&caller), Sink::None, None, Cancel::default());
+    let errand = Errand { gateway, sight: &sight, request: &request, back: &back };
+    for branch in sight.tree.branches.iter().filter(|branch| takes_unknown(&branch.mount)) {
+        let Some(instance) = branch.mount.own_of(&session) else { continue };
+        let resolved = resolve::at(branch.clone(), &caller, &request, (Aim::Unknown, String::new()));
+        let sent = errand.to(resolved, |_cleared, _| async {
+            instance.notify(method, whole.clone()).await;
+            Ok(Answer::Result(Object::empty()))
+        });
+        if let Err(error) = sent.await {
+            tracing::debug!(%error, method, "a notification is not passed on");
+        }
+    }
 }
 
 /// Nobody can say what an unknown method does, so a server that may not be asked for everything is not sent one (AX-41).
@@ -112,7 +122,7 @@ fn is_removed(method: &str) -> bool {
 }
 
 /// Whether a server names the extension a method belongs to: `vendor/thing` belongs to an id that has `vendor` in it.
-fn names(branch: &Branch, method: &str) -> bool {
+pub(super) fn names(branch: &Branch, method: &str) -> bool {
     let Some(negotiated) = &branch.negotiated else { return false };
     let prefix = method.rsplit_once('/').map_or(method, |(p, _)| p);
     let members = Members::again(&negotiated.capabilities);

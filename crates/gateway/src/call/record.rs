@@ -115,7 +115,14 @@ impl<'a> Record<'a> {
             Method::ToolCall => Some(About::Tool(name)),
             Method::PromptGet => Some(About::Prompt(name)),
             Method::ResourceRead => Some(About::Resource(name)),
-            Method::Complete | Method::Task => None,
+            Method::Complete
+            | Method::Confirm
+            | Method::LogLevel
+            | Method::Subscribe
+            | Method::Task
+            | Method::TaskList
+            | Method::Trace
+            | Method::Unknown => None,
         };
         self.span.resolved(resolved.branch.mount.config.name.as_str(), about);
         tracing::debug!(
@@ -133,7 +140,7 @@ impl<'a> Record<'a> {
     fn described<T>(&self, request: &Request, cleared: Option<&Cleared>, record: impl FnOnce(&Journal, Intent<'_>) -> T) -> T {
         let journal = &self.gateway.journal;
         let members = request.params.members();
-        let raw = ["arguments", "argument"].iter().find_map(|key| members.get(key));
+        let raw = said(request, &members);
         let formed = raw.map(|raw| Formed::of(raw, wanted(journal.audit().arguments)));
         let call = journal.spelled(self.call);
         let named = || ["name", "uri", "taskId"].iter().find_map(|key| members.str(key)).unwrap_or_default();
@@ -227,6 +234,25 @@ fn wanted(arguments: RecordedArguments) -> Wanted {
         RecordedArguments::Hash => Wanted::default(),
         RecordedArguments::Shape => Wanted { shape: true, value: false },
         RecordedArguments::Full => Wanted { shape: true, value: true },
+    }
+}
+
+/// What of a request the record keeps the form of: its arguments; of one that nobody knows all that it says.
+fn said<'a>(request: &'a Request, members: &Members<'a>) -> Option<&'a [u8]> {
+    match &*request.method {
+        "tools/call" => members.get("arguments"),
+        "prompts/get" => members.get("arguments"),
+        "completion/complete" => members.get("argument"),
+        "subscriptions/listen" => members.get("notifications"),
+        "logging/setLevel"
+        | "mcpax/confirm"
+        | "mcpax/trace"
+        | "resources/read"
+        | "resources/subscribe"
+        | "resources/unsubscribe"
+        | "tasks/get"
+        | "tasks/list" => None,
+        _ => Some(&request.params),
     }
 }
 

@@ -2,22 +2,28 @@
 //! Nothing of an answer is kept but these names.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use banyan_model::{Method, Principal, Segment};
 use mcp_proto::envelope::Answer;
 use mcp_proto::json::{self, Object};
 use mcp_proto::resource_index::Seen;
+use policy::decide::Verdict;
 
 use super::caller::Caller;
 use super::key;
 use crate::Inner;
+use crate::config::resolved::Config;
 use crate::tree::Branch;
 
 /// Results longer than this are not searched for URIs.
 const SEARCHED: usize = 256 << 10;
 const SEEN_BYTES: usize = 1 << 20;
+/// How many tasks are known, in all and of one principal.
 const MOST_TASKS: usize = 100_000;
+const MOST_OF_PRINCIPAL: usize = 10_000;
+/// Ids of tasks that are longer than this are not kept, in bytes.
+const LONGEST_ID: usize = 512;
 
 /// URIs seen in results.
 #[derive(Debug)]
@@ -46,18 +52,30 @@ pub(crate) struct Tasks(Mutex<Owners>);
 #[derive(Debug, Default)]
 struct Owners {
     /// Ids are a server's own, so that two may give the same one.
-    of: HashMap<String, Vec<(Principal, Segment)>>,
-    /// Oldest first.
-    order: VecDeque<String>,
+    of: HashMap<String, Vec<(Principal, Begun)>>,
+    /// The ids of each principal, oldest first.
+    order: HashMap<Principal, VecDeque<String>>,
+    count: usize,
+}
+
+/// The call that began a task.
+#[derive(Debug, Clone)]
+pub(crate) struct Begun {
+    /// The mount that runs the task.
+    pub(crate) mount: Segment,
+    /// The tool that was called, in the words of its server; empty: another method began the task.
+    pub(crate) tool: Box<str>,
+    /// What rules said of the call, and the digest of these rules.
+    pub(crate) verdict: Option<([u8; 32], Arc<Verdict>)>,
 }
 
 /// Whose a task is, seen from one principal.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Whose {
     /// Somebody else's.
     Foreign,
-    /// Its own; the mount that runs it.
-    Own(Segment),
+    /// Its own.
+    Own(Begun),
     /// Nobody is known to have begun it.
     Unknown,
 }
@@ -65,43 +83,84 @@ pub(crate) enum Whose {
 impl Tasks {
     /// Whose task `id` is, as `principal` sees it.
     pub(crate) fn of(&self, principal: &Principal, id: &str) -> Whose {
-        let owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let owners = self.lock();
         let Some(of) = owners.of.get(id) else { return Whose::Unknown };
-        of.iter().rfind(|(p, _)| p == principal).map_or(Whose::Foreign, |(_, mount)| Whose::Own(mount.clone()))
+        of.iter().rfind(|(p, _)| p == principal).map_or(Whose::Foreign, |(_, begun)| Whose::Own(begun.clone()))
     }
 
     /// Who began task `id` at `mount`.
     pub(crate) fn began(&self, mount: &Segment, id: &str) -> Option<Principal> {
-        let owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        owners.of.get(id)?.iter().rfind(|(_, m)| m == mount).map(|(principal, _)| principal.clone())
+        self.lock().of.get(id)?.iter().rfind(|(_, begun)| begun.mount == *mount).map(|(principal, _)| principal.clone())
     }
 
-    fn note(&self, principal: &Principal, id: &str, mount: &Segment) {
-        let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let of = owners.of.entry(id.to_owned()).or_default();
-        let fresh = of.is_empty();
-        of.retain(|(_, m)| m != mount);
-        of.push((principal.clone(), mount.clone()));
-        if fresh {
-            owners.order.push_back(id.to_owned());
+    fn note(&self, principal: &Principal, id: &str, begun: Begun) {
+        if id.len() > LONGEST_ID {
+            return;
         }
-        while owners.order.len() > MOST_TASKS {
-            if let Some(old) = owners.order.pop_front() {
-                owners.of.remove(&old);
+        let owners = &mut *self.lock();
+        let of = owners.of.entry(id.to_owned()).or_default();
+        let is_known = of.iter().any(|(p, _)| p == principal);
+        of.retain(|(_, b)| b.mount != begun.mount);
+        of.push((principal.clone(), begun));
+        if is_known {
+            return;
+        }
+        owners.order.entry(principal.clone()).or_default().push_back(id.to_owned());
+        owners.count += 1;
+        if owners.order.get(principal).is_some_and(|own| own.len() > MOST_OF_PRINCIPAL) {
+            owners.forget_oldest(principal);
+        }
+        if owners.count > MOST_TASKS
+            && let Some((most, _)) = owners.order.iter().max_by_key(|(_, ids)| ids.len())
+        {
+            // Whoever begins the most tasks takes none of anybody else's.
+            owners.forget_oldest(&most.clone());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Owners> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Owners {
+    fn forget_oldest(&mut self, principal: &Principal) {
+        let Some(ids) = self.order.get_mut(principal) else { return };
+        let Some(oldest) = ids.pop_front() else { return };
+        if ids.is_empty() {
+            self.order.remove(principal);
+        }
+        self.count -= 1;
+        if let Some(of) = self.of.get_mut(&oldest) {
+            of.retain(|(p, _)| p != principal);
+            if of.is_empty() {
+                self.of.remove(&oldest);
             }
         }
     }
 }
 
+/// What is known of the call to which `remember` is told the answer.
+pub(crate) struct About {
+    pub(crate) method: Method,
+    /// The place of the tool in the catalog of its owner.
+    pub(crate) tool: Option<usize>,
+    /// What rules said of the call.
+    pub(crate) verdict: Option<Arc<Verdict>>,
+}
+
 /// Notes the tasks and URIs of an answer.
-pub(crate) fn remember(gateway: &Inner, owner: &Branch, caller: &Caller, method: Method, answer: &Answer) {
+pub(crate) fn remember(gateway: &Inner, (config, owner): (&Config, &Branch), caller: &Caller, about: About, answer: &Answer) {
     let Answer::Result(result) = answer else { return };
     let mount = &owner.mount.config.name;
     // Who asks about a task has not begun it.
-    if method != Method::Task
+    if matches!(about.method, Method::ToolCall | Method::Unknown)
         && let Some(id) = task_id(result)
     {
-        gateway.tasks.note(&caller.principal, &id, mount);
+        let tool = about.tool.and_then(|place| owner.catalog.tools.get(place)).map(|offer| offer.entry.key.as_str());
+        let verdict = config.policy.as_ref().map(|rules| rules.digest).zip(about.verdict);
+        let begun = Begun { mount: mount.clone(), tool: tool.unwrap_or_default().into(), verdict };
+        gateway.tasks.note(&caller.principal, &id, begun);
     }
     if owner.has_resources && result.len() <= SEARCHED {
         let uris = uris(result);
@@ -114,7 +173,8 @@ pub(crate) fn remember(gateway: &Inner, owner: &Branch, caller: &Caller, method:
 /// The id of the task a result begins: at the top (2026-07-28), or in `task` (2025-11-25).
 fn task_id(result: &Object) -> Option<String> {
     let members = result.members();
-    members.str("taskId").or_else(|| members.object("task")?.str("taskId")).map(|id| id.into_owned())
+    let at_the_top = || members.str("taskId").filter(|_| members.str("resultType").as_deref() == Some("task"));
+    at_the_top().or_else(|| members.object("task")?.str("taskId")).map(|id| id.into_owned())
 }
 
 /// The text of every member named `uri`, wherever it stands.
@@ -170,5 +230,20 @@ mod tests {
         let task = |raw: &'static [u8]| task_id(&bytes::Bytes::from_static(raw).into());
         assert_eq!(task(br#"{"resultType":"task","taskId":"t1"}"#).as_deref(), Some("t1"));
         assert_eq!(task(br#"{"task":{"taskId":"t2"}}"#).as_deref(), Some("t2"));
+        assert_eq!(task(br#"{"taskId":"t3","content":[]}"#), None);
+    }
+
+    #[test]
+    fn h3_who_begins_many_tasks_takes_nobody_elses() {
+        let tasks = Tasks::default();
+        let [many, one] = ["many", "one"].map(|name| Principal { name: name.into() });
+        let begun = || Begun { mount: Segment::nearest("m"), tool: "t".into(), verdict: None };
+        tasks.note(&one, "hers", begun());
+        (0..=MOST_OF_PRINCIPAL).for_each(|n| tasks.note(&many, &n.to_string(), begun()));
+        assert!(matches!(tasks.of(&one, "hers"), Whose::Own(_)) && matches!(tasks.of(&many, "hers"), Whose::Foreign));
+        assert!(matches!(tasks.of(&many, "0"), Whose::Unknown) && matches!(tasks.of(&many, "1"), Whose::Own(_)));
+        assert_eq!(tasks.lock().count, MOST_OF_PRINCIPAL + 1);
+        tasks.note(&one, &"x".repeat(LONGEST_ID + 1), begun());
+        assert_eq!(tasks.lock().count, MOST_OF_PRINCIPAL + 1, "what is too long is not kept");
     }
 }

@@ -4,9 +4,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use banyan_model::Method;
+
 use super::authorize::{Decision, Permit};
 use super::error::CallError;
-use super::resolve::Resolved;
+use super::resolve::{Resolved, Weight};
 use crate::Inner;
 use crate::config::resolved::Config;
 use crate::policy::{Spending, charge};
@@ -85,6 +87,12 @@ fn spend(gateway: &Inner, config: &Config, resolved: &Resolved) -> Result<Option
     if config.budgets.is_empty() {
         return Ok(None);
     }
-    let Some(charge) = charge(resolved.aim.method(), resolved.noted().map(|noted| noted.annotation())) else { return Ok(None) };
+    let annotation = match resolved.aim.weight() {
+        // Asking how a task stands costs nothing.
+        Weight::Reads if resolved.aim.method() == Method::Task => return Ok(None),
+        Weight::Reads | Weight::Calls(None) => None,
+        Weight::Calls(Some(noted)) => Some(noted.annotation()),
+    };
+    let Some(charge) = charge(resolved.aim.method(), annotation) else { return Ok(None) };
     gateway.purses.take(config, &resolved.caller, charge).map_err(|over| CallError::Budget(Box::new(over)))
 }

@@ -16,8 +16,8 @@ use policy::pin::Kind as Pinned;
 use super::caller::Caller;
 use super::error::CallError;
 use super::hop::{self, Onward};
-use super::passing::takes_unknown;
-use super::remember::Whose;
+use super::passing::{self, takes_unknown};
+use super::remember::{Begun, Whose};
 use crate::Inner;
 use crate::annotation::Noted;
 use crate::catalog::{Catalog, Held};
@@ -48,20 +48,83 @@ pub(crate) struct Resolved {
 #[derive(Debug, Clone)]
 pub(crate) enum Aim {
     Complete,
+    Confirmation,
+    LogLevel,
     Prompt,
     Resource,
-    Task,
+    Subscription,
+    Task(Box<TaskAim>),
+    /// All tasks of one server.
+    Tasks,
     Tool(Arc<Noted>),
+    /// The way to a tool, and no call of it.
+    Trace(Arc<Noted>),
+    Unknown,
+}
+
+/// What is asked of a task.
+#[derive(Debug, Clone)]
+pub(crate) struct TaskAim {
+    /// The call that began the task; `None`: nobody knows, and only one principal comes here.
+    pub(crate) begun: Option<Begun>,
+    /// The tool of that call, where it is listed.
+    noted: Option<Arc<Noted>>,
+    /// It cancels the task, or tells it something.
+    is_input: bool,
+}
+
+/// How a request counts with budgets and those who have to agree.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Weight<'a> {
+    /// It changes nothing.
+    Reads,
+    /// As a call of such a tool; `None`: of one that may change something for good.
+    Calls(Option<&'a Arc<Noted>>),
 }
 
 impl Aim {
     pub(crate) fn method(&self) -> Method {
         match self {
             Self::Complete => Method::Complete,
+            Self::Confirmation => Method::Confirm,
+            Self::LogLevel => Method::LogLevel,
             Self::Prompt => Method::PromptGet,
             Self::Resource => Method::ResourceRead,
-            Self::Task => Method::Task,
+            Self::Subscription => Method::Subscribe,
+            Self::Task(_) => Method::Task,
+            Self::Tasks => Method::TaskList,
             Self::Tool(_) => Method::ToolCall,
+            Self::Trace(_) => Method::Trace,
+            Self::Unknown => Method::Unknown,
+        }
+    }
+
+    /// The tool whose call began the task that is meant, in the words of its server.
+    pub(crate) fn began(&self) -> Option<&str> {
+        let Self::Task(task) = self else { return None };
+        task.begun.as_ref().map(|begun| &*begun.tool).filter(|tool| !tool.is_empty())
+    }
+
+    /// Whether a header repeats the name (2026-07-28, "Streamable HTTP"; tasks extension, "Routing Headers").
+    pub(crate) fn is_mirrored(&self) -> bool {
+        matches!(self, Self::Prompt | Self::Resource | Self::Task(_) | Self::Tool(_))
+    }
+
+    /// How it counts: what nobody knows as a call that changes something for good, and a word in a task as the call that began it.
+    pub(crate) fn weight(&self) -> Weight<'_> {
+        match self {
+            Self::Tool(noted) => Weight::Calls(Some(noted)),
+            Self::Task(task) if task.is_input => Weight::Calls(task.noted.as_ref()),
+            Self::Unknown => Weight::Calls(None),
+            Self::Complete
+            | Self::Confirmation
+            | Self::LogLevel
+            | Self::Prompt
+            | Self::Resource
+            | Self::Subscription
+            | Self::Task(_)
+            | Self::Tasks
+            | Self::Trace(_) => Weight::Reads,
         }
     }
 }
@@ -69,11 +132,23 @@ impl Aim {
 impl Resolved {
     /// What MCP-AX says of the tool; `None`: none is called.
     pub(crate) fn noted(&self) -> Option<&Arc<Noted>> {
-        match &self.aim {
-            Aim::Tool(noted) => Some(noted),
-            Aim::Complete | Aim::Prompt | Aim::Resource | Aim::Task => None,
-        }
+        if let Aim::Tool(noted) = &self.aim { Some(noted) } else { None }
     }
+}
+
+/// What is asked of a server that is known already, in the words of the caller.
+pub(super) fn at(branch: Branch, caller: &Arc<Caller>, request: &Request, (aim, name): (Aim, String)) -> Box<Resolved> {
+    Box::new(Resolved {
+        caller: Arc::clone(caller),
+        branch,
+        wire_method: request.method.clone(),
+        aim,
+        params: request.params.clone(),
+        name,
+        headers: Vec::new(),
+        onward: None,
+        place: None,
+    })
 }
 
 /// Finds the owner of a request.
@@ -100,15 +175,24 @@ pub(crate) fn resolve(
             let (branch, uri) = resource(gateway, tree, view, &shown)?;
             Found::renamed(Aim::Resource, branch, "uri", &shown, uri)
         }
+        Method::Subscribe => {
+            let shown = named(&members, "uri")?;
+            let (branch, uri) = resource(gateway, tree, view, &shown)?;
+            Found::renamed(Aim::Subscription, branch, "uri", &shown, uri)
+        }
         Method::Task => task(gateway, tree, caller, request, &members)?,
-        Method::ToolCall => {
+        Method::Unknown => Found::renamed(Aim::Unknown, unknown(tree, caller, &request.method)?, "", "", String::new()),
+        // Several servers may be meant, and each is asked by itself.
+        Method::Confirm | Method::LogLevel | Method::TaskList => return Err(CallError::MethodNotFound(request.method.to_string())),
+        Method::ToolCall | Method::Trace => {
             let shown = named(&members, "name")?;
             let why = || held(tree, caller, Pinned::Tool, &shown).or_else(|| down(tree, caller, &shown));
             let unknown = || why().unwrap_or_else(|| CallError::UnknownTool(shown.clone().into_owned()));
             let (b, i) = view.tools.find(&shown).ok_or_else(unknown)?;
             let (branch, offer) = offer(tree, b, |c| c.tools.get(i)).ok_or_else(unknown)?;
             let onward = hop::onward(caller, &branch, offer, &request.params).map_err(CallError::Route)?;
-            let aim = Aim::Tool(offer.noted.clone().ok_or_else(unknown)?);
+            let noted = offer.noted.clone().ok_or_else(unknown)?;
+            let aim = if method == Method::Trace { Aim::Trace(noted) } else { Aim::Tool(noted) };
             Found {
                 headers: offer.headers.clone(),
                 onward,
@@ -248,23 +332,52 @@ fn template(tree: &Tree, view: &View, shown: &str) -> Option<(Branch, String)> {
 
 fn task(gateway: &Inner, tree: &Tree, caller: &Caller, request: &Request, members: &Members<'_>) -> Result<Found, CallError> {
     let id = named(members, "taskId")?;
-    // A task that did not begin here may be one that changes something, and then so does whoever has a say in it (AX-41).
-    let reads = matches!(&*request.method, "tasks/get" | "tasks/result");
-    let is_own = matches!(gateway.tasks.of(&caller.principal, &id), Whose::Own(_));
-    let branch = owner_of_task(gateway, tree, caller, &id).filter(|branch| reads || is_own || takes_unknown(&branch.mount));
-    let branch = branch.ok_or_else(|| CallError::UnknownTask(id.clone().into_owned()))?;
-    Ok(Found { aim: Aim::Task, branch, edit: None, name: id.into_owned(), headers: Vec::new(), onward: None, place: None })
+    let (branch, aim, place) =
+        task_of(gateway, tree, caller, (&id, is_input(request, members))).ok_or_else(|| CallError::UnknownTask(id.clone().into_owned()))?;
+    Ok(Found { aim, branch, edit: None, name: id.into_owned(), headers: Vec::new(), onward: None, place })
 }
 
-/// The server that runs a task of `caller`. One that began before we did can only be the business of the one server of tasks.
-pub(crate) fn owner_of_task(gateway: &Inner, tree: &Tree, caller: &Caller, id: &str) -> Option<Branch> {
-    let owner = match gateway.tasks.of(&caller.principal, id) {
-        Whose::Own(mount) => mount,
+/// Whether a task is told something, or cancelled: what only asks about it names the task, and nothing else.
+fn is_input(request: &Request, members: &Members<'_>) -> bool {
+    !matches!(&*request.method, "tasks/get" | "tasks/result") || members.iter().any(|(key, _)| key != "taskId" && key != "_meta")
+}
+
+/// The server that runs a task, what is asked of it, and the place of the tool that began the task.
+type TaskFound = (Branch, Aim, Option<(usize, usize)>);
+
+/// The server that runs a task of `caller`, what is asked of it, and the place of the tool that began it. A task of which nobody knows who
+/// began it is taken for the only server of tasks where only one principal comes here, and for nobody's anywhere else: who it belongs to is
+/// kept in memory alone, for a server that ends with the gate gives the same ids once more.
+pub(super) fn task_of(gateway: &Inner, tree: &Tree, caller: &Caller, (id, is_input): (&str, bool)) -> Option<TaskFound> {
+    let (owner, begun) = match gateway.tasks.of(&caller.principal, id) {
+        Whose::Own(begun) => (begun.mount.clone(), Some(begun)),
         Whose::Foreign => return None,
-        Whose::Unknown => only_server_of_tasks(tree, caller)?,
+        Whose::Unknown if tree.config.is_for_one() => (only_server_of_tasks(tree, caller)?, None),
+        Whose::Unknown => return None,
     };
     let within = caller.scope.mount.as_ref().is_none_or(|m| *m == owner);
-    tree.branch(&owner).filter(|_| within).cloned()
+    let at = tree.branches.iter().position(|branch| branch.mount.config.name == owner).filter(|_| within)?;
+    let branch = tree.branches.get(at)?;
+    // A task that did not begin here may be one that changes something, and then so does whoever has a say in it (AX-41).
+    if is_input && begun.is_none() && !takes_unknown(&branch.mount) {
+        return None;
+    }
+    let tool = begun.as_ref().map_or("", |begun| &*begun.tool);
+    let place = branch.catalog.tools.iter().position(|offer| offer.entry.key == tool);
+    let noted = place.and_then(|place| branch.catalog.tools.get(place)?.noted.clone());
+    Some((branch.clone(), Aim::Task(Box::new(TaskAim { begun, noted, is_input })), place.map(|place| (at, place))))
+}
+
+/// The only server there is, or the only one that names the extension of the method.
+fn unknown(tree: &Tree, caller: &Caller, method: &str) -> Result<Branch, CallError> {
+    let unserved = || CallError::MethodNotFound(method.to_owned());
+    let branches: Vec<&Branch> = tree.within(&caller.scope).map(|(_, b)| b).filter(|b| takes_unknown(&b.mount)).collect();
+    if let [only] = &branches[..] {
+        return Ok((*only).clone());
+    }
+    let mut named = branches.iter().filter(|b| passing::names(b, method));
+    let first = named.next().ok_or_else(unserved)?;
+    if named.next().is_some() { Err(unserved()) } else { Ok((*first).clone()) }
 }
 
 fn only_server_of_tasks(tree: &Tree, caller: &Caller) -> Option<Segment> {

@@ -7,20 +7,21 @@ use std::time::{Duration, Instant};
 
 use banyan_model::{Era, Segment};
 use bytes::Bytes;
-use mcp_proto::envelope::{Answer, Message, Notification, Request};
+use mcp_proto::envelope::{Answer, Message, Notification};
 use mcp_proto::era;
-use mcp_proto::json::{self, Duplicates, Members};
+use mcp_proto::json::{self, Duplicates, Members, Object};
 use mcp_proto::splice::{self, Change};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use super::authorize::{self, Decision};
 use super::back::{Back, Sink};
 use super::caller::Caller;
 use super::cancel::Cancel;
 use super::error::CallError;
-use super::hop;
-use super::resolve::owner_of_task;
-use crate::Inner;
+use super::gate::Cleared;
+use super::resolve::{self, Aim, Resolved, task_of};
+use super::{Errand, hop};
 use crate::downstream::lane::{Lane, Weight};
 use crate::hub::Listener;
 use crate::tree::Branch;
@@ -34,43 +35,66 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// A stream that held this long was a good one.
 const HELD: Duration = Duration::from_secs(10);
 
-/// The tasks that a `subscriptions/listen` asks about, by the servers that run them; those that are not the caller's are left out.
-pub(super) fn wanted(gateway: &Inner, caller: &Caller, request: &Request) -> Result<Vec<(Branch, Vec<String>)>, CallError> {
+/// Tasks of one server, of which a listener wants to hear.
+pub(super) struct Wanted {
+    branch: Branch,
+    ids: Vec<String>,
+    /// What rules said of one of them; they allow all.
+    decision: Option<Decision>,
+    aim: Aim,
+}
+
+/// The tasks that a `subscriptions/listen` asks about, by the servers that run them; those that are not the caller's, or of a tool that
+/// rules deny by now, are left out.
+pub(super) fn wanted(errand: &Errand<'_>) -> Result<Vec<Wanted>, CallError> {
+    let Errand { gateway, sight, request, back } = *errand;
+    let (tree, caller) = (&sight.tree, &back.caller);
     let members = Members::again(&request.params);
     let filter = members.get("notifications").map(Members::again).unwrap_or_default();
     let ids = filter.get("taskIds").and_then(json::elements).unwrap_or_default();
     if !ids.is_empty() && !era::extends(&caller.capabilities, era::TASKS) {
         return Err(CallError::CapabilityMissing { name: era::TASKS, extension: true });
     }
-    let tree = gateway.tree.load_full();
-    let mut all: BTreeMap<Segment, (Branch, Vec<String>)> = BTreeMap::new();
+    let mut all: BTreeMap<Segment, Wanted> = BTreeMap::new();
     for id in ids.into_iter().filter_map(json::as_str) {
-        let Some(branch) = owner_of_task(gateway, &tree, caller, &id) else { continue };
+        let Some((branch, aim, place)) = task_of(gateway, tree, caller, (&id, false)) else { continue };
         // The initialize era has no such stream, and its tasks are none of the extension's.
-        if branch.negotiated.as_ref().is_some_and(|n| n.era == Era::Stateless) {
-            let mount = branch.mount.config.name.clone();
-            all.entry(mount).or_insert_with(|| (branch, Vec::new())).1.push(id.into_owned());
+        if branch.negotiated.as_ref().is_none_or(|n| n.era != Era::Stateless) {
+            continue;
         }
+        let mut resolved = resolve::at(branch, caller, request, (aim, id.clone().into_owned()));
+        resolved.place = place;
+        let Ok(decision) = authorize::one_of(gateway, tree, request, &resolved) else { continue };
+        let (branch, aim) = (resolved.branch, resolved.aim);
+        let mount = branch.mount.config.name.clone();
+        all.entry(mount).or_insert_with(|| Wanted { branch, ids: Vec::new(), decision, aim }).ids.push(id.into_owned());
     }
     Ok(all.into_values().collect())
 }
 
 /// Has servers tell `listener` how tasks stand until `gone` fires; gives the ids they agreed to.
-pub(super) async fn follow(
-    tasks: Vec<(Branch, Vec<String>)>,
-    listener: &Arc<Listener>,
-    caller: &Arc<Caller>,
-    request: &Request,
-    gone: &CancellationToken,
-) -> Vec<String> {
-    let streams = tasks.into_iter().map(|(branch, ids)| {
-        let (agreed, agrees) = oneshot::channel();
-        let (listener, caller, params) = (Arc::clone(listener), Arc::clone(caller), request.params.text().clone());
-        let following = Following { branch, ids, listener, caller, params, over: gone.child_token(), agreed: Some(agreed) };
-        tokio::spawn(following.run());
-        async { tokio::time::timeout(AGREES_WITHIN, agrees).await.ok()?.ok() }
+pub(super) async fn follow(tasks: Vec<Wanted>, listener: &Arc<Listener>, errand: &Errand<'_>, gone: &CancellationToken) -> Vec<String> {
+    let streams = tasks.into_iter().map(async |Wanted { branch, ids, decision, aim }| {
+        let resolved = resolve::at(branch, &errand.back.caller, errand.request, (aim, ids.join(" ")));
+        let permit = authorize::allowed(resolved, decision);
+        let mut heard = Vec::new();
+        let (hears, params) = (&mut heard, errand.request.params.text().clone());
+        let begins = |cleared: Cleared, _| async move {
+            let (agreed, agrees) = oneshot::channel();
+            let Resolved { branch, caller, .. } = *cleared.resolved;
+            let following =
+                Following { branch, ids, listener: Arc::clone(listener), caller, params, over: gone.child_token(), agreed: Some(agreed) };
+            tokio::spawn(following.run());
+            if let Ok(Ok(ids)) = tokio::time::timeout(AGREES_WITHIN, agrees).await {
+                *hears = ids;
+            }
+            Ok(Answer::Result(Object::empty()))
+        };
+        // Where it is refused, nothing is heard.
+        drop(errand.with(permit, begins).await);
+        heard
     });
-    futures_util::future::join_all(streams).await.into_iter().flatten().flatten().collect()
+    futures_util::future::join_all(streams).await.into_iter().flatten().collect()
 }
 
 /// A raw array of strings.
@@ -123,7 +147,7 @@ impl Following {
             "subscriptions/listen",
             hop::params(&params.into(), &self.caller, &self.branch, Era::Stateless, None).into_owned(),
         );
-        let request = lease.instance.request(&out, Some(&back));
+        let request = lease.instance.stand(&out, Some(&back));
         tokio::pin!(request);
         let mut said = lane.read(0);
         loop {
@@ -176,8 +200,7 @@ impl Following {
             name: Some(id),
             ..Outgoing::plain("tasks/get", hop::params(&params.into(), &self.caller, &self.branch, Era::Stateless, None).into_owned())
         };
-        let answer = tokio::time::timeout(self.branch.mount.config.timeout, instance.request(&request, None)).await;
-        if let Ok(Ok(Answer::Result(result))) = answer {
+        if let Ok(Answer::Result(result)) = instance.request(&request, None).await {
             let params = Bytes::from(splice::edit(&result, &[("resultType", Change::Remove)]));
             self.listener.send(
                 &Notification { method: "notifications/tasks".into(), params: params.into(), whole: result.text().clone() },

@@ -2,112 +2,130 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use banyan_model::{Era, Segment};
+use banyan_model::{Era, Method, Segment};
 use bytes::Bytes;
 use mcp_proto::catalog::Kind;
 use mcp_proto::envelope::{Answer, Request};
-use mcp_proto::era::{self, LogLevel};
+use mcp_proto::era::{LogLevel, declares};
 use mcp_proto::json::Object;
 use mcp_proto::json::{self, Members};
-use policy::decide::Action;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::authorize::{may, unfound};
+use super::authorize::{self, Decision};
+use super::back::{Back, Sink};
 use super::caller::Caller;
+use super::cancel::Cancel;
 use super::error::CallError;
-use super::resolve::resource;
-use super::statuses;
+use super::gate::Cleared;
+use super::resolve::{self, Aim, resource};
+use super::{Errand, statuses};
 use crate::Inner;
 use crate::downstream::lane::Lane;
 use crate::downstream::session::Session;
 use crate::downstream::subscriptions::Subscriptions;
 use crate::hub::Listener;
-use crate::tree::{Branch, Tree};
+use crate::tree::{Branch, Sight};
 use crate::trust::wall;
-use crate::upstream::Outgoing;
+use crate::upstream::mount::Mount;
+use crate::upstream::{Outgoing, UpstreamError};
 
+/// How long a client that sets a log level waits for servers to take it.
+const TOLD_WITHIN: Duration = Duration::from_secs(2);
 /// More than this one session does not subscribe to.
 const MOST_SUBSCRIPTIONS: usize = 10_000;
 
-/// `logging/setLevel`: kept for this session; servers are set to the most talkative level anybody wants.
-pub(crate) async fn set_level(gateway: &Arc<Inner>, tree: &Tree, request: &Request, caller: &Caller) -> Result<Answer, CallError> {
+/// `logging/setLevel`: kept for this session; servers are set to the most talkative level anybody wants. They are told in tasks of their
+/// own, so that one that does not answer keeps nobody waiting.
+pub(crate) async fn set_level(errand: &Errand<'_>) -> Result<Answer, CallError> {
+    let Errand { gateway, sight, request, back } = *errand;
     let members = request.params.members();
     let level = members.str("level").and_then(|l| LogLevel::parse(&l));
     let level = level.ok_or_else(|| {
         CallError::BadParams("`params.level` must be one of debug, info, notice, warning, error, critical, alert, emergency".into())
     })?;
-    let session = session(caller)?;
+    let session = session(&back.caller)?;
     session.set_log_level(level);
     let most_talkative = gateway.hub.lowest_level().unwrap_or(level);
-    let params = Bytes::from(format!("{{\"level\":\"{}\"}}", most_talkative.name()));
-    let told = tree.within(&caller.scope).filter_map(|(_, b)| {
-        let instance = b.mount.shared.load_full()?;
-        let wants = instance.era() == Era::Initialize && era::declares(&instance.negotiated.capabilities, "logging");
-        wants.then(|| {
-            let params = params.clone();
-            async move { instance.request(&Outgoing::plain("logging/setLevel", params), None).await }
+    let logs =
+        |branch: &&Branch| branch.negotiated.as_ref().is_some_and(|n| n.era == Era::Initialize && declares(&n.capabilities, "logging"));
+    let told = sight.tree.within(&back.caller.scope).map(|(_, branch)| branch).filter(logs).map(|branch| {
+        let (gateway, sight, request, back) = (Arc::clone(gateway), sight.clone(), request.clone(), Arc::clone(back));
+        let resolved = resolve::at(branch.clone(), &back.caller, &request, (Aim::LogLevel, String::new()));
+        tokio::spawn(async move {
+            let errand = Errand { gateway: &gateway, sight: &sight, request: &request, back: &back };
+            errand.to(resolved, |cleared, _| told_level(cleared, most_talkative)).await
         })
     });
-    for outcome in futures_util::future::join_all(told).await {
-        if let Err(e) = outcome {
-            tracing::debug!(error = %e, "a server did not take the log level");
-        }
-    }
+    // What is called next is logged at that level already, where the servers are quick.
+    drop(tokio::time::timeout(TOLD_WITHIN, futures_util::future::join_all(told)).await);
     empty()
+}
+
+async fn told_level(cleared: Cleared, level: LogLevel) -> Result<Answer, CallError> {
+    let mount = &cleared.resolved.branch.mount;
+    let Some(instance) = mount.shared.load_full() else { return Err(mount.unavailable()) };
+    let params = Bytes::from(format!("{{\"level\":\"{}\"}}", level.name()));
+    instance.request(&Outgoing::plain("logging/setLevel", params), None).await.map_err(|error| failed(mount, error))
 }
 
 /// `resources/subscribe`.
-pub(crate) async fn subscribe(gateway: &Arc<Inner>, tree: &Tree, request: &Request, caller: &Caller) -> Result<Answer, CallError> {
-    let found = match meant(gateway, tree, request, caller) {
-        Err(unknown) if unknown.is_unknown() => match super::grown(gateway, caller).await {
-            Some(tree) => meant(gateway, &tree, request, caller),
-            None => Err(unknown),
-        },
-        found => found,
-    };
-    let (branch, uri) = found.map_err(|error| unfound(gateway, tree, request, caller, error))?;
-    may(gateway, tree, request, caller, (Action::Read, &branch, &uri))?;
-    let (mount, session) = (&branch.mount, session(caller)?);
+pub(crate) async fn subscribe(errand: &Errand<'_>) -> Result<Answer, CallError> {
+    let session = session(&errand.back.caller)?;
+    errand.named(Method::Subscribe, |cleared, _| subscribed(errand, session, cleared)).await
+}
+
+async fn subscribed(errand: &Errand<'_>, session: &Arc<Session>, cleared: Cleared) -> Result<Answer, CallError> {
+    let (mount, uri) = (&cleared.resolved.branch.mount, &*cleared.resolved.name);
     let name = &mount.config.name;
-    let shown = request.params.members().str("uri").unwrap_or_default().into_owned();
+    let shown = errand.request.params.members().str("uri").unwrap_or_default().into_owned();
     if session.subscriptions(|all| all.len()) >= MOST_SUBSCRIPTIONS {
         return Err(CallError::BadParams(format!("this session subscribes to {MOST_SUBSCRIPTIONS} resources: end some of these first")));
     }
-    if session.subscriptions(|all| all.add(name, &uri, &shown)) {
-        mount.subscribe(&uri);
+    if session.subscriptions(|all| all.add(name, uri, &shown)) {
+        mount.subscribe(uri);
     }
-    if let Some((_, error)) = mount.follows(&[&uri]).await.pop() {
-        if session.subscriptions(|all| all.remove(name, &uri)) {
-            unfollow(gateway, name, &uri).await;
+    if let Some((_, error)) = mount.follows(&[uri]).await.pop() {
+        if session.subscriptions(|all| all.remove(name, uri)) {
+            unfollow(errand.gateway, name, uri).await;
         }
-        return Err(CallError::Upstream { mount: mount.config.name.to_string(), error, stderr: mount.stderr.lines() });
+        return Err(failed(mount, error));
     }
-    branch.mount.subscription_of(session, &uri, "resources/subscribe").await;
+    mount.subscription_of(session, uri, "resources/subscribe").await;
     empty()
 }
 
-/// `resources/unsubscribe`.
-pub(crate) async fn unsubscribe(gateway: &Arc<Inner>, tree: &Tree, request: &Request, caller: &Caller) -> Result<Answer, CallError> {
-    let session = session(caller)?;
+/// `resources/unsubscribe`: of what was subscribed to, whoever has that name by now, and also where its server is gone.
+pub(crate) async fn unsubscribe(errand: &Errand<'_>) -> Result<Answer, CallError> {
+    let Errand { gateway, sight, request, back } = *errand;
+    let session = session(&back.caller)?;
     let shown = request.params.members().str("uri").unwrap_or_default();
-    // What it subscribed to, whoever has that name by now, and also where its server is gone.
-    let (mount, uri) = match session.subscriptions(|all| all.meant(&shown)) {
-        Some(subscribed) => subscribed,
-        None => {
-            let found = meant(gateway, tree, request, caller).map_err(|error| unfound(gateway, tree, request, caller, error))?;
-            (found.0.mount.config.name.clone(), found.1)
-        }
+    let Some((mount, uri)) = session.subscriptions(|all| all.meant(&shown)) else {
+        return errand.named(Method::Subscribe, |cleared, _| unsubscribed(gateway, session, cleared)).await;
     };
-    if session.subscriptions(|all| all.remove(&mount, &uri)) {
-        unfollow(gateway, &mount, &uri).await;
+    let Some(branch) = sight.tree.branch(&mount) else {
+        if session.subscriptions(|all| all.remove(&mount, &uri)) {
+            unfollow(gateway, &mount, &uri).await;
+        }
+        return empty();
+    };
+    let resolved = resolve::at(branch.clone(), &back.caller, request, (Aim::Subscription, uri));
+    errand.to(resolved, |cleared, _| unsubscribed(gateway, session, cleared)).await
+}
+
+async fn unsubscribed(gateway: &Arc<Inner>, session: &Arc<Session>, cleared: Cleared) -> Result<Answer, CallError> {
+    let (mount, uri) = (&cleared.resolved.branch.mount, &*cleared.resolved.name);
+    if session.subscriptions(|all| all.remove(&mount.config.name, uri)) {
+        unfollow(gateway, &mount.config.name, uri).await;
     }
-    if let Some(branch) = tree.branch(&mount) {
-        branch.mount.subscription_of(session, &uri, "resources/unsubscribe").await;
-    }
+    mount.subscription_of(session, uri, "resources/unsubscribe").await;
     empty()
+}
+
+fn failed(mount: &Mount, error: UpstreamError) -> CallError {
+    CallError::Upstream { mount: mount.config.name.to_string(), error, stderr: mount.stderr.lines() }
 }
 
 /// Ends the subscriptions of a session that is over.
@@ -126,18 +144,23 @@ pub(crate) async fn open_listener(
     lane: &Arc<Lane>,
     until: Option<SystemTime>,
 ) -> Result<CancellationToken, CallError> {
-    let tasks = statuses::wanted(gateway, caller, request)?;
-    let (listener, mut honoured) = listener(gateway, request, caller, lane);
+    let back = Back::new(Arc::clone(caller), Sink::None, None, Cancel::default());
+    let sight = Sight::of(gateway.tree.load_full(), caller);
+    let errand = Errand { gateway, sight: &sight, request, back: &back };
+    let tasks = statuses::wanted(&errand)?;
+    let (listener, mut honoured, following) = listener(&errand, lane);
     // Should the caller go away meanwhile, everything begun here ends.
     let opening = CancellationToken::new().drop_guard();
     let gone = opening.token().clone();
     gateway.hub.listen(&listener);
-    let (following, follows) = oneshot::channel();
-    let (inner, listens, ended) = (Arc::clone(gateway), Arc::clone(&listener), gone.clone());
+    let (tells, follows) = oneshot::channel();
+    let (inner, listens, ended, asked) = (Arc::clone(gateway), Arc::clone(&listener), gone.clone(), request.clone());
+    let (sees, goes_back) = (sight.clone(), Arc::clone(&back));
     tokio::spawn(async move {
-        let followed = follow(&inner, &listens).await;
+        let errand = Errand { gateway: &inner, sight: &sees, request: &asked, back: &goes_back };
+        let followed = follow(&errand, &listens, following).await;
         // Whoever waits for it may have gone.
-        drop(following.send(followed.clone()));
+        drop(tells.send(followed.clone()));
         tokio::select! {
             () = ended.cancelled() => {}
             () = passed(until) => listens.end(),
@@ -151,7 +174,7 @@ pub(crate) async fn open_listener(
     let taken: Vec<String> = taken.map(|((_, _, shown), _)| shown.to_owned()).collect();
     honoured.extend((!taken.is_empty()).then(|| format!("\"resourceSubscriptions\":{}", statuses::array(&taken))));
     if !tasks.is_empty() {
-        let agreed = statuses::follow(tasks, &listener, caller, request, &gone).await;
+        let agreed = statuses::follow(tasks, &listener, &errand, &gone).await;
         honoured.extend((!agreed.is_empty()).then(|| format!("\"taskIds\":{}", statuses::array(&agreed))));
     }
     listener.acknowledge(&format!("{{{}}}", honoured.join(",")));
@@ -165,10 +188,18 @@ async fn passed(until: Option<SystemTime>) {
     }
 }
 
-/// The listener, and the members of the filter that are honoured so far.
-fn listener(gateway: &Arc<Inner>, request: &Request, caller: &Caller, lane: &Arc<Lane>) -> (Arc<Listener>, Vec<String>) {
-    let tree = gateway.tree.load_full();
-    let view = tree.shown(caller);
+/// What a listener asks of one server: resources, in its own words.
+struct Following {
+    branch: Branch,
+    uris: Vec<String>,
+    /// What rules said of one of them; they allow all.
+    decision: Option<Decision>,
+}
+
+/// The listener, the members of the filter that are honoured so far, and what servers are to be asked for.
+fn listener(errand: &Errand<'_>, lane: &Arc<Lane>) -> (Arc<Listener>, Vec<String>, BTreeMap<Segment, Following>) {
+    let Errand { gateway, sight, request, back } = *errand;
+    let caller = &back.caller;
     let members = request.params.members();
     let filter = members.get("notifications").map(Members::again).unwrap_or_default();
     let (mut kinds, mut honoured, mut wanted) = (Vec::new(), Vec::new(), Subscriptions::default());
@@ -183,41 +214,55 @@ fn listener(gateway: &Arc<Inner>, request: &Request, caller: &Caller, lane: &Arc
             honoured.push(format!("\"{flag}\":true"));
         }
     }
+    let mut following: BTreeMap<Segment, Following> = BTreeMap::new();
     for raw in filter.get("resourceSubscriptions").and_then(json::elements).unwrap_or_default() {
         let Some(shown) = json::as_str(raw) else { continue };
-        if let Ok((branch, uri)) = resource(gateway, &tree, &view, &shown)
-            && may(gateway, &tree, request, caller, (Action::Read, &branch, &uri)).is_ok()
-        {
-            wanted.add(&branch.mount.config.name, &uri, &shown);
+        let Ok((branch, uri)) = resource(gateway, &sight.tree, &sight.view, &shown) else { continue };
+        let resolved = resolve::at(branch, caller, request, (Aim::Subscription, uri));
+        let Ok(decision) = authorize::one_of(gateway, &sight.tree, request, &resolved) else { continue };
+        let (branch, uri) = (resolved.branch, resolved.name);
+        let mount = branch.mount.config.name.clone();
+        if wanted.add(&mount, &uri, &shown) {
+            following.entry(mount).or_insert_with(|| Following { branch, uris: Vec::new(), decision }).uris.push(uri);
         }
     }
     let (lane, id, scope, held) = (Arc::clone(lane), request.id.clone(), caller.scope.clone(), Mutex::new(Some(Vec::new())));
-    (Arc::new(Listener { lane, id, scope, subject: Arc::clone(&caller.subject), kinds, wanted, held }), honoured)
+    (Arc::new(Listener { lane, id, scope, subject: Arc::clone(&caller.subject), kinds, wanted, held }), honoured, following)
 }
 
 /// Makes a listener's resource subscriptions at their owners, and waits until these tell of changes. Of which of them they do.
-async fn follow(gateway: &Arc<Inner>, listener: &Listener) -> Vec<bool> {
-    let tree = gateway.tree.load_full();
-    let mut wanted: BTreeMap<&Segment, (Branch, Vec<&str>)> = BTreeMap::new();
-    for (mount, uri, _) in listener.wanted.all() {
-        let Some(branch) = tree.branch(mount) else { continue };
-        branch.mount.subscribe(uri);
-        wanted.entry(mount).or_insert_with(|| (branch.clone(), Vec::new())).1.push(uri);
+async fn follow(errand: &Errand<'_>, listener: &Listener, wanted: BTreeMap<Segment, Following>) -> Vec<bool> {
+    for following in wanted.values() {
+        following.uris.iter().for_each(|uri| following.branch.mount.subscribe(uri));
     }
-    let asked = wanted.values().map(|(branch, uris)| branch.mount.follows(uris));
-    let refused: BTreeSet<(&Segment, &str)> = wanted
-        .keys()
-        .zip(futures_util::future::join_all(asked).await)
-        .flat_map(|(mount, refused)| refused.into_iter().map(move |(uri, error)| (mount, uri, error)))
-        .map(|(mount, uri, error)| {
+    let asked = wanted.into_iter().map(async |(mount, following)| {
+        let all = following.uris.clone();
+        let refused = followed(errand, following).await.unwrap_or(all);
+        for uri in &refused {
+            unfollow(errand.gateway, &mount, uri).await;
+        }
+        refused.into_iter().map(|uri| (mount.clone(), uri)).collect::<Vec<_>>()
+    });
+    let refused: BTreeSet<(Segment, String)> = futures_util::future::join_all(asked).await.into_iter().flatten().collect();
+    listener.wanted.all().map(|(mount, uri, _)| !refused.contains(&(mount.clone(), uri.to_owned()))).collect()
+}
+
+/// Asks one server to tell of its part. Those of which it never will.
+async fn followed(errand: &Errand<'_>, Following { branch, uris, decision }: Following) -> Result<Vec<String>, CallError> {
+    let mut refused = Vec::new();
+    let resolved = resolve::at(branch, &errand.back.caller, errand.request, (Aim::Subscription, uris.join(" ")));
+    let permit = authorize::allowed(resolved, decision);
+    let (asked, refuses) = (&uris, &mut refused);
+    let follows = |cleared: Cleared, _| async move {
+        let uris: Vec<&str> = asked.iter().map(String::as_str).collect();
+        for (uri, error) in cleared.resolved.branch.mount.follows(&uris).await {
             tracing::debug!(%error, uri, "a subscription could not be made at the server");
-            (*mount, uri)
-        })
-        .collect();
-    for (mount, uri) in &refused {
-        unfollow(gateway, mount, uri).await;
-    }
-    listener.wanted.all().map(|(mount, uri, _)| wanted.contains_key(mount) && !refused.contains(&(mount, uri))).collect()
+            refuses.push(uri.to_owned());
+        }
+        empty()
+    };
+    errand.with(permit, follows).await?;
+    Ok(refused)
 }
 
 /// Ends one, wherever it is by now.
@@ -227,12 +272,6 @@ async fn unfollow(gateway: &Arc<Inner>, mount: &Segment, uri: &str) {
         Some(branch) if branch.mount.subscribed.has(uri) => branch.mount.unsubscribe(uri).await,
         Some(_) | None => gateway.hub.left.remove(mount, uri),
     }
-}
-
-fn meant(gateway: &Inner, tree: &Tree, request: &Request, caller: &Caller) -> Result<(Branch, String), CallError> {
-    let members = request.params.members();
-    let shown = members.str("uri").ok_or_else(|| CallError::BadParams("`params.uri` must be a string".into()))?;
-    resource(gateway, tree, &tree.shown(caller), &shown)
 }
 
 fn session(caller: &Caller) -> Result<&Arc<Session>, CallError> {

@@ -7,17 +7,16 @@ use std::time::{Duration, Instant};
 use banyan_model::{Era, Method};
 use bytes::Bytes;
 use mcp_proto::client::stateless_meta;
-use mcp_proto::envelope::{Answer, Request};
+use mcp_proto::envelope::Answer;
 use mcp_proto::json::{self, Object};
 
+use super::Errand;
 use super::adapt;
-use super::authorize::{authorize, unfound};
 use super::back::Back;
 use super::error::CallError;
+use super::gate::Cleared;
 use super::hop;
-use super::resolve::{Resolved, resolve};
-use crate::Inner;
-use crate::tree::Tree;
+use super::resolve::{Aim, Resolved};
 use crate::upstream::{Outgoing, UpstreamError};
 
 /// The method, between gates.
@@ -28,16 +27,18 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Tells of every step from here to the tool that `params.name` names: `{"hops":[{mount, gate, transport, era, ms, error?}, ...]}`,
 /// the nearest first; `ms` is how long the answer of that step took, with all steps after it.
-pub(crate) async fn trace(gateway: &Arc<Inner>, tree: &Tree, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
-    if !back.caller.scope.is_for_gate() {
-        return Err(CallError::MethodNotFound(request.method.to_string()));
+pub(crate) async fn trace(errand: &Errand<'_>) -> Result<Answer, CallError> {
+    if !errand.back.caller.scope.is_for_gate() {
+        return Err(CallError::MethodNotFound(errand.request.method.to_string()));
     }
-    let found = resolve(gateway, (tree, &tree.shown(&back.caller)), &back.caller, request, Method::ToolCall);
-    let resolved = found.map_err(|error| unfound(gateway, tree, request, &back.caller, error))?;
-    let permit = authorize(gateway, tree, request, resolved)?;
-    let resolved = &permit.resolved;
+    errand.named(Method::Trace, |cleared, _| stepped(cleared, errand.back)).await
+}
+
+async fn stepped(cleared: Cleared, back: &Arc<Back>) -> Result<Answer, CallError> {
+    let resolved = &cleared.resolved;
     let mount = &resolved.branch.mount;
-    let patience = PATIENCE * resolved.noted().map_or(1, |noted| u32::from(noted.hops()));
+    let hops = if let Aim::Trace(noted) = &resolved.aim { noted.hops() } else { 1 };
+    let patience = PATIENCE * u32::from(hops);
     let began = Instant::now();
     let answer = tokio::time::timeout(patience, step(resolved, back)).await.unwrap_or(Err(UpstreamError::Silent(patience)));
     let ms = began.elapsed().as_secs_f64() * 1000.0;

@@ -80,6 +80,11 @@ impl Config {
         self.mounts.values().filter(|mount| !matches!(mount.transport, Transport::Rooms))
     }
 
+    /// Whether all that come are one principal: nobody is asked who it is, and nobody comes over a link or into a room.
+    pub fn is_for_one(&self) -> bool {
+        !self.wants_credential() && self.join.is_none() && *self.rooms == Rooms::default()
+    }
+
     /// Whether nobody comes in without a credential.
     pub fn wants_credential(&self) -> bool {
         self.shut || !self.tokens.is_empty() || self.trust.wants_credential()
@@ -207,10 +212,8 @@ pub struct Mount {
     pub era: Option<banyan_model::Era>,
     /// Whether clients share one session or process of it.
     pub sharing: Sharing,
-    /// How long a call may stay silent (no progress) before it is cancelled.
+    /// How long a request may stay silent (no progress) before it is cancelled. The latency class of a tool may say less.
     pub timeout: Duration,
-    /// Whether somebody set it; if not, the latency class that a tool names may set another.
-    pub timeout_given: bool,
     /// The same for tools whose path begins with this segment: what a room says of its own.
     pub timeouts: BTreeMap<String, Duration>,
     /// How long start and handshake may take.
@@ -230,6 +233,14 @@ pub struct Mount {
 }
 
 impl Mount {
+    /// How long a request may stay silent that concerns a tool of this name: as long as its latency class allows (AX-31; `None`: it has
+    /// none, or one that allows any time), and never longer than somebody said for its room or for the mount.
+    pub fn limit(&self, tool: &str, class: Option<Duration>) -> Duration {
+        let of_room = if self.timeouts.is_empty() { None } else { tool.split_once('.').and_then(|(room, _)| self.timeouts.get(room)) };
+        let most = *of_room.unwrap_or(&self.timeout);
+        class.map_or(most, |class| class.min(most))
+    }
+
     /// A mount with every other setting at its default.
     pub fn new(name: Segment, transport: Transport, origin: impl Into<String>) -> Self {
         Self {
@@ -238,7 +249,6 @@ impl Mount {
             era: None,
             sharing: Sharing::Auto,
             timeout: Duration::from_secs(300),
-            timeout_given: false,
             timeouts: BTreeMap::new(),
             start_timeout: Duration::from_secs(60),
             include: Vec::new(),

@@ -202,7 +202,8 @@ pub(crate) async fn notified(gateway: &Arc<Inner>, session: &Arc<Session>, notif
             }
         }
         "notifications/initialized" => {}
-        _ => gateway.to_own_connections(session, notification).await,
+        "notifications/progress" | "notifications/roots/list_changed" => gateway.to_own_connections(session, notification).await,
+        _ => crate::call::notified(gateway, caller(session, &session.opening.entered), notification).await,
     }
 }
 

@@ -86,7 +86,6 @@ impl Entry<'_, '_> {
             self.timeout(&[("tool_timeout_sec", Unit::Seconds), ("networkTimeout", Unit::Milliseconds), ("timeout", self.dialect.timeout)])
         {
             mount.timeout = timeout;
-            mount.timeout_given = true;
         }
         if let Some(timeout) = self.timeout(&[("startup_timeout_sec", Unit::Seconds), ("startup_timeout_ms", Unit::Milliseconds)]) {
             mount.start_timeout = timeout;

@@ -255,6 +255,12 @@ pub(super) fn source(mount: &Mount) -> Source {
     Source { mount: mount.config.name.to_string(), server }
 }
 
+/// By what the server of a tool is known again, in hexadecimal: of a mount of rooms the participant who offers it.
+pub(crate) fn server(mount: &Mount, tool: &str) -> String {
+    let source = source(mount);
+    if is_rooms(mount) { of_participant(&source, rooms::whose(tool)).server } else { source.server }
+}
+
 /// By what the servers of a mount are known again: one, or of the mount of rooms each participant by itself.
 struct Whose {
     source: Source,

@@ -128,16 +128,18 @@ fn concerns(budget: &Budget, principal: &str) -> bool {
 /// What a call costs: one whose tool says nothing of itself changes something (AX-33). `None`: it is not counted.
 pub(crate) fn charge(method: Method, annotation: Option<&mesh_proto::annotation::Annotation>) -> Option<Charge> {
     match method {
-        Method::Complete | Method::Task => None,
+        Method::Complete | Method::Confirm | Method::LogLevel | Method::Subscribe | Method::TaskList | Method::Trace => None,
         Method::PromptGet | Method::ResourceRead => Some(Charge::default()),
-        Method::ToolCall => Some(annotation.map_or(Charge { mutable: true, units: 1 }, |annotation| Charge {
-            mutable: annotation.mutable,
-            units: match annotation.cost_class {
-                CostClass::Free => 0,
-                CostClass::Metered => 1,
-                CostClass::Expensive => 10,
-            },
-        })),
+        Method::Task | Method::ToolCall | Method::Unknown => {
+            Some(annotation.map_or(Charge { mutable: true, units: 1 }, |annotation| Charge {
+                mutable: annotation.mutable,
+                units: match annotation.cost_class {
+                    CostClass::Free => 0,
+                    CostClass::Metered => 1,
+                    CostClass::Expensive => 10,
+                },
+            }))
+        }
     }
 }
 

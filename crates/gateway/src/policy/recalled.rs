@@ -38,8 +38,10 @@ fn of(entry: &Entry<'_>, id: &str, rules: Option<&Policies>) -> Option<Decision>
         }
     });
     let action = match &*intent.method {
-        "tools/call" => "call",
+        "mcpax/trace" | "tools/call" => "call",
         "prompts/get" | "completion/complete" => "prompt",
+        "logging/setLevel" | "subscriptions/listen" | "tasks/list" => "read",
+        method if method.starts_with("tasks/") => "call",
         method if method.starts_with("resources/") => "read",
         _ => "send",
     };

@@ -160,6 +160,7 @@ impl Replay<'_> {
         let absent = action == Action::Call && known.is_none();
         let target = match known.filter(|_| action == Action::Call) {
             Some((branch, offer)) => tool_target(branch, offer),
+            None if intent.name.is_empty() => unknown(action, mount, &intent.method),
             None => unknown(action, mount, &intent.name),
         };
         let asked = Asked { subject, target: &target, profile: "" };
@@ -200,9 +201,9 @@ fn action(intent: &Intent<'_>) -> Option<Action> {
     Some(match &*intent.method {
         "tools/call" => Action::Call,
         "prompts/get" => Action::Prompt,
-        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => Action::Read,
-        // Whose completion it was is not recorded.
-        "completion/complete" => return None,
+        "logging/setLevel" | "resources/read" | "resources/subscribe" | "resources/unsubscribe" | "tasks/list" => Action::Read,
+        // Whose completion it was is not recorded, nor what each of several names was; and a proof is not asked about.
+        "completion/complete" | "mcpax/confirm" | "mcpax/trace" | "subscriptions/listen" => return None,
         method if method.starts_with("tasks/") => return None,
         _ => Action::Send,
     })

@@ -34,6 +34,9 @@ const PROBE: Duration = Duration::from_secs(3);
 /// How long the first call waits for the stream that stands open.
 const OPENING: Duration = Duration::from_millis(50);
 
+/// What carries a connection, and what its server said about itself.
+type Opened = (Wire, Negotiated);
+
 /// Opens a connection for `owner`, which says `identity` about itself.
 pub(crate) async fn connect(mount: &Arc<Mount>, owner: Owner, identity: Identity) -> Result<Arc<Instance>, UpstreamError> {
     let inbox = Inbox { mount: Arc::downgrade(mount), owner };
@@ -42,16 +45,16 @@ pub(crate) async fn connect(mount: &Arc<Mount>, owner: Owner, identity: Identity
             Transport::Stdio(process) => open_process(mount, process, inbox, identity).await,
             Transport::Http(remote) => open_http(mount, remote, inbox, identity).await,
             Transport::Sse(remote) => open_sse(mount, remote, inbox, identity).await,
-            Transport::Rooms => Ok(Instance { wire: Wire::Rooms(mount.gateway.rooms.mounted()), negotiated: Mounted::negotiated() }),
+            Transport::Rooms => Ok((Wire::Rooms(mount.gateway.rooms.mounted()), Mounted::negotiated())),
         }
     };
     match tokio::time::timeout(mount.config.start_timeout, opening).await {
-        Ok(instance) => instance.map(Arc::new),
+        Ok(opened) => opened.map(|(wire, negotiated)| Arc::new(Instance { wire, negotiated, longest: mount.config.timeout })),
         Err(_) => Err(UpstreamError::Silent(mount.config.start_timeout)),
     }
 }
 
-async fn open_process(mount: &Arc<Mount>, child: &Process, inbox: Inbox, identity: Identity) -> Result<Instance, UpstreamError> {
+async fn open_process(mount: &Arc<Mount>, child: &Process, inbox: Inbox, identity: Identity) -> Result<Opened, UpstreamError> {
     let mut era = mount.config.era;
     loop {
         let limit = mount.gateway.limits().response_bytes;
@@ -61,7 +64,7 @@ async fn open_process(mount: &Arc<Mount>, child: &Process, inbox: Inbox, identit
         match pipe::open(Pipe::new(era, identity.clone()), carrier, inbox.clone()).await {
             Ok((handle, negotiated)) => {
                 _closes_on_drop.disarm();
-                return Ok(Instance { wire: Wire::Pipe(handle), negotiated });
+                return Ok((Wire::Pipe(handle), negotiated));
             }
             // Some servers end when anything comes before `initialize`; the next one is not probed.
             Err(OpenError::Ended { probing: true, why }) if era.is_none() => {
@@ -80,7 +83,7 @@ async fn open_process(mount: &Arc<Mount>, child: &Process, inbox: Inbox, identit
     }
 }
 
-async fn open_http(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: Identity) -> Result<Instance, UpstreamError> {
+async fn open_http(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: Identity) -> Result<Opened, UpstreamError> {
     let shows_something = !remote.headers.is_empty() || mount.oauth.is_some();
     if shows_something && remote.url.scheme() == "http" && !remote.insecure && !is_loopback(&remote.url) {
         // What is configured for a gate is not to be read by whoever listens in, so it is asked first without that whether it is one.
@@ -98,7 +101,7 @@ async fn open_http(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: 
                 // Some servers ask on this stream and lose what they ask while it is not there. Others say nothing until they ask.
                 drop(tokio::time::timeout(OPENING, open).await);
             }
-            Ok(Instance { wire: Wire::Http(wire), negotiated })
+            Ok((Wire::Http(wire), negotiated))
         }
         // A server that takes no POST may be one of revision 2024-11-05 (2025-11-25 "Backwards compatibility").
         Err(UpstreamError::Refused { status: status @ (400 | 404 | 405), body }) => {
@@ -126,11 +129,11 @@ fn is_exposed(wire: &HttpWire, remote: &Remote, negotiated: &Negotiated) -> bool
     gate && wire.pool.is_exposed() && !remote.insecure && !is_loopback(&remote.url)
 }
 
-async fn open_sse(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: Identity) -> Result<Instance, UpstreamError> {
+async fn open_sse(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: Identity) -> Result<Opened, UpstreamError> {
     let carrier = sse::start(wire(mount, remote, inbox.clone())?).await?;
     // Servers of that revision know nothing of the other era.
     match pipe::open(Pipe::new(Some(Era::Initialize), identity), carrier, inbox).await {
-        Ok((handle, negotiated)) => Ok(Instance { wire: Wire::Pipe(handle), negotiated }),
+        Ok((handle, negotiated)) => Ok((Wire::Pipe(handle), negotiated)),
         Err(OpenError::Ended { why, .. }) => Err(UpstreamError::Unreachable(why)),
         Err(OpenError::Handshake(e)) => Err(UpstreamError::Unreachable(e.to_string())),
     }

@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use heads::{Body as Sent, Heads};
 
-use exchange::{Exchange, UnderWay};
+use exchange::{Exchange, Unanswered, UnderWay};
 use heads::Fields;
 
 use super::asks;
@@ -112,7 +112,12 @@ impl HttpWire {
         let before = envelope::request_head(raw_id, out.method);
         let message = Sent { before: &before, value: params, after: b"}" };
         let exchange = Exchange::new(self, id, token, back);
-        let Some(back) = back else { return exchange.run(message, out).await };
+        let mut unanswered = Unanswered { wire: is_initialize.then_some(self), id };
+        let Some(back) = back else {
+            let answer = exchange.run(message, out).await;
+            unanswered.wire = None;
+            return answer;
+        };
         // A stateless server asks and tells on the stream of the call itself.
         let _under_way = is_initialize.then(|| UnderWay::note(self, id, back));
         let answer = {
@@ -123,6 +128,7 @@ impl HttpWire {
             });
             answer.await
         };
+        unanswered.wire = None;
         if let Some(answer) = answer {
             return answer;
         }
@@ -280,6 +286,7 @@ impl HttpWire {
         fields
     }
 
+    /// Tells the server that nobody waits for the answer any more (initialize era; in the stateless one the closed stream does).
     async fn cancelled(self: &Arc<Self>, id: u64) {
         let params = format!("{{\"requestId\":{id},\"reason\":\"the caller cancelled it\"}}");
         self.notify("notifications/cancelled", envelope::notification("notifications/cancelled", params.as_bytes())).await;

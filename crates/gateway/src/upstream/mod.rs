@@ -13,14 +13,18 @@ pub(crate) mod origins;
 pub(crate) mod pipe;
 pub(crate) mod pool;
 pub(crate) mod process;
+mod silence;
 pub(crate) mod sse;
 pub(crate) mod standing;
 pub(crate) mod stderr;
 pub(crate) mod supervise;
 
 use std::borrow::Cow;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use banyan_model::Era;
 use bytes::Bytes;
@@ -32,10 +36,12 @@ use mcp_proto::mcpax::{self, Peer};
 
 use crate::call::adapt;
 use crate::call::back::Back;
+use crate::clock;
 use crate::downstream::session::Session;
 use crate::rooms::Mounted;
 use crate::telemetry::trace_context::TraceContext;
 use mount::Mount;
+use silence::Silence;
 
 /// A request on its way to a server.
 #[derive(Debug)]
@@ -50,6 +56,8 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) param_headers: Vec<(String, String)>,
     /// W3C trace context for the next hop.
     pub(crate) trace: Option<&'a TraceContext>,
+    /// How long it may stay silent, where that is another time than the mount's.
+    pub(crate) limit: Option<Duration>,
     /// The result may be poured, with these members where it lacks them; `None`: it is wanted as a whole.
     pub(crate) pour: Option<&'static [adapt::Member]>,
 }
@@ -57,7 +65,7 @@ pub(crate) struct Outgoing<'a> {
 impl<'a> Outgoing<'a> {
     /// A request that needs neither headers nor tracing.
     pub(crate) fn plain(method: &'a str, params: impl Into<Object>) -> Self {
-        Self { method, params: Cow::Owned(params.into()), name: None, param_headers: Vec::new(), trace: None, pour: None }
+        Self { method, params: Cow::Owned(params.into()), name: None, param_headers: Vec::new(), trace: None, limit: None, pour: None }
     }
 }
 
@@ -137,11 +145,43 @@ pub(crate) struct Instance {
     pub(crate) wire: Wire,
     /// What it said about itself.
     pub(crate) negotiated: Negotiated,
+    /// How long a request may stay silent that says nothing of that itself.
+    pub(crate) longest: Duration,
 }
 
 impl Instance {
-    /// Sends one request and waits for its answer; what comes before goes to `back`.
+    /// Sends one request and waits for its answer, as long as it gives signs of life; what comes before goes to `back`.
     pub(crate) async fn request(&self, out: &Outgoing<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
+        self.request_since(out, back, clock::now()).await
+    }
+
+    /// The same for a caller that has looked at the clock.
+    pub(crate) async fn request_since(
+        &self,
+        out: &Outgoing<'_>,
+        back: Option<&Arc<Back>>,
+        began: Instant,
+    ) -> Result<Answer, UpstreamError> {
+        let limit = out.limit.unwrap_or(self.longest);
+        let mut silence = Silence::new(limit, began);
+        let mut request = pin!(self.stand(out, back));
+        let answer = poll_fn(|cx| match request.as_mut().poll(cx) {
+            Poll::Ready(answer) => Poll::Ready(Some(answer)),
+            Poll::Pending => silence.poll(back, cx).map(|()| None),
+        });
+        if let Some(answer) = answer.await {
+            return answer;
+        }
+        if let Some(back) = back {
+            back.cancel.cancel();
+            // The connection tells the server that nobody waits any more. Without a way back it does when the request is let go of.
+            drop(Box::pin(tokio::time::timeout(Duration::from_secs(1), &mut request)).await);
+        }
+        Err(UpstreamError::Silent(limit))
+    }
+
+    /// Sends a request that may stand open for as long as somebody wants: a stream of what happens.
+    pub(crate) async fn stand(&self, out: &Outgoing<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
         match &self.wire {
             Wire::Http(wire) => wire.request(out, back).await,
             Wire::Pipe(pipe) => Box::pin(pipe.request(out, back)).await,
@@ -151,11 +191,16 @@ impl Instance {
 
     /// Sends a whole notification.
     pub(crate) async fn notify(&self, method: &str, whole: Bytes) {
-        match &self.wire {
-            Wire::Http(wire) => wire.notify(method, whole).await,
-            Wire::Pipe(pipe) => pipe.notify(whole).await,
-            // There is no server that would hear it.
-            Wire::Rooms(_) => {}
+        let told = async {
+            match &self.wire {
+                Wire::Http(wire) => wire.notify(method, whole).await,
+                Wire::Pipe(pipe) => pipe.notify(whole).await,
+                // There is no server that would hear it.
+                Wire::Rooms(_) => {}
+            }
+        };
+        if tokio::time::timeout(self.longest, told).await.is_err() {
+            tracing::debug!(method, "a notification was not taken in time");
         }
     }
 

@@ -10,6 +10,8 @@ use bytes::Bytes;
 use mcp_proto::client::{AskKey, CallKey, Event, HandshakeError, Negotiated, Pipe};
 use mcp_proto::envelope::Answer;
 use mcp_proto::json::Object;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -116,9 +118,14 @@ impl PipeHandle {
         let cancel = back.map(|b| b.cancel.clone()).unwrap_or_default();
         let call = Command::Call { ticket, method: out.method.to_owned(), params: Object::clone(&out.params), back: back.cloned(), reply };
         self.commands.send(call).await.map_err(|_| lost())?;
+        let mut unanswered = Unanswered { commands: &self.commands, ticket: Some(ticket) };
         tokio::select! {
-            answer = &mut answer => answer.unwrap_or_else(|_| Err(lost())),
+            answer = &mut answer => {
+                unanswered.ticket = None;
+                answer.unwrap_or_else(|_| Err(lost()))
+            }
             () = cancel.cancelled() => {
+                unanswered.ticket = None;
                 // A driver that is gone has nothing left to cancel.
                 drop(self.commands.send(Command::Cancel { ticket }).await);
                 Err(UpstreamError::Cancelled)
@@ -142,6 +149,25 @@ impl PipeHandle {
         self.close.cancel();
         self.gone.cancelled().await;
         self.ended.cancelled().await;
+    }
+}
+
+/// A request whose answer somebody waits for. It is cancelled at the server when whoever waits lets go of it.
+struct Unanswered<'a> {
+    commands: &'a mpsc::Sender<Command>,
+    /// `None`: nobody waits any more.
+    ticket: Option<u64>,
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        let Some(ticket) = self.ticket else { return };
+        if let (Err(TrySendError::Full(cancel)), Ok(runtime)) = (self.commands.try_send(Command::Cancel { ticket }), Handle::try_current())
+        {
+            let commands = self.commands.clone();
+            // A driver that is gone has nothing left to cancel.
+            runtime.spawn(async move { drop(commands.send(cancel).await) });
+        }
     }
 }
 

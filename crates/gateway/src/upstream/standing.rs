@@ -95,5 +95,5 @@ pub(crate) async fn listen(instance: &Instance, identity: &Identity, uris: &[Str
     }
     let meta = mcp_proto::client::stateless_meta(identity);
     let params = format!("{{\"notifications\":{{{}}},\"_meta\":{meta}}}", wanted.join(","));
-    instance.request(&Outgoing::plain("subscriptions/listen", Bytes::from(params)), Some(back)).await
+    instance.stand(&Outgoing::plain("subscriptions/listen", Bytes::from(params)), Some(back)).await
 }

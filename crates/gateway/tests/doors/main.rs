@@ -13,6 +13,8 @@ mod circles;
 #[cfg(test)]
 mod crossing;
 #[cfg(test)]
+mod exact;
+#[cfg(test)]
 mod held;
 #[cfg(test)]
 mod hidden;
@@ -83,5 +85,7 @@ mod told;
 mod trusted;
 #[cfg(test)]
 mod unwritten;
+#[cfg(test)]
+mod walked;
 #[cfg(test)]
 mod world;

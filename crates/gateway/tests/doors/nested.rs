@@ -262,11 +262,18 @@ async fn ax_33_whoever_asks_sees_what_is_known_of_a_tool_and_nobody_else_does() 
 }
 
 #[tokio::test]
-async fn ax_31_a_call_is_ended_by_the_class_of_its_tool_where_the_mount_sets_no_time() {
+async fn ax_31_a_call_is_ended_by_the_class_of_its_tool_or_sooner_by_what_the_mount_allows() {
     bounded(async {
-        let class = "[mount.fx.tools.fx_sleep]\nlatency_class = \"realtime\"\ntrust = true\n";
-        for (more, ends) in [("", true), ("timeout = \"1m\"\n", false)] {
-            let lower = World::start(&format!("{}{more}{class}", fixture("fx", Era::Stateless))).await;
+        let class = |class: &str| format!("[mount.fx.tools.fx_sleep]\nlatency_class = \"{class}\"\ntrust = true\n");
+        let cases = [
+            ("", "realtime", true),
+            ("timeout = \"1m\"\n", "realtime", true),
+            ("timeout = \"300ms\"\n", "batch", true),
+            ("timeout = \"300ms\"\n", "slow", true),
+            ("timeout = \"1m\"\n", "batch", false),
+        ];
+        for (more, named, ends) in cases {
+            let lower = World::start(&format!("{}{more}{}", fixture("fx", Era::Stateless), class(named))).await;
             let root = World::start(&below("low", &lower, "")).await;
             let client = Client::ready(&root, Era::Stateless).await;
             let told = client.tool("low__fx__fx_sleep", json!({"ms": 1500, "steps": 1})).await;

@@ -11,6 +11,7 @@ use super::confirm::Refusal;
 use super::grant::Grant;
 use super::mode::Cause;
 use super::proof::Proof;
+use super::rounds::Round;
 use super::standing::{Approval, End, Standing};
 
 /// How many may wait at once, in all and of one caller: more would be read by nobody.
@@ -116,6 +117,8 @@ pub struct Desk {
     /// When something is due.
     pub(super) due: BTreeSet<(u64, String)>,
     pub(super) grants: BTreeMap<String, Grant>,
+    /// Calls that went out by a grant and were asked for input, the oldest first.
+    pub(super) rounds: VecDeque<Round>,
     pub(super) clock: u64,
     pub(super) changes: BTreeSet<Change>,
     pub(super) news: VecDeque<News>,
@@ -132,6 +135,7 @@ impl Desk {
             over: VecDeque::new(),
             due: BTreeSet::new(),
             grants: BTreeMap::new(),
+            rounds: VecDeque::new(),
             clock: 0,
             changes: BTreeSet::new(),
             news: VecDeque::new(),
@@ -170,6 +174,7 @@ impl Desk {
             votes: Vec::new(),
             reason: None,
             room: None,
+            awaits: None,
             attended: attends,
             told: false,
             escalated: false,
@@ -270,7 +275,7 @@ impl Desk {
     pub fn claim(&mut self, now: u64, id: &str, call: &Call) -> Result<Claimed, Refusal> {
         self.handle_timeout(now);
         let approval = self.all.get_mut(id).ok_or(Refusal::Unknown)?;
-        if !matches!(approval.standing, Standing::Released | Standing::Below) {
+        if !approval.is_free() {
             return Err(Refusal::Over(approval.standing));
         }
         if let Some(what) = approval.challenge.call.difference(call) {
@@ -288,13 +293,21 @@ impl Desk {
         self.advance(now);
         let Some(approval) = self.all.get_mut(id).filter(|approval| approval.standing == Standing::Dispatched) else { return };
         approval.attended = false;
+        let goes_on = approval.awaits.is_some();
+        approval.awaits = match end {
+            End::Asked(state) => Some(state),
+            // The server waits for what it asked for as before.
+            End::NotSent => approval.awaits,
+            End::Answered | End::HeldBelow | End::Unknown => None,
+        };
         // Its time may have come while it was on its way. One that has not gone out expires as any other does.
         self.due.insert((approval.challenge.expires, id.to_owned()));
         self.turn(
             id,
             match end {
                 End::Answered => Standing::Done,
-                End::HeldBelow => Standing::Below,
+                End::Asked(_) | End::HeldBelow => Standing::Below,
+                End::NotSent if goes_on => Standing::Below,
                 End::NotSent => Standing::Released,
                 End::Unknown => Standing::OutcomeUnknown,
             },
@@ -362,8 +375,8 @@ impl Desk {
             let Some(approval) = self.all.get_mut(&id).filter(|approval| !approval.attended) else { continue };
             let held = match approval.standing {
                 Standing::Pending => Held::Waits(id.clone()),
-                Standing::Released | Standing::Below => Held::Free(id.clone()),
-                Standing::Dispatched | Standing::Done | Standing::Withdrawn => continue,
+                Standing::Released | Standing::Below if approval.is_free() => Held::Free(id.clone()),
+                Standing::Below | Standing::Released | Standing::Dispatched | Standing::Done | Standing::Withdrawn => continue,
                 Standing::Denied | Standing::Expired | Standing::Void | Standing::OutcomeUnknown => {
                     if approval.told || self.clock >= approval.since + TOLD_WITHIN {
                         continue;

@@ -80,7 +80,13 @@ impl Terms {
     }
 
     fn fits(&self, call: &Call) -> bool {
-        if !matches(&self.tool, &call.tool) || !matches(&self.caller, &call.caller) {
+        // Whoever gave it for tools has not thought of what else there is to send.
+        let is_call = |tool: &str| !tool.contains(": ");
+        if is_call(&self.tool) != is_call(&call.tool)
+            || !call.others.is_empty()
+            || !matches(&self.tool, &call.tool)
+            || !matches(&self.caller, &call.caller)
+        {
             return false;
         }
         let Ok(Value::Object(arguments)) = serde_json::from_str(&call.arguments) else { return false };
@@ -129,14 +135,7 @@ mod tests {
     }
 
     fn call(tool: &str, caller: &str, arguments: &str) -> Call {
-        Call {
-            caller: caller.into(),
-            tool: tool.into(),
-            route: vec!["files".into()],
-            definition: String::new(),
-            arguments: arguments.into(),
-            policy: String::new(),
-        }
+        Call { caller: caller.into(), tool: tool.into(), route: vec!["files".into()], arguments: arguments.into(), ..Call::default() }
     }
 
     #[test]
@@ -154,6 +153,10 @@ mod tests {
         ] {
             assert!(!narrow.fits(&other), "{other:?}");
         }
+        let anything = Terms { tool: "*".into(), caller: "*".into(), ..terms(&[], true) };
+        assert!(anything.fits(&call("files.rm", "ci", "{}")));
+        assert!(!anything.fits(&call("files: vendor/erase", "ci", "{}")), "it was given for tools");
+        assert!(!anything.fits(&Call { others: r#"{"task":{}}"#.into(), ..call("files.rm", "ci", "{}") }), "nobody has seen that");
         assert!(terms(&[("path", "/tmp/*")], true).fits(&call("files.rm", "ci", r#"{"force":true,"path":"/tmp/"}"#)));
     }
 

@@ -96,6 +96,11 @@ impl Desk {
         grant.lasts(self.clock) && given >= usize::from(self.settings.required)
     }
 
+    /// The same for a call that it has let through, and that goes on: whether it is used up does not matter.
+    pub(super) fn holds_for_more(&self, grant: &Grant) -> bool {
+        self.holds(&Grant { used: 0, ..grant.clone() })
+    }
+
     /// A call goes out by a grant.
     pub(super) fn spend(&mut self, id: &str) {
         if let Some(grant) = self.grants.get_mut(id) {

@@ -18,7 +18,7 @@ pub enum Standing {
     Released,
     /// It is going out.
     Dispatched,
-    /// A gate below holds it in its turn, and has not made it.
+    /// A gate below holds it in its turn, and has not made it; or its server wants input before it goes on.
     Below,
     /// It went out, and its answer came.
     Done,
@@ -67,6 +67,8 @@ impl Standing {
 pub enum End {
     /// Its answer came.
     Answered,
+    /// Its server wants input before it goes on, and gave a state of this SHA-256: one request may come back with that.
+    Asked([u8; 32]),
     /// A gate below holds it, and has not made it.
     HeldBelow,
     /// It certainly never left.
@@ -115,6 +117,9 @@ pub struct Approval {
     /// The room in which it is asked for or proposed, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<String>,
+    /// The only state with which it may go on, by its SHA-256, where its server asked for input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaits: Option<[u8; 32]>,
     /// Whether its caller waits for it at present.
     #[serde(default)]
     pub attended: bool,
@@ -134,6 +139,11 @@ impl Vote {
 }
 
 impl Approval {
+    /// Whether it may go out now. One whose server wants input goes on only with the state that it gave.
+    pub(super) fn is_free(&self) -> bool {
+        matches!(self.standing, Standing::Released | Standing::Below) && self.awaits.is_none()
+    }
+
     /// Its id.
     pub fn id(&self) -> &str {
         &self.challenge.id

@@ -15,6 +15,7 @@ mod confirming;
 mod ended;
 mod proofs;
 mod put_back;
+mod rounds;
 mod taken_back;
 
 const NOW: u64 = 1_000_000;
@@ -53,6 +54,7 @@ fn call(caller: &str, arguments: &str) -> Call {
         definition: "d1".into(),
         arguments: arguments.into(),
         policy: "p1".into(),
+        ..Call::default()
     }
 }
 
@@ -284,6 +286,9 @@ fn ax_46_what_changed_since_it_was_shown_makes_it_void() {
         (Call { arguments: "{}".into(), ..call("ci", "{\"path\":\"/\"}") }, "arguments"),
         (Call { definition: "d2".into(), ..call("ci", "{\"path\":\"/\"}") }, "definition"),
         (Call { policy: "p2".into(), ..call("ci", "{\"path\":\"/\"}") }, "policy"),
+        (Call { others: "{\"task\":{}}".into(), ..call("ci", "{\"path\":\"/\"}") }, "other members"),
+        (Call { server: "s2".into(), ..call("ci", "{\"path\":\"/\"}") }, "server"),
+        (Call { client: "c2".into(), ..call("ci", "{\"path\":\"/\"}") }, "client"),
         (Call { route: vec!["disk".into(), "wipe".into()], ..call("ci", "{\"path\":\"/\"}") }, "tool"),
         (call("cd", "{\"path\":\"/\"}"), "caller"),
     ] {

@@ -9,6 +9,7 @@ use mcp_proto::envelope::Answer;
 use super::{failed, timed};
 use crate::call::back::Back;
 use crate::call::error::CallError;
+use crate::call::gate::Cleared;
 use crate::call::resolve::{Aim, Resolved};
 use crate::upstream::mount::Lease;
 use crate::upstream::{Outgoing, UpstreamError};
@@ -20,10 +21,10 @@ const BACK_WITHIN: Duration = Duration::from_secs(3);
 const SEEN_WITHIN: Duration = Duration::from_millis(200);
 
 /// Whether the same may be sent again. What did not leave may; what did may only if twice is as good as once, and as long as nothing of
-/// an answer has gone down.
-pub(super) fn may_repeat(resolved: &Resolved, lease: &Lease, error: &UpstreamError, back: &Back) -> bool {
+/// an answer has gone down. What somebody agreed to goes out once, whatever its tool says of itself.
+pub(super) fn may_repeat(cleared: &Cleared, lease: &Lease, error: &UpstreamError, back: &Back) -> bool {
     let is_harmless = match error {
-        UpstreamError::Lost(_) => lease.instance.is_http() && is_idempotent(resolved),
+        UpstreamError::Lost(_) => lease.instance.is_http() && !cleared.is_gated() && is_idempotent(&cleared.resolved),
         // Where it is dialled, that it can't be reached was found by trying.
         UpstreamError::Unreachable(_) => lease.instance.is_linked(),
         UpstreamError::Cancelled
@@ -71,8 +72,8 @@ pub(super) async fn repeat(
 /// Reading changes nothing, whoever reads.
 fn is_idempotent(resolved: &Resolved) -> bool {
     match &resolved.aim {
-        Aim::Complete | Aim::Prompt | Aim::Resource => true,
+        Aim::Complete | Aim::LogLevel | Aim::Prompt | Aim::Resource | Aim::Subscription | Aim::Tasks | Aim::Trace(_) => true,
         Aim::Tool(noted) => noted.is_idempotent(),
-        Aim::Task => false,
+        Aim::Confirmation | Aim::Task(_) | Aim::Unknown => false,
     }
 }

@@ -1,26 +1,24 @@
 //! `mcpax/confirm` (AX-45): a proof that somebody agrees, for a call that this gate holds, or one below. Whether the proof counts is decided
 //! by whoever holds the call, not by whoever passes the confirmation on.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
-use mcp_proto::envelope::{Answer, Request};
+use mcp_proto::envelope::Answer;
 use mcp_proto::json::{Members, Object, quote};
 use policy::approval::{Confirm, Refusal, Standing};
 
 use super::hold::not_kept;
-use crate::Inner;
 use crate::approvals::{now, recorded};
-use crate::call::back::Back;
 use crate::call::error::CallError;
-use crate::call::{adapted, passing};
-use crate::tree::Tree;
+use crate::call::forward::forward;
+use crate::call::resolve::{self, Aim};
+use crate::call::{Errand, adapted};
 
 /// Answers a confirmation.
-pub(crate) async fn confirm(gateway: &Arc<Inner>, tree: &Tree, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
+pub(crate) async fn confirm(errand: &Errand<'_>) -> Result<Answer, CallError> {
+    let Errand { gateway, request, back, .. } = *errand;
     let named = request.params.str("id").unwrap_or_default();
     if gateway.approvals.below.find(&named).is_some() {
-        return confirm_below(gateway, tree, &named, request, back).await;
+        return confirm_below(errand, &named).await;
     }
     let confirmed = match Confirm::read(request.params.text()) {
         Ok(Confirm { id, proof }) => gateway.approvals.confirm(gateway, &id, proof).await.map_err(not_kept)?.map(|how| (id, how)),
@@ -39,17 +37,13 @@ pub(crate) async fn confirm(gateway: &Arc<Inner>, tree: &Tree, request: &Request
 }
 
 /// Passes a confirmation down to the gate that holds the call.
-pub(crate) async fn confirm_below(
-    gateway: &Arc<Inner>,
-    tree: &Tree,
-    id: &str,
-    request: &Request,
-    back: &Arc<Back>,
-) -> Result<Answer, CallError> {
+pub(crate) async fn confirm_below(errand: &Errand<'_>, id: &str) -> Result<Answer, CallError> {
+    let Errand { gateway, sight, request, back } = *errand;
     let unknown = || CallError::Approval(Refusal::Unknown);
     let held = gateway.approvals.below.find(id).ok_or_else(unknown)?;
-    let branch = tree.branch(&held.mount).filter(|branch| branch.is_gate).ok_or_else(unknown)?;
-    let answer = passing::ask(branch, request, back).await?;
+    let branch = sight.tree.branch(&held.mount).filter(|branch| branch.is_gate).ok_or_else(unknown)?;
+    let resolved = resolve::at(branch.clone(), &back.caller, request, (Aim::Confirmation, id.to_owned()));
+    let answer = errand.to(resolved, |cleared, trace| forward(cleared, back, trace)).await?;
     let Answer::Result(result) = &answer else { return Ok(answer) };
     match is_released(result, id, &held.data) {
         Ok(true) => gateway.approvals.below.freed(id, now()),

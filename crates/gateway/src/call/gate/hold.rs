@@ -4,20 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_proto::json::Object;
-use policy::approval::{Approval, Call, Cause, Held, Refusal, Standing, canonical, hex};
+use policy::approval::{Agreement, Approval, Call, Cause, Held, Refusal, Standing, canonical, hex};
 use sha2::{Digest, Sha256};
 
+use super::bound::{self, Bound};
 use super::told::{Pending, Way, returned, token};
 use super::wait::{Waited, wait};
-use super::{Cleared, Gated, Release};
+use super::{Begun, Cleared, Gated, Release};
 use crate::Inner;
 use crate::annotation::Noted;
 use crate::approvals::{NotKept, Waiting, policy_version};
 use crate::call::back::Back;
 use crate::call::error::CallError;
 use crate::call::reserve::Reservation;
-use crate::call::resolve::Resolved;
+use crate::call::resolve::{Aim, Resolved};
 use crate::call::seated::Agreed;
+use crate::pins;
 
 /// Longer arguments are read by nobody, in bytes.
 const LONGEST: usize = 256 << 10;
@@ -28,20 +30,24 @@ const RETURNED: Duration = Duration::from_secs(20);
 pub(super) async fn hold(
     gateway: &Arc<Inner>,
     reservation: Reservation,
-    noted: &Noted,
+    noted: Option<&Noted>,
     back: &Arc<Back>,
     causes: Vec<Cause>,
 ) -> Result<Gated, CallError> {
     let Reservation { mut resolved, decision, room } = reservation;
-    let call = called(gateway, &resolved)?;
-    let has_returned = match returned(gateway, &mut resolved) {
+    let returned = returned(gateway, &mut resolved);
+    if let Some((release, agreed)) = gone_on(gateway, &resolved).await? {
+        return Ok(Gated::Cleared(Cleared { resolved, decision, room, release: Some(release), agreed: Some(agreed) }));
+    }
+    let call = called(gateway, &resolved, &resolved.params)?;
+    let has_returned = match returned {
         Some(returned) => come_back(gateway, &returned, &call).await?,
         None => false,
     };
     let way = Way::of(back);
     let patience = patience(gateway, &resolved, back, has_returned);
     let from = back.seated.as_ref().map(|seated| Arc::clone(&seated.room));
-    let held = gateway.approvals.hold(call, (causes, annotation(noted)), !patience.is_zero(), from).await;
+    let held = gateway.approvals.hold(call.clone(), (causes, annotation(noted)), !patience.is_zero(), from).await;
     let (held, waiting) = held.map_err(not_kept)?;
     let id: Arc<str> = match (held, waiting) {
         (Held::Free(id), _) => id.into(),
@@ -55,7 +61,7 @@ pub(super) async fn hold(
                 resolved,
                 decision,
                 room,
-                release: Some(Release::Grant(Arc::clone(&grant))),
+                release: Some(Release::Grant(Arc::clone(&grant), Box::new(Begun { call, state: None }))),
                 agreed: Some(grant),
             }));
         }
@@ -74,10 +80,21 @@ pub(super) async fn hold(
     };
     fulfil(gateway, back, &id).await?;
     // What is listed may have changed while somebody thought about it.
-    let call = called(gateway, &resolved)?;
+    let call = called(gateway, &resolved, &resolved.params)?;
     let claimed = gateway.approvals.claim(&id, call).await.map_err(not_kept).inspect_err(|error| let_go(gateway, &id, error));
     claimed?.map_err(CallError::Approval)?;
     Ok(Gated::Cleared(Cleared { resolved, decision, room, agreed: Some(Arc::clone(&id)), release: Some(Release::Approval(id)) }))
+}
+
+/// Whether a request is the next round of a call that went out and was asked for input: what lets it out, once, and the id of that.
+async fn gone_on(gateway: &Inner, resolved: &Resolved) -> Result<Option<(Release, Arc<str>)>, CallError> {
+    let Some((before, state)) = bound::round(&resolved.params) else { return Ok(None) };
+    let call = called(gateway, resolved, &before)?;
+    Ok(match gateway.approvals.go_on(call.clone(), state).await.map_err(not_kept)? {
+        Some(Agreement::Approval(id)) => Some((Release::Approval(id.as_str().into()), id.into())),
+        Some(Agreement::Grant(id)) => Some((Release::Grant(id.as_str().into(), Box::new(Begun { call, state: Some(state) })), id.into())),
+        None => None,
+    })
 }
 
 /// Whoever is told that something could not be written down does not wait any more.
@@ -127,33 +144,49 @@ fn patience(gateway: &Inner, resolved: &Resolved, back: &Back, has_returned: boo
     if has_returned { gate.wait.max(RETURNED) } else { gate.wait }
 }
 
-/// The call as it is put before people, with the tool as it is listed now.
-fn called(gateway: &Inner, resolved: &Resolved) -> Result<Call, CallError> {
+/// The call as it is put before people, with the tool as it is listed now; `params`: what of it is looked at. What is no call of a tool is
+/// named by its method, behind the way to what it is about, and its arguments are all that it says.
+fn called(gateway: &Inner, resolved: &Resolved, params: &Object) -> Result<Call, CallError> {
     let bad =
         |why: String| CallError::BadParams(format!("this call waits for approval, and its arguments can't be shown to anybody: {why}"));
-    let arguments = resolved.params.get("arguments");
-    let arguments = canonical(arguments.as_deref().unwrap_or(b"{}")).map_err(|why| bad(why.to_string()))?;
-    if arguments.len() > LONGEST {
+    let is_call = matches!(resolved.aim, Aim::Tool(_));
+    let Bound { arguments, others, client } = Bound::of(params, is_call).map_err(|why| bad(why.to_string()))?;
+    if arguments.len() + others.len() > LONGEST {
         return Err(bad(format!("they are longer than {LONGEST} bytes")));
     }
     let mount = &resolved.branch.mount.config.name;
     let tree = gateway.tree.load();
-    let offer = tree.branch(mount).and_then(|branch| branch.catalog.tools.iter().find(|offer| offer.entry.key == resolved.name));
-    let offer = offer.ok_or_else(|| CallError::UnknownTool(resolved.name.clone()))?;
-    let route: Vec<String> = std::iter::once(mount).chain(&offer.local.0).map(ToString::to_string).collect();
-    let definition = canonical(&offer.entry.raw).map_or_else(|_| Sha256::digest(&offer.entry.raw), Sha256::digest);
+    let tool = if is_call { Some(&*resolved.name) } else { resolved.aim.began() };
+    let listed = |tool| tree.branch(mount).and_then(|branch| branch.catalog.tools.iter().find(|offer| offer.entry.key == tool));
+    let offer = tool.and_then(listed);
+    if is_call && offer.is_none() {
+        return Err(CallError::UnknownTool(resolved.name.clone()));
+    }
+    let below = offer.iter().flat_map(|offer| &offer.local.0);
+    let mut route: Vec<String> = std::iter::once(mount).chain(below).map(ToString::to_string).collect();
+    let mut name = route.join(".");
+    if !is_call {
+        name = format!("{name}: {}", resolved.wire_method);
+        route.push(resolved.wire_method.to_string());
+    }
+    let definition = offer.map_or(&b""[..], |offer| &offer.entry.raw);
+    let definition = canonical(definition).map_or_else(|_| Sha256::digest(definition), Sha256::digest);
     Ok(Call {
         caller: resolved.caller.principal.name.to_string(),
-        tool: route.join("."),
+        tool: name,
         route,
         definition: hex(&definition),
         arguments,
+        others,
+        server: pins::server(&resolved.branch.mount, tool.unwrap_or_default()),
+        client,
         policy: policy_version(&gateway.config.load()),
     })
 }
 
 /// What is known of the tool, as a raw object.
-fn annotation(noted: &Noted) -> String {
+fn annotation(noted: Option<&Noted>) -> String {
+    let Some(noted) = noted else { return r#"{"mutable":true,"reversible":false}"#.to_owned() };
     let annotation = noted.annotation();
     serde_json::json!({
         "mutable": annotation.mutable,
@@ -174,10 +207,4 @@ pub(super) fn over(approval: &Approval) -> CallError {
 
 pub(super) fn not_kept(why: NotKept) -> CallError {
     CallError::Policy(why.to_string())
-}
-
-/// The params without what only this gate is told.
-pub(super) fn without_state(params: &Object) -> Object {
-    use mcp_proto::splice::{self, Change};
-    splice::edit(params, &[("inputResponses", Change::Remove), ("requestState", Change::Remove)]).into()
 }

@@ -7,7 +7,7 @@ use mcp_proto::envelope::Answer;
 use mcp_proto::json::{self, Members, Object, quote};
 use policy::approval::{Approval, hex};
 
-use super::hold::without_state;
+use super::bound::without_state;
 use crate::Inner;
 use crate::approvals::link;
 use crate::call::adapted;
@@ -70,8 +70,9 @@ impl Pending {
         let text = words(&call.tool, &challenge.id, &url, challenge.required);
         let causes: Vec<String> = approval.causes.iter().filter_map(|cause| serde_json::to_string(cause).ok()).collect();
         let route: Vec<String> = call.route.iter().map(|segment| quote(segment)).collect();
+        let others = if call.others.is_empty() { String::new() } else { format!(",\"others\":{}", call.others) };
         let data = format!(
-            "{{\"reason\":\"{REASON}\",\"id\":{},\"tool\":{},\"arguments\":{},\"annotation\":{},\"route\":[{}],\"causes\":[{}],\"challenge\":{},\
+            "{{\"reason\":\"{REASON}\",\"id\":{},\"tool\":{},\"arguments\":{}{others},\"annotation\":{},\"route\":[{}],\"causes\":[{}],\"challenge\":{},\
              \"digest\":\"{}\",\"required\":{},\"approvals\":{},\"expires\":{},\"url\":{},\"hint\":{}}}",
             quote(&challenge.id),
             quote(&call.tool),

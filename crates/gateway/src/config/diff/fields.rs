@@ -12,7 +12,6 @@ pub(super) fn mount_fields(old: &Mount, new: &Mount) -> Vec<&'static str> {
         era,
         sharing,
         timeout,
-        timeout_given,
         timeouts,
         start_timeout,
         include,
@@ -26,7 +25,7 @@ pub(super) fn mount_fields(old: &Mount, new: &Mount) -> Vec<&'static str> {
     keys.extend(differing([
         ("era", *era != new.era),
         ("sharing", *sharing != new.sharing),
-        ("timeout", (*timeout, *timeout_given, timeouts) != (new.timeout, new.timeout_given, &new.timeouts)),
+        ("timeout", (*timeout, timeouts) != (new.timeout, &new.timeouts)),
         ("tools", *tools != new.tools),
         ("start_timeout", *start_timeout != new.start_timeout),
         ("include", *include != new.include),

@@ -8,8 +8,8 @@ use serde::Deserialize;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tool {
-    /// How long a call takes: up to 500 ms, 5 s, 30 s, 2 min, or as long as the caller waits. Without a `timeout` of the mount,
-    /// calls are ended after that time.
+    /// How long a call takes: up to 500 ms, 5 s, 30 s, 2 min, or as long as the caller waits. Calls are ended
+    /// after that time, or after the `timeout` of the mount where that is less.
     pub latency_class: Option<LatencyClass>,
     /// What two calls see of each other.
     pub consistency: Option<Consistency>,

@@ -68,7 +68,6 @@ impl Lowering<'_> {
                 file::Sharing::Never => Sharing::Never,
             },
             timeout: timeout.unwrap_or(defaults.timeout),
-            timeout_given: timeout.is_some(),
             start_timeout: start_timeout.unwrap_or(defaults.start_timeout),
             include,
             exclude,

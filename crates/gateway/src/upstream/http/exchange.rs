@@ -10,6 +10,7 @@ use mcp_proto::client::restore_token;
 use mcp_proto::envelope::{Answer, EnvelopeError, Message, Notification};
 use mcp_proto::json::Duplicates;
 use mcp_proto::sse::{Decoder, Event};
+use tokio::runtime::Handle;
 
 use super::pour::{LONG, is_long};
 use super::{Body, HttpWire, Sent, excerpt};
@@ -20,6 +21,9 @@ use crate::upstream::{Outgoing, UpstreamError, asks};
 
 /// How often a broken stream of the initialize era is taken up again.
 const RESUMES: usize = 8;
+
+/// How long a server may take to hear that nobody waits any more.
+const CANCELLED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Notes a call for as long as it is under way.
 pub(super) struct UnderWay<'a> {
@@ -37,6 +41,22 @@ impl<'a> UnderWay<'a> {
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         self.wire.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+    }
+}
+
+/// A request of the initialize era whose answer somebody waits for. It is cancelled at the server when whoever waits lets go of it.
+pub(super) struct Unanswered<'a> {
+    /// `None`: nobody waits any more.
+    pub(super) wire: Option<&'a Arc<HttpWire>>,
+    pub(super) id: u64,
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if let (Some(wire), Ok(runtime)) = (self.wire, Handle::try_current()) {
+            let (wire, id) = (Arc::clone(wire), self.id);
+            runtime.spawn(async move { drop(tokio::time::timeout(CANCELLED_WITHIN, wire.cancelled(id)).await) });
+        }
     }
 }
 
