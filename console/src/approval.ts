@@ -19,6 +19,8 @@ export interface Approval {
   route: string[];
   arguments: string;
   arguments_sha256: string;
+  /** The other members of the request, in canonical form. */
+  others?: string;
   definition_sha256: string;
   annotation: Record<string, unknown>;
   causes: ('mode' | 'policy' | 'below' | 'proposal')[];
@@ -106,6 +108,10 @@ export async function deceit(one: Approval): Promise<string | null> {
   const digest = async (text: string): Promise<string> => hex(await sha256(text));
   if ((await digest(one.challenge)) !== one.digest) return 'the digest is of another challenge';
   if ((await digest(one.arguments)) !== signed['arguments_sha256']) return 'the challenge is about other arguments';
+  // Requests with other members are of a kind of their own, so that a page that does not show these agrees to none.
+  const others = one.others ?? '';
+  if (signed['type'] !== (others === '' ? 'banyan-approval-v1' : 'banyan-approval-v2')) return 'the challenge is of another kind';
+  if (others !== '' && (await digest(others)) !== signed['others_sha256']) return 'the challenge is about other members';
   const pairs: [string, unknown][] = [['caller', one.caller], ['tool', one.tool], ['id', one.id], ['expires', one.expires], ['required', one.required], ['definition_sha256', one.definition_sha256]];
   const other = pairs.find(([key, value]) => signed[key] !== value);
   if (other) return `the challenge is about another ${other[0]}`;

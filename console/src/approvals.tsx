@@ -97,7 +97,7 @@ function Line({ id, state, tool, more, expires, isOpen }: { id: string; state: S
 function One({ one, ahead }: { one: Approval; ahead: number }): JSX.Element {
   const now = useNow() + ahead;
   const [wrong, setWrong] = useState<string | null>('it is being checked');
-  useEffect(() => void deceit(one).then(setWrong, (error: Error) => setWrong(error.message)), [one.challenge, one.arguments]);
+  useEffect(() => void deceit(one).then(setWrong, (error: Error) => setWrong(error.message)), [one.challenge, one.arguments, one.others]);
   const isOpen = one.standing === 'pending';
   return (
     <>
@@ -120,6 +120,7 @@ function One({ one, ahead }: { one: Approval; ahead: number }): JSX.Element {
         ]}
       />
       <Arguments text={one.arguments} />
+      {one.others && <Arguments text={one.others} what="Other members" />}
       {one.previous && <Compared one={one} previous={one.previous} now={now} />}
       <details>
         <summary>What is signed</summary>
@@ -134,10 +135,10 @@ function One({ one, ahead }: { one: Approval; ahead: number }): JSX.Element {
 }
 
 /** All of the arguments: no box that scrolls, nothing cut off, and what can not be seen is spelled out. */
-function Arguments({ text }: { text: string }): JSX.Element {
+function Arguments({ text, what = 'Arguments' }: { text: string; what?: string }): JSX.Element {
   return (
-    <section aria-label="Arguments">
-      <div class="row"><h3>Arguments, all of them</h3><Copy text={text} what="the arguments" /></div>
+    <section aria-label={what}>
+      <div class="row"><h3>{what}, all of them</h3><Copy text={text} what={`the ${what.toLowerCase()}`} /></div>
       <pre class="whole"><Seen text={indented(text)} /></pre>
     </section>
   );
@@ -198,6 +199,7 @@ function Held({ held }: { held: Below }): JSX.Element {
       <p>That gate decides, by the keys that it knows: agree in its console{data.url ? '' : ', or by `banyan approve` with a key of its own'}.</p>
       {data.url && <p><a href={data.url} rel="noreferrer">{data.url}</a></p>}
       {data.arguments && <Arguments text={data.arguments} />}
+      {data.others && <Arguments text={data.others} what="Other members" />}
       {data.challenge && <p><Said text={`From here, with a key that it knows: \`banyan approve ${held.id}\``} /></p>}
     </>
   );

@@ -22,7 +22,14 @@ describe('what is signed', () => {
     const lies: [Partial<Approval>, RegExp][] = [
       [{ arguments: '{"path":"/b"}' }, /other arguments/], [{ tool: 'files.list' }, /another tool/], [{ caller: 'anna' }, /another caller/],
       [{ route: ['other', 'delete'] }, /another route/], [{ expires: 99 }, /another expires/], [{ required: 2 }, /another required/], [{ digest: '00' }, /digest is of another/],
+      [{ others: '{"task":{}}' }, /another kind/],
     ];
+    const more = await approval({ others: '{"task":{}}' });
+    more.challenge = more.challenge.replace('-v1"', `-v2","others_sha256":"${hex(await sha256('{"task":{}}'))}"`);
+    more.digest = hex(await sha256(more.challenge));
+    expect(await deceit(more)).toBeNull();
+    expect(await deceit({ ...more, others: '{"task":{"ttl":1}}' })).toMatch(/other members/);
+    expect(await deceit({ ...more, others: '' })).toMatch(/another kind/);
     for (const [lie, said] of lies) expect(await deceit(await approval(lie)), JSON.stringify(lie)).toMatch(said);
   });
   it('of a grant says what was asked for, or the page says what does not', async () => {

@@ -1,6 +1,7 @@
 //! `banyan approvals`, `approve` and `deny`: what waits for a person, and what the person says. What is shown is checked against what is
 //! signed; whether a signature counts is decided by the gate, not here.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -160,7 +161,7 @@ impl Approve {
         }
         let agreed = Agreed::obtain("Approve this very call?", self.yes)?;
         let operators: Operators = gate.get("/-/operators", &[]).await?;
-        let proof = signing::sign(agreed, &meant.challenge, "banyan-approval-v1", self.key.as_deref(), &operators.operators)?;
+        let proof = signing::sign(agreed, &meant.challenge, meant.namespace(), self.key.as_deref(), &operators.operators)?;
         let answer = gate.post(&format!("/-/approvals/{}/confirm", meant.id), &json!({ "proof": proof })).await?;
         let answer: serde_json::Value =
             serde_json::from_slice(&answer).map_err(|e| Failure::Failed(format!("the gate's answer can't be read: {e}")))?;
@@ -200,6 +201,8 @@ struct Meant {
     room: Option<String>,
     route: String,
     arguments: String,
+    /// The other members of the request; empty: there are none.
+    others: String,
     challenge: String,
     digest: String,
 }
@@ -225,6 +228,7 @@ impl Meant {
             room: approval.room.clone(),
             route: approval.route.join(" > "),
             arguments: approval.arguments.clone(),
+            others: approval.others.clone(),
             challenge: approval.challenge.clone(),
             digest: approval.digest.clone(),
         }
@@ -241,7 +245,8 @@ impl Meant {
             caller: text(&said["caller"]),
             room: None,
             route: format!("{} > {}", below.mount, text(&said["tool"])),
-            arguments: canonical(&below.data).unwrap_or_default(),
+            arguments: canonical(&below.data, "arguments").unwrap_or_default(),
+            others: canonical(&below.data, "others").unwrap_or_default(),
             digest: text(&data["digest"]),
             challenge,
         }
@@ -254,6 +259,8 @@ impl Meant {
             && said["caller"] == *self.caller
             && said["id"] == *self.id
             && said["arguments_sha256"] == *hex(&Sha256::digest(&self.arguments))
+            && said["type"] == *self.namespace()
+            && (self.others.is_empty() || said["others_sha256"] == *hex(&Sha256::digest(&self.others)))
             && self.digest == hex(&Sha256::digest(&self.challenge));
         if is_same {
             return Ok(());
@@ -263,6 +270,11 @@ impl Meant {
         ))
     }
 
+    /// What a proof is made for: a request with other members than its arguments is of another kind, so that nobody agrees to these unseen.
+    fn namespace(&self) -> &'static str {
+        if self.others.is_empty() { "banyan-approval-v1" } else { "banyan-approval-v2" }
+    }
+
     fn print(&self, output: &Output) {
         output.remark(&output.paint_remark(Look::Strong, &printable(&self.tool)));
         let shown = [
@@ -270,6 +282,7 @@ impl Meant {
             ("room", self.room.as_ref()),
             ("route", Some(&self.route)),
             ("arguments", Some(&self.arguments)),
+            ("others", Some(&self.others).filter(|others| !others.is_empty())),
         ];
         for (what, text) in shown.into_iter().filter_map(|(what, text)| Some((what, text?))) {
             output.remark(&format!("  {what:<10}{}", printable(text)));
@@ -277,14 +290,10 @@ impl Meant {
     }
 }
 
-/// The arguments in the data of a call that a gate below holds, as that gate wrote them.
-fn canonical(data: &serde_json::value::RawValue) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Data<'a> {
-        #[serde(borrow)]
-        arguments: &'a serde_json::value::RawValue,
-    }
-    serde_json::from_str::<Data<'_>>(data.get()).ok().map(|data| data.arguments.get().to_owned())
+/// A member of the data of a call that a gate below holds, as that gate wrote it.
+fn canonical(data: &serde_json::value::RawValue, name: &str) -> Option<String> {
+    let members: BTreeMap<String, Box<serde_json::value::RawValue>> = serde_json::from_str(data.get()).ok()?;
+    members.get(name).map(|raw| raw.get().to_owned())
 }
 
 fn short(id: &str) -> String {
@@ -304,8 +313,10 @@ mod tests {
         let arguments = "{\"path\":\"/\"}".to_owned();
         let challenge = json!({
             "tool": "files.wipe", "caller": "ci", "id": "1", "arguments_sha256": hex(&Sha256::digest(&arguments)),
+            "type": "banyan-approval-v1",
         });
         let challenge = challenge.to_string();
+        let more = challenge.replace("-v1\"", &format!("-v2\",\"others_sha256\":\"{}\"", hex(&Sha256::digest("{\"task\":{}}"))));
         let meant = |arguments: &str, tool: &str| Meant {
             id: "1".into(),
             tool: tool.into(),
@@ -313,9 +324,20 @@ mod tests {
             room: None,
             route: String::new(),
             arguments: arguments.into(),
+            others: String::new(),
             digest: hex(&Sha256::digest(&challenge)),
             challenge: challenge.clone(),
         };
+        let with = |others: &str, challenge: &str| Meant {
+            others: others.into(),
+            digest: hex(&Sha256::digest(challenge)),
+            challenge: challenge.to_owned(),
+            ..meant(&arguments, "files.wipe")
+        };
+        assert!(with("{\"task\":{}}", &more).check().is_ok());
+        for (others, challenge) in [("", &more), ("{\"task\":1}", &more), ("{\"task\":{}}", &challenge)] {
+            assert!(with(others, challenge).check().is_err(), "{others} {challenge}");
+        }
         assert!(meant(&arguments, "files.wipe").check().is_ok());
         assert!(meant("{}", "files.wipe").check().is_err() && meant(&arguments, "files.read").check().is_err());
     }
