@@ -1,8 +1,9 @@
 //! Arguments as a record has them: their hash, what they look like, and themselves where that is wanted. Nothing here knows a call.
 
-use crate::canonical;
+use json::canonical::{Numbers, form};
+use json::tree;
+
 use crate::hash::{Hash, sha256};
-use crate::json;
 use crate::record::{Arguments, Raw};
 use crate::shape;
 
@@ -29,10 +30,9 @@ pub struct Formed {
 impl Formed {
     /// Of a raw JSON value. What has no canonical form is hashed as it is, and nothing else is said of it.
     pub fn of(raw: &[u8], wanted: Wanted) -> Self {
-        let Ok(written) = json::read(raw) else {
-            return Self { hash: sha256(raw), shape: None, value: None };
-        };
-        let form = canonical::form(raw, &written);
+        let bare = || Self { hash: sha256(raw), shape: None, value: None };
+        let Ok(written) = tree::read(raw) else { return bare() };
+        let Ok(form) = form(raw, &written, Numbers::Kept) else { return bare() };
         let hash = sha256(&form);
         let shape = wanted.shape.then(|| shape::of_json(&written.value));
         let keeps = wanted.value && form.len() <= MAX_VALUE;
@@ -59,7 +59,7 @@ mod tests {
         assert_eq!(of(&wanted(false, false)), (None, None));
         let (shape, value) = (r#"{"a":"number","b":"string:6"}"#.to_owned(), r#"{"a":1,"b":"secret"}"#.to_owned());
         assert_eq!(of(&wanted(true, true)), (Some(shape), Some(value)));
-        assert_eq!(wanted(true, true).recorded().hash, canonical::digest(raw).unwrap());
+        assert_eq!(wanted(true, true).recorded().hash, crate::canonical::digest(raw).unwrap());
         let long = format!("\"{}\"", "x".repeat(MAX_VALUE));
         assert_eq!(of(&Formed::of(long.as_bytes(), Wanted { shape: true, value: true })), (Some(format!("\"string:{MAX_VALUE}\"")), None));
         assert_eq!(Formed::of(b"{", Wanted { shape: true, value: true }).recorded().hash, sha256(b"{"));

@@ -43,7 +43,7 @@ pub(crate) fn write(
     let start = out.len();
     out.extend_from_slice(b"{\"event\":");
     // One that is not known may hold anything.
-    canonical::quote(event, out);
+    json::push_quoted(out, event);
     out.extend_from_slice(b",\"facts\":");
     let written = facts(out).map(|()| {
         out.extend_from_slice(b",\"prev\":");

@@ -1,5 +1,7 @@
 //! Why something read is not what it should be. Does not say where in a file it stood: whoever read the file knows.
 
+use json::canonical::NotCanonical;
+
 /// What is wrong with bytes that were read. One variant, one reaction.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AuditError {
@@ -25,5 +27,11 @@ pub enum AuditError {
 impl AuditError {
     pub(crate) fn form(what: &'static str, why: impl Into<String>) -> Self {
         Self::Form { what, why: why.into() }
+    }
+}
+
+impl From<NotCanonical> for AuditError {
+    fn from(why: NotCanonical) -> Self {
+        Self::form("JSON", why.to_string())
     }
 }

@@ -1,7 +1,8 @@
 //! Facts of calls as text. Every call writes them, so it is done by hand here: byte for byte what serde makes of the same records, at a
 //! third of its price. Does not write the facts of rarer events: serde does.
 
-use crate::canonical::quote;
+use json::push_quoted;
+
 use crate::hash::Hash;
 use crate::record::{Arguments, Intent, Outcome};
 
@@ -85,7 +86,7 @@ impl<'a> Members<'a> {
     }
 
     fn text(&mut self, key: &str, value: &str) {
-        quote(value, self.key(key));
+        push_quoted(self.key(key), value);
     }
 
     fn option(&mut self, key: &str, value: Option<&str>) {

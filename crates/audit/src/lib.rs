@@ -21,6 +21,5 @@ pub mod tree;
 
 mod error;
 mod facts;
-mod json;
 
 pub use error::AuditError;

@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use json::canonical::requote;
+use json::push_quoted;
+use json::tree::{self, Json, by_utf16};
+
 use crate::AuditError;
-use crate::canonical;
-use crate::json::{self, Json, by_utf16};
 
 /// No shape is longer than this, in bytes.
 pub const MAX_SHAPE: usize = 2048;
@@ -25,7 +27,7 @@ pub const LEFT_OUT: &str = "…";
 /// # Errors
 /// When `text` is not one JSON value.
 pub fn shape(text: &[u8]) -> Result<String, AuditError> {
-    Ok(of_json(&json::read(text)?.value))
+    Ok(of_json(&tree::read(text)?.value))
 }
 
 pub(crate) fn of_json(value: &Json<'_>) -> String {
@@ -53,7 +55,7 @@ fn object(members: &[(Cow<'_, str>, Json<'_>)], depth: usize, out: &mut Vec<u8>)
     let mut before = b'{';
     let mut member = |key: &Cow<'_, str>, value: &mut dyn FnMut(&mut Vec<u8>)| {
         out.push(std::mem::replace(&mut before, b','));
-        canonical::requote(key, out);
+        requote(key, out);
         out.push(b':');
         value(out);
     };
@@ -63,7 +65,7 @@ fn object(members: &[(Cow<'_, str>, Json<'_>)], depth: usize, out: &mut Vec<u8>)
         let (smaller, larger): (Vec<_>, Vec<_>) =
             shown.filter(|(key, _)| key != LEFT_OUT).partition(|(key, _)| by_utf16(key, LEFT_OUT).is_lt());
         smaller.into_iter().for_each(|(key, value)| member(key, &mut |out| write(value, depth + 1, out)));
-        member(&Cow::Borrowed(LEFT_OUT), &mut |out| canonical::quote(&missing, out));
+        member(&Cow::Borrowed(LEFT_OUT), &mut |out| push_quoted(out, &missing));
         larger.into_iter().for_each(|(key, value)| member(key, &mut |out| write(value, depth + 1, out)));
     } else {
         shown.for_each(|(key, value)| member(key, &mut |out| write(value, depth + 1, out)));
@@ -143,7 +145,7 @@ mod tests {
             let text = format!(r#"{{"a":["{secret}",{{"b":"{secret}"}}],"c":{number},"d":"{secret}"}}"#);
             let shape = shape(text.as_bytes()).unwrap();
             prop_assert!(!shape.contains(&secret) && !shape.contains(&number.to_string()), "{}", shape);
-            prop_assert_eq!(canonical::canonical(shape.as_bytes()).unwrap(), shape.into_bytes());
+            prop_assert_eq!(crate::canonical::canonical(shape.as_bytes()).unwrap(), shape.into_bytes());
         }
     }
 }

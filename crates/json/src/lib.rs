@@ -1,16 +1,19 @@
 //! Finds members in raw JSON and says where their bytes are, so that the rest can be sent on untouched.
 //!
 //! One strict pass over RFC 8259 text: grammar, UTF-8, duplicate keys and depth are checked, nothing is built.
-//! It does not turn numbers or strings into values, and it keeps no tree. Every protocol that passes on what it does not
-//! understand reads with it, so that none reads a text another way.
+//! It does not turn numbers or strings into values, and no message becomes a tree: only what is hashed, shown or described does ([`tree`]).
+//! Every protocol that passes on what it does not understand reads with it, so that none reads a text another way.
 
 mod before;
+pub mod canonical;
 mod member;
 mod object;
+mod plain;
 mod run;
 mod scan;
 pub mod stream;
 mod text;
+pub mod tree;
 
 use std::borrow::Cow;
 use std::ops::Range;

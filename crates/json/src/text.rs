@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::run::plain_run;
+use super::plain::is_plain;
 
 /// The text of a raw JSON string, unescaped; `None` when it is no string.
 pub fn as_str(raw: &[u8]) -> Option<Cow<'_, str>> {
@@ -17,27 +17,73 @@ pub fn quote(text: &str) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// The same at the end of `out`.
+/// The same at the end of `out`, as RFC 8785, section 3.2.2.2 writes strings.
 pub fn push_quoted(out: &mut Vec<u8>, text: &str) {
+    out.reserve(text.len() + 2);
     out.push(b'"');
-    if plain_run(text.as_bytes(), 0) == text.len() {
+    if is_plain(text.as_bytes()) {
         out.extend_from_slice(text.as_bytes());
-    } else {
-        text.bytes().for_each(|b| push_escaped(out, b));
+        return out.push(b'"');
     }
+    let mut plain_from = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let short = match byte {
+            b'"' | b'\\' => byte,
+            0x08 => b'b',
+            0x09 => b't',
+            0x0a => b'n',
+            0x0c => b'f',
+            0x0d => b'r',
+            0..=0x1f => b'u',
+            _ => continue,
+        };
+        out.extend_from_slice(&text.as_bytes()[plain_from..at]);
+        plain_from = at + 1;
+        out.extend_from_slice(&[b'\\', short]);
+        if short == b'u' {
+            out.extend_from_slice(format!("{byte:04x}").as_bytes());
+        }
+    }
+    out.extend_from_slice(&text.as_bytes()[plain_from..]);
     out.push(b'"');
 }
 
-fn push_escaped(out: &mut Vec<u8>, b: u8) {
-    match b {
-        b'"' => out.extend_from_slice(b"\\\""),
-        b'\\' => out.extend_from_slice(b"\\\\"),
-        b'\n' => out.extend_from_slice(b"\\n"),
-        b'\r' => out.extend_from_slice(b"\\r"),
-        b'\t' => out.extend_from_slice(b"\\t"),
-        0..0x20 => out.extend_from_slice(format!("\\u{b:04x}").as_bytes()),
-        _ => out.push(b),
+/// Unescapes the inside of a JSON string; `None`: an escape is none, or half of a surrogate pair stands alone.
+pub(super) fn unescape_whole(inner: &str) -> Option<String> {
+    let mut out = String::with_capacity(inner.len());
+    let mut rest = inner;
+    while let Some((before, escape)) = rest.split_once('\\') {
+        out.push_str(before);
+        let meant = match escape.as_bytes().first()? {
+            byte @ (b'"' | b'\\' | b'/') => char::from(*byte),
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => {
+                let first = unit(&escape[1..])?;
+                let second = escape.get(5..).and_then(|behind| behind.strip_prefix("\\u")).and_then(unit);
+                let units = [first, second.unwrap_or_default()];
+                let is_pair = (0xD800..0xDC00).contains(&first);
+                let units = if is_pair { &units[..] } else { &units[..1] };
+                out.push(char::decode_utf16(units.iter().copied()).next()?.ok()?);
+                rest = &escape[if is_pair { 11 } else { 5 }..];
+                continue;
+            }
+            _ => return None,
+        };
+        out.push(meant);
+        rest = &escape[1..];
     }
+    out.push_str(rest);
+    Some(out)
+}
+
+/// The code unit whose four hexadecimal digits stand first.
+fn unit(text: &str) -> Option<u16> {
+    let digits = text.get(..4).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+    u16::from_str_radix(digits, 16).ok()
 }
 
 /// Unescapes the inside of a sound JSON string. A lone surrogate becomes U+FFFD.

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::anchor::is_same;
-use super::canonical::quoted;
 use super::challenge::Call;
 use super::proof::Statement;
 use super::standing::Vote;
@@ -61,7 +60,7 @@ impl Terms {
         let arguments: BTreeMap<Vec<u16>, String> = self
             .arguments
             .iter()
-            .map(|(name, glob)| (name.encode_utf16().collect(), format!("{}:{}", quoted(name), quoted(glob))))
+            .map(|(name, glob)| (name.encode_utf16().collect(), format!("{}:{}", json::quote(name), json::quote(glob))))
             .collect();
         let arguments: Vec<String> = arguments.into_values().collect();
         let uses = self.uses.map_or("null".to_owned(), |uses| uses.to_string());
@@ -69,11 +68,11 @@ impl Terms {
             "{{\"any_other\":{},\"arguments\":{{{}}},\"caller\":{},\"expires\":{},\"gate\":{},\"id\":{},\"tool\":{},\"type\":\"{}\",\"uses\":{uses}}}",
             self.any_other,
             arguments.join(","),
-            quoted(&self.caller),
+            json::quote(&self.caller),
             self.expires,
-            quoted(gate),
-            quoted(id),
-            quoted(&self.tool),
+            json::quote(gate),
+            json::quote(id),
+            json::quote(&self.tool),
             Self::NAMESPACE,
         );
         Statement { text, namespace: Self::NAMESPACE }
@@ -126,7 +125,7 @@ fn matches(pattern: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::canonical::canonical;
+    use super::super::canonical;
     use super::*;
 
     fn terms(arguments: &[(&str, &str)], any_other: bool) -> Terms {

@@ -3,7 +3,6 @@
 //! Nothing is kept, sent or asked here: [`Desk`] says what has to be kept, and what has happened.
 
 mod anchor;
-pub(crate) mod canonical;
 mod challenge;
 mod confirm;
 mod desk;
@@ -22,12 +21,14 @@ mod token;
 mod webauthn;
 mod wire;
 
+use json::canonical::Numbers;
+
 pub use anchor::{Anchors, Operator, Verified};
-pub use canonical::{NotCanonical, canonical};
 pub use challenge::{Call, Challenge};
 pub use confirm::{Confirm, Refusal};
 pub use desk::{Change, Claimed, Desk, Event, Fresh, Held, News, Settings};
 pub use grant::{Grant, Terms};
+pub use json::canonical::NotCanonical;
 pub use key::{NoKey, PublicKey, Spelling};
 pub use mode::{Cause, Mode, Risk};
 pub use proof::{Proof, Statement, Wrong};
@@ -36,6 +37,15 @@ pub use sshsig::SshSignature;
 pub use standing::{Approval, End, Standing, Vote};
 pub use token::Service;
 pub use webauthn::{Assertion, AssertionResponse, Passkey, Registration, RegistrationResponse, RelyingParty};
+
+/// The canonical text of a JSON value (RFC 8785), so that what a person is shown, what is signed and what goes out can be compared. Nothing is
+/// rounded: a value that has no exact form has none at all.
+///
+/// # Errors
+/// When it is no JSON, when a member is doubled, and when a number is not exact as a double.
+pub fn canonical(text: &[u8]) -> Result<String, NotCanonical> {
+    json::canonical::canonical(text, Numbers::Exact)
+}
 
 /// Bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {

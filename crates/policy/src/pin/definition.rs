@@ -1,10 +1,10 @@
 //! What of a definition a model acts on, in one text, and what differs between two of them. Nothing is judged here.
 
+use json::canonical::{Numbers, members};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::Kind;
-use crate::approval::canonical::{members, quoted};
 
 /// What a definition says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,9 +67,9 @@ impl Definition {
 
 fn picked(kind: Kind, raw: &[u8], risks: &[&str]) -> Option<String> {
     // A member that stands twice would be two definitions.
-    let kept = members(raw).ok()??.into_iter().filter_map(|(name, value)| match &*name {
+    let kept = members(raw, Numbers::Exact).ok()??.into_iter().filter_map(|(name, value)| match &*name {
         "_meta" if kind == Kind::Tool => {
-            let risks = members(value.as_bytes()).ok()??.into_iter().filter(|(name, _)| risks.contains(&name.as_str()));
+            let risks = members(value.as_bytes(), Numbers::Exact).ok()??.into_iter().filter(|(name, _)| risks.contains(&name.as_str()));
             let risks = object(risks);
             (risks != "{}").then_some((name, risks))
         }
@@ -80,7 +80,7 @@ fn picked(kind: Kind, raw: &[u8], risks: &[&str]) -> Option<String> {
 
 /// Of members in the canonical order.
 fn object(members: impl Iterator<Item = (String, String)>) -> String {
-    let members: Vec<String> = members.map(|(name, value)| format!("{}:{value}", quoted(&name))).collect();
+    let members: Vec<String> = members.map(|(name, value)| format!("{}:{value}", json::quote(&name))).collect();
     format!("{{{}}}", members.join(","))
 }
 

@@ -1,36 +1,44 @@
-//! JSON as a tree that keeps how numbers were written. Only for what is hashed or described: it builds nothing for anybody else.
+//! JSON as a tree that keeps how numbers were written, for what is hashed, shown or described. No message is built from it: those are passed
+//! on as they came.
 
 use std::borrow::Cow;
 
-use crate::AuditError;
-use crate::canonical::plain;
-
-/// Deeper nesting than this is refused, as everywhere else at the gate.
-const MAX_DEPTH: usize = 128;
+use super::MAX_DEPTH;
+use super::canonical::{EXACT, NotCanonical};
+use super::plain::plain;
+use super::text::unescape_whole;
 
 /// One value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Json<'a> {
+pub enum Json<'a> {
+    /// `null`
     Null,
+    /// `true` or `false`
     Bool(bool),
     /// As it was written.
     Number(&'a str),
     /// Borrowed where it was written without an escape.
     String(Cow<'a, str>),
+    /// Its elements.
     Array(Vec<Json<'a>>),
     /// In the order of RFC 8785: by the UTF-16 code units of the keys. No key stands twice.
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
 }
 
 /// A value, and how it was written.
-pub(crate) struct Written<'a> {
-    pub(crate) value: Json<'a>,
+#[derive(Debug, Clone)]
+pub struct Written<'a> {
+    /// The value.
+    pub value: Json<'a>,
     /// The text is the value's canonical form. `false` may be too careful.
-    pub(crate) is_canonical: bool,
+    pub is_canonical: bool,
 }
 
 /// Reads `text` as one whole value.
-pub(crate) fn read(text: &[u8]) -> Result<Written<'_>, AuditError> {
+///
+/// # Errors
+/// When it is not one JSON value, is nested deeper than [`MAX_DEPTH`], holds a key twice or half of a surrogate pair.
+pub fn read(text: &[u8]) -> Result<Written<'_>, NotCanonical> {
     let text = std::str::from_utf8(text).map_err(|e| wrong(e.valid_up_to(), "not UTF-8"))?;
     let mut reader = Reader { text, at: 0, is_canonical: true };
     let value = reader.value(0)?;
@@ -41,8 +49,8 @@ pub(crate) fn read(text: &[u8]) -> Result<Written<'_>, AuditError> {
     Ok(Written { value, is_canonical: reader.is_canonical })
 }
 
-fn wrong(at: usize, why: &str) -> AuditError {
-    AuditError::form("JSON", format!("{why} at byte {at}"))
+fn wrong(at: usize, why: &str) -> NotCanonical {
+    NotCanonical::Json(format!("{why} at byte {at}"))
 }
 
 struct Reader<'a> {
@@ -52,13 +60,11 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn value(&mut self, depth: usize) -> Result<Json<'a>, AuditError> {
-        if depth > MAX_DEPTH {
-            return Err(wrong(self.at, "nested too deep"));
-        }
+    fn value(&mut self, depth: usize) -> Result<Json<'a>, NotCanonical> {
         self.space();
         match self.peek() {
             Some(b'"') => Ok(Json::String(self.string()?)),
+            Some(b'{' | b'[') if depth == MAX_DEPTH => Err(wrong(self.at, "nested too deep")),
             Some(b'{') => self.object(depth),
             Some(b'[') => self.array(depth),
             Some(b'-' | b'0'..=b'9') => self.number(),
@@ -69,7 +75,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<Json<'a>, AuditError> {
+    fn object(&mut self, depth: usize) -> Result<Json<'a>, NotCanonical> {
         self.at += 1;
         let mut members = Vec::with_capacity(4);
         if !self.closes(b'}') {
@@ -88,14 +94,14 @@ impl<'a> Reader<'a> {
         if !members.is_sorted_by(|(a, _): &(Cow<'_, str>, _), (b, _)| by_utf16(a, b).is_lt()) {
             self.is_canonical = false;
             members.sort_by(|(a, _), (b, _)| by_utf16(a, b));
-            if members.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-                return Err(wrong(self.at, "a key stands twice in the object that ends"));
+            if let Some(pair) = members.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+                return Err(NotCanonical::Doubled(pair[0].0.to_string()));
             }
         }
         Ok(Json::Object(members))
     }
 
-    fn array(&mut self, depth: usize) -> Result<Json<'a>, AuditError> {
+    fn array(&mut self, depth: usize) -> Result<Json<'a>, NotCanonical> {
         self.at += 1;
         let mut items = Vec::new();
         if !self.closes(b']') {
@@ -110,7 +116,7 @@ impl<'a> Reader<'a> {
         Ok(Json::Array(items))
     }
 
-    fn number(&mut self) -> Result<Json<'a>, AuditError> {
+    fn number(&mut self) -> Result<Json<'a>, NotCanonical> {
         let start = self.at;
         let digits = |this: &mut Self| {
             let from = this.at;
@@ -122,7 +128,7 @@ impl<'a> Reader<'a> {
         self.take(b'-');
         let (first, whole) = (self.peek(), digits(self));
         let mut is_sound = whole > 0 && (whole == 1 || first != Some(b'0'));
-        if matches!(self.peek(), Some(b'.' | b'e' | b'E')) || self.text[start..self.at] == *"-0" {
+        if matches!(self.peek(), Some(b'.' | b'e' | b'E')) || self.text[start..self.at] == *"-0" || self.at - start > EXACT {
             self.is_canonical = false;
         }
         if self.take(b'.') {
@@ -136,7 +142,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A string; surrogates that stand alone are refused, for no canonical text can hold them.
-    fn string(&mut self) -> Result<Cow<'a, str>, AuditError> {
+    fn string(&mut self) -> Result<Cow<'a, str>, NotCanonical> {
         let start = self.at;
         if !self.take(b'"') {
             return Err(wrong(start, "no string"));
@@ -159,11 +165,11 @@ impl<'a> Reader<'a> {
             return Ok(Cow::Borrowed(&self.text[start + 1..self.at - 1]));
         }
         self.is_canonical = false;
-        let whole = self.text.get(start..self.at).ok_or_else(|| wrong(start, "an escape is cut"))?;
-        serde_json::from_str(whole).map(Cow::Owned).map_err(|_| wrong(start, "an escape is wrong in the string"))
+        let within = self.text.get(start + 1..self.at - 1).ok_or_else(|| wrong(start, "an escape is cut"))?;
+        unescape_whole(within).map(Cow::Owned).ok_or_else(|| wrong(start, "an escape is wrong in the string"))
     }
 
-    fn word(&mut self, word: &str, value: Json<'a>) -> Result<Json<'a>, AuditError> {
+    fn word(&mut self, word: &str, value: Json<'a>) -> Result<Json<'a>, NotCanonical> {
         if !self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
             return Err(wrong(self.at, "no value"));
         }
@@ -193,13 +199,55 @@ impl<'a> Reader<'a> {
         self.take(byte)
     }
 
-    fn expect(&mut self, byte: u8) -> Result<(), AuditError> {
+    fn expect(&mut self, byte: u8) -> Result<(), NotCanonical> {
         self.space();
         if self.take(byte) { Ok(()) } else { Err(wrong(self.at, &format!("no `{}`", char::from(byte)))) }
     }
 }
 
-/// Where both are ASCII, as nearly all keys are, bytes and code units have one order.
-pub(crate) fn by_utf16(a: &str, b: &str) -> std::cmp::Ordering {
+/// The order of keys in RFC 8785, section 3.2.3. Where both are ASCII, as nearly all are, bytes and code units have one order.
+pub fn by_utf16(a: &str, b: &str) -> std::cmp::Ordering {
     if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn l3_what_is_nested_too_deep_is_refused_before_it_is_read() {
+        let nested = |open: &str, within: &str, close: &str, count: usize| open.repeat(count) + within + &close.repeat(count);
+        for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("[{\"a\":", "}]")] {
+            let levels = open.matches(['[', '{']).count();
+            assert!(read(nested(open, "1", close, MAX_DEPTH / levels).as_bytes()).is_ok());
+            for count in [MAX_DEPTH / levels + 1, 100_000] {
+                assert!(matches!(read(nested(open, "1", close, count).as_bytes()), Err(NotCanonical::Json(_))), "{count} × {open}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_is_its_own_form_is_taken_as_it_is() {
+        for same in ["{}", "[]", "0", "-1", r#"{"a":1,"b":[true,null,"€~"]}"#, r#"{"€":1,"😀":2}"#, "123456789012345"] {
+            assert!(read(same.as_bytes()).unwrap().is_canonical, "{same}");
+        }
+        for other in [
+            " 1",
+            "1 ",
+            "{ }",
+            "[1, 2]",
+            r#"{"a" :1}"#,
+            r#"{"b":1,"a":2}"#,
+            "-0",
+            "1234567890123456",
+            "1.0",
+            "1e1",
+            "1E1",
+            r#""\/""#,
+            r#""\n""#,
+            r#"{"\u0061":1}"#,
+        ] {
+            assert!(!read(other.as_bytes()).unwrap().is_canonical, "{other}");
+        }
+    }
 }
