@@ -6,6 +6,7 @@ pub mod approval;
 pub mod budget;
 pub mod decide;
 mod effect;
+pub mod jws;
 pub mod pin;
 
 pub use effect::Effect;

@@ -3,14 +3,15 @@
 
 use std::time::SystemTime;
 
-use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
+use jsonwebtoken::{Algorithm, DecodingKey};
+use policy::jws::{Expected, Token, Unverified};
 use serde::Deserialize;
 
-use super::token::{LEEWAY, Place, Wrong, is_good_until, over_at, wrong};
+use super::token::{Place, Wrong, is_good_until, over_at, seconds, wrong};
 
 /// Whether a token says that it is one of these, which nothing proves yet.
 pub(crate) fn is_shared(token: &str) -> bool {
-    decode_header(token).is_ok_and(|header| header.alg == Algorithm::HS256)
+    Token::read(token).is_ok_and(|token| token.algorithm() == Algorithm::HS256)
 }
 
 /// Verifies one, and gives what it says and until when it is good.
@@ -21,27 +22,20 @@ pub(crate) fn shared(token: &str, secret: &[u8]) -> Result<(Place, SystemTime), 
         #[serde(flatten)]
         place: Place,
     }
-    if decode_header(token).map_err(|_| Wrong::Form)?.crit.is_some() {
-        return Err(Wrong::Form);
+    let token = Token::read(token).map_err(wrong)?;
+    if token.algorithm() != Algorithm::HS256 {
+        return Err(Wrong::Secret);
     }
-    let mut validation = Validation::new(Algorithm::HS256);
-    validation.leeway = LEEWAY;
-    validation.validate_exp = false;
-    validation.validate_nbf = true;
     // Those of the reference name no audience: the topic is theirs.
-    validation.validate_aud = false;
-    validation.set_required_spec_claims(&["exp"]);
-    match decode::<Claims>(token, &DecodingKey::from_secret(secret), &validation) {
-        Ok(good) => {
-            let until = over_at(good.claims.exp);
-            is_good_until(until)?;
-            Ok((good.claims.place, until))
-        }
-        Err(error) => {
-            let why = wrong(&error);
-            Err(if why == Wrong::Key { Wrong::Secret } else { why })
-        }
-    }
+    let expected = Expected { audience: None, issuer: None, claims: &["exp"] };
+    let Claims { exp, place } = match token.verified(&DecodingKey::from_secret(secret), &expected, seconds()) {
+        Ok(claims) => claims,
+        Err(Unverified::Signature) => return Err(Wrong::Secret),
+        Err(why) => return Err(wrong(why)),
+    };
+    let until = over_at(exp);
+    is_good_until(until)?;
+    Ok((place, until))
 }
 
 #[cfg(test)]

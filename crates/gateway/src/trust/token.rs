@@ -2,15 +2,12 @@
 
 use std::time::{Duration, SystemTime};
 
-use jsonwebtoken::errors::{Error, ErrorKind};
-use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
+use policy::jws::{self, LEEWAY, Token, Unverified};
 use serde::{Deserialize, Deserializer};
 
 use super::keys::KeySet;
 use super::wall;
 
-/// How far clocks may be apart, in seconds.
-pub(super) const LEEWAY: u64 = 30;
 /// More keys than this are not tried for one token.
 const MOST_KEYS: usize = 8;
 
@@ -132,7 +129,8 @@ pub(super) fn is_good_until(until: SystemTime) -> Result<(), Wrong> {
 
 /// When a token with this `exp` is over, the leeway included.
 pub(super) fn over_at(exp: u64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs(exp.saturating_add(LEEWAY).min(1 << 40))
+    let lasts = Duration::from_secs(exp.saturating_add(LEEWAY).min(1 << 40));
+    SystemTime::UNIX_EPOCH.checked_add(lasts).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
 /// Which check a token did not pass. None of the texts shows anything of the token.
@@ -174,26 +172,24 @@ pub(super) struct Expected<'a> {
 
 /// Verifies a token, and gives what it says.
 pub(super) fn verify(token: &str, keys: &KeySet, expected: &Expected<'_>) -> Result<Claims, Wrong> {
-    let header = decode_header(token).map_err(|_| Wrong::Form)?;
-    if header.crit.is_some() {
-        return Err(Wrong::Form);
-    }
-    let validation = validation(header.alg, expected);
-    for key in keys.candidates(header.kid.as_deref(), header.alg).take(MOST_KEYS) {
-        match decode::<Claims>(token, &key.key, &validation) {
-            Ok(good) => {
-                is_good_until(good.claims.until())?;
-                return Ok(good.claims);
+    let token = Token::read(token).map_err(wrong)?;
+    let expected = jws::Expected { audience: Some(expected.audience), issuer: expected.issuer, claims: &["exp", "aud", "sub"] };
+    for key in keys.candidates(token.key_id(), token.algorithm()).take(MOST_KEYS) {
+        match token.verified::<Claims>(&key.key, &expected, seconds()) {
+            Ok(claims) => {
+                is_good_until(claims.until())?;
+                return Ok(claims);
             }
-            Err(error) => {
-                let wrong = wrong(&error);
-                if wrong != Wrong::Key {
-                    return Err(wrong);
-                }
-            }
+            Err(Unverified::Signature) => {}
+            Err(why) => return Err(wrong(why)),
         }
     }
     Err(Wrong::Key)
+}
+
+/// What time it is, as tokens have it.
+pub(super) fn seconds() -> u64 {
+    wall::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// The `iss` that a token claims, which nothing proves yet.
@@ -202,8 +198,7 @@ pub(super) fn claimed_issuer(token: &str) -> Result<String, Wrong> {
     struct Claimed {
         iss: String,
     }
-    let claimed = jsonwebtoken::dangerous::insecure_decode::<Claimed>(token).map_err(|_| Wrong::Form)?;
-    Ok(claimed.claims.iss)
+    Token::read(token).and_then(|token| token.claimed()).map(|Claimed { iss }| iss).map_err(wrong)
 }
 
 /// Whether a token is good by these keys; `None`: they are no keys. Checks hold any texts against it.
@@ -220,27 +215,12 @@ pub(crate) fn given(json: &[u8]) -> Option<Vec<String>> {
     (claims.until() > SystemTime::UNIX_EPOCH).then_some(given)
 }
 
-fn validation(algorithm: Algorithm, expected: &Expected<'_>) -> Validation {
-    let mut validation = Validation::new(algorithm);
-    validation.leeway = LEEWAY;
-    validation.validate_exp = false;
-    validation.validate_nbf = true;
-    validation.set_audience(&[expected.audience]);
-    validation.set_required_spec_claims(&["exp", "aud", "sub"]);
-    if let Some(issuer) = expected.issuer {
-        validation.set_issuer(&[issuer]);
-    }
-    validation
-}
-
-#[expect(clippy::wildcard_enum_match_arm, reason = "the library names more ways in which a signature is none than anybody reacts to")]
-pub(super) fn wrong(error: &Error) -> Wrong {
-    match error.kind() {
-        ErrorKind::ImmatureSignature => Wrong::Early,
-        ErrorKind::InvalidAudience => Wrong::Audience,
-        ErrorKind::InvalidIssuer => Wrong::Issuer,
-        ErrorKind::MissingRequiredClaim(_) | ErrorKind::InvalidClaimFormat(_) | ErrorKind::Json(_) | ErrorKind::Utf8(_) => Wrong::Form,
-        // A signature of another key, or a key that is none.
-        _ => Wrong::Key,
+pub(super) fn wrong(why: Unverified) -> Wrong {
+    match why {
+        Unverified::Audience => Wrong::Audience,
+        Unverified::Algorithm | Unverified::Critical | Unverified::Form => Wrong::Form,
+        Unverified::Early => Wrong::Early,
+        Unverified::Issuer => Wrong::Issuer,
+        Unverified::Signature => Wrong::Key,
     }
 }

@@ -3,6 +3,7 @@
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_FIXED, ED25519, UnparsedPublicKey};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use jsonwebtoken::{Algorithm, DecodingKey};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -125,11 +126,19 @@ impl PublicKey {
         verified.is_ok()
     }
 
-    /// The name of its algorithm in a JWS (RFC 7518, 3.1; RFC 8037, 3.1).
-    pub(super) fn jws_algorithm(&self) -> &'static str {
+    /// Its algorithm in a JWS (RFC 7518, 3.1; RFC 8037, 3.1).
+    pub(super) fn jws_algorithm(&self) -> Algorithm {
         match self {
-            Self::Ed25519(_) => "EdDSA",
-            Self::P256(_) => "ES256",
+            Self::Ed25519(_) => Algorithm::EdDSA,
+            Self::P256(_) => Algorithm::ES256,
+        }
+    }
+
+    /// The same key, as tokens are verified by it.
+    pub(super) fn decoding(&self) -> DecodingKey {
+        match self {
+            Self::Ed25519(key) => DecodingKey::from_ed_der(key),
+            Self::P256(point) => DecodingKey::from_ec_der(&point[..]),
         }
     }
 
