@@ -2,13 +2,18 @@
 //! width, and the tags block. Told, shown and taken away here; where that has to happen is not decided here.
 
 use std::fmt::Write as _;
+use std::iter::Peekable;
+use std::ops::Range;
 
-use crate::json::{self, Members, Span};
+use crate::json::{self, Span};
 
 /// The members of a definition that are text for people and models. Everything else in it means something to programs, and stays.
 const TEXTS: [&str; 2] = ["description", "title"];
 /// Below these stand values, whatever they are called.
 const VALUES: [&str; 4] = ["const", "default", "enum", "examples"];
+
+const BELL: u8 = 7;
+const ESCAPE: u8 = 0x1b;
 
 /// Whether a character shows nothing by itself. Ends of lines and tabs do; so does what joins letters and pictures.
 pub fn is_hidden(c: char) -> bool {
@@ -41,14 +46,14 @@ fn is_dependent(c: char) -> bool {
 /// The text without what nobody sees.
 pub fn without(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    let mut before = None;
-    while let Some(c) = rest.chars().next() {
-        if let Some(length) = sequence(rest) {
-            rest = &rest[length..];
+    let mut sequences = Sequences::of(text);
+    let (mut at, mut before) = (0, None);
+    while let Some(c) = text[at..].chars().next() {
+        if let Some(end) = sequences.end_of(at) {
+            at = end;
             continue;
         }
-        rest = &rest[c.len_utf8()..];
+        at += c.len_utf8();
         let is_joined = |before: char| c == '\u{200d}' && before == '\u{fe0f}';
         let hangs = is_dependent(c) && before.is_none_or(|b: char| b.is_ascii() || (is_dependent(b) && !is_joined(b)));
         if !is_hidden(c) && !hangs {
@@ -59,25 +64,48 @@ pub fn without(text: &str) -> String {
     out
 }
 
-/// The length of the terminal sequence (ECMA-48) with which `text` begins, in bytes.
-fn sequence(text: &str) -> Option<usize> {
-    let (introducer, rest) = match text.as_bytes() {
-        [0x1b, kind, ..] if kind.is_ascii() => (*kind, 2),
-        [0xc2, kind @ 0x80..=0x9f, ..] => (kind - 0x40, 2),
-        _ => return None,
-    };
-    let tail = &text.as_bytes()[rest..];
-    match introducer {
-        b'[' => {
-            let last = tail.iter().position(|b| !(0x20..=0x3f).contains(b))?;
-            tail.get(last).is_some_and(|b| (0x40..=0x7e).contains(b)).then_some(rest + last + 1)
+/// Terminal sequences (ECMA-48) of one text, asked for from its beginning to its end, so that each byte is looked at a fixed number of times.
+///
+/// No parser of terminals does: `vte` takes the introducers of one character for controls that stand alone, and drops all the text behind an
+/// introducer whose sequence never ends. A person would then be shown less than a server has said.
+struct Sequences<'a> {
+    text: &'a [u8],
+    /// Where the strings end that have not been passed, in order.
+    ends: Peekable<Box<dyn Iterator<Item = Range<usize>> + 'a>>,
+}
+
+impl<'a> Sequences<'a> {
+    fn of(text: &'a str) -> Self {
+        let text = text.as_bytes();
+        let end = |at| match &text[at..] {
+            [BELL, ..] => Some(at..at + 1),
+            [ESCAPE, b'\\', ..] | [0xc2, 0x9c, ..] => Some(at..at + 2),
+            _ => None,
+        };
+        let ends: Box<dyn Iterator<Item = _>> = Box::new(memchr::memchr3_iter(BELL, ESCAPE, 0xc2, text).filter_map(end));
+        Self { text, ends: ends.peekable() }
+    }
+
+    /// Where the sequence ends that begins at `at`; `None`: none begins there, or its end is missing.
+    fn end_of(&mut self, at: usize) -> Option<usize> {
+        let kind = match &self.text[at..] {
+            [ESCAPE, kind, ..] if kind.is_ascii() => *kind,
+            [0xc2, kind @ 0x80..=0x9f, ..] => kind - 0x40,
+            _ => return None,
+        };
+        let within = at + 2;
+        match kind {
+            b'[' => {
+                let parameters = self.text[within..].iter().take_while(|b| (0x20..=0x3f).contains(*b)).count();
+                let end = within + parameters;
+                self.text.get(end).is_some_and(|last| (0x40..=0x7e).contains(last)).then_some(end + 1)
+            }
+            b'P' | b'X' | b']' | b'^' | b'_' => {
+                while self.ends.next_if(|end| end.start < within).is_some() {}
+                self.ends.peek().map(|end| end.end)
+            }
+            _ => None,
         }
-        b'P' | b'X' | b']' | b'^' | b'_' => {
-            let bell = tail.iter().position(|b| *b == 7).map(|at| at + 1);
-            let end = text[rest..].find("\u{1b}\\").map(|at| at + 2).or_else(|| text[rest..].find('\u{9c}').map(|at| at + 2));
-            [bell, end].into_iter().flatten().min().map(|at| rest + at)
-        }
-        _ => None,
     }
 }
 
@@ -112,37 +140,110 @@ pub fn cleaned(raw: &[u8]) -> Option<Vec<u8>> {
     if raw.iter().all(|b| *b < 0x7f) && memchr::memmem::find(raw, b"\\u").is_none() {
         return None;
     }
-    let mut edits = Vec::new();
-    gather(raw, 0, &mut edits);
-    let mut out = Vec::with_capacity(raw.len());
-    let mut at = 0;
-    for (span, text) in &edits {
-        out.extend_from_slice(&raw[at..span.start]);
-        out.extend_from_slice(text.as_bytes());
-        at = span.end;
+    let mut out = Vec::new();
+    let mut kept = 0;
+    for span in Texts::of(raw) {
+        let Some(text) = json::as_str(&raw[span.clone()]) else { continue };
+        let plain = without(&text);
+        if plain != text {
+            out.reserve(raw.len());
+            out.extend_from_slice(&raw[kept..span.start]);
+            json::push_quoted(&mut out, &plain);
+            kept = span.end;
+        }
     }
-    out.extend_from_slice(&raw[at..]);
-    (!edits.is_empty()).then_some(out)
+    if kept == 0 {
+        return None;
+    }
+    out.extend_from_slice(&raw[kept..]);
+    Some(out)
 }
 
-/// Finds the texts that hide something, in order; `at` is where `raw` stands in the whole.
-fn gather(raw: &[u8], at: usize, edits: &mut Vec<(Span, String)>) {
-    if raw.starts_with(b"{") {
-        let members = Members::again(raw);
-        for ((key, value), (_, span)) in members.iter().zip(members.spans()) {
-            if TEXTS.contains(&&*key) && value.starts_with(b"\"") {
-                let Some(text) = json::as_str(value) else { continue };
-                let plain = without(&text);
-                if plain != text {
-                    edits.push((at + span.start..at + span.end, json::quote(&plain)));
-                }
-            } else if !VALUES.contains(&&*key) {
-                gather(value, at + span.start, edits);
+/// Strings of a sound JSON text that are for people and models, found in one pass whatever is nested in what.
+struct Texts<'a> {
+    raw: &'a [u8],
+    at: usize,
+    /// The objects and arrays that are open: whether each is an object.
+    open: Vec<bool>,
+    /// How many were open where a member of [`VALUES`] began: until no more are, all strings are values.
+    values: Option<usize>,
+    next: Next,
+}
+
+/// What a string that comes next is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Key,
+    Text,
+    Value,
+}
+
+impl<'a> Texts<'a> {
+    fn of(raw: &'a [u8]) -> Self {
+        Self { raw, at: 0, open: Vec::new(), values: None, next: Next::Value }
+    }
+
+    /// The string that begins at the place of reading, which goes on behind it.
+    fn string(&mut self) -> Span {
+        let start = self.at;
+        self.at += 1;
+        while let Some(found) = memchr::memchr2(b'"', b'\\', &self.raw[self.at.min(self.raw.len())..]) {
+            self.at += found;
+            if self.raw[self.at] == b'"' {
+                self.at += 1;
+                return start..self.at;
             }
+            self.at += 2;
         }
-    } else if raw.starts_with(b"[") {
-        for element in json::elements(raw).unwrap_or_default() {
-            gather(element, at + (element.as_ptr().addr() - raw.as_ptr().addr()), edits);
+        self.at = self.raw.len();
+        start..self.at
+    }
+
+    fn key(&mut self, span: Span) {
+        let key = json::as_str(&self.raw[span]).unwrap_or_default();
+        self.next = if TEXTS.contains(&&*key) { Next::Text } else { Next::Value };
+        if self.values.is_none() && VALUES.contains(&&*key) {
+            self.values = Some(self.open.len());
+        }
+    }
+
+    /// A member or an element is over.
+    fn over(&mut self) {
+        if self.values.is_some_and(|level| level >= self.open.len()) {
+            self.values = None;
+        }
+        self.next = if self.open.last() == Some(&true) { Next::Key } else { Next::Value };
+    }
+}
+
+impl Iterator for Texts<'_> {
+    type Item = Span;
+
+    fn next(&mut self) -> Option<Span> {
+        loop {
+            match *self.raw.get(self.at)? {
+                b'"' => {
+                    let span = self.string();
+                    match self.next {
+                        Next::Key => self.key(span),
+                        Next::Text if self.values.is_none() => return Some(span),
+                        Next::Text | Next::Value => {}
+                    }
+                    continue;
+                }
+                opens @ (b'{' | b'[') => {
+                    self.open.push(opens == b'{');
+                    self.next = if opens == b'{' { Next::Key } else { Next::Value };
+                }
+                b'}' | b']' => {
+                    // The last member of what is closed is over as well.
+                    self.over();
+                    self.open.pop();
+                }
+                b',' => self.over(),
+                _ => {}
+            }
+            self.at += 1;
         }
     }
 }
@@ -161,6 +262,10 @@ mod tests {
             ("x\u{1b}]8;;http://h\u{7}link\u{1b}]8;;\u{1b}\\y", "xlinky"),
             ("\u{9b}2Jz", "z"),
             ("open \u{1b}]without an end", "open ]without an end"),
+            ("\u{9d}0;t\u{9c}a\u{90}q\u{7}b\u{98}\u{1b}\\c\u{9e}\u{9f}x\u{9c}d\u{9c}e", "abcde"),
+            ("\u{9d}hidden\u{9c}shown\u{1b}\\", "shown\\"),
+            ("\u{1b}[1;\u{9b}2mx\u{1b}[é", "[1;x[é"),
+            ("\u{9d}\u{9d}\u{9d}x", "x"),
             ("v\u{fe01}\u{fe02}\u{e0100}w", "vw"),
         ] {
             assert_eq!(without(text), plain, "{text:?}");
@@ -183,6 +288,9 @@ mod tests {
         let raw = r#"{ "name":"a", "description":"x\u200by", "inputSchema":{"properties":{"p":{"description":"q\u202e","enum":["\u200b"],"default":{"title":"\u200b"}}},"anyOf":[{"title":"\ufeffz"}]} , "n":1.0}"#;
         let wanted = r#"{ "name":"a", "description":"xy", "inputSchema":{"properties":{"p":{"description":"q","enum":["\u200b"],"default":{"title":"\u200b"}}},"anyOf":[{"title":"z"}]} , "n":1.0}"#;
         assert_eq!(cleaned(raw.as_bytes()).map(|out| String::from_utf8(out).unwrap()).as_deref(), Some(wanted));
+        let nested = r#"{"description":{"title":"\u200b","default":[{"title":"\u200b"},"x"],"x":{"title":"\u200b"}},"title":"\"\u200b"}"#;
+        let wanted = r#"{"description":{"title":"","default":[{"title":"\u200b"},"x"],"x":{"title":""}},"title":"\""}"#;
+        assert_eq!(cleaned(nested.as_bytes()).map(|out| String::from_utf8(out).unwrap()).as_deref(), Some(wanted));
         for same in [r#"{"description":"—\u0041","n":1}"#, r#"{"description":["\u200b"]}"#, "{}", r#"{"title":7}"#] {
             assert_eq!(cleaned(same.as_bytes()), None, "{same}");
         }

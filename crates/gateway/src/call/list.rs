@@ -9,7 +9,6 @@ use mcp_proto::catalog::Kind;
 use mcp_proto::cursor;
 use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::era::STATELESS;
-use mcp_proto::hidden;
 use mcp_proto::json::{self, Members};
 use mcp_proto::mcpax;
 use policy::decide::Action;
@@ -160,12 +159,12 @@ fn instructions(branches: &[&Branch]) -> Option<String> {
     let mut parts = Vec::new();
     for branch in branches {
         if let Some(text) = branch.catalog.instructions.as_deref().filter(|t| !t.trim().is_empty()) {
-            parts.push((&branch.mount.config.name, hidden::without(text)));
+            parts.push((&branch.mount.config.name, text));
         }
     }
     match (&parts[..], branches.len()) {
         ([], _) => None,
-        ([(_, only)], 1) => Some(only.clone()),
+        ([(_, only)], 1) => Some((*only).to_owned()),
         (parts, _) => Some(parts.iter().map(|(name, text)| format!("## {name}\n{text}")).collect::<Vec<_>>().join("\n\n")),
     }
 }

@@ -1,6 +1,7 @@
 //! A fresh catalog held against what is known of its server, before it is in the tree: what waits is taken out of it, and so is what nobody
 //! sees in its texts. Who looks at what waits is not asked here.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -133,7 +134,7 @@ fn from_memory(old: &Catalog, Listed { kind, mode, all }: &Listed) -> Vec<Verdic
     };
     let good = |raw: &[u8]| vec![Known { hash: definition(*kind, raw).hash(), standing: Standing::Accepted, why: Why::New }];
     let known: BTreeMap<String, Vec<Known>> = entries.map(|(name, raw)| (name.to_owned(), good(raw))).collect();
-    let hash = |raw: &Bytes| definition(*kind, hidden::cleaned(raw).as_deref().unwrap_or(raw)).hash();
+    let hash = |raw: &Bytes| definition(*kind, &plain(*kind, raw)).hash();
     let hashes: Vec<(&str, [u8; 32])> = all.iter().map(|(name, raw)| (name.as_str(), hash(raw))).collect();
     let mut verdicts = judge(*mode, *kind, &known, &hashes);
     for (verdict, (name, _)) in verdicts.iter_mut().zip(all).filter(|_| *mode != Mode::Trust) {
@@ -143,6 +144,14 @@ fn from_memory(old: &Catalog, Listed { kind, mode, all }: &Listed) -> Vec<Verdic
         verdict.is_new = false;
     }
     verdicts
+}
+
+/// A definition as the catalog keeps it.
+fn plain(kind: Kind, raw: &[u8]) -> Cow<'_, [u8]> {
+    if kind == Kind::Instructions {
+        return hidden::without(&String::from_utf8_lossy(raw)).into_bytes().into();
+    }
+    hidden::cleaned(raw).map_or(Cow::Borrowed(raw), Cow::Owned)
 }
 
 /// Keeps of one list what is good, and notes the rest as held.
@@ -209,8 +218,13 @@ fn told(mount: &Mount, catalog: &mut Catalog, fresh: Vec<String>) {
     }
 }
 
-/// The texts of a fresh list without what nobody sees in them; all else stays byte for byte.
-pub(crate) fn clean(catalog: &mut Catalog, kind: catalog::Kind) {
+/// Takes out of a fresh catalog, of the lists of `kinds` and the instructions, what nobody sees in their texts; all else stays byte for byte.
+pub(crate) fn clean(catalog: &mut Catalog, kinds: &[catalog::Kind]) {
+    catalog.instructions = catalog.instructions.take().map(|said| hidden::without(&said).into());
+    kinds.iter().for_each(|kind| clean_list(catalog, *kind));
+}
+
+fn clean_list(catalog: &mut Catalog, kind: catalog::Kind) {
     let entries: Box<dyn Iterator<Item = &mut Entry>> = match kind {
         catalog::Kind::Prompts => Box::new(catalog.prompts.iter_mut().map(|offer| &mut offer.entry)),
         catalog::Kind::Resources => Box::new(Arc::make_mut(&mut catalog.resources).iter_mut()),

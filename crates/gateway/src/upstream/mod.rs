@@ -10,6 +10,7 @@ pub(crate) mod listening;
 pub(crate) mod mount;
 pub(crate) mod oauth;
 pub(crate) mod origins;
+mod pages;
 pub(crate) mod pipe;
 pub(crate) mod pool;
 pub(crate) mod process;

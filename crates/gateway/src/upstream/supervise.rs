@@ -17,6 +17,7 @@ use mcp_proto::splice::{self, Change};
 use super::connect;
 use super::listening::{self, Listening};
 use super::mount::{Mount, Phase};
+use super::pages::{self, Pages};
 use super::{Instance, Outgoing, Owner, UpstreamError};
 use crate::catalog::Catalog;
 use crate::pins;
@@ -154,15 +155,16 @@ pub(crate) async fn fetch(mount: &Mount, instance: &Instance, old: &Catalog, kin
         }
     }
     mount.freshness.fetched(good_for, fresh.len() == Kind::ALL.len());
+    let (said, note) = instance.negotiated.instructions.as_deref().map(pages::instructions).unzip();
+    catalog.notes.extend(note.flatten());
     // As it was sent, so that what is hidden in it is seen.
-    pins::hold(mount, (&mut catalog, old), &fresh, instance.negotiated.instructions.as_deref(), instance.is_gate()).await;
-    fresh.iter().for_each(|kind| pins::clean(&mut catalog, *kind));
+    pins::hold(mount, (&mut catalog, old), &fresh, said, instance.is_gate()).await;
+    pins::clean(&mut catalog, &fresh);
     // Each change of a subtree comes up as a change of its tools, so a loop is seen whoever closes it.
     if catalog.subtree.iter().any(|id| **id == *mount.gateway.node.id) { Err(UpstreamError::Loop) } else { Ok(catalog) }
 }
 
 /// A whole list.
-#[derive(Default)]
 struct Listed {
     entries: Vec<mcp_proto::catalog::Entry>,
     notes: Vec<String>,
@@ -179,7 +181,8 @@ enum Listing {
 
 async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<Listed, Listing> {
     let most = mount.gateway.limits().tools_per_mount;
-    let Listed { mut entries, mut notes, mut subtree, .. } = Listed::default();
+    let mut pages = Pages::new(kind, most);
+    let mut subtree = Vec::new();
     let mut good_for = Duration::MAX;
     let mut cursors = BTreeSet::new();
     let mut cursor: Option<String> = None;
@@ -199,24 +202,20 @@ async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<Listed, 
         }
         let page = Page::parse(kind, &result).ok_or_else(|| Listing::Refused("its result is no list".into()))?;
         good_for = good_for.min(Duration::from_millis(page.ttl_ms.unwrap_or(0)));
-        if page.unreadable > 0 {
-            notes.push(format!("{} entries of {} can't be read and are left out", page.unreadable, kind.method()));
-        }
-        entries.extend(page.entries);
-        if entries.len() > most {
-            notes.push(format!("{} lists more than {most} entries; the rest is left out (limits.tools_per_mount)", kind.method()));
-            entries.truncate(most);
+        let next = page.next.clone();
+        if !pages.take(page, result.len()) {
             break;
         }
-        match page.next {
+        match next {
             Some(next) if cursors.insert(next.clone()) => cursor = Some(next),
             Some(_) => {
-                notes.push(format!("{} gives the same cursor twice; the rest is left out", kind.method()));
+                pages.circles();
                 break;
             }
             None => break,
         }
     }
+    let (entries, notes) = pages.finish();
     Ok(Listed { entries, notes, subtree, good_for })
 }
 
@@ -233,13 +232,13 @@ pub(crate) async fn subscribe_again(mount: &Arc<Mount>, instance: &Arc<Instance>
 }
 
 fn fall(mount: &Arc<Mount>, why: &UpstreamError, wait: Duration, last_ready: Option<Instant>) {
-    let next = SystemTime::now() + wait;
+    let next = SystemTime::now().checked_add(wait);
     let listed = last_ready.is_some_and(|since| since.elapsed() < LISTED_FOR || mount.state.load().phase == Phase::Ready);
     let phase = if listed && !why.is_for_people() { Phase::Degraded } else { Phase::Failed };
     let text = explain(mount, why);
     tracing::warn!(mount = %mount.config.name, error = %text, retry_in = ?wait, "the server is not available");
     let was = mount.state.load().phase;
-    mount.enter(phase, Some(text), Some(next));
+    mount.enter(phase, Some(text), next);
     if phase == Phase::Degraded && was != phase {
         mount.gateway.reannotate(mount);
     }

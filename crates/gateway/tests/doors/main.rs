@@ -23,6 +23,8 @@ mod hostile;
 #[cfg(test)]
 mod kept;
 #[cfg(test)]
+mod lengthy_texts;
+#[cfg(test)]
 mod linked;
 #[cfg(test)]
 mod meanwhile;
