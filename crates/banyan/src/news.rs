@@ -92,7 +92,9 @@ impl Teller {
 
     /// What is new about the servers.
     pub(crate) fn news(&mut self, mounts: &[MountStatus], now: SystemTime) -> Vec<News> {
-        let is_slow = |m: &MountStatus| SystemTime::UNIX_EPOCH + Duration::from_secs(m.since) + PATIENCE <= now;
+        let is_slow = |m: &MountStatus| {
+            now.duration_since(SystemTime::UNIX_EPOCH).is_ok_and(|now| now >= Duration::from_secs(m.since).saturating_add(PATIENCE))
+        };
         self.told.retain(|name, _| mounts.iter().any(|m| m.name == *name));
         let mut news = Vec::new();
         for mount in mounts.iter().filter(|m| m.state != "starting" || is_slow(m)) {

@@ -27,7 +27,7 @@ impl Random {
     pub(crate) fn between(&mut self, least: Duration, most: Duration) -> Duration {
         let span = most.saturating_sub(least).as_micros();
         let more = if span == 0 { 0 } else { self.bits() % (span + 1) };
-        least + Duration::from_micros(u64::try_from(more).unwrap_or(u64::MAX))
+        least.saturating_add(Duration::from_micros(u64::try_from(more).unwrap_or(u64::MAX)))
     }
 }
 

@@ -182,7 +182,7 @@ impl Driver {
         }
         let waits = self.pending == 0 && self.machine.registered_at().is_none() && !self.over;
         let next = self.machine.poll_timeout().filter(|_| waits).map(|(at, _)| at.saturating_duration_since(Instant::now()));
-        self.told.next_try = next.map(|wait| seconds(SystemTime::now() + wait));
+        self.told.next_try = next.and_then(|wait| SystemTime::now().checked_add(wait)).map(seconds);
         if self.shown.load().as_deref() != Some(&self.told) {
             self.shown.store(Some(Arc::new(self.told.clone())));
             self.gateway.changed.notify_waiters();

@@ -185,7 +185,7 @@ fn push_date(out: &mut Vec<u8>) {
     DATE.with_borrow_mut(|(of, text)| {
         if *of != second {
             *of = second;
-            *text = httpdate::fmt_http_date(UNIX_EPOCH + now);
+            *text = httpdate::fmt_http_date(UNIX_EPOCH.checked_add(now).unwrap_or(UNIX_EPOCH));
         }
         out.extend_from_slice(text.as_bytes());
     });

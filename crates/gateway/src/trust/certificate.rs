@@ -49,7 +49,8 @@ impl Names {
             }
         }
         let until = u64::try_from(parsed.validity().not_after.timestamp()).unwrap_or(0);
-        Some(Self { dns, uris, ips, serial: hex(parsed.raw_serial()), until: SystemTime::UNIX_EPOCH + Duration::from_secs(until) })
+        let until = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(until)).unwrap_or(SystemTime::UNIX_EPOCH);
+        Some(Self { dns, uris, ips, serial: hex(parsed.raw_serial()), until })
     }
 }
 

@@ -136,13 +136,14 @@ pub async fn enrol(state_dir: &Path, url: &Url, token: &JoinToken, name: Option<
     if authority.ok().is_none_or(|authority| fingerprint(&authority) != token.authority) {
         return Err(JoinError::Stranger { host: place.to_string() });
     }
+    let until = UNIX_EPOCH.checked_add(Duration::from_secs(given.until)).ok_or_else(|| place.odd(&"its certificate never ends"))?;
     let dir = joined(state_dir).join(place.directory());
     super::ca::make_dir(&dir)?;
     let (certificate, key_file, ca) = (dir.join("certificate.pem"), dir.join("key.pem"), dir.join("ca.pem"));
     write_private(&key_file, &key.serialize_pem())?;
     write_private(&ca, &given.authority)?;
     write_private(&certificate, &given.certificate)?;
-    Ok(Enrolled { name: given.name, certificate, key: key_file, ca, until: UNIX_EPOCH + Duration::from_secs(given.until) })
+    Ok(Enrolled { name: given.name, certificate, key: key_file, ca, until })
 }
 
 /// Whether a certificate is one that a gate was given when it joined.

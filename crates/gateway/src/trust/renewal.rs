@@ -43,7 +43,7 @@ async fn renew_if_due(url: &Url, tls: &ClientTls, connector: &Connector, early: 
     let unusable = |error: super::TrustError| JoinError::Unreachable(error.to_string());
     let old = super::first_certificate(file).map_err(unusable)?;
     let until = Names::of(&old).map_or(SystemTime::UNIX_EPOCH, |names| names.until);
-    if until > SystemTime::now() + early {
+    if until.duration_since(SystemTime::now()).is_ok_and(|left| left > early) {
         return Ok(false);
     }
     let key = certificate::key(key).map_err(unusable)?;

@@ -3,6 +3,7 @@
 
 #![expect(clippy::expect_used, reason = "a check whose ground is missing fails loudly")]
 
+mod additions;
 mod budgets;
 mod conformance;
 mod dependencies;

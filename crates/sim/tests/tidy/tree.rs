@@ -25,7 +25,8 @@ impl Source {
 
     /// The text above the first `#[cfg(test)]` module.
     pub(crate) fn production(&self) -> &str {
-        let end = self.text.match_indices("#[cfg(test)]\nmod ").map(|(i, _)| i).next();
+        let is_module = |rest: &str| rest.lines().skip(1).find(|line| !line.starts_with("#[")).is_some_and(|line| line.starts_with("mod "));
+        let end = self.text.match_indices("#[cfg(test)]\n").map(|(i, _)| i).find(|i| is_module(&self.text[*i..]));
         &self.text[..end.unwrap_or(self.text.len())]
     }
 }

@@ -109,5 +109,5 @@ pub(super) fn act(act: &Act) -> String {
 }
 
 fn written(seconds: u64) -> Timestamp {
-    Timestamp(UNIX_EPOCH + Duration::from_secs(seconds))
+    Timestamp(UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).unwrap_or(UNIX_EPOCH))
 }

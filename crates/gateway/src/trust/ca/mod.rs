@@ -127,8 +127,10 @@ impl Ca {
     pub fn invite(&self, name: Option<&str>, lasts: Duration) -> Result<JoinToken, CaError> {
         let name = name.map(dns_name).transpose()?;
         let token = JoinToken::new(self.fingerprint()?)?;
+        let until = SystemTime::now();
+        let until = until.checked_add(lasts).unwrap_or(until);
         Ledger::change(&self.dir, |ledger| {
-            ledger.invite(&token, name.as_ref().map(Authority::dns_name), SystemTime::now() + lasts);
+            ledger.invite(&token, name.as_ref().map(Authority::dns_name), until);
             Ok(token.clone())
         })
     }

@@ -15,6 +15,9 @@ use super::{AuthError, EARLY, Token};
 use crate::config::secret::{Secret, keyring};
 use crate::whole::{Readers, make_dirs, replace};
 
+/// Longer than this no token is taken to last, whatever its server says.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// A sign-in that worked.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Record {
@@ -38,10 +41,12 @@ impl Record {
     pub(super) fn token(&self) -> Option<Token> {
         let response = self.credentials.token_response.as_ref()?;
         let until = response.expires_in().zip(self.credentials.token_received_at).map(|(lasts, received)| {
-            let ends = UNIX_EPOCH + Duration::from_secs(received) + lasts;
-            let left = ends.duration_since(SystemTime::now()).unwrap_or_default();
+            let lasts = lasts.min(LONGEST);
+            let ends = UNIX_EPOCH.checked_add(Duration::from_secs(received)).and_then(|received| received.checked_add(lasts));
+            let left = ends.and_then(|ends| ends.duration_since(SystemTime::now()).ok()).unwrap_or_default().min(LONGEST);
             // A token that never lived longer than the margin is used until its very end.
             let margin = if lasts > EARLY * 2 { EARLY } else { Duration::ZERO };
+            // Not longer than a year, which every clock can hold.
             Instant::now() + left.saturating_sub(margin)
         });
         Some(Token { secret: Secret::new(response.access_token().secret().as_str()), until })

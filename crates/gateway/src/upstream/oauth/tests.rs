@@ -64,6 +64,16 @@ async fn a_token_is_refreshed_when_it_ends_once_for_all_who_want_it() {
 }
 
 #[tokio::test]
+async fn m1_a_token_that_lasts_for_ever_is_one_that_lasts_a_year() {
+    for expires_in in [u64::MAX, i64::MAX.cast_unsigned(), 1 << 62] {
+        let server = Server::start(Settings { expires_in, ..Settings::default() }).await;
+        let (client, _dir) = server.client_with(OAuth::default(), open_in_background);
+        client.challenged(401, None, None).await.unwrap();
+        assert_eq!(client.token().await.unwrap().unwrap().expose(), "token-1");
+    }
+}
+
+#[tokio::test]
 async fn a_revoked_token_is_refreshed_and_a_rejected_refresh_leads_back_to_the_person() {
     let server = Server::start(Settings::default()).await;
     let (client, _dir) = server.client_with(OAuth::default(), open_in_background);
