@@ -6,6 +6,7 @@ use bytes::Bytes;
 use mcp_proto::envelope::Answer;
 use mcp_proto::json::{self, Members, Object, quote};
 use policy::approval::{Approval, hex};
+use subtle::ConstantTimeEq;
 
 use super::bound::without_state;
 use crate::Inner;
@@ -180,7 +181,8 @@ fn state(gateway: &Inner, id: &str, caller: &Caller) -> String {
 pub(super) fn returned(gateway: &Inner, resolved: &mut Resolved) -> Option<Returned> {
     let state = resolved.params.str("requestState")?.into_owned();
     let (id, seal) = state.strip_prefix(&mark(gateway))?.split_once('.')?;
-    let is_ours = gateway.approvals.sealed(id, &resolved.caller.principal.name) == seal;
+    let expected = gateway.approvals.sealed(id, &resolved.caller.principal.name);
+    let is_ours = bool::from(expected.as_bytes().ct_eq(seal.as_bytes()));
     let is_declined = is_declined(&resolved.params);
     resolved.params = without_state(&resolved.params);
     is_ours.then(|| Returned { id: id.to_owned(), is_declined })

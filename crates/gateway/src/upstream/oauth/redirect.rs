@@ -2,14 +2,25 @@
 //!
 //! Serves one sign-in: anything that does not carry its `state` is turned away and changes nothing.
 
+use std::convert::Infallible;
 use std::io;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 use url::Url;
 
-/// The longest request that is read, in bytes.
+/// Most connections at a time. Browsers open several, and one that says nothing keeps none of the others waiting.
+const MOST: usize = 32;
+/// The longest head that is read, in bytes.
 const LONGEST: usize = 16 << 10;
 /// How long a browser may take for its request.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -45,48 +56,60 @@ impl Redirect {
 
     /// Waits until the browser brings back `state`.
     pub(super) async fn wait(self, state: &str) -> io::Result<Returned> {
+        let state: Arc<str> = state.into();
+        let mut connections = JoinSet::new();
         loop {
-            let (mut stream, _) = self.listener.accept().await?;
-            // One connection after the other: a browser needs no more, and a stalled one is cut off.
-            let served = tokio::time::timeout(PATIENCE, serve(&mut stream, state)).await;
-            if let Ok(Ok(Some(returned))) = served {
-                return Ok(returned);
+            tokio::select! {
+                accepted = self.listener.accept(), if connections.len() < MOST => {
+                    connections.spawn(serve(accepted?.0, Arc::clone(&state)));
+                }
+                Some(served) = connections.join_next() => {
+                    if let Ok(Some(returned)) = served {
+                        return Ok(returned);
+                    }
+                }
             }
         }
     }
 }
 
-async fn serve(stream: &mut TcpStream, state: &str) -> io::Result<Option<Returned>> {
-    let head = head(stream).await?;
-    let target = head.split(' ').nth(1).filter(|_| head.starts_with("GET ")).unwrap_or_default();
-    let returned = read(target).filter(|returned| returned.state == state);
-    let (status, text) = match &returned {
-        None => ("404 Not Found", "This address is only for the sign-in that is under way."),
-        Some(Returned { outcome: Ok(_), .. }) => ("200 OK", "Signed in. You can close this window."),
-        Some(_) => ("200 OK", "The sign-in was refused. You can close this window."),
-    };
-    let body = format!("<!doctype html><meta charset=utf-8><title>Banyan</title><p>{text}</p>");
-    let answer = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
-         Content-Security-Policy: default-src 'none'\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n{body}",
-        body.len()
-    );
-    stream.write_all(answer.as_bytes()).await?;
-    stream.shutdown().await?;
-    Ok(returned)
+/// Answers one request, and gives what it brought back once the answer is on its way.
+async fn serve(stream: TcpStream, state: Arc<str>) -> Option<Returned> {
+    let found = Mutex::new(None);
+    let service = service_fn(async |request: Request<Incoming>| {
+        let target = request.uri().path_and_query().filter(|_| request.method() == Method::GET);
+        let returned = target.and_then(|target| read(target.as_str())).filter(|returned| *returned.state == *state);
+        let answer = answer(returned.as_ref());
+        if let Ok(mut found) = found.lock() {
+            *found = found.take().or(returned);
+        }
+        Ok::<_, Infallible>(answer)
+    });
+    let mut http = http1::Builder::new();
+    let connection = http.keep_alive(false).max_buf_size(LONGEST).serve_connection(TokioIo::new(stream), service);
+    // A browser that has gone, or takes too long, has brought back what it has.
+    let _ended = tokio::time::timeout(PATIENCE, connection).await;
+    found.into_inner().ok().flatten()
 }
 
-async fn head(stream: &mut TcpStream) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    let mut chunk = [0; 2048];
-    while !bytes.windows(4).any(|end| end == b"\r\n\r\n") && bytes.len() < LONGEST {
-        let count = stream.read(&mut chunk).await?;
-        if count == 0 {
-            break;
-        }
-        bytes.extend_from_slice(&chunk[..count]);
+fn answer(returned: Option<&Returned>) -> Response<Full<Bytes>> {
+    let (status, text) = match returned {
+        None => (StatusCode::NOT_FOUND, "This address is only for the sign-in that is under way."),
+        Some(Returned { outcome: Ok(_), .. }) => (StatusCode::OK, "Signed in. You can close this window."),
+        Some(_) => (StatusCode::OK, "The sign-in was refused. You can close this window."),
+    };
+    let body = format!("<!doctype html><meta charset=utf-8><title>Banyan</title><p>{text}</p>");
+    let mut answer = Response::new(Full::from(body));
+    *answer.status_mut() = status;
+    for (name, value) in [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::CONTENT_SECURITY_POLICY, "default-src 'none'"),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ] {
+        answer.headers_mut().insert(name, HeaderValue::from_static(value));
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    answer
 }
 
 fn read(target: &str) -> Option<Returned> {
@@ -107,6 +130,8 @@ fn read(target: &str) -> Option<Returned> {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
     use super::*;
 
     #[test]
@@ -120,19 +145,38 @@ mod tests {
         }
     }
 
+    async fn asked(port: u16, query: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        stream.write_all(format!("GET /callback?{query} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
     #[tokio::test]
     async fn only_the_right_state_ends_the_waiting() {
         let redirect = Redirect::bind(0).await.unwrap();
-        let uri = redirect.uri();
+        let port = redirect.port;
         let waiting = tokio::spawn(async move { redirect.wait("right").await.unwrap() });
         for (query, status) in [("code=x&state=wrong", "404"), ("", "404"), ("code=y&state=right", "200")] {
-            let port = Url::parse(&uri).unwrap().port().unwrap();
-            let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-            stream.write_all(format!("GET /callback?{query} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").as_bytes()).await.unwrap();
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).await.unwrap();
+            let answer = asked(port, query).await;
             assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer}");
         }
+        assert_eq!(waiting.await.unwrap().outcome, Ok("y".into()));
+    }
+
+    #[tokio::test]
+    async fn l7_connections_that_say_nothing_keep_no_browser_waiting() {
+        let redirect = Redirect::bind(0).await.unwrap();
+        let port = redirect.port;
+        let waiting = tokio::spawn(async move { redirect.wait("right").await.unwrap() });
+        let mut silent = Vec::new();
+        for _ in 0..MOST - 1 {
+            silent.push(TcpStream::connect(("127.0.0.1", port)).await.unwrap());
+        }
+        // One after the other, they would take longer than this together.
+        let answer = tokio::time::timeout(PATIENCE * 3, asked(port, "code=y&state=right")).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         assert_eq!(waiting.await.unwrap().outcome, Ok("y".into()));
     }
 }

@@ -1,6 +1,7 @@
 //! A sign-in by a person: the address to open, the wait for the browser's return, the exchange of its code. Refreshes
 //! nothing.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -183,11 +184,9 @@ impl Client {
         };
         if let Some(record) = &state.record {
             let before = record.credentials.granted_scopes.iter().chain(&record.asked_scopes);
-            for scope in before {
-                if !scopes.contains(scope) {
-                    scopes.push(scope.clone());
-                }
-            }
+            // As many as a server has granted.
+            let mut known: HashSet<String> = scopes.iter().cloned().collect();
+            scopes.extend(before.filter(|scope| known.insert((*scope).clone())).cloned());
         }
         scopes
     }
