@@ -2,6 +2,8 @@
 //!
 //! It does not reconnect and does not know what the data means.
 
+use std::sync::Arc;
+
 use bytes::{Buf, Bytes};
 
 use crate::lines::Line;
@@ -14,8 +16,8 @@ pub struct Event {
     pub data: Bytes,
     /// The event's name, `message` where it had none.
     pub name: Option<String>,
-    /// The last event id the stream has set so far.
-    pub id: Option<String>,
+    /// The last event id the stream has set so far: one text for all the events that have it, however long it is.
+    pub id: Option<Arc<str>>,
     /// Milliseconds that the server asks a client to wait before it reconnects.
     pub retry: Option<u64>,
 }
@@ -36,7 +38,7 @@ pub struct Decoder {
     data: Vec<Bytes>,
     size: usize,
     name: Option<String>,
-    last_id: Option<String>,
+    last_id: Option<Arc<str>>,
     retry: Option<u64>,
     started: bool,
     fresh: bool,
@@ -145,7 +147,7 @@ impl Decoder {
             }
             b"event" => self.name = Some(text()),
             b"id" if !value.contains(&0) => {
-                self.last_id = Some(text());
+                self.last_id = Some(text().into());
                 self.fresh = true;
             }
             b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {

@@ -21,7 +21,7 @@ use crate::call::back::Back;
 /// `opened` hears of the first answer, whatever it is.
 pub(crate) async fn keep_get(wire: Arc<HttpWire>, opened: oneshot::Sender<()>) {
     let mut opened = Some(opened);
-    let mut last_id: Option<String> = None;
+    let mut last_id: Option<Arc<str>> = None;
     let mut stood: Option<Instant> = None;
     let mut failures = 0u32;
     loop {
@@ -51,7 +51,7 @@ pub(crate) async fn keep_get(wire: Arc<HttpWire>, opened: oneshot::Sender<()>) {
     }
 }
 
-async fn read(wire: &Arc<HttpWire>, mut body: Reply, last_id: &mut Option<String>, retry: &mut Duration) {
+async fn read(wire: &Arc<HttpWire>, mut body: Reply, last_id: &mut Option<Arc<str>>, retry: &mut Duration) {
     let mut decoder = Decoder::new(wire.limit);
     loop {
         let piece = tokio::select! {

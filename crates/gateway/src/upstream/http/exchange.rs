@@ -67,7 +67,7 @@ pub(super) struct Exchange<'a> {
     token: Option<Bytes>,
     pub(super) back: Option<&'a Arc<Back>>,
     resumes: usize,
-    pub(super) last_id: Option<String>,
+    pub(super) last_id: Option<Arc<str>>,
     retry: Duration,
 }
 

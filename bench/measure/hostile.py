@@ -1,0 +1,171 @@
+"""Texts that cost readers more than they should: what is repeated, and within what. Says nothing of how much they may cost."""
+from dataclasses import dataclass
+
+CLEANERS = ["cleaned", "events", "names", "shown", "template", "without"]
+
+
+def again(unit):
+    """A text that is made of one piece."""
+    raw = unit if isinstance(unit, bytes) else unit.encode()
+    return lambda size: (raw * (size // len(raw) + 1))[:max(size - size % len(raw), len(raw))]
+
+
+def numbered(piece, between=b""):
+    """A text of pieces that differ by a number."""
+    def make(size):
+        out, number = [], 0
+        while size > 0:
+            out.append(piece.replace(b"#", b"%06d" % number))
+            size -= len(out[-1]) + len(between)
+            number += 1
+        return between.join(out)
+    return make
+
+
+# Within a string of JSON, and legal there.
+STRINGS = {
+    "U+009D": again("\u009d"), "U+0090": again("\u0090"), "U+009B": again("\u009b"), "U+009B 1": again("\u009b1"),
+    "U+009D and an end": again("\u009d\u009c"), "combining": again("e\u0301"), "joiners": again("\u200d\ufe0f"), "tags": again("\U000e0041"),
+    "bidi": again("\u202e"), "escaped OSC": again("\\u001b]"), "escaped CSI": again("\\u001b[1;"), "escaped U+009D": again("\\u009d"),
+    "backslashes": again("\\\\"), "quotes": again('\\"'), "half pairs": again("\\ud83d"), "brackets": again("[{"), "digits": again("9"),
+    "stars": again("*a"), "questions": again("?"), "braces": again("{a}"), "open braces": again("{"), "percents": again("%41"),
+    "dots": again("a."), "slashes": again("/.."), "spaces": again(" "), "base64": again("QUFB"), "dollars": again("${env:A}"),
+    "comments": again("<!--"), "colons": again("a:"), "commas": again("a,"), "words": again("ignore previous "), "underscores": again("__"),
+}
+# A long text that each of many short ones repeats.
+REPEATED = {"long id": lambda size: b"id: " + b"x" * (size // 2) + b"\n" + b"data\n\n" * (size // 12)}
+# As they come.
+BYTES = {
+    "ESC ]": again(b"\x1b]"), "ESC [": again(b"\x1b["), "ESC P": again(b"\x1bP"), "CRLF": again(b"\r\n"), "CR": again(b"\r"),
+    "LF": again(b"\n"), "[": again(b"["), "objects": again(b'{"a":'), "quote": again(b'"'), "backslash": again(b"\\"), "zeros": again(b"\0"),
+    "0xff": again(b"\xff"), "half UTF-8": again(b"\xe2\x82"), "exponents": again(b"1e"), "block comments": again(b"/*"),
+    "line comments": again(b"//\n"), "hashes": again(b"#\n"), "equals": again(b"=\n"), "sections": numbered(b"[a#]\n"),
+}
+KEYS = {
+    "keys": numbered(b'"k#":1', b","), "escaped keys": numbered(b'"\\u006b#":1', b","), "like keys": numbered(b'"a#aaaaaaaaaaaaab":{}', b","),
+    "long keys": numbered(b'"' + b"k" * 200 + b'#":1', b","), "objects with keys": numbered(b'"k#":{"description":"\xc2\x9d"}', b","),
+}
+ITEMS = {
+    "numbers": again("1,"), "strings": numbered(b'"s#"', b","), "towers": again("[" * 90 + "]" * 90 + ","), "object towers": again('{"a":' * 90 + "1" + "}" * 90 + ","),
+    "entries": numbered(b'{"name":"n#","uri":"x:#","uriTemplate":"x:{a#}","description":"\xc2\x9d"}', b","), "like entries": numbered(b'{"name":"n"}', b","),
+}
+LINES = {
+    "names": numbered(b"mname#\n"), "like names": again(b"mname\n"), "names of a gate": numbered(b"ga.b#\n"), "URIs": numbered(b"ax:#\n"),
+    "templates": numbered(b"ax:{v#}\n"), "headers": numbered(b"x-#: y\r\n"), "like headers": again(b"x: y\r\n"), "data": again(b"data: x\n"),
+    "events": again(b"data: x\n\n"), "chunks": again(b"1\r\nx\r\n"), "long fields": again(b"id: x\nevent: y\nretry: 1\n"),
+    "policies": numbered(b"permit(principal, action, resource);\n"), "signatures": numbered(b"\xe2\x80\x94 a# AAAA\n"),
+}
+SCHEMAS = {"mirrored parameters": numbered(b'"p#":{"type":"string","x-mcp-header":"H#"}', b",")}
+RULES = {"ands": again(b" && true"), "parentheses": again(b"(((((((((((((((((((("), "nots": again(b"!"), "additions": again(b" && 1 + 1 == 2")}
+TOOLS = {"tools": numbered(b'{"name":"m.n#","description":"opens w# of many"}\n'), "long words": again(b'{"name":"a","description":"' + b"opens " * 50 + b'"}\n')}
+
+# Within what a text stands: so that a decoder gets to it, and does not refuse what is before.
+CALL = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":'
+RESULT = b'{"jsonrpc":"2.0","id":1,"result":'
+ROOM = b'{"protocol":"mcpx/v0.1","id":"e","from":"ann","to":["files","gate","boss"],"kind":"%s","payload":'
+MEW = b'{"protocol":"mew/v0.4","id":"e","from":"ann","to":["x"],"kind":"%s","payload":'
+KEY = b"banyan/a\n3\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n"
+
+
+def member(before, after, name="a"):
+    """Texts as a string, members and elements of one member."""
+    return {
+        f"{name} string": (STRINGS, before + b'"', b'"' + after),
+        f"{name} members": (KEYS, before + b"{", b"}" + after),
+        f"{name} elements": (ITEMS, before + b"[", b"1]" + after),
+    }
+
+
+FRAMES = {
+    "annotation": member(b'{"name":"a","_meta":', b"}", "_meta") | member(b'{"name":"a","annotations":{"title":', b"}}", "title"),
+    "arguments": member(b'{"path":', b"}"),
+    "canonical": member(b'{"b":1,"a":', b"}"),
+    "capability": {"pattern": (STRINGS, b"chat/", b"\nchat/x"), "kind": (STRINGS, b"*\nchat/", b""), "both": (STRINGS, b"mcp/*:", b"\nmcp/request:a")},
+    "challenge": {"error": (STRINGS, b'\x01\x91Bearer error="', b'"'), "scope": (STRINGS, b'\x01\x91Bearer scope="', b'"')},
+    "checkpoint": {"text": (LINES, KEY, b"\n"), "signatures": (LINES, KEY + b"\n", b"")},
+    "claim": member(b'{"segment":"net","authority":', b"}"),
+    "cleaned": member(b'{"name":"a","description":', b"}", "description") | member(b'{"name":"a","inputSchema":', b"}", "schema"),
+    "config": {"command": (STRINGS, b'[mount.a]\ncommand = "', b'"\n'), "args": (ITEMS, b'[mount.a]\ncommand = "x"\nargs = [', b"]\n"),
+               "name": (STRINGS, b'[mount."', b'"]\ncommand = "x"\n'), "keys": ({"keys": numbered(b"k# = 1\n")}, b"", b""),
+               "mounts": ({"mounts": numbered(b'[mount.m#]\ncommand = "x"\n')}, b"", b""), "lines": (BYTES, b"\n", b"")},
+    "confirm": member(b'{"id":"a","proof":', b"}"),
+    "connect": member(b'\x00{"mcpServers":{"a":{"command":"x","args":', b"}}}", "args") | {
+        "comment": (STRINGS, b"\x03{/*", b'*/"servers":{}}'), "servers": ({"servers": numbered(b'"s#":{"command":"x"}', b",")}, b'\x00{"mcpServers":{', b"}}")},
+    "definition": member(b'{"name":"a","description":', b"}", "description") | member(b'{"name":"a","inputSchema":{"properties":{"p":', b"}}}", "schema"),
+    "envelope": member(CALL, b"}", "params") | member(CALL + b'{"_meta":', b"}}", "_meta") | member(RESULT, b"}", "result"),
+    "events": {"events": (REPEATED | LINES | BYTES, b"", b"")},
+    "gate": member(b'{"extensions":{"io.banyan/mcpax":{"aggregator_id":"g"},"x":', b'}}\n["a"]', "extension") | member(b"{}\n", b"", "ids"),
+    "header": {"encoded": (STRINGS, b"=?base64?", b"?="), "schema": (SCHEMAS, b'v\n{"type":"object","properties":{', b'}}\n{"p000001":"x"}'),
+               "params": (KEYS, b'v\n{"type":"object","properties":{"p":{"type":"string","x-mcp-header":"P"}}}\n{', b"}")},
+    "http1": {"request": (LINES | BYTES, b"\x40POST /mcp HTTP/1.1\r\n", b"content-length: 0\r\n\r\n"), "target": (STRINGS, b"\x40POST /", b" HTTP/1.1\r\n\r\n"),
+              "response": (LINES | BYTES, b"\x40HTTP/1.1 200 OK\r\n", b"\r\n"), "chunks": (LINES, b"\x40HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", b"0\r\n\r\n"),
+              "trailers": (LINES, b"\x40HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n", b"\r\n")},
+    "import": member(b'\x00{"mcpServers":{"a":{"command":"x","args":', b"}}}", "args") | {
+        "servers": ({"servers": numbered(b'"s#":{"command":"x"}', b","), "like servers": numbered(b'"S.#":{"url":"http://a"}', b",")}, b'\x00{"mcpServers":{', b"}}")},
+    "jcs": member(b'{"b":1,"a":', b"}"),
+    "join": {"secret": (STRINGS, b"banyan1.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA.J6aEZZ00.", b"")},
+    "json": member(b'{"name":', b"}") | {"members": (KEYS, b"{", b',"name":1,"_meta":{}}')},
+    "key": {"ssh": (STRINGS, b"ssh-ed25519 ", b""), "pem": (STRINGS | BYTES, b"-----BEGIN PUBLIC KEY-----\n", b"\n-----END PUBLIC KEY-----"), "jwk": (STRINGS, b'{"kty":"OKP","crv":"Ed25519","x":"', b'"}')},
+    "lines": {"limit 255": (LINES | BYTES, b"\xff\x40", b"")},
+    "mesh": member(b'{"subserver_id":"550e8400-e29b-41d4-a716-446655440000","segment":"a","heartbeat_interval_ms":5000,"version":"2026-05-01","x-mcpax-subtree-ids":', b"}", "ids")
+        | member(b'{"code":-32013,"message":"registration_cycle","data":', b"}", "data") | {"ids": ({"ids": numbered(b'"550e8400-e29b-41d4-a716-446655#"', b",")}, b'{"subserver_id":"550e8400-e29b-41d4-a716-446655440000","segment":"a","heartbeat_interval_ms":5000,"version":"2026-05-01","x-mcpax-subtree-ids":[', b"]}")},
+    "mew": member(MEW % b"chat", b"}", "payload") | {"lines": (LINES, b"", b""), "pattern": (STRINGS, b'{"kind":"', b'"}'),
+        "requests": ({"requests": numbered(MEW % b"mcp/request" + b'{"jsonrpc":"2.0","id":#1,"method":"tools/list"}}\n')}, b"", b"")},
+    "names": {"lines": (LINES, b"", b"")},
+    "page": member(b'\x00{"nextCursor":"c","tools":', b"}", "tools"),
+    "pipe": member(b'{"jsonrpc":"2.0","id":0,"result":', b"}", "result") | {
+        "lines": ({"answers": numbered(b'{"jsonrpc":"2.0","id":1#,"result":{}}\n'), "questions": numbered(b'{"jsonrpc":"2.0","id":1#,"method":"sampling/createMessage","params":{}}\n'),
+                   "progress": numbered(b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1#}}\n')},
+                  b'{"jsonrpc":"2.0","id":0,"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete"}}\n', b"")},
+    "poured": member(b"\x40" + RESULT + b'{"content":[],"a":', b"}}", "result"),
+    "projection": {"lines": (LINES, b"", b"")},
+    "proof": {"extra": (STRINGS, b"c2sp.org/tlog-proof@v1\nextra ", b"\nindex 0\n"), "hashes": ({"hashes": again(b"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n")}, b"c2sp.org/tlog-proof@v1\nindex 0\n", b"\n" + KEY)},
+    "record": member(b'{"event":"later","facts":', b',"prev":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","seq":1,"time":2}', "facts"),
+    "resources": {"lines": (LINES, b"", b""), "template": (STRINGS, b"ax:{", b"}\nax:b")},
+    "room": member(ROOM % b"chat", b"}", "payload"),
+    "route": {"cursor": (STRINGS, b"x\n", b""), "route": (STRINGS, b"", b"\nYWZ0ZXI6YS5i")},
+    "rules": {"conditions": (RULES, b"permit (principal, action, resource) when { true", b"};"), "policies": (LINES, b"", b""),
+              "pattern": (STRINGS, b'permit (principal, action, resource) when { context.arguments.path like "', b'"};')},
+    "search": {"query": (STRINGS, b'{"query":"', b'"}\n{"name":"a","description":"opens"}'), "tools": (TOOLS, b'{"query":"opens w000007","limit":5}\n', b""),
+               "description": (STRINGS, b'{"query":"a"}\n{"name":"a","description":"', b'"}'), "parameters": (KEYS, b'{"query":"a"}\n{"name":"a","inputSchema":{"properties":{', b"}}}")},
+    "seat": member(ROOM % b"mcp/request:tools/call:rm" + b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rm","arguments":', b"}}}", "arguments") | {
+        "calls": ({"calls": numbered(b'{"protocol":"mcpx/v0.1","id":"r#","from":"ann","to":["files","gate","boss"],"kind":"mcp/request:tools/list","payload":{"jsonrpc":"2.0","id":"#","method":"tools/list"}}\n'),
+                   "joined": numbered(b'{"protocol":"mcpx/v0.1","id":"p#","from":"system:gateway","kind":"system/presence","payload":{"event":"join","participant":{"id":"b#","capabilities":["*"]}}}\n')}, b"", b"")},
+    "secret": {"name": (STRINGS, b"${env:", b"}")},
+    "sse": {"limit 255": (LINES | BYTES, b"\xff\x40", b"")},
+    "template": {"template": (STRINGS, b"ax:", b"\nax:" + b"b" * 100), "URI": (STRINGS, b"a{b}c{d}e{f}g\na", b"")},
+    "tile": {"path": (STRINGS, b"tile/0/", b"\nx")},
+    "token": {"claims": (STRINGS, b'x\n{"sub":"a","exp":1,"aud":"gate","scope":"', b'"}\n{}'), "groups": (ITEMS, b'x\n{"sub":"a","exp":1,"aud":"gate","groups":[', b'"x"]}\n{}'),
+              "token": (STRINGS, b"eyJhbGciOiJFZERTQSJ9.", b".AAAA\n{}\n{}"), "keys": ({"keys": numbered(b'{"kty":"OKP","crv":"Ed25519","kid":"k#","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}', b",")}, b'x\n{}\n{"keys":[', b"]}")},
+    "trace": {"state": (STRINGS, b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\n", b""), "members": ({"members": numbered(b"k#=v", b",")}, b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\n", b"")},
+    "websocket": {"pings": ({"pings": again(b"\x89\x80\x00\x00\x00\x00"), "fragments": again(b"\x00\x80\x00\x00\x00\x00"), "texts": again(b"\x81\x81\x00\x00\x00\x00a")}, b"\x40\x01\x80\x00\x00\x00\x00", b"")},
+}
+# Every reader gets these, whatever it makes of them.
+RAW = {name: BYTES[name] for name in ("ESC ]", "CRLF", "[", "objects", "0xff", "zeros")} | {name: STRINGS[name] for name in ("U+009D", "digits", "dots", "base64")}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One text within one frame, for one reader."""
+    decoder: str
+    frame: str
+    text: str
+
+    def bytes(self, size):
+        texts, before, after = (RAW, b"", b"") if self.frame == "alone" else FRAMES[self.decoder][self.frame]
+        if self.frame == "alone" and self.decoder in ("shown", "without"):
+            texts = STRINGS | BYTES
+        made = texts[self.text](max(size - len(before) - len(after), 1))
+        # Elements end with one that needs a comma before it.
+        joint = b"," if texts is ITEMS and not made.endswith(b",") else b""
+        return before + made + joint + after
+
+
+def cases(decoders):
+    """Every case of these readers."""
+    every = []
+    for decoder in decoders:
+        alone = STRINGS | BYTES if decoder in ("shown", "without") else RAW
+        every += [Case(decoder, "alone", text) for text in alone]
+        every += [Case(decoder, frame, text) for frame, (texts, _, _) in FRAMES.get(decoder, {}).items() for text in texts]
+    return every

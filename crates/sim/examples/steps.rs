@@ -1,0 +1,58 @@
+//! Reads texts with decoders and cleaners, so that `bench/linear` can count the instructions of each reading. Counts nothing and makes up no text.
+//!
+//! Each line of the input names a reader and a file. A line `read N` is written when the text of line N was read.
+
+use std::error::Error;
+use std::hint::black_box;
+use std::io::{BufRead, Write};
+
+use mcp_proto::hidden;
+use mcp_proto::projection::local_names;
+use mcp_proto::sse::Decoder;
+use mcp_proto::template::Template;
+use sim::decoders::{self, Check};
+
+/// Cleaners, and readers whose texts a decoder would refuse before they are long.
+const CLEANERS: [(&str, Check); 6] = [
+    ("cleaned", |data| drop(black_box(hidden::cleaned(data)))),
+    ("events", |data| {
+        let mut decoder = Decoder::new(data.len());
+        decoder.handle_bytes(data);
+        while let Ok(Some(event)) = decoder.poll_event() {
+            black_box(event);
+        }
+    }),
+    ("names", |data| {
+        let text = String::from_utf8_lossy(data);
+        drop(black_box(local_names(&text.split('\n').collect::<Vec<_>>())));
+    }),
+    ("shown", |data| drop(black_box(hidden::shown(&String::from_utf8_lossy(data))))),
+    ("template", |data| {
+        let text = String::from_utf8_lossy(data);
+        let (template, uri) = text.split_once('\n').unwrap_or((&text, ""));
+        black_box(Template::parse(template).is_ok_and(|template| template.matches(uri)));
+    }),
+    ("without", |data| drop(black_box(hidden::without(&String::from_utf8_lossy(data))))),
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut out = std::io::stdout();
+    for (number, line) in std::io::stdin().lock().lines().enumerate() {
+        let line = line?;
+        let (name, file) = line.split_once(' ').ok_or("a line is a name and a file")?;
+        let cleaner = CLEANERS.iter().find(|(known, _)| *known == name).map(|(_, check)| *check);
+        let check = cleaner.or_else(|| decoders::named(name)).ok_or_else(|| format!("there is no decoder `{name}`"))?;
+        let data = std::fs::read(file)?;
+        counted_reading(check, &data);
+        writeln!(out, "read {number}")?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+/// What is counted: callgrind is told to count in here, and to write down what it has when this returns.
+#[inline(never)]
+fn counted_reading(check: Check, data: &[u8]) {
+    check(black_box(data));
+    black_box(());
+}
