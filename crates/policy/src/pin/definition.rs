@@ -6,6 +6,11 @@ use sha2::{Digest, Sha256};
 
 use super::Kind;
 
+/// Longest name of a member in a path, in bytes.
+const LONGEST_NAME: usize = 100;
+/// A path that is so long goes no deeper.
+const LONGEST_PATH: usize = 400;
+
 /// What a definition says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
@@ -105,13 +110,22 @@ fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mu
     if let (Some(Value::Object(old)), Some(Value::Object(new))) = (before, after) {
         let added = new.keys().filter(|key| !old.contains_key(*key));
         for key in old.keys().chain(added) {
-            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-            compare(&path, old.get(key), new.get(key), found);
+            compare(&below(path, key), old.get(key), new.get(key), found);
         }
         return;
     }
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     found.push(Difference { path: path.to_owned(), what: what(path).to_owned(), before: before.map(text), after: after.map(text) });
+}
+
+/// The path of a member. Each difference holds one, so that long names above many members are told by their beginnings.
+fn below(path: &str, key: &str) -> String {
+    let key = &key[..key.floor_char_boundary(LONGEST_NAME)];
+    match path.len() {
+        0 => key.to_owned(),
+        1..LONGEST_PATH => format!("{path}.{key}"),
+        _ => path.to_owned(),
+    }
 }
 
 /// The arguments of a prompt under their names, where each has one of its own.

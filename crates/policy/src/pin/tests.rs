@@ -185,3 +185,15 @@ fn poisoned_definitions_are_told_by_what_is_wrong_with_them() {
     let names = Concern::Names("mail.send_email".into());
     is(found, &[Concern::Instructs("before using any".into()), names, Concern::Takes("~/.ssh".into())]);
 }
+
+#[test]
+fn a_long_name_above_many_differences_is_not_told_with_each_of_them() {
+    let of = |value: usize| {
+        let members: Vec<String> = (0..200).map(|i| format!("\"{i}\":{value}")).collect();
+        let (name, members) = ("n".repeat(10_000), members.join(","));
+        definition(&format!(r#"{{"name":"a","inputSchema":{{"{name}":{{"{name}":{{{members}}}}}}}}}"#))
+    };
+    let found = differences(&of(1), &of(2));
+    assert_eq!(found.len(), 200);
+    assert!(found.iter().all(|one| one.path.len() < 600 && one.path.starts_with("inputSchema.nnn")));
+}
