@@ -124,7 +124,7 @@ proptest! {
         prop_assert_eq!((events.len(), error), (1, None));
         let feeds = data.replace("\r\n", "\n").replace('\r', "\n");
         prop_assert_eq!(&events[0].data, feeds.as_bytes());
-        prop_assert_eq!(&events[0].id, &id);
+        prop_assert_eq!(events[0].id.as_deref(), id.as_deref());
     }
 
     #[test]
