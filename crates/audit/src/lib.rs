@@ -5,6 +5,7 @@
 //! bytes. What is worth a record is decided by the gateway, and where it is written too.
 
 pub mod arguments;
+pub mod bounds;
 pub mod bundle;
 pub mod canonical;
 pub mod chain;

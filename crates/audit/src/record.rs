@@ -225,6 +225,10 @@ pub struct Ended<'a> {
 pub struct Refused<'a> {
     /// The JSON-RPC code that the caller got.
     pub code: i64,
+    /// Number of refusals of this principal for this reason that the entry counts, from when the first came until it was written; absent: one.
+    /// The intent is that of the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
     /// What was wanted.
     #[serde(borrow)]
     pub intent: Intent<'a>,
@@ -299,6 +303,9 @@ pub struct Registration<'a> {
     /// Who it says it is.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub authority: Option<Text<'a>>,
+    /// Number of refusals of this principal that the entry counts; absent: one. The other members describe the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
     /// Who registered it.
     #[serde(borrow)]
     pub principal: Text<'a>,

@@ -43,6 +43,14 @@ fn record(audit: &AuditStatus) -> Vec<Finding> {
         let fix = format!("make room in {dir}, or let this user write there");
         findings.push(Finding::problem("record", format!("nothing can be recorded: {}", printable(why)), fix));
     }
+    if audit.full {
+        let message = "full, and nothing in it is old enough to be taken away: calls are refused until something is";
+        findings.push(Finding::problem(
+            "record",
+            message,
+            "raise `full_size` in [audit], or lower `keep_at_least`, and start the gate again",
+        ));
+    }
     if audit.unrecorded > 0 {
         let message = format!("{} entries were lost since the gate began", audit.unrecorded);
         findings.push(Finding::warning("record", message, "the log of the gate says why; `gap` entries in the record say when"));

@@ -281,7 +281,8 @@ impl Gateway {
 
     /// The counters, as `/metrics` shows them.
     pub fn metrics(&self) -> String {
-        self.0.metrics.set_unrecorded(self.0.journal.unrecorded());
+        let journal = &self.0.journal;
+        self.0.metrics.set_record(journal.unrecorded(), journal.removed(), journal.is_full());
         self.0.metrics.encode()
     }
 }
@@ -485,6 +486,7 @@ async fn sweep(gateway: Arc<Inner>) {
             () = gateway.stop.cancelled() => return,
         }
         gateway.parked.sweep();
+        gateway.journal.sweep();
         gateway.purses.sweep(&gateway.config.load());
         for session in gateway.hub.sweep(Instant::now(), gateway.limits().session_idle) {
             session.end();

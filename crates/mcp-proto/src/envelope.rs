@@ -14,6 +14,9 @@ pub use poured::Poured;
 
 use crate::json::{self, Before, Duplicates, JsonError, Object, Parts};
 
+/// The longest id of a message, in bytes as it is written. It is kept as long as its request is under way, and written down.
+pub const LONGEST_ID: usize = 256;
+
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
@@ -122,7 +125,7 @@ impl Message {
         match (parts.id, id) {
             (None, _) => Ok(Self::Notification(Notification { method: method.into_owned(), params, whole: piece(text.trim_ascii()) })),
             (Some(_), Some(id)) => Ok(Self::Request(Request { id, method, params })),
-            (Some(_), None) => Err(EnvelopeError::Invalid { id: None, why: "`id` must be a string or a number" }),
+            (Some(_), None) => Err(EnvelopeError::Invalid { id: None, why: "`id` must be a string or a number of at most 256 bytes" }),
         }
     }
 }
@@ -196,7 +199,7 @@ fn joined(pieces: &[&[u8]]) -> Bytes {
 }
 
 fn usable_id(raw: &[u8]) -> bool {
-    matches!(raw.first(), Some(b'"' | b'-' | b'0'..=b'9'))
+    raw.len() <= LONGEST_ID && matches!(raw.first(), Some(b'"' | b'-' | b'0'..=b'9'))
 }
 
 #[cfg(test)]
@@ -232,6 +235,19 @@ mod tests {
             "1",
         ] {
             assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn h1_an_id_is_as_long_as_allowed_and_no_longer() {
+        let asked = |id: &str| parse(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#));
+        for (longest, longer) in [("\"", "\""), ("", "")].map(|(a, b)| {
+            let of = |bytes: usize| format!("{a}{}{b}", "7".repeat(bytes - a.len() - b.len()));
+            (of(LONGEST_ID), of(LONGEST_ID + 1))
+        }) {
+            assert!(matches!(asked(&longest), Ok(Message::Request(request)) if request.id == longest.as_bytes()));
+            assert!(matches!(asked(&longer), Err(EnvelopeError::Invalid { id: None, .. })));
+            assert_eq!(glance(format!(r#"{{"jsonrpc":"2.0","id":{longer},"method":"m"}}"#).as_bytes()), None);
         }
     }
 

@@ -19,7 +19,7 @@ use call::{Underway, told};
 use taken::Taken;
 
 use crate::chain::{self, APPROVAL, Chain, ChainId, Found, Step, with_meta};
-use crate::envelope::Envelope;
+use crate::envelope::{Envelope, MAX_ID};
 use crate::name::ParticipantId;
 use crate::participant::{Event, Participant};
 use crate::room::Now;
@@ -243,8 +243,9 @@ impl Sitting {
 
     /// A request to this server.
     fn begin(&mut self, at: SystemTime, bytes: &Bytes, envelope: &Envelope<'_>) {
-        if !Members::again(envelope.payload).has("id") {
-            return;
+        let Some(id) = Members::again(envelope.payload).get("id") else { return };
+        if id.len() > MAX_ID {
+            return self.refuse(at, bytes, envelope, -32600, "the `id` of the request is longer than 256 bytes");
         }
         let method = envelope.kind().method().unwrap_or_default();
         if let Some(why) = self.paused().filter(|_| method != "ping") {

@@ -55,8 +55,9 @@ fn all<'a>(text: &'a str, shape: &'a RawValue) -> Vec<Record<'a>> {
         Record::Ended(Ended { call: t(), outcome: outcome() }),
         Record::Gap(Gap { missing: 3, since: 4 }),
         Record::Intended(intent(text, shape)),
-        Record::Refused(Refused { code: -32602, intent: intent(text, shape), reason: t(), rules: vec![t()] }),
+        Record::Refused(Refused { code: -32602, count: Some(7), intent: intent(text, shape), reason: t(), rules: vec![t()] }),
         Record::Registration(Registration {
+            count: None,
             authority: Some(t()),
             principal: t(),
             reason: Some(t()),

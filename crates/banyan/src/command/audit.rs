@@ -179,7 +179,8 @@ fn row(entry: &AuditEntry, now: u64) -> Vec<String> {
     // What has no name in the tree may have lines that say what it is about.
     let about = if entry.changed.is_empty() { text(&entry.route) } else { cut(&printable(&entry.changed.join("; "))) };
     let id = if entry.call.is_some() { text(&entry.call) } else { text(&entry.approval) };
-    vec![place, ago, printable(&entry.event), text(&entry.principal), about, text(&entry.outcome), took, id]
+    let times = entry.count.map(|count| format!(" ({count}x)")).unwrap_or_default();
+    vec![place, ago, printable(&entry.event), text(&entry.principal), about, text(&entry.outcome) + &times, took, id]
 }
 
 /// What fits into a column.

@@ -12,6 +12,7 @@ use subtle::ConstantTimeEq;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use super::attempts::Attempts;
 use super::presence::{Presence, Published};
 use crate::Gateway;
 
@@ -30,13 +31,21 @@ pub(crate) struct Access {
     presence: OnceLock<Presence>,
     commands: OnceLock<mpsc::Sender<Command>>,
     pub(crate) started: Instant,
+    /// Confirmations that were not taken.
+    pub(super) attempts: Attempts,
     /// Fires when the listener closes, so that nobody follows a log for ever.
     pub(crate) closing: CancellationToken,
 }
 
 impl Default for Access {
     fn default() -> Self {
-        Self { presence: OnceLock::new(), commands: OnceLock::new(), started: Instant::now(), closing: CancellationToken::new() }
+        Self {
+            presence: OnceLock::new(),
+            commands: OnceLock::new(),
+            started: Instant::now(),
+            attempts: Attempts::default(),
+            closing: CancellationToken::new(),
+        }
     }
 }
 

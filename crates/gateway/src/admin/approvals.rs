@@ -1,6 +1,9 @@
 //! Approvals, operators and grants below `/-/` (docs/approvals.md). What counts as agreement is decided elsewhere, never here: whoever rules
 //! the gate may look, deny and enrol, and agrees to nothing without a key.
 
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
 use banyan_model::Principal;
 use bytes::Bytes;
 use futures_util::stream;
@@ -18,19 +21,25 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast::error::RecvError;
 
+use super::attempts::Remote;
 use super::routes::{LINES, is_owner, json, owner, streamed};
 use super::shapes::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, OperatorShown, Refusal};
 use crate::approvals::{NotKept, now, recorded, relying_party, request};
 use crate::call::back::{Back, Sink};
 use crate::call::cancel::Cancel;
 use crate::call::{Errand, confirm_below, own_caller};
+use crate::downstream::door;
+use crate::downstream::http::fields;
 use crate::downstream::reply::Payload;
 use crate::node::Node;
 use crate::tree::Sight;
+use crate::trust::Party;
 use crate::{Gateway, random};
 
 /// Longest body, in bytes.
 const POSTED_BYTES: usize = 256 << 10;
+/// Longest time that a body may take to arrive.
+const POSTED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Whether `path` is one of these.
 pub(super) fn is_here(path: &str) -> bool {
@@ -40,12 +49,19 @@ pub(super) fn is_here(path: &str) -> bool {
 }
 
 /// Answers a request for one of these.
-pub(super) async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
+pub(super) async fn answer(
+    gateway: &Gateway,
+    parts: &Parts,
+    body: &mut Incoming,
+    party: Option<&Arc<Party>>,
+) -> Result<Response<Payload>, Refusal> {
     let path: Vec<&str> = parts.uri.path().trim_start_matches("/-/").split('/').collect();
     // The proof is what counts, not who brings it.
     if let (&Method::POST, ["approvals", id, "confirm"]) = (&parts.method, &path[..]) {
-        let who = if is_owner(gateway, parts) { Principal::local().name } else { "".into() };
-        return confirm(gateway, id, &who, posted(body).await?).await;
+        if is_owner(gateway, parts) {
+            return confirm(gateway, id, &Principal::local().name, posted(body).await?).await;
+        }
+        return confirm_of_stranger(gateway, id, (parts, party), body).await;
     }
     owner(gateway, parts)?;
     match path[..] {
@@ -94,7 +110,7 @@ fn nothing(parts: &Parts) -> Refusal {
 impl Gateway {
     /// What waits for somebody to agree; `all`: and what is over.
     pub async fn approvals(&self, all: bool) -> Result<ApprovalsShown, Refusal> {
-        let gateway = std::sync::Arc::clone(&self.0);
+        let gateway = Arc::clone(&self.0);
         let approvals = self.0.approvals.ask(move |room, now| {
             room.desk.handle_timeout(now);
             // What nobody knows the outcome of is somebody's business still.
@@ -113,7 +129,7 @@ impl Gateway {
 
     /// One approval.
     pub async fn approval(&self, id: &str) -> Result<ApprovalShown, Refusal> {
-        let (gateway, id) = (std::sync::Arc::clone(&self.0), id.to_owned());
+        let (gateway, id) = (Arc::clone(&self.0), id.to_owned());
         let found = self.0.approvals.ask(move |room, now| {
             room.desk.handle_timeout(now);
             room.desk.approval(&id).map(|approval| ApprovalShown::of(&gateway, &room.desk, approval))
@@ -146,6 +162,28 @@ struct Confirmation {
     proof: Box<RawValue>,
 }
 
+/// Takes a confirmation from somebody who shows nothing but a proof. The rules of the door hold, and each address may fail only so often.
+async fn confirm_of_stranger(
+    gateway: &Gateway,
+    id: &str,
+    (parts, party): (&Parts, Option<&Arc<Party>>),
+    body: &mut Incoming,
+) -> Result<Response<Payload>, Refusal> {
+    door::outer(&gateway.0.config.load(), party, &fields(parts)).map_err(|refused| Refusal::refused(refused.why))?;
+    let (attempts, remote) = (&gateway.0.admin.attempts, parts.extensions.get::<Remote>());
+    if !attempts.take(remote, Instant::now()) {
+        return Err(Refusal::refused("too many confirmations from this address were not taken in the last minute: try again in a minute"));
+    }
+    if !gateway.0.approvals.may_know(id) && gateway.0.approvals.below.find(id).is_none() {
+        return Err(Refused::Unknown.into());
+    }
+    let confirmed = confirm(gateway, id, "", posted(body).await?).await;
+    if confirmed.is_ok() {
+        attempts.give_back(remote);
+    }
+    confirmed
+}
+
 async fn confirm(gateway: &Gateway, id: &str, who: &str, posted: Confirmation) -> Result<Response<Payload>, Refusal> {
     if gateway.0.approvals.below.find(id).is_some() {
         let meta = stateless_meta(&Identity { info: Node::info(), capabilities: Bytes::from_static(b"{}") });
@@ -167,7 +205,7 @@ async fn confirm(gateway: &Gateway, id: &str, who: &str, posted: Confirmation) -
     let (standing, approvals, required) = match confirmed {
         Ok(confirmed) => confirmed,
         Err(why) => {
-            recorded::unconfirmed(&gateway.0, id, who, &why).await;
+            recorded::unconfirmed(&gateway.0, id, who, &why);
             return Err(why.into());
         }
     };
@@ -355,7 +393,9 @@ fn no_party() -> Refusal {
 
 /// Reads a body.
 pub(super) async fn posted<T: DeserializeOwned>(body: &mut Incoming) -> Result<T, Refusal> {
-    let body = Limited::new(body, POSTED_BYTES).collect().await.map_err(|e| Refusal::failed(format!("the request can't be read: {e}")))?;
+    let read = tokio::time::timeout(POSTED_WITHIN, Limited::new(body, POSTED_BYTES).collect()).await;
+    let read = read.map_err(|_| Refusal::failed("the request did not come in time: send it again, in one go"))?;
+    let body = read.map_err(|e| Refusal::failed(format!("the request can't be read: {e}")))?;
     let bytes = body.to_bytes();
     let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
     serde_json::from_slice(bytes).map_err(|e| Refusal::failed(format!("the request is not what belongs here: {e}")))

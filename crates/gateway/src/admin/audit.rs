@@ -76,6 +76,10 @@ pub fn shown(found: &Found) -> AuditEntry {
     entry.took_us = read.record.outcome().map(|outcome| outcome.took);
     if let Record::Refused(refused) = &read.record {
         entry.outcome = Some(format!("refused: {}", refused.reason));
+        entry.count = refused.count;
+    }
+    if let Record::Registration(registration) = &read.record {
+        entry.count = registration.count;
     }
     if let Record::Changed(changed) = &read.record {
         entry.changed = changed.lines.iter().map(ToString::to_string).collect();

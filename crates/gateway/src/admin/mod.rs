@@ -4,6 +4,7 @@
 
 mod access;
 mod approvals;
+mod attempts;
 pub mod audit;
 pub mod client;
 mod known;
@@ -18,4 +19,5 @@ mod trace;
 
 pub(crate) use access::Access;
 pub use access::Command;
+pub(crate) use attempts::Remote;
 pub(crate) use routes::{handle, is_owner, query};

@@ -49,7 +49,7 @@ pub(crate) async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>, par
 async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming, party: Option<&Arc<Party>>) -> Result<Response<Payload>, Refusal> {
     match (&parts.method, parts.uri.path()) {
         (&Method::GET, "/healthz") => Ok(plain(StatusCode::OK, "text/plain", "ok\n".into())),
-        (_, path) if approvals::is_here(path) => approvals::answer(gateway, parts, body).await,
+        (_, path) if approvals::is_here(path) => approvals::answer(gateway, parts, body, party).await,
         (_, path) if pins::is_here(path) => pins::answer(gateway, parts, body).await,
         (_, path) if known::is_here(path) => known::answer(gateway, parts, body, party).await,
         (&Method::GET, path) if audit::is_here(path) => match owner(gateway, parts) {

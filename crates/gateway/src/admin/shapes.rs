@@ -59,6 +59,12 @@ pub struct AuditStatus {
     /// A part of it that is not what was written; absent where none was found at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken: Option<BrokenRecord>,
+    /// Set while calls are refused because the record is full and nothing in it is old enough to be taken away.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
+    /// Entries that were taken away since the gate began, as the bounds of the record say.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub removed: u64,
 }
 
 /// A part of the record that is not what was written.
@@ -70,6 +76,11 @@ pub struct BrokenRecord {
     pub since: u64,
     /// What is wrong with it.
     pub why: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// `GET /-/audit`.
@@ -111,6 +122,9 @@ pub struct AuditEntry {
     /// Of a change: what differs, a line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
+    /// Number of refusals that the entry counts, where that is more than one; the other members describe the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
     /// How long it took, in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_us: Option<u64>,

@@ -72,7 +72,9 @@ fn rest(clerk: &Clerk) -> Duration {
 /// disk.
 fn settle(gateway: &Inner, clerk: &mut Clerk, receivers: &mut Receivers, deliver: Vec<Deliver>) {
     let room = &mut clerk.room;
+    gateway.approvals.follow(&room.desk, None);
     while let Some(news) = room.desk.poll_news() {
+        gateway.approvals.follow(&room.desk, Some(&news.id));
         let approval = room.desk.approval(&news.id);
         // Before the call can leave: whoever waits comes back only behind this.
         if let Some(approval) = approval {

@@ -12,8 +12,9 @@ pub(crate) mod recorded;
 mod rows;
 mod shown;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use banyan_model::Segment;
@@ -32,6 +33,8 @@ pub use shown::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, OperatorS
 
 /// How many jobs may wait for the task.
 const DEPTH: usize = 1024;
+/// Ids that may stay in memory here after the desk has forgotten them.
+const FORGOTTEN: usize = 1000;
 /// How many lines may wait for a reader of events.
 const EVENTS: usize = 256;
 
@@ -42,6 +45,8 @@ pub(crate) struct Approvals {
     unread: Mutex<Option<mpsc::Receiver<Job>>>,
     /// What happens, a line of JSON each.
     events: broadcast::Sender<Bytes>,
+    /// Ids of all approvals that the desk knows; `None`: nobody has read yet what was kept.
+    known: Mutex<Option<HashSet<String>>>,
     /// Calls that gates below hold.
     pub(crate) below: Below,
     /// What states of calls that come back are sealed with, once one was; the same over restarts.
@@ -112,6 +117,7 @@ impl Approvals {
             jobs,
             unread: Mutex::new(Some(unread)),
             events,
+            known: Mutex::new(None),
             below: Below::default(),
             seal: OnceLock::new(),
             state_dir: state_dir.to_owned(),
@@ -257,8 +263,32 @@ impl Approvals {
         given.ok().flatten().unwrap_or_default().into_iter().map(|vote| vote.person).collect()
     }
 
+    /// Answers from memory if the desk may know an approval of this id, so that made-up ids cost nobody a turn there.
+    pub(crate) fn may_know(&self, id: &str) -> bool {
+        self.known().as_ref().is_none_or(|known| known.contains(id))
+    }
+
+    /// Takes in the ids that the desk knows, before anybody hears of them: all at first, and then the `new` one.
+    fn follow(&self, desk: &Desk, new: Option<&str>) {
+        let mut known = self.known();
+        let all = || desk.approvals().map(|approval| approval.id().to_owned()).collect();
+        let ids = known.get_or_insert_with(all);
+        ids.extend(new.map(str::to_owned));
+        // What the desk has forgotten is forgotten here now and then.
+        if ids.len() > 2 * desk.approvals().size_hint().0 + FORGOTTEN {
+            *ids = all();
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<HashSet<String>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Somebody agrees: how it stands, how many have agreed, and how many have to.
     pub(crate) async fn confirm(&self, gateway: &Inner, id: &str, proof: Proof) -> Result<Result<(Standing, usize, u8), Refusal>, NotKept> {
+        if !self.may_know(id) {
+            return Ok(Err(Refusal::Unknown));
+        }
         let (id, party) = (id.to_owned(), relying_party(gateway));
         self.ask(move |room, now| {
             room.desk.set_relying_party(party);

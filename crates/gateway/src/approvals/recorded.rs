@@ -12,6 +12,7 @@ use crate::Inner;
 use crate::call::error::CallError;
 use crate::clock;
 use crate::config::hex_digest;
+use crate::journal::{self, Way};
 
 /// Records what happened to an approval. What becomes of a call that goes out, the call's own entries say.
 pub(super) fn news(gateway: &Inner, news: &News, approval: &Approval) {
@@ -60,12 +61,15 @@ fn decided<'a>(news: &News, approval: &'a Approval, challenge: Hash) -> Decided<
 
 /// Records that a confirmation was not taken, whoever brought it. `principal` is empty where nobody knows who that was. What was never asked
 /// for is not recorded: anybody can make up ids by the thousand.
-pub(crate) async fn unconfirmed(gateway: &Inner, id: &str, principal: &str, why: &Refusal) {
-    let is_below = || gateway.approvals.below.find(id).is_some();
-    if !gateway.approvals.look(id).await.is_ok_and(|approval| approval.is_some()) && !is_below() {
+pub(crate) fn unconfirmed(gateway: &Inner, id: &str, principal: &str, why: &Refusal) {
+    if !gateway.approvals.may_know(id) && gateway.approvals.below.find(id).is_none() {
         return;
     }
     let journal = &gateway.journal;
+    let way = journal.refusal(principal, why.reason());
+    if way == Way::Counted {
+        return;
+    }
     let intent = Intent {
         approval: Some(Text::Borrowed(id)),
         began: clock::wall(),
@@ -76,7 +80,8 @@ pub(crate) async fn unconfirmed(gateway: &Inner, id: &str, principal: &str, why:
         ..Intent::default()
     };
     let code = CallError::Approval(why.clone()).tell(Era::Stateless).code;
-    journal.append(&Record::Refused(Refused { code, intent, reason: Text::Borrowed(why.reason()), rules: Vec::new() }));
+    let refused = Refused { code, count: None, intent, reason: Text::Borrowed(why.reason()), rules: Vec::new() };
+    journal.refuse(way, journal::Refusal::Call(refused));
 }
 
 /// Records that a key approves from now on, or no more (`what`: `enrolled`, `removed`).

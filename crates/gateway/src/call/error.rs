@@ -131,6 +131,9 @@ pub(crate) enum CallError {
          configuration gives, or put the profile back"
     )]
     ProfileGone(Arc<str>),
+    /// The record is full, and nothing in it is old enough to be taken away.
+    #[error("the record of this gate is full, and nothing in it may be taken away yet: the call was not made")]
+    RecordFull,
     /// A route between gates that can't be followed.
     #[error("{0}")]
     Route(RouteRefusal),
@@ -333,6 +336,7 @@ impl CallError {
                 let data = reason("profile_gone", &format!(",\"profile\":{}", quote(profile)));
                 told(-32011, 200, text.clone(), Some(data), FaultSource::Internal, false)
             }
+            Self::RecordFull => told(-32013, 503, text.clone(), Some(reason("record_full", RECORD_FULL)), FaultSource::Internal, true),
             Self::Route(refusal) => {
                 let error = refusal.error();
                 down(error.code, 200, Some(error.data))
@@ -364,6 +368,9 @@ impl CallError {
 }
 
 const UNRECORDED: &str = ",\"hint\":\"whoever runs the gate sees in `banyan status` and its log what is wrong with the record\"";
+
+const RECORD_FULL: &str = ",\"hint\":\"whoever runs the gate raises `full_size` in [audit], or lowers `keep_at_least`, and starts it again; \
+    `banyan status` says how it stands with the record\"";
 
 /// Why nothing is asked of what has a definition that waits.
 fn held(kind: Pinned, name: &str, why: Why, standing: Looked) -> String {

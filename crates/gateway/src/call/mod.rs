@@ -154,9 +154,10 @@ impl Errand<'_> {
         let Self { gateway, sight, request, back } = *self;
         let (tree, view) = (&*sight.tree, &*sight.view);
         let permit = match resolve::resolve(gateway, (tree, view), &back.caller, request, method) {
-            Ok(resolved) => authorize::authorize(gateway, tree, request, resolved)?,
-            Err(error) => Box::pin(found_later(gateway, tree, request, method, back, error)).await?,
+            Ok(resolved) => authorize::authorize(gateway, tree, request, resolved),
+            Err(error) => Box::pin(found_later(gateway, tree, request, method, back, error)).await,
         };
+        let permit = permit.map_err(|error| reserve::refused(gateway, &tree.config, &back.caller, error))?;
         self.carry(permit, record, send).await
     }
 
@@ -169,7 +170,7 @@ impl Errand<'_> {
         let mut record = record::Record::begin(self.gateway, self.back, self.request);
         let outcome = match authorize::authorize(self.gateway, &self.sight.tree, self.request, resolved) {
             Ok(permit) => self.carry(permit, &mut record, send).await,
-            Err(error) => Err(error),
+            Err(error) => Err(reserve::refused(self.gateway, &self.sight.tree.config, &self.back.caller, error)),
         };
         record.finish(self.request, &outcome);
         outcome

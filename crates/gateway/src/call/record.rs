@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use audit::arguments::{Formed, Wanted};
+use audit::hash::sha256;
 use audit::record::{Intent, Outcome, Refused, Text};
 use banyan_model::{Era, Method};
 use mcp_proto::envelope::{Answer, Request};
@@ -18,7 +19,7 @@ use super::gate::Cleared;
 use crate::Inner;
 use crate::clock::{self, micros};
 use crate::config::file::RecordedArguments;
-use crate::journal::{CallId, Journal, Ticket};
+use crate::journal::{CallId, Journal, Refusal, Ticket, Way};
 use crate::telemetry::metrics::{Ending, MethodName, MountMetrics, Operation, ProtocolVersion, Running, Side, ToolLabel, Transport};
 use crate::telemetry::span::{About, CallSpan, Incoming};
 use crate::telemetry::trace_context::TraceContext;
@@ -90,7 +91,7 @@ impl<'a> Record<'a> {
         if cleared.is_gated() {
             return Box::pin(self.recorded_first(request, cleared)).await;
         }
-        self.ticket = self.described(request, Some(cleared), |journal, intent| journal.intend(&intent));
+        self.ticket = self.described(request, Some(cleared), |journal, intent| journal.intend(intent));
         Ok(())
     }
 
@@ -153,11 +154,11 @@ impl<'a> Record<'a> {
             call: Text::Borrowed(&call),
             decision,
             gated: cleared.is_some_and(Cleared::is_gated),
-            method: Text::Borrowed(clip(&request.method)),
+            method: Text::Borrowed(&request.method),
             mount: cleared.map(|cleared| Text::Borrowed(cleared.resolved.branch.mount.config.name.as_str())),
-            name: Text::Borrowed(clip(&name)),
+            name: Text::Borrowed(&name),
             principal: Text::Borrowed(&self.back.caller.principal.name),
-            request: String::from_utf8_lossy(&request.id),
+            request: written(&request.id),
             trace: self.trace.as_ref().and_then(|trace| trace.traceparent().get(3..35)).map(Text::Borrowed),
         };
         record(journal, intent)
@@ -195,15 +196,23 @@ impl<'a> Record<'a> {
             let Some(told) = &told else { return };
             // Outside, what the rules refuse looks like what is not there.
             let by_rules = outcome.as_ref().err().and_then(CallError::decided);
-            return self.described(request, None, |journal, mut intent| {
-                let cause = by_rules.as_ref().map(|by| Text::Borrowed(by.cause));
-                let reason = cause.or(reason.clone()).unwrap_or(Text::Borrowed("refused"));
+            let cause = by_rules.as_ref().map(|by| Text::Borrowed(by.cause));
+            let reason = cause.or(reason).unwrap_or(Text::Borrowed("refused"));
+            let principal = &*self.back.caller.principal.name;
+            // Most of a flood is counted and described by nobody.
+            let way = journal.refusal(principal, &reason);
+            if way == Way::Counted {
+                return;
+            }
+            return self.described(request, None, |journal, intent| {
+                let mut intent = intent;
                 intent.decision = by_rules.as_ref().map(|by| Text::Owned(by.id.to_string()));
                 let rules = by_rules.iter().flat_map(|by| by.rules).map(|rule| Text::Borrowed(&**rule)).collect();
                 if let Some((mount, name)) = by_rules.as_ref().and_then(|by| by.owner) {
-                    (intent.mount, intent.name) = (Some(Text::Owned(mount.clone())), Text::Owned(clip(name).to_owned()));
+                    (intent.mount, intent.name) = (Some(Text::Borrowed(mount)), Text::Borrowed(name));
                 }
-                journal.append(&audit::record::Record::Refused(Refused { code: told.code, intent, reason, rules }));
+                let refused = Refused { code: told.code, count: None, intent, reason, rules };
+                journal.refuse(way, Refusal::Call(refused));
             });
         }
         let (word, code) = word(outcome, ending);
@@ -222,11 +231,12 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Longer names are cut, in bytes: an entry has to fit into a bundle.
-const LONGEST_NAME: usize = 2048;
+/// The longest id of a request that is recorded as it is, in bytes.
+const LONGEST_ID: usize = 128;
 
-fn clip(text: &str) -> &str {
-    &text[..text.floor_char_boundary(LONGEST_NAME)]
+/// The id of a request as it is recorded: a longer one by its hash.
+fn written(id: &[u8]) -> Text<'_> {
+    if id.len() <= LONGEST_ID { String::from_utf8_lossy(id) } else { Text::Owned(format!("sha256:{}", sha256(id))) }
 }
 
 fn wanted(arguments: RecordedArguments) -> Wanted {
@@ -300,6 +310,13 @@ fn has_failed(result: &Object) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn h1_a_long_id_is_recorded_by_its_hash_and_a_short_one_as_it_is() {
+        let long = format!("\"{}\"", "a".repeat(200));
+        assert_eq!(written(b"\"short\""), "\"short\"");
+        assert_eq!(written(long.as_bytes()), format!("sha256:{}", sha256(long.as_bytes())));
+    }
 
     #[test]
     fn a_failure_is_seen_however_it_is_spelled_and_however_long_the_result_is() {

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use banyan_model::Method;
+use policy::budget::Charge;
 
 use super::authorize::{Decision, Permit};
+use super::caller::Caller;
 use super::error::CallError;
 use super::resolve::{Resolved, Weight};
 use crate::Inner;
@@ -68,6 +70,10 @@ impl Room {
 
 /// Takes room for the call, or refuses at once: a queue would only hide the overload.
 pub(crate) fn reserve(gateway: &Inner, config: &Config, permit: Permit) -> Result<Reservation, CallError> {
+    // Before anybody is asked to agree to what can't be made.
+    if gateway.journal.is_full() {
+        return Err(CallError::RecordFull);
+    }
     let limits = &config.limits;
     let mount = &permit.resolved.branch.mount;
     let full = |what, most, mount| {
@@ -80,6 +86,21 @@ pub(crate) fn reserve(gateway: &Inner, config: &Config, permit: Permit) -> Resul
     let Permit { resolved, decision } = permit;
     let spending = spend(gateway, config, &resolved)?;
     Ok(Reservation { resolved, decision, room: Room { _whole: whole, _owner: owner, spending } })
+}
+
+/// Charges a call that the rules refuse, or that names nothing, to the budgets that concern its caller, so that whoever may do nothing asks no
+/// more often than others call. Gives the error that the caller is told.
+pub(crate) fn refused(gateway: &Inner, config: &Config, caller: &Caller, error: CallError) -> CallError {
+    if config.budgets.is_empty() || (error.decided().is_none() && !error.is_unknown()) {
+        return error;
+    }
+    match gateway.purses.take(config, caller, Charge::default()) {
+        Ok(spending) => {
+            spending.into_iter().for_each(|mut spending| spending.keep());
+            error
+        }
+        Err(over) => CallError::Budget(Box::new(over)),
+    }
 }
 
 /// Takes what the call costs from the budgets that concern its caller.

@@ -21,6 +21,7 @@ pub use mesh_proto::parent::{Demand, SegmentPolicy};
 use super::secret::SecretRef;
 
 pub use audit::Audit;
+pub(crate) use audit::{AT_LEAST, FULL};
 pub use gate::{ApprovalService, Gate, Webhook};
 pub use join::{Join, Parent};
 pub use pins::Pins;

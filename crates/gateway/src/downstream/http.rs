@@ -28,6 +28,7 @@ use super::reply::{self, Payload, Reply};
 use super::rewind::Rewind;
 use super::socket::Socket;
 use crate::Inner;
+use crate::admin::Remote;
 use crate::rooms;
 use crate::tcp::Tcp;
 use crate::trust::{self, Party};
@@ -100,21 +101,22 @@ async fn connection(gateway: Arc<Inner>, came: Came, stop: CancellationToken) {
     }
     if gateway.trust.speaks_tls() {
         // Few connections come to what is boxed here, and those that do not should not hold the room it needs.
-        return Box::pin(protected(gateway, stream, stop)).await;
+        return Box::pin(protected(gateway, Came { stream, address }, stop)).await;
     }
     let party = Party::plain(address);
     if let Left::Unusual(read, stream) = plain::serve(&gateway, Tcp::new(stream), party.clone(), &stop).await {
-        Box::pin(any(gateway, Rewind::new(read, stream), party, stop)).await;
+        Box::pin(any(gateway, Rewind::new(read, stream), (party, Remote(address.ip())), stop)).await;
     }
 }
 
 /// Serves a connection with TLS, as long as the certificate holds that its client has shown.
-async fn protected(gateway: Arc<Inner>, stream: TcpStream, stop: CancellationToken) {
+async fn protected(gateway: Arc<Inner>, came: Came, stop: CancellationToken) {
+    let Came { stream, address } = came;
     let Some(server) = gateway.trust.server() else { return };
     let Some((stream, party)) = trust::accept(server, stream).await else { return };
     let serving = async {
         if let Left::Unusual(read, stream) = plain::serve(&gateway, stream, Some(Arc::clone(&party)), &stop).await {
-            any(Arc::clone(&gateway), Rewind::new(read, stream), Some(Arc::clone(&party)), stop).await;
+            any(Arc::clone(&gateway), Rewind::new(read, stream), (Some(Arc::clone(&party)), Remote(address.ip())), stop).await;
         }
     };
     tokio::select! {
@@ -123,9 +125,11 @@ async fn protected(gateway: Arc<Inner>, stream: TcpStream, stop: CancellationTok
     }
 }
 
-/// Serves whatever HTTP there is.
-async fn any<S: Socket>(gateway: Arc<Inner>, stream: Rewind<S>, party: Option<Arc<Party>>, stop: CancellationToken) {
-    let service = service_fn(move |request| {
+/// Serves whatever HTTP there is, to whoever is at the other end.
+async fn any<S: Socket>(gateway: Arc<Inner>, stream: Rewind<S>, other_end: (Option<Arc<Party>>, Remote), stop: CancellationToken) {
+    let (party, remote) = other_end;
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(remote);
         let (gateway, party) = (Arc::clone(&gateway), party.clone());
         async move { Ok::<_, Infallible>(handle(&gateway, request, party).await) }
     });

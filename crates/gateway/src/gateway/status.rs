@@ -125,6 +125,8 @@ impl Gateway {
             failing: standing.failing.clone(),
             unrecorded: journal.unrecorded(),
             broken: standing.broken.clone().map(|BrokenChain { chain, since, why }| BrokenRecord { chain, since, why }),
+            full: journal.is_full(),
+            removed: journal.removed(),
         })
     }
 }

@@ -6,6 +6,7 @@ use audit::entry::Entry;
 use audit::record::{Gap, Record};
 use audit::tile::WIDTH;
 
+use super::JournalError;
 use super::queue::Waiting;
 
 /// Lines that are written with one go.
@@ -47,8 +48,8 @@ impl Draft {
         Self { chain, segment, bytes, text, entries: 0, since: 0, full, waiting, closed }
     }
 
-    /// Puts a line to the end, its facts in pieces.
-    pub(super) fn append(&mut self, event: &str, time: u64, facts: &[&[u8]], waiting: Option<Waiting>) {
+    /// Puts a line to the end, its facts in pieces; `false`: it can't be written, and a gap takes its place. Whoever waits for it hears so.
+    pub(super) fn append(&mut self, event: &str, time: u64, facts: &[&[u8]], mut waiting: Option<Waiting>) -> bool {
         if self.bytes >= self.segment && self.chain.size().is_multiple_of(WIDTH) {
             let closed = Piece { is_last: true, ..self.open(Vec::new()) };
             self.closed.push(closed);
@@ -58,8 +59,13 @@ impl Draft {
             self.since = time;
         }
         let start = self.text.len();
-        let appended = self.chain.append_facts(time, event, facts, &mut self.text).or_else(|error| {
+        let appended = self.chain.append_facts(time, event, facts, &mut self.text);
+        let is_whole = appended.is_ok();
+        let appended = appended.or_else(|error| {
             tracing::error!(%error, event, "a record could not be written");
+            if let Some(waiting) = waiting.take() {
+                drop(waiting.send(Err(JournalError(error.to_string()))));
+            }
             self.chain.append(time, &Record::Gap(Gap { missing: 1, since: time }), &mut self.text)
         });
         if let Ok(appended) = appended {
@@ -68,6 +74,7 @@ impl Draft {
         }
         self.bytes += (self.text.len() - start) as u64;
         self.waiting.extend(waiting);
+        is_whole
     }
 
     /// The same for a record.
@@ -131,10 +138,12 @@ impl Piece {
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::oneshot;
+
     use super::*;
 
     fn put(draft: &mut Draft, count: u64) {
-        (0..count).for_each(|number| draft.append("gap", number, &[b"{\"missing\":1,", b"\"since\":0}"], None));
+        assert!((0..count).all(|number| draft.append("gap", number, &[b"{\"missing\":1,", b"\"since\":0}"], None)));
     }
 
     #[test]
@@ -166,9 +175,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_for_an_entry_leaves_a_gap() {
+    fn h1_what_is_too_long_for_an_entry_leaves_a_gap_and_whoever_waits_for_it_hears_so() {
         let mut draft = Draft::behind(Chain::new(), 0, 1 << 16);
-        draft.append("gap", 7, &[&vec![b'x'; 1 << 17]], None);
+        let (waiting, mut kept) = oneshot::channel();
+        assert!(!draft.append("gap", 7, &[&vec![b'x'; 1 << 17]], Some(waiting)));
+        assert!(matches!(kept.try_recv(), Ok(Err(_))));
         let pieces = draft.take(Vec::new());
         assert!(pieces[0].entries == 1 && pieces[0].text.starts_with(br#"{"event":"gap","facts":{"missing":1,"since":7}"#));
     }

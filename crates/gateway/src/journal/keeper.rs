@@ -6,9 +6,10 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use audit::chain::Full;
 use audit::checkpoint::Checkpoint;
@@ -51,6 +52,18 @@ pub(super) struct Head {
     /// Tiles that grow.
     pub(super) growing: Full,
 }
+
+/// State of a chain after the entries beyond its bounds were taken away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Bounded {
+    /// Set where there is no room for more, and nothing old enough to be taken away.
+    pub(super) is_full: bool,
+    /// Number of entries that were taken away.
+    pub(super) removed: u64,
+}
+
+/// Pause between two looks at a full record for entries that have become old enough.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// What one chain on the disk is kept with.
 pub(super) struct Keeper {
@@ -113,33 +126,37 @@ impl Keeper {
     }
 
     /// What is beyond the bounds is taken away: files that were set aside first, then the oldest lines. The tiles above them stay: with those
-    /// everything that is left can be proved.
-    pub(super) fn bound(&self) -> io::Result<()> {
+    /// everything that is left can be proved. What is younger than it may be at least stays, whatever its size.
+    pub(super) fn bound(&self) -> io::Result<Bounded> {
+        let mut removed = 0;
         let (torn, segments) = (self.place.torn()?, self.place.segments()?);
         let mut bytes: u64 = torn.iter().chain(&segments).map(|file| file.bytes).sum();
         for file in torn {
-            if bytes > self.bounds.bytes || self.is_old(&file.path) {
+            if self.may_go(&file.path, bytes) {
                 remove(&file.path)?;
                 bytes -= file.bytes;
-                tracing::info!(file = %file.path.display(), "lines that were set aside were taken away, as the record's bounds say");
+                tracing::warn!(file = %file.path.display(), "lines that were set aside were taken away, as the record's bounds say");
             }
         }
         for pair in segments.windows(2) {
             let [old, next] = pair else { continue };
-            if bytes <= self.bounds.bytes && !self.is_old(&old.path) {
+            if !self.may_go(&old.path, bytes) {
                 break;
             }
             self.keep_upper_tiles()?;
             remove(&old.path)?;
             bytes -= old.bytes;
-            tracing::info!(from = old.first, to = next.first, "old entries of the record were taken away, as its bounds say");
+            removed += next.first - old.first;
+            tracing::warn!(from = old.first, to = next.first, "old entries of the record were taken away, as its bounds say");
         }
-        Ok(())
+        Ok(Bounded { is_full: bytes >= self.bounds.most, removed })
     }
 
-    fn is_old(&self, path: &Path) -> bool {
+    /// Tells if a file may be taken away while all files together have so many bytes. Its last write is as old as its youngest line.
+    fn may_go(&self, path: &Path, bytes: u64) -> bool {
         let since = || SystemTime::now().duration_since(fs::metadata(path).and_then(|m| m.modified()).ok()?).ok();
-        self.bounds.age.is_some_and(|age| since().is_some_and(|since| since > age))
+        let is_over = |age: Duration| age.is_zero() || since().is_some_and(|since| since > age);
+        (bytes > self.bounds.bytes && is_over(self.bounds.least)) || self.bounds.age.is_some_and(is_over)
     }
 
     /// Once the lines are gone, the hashes over them can't be made again.
@@ -217,7 +234,7 @@ struct Work {
 
 impl Work {
     fn run(&mut self, given: &mpsc::Receiver<Order>) {
-        while let Ok(first) = given.recv() {
+        while let Some(first) = self.next(given) {
             // All of these were written before: one sync is enough for those of one file.
             let orders: Vec<Order> = std::iter::once(first).chain(given.try_iter()).collect();
             let mut synced: Option<Arc<File>> = None;
@@ -227,6 +244,27 @@ impl Work {
                 self.carry_out(order, is_synced);
             }
         }
+    }
+
+    /// Waits for the next order, and meanwhile looks after a full record. `None`: no order will come.
+    fn next(&self, given: &mpsc::Receiver<Order>) -> Option<Order> {
+        while self.shared.full.load(Ordering::Relaxed) {
+            match given.recv_timeout(LOOK_AGAIN) {
+                Ok(order) => return Some(order),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Err(error) = self.bound() {
+                        self.shared.failed(&error);
+                    }
+                }
+            }
+        }
+        given.recv().ok()
+    }
+
+    fn bound(&self) -> io::Result<()> {
+        self.shared.bounded(self.keeper.bound()?);
+        Ok(())
     }
 
     fn carry_out(&mut self, mut order: Order, is_synced: bool) {
@@ -240,7 +278,7 @@ impl Work {
         order.waiting.drain(..).for_each(|waiting| _ = waiting.send(kept.clone()));
         let Some(mut head) = order.head else { return };
         if kept.is_ok() {
-            let done = self.keeper.sign(&mut head).and_then(|()| if order.is_full { self.keeper.bound() } else { Ok(()) });
+            let done = self.keeper.sign(&mut head).and_then(|()| if order.is_full { self.bound() } else { Ok(()) });
             self.is_signing_broken = done.is_err();
             match done {
                 Ok(()) => self.shared.recovered(),

@@ -14,6 +14,8 @@ mod keeper;
 mod layout;
 mod queue;
 mod recover;
+mod refusal;
+mod repeats;
 mod running;
 pub(crate) mod signing;
 mod volume;
@@ -23,9 +25,9 @@ use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use audit::record::{Intent, Outcome, Record};
@@ -36,11 +38,14 @@ use crate::config::resolved::Audit;
 use crate::random;
 
 pub(crate) use broken::BrokenChain;
+pub(crate) use refusal::{REGISTRATION, Refusal};
+pub(crate) use repeats::Way;
 pub(crate) use running::Ticket;
 
-use keeper::Flush;
+use keeper::{Bounded, Flush};
 use queue::Queue;
 use recover::Home;
+use repeats::Repeats;
 
 /// How long the end of the gate waits for the last entries.
 const LAST: Duration = Duration::from_secs(5);
@@ -63,6 +68,11 @@ struct Shared {
     status: ArcSwap<Standing>,
     /// Records that had room and could not be written since the gate began.
     unrecorded: AtomicU64,
+    /// Set while there is no room for more calls, and nothing old enough to be taken away.
+    full: AtomicBool,
+    /// Entries that were taken away since the gate began.
+    removed: AtomicU64,
+    repeats: Mutex<Repeats>,
     calls: AtomicU64,
     /// Beginning of the ids of this run's calls.
     run: Box<str>,
@@ -105,6 +115,25 @@ impl Shared {
         JournalError(error.to_string())
     }
 
+    /// Takes in the state of the chain after old entries were taken away.
+    fn bounded(&self, bounded: Bounded) {
+        let Bounded { is_full, removed } = bounded;
+        self.removed.fetch_add(removed, Relaxed);
+        let was_full = self.full.swap(is_full, Relaxed);
+        if is_full && !was_full {
+            let (size, age) = (self.settings.audit.full_bytes, self.settings.audit.keep_at_least);
+            tracing::warn!(
+                size,
+                ?age,
+                "the record is full, and nothing in it is old enough to be taken away: calls are refused until something is; raise \
+                 `full_size` in [audit], or lower `keep_at_least`"
+            );
+        }
+        if was_full && !is_full {
+            tracing::warn!("the record has room again: calls are made");
+        }
+    }
+
     /// What was written is on the disk again.
     fn recovered(&self) {
         let standing = self.status.load_full();
@@ -141,6 +170,9 @@ impl Journal {
             awake: AtomicBool::new(false),
             status: ArcSwap::default(),
             unrecorded: AtomicU64::new(0),
+            full: AtomicBool::new(false),
+            removed: AtomicU64::new(0),
+            repeats: Mutex::new(Repeats::new(audit.keep_bytes, Instant::now())),
             calls: AtomicU64::new(0),
             run: random::token().get(..16).unwrap_or_default().into(),
         }))
@@ -192,10 +224,11 @@ impl Journal {
     }
 
     /// Records that a call is about to leave, without waiting. The ticket takes its outcome.
-    pub(crate) fn intend(&self, intent: &Intent<'_>) -> Option<Ticket> {
+    pub(crate) fn intend(&self, mut intent: Intent<'_>) -> Option<Ticket> {
         if !self.is_on() {
             return None;
         }
+        intent.fit();
         SCRATCH.with_borrow_mut(|out| {
             out.clear();
             intent.write(out);
@@ -206,7 +239,8 @@ impl Journal {
     }
 
     /// Records how a call ended whose intent was recorded. Where that is not written yet, both become one entry.
-    pub(crate) fn ended(&self, ticket: Option<Ticket>, call: impl FnOnce() -> String, outcome: Outcome<'_>) {
+    pub(crate) fn ended(&self, ticket: Option<Ticket>, call: impl FnOnce() -> String, mut outcome: Outcome<'_>) {
+        outcome.fit();
         let is_joined = ticket.is_some_and(|ticket| {
             SCRATCH.with_borrow_mut(|out| {
                 out.clear();
@@ -229,8 +263,51 @@ impl Journal {
         self.0.unrecorded.load(Relaxed) + self.0.queue.missed()
     }
 
+    /// Tells if the record is full, so that calls are refused until something in it is old enough to be taken away.
+    pub(crate) fn is_full(&self) -> bool {
+        self.0.full.load(Relaxed)
+    }
+
+    /// Entries that were taken away since the gate began, as their bounds say.
+    pub(crate) fn removed(&self) -> u64 {
+        self.0.removed.load(Relaxed)
+    }
+
+    /// Counts a refusal of `principal` for `reason`; gives the way into the record, for [`Journal::refuse`].
+    pub(crate) fn refusal(&self, principal: &str, reason: &str) -> Way {
+        if self.is_on() { self.repeats().take(principal, reason, self.is_full(), Instant::now()) } else { Way::Counted }
+    }
+
+    /// Records a refusal, or keeps it to be counted.
+    pub(crate) fn refuse(&self, way: Way, refusal: Refusal<'_>) {
+        match way {
+            Way::Alone => {
+                let principal = refusal.principal().to_owned();
+                let bytes = self.push(&refusal.into_record(), None);
+                self.repeats().spend(&principal, bytes, Instant::now());
+            }
+            Way::First => self.repeats().keep(&refusal, Instant::now()),
+            Way::Counted => {}
+        }
+    }
+
+    /// Records the refusals that were counted and are due.
+    pub(crate) fn sweep(&self) {
+        self.tell_counted(false);
+    }
+
+    fn tell_counted(&self, is_end: bool) {
+        let due = self.repeats().due(Instant::now(), is_end);
+        due.iter().for_each(|record| self.append(record));
+    }
+
+    fn repeats(&self) -> MutexGuard<'_, Repeats> {
+        self.0.repeats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Writes what is left and says that the gate ends. Nothing is recorded from now on.
     pub(crate) async fn end(&self) {
+        self.tell_counted(true);
         self.0.queue.end();
         let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(thread) = thread else { return };
@@ -240,16 +317,20 @@ impl Journal {
         }
     }
 
-    fn push(&self, record: &Record<'_>, waiting: Option<queue::Waiting>) {
+    /// Puts it into the queue; gives the length of its facts, in bytes.
+    fn push(&self, record: &Record<'_>, waiting: Option<queue::Waiting>) -> usize {
         // An event of a later version is only ever read.
-        let Some(event) = record.known().filter(|_| self.is_on()) else { return };
+        let Some(event) = record.known().filter(|_| self.is_on()) else { return 0 };
+        let mut record = record.clone();
+        record.fit();
         SCRATCH.with_borrow_mut(|out| {
             out.clear();
             if record.facts(out).is_ok() {
                 self.0.queue.push(event, out, waiting);
                 self.wake();
             }
-        });
+            out.len()
+        })
     }
 
     fn is_on(&self) -> bool {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use audit::bounds::MAX_FACTS;
 use audit::record::{Gap, Record};
 use tokio::sync::oneshot;
 
@@ -74,8 +75,8 @@ struct Desk {
 }
 
 impl Queue {
-    /// Adds a record; `false`: there is no room, and it was counted as missing. One that somebody waits for always has
-    /// room, for there are no more of those than calls.
+    /// Adds a record; `false`: there is no room for it, or it fits into no entry, and it was counted as missing. One that somebody waits for
+    /// has room as long as it fits, for there are no more of those than calls.
     pub(super) fn push(&self, event: &'static str, facts: &[u8], waiting: Option<Waiting>) -> bool {
         let time = wall();
         self.at(|desk| desk.put(event, time, &[facts], waiting))
@@ -86,7 +87,7 @@ impl Queue {
         let mut ticket = None;
         self.at(|desk| {
             let is_full = desk.running.len() >= MOST_ITEMS || desk.running.bytes() + facts.len() > MOST_BYTES;
-            if is_full {
+            if is_full || facts.len() > MAX_FACTS {
                 return desk.put("intended", wall(), &[facts], None);
             }
             ticket = Some(desk.running.put(since, facts));
@@ -181,14 +182,17 @@ impl Queue {
 
 impl Desk {
     fn put(&mut self, event: &'static str, time: u64, facts: &[&[u8]], waiting: Option<Waiting>) -> bool {
+        if facts.iter().map(|part| part.len()).sum::<usize>() > MAX_FACTS {
+            // Told here, for what is held has no place at which it could be told of one of them.
+            if let Some(waiting) = waiting {
+                drop(waiting.send(Err(JournalError("it is longer than an entry of the record may be".into()))));
+            }
+            return self.miss(time);
+        }
         let is_urgent = waiting.is_some();
         let waits = self.draft.as_ref().map_or(self.held.text.len(), Draft::len);
         if !is_urgent && (waits > MOST_BYTES || self.held.items.len() >= MOST_ITEMS) {
-            if self.held.missing == 0 {
-                self.held.missing_since = time;
-            }
-            self.held.missing += 1;
-            return false;
+            return self.miss(time);
         }
         self.is_urgent |= is_urgent;
         match &mut self.draft {
@@ -196,16 +200,25 @@ impl Desk {
             None => {
                 self.held.put(event, time, facts);
                 self.held.waiting.extend(waiting);
+                true
             }
         }
-        true
+    }
+
+    /// Counts one more that is missing.
+    fn miss(&mut self, time: u64) -> bool {
+        if self.held.missing == 0 {
+            self.held.missing_since = time;
+        }
+        self.held.missing += 1;
+        false
     }
 
     fn take(&mut self, spare: Vec<u8>, young: &Range<u64>) -> Taken {
         let Self { draft, held, running, is_urgent } = self;
         *is_urgent = false;
         running.long(young, |intent| match draft {
-            Some(draft) => draft.append("intended", wall(), &[intent], None),
+            Some(draft) => _ = draft.append("intended", wall(), &[intent], None),
             None => held.put("intended", wall(), &[intent]),
         });
         let Some(draft) = draft else { return Taken { pieces: Vec::new(), held: std::mem::take(held) } };
@@ -251,7 +264,9 @@ impl Held {
 
     /// Puts all of it behind `draft`, but not whoever waits for it.
     pub(super) fn write(&self, draft: &mut Draft) {
-        self.items.iter().for_each(|item| draft.append(item.event, item.time, &[&self.text[item.facts.clone()]], None));
+        for item in &self.items {
+            draft.append(item.event, item.time, &[&self.text[item.facts.clone()]], None);
+        }
         if self.missing > 0 {
             draft.note(wall(), &Record::Gap(Gap { missing: self.missing, since: self.missing_since }));
         }
@@ -295,6 +310,27 @@ mod tests {
         assert!(queue.push("c", b"3", None));
         let held = Held::default().behind(queue.close());
         assert_eq!((held.items.len(), held.waiting.len()), (0, 0), "an event of this version is wanted");
+    }
+
+    #[test]
+    fn h1_what_fits_into_no_entry_is_refused_to_whoever_waits_for_it_and_counted() {
+        for is_open in [false, true] {
+            let queue = Queue::default();
+            if is_open {
+                queue.open(Draft::behind(Chain::new(), 0, 1 << 20));
+            }
+            let (done, mut kept) = oneshot::channel();
+            assert!(!queue.push("a", &[b'x'; 70_000], Some(done)));
+            assert!(matches!(kept.try_recv(), Ok(Err(_))), "{is_open}");
+            assert!(queue.intend(wall(), &[b'x'; 70_000]).is_none());
+            assert_eq!(queue.missed(), 2);
+            let taken = queue.take(Vec::new(), None).unwrap();
+            if is_open {
+                assert!(lines(&taken)[0].contains(r#""missing":2"#));
+            } else {
+                assert_eq!(taken.held.missing, 2);
+            }
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use audit::key::{Signer, Verifier};
 use audit::record::{After, Broke, Record, Started};
 use audit::tile::{Tile, Tiles, WIDTH};
 
-use super::keeper::{Flush, Keeper};
+use super::keeper::{Bounded, Flush, Keeper};
 use super::layout::{ChainDir, LOCK, PUBLIC_KEY, Segment, TORN};
 use super::signing;
 use super::volume::{Bounds, Volume};
@@ -40,6 +40,8 @@ pub(super) struct Opened {
     pub(super) keeper: Keeper,
     /// How many entries of the chain were there.
     pub(super) found: u64,
+    /// State of the chain after old entries were taken away.
+    pub(super) bounded: Bounded,
     /// The record's directory.
     pub(super) dir: PathBuf,
     pub(super) lock: File,
@@ -86,8 +88,8 @@ pub(super) fn open(state_dir: &Path, home: &Home, bounds: Bounds, node: &str, fl
         order.head.as_mut().map_or(Ok(()), |head| keeper.sign(head))?;
     }
     // Whoever loses power again and again may never fill a file.
-    keeper.bound()?;
-    Ok(Opened { volume, keeper, found, dir, lock })
+    let bounded = keeper.bound()?;
+    Ok(Opened { volume, keeper, found, bounded, dir, lock })
 }
 
 fn locked(state_dir: &Path, home: &Home) -> io::Result<(PathBuf, File)> {

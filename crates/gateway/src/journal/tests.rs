@@ -12,7 +12,7 @@ use super::examine::{Broken, Known, Report, examine};
 use super::*;
 
 fn audit_at(path: &Path) -> Audit {
-    Audit { path: Some(path.to_owned()), ..Audit::default() }
+    Audit { path: Some(path.to_owned()), keep_at_least: Duration::ZERO, ..Audit::default() }
 }
 
 fn journal(state: &Path, keep_bytes: u64) -> Journal {
@@ -80,7 +80,7 @@ async fn what_was_acknowledged_is_in_a_record_that_is_sound() {
 async fn an_intent_and_its_outcome_are_one_entry_where_both_are_there() {
     let state = tempfile::tempdir().unwrap();
     let journal = journal(state.path(), 256 << 20);
-    let quick = journal.intend(&intent("quick"));
+    let quick = journal.intend(intent("quick"));
     journal.ended(quick, || "c-1".into(), outcome());
     journal.append_durable(&Record::Intended(intent("gated"))).await.unwrap();
     journal.ended(None, || "c-2".into(), outcome());
@@ -95,14 +95,14 @@ async fn an_intent_and_its_outcome_are_one_entry_where_both_are_there() {
 async fn a_call_that_takes_longer_than_a_moment_is_written_before_it_ends() {
     let state = tempfile::tempdir().unwrap();
     let journal = journal(state.path(), 256 << 20);
-    let slow = journal.intend(&intent("slow"));
+    let slow = journal.intend(intent("slow"));
     let dir = state.path().join("record");
     let events = || lines_of(&dir).iter().filter_map(|line| line.split('"').nth(3).map(str::to_owned)).collect::<Vec<_>>();
     disk::until("the intent of a call that is under way", || journal.standing().dir.is_some() && events().contains(&"intended".to_owned()))
         .await;
     journal.ended(slow, || "c-1".into(), outcome());
     // One that was under way when the gate ended.
-    assert!(journal.intend(&intent("last")).is_some());
+    assert!(journal.intend(intent("last")).is_some());
     journal.end().await;
     assert_eq!(events(), ["started", "intended", "ended", "intended", "stopped"]);
     assert!(look(&dir).sound && names(&lines_of(&dir)) == ["slow", "last"]);
@@ -319,7 +319,7 @@ async fn entries_are_found_by_who_what_and_how_and_the_index_is_made_again() {
         ..intent("read")
     };
     let traced = |intent: Intent<'static>| Intent { trace: Some("7".repeat(32).into()), ..intent };
-    let quick = journal.intend(&of("c-1", "ann", "files"));
+    let quick = journal.intend(of("c-1", "ann", "files"));
     journal.ended(quick, || "c-1".into(), outcome());
     journal.append_durable(&Record::Intended(traced(of("c-2", "bob", "git")))).await.unwrap();
     journal.ended(None, || "c-2".into(), Outcome { ending: "tool_error".into(), ..Outcome::default() });

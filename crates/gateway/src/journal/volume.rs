@@ -27,6 +27,10 @@ pub(crate) struct Bounds {
     pub(crate) bytes: u64,
     /// And for this long.
     pub(crate) age: Option<Duration>,
+    /// Lines younger than this are kept, whatever their size.
+    pub(crate) least: Duration,
+    /// Beyond this size nothing new is begun, in bytes.
+    pub(crate) most: u64,
 }
 
 impl Bounds {

@@ -17,6 +17,7 @@ use super::recover::{self, Opened};
 use super::volume::{Bounds, Volume};
 use super::{JournalError, Shared, Standing};
 use crate::clock::wall;
+use crate::config::resolved::Audit;
 
 /// Entries are signed for after this long at most, or when there are this many.
 const SIGNED_AFTER: Duration = Duration::from_secs(1);
@@ -215,9 +216,11 @@ impl Writer<'_> {
             Some(open) => open,
             None => {
                 let settings = &self.shared.settings;
-                let bounds = Bounds { bytes: settings.audit.keep_bytes, age: settings.audit.keep_for };
+                let Audit { keep_bytes, keep_for, keep_at_least, full_bytes, .. } = settings.audit;
+                let bounds = Bounds { bytes: keep_bytes, age: keep_for, least: keep_at_least, most: full_bytes };
                 let opened = recover::open(&settings.state_dir, &settings.home, bounds, &settings.node, &settings.flush)?;
-                let Opened { volume, keeper, found, dir, lock } = opened;
+                let Opened { volume, keeper, found, bounded, dir, lock } = opened;
+                self.shared.bounded(bounded);
                 if let Some((_, reached)) = self.reached.take().filter(|(number, _)| *number == volume.number()) {
                     let lost = reached.saturating_sub(found);
                     self.count(lost, wall());

@@ -5,6 +5,7 @@ use banyan_model::Segment;
 use mesh_proto::id::NodeId;
 
 use crate::Inner;
+use crate::journal::{REGISTRATION, Refusal};
 
 /// Whose registration it is.
 pub(super) struct Whose<'a> {
@@ -15,22 +16,36 @@ pub(super) struct Whose<'a> {
 
 /// Records that it is `registered`, `refused`, `lost` or `ended`, and why.
 pub(super) fn record(gateway: &Inner, what: &str, whose: &Whose<'_>, reason: Option<&str>) {
-    gateway.journal.append(&Record::Registration(Registration {
+    let registration = Registration {
         authority: None,
+        count: None,
         principal: Text::Borrowed(whose.principal),
         reason: reason.map(Text::Borrowed),
         segment: Some(Text::Borrowed(whose.segment.as_str())),
         subserver: Some(Text::Owned(whose.subserver.to_string())),
         what: Text::Borrowed(what),
-    }));
+    };
+    match what {
+        REFUSED => refused(gateway, registration),
+        _ => gateway.journal.append(&Record::Registration(registration)),
+    }
 }
 
 /// Records that a registration was refused that can't be read, so that nothing but its sender is known.
 pub(super) fn unreadable(gateway: &Inner, principal: &str, reason: &str) {
-    gateway.journal.append(&Record::Registration(Registration {
+    let registration = Registration {
         principal: Text::Borrowed(principal),
         reason: Some(Text::Borrowed(reason)),
-        what: Text::Borrowed("refused"),
+        what: Text::Borrowed(REFUSED),
         ..Registration::default()
-    }));
+    };
+    refused(gateway, registration);
+}
+
+/// Word of the record for a registration that was not taken.
+const REFUSED: &str = "refused";
+
+fn refused(gateway: &Inner, registration: Registration<'_>) {
+    let way = gateway.journal.refusal(&registration.principal, REGISTRATION);
+    gateway.journal.refuse(way, Refusal::Registration(registration));
 }

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -42,6 +42,10 @@ struct Shared {
     whole: Arc<MountMetrics>,
     sessions: [[[SessionMetrics; ProtocolVersion::COUNT]; Transport::COUNT]; Side::COUNT],
     unrecorded: AtomicU64,
+    /// Entries of the record that were taken away.
+    removed: AtomicU64,
+    /// The record is full.
+    full: AtomicBool,
 }
 
 #[derive(Default)]
@@ -58,6 +62,8 @@ impl Metrics {
             whole: Arc::new(MountMetrics::new("".into())),
             sessions: Default::default(),
             unrecorded: AtomicU64::new(0),
+            removed: AtomicU64::new(0),
+            full: AtomicBool::new(false),
         });
         let mut registry = Registry::default();
         registry.register_collector(Box::new(encode::Scrape(shared.clone())));
@@ -80,9 +86,11 @@ impl Metrics {
         self.shared.mounts.pin().retain(|name, _| keep(name));
     }
 
-    /// Shows how many records could not be written.
-    pub fn set_unrecorded(&self, records: u64) {
-        self.shared.unrecorded.store(records, Relaxed);
+    /// Shows how many records could not be written, how many were taken away, and whether there is no room for more.
+    pub fn set_record(&self, unrecorded: u64, removed: u64, is_full: bool) {
+        self.shared.unrecorded.store(unrecorded, Relaxed);
+        self.shared.removed.store(removed, Relaxed);
+        self.shared.full.store(is_full, Relaxed);
     }
 
     /// Counts a session as open until the returned value is dropped, and then how long it was.

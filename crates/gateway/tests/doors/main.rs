@@ -15,6 +15,8 @@ mod crossing;
 #[cfg(test)]
 mod exact;
 #[cfg(test)]
+mod flooded;
+#[cfg(test)]
 mod held;
 #[cfg(test)]
 mod hidden;
@@ -37,6 +39,8 @@ mod nested;
 mod notified;
 #[cfg(test)]
 mod outward;
+#[cfg(test)]
+mod overlong;
 #[cfg(test)]
 mod pinned;
 #[cfg(test)]
@@ -73,6 +77,8 @@ mod sessions;
 mod shown;
 #[cfg(test)]
 mod shut;
+#[cfg(test)]
+mod strangers;
 #[cfg(test)]
 mod subscribed;
 #[cfg(test)]

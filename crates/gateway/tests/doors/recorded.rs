@@ -1,5 +1,7 @@
 //! What the record says of approvals, of those who give them, and of rules: read back from the files, as anybody could.
 
+use std::path::Path;
+
 use gateway::admin::audit::shown;
 use gateway::admin::shapes::AuditEntry;
 use gateway::journal::archive::Archive;
@@ -21,9 +23,14 @@ pub(crate) async fn recording(state: tempfile::TempDir, toml: &str) -> World {
 pub(crate) async fn read(world: World) -> Vec<AuditEntry> {
     let dir = world.state.path().join("record");
     world.gateway.shutdown().await;
-    let report = examine(&dir, &Known::default()).unwrap();
+    entries_in(&dir)
+}
+
+/// All entries of a record that is sound, the oldest first.
+pub(crate) fn entries_in(dir: &Path) -> Vec<AuditEntry> {
+    let report = examine(dir, &Known::default()).unwrap();
     assert!(report.sound, "{report:?}");
-    let found = Archive::open(&dir).unwrap().search(&Search { limit: 1000, ..Search::default() }).unwrap();
+    let found = Archive::open(dir).unwrap().search(&Search { limit: 1000, ..Search::default() }).unwrap();
     found.iter().rev().map(shown).collect()
 }
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use json::{Members, quote};
 
 use super::ChainId;
-use crate::envelope::Envelope;
+use crate::envelope::{Envelope, MAX_ID};
 use crate::name::ParticipantId;
 use crate::participant::Mismatch;
 
@@ -129,7 +129,10 @@ impl Underway {
 
 /// A proposal has none of its own: that of its envelope stands for it.
 fn id(envelope: &Envelope<'_>) -> Vec<u8> {
-    Members::again(envelope.payload).get("id").map_or_else(|| quote(&envelope.id).into_bytes(), <[u8]>::to_vec)
+    Members::again(envelope.payload)
+        .get("id")
+        .filter(|id| id.len() <= MAX_ID)
+        .map_or_else(|| quote(&envelope.id).into_bytes(), <[u8]>::to_vec)
 }
 
 /// A raw `error` object.

@@ -146,6 +146,17 @@ fn mx_21_only_what_is_addressed_to_it_and_holds_is_called() {
 }
 
 #[test]
+fn h1_a_request_with_an_overlong_id_is_refused_and_no_proposal_brings_one() {
+    let mut table = Table::new(|_| ());
+    let long = "a".repeat(300);
+    table.say("ann", "mcp/request:tools/call:rm", None, &call(&long, &remove("/")));
+    let told = table.error();
+    assert!(table.outputs.is_empty() && told.starts_with("-32600 "), "{told}");
+    table.say("bot", "mcp/proposal:tools/call:rm", None, &call(&long, &remove("/tmp")));
+    assert!(table.outputs.iter().all(|output| matches!(output, Output::Propose(asked) if asked.id.len() <= MAX_ID)), "{:?}", table.outputs);
+}
+
+#[test]
 fn mx_21_calls_are_bounded_cancelled_and_end_with_their_caller() {
     let mut table = Table::new(|bounds| (bounds.calls, bounds.of_one) = (3, 2));
     table.say("ann", "mcp/request:tools/call:rm", None, &call("a", &remove("/a")));

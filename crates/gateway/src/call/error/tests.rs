@@ -8,6 +8,7 @@ fn ours_are_in_our_range_and_give_a_reason() {
         CallError::Late,
         CallError::Overloaded { what: "calls", most: 1 },
         CallError::ProfileGone("p".into()),
+        CallError::RecordFull,
         CallError::Unrecorded("x".into()),
         CallError::Unavailable { mount: "m".into(), why: "x".into(), since: SystemTime::now(), next_try: None },
         lost(UpstreamError::Lost("x".into())),

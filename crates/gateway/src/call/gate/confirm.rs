@@ -27,7 +27,7 @@ pub(crate) async fn confirm(errand: &Errand<'_>) -> Result<Answer, CallError> {
     let (id, (standing, approvals, required)) = match confirmed {
         Ok(confirmed) => confirmed,
         Err(why) => {
-            recorded::unconfirmed(gateway, &named, &back.caller.principal.name, &why).await;
+            recorded::unconfirmed(gateway, &named, &back.caller.principal.name, &why);
             return Err(CallError::Approval(why));
         }
     };
@@ -50,7 +50,7 @@ pub(crate) async fn confirm_below(errand: &Errand<'_>, id: &str) -> Result<Answe
         Ok(false) => {}
         Err(wrong) => {
             let why = Refusal::FalseAnswer(wrong);
-            recorded::unconfirmed(gateway, id, &back.caller.principal.name, &why).await;
+            recorded::unconfirmed(gateway, id, &back.caller.principal.name, &why);
             return Err(CallError::Approval(why));
         }
     }

@@ -17,9 +17,15 @@ pub struct Audit {
     pub path: Option<At<String>>,
     /// What is recorded of arguments. Default: `shape`.
     pub arguments: Option<RecordedArguments>,
-    /// About how much is kept: beyond it, the oldest entries are taken away. Default: `256MiB`.
+    /// About how much is kept: beyond it, the oldest entries are taken away, once they are older than `keep_at_least`. Default: `256MiB`.
     #[schemars(example = "256MiB")]
     pub keep_size: Option<At<String>>,
+    /// Entries younger than this are never taken away. Default: a day, or `keep_for` where that is shorter.
+    #[schemars(example = "1d")]
+    pub keep_at_least: Option<At<String>>,
+    /// Beyond this size calls are refused, until something is old enough to be taken away. Default: sixteen times `keep_size`.
+    #[schemars(example = "4GiB")]
+    pub full_size: Option<At<String>>,
     /// Entries older than this are taken away. Default: however old, as long as they fit.
     #[schemars(example = "90d")]
     pub keep_for: Option<At<String>>,

@@ -18,11 +18,29 @@ pub struct Audit {
     pub keep_bytes: u64,
     /// How long at most; `None`: however old.
     pub keep_for: Option<Duration>,
+    /// Least age at which entries may be taken away.
+    pub keep_at_least: Duration,
+    /// Size at which calls are refused, in bytes.
+    pub full_bytes: u64,
 }
+
+/// Factor from the size that is kept to the size of a full record.
+pub(crate) const FULL: u64 = 16;
+/// Default of the least age.
+pub(crate) const AT_LEAST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// On, in the state directory, without values, and no larger than a photograph album.
 impl Default for Audit {
     fn default() -> Self {
-        Self { enabled: true, path: None, arguments: RecordedArguments::default(), keep_bytes: 256 << 20, keep_for: None }
+        let keep_bytes = 256 << 20;
+        Self {
+            enabled: true,
+            path: None,
+            arguments: RecordedArguments::default(),
+            keep_bytes,
+            keep_for: None,
+            keep_at_least: AT_LEAST,
+            full_bytes: keep_bytes * FULL,
+        }
     }
 }

@@ -51,10 +51,21 @@ impl Collector for Scrape {
         bytes(&mut encoder, &mounts)?;
         let tools = Family { name: "banyan_mount_tools", help: "Tools that a mount offers", unit: None, kind: MetricType::Gauge };
         per_mount(&mut encoder, &tools, &mounts, |mount| mount.tools.load(Relaxed))?;
-        let (name, help) = ("banyan_audit_unrecorded", "Records that could not be written");
-        let counter = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-        ConstCounter::new(self.0.unrecorded.load(Relaxed)).encode(counter)
+        record(&mut encoder, &self.0)
     }
+}
+
+fn record(encoder: &mut DescriptorEncoder, shared: &Shared) -> fmt::Result {
+    let counts = [
+        ("banyan_audit_unrecorded", "Records that could not be written", &shared.unrecorded),
+        ("banyan_audit_removed", "Entries of the record that were taken away, as its bounds say", &shared.removed),
+    ];
+    for (name, help, count) in counts {
+        ConstCounter::new(count.load(Relaxed)).encode(encoder.encode_descriptor(name, help, None, MetricType::Counter)?)?;
+    }
+    let (name, help) = ("banyan_audit_full", "Whether calls are refused because the record is full");
+    let gauge = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    ConstGauge::new(i64::from(shared.full.load(Relaxed))).encode(gauge)
 }
 
 fn build_info(encoder: &mut DescriptorEncoder) -> fmt::Result {

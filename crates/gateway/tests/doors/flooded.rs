@@ -1,0 +1,132 @@
+//! Floods of what is refused: they push nothing out of the record, fill it for nobody, and are counted to the last one.
+
+use gateway::admin::shapes::AuditEntry;
+use serde_json::{Value, json};
+
+use crate::asked::text;
+use crate::held::reason;
+use crate::recorded::{entries_in, facts, read};
+use crate::world::{Client, Era, World, bounded, eventually, fixture, token};
+
+const ECHO: &str = "fx__fx_echo";
+/// Calls that a flood has, each with a name that takes 12 KB in an entry of its own.
+const FLOOD: usize = 400;
+
+/// A gate where `ann` may do everything and `bob` nothing, with these settings of its record.
+async fn ruled(audit: &str, more: &str) -> World {
+    ruled_in(tempfile::tempdir().unwrap(), audit, more).await
+}
+
+async fn ruled_in(state: tempfile::TempDir, audit: &str, more: &str) -> World {
+    let (rules, path) = (state.path().join("policy.cedar"), state.path().join("record"));
+    std::fs::write(&rules, "permit (principal == Principal::\"ann\", action, resource);").unwrap();
+    let people = ["ann", "bob"].map(token).concat();
+    let toml = format!("{people}[policy]\nfile = {rules:?}\n{more}[audit]\npath = {path:?}\n{audit}{}", fixture("fx", Era::Stateless));
+    World::kept(state, &toml).await
+}
+
+async fn client(world: &World, name: &str) -> Client {
+    Client::new(world, Era::Initialize).with("authorization", &format!("Bearer secret-of-{name}")).open().await
+}
+
+/// Calls a tool that exists and one that does not, in turns, as somebody who may do nothing.
+async fn flood(client: &Client, calls: usize) {
+    let long = "\u{1}".repeat(2048);
+    for number in 0..calls {
+        let name = if number % 2 == 0 { ECHO } else { &long };
+        assert!(client.tool(name, json!({"text": "x"})).await["error"].is_object());
+    }
+}
+
+/// The refusals in the record that are somebody's: how many they are by their reasons, and how many entries tell of them.
+fn refusals(entries: &[AuditEntry], whose: &str, wanted: &str) -> (u64, usize) {
+    let of = |entry: &&AuditEntry| entry.event == "refused" && entry.principal.as_deref() == Some(whose);
+    let refused: Vec<Value> = entries.iter().filter(of).map(facts).filter(|facts| facts["reason"] == wanted).collect();
+    (refused.iter().map(|facts| facts["count"].as_u64().unwrap_or(1)).sum(), refused.len())
+}
+
+fn calls_of(entries: &[AuditEntry], whose: &str) -> usize {
+    entries.iter().filter(|entry| entry.event == "called" && entry.principal.as_deref() == Some(whose)).count()
+}
+
+#[tokio::test]
+async fn h6_a_flood_of_refused_calls_leaves_other_peoples_entries_readable_and_their_calls_working() {
+    bounded(async {
+        let world = ruled("keep_size = \"1MiB\"\nfull_size = \"1MiB\"\n", "").await;
+        let (ann, bob) = (client(&world, "ann").await, client(&world, "bob").await);
+        assert_eq!(text(&ann.tool(ECHO, json!({"text": "before"})).await), "before");
+        flood(&bob, FLOOD).await;
+        assert_eq!(text(&ann.tool(ECHO, json!({"text": "after"})).await), "after");
+        assert!(!world.gateway.audit().unwrap().full);
+        let entries = read(world).await;
+        assert_eq!(calls_of(&entries, "ann"), 2, "what was there before the flood is there");
+        let [denied, unknown] = ["not_permitted", "unknown"].map(|reason| refusals(&entries, "bob", reason));
+        assert_eq!((denied.0, unknown.0), (FLOOD as u64 / 2, FLOOD as u64 / 2), "none is forgotten");
+        assert!(denied.1 + unknown.1 < 40, "{denied:?} {unknown:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn h6_the_first_refusals_of_a_minute_stand_one_by_one_and_the_others_are_shown_with_their_count() {
+    bounded(async {
+        let world = ruled("", "").await;
+        let bob = client(&world, "bob").await;
+        for _ in 0..50 {
+            bob.tool(ECHO, json!({"text": "x"})).await;
+        }
+        let entries = read(world).await;
+        let counted: Vec<&AuditEntry> = entries.iter().filter(|entry| entry.count.is_some()).collect();
+        assert_eq!(refusals(&entries, "bob", "not_permitted"), (50, 31));
+        assert_eq!((counted.len(), counted[0].count, counted[0].outcome.as_deref()), (1, Some(20), Some("refused: not_permitted")));
+        let facts = facts(counted[0]);
+        assert_eq!((&facts["intent"]["name"], &facts["intent"]["mount"]), (&json!("fx_echo"), &json!("fx")));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn h6_a_full_record_refuses_calls_says_so_and_keeps_what_is_in_it() {
+    bounded(async {
+        let audit = "arguments = \"full\"\nkeep_size = \"1MiB\"\nfull_size = \"1MiB\"\nkeep_at_least = ";
+        let world = ruled(&format!("{audit}\"1h\"\n"), "").await;
+        let ann = client(&world, "ann").await;
+        let long = "l".repeat(30_000);
+        let refused = eventually(async || {
+            let told = ann.tool(ECHO, json!({"text": long})).await;
+            told["error"].is_object().then_some(told)
+        });
+        let refused = refused.await;
+        assert_eq!((reason(&refused), &refused["error"]["code"]), ("record_full", &json!(-32013)));
+        assert!(refused["error"]["data"]["hint"].as_str().unwrap().contains("full_size"), "{refused}");
+        assert!(world.gateway.audit().unwrap().full && world.gateway.metrics().contains("banyan_audit_full 1"));
+        for _ in 0..200 {
+            assert_eq!(reason(&ann.tool(ECHO, json!({"text": long})).await), "record_full");
+        }
+        let state = world.end_keeping().await;
+        let entries = entries_in(&state.path().join("record"));
+        assert!(calls_of(&entries, "ann") > 20 && entries[0].event == "started", "the oldest is there");
+        assert_eq!(refusals(&entries, "ann", "record_full"), (201, 1), "who is refused for this fills nothing");
+        let world = ruled_in(state, &format!("{audit}\"1ms\"\n"), "").await;
+        let ann = client(&world, "ann").await;
+        eventually(async || ann.tool(ECHO, json!({"text": "again"})).await["result"].is_object().then_some(())).await;
+        assert!(world.gateway.audit().unwrap().removed > 0 && !world.gateway.audit().unwrap().full);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn h6_refused_calls_are_charged_to_the_budget_of_whoever_makes_them() {
+    bounded(async {
+        let budget = "[budget.few]\nprincipals = [\"*\"]\nmax_calls_per_minute = 3\n";
+        let world = ruled("", budget).await;
+        let (ann, bob) = (client(&world, "ann").await, client(&world, "bob").await);
+        let mut told = Vec::new();
+        for name in [ECHO, "fx__none", ECHO, ECHO, "fx__none"] {
+            told.push(reason(&bob.tool(name, json!({"text": "x"})).await).to_owned());
+        }
+        assert_eq!(told, ["unknown_tool", "unknown_tool", "unknown_tool", "budget_exceeded", "budget_exceeded"]);
+        assert_eq!(text(&ann.tool(ECHO, json!({"text": "hers"})).await), "hers");
+    })
+    .await;
+}

@@ -1,0 +1,71 @@
+//! Ids of requests that are longer than an entry of the record: by no door does one make a call vanish from the record.
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio_util::sync::CancellationToken;
+
+use crate::asked::text;
+use crate::recorded::{facts, read, recording};
+use crate::world::{Client, Era, World, bounded, fixture};
+
+const ECHO: &str = "fx__fx_echo";
+
+fn echo() -> Value {
+    json!({"name": ECHO, "arguments": {"text": "x"}})
+}
+
+/// Ids that no call has: with as many characters as an entry has bytes, and with fewer that take more when they are written down.
+fn overlong() -> [String; 2] {
+    ["a".repeat(70_000), "\u{1}".repeat(12_000)]
+}
+
+async fn answered(client: &Client, id: &str) -> Value {
+    client.begin_as(json!(id), "tools/call", echo()).await.finish().await.1.value
+}
+
+#[tokio::test]
+async fn h1_a_call_with_an_overlong_id_is_refused_in_both_eras_and_every_call_that_is_made_is_in_the_record() {
+    bounded(async {
+        let world = recording(tempfile::tempdir().unwrap(), &fixture("fx", Era::Stateless)).await;
+        let (most, more) = ("m".repeat(254), "m".repeat(255));
+        for era in [Era::Initialize, Era::Stateless] {
+            let client = Client::ready(&world, era).await;
+            for id in overlong().iter().chain([&more]) {
+                let refused = answered(&client, id).await;
+                assert_eq!((&refused["error"]["code"], &refused["id"]), (&json!(-32600), &Value::Null), "{era:?}");
+            }
+            assert_eq!(text(&answered(&client, &most).await), "x");
+            assert_eq!(text(&answered(&client, "short").await), "x");
+        }
+        let entries = read(world).await;
+        assert!(entries.iter().all(|entry| entry.event != "gap"), "{entries:?}");
+        let calls: Vec<Value> =
+            entries.iter().filter(|entry| entry.event == "called").map(|entry| facts(entry)["intent"].clone()).collect();
+        let ids: Vec<&str> = calls.iter().map(|intent| intent["request"].as_str().unwrap()).collect();
+        assert!(calls.len() == 4 && calls.iter().all(|intent| intent["principal"] == "local" && intent["mount"] == "fx"), "{calls:?}");
+        assert!(ids[0].len() == 71 && ids[0].starts_with("sha256:") && ids[1] == "\"short\"", "{ids:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn h1_a_call_with_an_overlong_id_is_refused_on_stdio() {
+    bounded(async {
+        let world = World::start(&fixture("fx", Era::Stateless)).await;
+        let (mut input, theirs) = tokio::io::duplex(1 << 20);
+        let (ours, output) = tokio::io::duplex(1 << 20);
+        let serving = world.gateway.serve_stdio(theirs, output, CancellationToken::new());
+        let asking = async {
+            let mut lines = BufReader::new(ours).lines();
+            for id in overlong() {
+                let (body, _) = Client::new(&world, Era::Stateless).written(&json!(id), "tools/call", echo());
+                input.write_all(format!("{body}\n").as_bytes()).await.unwrap();
+                let refused: Value = serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
+                assert_eq!((&refused["error"]["code"], &refused["id"]), (&json!(-32600), &Value::Null));
+            }
+            drop(input);
+        };
+        tokio::join!(serving, asking);
+    })
+    .await;
+}
