@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::asked::text;
 use crate::held::reason;
-use crate::recorded::{entries_in, facts, read};
+use crate::recorded::{entries_in, facts, intents, read};
 use crate::world::{Client, Era, World, bounded, eventually, fixture, token};
 
 const ECHO: &str = "fx__fx_echo";
@@ -46,7 +46,7 @@ fn refusals(entries: &[AuditEntry], whose: &str, wanted: &str) -> (u64, usize) {
 }
 
 fn calls_of(entries: &[AuditEntry], whose: &str) -> usize {
-    entries.iter().filter(|entry| entry.event == "called" && entry.principal.as_deref() == Some(whose)).count()
+    intents(entries).iter().filter(|intent| intent["principal"] == whose).count()
 }
 
 #[tokio::test]

@@ -34,6 +34,16 @@ pub(crate) fn entries_in(dir: &Path) -> Vec<AuditEntry> {
     found.iter().rev().map(shown).collect()
 }
 
+/// What was wanted by each call that was made, in order: a call that took long is an entry when it leaves, and another when it ends.
+pub(crate) fn intents(entries: &[AuditEntry]) -> Vec<Value> {
+    let of = |entry: &AuditEntry| match entry.event.as_str() {
+        "called" => Some(facts(entry)["intent"].clone()),
+        "intended" => Some(facts(entry)),
+        _ => None,
+    };
+    entries.iter().filter_map(of).collect()
+}
+
 pub(crate) fn facts(entry: &AuditEntry) -> Value {
     let line: Value = serde_json::from_str(entry.line.as_ref().unwrap().get()).unwrap();
     line["facts"].clone()
