@@ -210,9 +210,9 @@ mod tests {
     }
 
     fn counts(due: &[Record<'_>]) -> Vec<(String, u64)> {
-        let of = |record: &Record<'_>| match record {
-            Record::Refused(refused) => (refused.intent.principal.to_string(), refused.count.unwrap_or(1)),
-            other => panic!("{other:?}"),
+        let of = |record: &Record<'_>| {
+            let Record::Refused(refused) = record else { panic!("{record:?}") };
+            (refused.intent.principal.to_string(), refused.count.unwrap_or(1))
         };
         due.iter().map(of).collect()
     }
