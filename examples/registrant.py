@@ -2,7 +2,8 @@
 
     registrant.py GATE SEGMENT [ID]       e.g. registrant.py http://127.0.0.1:7411/mcp plant
 
-The gate needs a section [registry]. The server itself is an ordinary one; all that MCP-AX adds are three requests to the gate:
+The gate needs a section [registry] whose `principals` name the caller: ["local"] where it asks for no token. The server itself is an
+ordinary one; all that MCP-AX adds are three requests to the gate:
 mcpax/register at the start, mcpax/heartbeat while it lives, mcpax/deregister at the end. A token for the gate may stand in
 `$BANYAN_TOKEN`. Whoever sends the same ID after a restart is known for the same server.
 """

@@ -13,7 +13,7 @@ from .machine import GATEWAY_CORES, OTHER_CORES, Failure, free_port, on
 from .stage import ready
 
 # Tools that change something are taken without proof of who offers them.
-REGISTRY = '[registry]\nproof = "never"\n'
+REGISTRY = '[registry]\nprincipals = ["*"]\nproof = "never"\ntrust_gates = true\n'
 WITHIN = 60
 
 

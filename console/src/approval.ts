@@ -42,6 +42,10 @@ export interface Approval {
 export interface Below {
   id: string;
   mount: string;
+  /** The id of the gate that holds it. */
+  gate: string;
+  /** Whether the configuration or a proof says that a gate is behind the mount. */
+  vouched: boolean;
   data: Partial<Approval>;
 }
 
@@ -116,4 +120,10 @@ export async function deceit(one: Approval): Promise<string | null> {
   const other = pairs.find(([key, value]) => signed[key] !== value);
   if (other) return `the challenge is about another ${other[0]}`;
   return JSON.stringify(signed['route']) === JSON.stringify(one.route) ? null : 'the challenge is about another route';
+}
+
+/** Whether an address of another gate may be opened: over TLS, or of this machine. */
+export function isLink(text: string | undefined): text is string {
+  const url = text && URL.canParse(text) ? new URL(text) : null;
+  return url !== null && (url.protocol === 'https:' || (url.protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname)));
 }

@@ -1,7 +1,7 @@
 // Calls that wait for somebody to agree: all of what would go out, what is other than last time, and the two answers.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { type Approval, type Below, type Standing, deceit, inbox, look } from './approval';
+import { type Approval, type Below, type Standing, deceit, inbox, isLink, look } from './approval';
 import { ask } from './api';
 import { Differences, Seen } from './differ';
 import { differences } from './difference';
@@ -53,7 +53,7 @@ export function Approvals({ filter }: { filter: string }): JSX.Element {
         <div class="canvas" tabIndex={0} role="region" aria-label="Calls">
           {open.length === 0 && found?.below.length === 0 && pinned.length === 0 && <p class="empty">Nothing waits.</p>}
           <ul class="plain flow">
-            {found?.below.map((held) => <Line key={held.id} id={held.id} state="degraded" tool={held.data.tool ?? '?'} more={`held by ${held.mount}`} isOpen={held.id === what} />)}
+            {found?.below.map((held) => <Line key={held.id} id={held.id} state="degraded" tool={held.data.tool ?? '?'} more={`held behind ${held.mount}, by gate ${held.gate.slice(0, 8)}`} isOpen={held.id === what} />)}
             {open.map((a) => <Line key={a.id} id={a.id} state="degraded" tool={a.tool} more={a.room === undefined ? a.caller : `${a.caller}, in ${a.room}`} expires={a.expires} isOpen={a.id === what} />)}
           </ul>
           {pinned.length > 0 && <h2 class="part">Definitions that wait, or were refused</h2>}
@@ -196,8 +196,13 @@ function Held({ held }: { held: Below }): JSX.Element {
         <h2>{data.tool ?? held.id}</h2>
         <p class="state degraded"><Glyph state="degraded" /> A gate below, behind {held.mount}, holds it.</p>
       </header>
-      <p>That gate decides, by the keys that it knows: agree in its console{data.url ? '' : ', or by `banyan approve` with a key of its own'}.</p>
-      {data.url && <p><a href={data.url} rel="noreferrer">{data.url}</a></p>}
+      <p>That gate decides, by the keys that it knows: agree in its console{isLink(data.url) ? '' : ', or by `banyan approve` with a key of its own'}.</p>
+      <Facts of={[
+        ['gate', <code><Seen text={held.gate} /></code>],
+        ['behind', <code>{held.mount}</code>],
+        ['its word', !held.vouched && 'Only the server there says that it is a gate: agree at that gate itself, unless you know this id.'],
+      ]} />
+      {isLink(data.url) && <p><a href={data.url} target="_blank" rel="noopener noreferrer">{data.url}</a></p>}
       {data.arguments && <Arguments text={data.arguments} />}
       {data.others && <Arguments text={data.others} what="Other members" />}
       {data.challenge && <p><Said text={`From here, with a key that it knows: \`banyan approve ${held.id}\``} /></p>}

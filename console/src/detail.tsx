@@ -74,7 +74,7 @@ function Server({ mount, owner }: { mount: Mount; owner: boolean }): JSX.Element
   );
 }
 
-const ASKS = { irreversible: 'about calls that change something for good', mutable: 'about all calls that change something' };
+const ASKS = { irreversible: 'about calls that change something for good', mutable: 'about all calls that change something', unlisted: 'about all calls, but of tools that the configuration lists as reading only' };
 
 function Waiting({ mount }: { mount: string }): JSX.Element | null {
   const count = waitingAt(useStore(inbox), mount);

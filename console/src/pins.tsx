@@ -20,7 +20,7 @@ export interface Pin {
   kind: 'tool' | 'prompt' | 'resource' | 'template' | 'instructions';
   hash: string;
   standing: 'accepted' | 'held' | 'refused';
-  why: 'new' | 'changed' | 'replaced';
+  why: 'new' | 'changed' | 'replaced' | 'became_gate';
   since: number;
   /** JSON in which what can not be seen is written out. */
   definition: string;
@@ -54,7 +54,7 @@ export function heldOf(of: Pin[] | null): number {
 }
 
 const WHY: Record<Pin['why'], string> = {
-  new: 'nobody has looked at it yet', changed: 'it is another than was accepted', replaced: 'its server is another than was known under this name',
+  new: 'nobody has looked at it yet', changed: 'it is another than was accepted', replaced: 'its server is another than was known under this name', became_gate: 'its server began to call itself a gate, which nobody here says it is',
 };
 /** What becomes of it meanwhile. */
 const AWAY: Record<Pin['kind'], string> = {

@@ -81,5 +81,7 @@ export function Servers({ filter, states }: { filter: string; states: ReadonlySe
 /** Of which calls somebody is asked, and how many of them wait. */
 function Asking({ mount, waiting }: { mount: Mount; waiting: number }): JSX.Element | null {
   if (waiting > 0) return <a class="badge degraded" href={write('approvals')}>{waiting} waiting</a>;
-  return mount.asks ? <span class="dim">{mount.asks === 'mutable' ? 'of any change' : 'of irreversible ones'}</span> : null;
+  return mount.asks ? <span class="dim">{OF[mount.asks]}</span> : null;
 }
+
+const OF = { irreversible: 'of irreversible ones', mutable: 'of any change', unlisted: 'of all but listed ones' };

@@ -32,7 +32,7 @@ export interface Mount {
   /** Where the console of a gate is. */
   console?: string;
   /** Of which of its calls somebody has to agree to. */
-  asks?: 'irreversible' | 'mutable';
+  asks?: 'irreversible' | 'mutable' | 'unlisted';
   registered?: Registered;
 }
 
@@ -133,6 +133,8 @@ export interface ToolRow {
   hops: number;
   availability: string;
   latency_class: string;
+  /** Nobody is asked about its calls only because its server says that it may do little. */
+  ungated_by_server?: boolean;
 }
 
 export interface Definition {

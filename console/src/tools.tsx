@@ -79,6 +79,7 @@ export function Tools({ filter }: { filter: string }): JSX.Element {
                   <span class="name">{row.dotted}</span>
                   <span class="dim">{row.description || 'says nothing of itself'}</span>
                   {row.availability === 'degraded' && <span class="badge degraded">degraded</span>}
+                  {row.ungated_by_server && <span class="badge" title="Nobody is asked about its calls, because its server says that it may do little">unasked by its own word</span>}
                 </a>
               </li>
             ))}

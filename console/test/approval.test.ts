@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Approval, deceit, waiting } from '../src/approval';
+import { type Approval, deceit, isLink, waiting } from '../src/approval';
 import { differences, visible } from '../src/difference';
 import { type Statement, type Terms, patterns, untrue } from '../src/grant';
 import { base64url, bytes, hex, sha256 } from '../src/passkey';
@@ -81,5 +81,12 @@ describe('what differs', () => {
     const [one, other] = [await approval(), await approval({ standing: 'done' })];
     expect(waiting({ approvals: [one, other], below: [{ id: 'b', mount: 'm', data: {} }], ahead: 0 })).toBe(2);
     expect(waiting(null)).toBe(0);
+  });
+});
+
+describe('a gate below', () => {
+  it('is opened over TLS, or on this machine, and else not', () => {
+    for (const good of ['https://gate.example/x', 'http://localhost:7411/', 'http://127.0.0.1/', 'http://[::1]:1/']) expect(isLink(good), good).toBe(true);
+    for (const bad of ['javascript:alert(1)', 'http://gate.example/', 'http://127.0.0.1.gate.example/', 'data:text/html,x', '', undefined]) expect(isLink(bad), String(bad)).toBe(false);
   });
 });

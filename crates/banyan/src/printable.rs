@@ -3,6 +3,8 @@
 //! Names, descriptions and command lines come from files and servers that somebody else wrote. A control sequence in them
 //! could hide what is being agreed to, and letters that run from right to left could turn it around.
 
+use mcp_proto::hidden;
+
 /// For one line: every control character and every invisible one is written as its code.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if dangerous(c) { escaped(c) } else { c.to_string() }).collect()
@@ -17,10 +19,9 @@ fn escaped(c: char) -> String {
     c.escape_default().to_string()
 }
 
-/// Control characters, those that turn the direction of text, invisible ones, and the tags that only a machine reads.
+/// Whatever shows nothing by itself: here, as in a name or in what is agreed to, a selector or a joiner has nothing to do either.
 fn dangerous(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+    hidden::is_unseen(c)
 }
 
 #[cfg(test)]
@@ -33,5 +34,16 @@ mod tests {
         assert_eq!(printable("rm \u{202e}fles"), "rm \\u{202e}fles");
         assert_eq!(printable("Übung ✓"), "Übung ✓");
         assert_eq!(printable_lines("a\n\tb\r"), "a\n\tb\\r");
+    }
+
+    #[test]
+    fn l10_what_is_hidden_in_definitions_is_written_out_where_people_agree() {
+        for c in "\u{61c}\u{34f}\u{115f}\u{1160}\u{3164}\u{ffa0}\u{180b}\u{180f}\u{fe00}\u{fe0f}\u{e0080}\u{e0fff}\u{200c}\u{200d}".chars()
+        {
+            assert_eq!(printable(&format!("a{c}b")), format!("a{}b", c.escape_default()));
+        }
+        for c in (0..=0x10_ffff).filter_map(char::from_u32).filter(|c| hidden::is_hidden(*c)) {
+            assert!(printable(&c.to_string()).starts_with('\\'), "{c:?}");
+        }
     }
 }

@@ -12,9 +12,10 @@ use mcp_proto::json::Members;
 use mcp_proto::splice::{self, Change};
 use mesh_proto::annotation::{Annotation, Availability, LatencyClass, Transport, Wishes, key};
 use mesh_proto::route_cursor::PREFIX;
-use policy::approval::Risk;
+use policy::approval::{Mode, Risk};
 
 use crate::telemetry::metrics::ToolSlot;
+use crate::upstream::role::Role;
 
 /// By how many the calls that outlast a class must outnumber those that keep it, before the next class is listed.
 const OUTNUMBERED: u8 = 3;
@@ -27,6 +28,8 @@ pub(crate) struct Noted {
     said: Option<Bytes>,
     /// Whether its own server or the configuration names its latency class.
     is_classed: bool,
+    /// What the configuration says of its risk, and of what it says nothing the worst.
+    configured: Risk,
     pub(crate) pace: Arc<Pace>,
     /// What it is counted as.
     pub(crate) counted: ToolSlot,
@@ -43,25 +46,20 @@ pub(crate) struct Pace {
 
 impl Noted {
     /// Reads the definition of a tool of a server that is reached by `transport`; takes out of it what another gate wrote there.
-    pub(crate) fn of(
-        entry: &mut Entry,
-        transport: &Transport,
-        wishes: &[(String, Wishes)],
-        is_gate: bool,
-        pace: Option<Arc<Pace>>,
-    ) -> Self {
+    pub(crate) fn of(entry: &mut Entry, transport: &Transport, wishes: &[(String, Wishes)], role: Role, pace: Option<Arc<Pace>>) -> Self {
         let mut annotation = Annotation::of_tool(&entry.raw, transport);
         let wanted: Vec<&Wishes> = wishes.iter().filter(|(glob, _)| Glob::new(glob).matches(&entry.key)).map(|(_, w)| w).collect();
         wanted.iter().for_each(|wishes| wishes.apply(&mut annotation));
+        let configured = configured(&wanted);
         let meta = Members::again(&entry.raw).object("_meta").unwrap_or_default();
         let named = meta.str(key::LATENCY_CLASS).is_some_and(|class| LatencyClass::parse(&class).is_some());
-        let said = if is_gate { between_gates(&meta) } else { None };
-        // The gate below is nearer to the tool, and ends its calls by its class.
-        let is_classed = !is_gate && (named || wanted.iter().any(|w| w.latency_class.is_some()));
+        let said = if role.is_gate() { between_gates(&meta) } else { None };
+        // The gate below is nearer to the tool, and ends its calls by its class; one that only calls itself a gate may not.
+        let is_classed = (named && !role.is_vouched()) || wanted.iter().any(|w| w.latency_class.is_some());
         if said.is_some() {
             entry.raw = without(&entry.raw, &meta);
         }
-        Self { annotation, said, is_classed, pace: pace.unwrap_or_default(), counted: ToolSlot::default() }
+        Self { annotation, said, is_classed, configured, pace: pace.unwrap_or_default(), counted: ToolSlot::default() }
     }
 
     /// How long a call may be silent; `None`: the tool says nothing of it, or any time (AX-31).
@@ -93,6 +91,15 @@ impl Noted {
         splice::edit(definition, &[("_meta", Change::Set(&meta))]).into()
     }
 
+    /// The definition of a gate's tool as that gate wrote it; `None`: nothing was taken out of it.
+    pub(crate) fn as_said(&self, definition: &Bytes) -> Option<Bytes> {
+        let said = Members::again(self.said.as_ref()?);
+        let said: Vec<(String, &[u8])> = said.iter().map(|(key, raw)| (key.into_owned(), raw)).collect();
+        let changes: Vec<(&str, Change<'_>)> = said.iter().map(|(key, raw)| (&**key, Change::Set(raw))).collect();
+        let meta = Members::again(definition).get("_meta").filter(|raw| raw.starts_with(b"{")).unwrap_or(b"{}").to_vec();
+        Some(splice::edit(definition, &[("_meta", Change::Set(&splice::edit(&meta, &changes)))]).into())
+    }
+
     /// What is known, without what was measured.
     pub(crate) fn annotation(&self) -> &Annotation {
         &self.annotation
@@ -105,7 +112,12 @@ impl Noted {
 
     /// What it may do.
     pub(crate) fn risk(&self) -> Risk {
-        Risk { mutable: self.annotation.mutable, reversible: self.annotation.reversible }
+        Risk { mutable: self.annotation.mutable, reversible: self.annotation.reversible, listed: self.configured.listed }
+    }
+
+    /// Whether nobody is asked about calls of it in this mode only because its server says that it may do little.
+    pub(crate) fn is_ungated_by_server(&self, mode: Mode) -> bool {
+        mode.asks(self.configured) && !mode.asks(self.risk())
     }
 
     /// Whether calling it twice is calling it once.
@@ -132,8 +144,16 @@ impl Noted {
 /// What was measured is not part of what a server lists.
 impl PartialEq for Noted {
     fn eq(&self, other: &Self) -> bool {
-        (&self.annotation, &self.said, self.is_classed) == (&other.annotation, &other.said, other.is_classed)
+        (&self.annotation, &self.said, self.is_classed, self.configured)
+            == (&other.annotation, &other.said, other.is_classed, other.configured)
     }
+}
+
+/// What is wanted of a tool's risk. Of several globs the last holds; where they say nothing, it may do the worst.
+fn configured(wanted: &[&Wishes]) -> Risk {
+    let listed = wanted.iter().filter_map(|wishes| wishes.mutable).next_back() == Some(false);
+    let reversible = wanted.iter().filter_map(|wishes| wishes.reversible).next_back() == Some(true);
+    Risk { mutable: !listed, reversible, listed }
 }
 
 impl Pace {
@@ -205,7 +225,8 @@ mod tests {
     #[test]
     fn ax_33_a_tool_is_reached_as_its_server_was_registered_unless_it_says_otherwise() {
         let uart = Transport::parse("uart_cbor").unwrap();
-        let listed = |raw: &'static str| text(&Noted::of(&mut entry(raw), &uart, &[], false, None).written(&entry(raw).raw, false, false));
+        let listed =
+            |raw: &'static str| text(&Noted::of(&mut entry(raw), &uart, &[], Role::Server, None).written(&entry(raw).raw, false, false));
         assert!(listed(r#"{"name":"t"}"#).contains(r#""x-mcpax-transport":"uart_cbor""#));
         let own = listed(r#"{"name":"t","_meta":{"x-mcpax-transport":"can_cbor"}}"#);
         assert!(own.contains(r#""x-mcpax-transport":"can_cbor""#) && !own.contains("uart"), "{own}");
@@ -215,7 +236,7 @@ mod tests {
     fn ax_33_what_a_gate_wrote_is_for_gates_and_the_definition_is_the_servers() {
         let raw = r#"{"name":"t","inputSchema":{"n":1.0},"_meta":{"own":1,"x-mcpax-hops":2,"x-mcpax-mutable":false,"x-mcpax-new":[3]}}"#;
         let mut tool = entry(raw);
-        let noted = Noted::of(&mut tool, &native(), &[], true, None);
+        let noted = Noted::of(&mut tool, &native(), &[], Role::Vouched, None);
         assert_eq!(text(&tool.raw), r#"{"name":"t","inputSchema":{"n":1.0},"_meta":{"own":1}}"#);
         let written = text(&noted.written(&tool.raw, false, false));
         for part in
@@ -224,10 +245,10 @@ mod tests {
             assert_eq!(written.matches(part).count(), 1, "{part}: {written}");
         }
         let mut only = entry(r#"{"name":"t","_meta":{"x-mcpax-hops":1}}"#);
-        drop(Noted::of(&mut only, &native(), &[], true, None));
+        drop(Noted::of(&mut only, &native(), &[], Role::Vouched, None));
         assert_eq!(text(&only.raw), r#"{"name":"t"}"#);
         let mut plain = entry(raw);
-        drop(Noted::of(&mut plain, &native(), &[], false, None));
+        drop(Noted::of(&mut plain, &native(), &[], Role::Server, None));
         assert_eq!(text(&plain.raw), raw);
     }
 
@@ -236,13 +257,13 @@ mod tests {
         let raw = r#"{"name":"t","_meta":{"x-mcpax-gated":true,"x-mcpax-mutable":false,"x-mcpax-auth-scope":"read"}}"#;
         for is_gated in [false, true] {
             let mut below = entry(raw);
-            let noted = Noted::of(&mut below, &native(), &[], true, None);
+            let noted = Noted::of(&mut below, &native(), &[], Role::Vouched, None);
             assert!(noted.is_gated_below());
             let written = text(&noted.written(&below.raw, false, is_gated));
             assert_eq!(written.matches(r#""x-mcpax-gated":true"#).count(), 1, "{written}");
         }
         let mut open = entry(r#"{"name":"t"}"#);
-        let noted = Noted::of(&mut open, &native(), &[], true, None);
+        let noted = Noted::of(&mut open, &native(), &[], Role::Vouched, None);
         assert!(!noted.is_gated_below() && !text(&noted.written(&open.raw, false, false)).contains("gated"));
         assert!(text(&noted.written(&open.raw, false, true)).contains(r#""x-mcpax-gated":true"#));
     }
@@ -250,25 +271,45 @@ mod tests {
     #[test]
     fn ax_33_the_configuration_may_say_what_a_server_does_not() {
         let wishes = [("t*".to_owned(), Wishes { latency_class: Some(LatencyClass::Slow), ..Wishes::default() })];
-        let noted = Noted::of(&mut entry(r#"{"name":"t"}"#), &native(), &wishes, false, None);
+        let noted = Noted::of(&mut entry(r#"{"name":"t"}"#), &native(), &wishes, Role::Server, None);
         assert!(text(&noted.written(&entry(r#"{"name":"t"}"#).raw, false, false)).contains(r#""x-mcpax-latency-class":"slow""#));
         assert_eq!(noted.patience(), Some(Duration::from_secs(120)));
     }
 
     #[test]
+    fn m12_a_tool_that_reads_by_its_own_word_is_known_from_one_that_the_configuration_lists() {
+        let hint = r#"{"name":"t","annotations":{"readOnlyHint":true}}"#;
+        let listed = Wishes { mutable: Some(false), ..Wishes::default() };
+        let noted = |raw, wishes: &[(String, Wishes)]| Noted::of(&mut entry(raw), &native(), wishes, Role::Server, None);
+        let (own, by_both) = (noted(hint, &[]), noted(hint, &[("t".to_owned(), listed.clone())]));
+        for (mode, is_own) in [(Mode::Off, false), (Mode::Irreversible, true), (Mode::Mutable, true), (Mode::Unlisted, false)] {
+            assert_eq!((own.is_ungated_by_server(mode), by_both.is_ungated_by_server(mode)), (is_own, false), "{mode:?}");
+        }
+        assert!(Mode::Unlisted.asks(own.risk()) && !Mode::Unlisted.asks(by_both.risk()));
+        let stricter = [("*".to_owned(), listed.clone()), ("t".to_owned(), Wishes { mutable: Some(true), ..Wishes::default() })];
+        assert!(Mode::Unlisted.asks(noted(hint, &stricter).risk()), "the longer glob holds");
+        let trusted = Wishes { trust: true, ..listed };
+        assert!(!Mode::Unlisted.asks(noted(r#"{"name":"t"}"#, &[("t".to_owned(), trusted)]).risk()));
+    }
+
+    #[test]
     fn ax_31_only_a_class_that_somebody_named_bounds_a_call() {
-        let patience = |raw, is_gate| Noted::of(&mut entry(raw), &native(), &[], is_gate, None).patience();
+        let patience = |raw, role| Noted::of(&mut entry(raw), &native(), &[], role, None).patience();
         let fast = r#"{"name":"t","_meta":{"x-mcpax-latency-class":"fast"}}"#;
-        assert_eq!(patience(fast, false), Some(Duration::from_secs(5)));
-        assert_eq!(patience(r#"{"name":"t","_meta":{"x-mcpax-latency-class":"batch"}}"#, false), None);
-        assert_eq!(patience(r#"{"name":"t"}"#, false), None);
-        assert_eq!(patience(fast, true), None);
+        assert_eq!(patience(fast, Role::Server), Some(Duration::from_secs(5)));
+        assert_eq!(patience(r#"{"name":"t","_meta":{"x-mcpax-latency-class":"batch"}}"#, Role::Server), None);
+        assert_eq!(patience(r#"{"name":"t"}"#, Role::Server), None);
+        assert_eq!(patience(fast, Role::Vouched), None);
+        assert_eq!(patience(fast, Role::Declared), Some(Duration::from_secs(5)), "its own word takes no limit away");
+        let wishes = [("t".to_owned(), Wishes { latency_class: Some(LatencyClass::Slow), ..Wishes::default() })];
+        let wished = Noted::of(&mut entry(r#"{"name":"t"}"#), &native(), &wishes, Role::Vouched, None);
+        assert_eq!(wished.patience(), Some(Duration::from_secs(120)), "what the configuration names holds for a gate as well");
     }
 
     #[test]
     fn ax_34_a_class_is_raised_by_what_calls_take_and_never_lowered() {
         let fast = r#"{"name":"t","_meta":{"x-mcpax-latency-class":"fast"}}"#;
-        let noted = Noted::of(&mut entry(fast), &native(), &[], false, None);
+        let noted = Noted::of(&mut entry(fast), &native(), &[], Role::Server, None);
         let (slow, quick) = (Duration::from_secs(20), Duration::from_millis(3));
         let steps = [slow, quick, slow, slow, quick, slow].map(|took| noted.took(took, || true));
         assert_eq!((steps, noted.class()), ([false; 6], LatencyClass::Fast));

@@ -11,7 +11,8 @@ use mcp_proto::projection::{local_names, local_routes};
 
 use crate::annotation::{Noted, Pace};
 use crate::config::resolved::Mount;
-use crate::upstream::{Instance, Wire};
+use crate::upstream::role::Role;
+use crate::upstream::{self, Instance, Wire};
 
 /// Everything one mount lists.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -64,19 +65,19 @@ impl Catalog {
     }
 
     /// Replaces one list.
-    pub(crate) fn set(&mut self, kind: Kind, entries: Vec<Entry>, mount: &Mount, instance: &Instance) {
+    pub(crate) fn set(&mut self, kind: Kind, entries: Vec<Entry>, of: &upstream::mount::Mount, instance: &Instance) {
+        let (mount, role) = (&*of.config, **of.role.load());
+        let has_paths = role.is_gate() || matches!(instance.wire, Wire::Rooms(_));
         match kind {
-            Kind::Prompts => {
-                self.prompts = named(unnamed(entries, mount, &mut Vec::new(), false), mount, &mut self.notes, instance.has_paths())
-            }
+            Kind::Prompts => self.prompts = named(unnamed(entries, mount, &mut Vec::new(), false), mount, &mut self.notes, has_paths),
             Kind::Resources => self.resources = Arc::new(entries),
             Kind::Templates => self.templates = Arc::new(entries),
             Kind::Tools => {
                 let over_http = matches!(instance.wire, Wire::Http(_)) && instance.era() == Era::Stateless;
                 let allowed = entries.into_iter().filter(|e| allowed(&e.key, &mount.include, &mount.exclude)).collect();
                 let kept = unnamed(allowed, mount, &mut self.notes, over_http);
-                let tools = named(kept, mount, &mut self.notes, instance.has_paths());
-                self.tools = noted(tools, &self.tools, mount, instance.is_gate());
+                let tools = named(kept, mount, &mut self.notes, has_paths);
+                self.tools = noted(tools, &self.tools, mount, role);
             }
         }
     }
@@ -136,12 +137,12 @@ fn named(kept: Vec<Unnamed>, mount: &Mount, notes: &mut Vec<String>, has_paths: 
 }
 
 /// Notes what there is to say of each tool. What was measured over this connection stays known.
-fn noted(mut tools: Vec<Offer>, old: &[Offer], mount: &Mount, is_gate: bool) -> Vec<Offer> {
+fn noted(mut tools: Vec<Offer>, old: &[Offer], mount: &Mount, role: Role) -> Vec<Offer> {
     let paces = old.iter().filter_map(|o| Some((o.entry.key.as_str(), &o.noted.as_ref()?.pace))).filter(|(_, pace)| pace.is_noted());
     let paces: HashMap<&str, &Arc<Pace>> = paces.collect();
     for offer in &mut tools {
         let pace = paces.get(offer.entry.key.as_str()).map(|pace| Arc::clone(pace));
-        offer.noted = Some(Arc::new(Noted::of(&mut offer.entry, &mount.reached, &mount.tools, is_gate, pace)));
+        offer.noted = Some(Arc::new(Noted::of(&mut offer.entry, &mount.reached, &mount.tools, role, pace)));
     }
     tools
 }

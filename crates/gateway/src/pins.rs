@@ -16,7 +16,7 @@ use policy::pin::{Kind, Standing};
 
 pub(crate) use desk::Desk;
 pub(crate) use follow::{file as looks_file, follow};
-pub(crate) use judged::{clean, hold, server};
+pub(crate) use judged::{clean, hold, server, was_gate};
 pub use shown::{Difference, PinShown, PinsShown};
 
 use crate::Inner;

@@ -16,6 +16,8 @@ use rustls_platform_verifier::Verifier;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
+use crate::config::resolved::Reach;
+
 mod error;
 mod io_stream;
 mod roots;
@@ -87,14 +89,25 @@ impl Connector {
 
     /// The same with a TLS configuration of its own, where there is one.
     pub(crate) async fn connect_as(&self, to: Target<'_>, tls: Option<Arc<ClientConfig>>, limit: Duration) -> Result<Io, ConnectError> {
-        match tokio::time::timeout(limit, self.connect_unhurried(to, tls)).await {
+        self.connect_within(to, tls, limit, None).await
+    }
+
+    /// The same, to no address but those that are within `reach`.
+    pub(crate) async fn connect_within(
+        &self,
+        to: Target<'_>,
+        tls: Option<Arc<ClientConfig>>,
+        limit: Duration,
+        reach: Option<&Reach>,
+    ) -> Result<Io, ConnectError> {
+        match tokio::time::timeout(limit, self.connect_unhurried(to, tls, reach)).await {
             Ok(done) => done,
             Err(_) => Err(ConnectError::Timeout { host: to.host.into(), port: to.port, limit }),
         }
     }
 
-    async fn connect_unhurried(&self, to: Target<'_>, tls: Option<Arc<ClientConfig>>) -> Result<Io, ConnectError> {
-        let tcp = connect_tcp(to.host, to.port).await?;
+    async fn connect_unhurried(&self, to: Target<'_>, tls: Option<Arc<ClientConfig>>, reach: Option<&Reach>) -> Result<Io, ConnectError> {
+        let tcp = connect_tcp(to.host, to.port, reach).await?;
         tcp.set_nodelay(true).map_err(|source| ConnectError::tcp(to, source))?;
         let alpn = match to.security {
             Security::Plain => return Ok(Io::plain(tcp)),
@@ -113,12 +126,18 @@ pub fn install_crypto() {
     let _was_installed = rustls::crypto::aws_lc_rs::default_provider().install_default();
 }
 
-async fn connect_tcp(host: &str, port: u16) -> Result<TcpStream, ConnectError> {
+async fn connect_tcp(host: &str, port: u16, reach: Option<&Reach>) -> Result<TcpStream, ConnectError> {
     let found = tokio::net::lookup_host((host, port)).await;
-    let addresses: Vec<SocketAddr> = match found {
-        Ok(found) => interleave(found.collect()),
+    let found: Vec<SocketAddr> = match found {
+        Ok(found) => found.collect(),
         Err(source) => return Err(ConnectError::Lookup { host: host.into(), source }),
     };
+    let may = |address: &SocketAddr| reach.is_none_or(|reach| reach.allows(address.ip()));
+    let (addresses, refused): (Vec<SocketAddr>, Vec<SocketAddr>) = found.into_iter().partition(may);
+    if let (true, Some(address)) = (addresses.is_empty(), refused.first()) {
+        return Err(ConnectError::OutOfReach { host: host.into(), address: address.ip() });
+    }
+    let addresses = interleave(addresses);
     race(addresses).await.map_err(|source| ConnectError::tcp(Target { host, port, security: Security::Plain }, source))
 }
 

@@ -17,6 +17,7 @@ use crate::catalog::Catalog;
 use crate::config::resolved::{Config, Profile, Transport};
 use crate::policy::{Standing, Standings};
 use crate::upstream::mount::{Mount, Phase};
+use crate::upstream::role::Role;
 use crate::view::View;
 
 /// More views than this are made anew each time; profiles times endpoints stay far below it.
@@ -54,8 +55,8 @@ pub(crate) struct Seen {
     pub(crate) negotiated: Option<Arc<Negotiated>>,
     /// Whether it says that it has resources.
     pub(crate) has_resources: bool,
-    /// Whether it is another gate.
-    pub(crate) is_gate: bool,
+    /// The part that the server plays.
+    pub(crate) role: Role,
     /// Whether it was there and is not at present.
     pub(crate) is_lost: bool,
     /// How often what is known of its tools has changed.
@@ -83,8 +84,20 @@ impl Branch {
             return Self(Arc::new(Seen { mount: Arc::clone(mount), catalog, is_lost, edition, ..before }));
         }
         let has_resources = negotiated.as_ref().is_some_and(|n| era::declares(&n.capabilities, "resources"));
-        let is_gate = negotiated.as_ref().is_some_and(|n| matches!(mcpax::peer(&n.capabilities), Peer::Gate(_)));
-        Self(Arc::new(Seen { mount: Arc::clone(mount), catalog, negotiated, has_resources, is_gate, is_lost, edition }))
+        // Before the server has answered there is nothing that could go through it.
+        let role = if negotiated.is_some() { **mount.role.load() } else { Role::Server };
+        Self(Arc::new(Seen { mount: Arc::clone(mount), catalog, negotiated, has_resources, role, is_lost, edition }))
+    }
+
+    /// Whether calls and names go through it as through a gate.
+    pub(crate) fn is_gate(&self) -> bool {
+        self.role.is_gate()
+    }
+
+    /// Whether a gate of this id stands behind it, as it says.
+    pub(crate) fn has_gate(&self, id: &str) -> bool {
+        let own = || self.negotiated.as_ref().is_some_and(|said| mcpax::peer(&said.capabilities) == Peer::Gate(id.to_owned()));
+        self.is_gate() && (self.catalog.subtree.iter().any(|below| below == id) || own())
     }
 }
 

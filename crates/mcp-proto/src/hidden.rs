@@ -21,6 +21,11 @@ pub fn is_hidden(c: char) -> bool {
     !is_plain && (c.is_control() || is_format(c) || is_tag(c) || is_supplement(c))
 }
 
+/// Whether a character shows nothing by itself, wherever it stands: an end of a line, a tab, and what joins and varies others as well.
+pub fn is_unseen(c: char) -> bool {
+    is_hidden(c) || c.is_control() || is_dependent(c)
+}
+
 fn is_format(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'

@@ -42,8 +42,10 @@ pub enum Standing {
 
 /// Why a definition waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum Why {
+    /// Its server says that it is a gate, which it was not when it was first seen.
+    BecameGate,
     /// There was another one of that name.
     Changed,
     /// Nothing of that name was seen before.
@@ -94,6 +96,7 @@ impl Why {
     /// The word in the store and in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::BecameGate => "became_gate",
             Self::Changed => "changed",
             Self::New => "new",
             Self::Replaced => "replaced",
@@ -102,7 +105,7 @@ impl Why {
 
     /// Reads the word.
     pub fn parse(word: &str) -> Option<Self> {
-        [Self::Changed, Self::New, Self::Replaced].into_iter().find(|one| one.as_str() == word)
+        [Self::BecameGate, Self::Changed, Self::New, Self::Replaced].into_iter().find(|one| one.as_str() == word)
     }
 }
 

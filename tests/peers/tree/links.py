@@ -22,8 +22,8 @@ from wire import Modern
 
 CLIENTS = (("python 2.3", "auto"), ("python 2.3", "legacy"))
 LEAF = "fx"
-# Tools that change something are taken without proof of who offers them.
-REGISTRY = '[registry]\nproof = "never"\n'
+# Tools that change something are taken without proof of who offers them, and gates without proof that they are some.
+REGISTRY = '[registry]\nprincipals = ["*"]\nproof = "never"\ntrust_gates = true\n'
 HEARTBEAT = 1.0
 # The tree is to be whole again within three intervals; machines under load are given more before a check fails.
 WHOLE = 3 * HEARTBEAT

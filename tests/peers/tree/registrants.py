@@ -50,7 +50,7 @@ class Registrant:
 def run(report):
     """Both examples at one gate."""
     with ExitStack() as stack:
-        gate = stack.enter_context(Gateway("tree registrants", {}, config="[registry]\ngrace = '1m'\n"))
+        gate = stack.enter_context(Gateway("tree registrants", {}, config="[registry]\nprincipals = ['local']\ngrace = '1m'\n"))
         for language in IDS:
             report.guard(f"tree/registrant {language}", lambda lang=language: life(report, gate, lang))
 

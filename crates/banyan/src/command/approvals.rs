@@ -111,14 +111,14 @@ fn list(shown: &ApprovalsShown, output: &Output) -> Result<(), Failure> {
             if approval.standing.is_held() { table::duration(left) } else { String::new() },
         ]);
     }
-    for BelowShown { id, mount, data } in &shown.below {
+    for BelowShown { id, mount, gate, data, .. } in &shown.below {
         let data: serde_json::Value = serde_json::from_str(data.get()).unwrap_or_default();
         let tool = data["tool"].as_str().map(printable).unwrap_or_default();
         let left = data["expires"].as_u64().unwrap_or_default().saturating_sub(shown.now);
         rows.push(vec![
             id.chars().take(8).collect(),
             tool,
-            format!("behind {mount}"),
+            format!("behind {} (gate {})", printable(mount), printable(&short(gate))),
             "pending".into(),
             String::new(),
             table::duration(left),
@@ -200,6 +200,10 @@ struct Meant {
     caller: String,
     room: Option<String>,
     route: String,
+    /// The gate that holds it, for people; `None`: the one that is asked.
+    place: Option<String>,
+    /// The id of the gate that holds it, as the challenge has to name it; `None`: that of the gate that is asked.
+    gate: Option<String>,
     arguments: String,
     /// The other members of the request; empty: there are none.
     others: String,
@@ -227,6 +231,8 @@ impl Meant {
             caller: approval.caller.clone(),
             room: approval.room.clone(),
             route: approval.route.join(" > "),
+            place: None,
+            gate: None,
             arguments: approval.arguments.clone(),
             others: approval.others.clone(),
             challenge: approval.challenge.clone(),
@@ -245,6 +251,8 @@ impl Meant {
             caller: text(&said["caller"]),
             room: None,
             route: format!("{} > {}", below.mount, text(&said["tool"])),
+            place: Some(place(below)),
+            gate: Some(below.gate.clone()),
             arguments: canonical(&below.data, "arguments").unwrap_or_default(),
             others: canonical(&below.data, "others").unwrap_or_default(),
             digest: text(&data["digest"]),
@@ -258,6 +266,7 @@ impl Meant {
         let is_same = said["tool"] == *self.tool
             && said["caller"] == *self.caller
             && said["id"] == *self.id
+            && self.gate.as_ref().is_none_or(|gate| said["gate"] == **gate)
             && said["arguments_sha256"] == *hex(&Sha256::digest(&self.arguments))
             && said["type"] == *self.namespace()
             && (self.others.is_empty() || said["others_sha256"] == *hex(&Sha256::digest(&self.others)))
@@ -281,6 +290,7 @@ impl Meant {
             ("caller", Some(&self.caller)),
             ("room", self.room.as_ref()),
             ("route", Some(&self.route)),
+            ("gate", self.place.as_ref()),
             ("arguments", Some(&self.arguments)),
             ("others", Some(&self.others).filter(|others| !others.is_empty())),
         ];
@@ -288,6 +298,13 @@ impl Meant {
             output.remark(&format!("  {what:<10}{}", printable(text)));
         }
     }
+}
+
+/// Which gate holds a call, and whose word that is.
+fn place(below: &BelowShown) -> String {
+    let BelowShown { mount, gate, vouched, .. } = below;
+    let word = format!("; only `{mount}` says that it is a gate: approve it there unless you know this id");
+    format!("{gate}, behind `{mount}`{}", if *vouched { "" } else { &word })
 }
 
 /// A member of the data of a call that a gate below holds, as that gate wrote it.
@@ -313,16 +330,18 @@ mod tests {
         let arguments = "{\"path\":\"/\"}".to_owned();
         let challenge = json!({
             "tool": "files.wipe", "caller": "ci", "id": "1", "arguments_sha256": hex(&Sha256::digest(&arguments)),
-            "type": "banyan-approval-v1",
+            "gate": "g", "type": "banyan-approval-v1",
         });
         let challenge = challenge.to_string();
         let more = challenge.replace("-v1\"", &format!("-v2\",\"others_sha256\":\"{}\"", hex(&Sha256::digest("{\"task\":{}}"))));
-        let meant = |arguments: &str, tool: &str| Meant {
+        let meant = |arguments: &str, tool: &str, gate: Option<&str>| Meant {
             id: "1".into(),
             tool: tool.into(),
             caller: "ci".into(),
             room: None,
             route: String::new(),
+            place: None,
+            gate: gate.map(str::to_owned),
             arguments: arguments.into(),
             others: String::new(),
             digest: hex(&Sha256::digest(&challenge)),
@@ -332,13 +351,14 @@ mod tests {
             others: others.into(),
             digest: hex(&Sha256::digest(challenge)),
             challenge: challenge.to_owned(),
-            ..meant(&arguments, "files.wipe")
+            ..meant(&arguments, "files.wipe", None)
         };
         assert!(with("{\"task\":{}}", &more).check().is_ok());
         for (others, challenge) in [("", &more), ("{\"task\":1}", &more), ("{\"task\":{}}", &challenge)] {
             assert!(with(others, challenge).check().is_err(), "{others} {challenge}");
         }
-        assert!(meant(&arguments, "files.wipe").check().is_ok());
-        assert!(meant("{}", "files.wipe").check().is_err() && meant(&arguments, "files.read").check().is_err());
+        assert!(meant(&arguments, "files.wipe", None).check().is_ok() && meant(&arguments, "files.wipe", Some("g")).check().is_ok());
+        assert!(meant("{}", "files.wipe", None).check().is_err() && meant(&arguments, "files.read", None).check().is_err());
+        assert!(meant(&arguments, "files.wipe", Some("another")).check().is_err(), "it would be good at another gate");
     }
 }

@@ -12,6 +12,7 @@ use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::places;
+use crate::printable::printable;
 use crate::table::counted;
 
 /// Checks a configuration without starting anything.
@@ -28,6 +29,9 @@ struct Report<'a> {
     ok: bool,
     problems: &'a [Problem],
     mounts: Vec<String>,
+    /// What it leaves to the word of others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notices: Vec<String>,
 }
 
 impl Check {
@@ -46,7 +50,7 @@ impl Check {
                 fine(&file, &config, output)
             }
             Err(ConfigError::Invalid { problems, .. }) if output.wants_json() => {
-                output.json(&Report { file: &file, ok: false, problems: &problems, mounts: Vec::new() })?;
+                output.json(&Report { file: &file, ok: false, problems: &problems, mounts: Vec::new(), notices: Vec::new() })?;
                 Err(Failure::Failed(summary(&file, problems.len())))
             }
             Err(error) => Err(error.into()),
@@ -57,7 +61,7 @@ impl Check {
 fn fine(file: &Path, config: &Config, output: &Output) -> Result<(), Failure> {
     let mounts: Vec<String> = config.mounts.keys().map(ToString::to_string).collect();
     if output.wants_json() {
-        return output.json(&Report { file, ok: true, problems: &[], mounts });
+        return output.json(&Report { file, ok: true, problems: &[], mounts, notices: gateway::config::notices(config) });
     }
     let of = |remote: bool| config.servers().filter(|m| matches!(m.transport, Transport::Stdio(_)) != remote).count();
     let (started, reached) = (of(false), of(true));
@@ -70,6 +74,9 @@ fn fine(file: &Path, config: &Config, output: &Output) -> Result<(), Failure> {
     if started + reached > 0 {
         output
             .remark(&output.paint_remark(Look::Dim, "no server was tried: `banyan doctor` looks whether programs and addresses are there"));
+    }
+    for notice in gateway::config::notices(config) {
+        output.remark(&format!("{} {}", output.paint_remark(Look::Warn, "look:"), printable(&notice)));
     }
     Ok(())
 }

@@ -35,6 +35,9 @@ struct Report<'a> {
     shown: &'a ToolsShape,
     mounts: Vec<Sum<'a>>,
     total: Sum<'a>,
+    /// How many are not asked about on their server's own word alone.
+    #[serde(skip_serializing_if = "is_none")]
+    ungated_by_server: usize,
     warnings: Vec<String>,
 }
 
@@ -87,6 +90,11 @@ impl Tools {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
+}
+
 fn report(shown: &ToolsShape) -> Report<'_> {
     let mut mounts: BTreeMap<&str, Sum<'_>> = BTreeMap::new();
     let mut total = Sum::default();
@@ -98,12 +106,21 @@ fn report(shown: &ToolsShape) -> Report<'_> {
             sum.tokens += tool.tokens;
         }
     }
-    let warnings = warnings(total.tools);
-    Report { shown, mounts: mounts.into_values().collect(), total, warnings }
+    let ungated_by_server = shown.tools.iter().filter(|tool| tool.ungated_by_server).count();
+    let warnings = warnings(total.tools, ungated_by_server);
+    Report { shown, mounts: mounts.into_values().collect(), total, ungated_by_server, warnings }
 }
 
-fn warnings(tools: usize) -> Vec<String> {
-    too_many(tools).map(|(why, remedy)| format!("{why}\n  {remedy}")).into_iter().collect()
+fn warnings(tools: usize, ungated_by_server: usize) -> Vec<String> {
+    let many = too_many(tools).map(|(why, remedy)| format!("{why}\n  {remedy}"));
+    let word = (ungated_by_server > 0).then(|| {
+        let tools = table::counted(ungated_by_server, "tool");
+        format!(
+            "{tools} marked `*`: nobody is asked about calls, because the server says that they change little\n  \
+             with mode = \"unlisted\" in [gate], only tools that [mount.NAME.tools] calls mutable = false go unasked"
+        )
+    });
+    many.into_iter().chain(word).collect()
 }
 
 /// What clients are known to do with so many tools, and what helps; `None` for few.
@@ -120,7 +137,8 @@ pub(crate) fn too_many(tools: usize) -> Option<(String, &'static str)> {
 fn listed(mount: &str, tools: &[ToolRow], output: &Output) -> Vec<String> {
     let rows = tools.iter().filter(|t| t.mount == mount).map(|t| {
         let about = output.paint(Look::Dim, &printable(&table::first_line(&t.description, 70)));
-        vec![format!("  {}", printable(&t.shown)), table::short(t.tokens), about]
+        let mark = if t.ungated_by_server { " *" } else { "" };
+        vec![format!("  {}{mark}", printable(&t.shown)), table::short(t.tokens), about]
     });
     let lines = table::lines(&[Align::Left, Align::Right, Align::Left], &rows.collect::<Vec<_>>());
     std::iter::once(output.paint(Look::Strong, mount)).chain(lines).chain([String::new()]).collect()
@@ -141,10 +159,17 @@ mod tests {
 
     #[test]
     fn the_nearest_limit_that_is_passed_is_named() {
-        let named = |n| warnings(n).first().map(|w| w.lines().next().unwrap_or_default().to_owned());
+        let named = |n| warnings(n, 0).first().map(|w| w.lines().next().unwrap_or_default().to_owned());
         assert_eq!(named(40), None);
         assert!(named(41).unwrap().contains("stop at 40"));
         assert!(named(81).unwrap().contains("Cursor"));
         assert!(named(129).unwrap().contains("128"));
+    }
+
+    #[test]
+    fn m12_what_goes_unasked_on_its_servers_own_word_is_told() {
+        let told = warnings(3, 2);
+        assert!(told[0].starts_with("2 tools marked `*`") && told[0].contains("unlisted"), "{told:?}");
+        assert!(warnings(3, 0).is_empty());
     }
 }

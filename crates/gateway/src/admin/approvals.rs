@@ -122,7 +122,7 @@ impl Gateway {
         });
         let below = self.0.approvals.below.all(now()).into_iter().filter_map(|(id, held)| {
             let data = RawValue::from_string(String::from_utf8_lossy(&held.data).into_owned()).ok()?;
-            Some(BelowShown { id, mount: held.mount.to_string(), data })
+            Some(BelowShown { id, mount: held.mount.to_string(), gate: held.gate, vouched: held.is_vouched, data })
         });
         Ok(ApprovalsShown { now: now(), approvals: approvals.await?, below: below.collect() })
     }

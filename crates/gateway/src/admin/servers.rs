@@ -32,7 +32,7 @@ impl Gateway {
     /// What stands below the servers that are gates themselves, by what their tools are called.
     pub fn below(&self) -> Below {
         let tree = self.0.tree.load_full();
-        Below { nodes: tree.branches.iter().filter(|branch| branch.is_gate).flat_map(nodes).collect() }
+        Below { nodes: tree.branches.iter().filter(|branch| branch.is_gate()).flat_map(nodes).collect() }
     }
 
     /// Starts a server again: its connection is closed, its process ended, and at once it is connected to anew.

@@ -17,16 +17,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use banyan_model::Segment;
 use bytes::Bytes;
 use policy::approval::{Agreement, Approval, Call, Cause, Desk, End, Fresh, Held, Proof, Refusal, Standing};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use crate::config::resolved::Config;
 use crate::journal::signing;
+use crate::tree::Branch;
 use crate::{Inner, random};
 
-pub(crate) use below::Below;
+pub(crate) use below::{Below, HeldBelow};
 pub(crate) use enrolment::{Passkeys, relying_party, request};
 pub(crate) use shown::link;
 pub use shown::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, OperatorShown, Previous};
@@ -188,10 +188,12 @@ impl Approvals {
         .await
     }
 
-    /// A gate behind `mount` says that it holds a call; the id. `None`: it names none that is its own, so that nobody is sent there with it.
-    pub(crate) async fn note_below(&self, mount: &Segment, data: &Bytes) -> Option<String> {
-        let own = self.look(&Below::id(data)?).await;
-        if own.is_ok_and(|own| own.is_none()) { self.below.note(mount, data, now()) } else { None }
+    /// A gate behind `branch` says that it holds a call; the id, and what it says. `None`: it names none that is its own, so that nobody is sent
+    /// there with it.
+    pub(crate) async fn note_below(&self, gateway: &Inner, branch: &Branch, data: &Bytes) -> Option<(String, HeldBelow)> {
+        let (id, held) = HeldBelow::read(&gateway.tree.load(), branch, &gateway.node.id, data, now())?;
+        let own = self.look(&id).await;
+        (own.is_ok_and(|own| own.is_none()) && self.below.note(&id, held.clone(), now())).then_some((id, held))
     }
 
     /// The call goes out now, if it is the one that was agreed to.

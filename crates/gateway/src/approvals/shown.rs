@@ -90,6 +90,12 @@ pub struct BelowShown {
     pub id: String,
     /// Behind which mount.
     pub mount: String,
+    /// The id of the gate that holds it: what is signed is good there, and nowhere else.
+    #[serde(default)]
+    pub gate: String,
+    /// Whether the configuration says that a gate is behind the mount, or a proof does; else only the server there says so.
+    #[serde(default)]
+    pub vouched: bool,
     /// What the other gate says of it.
     pub data: Box<RawValue>,
 }

@@ -375,6 +375,7 @@ const RECORD_FULL: &str = ",\"hint\":\"whoever runs the gate raises `full_size` 
 /// Why nothing is asked of what has a definition that waits.
 fn held(kind: Pinned, name: &str, why: Why, standing: Looked) -> String {
     let what = match why {
+        Why::BecameGate => "came when its server began to call itself a gate",
         Why::Changed => "is not the one that was known",
         Why::New => "was never looked at",
         Why::Replaced => "came when another one of its server went",

@@ -110,7 +110,7 @@ fn causes(config: &Config, reservation: &Reservation, noted: Option<&Arc<Noted>>
     }
     let mode = config.gate.as_deref().map_or(Mode::Off, |gate| gate.mode_of(&resolved.branch.mount.config.name));
     // Of what nobody says anything, the worst is thought.
-    let risk = noted.map_or(Risk { mutable: true, reversible: false }, |noted| noted.risk());
+    let risk = noted.map_or(Risk { mutable: true, reversible: false, listed: false }, |noted| noted.risk());
     let mut causes = mode.causes(risk, by_policy, noted.is_some_and(|noted| noted.is_gated_below()));
     causes.extend(is_proposed.then_some(Cause::Proposal));
     causes
@@ -125,14 +125,15 @@ pub(crate) async fn settle(
     outcome: Result<Answer, CallError>,
 ) -> Result<Answer, CallError> {
     let below = match &outcome {
-        Ok(Answer::Error(error)) if owner.is_gate => told::held_below(error),
+        Ok(Answer::Error(error)) if owner.is_gate() => told::held_below(error),
         Ok(_) | Err(_) => None,
     };
     if release.is_none() && below.is_none() {
         return outcome;
     }
     Box::pin(async {
-        let end = if below.is_some() { End::HeldBelow } else { end(&outcome, back.caller.era) };
+        // A server that only calls itself a gate may have made the call: what was agreed to is used then.
+        let end = if below.is_some() && owner.role.is_vouched() { End::HeldBelow } else { end(&outcome, back.caller.era) };
         match release {
             Some(Release::Approval(id)) => gateway.approvals.finish(&id, end).await,
             Some(Release::Grant(id, begun)) => match (end, begun.state) {
@@ -143,8 +144,8 @@ pub(crate) async fn settle(
             None => {}
         }
         let Some(data) = below else { return outcome };
-        match gateway.approvals.note_below(&owner.mount.config.name, &data).await {
-            Some(id) => Pending::below(gateway, id, &data).answer(gateway, back),
+        match gateway.approvals.note_below(gateway, owner, &data).await {
+            Some((id, held)) => Pending::below(gateway, id, &held.data).answer(gateway, back),
             None => outcome,
         }
     })

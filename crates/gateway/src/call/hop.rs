@@ -31,13 +31,13 @@ pub(crate) struct Onward {
 /// When another gate sends a route that does not lead to this tool.
 pub(crate) fn onward(caller: &Caller, branch: &Branch, offer: &Offer, params: &Object) -> Result<Option<Onward>, Refusal> {
     let is_from_gate = caller.scope.is_for_gate();
-    if !is_from_gate && !branch.is_gate {
+    if !is_from_gate && !branch.is_gate() {
         return Ok(None);
     }
     // On the endpoint of one mount, the mount itself is not on the way.
     let mount = caller.scope.mount.is_none().then_some(&branch.mount.config.name);
     let arrived = if is_from_gate { arrived(mount, offer, params)? } else { None };
-    if !branch.is_gate {
+    if !branch.is_gate() {
         return Ok(None);
     }
     let is_renamed = *offer.name != *offer.entry.key;
@@ -67,7 +67,7 @@ fn arrived(mount: Option<&Segment>, offer: &Offer, params: &Object) -> Result<Op
 
 /// The params of `caller` as the server of `branch`, which speaks `era`, may see them.
 pub(crate) fn params<'a>(params: &'a Object, caller: &Caller, branch: &Branch, era: Era, onward: Option<&Onward>) -> Cow<'a, Object> {
-    if !branch.is_gate {
+    if !branch.is_gate() {
         // In this order, for the caller's own params know where their members stand.
         return match without(params) {
             None => adapt::params(params, caller, era),

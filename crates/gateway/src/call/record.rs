@@ -81,7 +81,7 @@ impl<'a> Record<'a> {
     pub(crate) async fn intend(&mut self, request: &Request, cleared: &Cleared) -> Result<(), CallError> {
         let resolved = &cleared.resolved;
         self.counted(cleared);
-        if self.trace.is_none() && resolved.branch.is_gate {
+        if self.trace.is_none() && resolved.branch.is_gate() {
             self.trace = TraceContext::parse(&self.gateway.journal.traceparent(self.call), None);
         }
         self.is_intended = true;

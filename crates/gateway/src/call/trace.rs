@@ -37,8 +37,10 @@ pub(crate) async fn trace(errand: &Errand<'_>) -> Result<Answer, CallError> {
 async fn stepped(cleared: Cleared, back: &Arc<Back>) -> Result<Answer, CallError> {
     let resolved = &cleared.resolved;
     let mount = &resolved.branch.mount;
-    let hops = if let Aim::Trace(noted) = &resolved.aim { noted.hops() } else { 1 };
-    let patience = PATIENCE * u32::from(hops);
+    // How many gates are on the way is the word of those below: no more than its name has segments.
+    let most = resolved.name.split('.').count();
+    let hops = if let Aim::Trace(noted) = &resolved.aim { usize::from(noted.hops()).clamp(1, most) } else { 1 };
+    let patience = PATIENCE.saturating_mul(u32::try_from(hops).unwrap_or(1));
     let began = Instant::now();
     let answer = tokio::time::timeout(patience, step(resolved, back)).await.unwrap_or(Err(UpstreamError::Silent(patience)));
     let ms = began.elapsed().as_secs_f64() * 1000.0;
@@ -46,13 +48,13 @@ async fn stepped(cleared: Cleared, back: &Arc<Back>) -> Result<Answer, CallError
     let era = mount.negotiated().map_or("null", |n| if n.era == Era::Stateless { "\"stateless\"" } else { "\"initialize\"" });
     let (after, error) = match answer {
         // A server that refuses is there all the same.
-        Ok(_) if !resolved.branch.is_gate => (String::new(), None),
+        Ok(_) if !resolved.branch.is_gate() => (String::new(), None),
         Ok(Answer::Result(result)) => (after(&result), None),
         Ok(Answer::Error(error)) => (String::new(), Some(String::from_utf8_lossy(&error).into_owned())),
         Err(error) => (String::new(), Some(error.to_string())),
     };
     let error = error.map(|text| format!(",\"error\":{}", json::quote(&text))).unwrap_or_default();
-    let (name, gate) = (&mount.config.name, resolved.branch.is_gate);
+    let (name, gate) = (&mount.config.name, resolved.branch.is_gate());
     let hop = format!("{{\"mount\":\"{name}\",\"gate\":{gate},\"transport\":\"{transport}\",\"era\":{era},\"ms\":{ms:.3}{error}}}");
     let result = Object::from(Bytes::from(format!("{{\"hops\":[{hop}{after}]}}")));
     Ok(Answer::Result(if back.caller.era == Era::Stateless { adapt::completed(&result, false) } else { result }))
@@ -63,7 +65,7 @@ async fn step(resolved: &Resolved, back: &Arc<Back>) -> Result<Answer, UpstreamE
     let mount = &resolved.branch.mount;
     let instance = mount.shared.load_full().ok_or_else(|| UpstreamError::Unreachable(mount.trouble()))?;
     let era = instance.era();
-    let (method, params): (&str, Object) = if resolved.branch.is_gate {
+    let (method, params): (&str, Object) = if resolved.branch.is_gate() {
         (METHOD, hop::params(&resolved.params, &resolved.caller, &resolved.branch, era, resolved.onward.as_ref()).into_owned())
     } else if era == Era::Stateless {
         let meta = stateless_meta(&mount.gateway.node.shared());

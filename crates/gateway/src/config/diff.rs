@@ -34,6 +34,8 @@ pub enum Subject {
     AllowedHosts,
     /// What is recorded.
     Audit,
+    /// Whether a proxy stands in front.
+    BehindProxy,
     /// Keys that prove authorities.
     Authority(Arc<str>),
     /// How much callers may do.
@@ -99,6 +101,7 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
     let Config {
         listen,
         allowed_hosts,
+        behind_proxy,
         tokens,
         trust,
         shut,
@@ -121,6 +124,7 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
         single(Subject::Listen, *listen != new.listen),
         single(Subject::AllowedHosts, *allowed_hosts != new.allowed_hosts),
         single(Subject::Shut, *shut != new.shut),
+        single(Subject::BehindProxy, *behind_proxy != new.behind_proxy),
         single(Subject::Names, *names != new.names),
         single(Subject::Policy, *policy != new.policy),
         single(Subject::Gate, *gate != new.gate),
@@ -162,6 +166,7 @@ impl Change {
             // Other files are taken at once; a port that speaks TLS does not begin to speak without, nor the other way round.
             Subject::Tls => !matches!(self.kind, Kind::Changed(_)),
             Subject::AllowedHosts
+            | Subject::BehindProxy
             | Subject::Authority(_)
             | Subject::Budget(_)
             | Subject::Group(_)
@@ -214,6 +219,7 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AllowedHosts => f.write_str("allowed_hosts"),
+            Self::BehindProxy => f.write_str("behind_proxy"),
             Self::Authority(name) => write!(f, "authority {name}"),
             Self::Budget(name) => write!(f, "budget {name}"),
             Self::Group(name) => write!(f, "group {name}"),

@@ -43,6 +43,9 @@ pub struct File {
     /// Host names by which clients may reach the gate, besides the loopback ones: without scheme and port.
     #[schemars(example = ["gate.example.com"])]
     pub allowed_hosts: Vec<At<String>>,
+    /// `true`: a proxy on this machine hands requests of others on, so that nobody counts as being on this machine. Needs a credential of
+    /// every caller.
+    pub behind_proxy: Option<At<bool>>,
     /// TLS 1.3 on the listener.
     pub tls: Option<At<Tls>>,
     /// The address by which tokens name this gate: their `aud` (RFC 8707). Needed beside `issuer` and `authority`.
@@ -167,6 +170,9 @@ pub struct Mount {
     pub tls: Option<At<MountTls>>,
     /// `true` reaches another gate over plain `http`, or TLS before 1.3, on a network: whoever listens in reads and changes every call.
     pub insecure: Option<At<bool>>,
+    /// `true`: the server is another gate of yours. Its definitions are then those of `[pins] gates`, and its word counts for how long
+    /// its calls take and for which of them it holds. A server that calls itself a gate without this is pinned as any other.
+    pub gate: bool,
     /// The era of MCP to speak. Default: `auto`, which asks the server.
     pub era: Era,
     /// Whether clients share one session or process. Default: `auto`.

@@ -4,6 +4,7 @@
 
 pub mod diff;
 pub mod file;
+mod notice;
 mod problem;
 pub mod reload;
 mod resolve;
@@ -18,6 +19,7 @@ pub(crate) mod suggest;
 mod units;
 pub mod watch;
 
+pub use notice::notices;
 pub use problem::{ConfigError, Problem};
 pub use resolve::{OpenListen, check_listen, exposed, load, parse};
 pub(crate) use resolve::{hex_digest, is_loopback};

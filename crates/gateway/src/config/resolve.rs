@@ -110,6 +110,7 @@ impl Lowering<'_> {
         Config {
             listen: self.listen(file.listen.as_ref(), &config).unwrap_or(defaults.listen),
             allowed_hosts: self.allowed_hosts(&file.allowed_hosts),
+            behind_proxy: self.behind_proxy(file.behind_proxy.as_ref(), &config),
             policy: file.policy.as_ref().and_then(|section| self.policy(section)),
             groups: self.groups(&file.group),
             budgets: self.budgets(&file.budget),
@@ -151,6 +152,19 @@ impl Lowering<'_> {
             }
         }
         hosts.iter().map(|host| host.get().to_ascii_lowercase()).collect()
+    }
+
+    /// Without credentials whoever is on this machine may come in: behind a proxy that is everybody, or nobody.
+    fn behind_proxy(&mut self, behind: Option<&At<bool>>, config: &Config) -> bool {
+        let Some(behind) = behind.filter(|behind| *behind.get()) else { return false };
+        if !config.wants_credential() {
+            let flaw = Flaw::new(
+                behind.span(),
+                "behind a proxy nobody counts as being on this machine, and nobody else comes in without a credential",
+            );
+            self.flaws.push(flaw.help("make a token with `banyan token add NAME`"));
+        }
+        true
     }
 
     fn tokens(&mut self, tokens: &[file::Token], profiles: &BTreeMap<At<String>, file::Profile>) -> Vec<Token> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 mod audit;
 mod gate;
+mod hosts;
 mod join;
 mod pins;
 mod policy;
@@ -23,6 +24,8 @@ use super::secret::SecretRef;
 pub use audit::Audit;
 pub(crate) use audit::{AT_LEAST, FULL};
 pub use gate::{ApprovalService, Gate, Webhook};
+pub use hosts::Hosts;
+pub(crate) use hosts::Reach;
 pub use join::{Join, Parent};
 pub use pins::Pins;
 pub use policy::{Budget, Group, Policy};
@@ -36,6 +39,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// `Host` (and `Origin` host) names accepted besides loopback ones.
     pub allowed_hosts: Vec<String>,
+    /// Whether a proxy stands in front, so that whoever comes from this machine may be anybody.
+    pub behind_proxy: bool,
     /// Who may call. Empty: anybody who reaches a loopback listener.
     pub tokens: Vec<Token>,
     /// Who else is known, and by what.
@@ -98,6 +103,7 @@ impl Default for Config {
         Self {
             listen: Self::DEFAULT_LISTEN,
             allowed_hosts: Vec::new(),
+            behind_proxy: false,
             tokens: Vec::new(),
             trust: Trust::default(),
             shut: false,
@@ -169,10 +175,10 @@ impl Default for Limits {
 /// Who may register servers, and on which terms (MCP-AX 4.2, 6).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Registry {
-    /// Globs over the names of principals who may; `*` is everybody who may call.
-    pub principals: Vec<String>,
-    /// Globs over the hosts, besides loopback ones, whose URLs may be registered: the gate will dial them.
-    pub hosts: Vec<String>,
+    /// Globs over the names of principals who may; `None`: whoever proves an authority.
+    pub principals: Option<Vec<String>>,
+    /// The hosts, besides loopback ones, whose URLs may be registered: the gate will dial them.
+    pub hosts: Hosts,
     /// What holds for segments that have no policy of their own.
     pub policy: SegmentPolicy,
     /// Segments with a policy of their own.
@@ -183,6 +189,8 @@ pub struct Registry {
     pub registrations: usize,
     /// Whether gates may register, and be dialled, where others can listen in (AX-42).
     pub insecure: bool,
+    /// Whether whoever registers as a gate is taken for one, though it proves no authority.
+    pub trust_gates: bool,
     /// How `https` addresses that were registered and the gate know each other.
     pub tls: Option<ClientTls>,
 }
@@ -190,13 +198,14 @@ pub struct Registry {
 impl Default for Registry {
     fn default() -> Self {
         Self {
-            principals: vec!["*".into()],
-            hosts: Vec::new(),
+            principals: None,
+            hosts: Hosts::default(),
             policy: SegmentPolicy::default(),
             policies: BTreeMap::new(),
             grace: Duration::from_secs(300),
             registrations: 20_000,
             insecure: false,
+            trust_gates: false,
             tls: None,
         }
     }
@@ -219,6 +228,8 @@ pub struct Mount {
     pub timeouts: BTreeMap<String, Duration>,
     /// How long start and handshake may take.
     pub start_timeout: Duration,
+    /// Whether it is another gate, by the word of whoever runs this one.
+    pub is_gate: bool,
     /// Tools it may show (globs over its own names; empty: all), and those it may not.
     pub include: Vec<String>,
     /// Tools it may not show (globs over its own names).
@@ -252,6 +263,7 @@ impl Mount {
             timeout: Duration::from_secs(300),
             timeouts: BTreeMap::new(),
             start_timeout: Duration::from_secs(60),
+            is_gate: false,
             include: Vec::new(),
             exclude: Vec::new(),
             rename: BTreeMap::new(),

@@ -69,6 +69,8 @@ pub(crate) struct Refused {
 /// Lets a request in, or not.
 pub(crate) fn enter(config: &Config, trust: &Trust, party: Option<&Arc<Party>>, fields: &Fields) -> Result<Entered, Refused> {
     let certified = outer(config, party, fields)?;
+    let elsewhere = config.behind_proxy.then(|| Party::elsewhere(party));
+    let party = elsewhere.as_ref().or(party);
     if !config.wants_credential() {
         if party.is_some_and(|party| !party.is_here()) {
             return Err(forbidden(ELSEWHERE.to_owned()));

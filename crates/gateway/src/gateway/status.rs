@@ -5,7 +5,6 @@ use std::time::{Instant, SystemTime};
 
 use banyan_model::Era;
 use mcp_proto::json::Members;
-use mcp_proto::mcpax::{self, Peer};
 use policy::approval::Mode;
 
 use super::Gateway;
@@ -60,7 +59,7 @@ pub struct MountStatus {
     /// Where its own console is, of a gate that is reached by an address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub console: Option<String>,
-    /// Of which of its calls somebody has to agree to: `irreversible` or `mutable`; absent: of none, unless a rule or a gate below wants it.
+    /// Of which of its calls somebody has to agree to: `irreversible`, `mutable` or `unlisted`; absent: of none, unless a rule or a gate below wants it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks: Option<Mode>,
     /// How it registered itself; absent of what the configuration mounts.
@@ -113,6 +112,10 @@ pub struct ToolRow {
     /// How long a call is expected to take: `realtime`, `fast`, `standard`, `slow` or `batch`.
     #[serde(default)]
     pub latency_class: String,
+    /// Whether nobody is asked about its calls only because its server says that it may do little: by what the configuration alone says,
+    /// the mode of the gate would ask.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ungated_by_server: bool,
 }
 
 impl Gateway {
@@ -164,7 +167,7 @@ fn status(mount: &Arc<Mount>, asking: Option<&Gate>) -> MountStatus {
     let seconds = |t: SystemTime| t.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let negotiated = mount.negotiated();
     let catalog = mount.catalog.load();
-    let gate = negotiated.as_ref().is_some_and(|n| matches!(mcpax::peer(&n.capabilities), Peer::Gate(_)));
+    let gate = mount.role.load().is_gate();
     MountStatus {
         name: mount.config.name.to_string(),
         origin: mount.config.origin.clone(),
@@ -217,6 +220,7 @@ pub(super) fn row(tree: &Tree, shown: &str, branch: usize, place: usize, reason:
     let branch = tree.branches.get(branch)?;
     let offer = branch.catalog.tools.get(place)?;
     let raw = &offer.entry.raw;
+    let mode = tree.config.gate.as_deref().map_or(Mode::Off, |gate| gate.mode_of(&branch.mount.config.name));
     Some(ToolRow {
         dotted: format!("{}.{}", branch.mount.config.name, offer.local),
         shown: shown.to_owned(),
@@ -230,5 +234,6 @@ pub(super) fn row(tree: &Tree, shown: &str, branch: usize, place: usize, reason:
         hops: offer.noted.as_ref().map_or(1, |noted| noted.hops()),
         availability: offer.noted.as_ref().map(|noted| noted.availability(branch.is_lost).to_owned()).unwrap_or_default(),
         latency_class: offer.noted.as_ref().map(|noted| noted.class().as_str().to_owned()).unwrap_or_default(),
+        ungated_by_server: offer.noted.as_ref().is_some_and(|noted| noted.is_ungated_by_server(mode)),
     })
 }

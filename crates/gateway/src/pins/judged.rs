@@ -19,6 +19,7 @@ use crate::config::resolved::{Config, Transport};
 use crate::rooms;
 use crate::store::{Pin, Pins, Source, StoreError};
 use crate::upstream::mount::Mount;
+use crate::upstream::role::Role;
 
 /// What a tool's definition says of the risk of a call, beside `annotations`.
 const RISKS: [&str; 6] = [key::AUTH_SCOPE, key::COST_CLASS, key::IDEMPOTENT, key::MUTABLE, key::REVERSIBLE, key::SAFETY];
@@ -47,16 +48,11 @@ struct Judged {
 
 /// Takes out of a fresh catalog, of the lists of `kinds`, what waits, and says so in its notes. What is remembered is on the disk then.
 /// `said`: the server's instructions; `old`: the catalog before.
-pub(crate) async fn hold(
-    mount: &Mount,
-    (catalog, old): (&mut Catalog, &Catalog),
-    kinds: &[catalog::Kind],
-    said: Option<&str>,
-    is_gate: bool,
-) {
+pub(crate) async fn hold(mount: &Mount, (catalog, old): (&mut Catalog, &Catalog), kinds: &[catalog::Kind], said: Option<&str>) {
+    let role = **mount.role.load();
     let listed = {
         let config = mount.gateway.config.load();
-        listed(catalog, kinds, said, &|kind| mode(&config, mount, is_gate, kind))
+        listed(catalog, (kinds, said), role, &|kind| mode(&config, mount, role, kind))
     };
     catalog.held.retain(|held| !listed.iter().any(|one| one.kind == held.kind));
     catalog.instructions = said.map(Arc::from);
@@ -76,7 +72,7 @@ pub(crate) async fn hold(
     told(mount, catalog, fresh);
 }
 
-fn listed(catalog: &Catalog, kinds: &[catalog::Kind], said: Option<&str>, mode: &dyn Fn(Kind) -> Mode) -> Vec<Listed> {
+fn listed(catalog: &Catalog, (kinds, said): (&[catalog::Kind], Option<&str>), role: Role, mode: &dyn Fn(Kind) -> Mode) -> Vec<Listed> {
     let of = |kind, entries: &mut dyn Iterator<Item = &Entry>| {
         let all = entries.map(|entry| (entry.key.clone(), entry.raw.clone())).collect();
         Listed { kind, mode: mode(kind), all }
@@ -85,11 +81,20 @@ fn listed(catalog: &Catalog, kinds: &[catalog::Kind], said: Option<&str>, mode: 
         catalog::Kind::Prompts => of(Kind::Prompt, &mut catalog.prompts.iter().map(|offer| &offer.entry)),
         catalog::Kind::Resources => of(Kind::Resource, &mut catalog.resources.iter()),
         catalog::Kind::Templates => of(Kind::Template, &mut catalog.templates.iter()),
-        catalog::Kind::Tools => of(Kind::Tool, &mut catalog.tools.iter().map(|offer| &offer.entry)),
+        catalog::Kind::Tools => {
+            let all = catalog.tools.iter().map(|offer| (offer.entry.key.clone(), as_listed(offer, role))).collect();
+            Listed { kind: Kind::Tool, mode: mode(Kind::Tool), all }
+        }
     };
     let said = said.filter(|said| !said.trim().is_empty()).map(|said| (INSTRUCTIONS.to_owned(), Bytes::copy_from_slice(said.as_bytes())));
     let said = Listed { kind: Kind::Instructions, mode: mode(Kind::Instructions), all: said.into_iter().collect() };
     kinds.iter().map(list).chain([said]).collect()
+}
+
+/// A tool's definition. What a gate wrote there for gates belongs to it where that gate is pinned as a server: by that, calls are asked for.
+fn as_listed(offer: &Offer, role: Role) -> Bytes {
+    let noted = offer.noted.as_ref().filter(|_| !role.is_vouched());
+    noted.and_then(|noted| noted.as_said(&offer.entry.raw)).unwrap_or_else(|| offer.entry.raw.clone())
 }
 
 /// With which list it is judged anew.
@@ -103,7 +108,7 @@ pub(super) fn fetched_with(kind: Kind) -> catalog::Kind {
 }
 
 async fn judged(mount: &Mount, (catalog, old): (&mut Catalog, &Catalog), listed: &[Listed]) -> Judged {
-    let source = Whose { source: source(mount), is_rooms: is_rooms(mount) };
+    let source = Whose { source: source(mount), is_rooms: is_rooms(mount), has_turned: **mount.role.load() == Role::Turned };
     let owned: Vec<Listed> = listed.iter().map(|one| Listed { all: one.all.clone(), ..*one }).collect();
     let count = owned.iter().map(|one| one.all.len()).sum();
     let take_in = move || owned.into_iter().map(defined).collect::<Vec<_>>();
@@ -112,7 +117,8 @@ async fn judged(mount: &Mount, (catalog, old): (&mut Catalog, &Catalog), listed:
         Err(error) => {
             tracing::error!(mount = %mount.config.name, %error, "definitions can't be pinned: see that the state directory can be written");
             catalog.notes.push(format!("its definitions can't be pinned: {error}"));
-            let verdicts = listed.iter().map(|one| from_memory(old, one)).collect();
+            let role = **mount.role.load();
+            let verdicts = listed.iter().map(|one| from_memory(old, role, one)).collect();
             Judged { verdicts, before: old.instructions.as_deref().map(str::to_owned) }
         }
     }
@@ -124,16 +130,19 @@ fn defined(Listed { kind, mode, all }: Listed) -> Defined {
 }
 
 /// Where what is remembered can't be read, what this gate has listed so far is what is known.
-fn from_memory(old: &Catalog, Listed { kind, mode, all }: &Listed) -> Vec<Verdict> {
-    let entries: Box<dyn Iterator<Item = (&str, &[u8])>> = match kind {
-        Kind::Instructions => Box::new(old.instructions.iter().map(|said| (INSTRUCTIONS, said.as_bytes()))),
-        Kind::Prompt => Box::new(old.prompts.iter().map(|offer| (offer.entry.key.as_str(), &offer.entry.raw[..]))),
-        Kind::Resource => Box::new(old.resources.iter().map(|entry| (entry.key.as_str(), &entry.raw[..]))),
-        Kind::Template => Box::new(old.templates.iter().map(|entry| (entry.key.as_str(), &entry.raw[..]))),
-        Kind::Tool => Box::new(old.tools.iter().map(|offer| (offer.entry.key.as_str(), &offer.entry.raw[..]))),
+fn from_memory(old: &Catalog, role: Role, Listed { kind, mode, all }: &Listed) -> Vec<Verdict> {
+    let entry = |entry: &Entry| (entry.key.clone(), entry.raw.clone());
+    let before: Vec<(String, Bytes)> = match kind {
+        Kind::Instructions => {
+            old.instructions.iter().map(|said| (INSTRUCTIONS.to_owned(), Bytes::copy_from_slice(said.as_bytes()))).collect()
+        }
+        Kind::Prompt => old.prompts.iter().map(|offer| entry(&offer.entry)).collect(),
+        Kind::Resource => old.resources.iter().map(entry).collect(),
+        Kind::Template => old.templates.iter().map(entry).collect(),
+        Kind::Tool => old.tools.iter().map(|offer| (offer.entry.key.clone(), as_listed(offer, role))).collect(),
     };
     let good = |raw: &[u8]| vec![Known { hash: definition(*kind, raw).hash(), standing: Standing::Accepted, why: Why::New }];
-    let known: BTreeMap<String, Vec<Known>> = entries.map(|(name, raw)| (name.to_owned(), good(raw))).collect();
+    let known: BTreeMap<String, Vec<Known>> = before.iter().map(|(name, raw)| (name.clone(), good(raw))).collect();
     let hash = |raw: &Bytes| definition(*kind, &plain(*kind, raw)).hash();
     let hashes: Vec<(&str, [u8; 32])> = all.iter().map(|(name, raw)| (name.as_str(), hash(raw))).collect();
     let mut verdicts = judge(*mode, *kind, &known, &hashes);
@@ -239,9 +248,9 @@ fn clean_list(catalog: &mut Catalog, kind: catalog::Kind) {
 }
 
 /// What is done with each kind of a mount's definitions.
-fn mode(config: &Config, mount: &Mount, is_gate: bool, kind: Kind) -> Mode {
+fn mode(config: &Config, mount: &Mount, role: Role, kind: Kind) -> Mode {
     let pins = &config.pins;
-    let usual = if is_gate {
+    let usual = if role.is_vouched() {
         pins.gates
     } else if mount.registration.is_some() || is_rooms(mount) {
         // Participants come by themselves, as servers do that register.
@@ -252,6 +261,17 @@ fn mode(config: &Config, mount: &Mount, is_gate: bool, kind: Kind) -> Mode {
     let mode = pins.mounts.get(&mount.config.name).copied().unwrap_or(usual);
     let own = pins.resources.filter(|_| kind == Kind::Resource && mode != Mode::Trust);
     own.unwrap_or(mode)
+}
+
+/// Whether the server of `mount`, which says that it is a gate, said so when it was first seen; remembered from now on, if it was never seen.
+///
+/// # Errors
+/// When that can't be read or written.
+pub(crate) async fn was_gate(mount: &Mount) -> Result<bool, StoreError> {
+    let source = source(mount);
+    // Where gates are pinned, what is pinned may be a gate's from before it was written down which are.
+    let is_pinned_as_gate = mount.gateway.config.load().pins.gates != Mode::Trust;
+    mount.gateway.pinning.judged(0, || (), move |pins, ()| pins.was_gate(&source, is_pinned_as_gate, now())).await
 }
 
 /// By what a mount's server is known again. Its environment and headers hold what changes, such as tokens, and say little of who it is.
@@ -279,6 +299,8 @@ pub(crate) fn server(mount: &Mount, tool: &str) -> String {
 struct Whose {
     source: Source,
     is_rooms: bool,
+    /// The server says that it is a gate, which it was not when it was first seen.
+    has_turned: bool,
 }
 
 impl Whose {
@@ -322,7 +344,7 @@ fn remembered(pins: &mut Pins, whose: &Whose, listed: Vec<Defined>) -> Result<Ju
         // What one lists stands together.
         for own in all.chunk_by(|(a, _), (b, _)| whose.is_one(a, b)) {
             let source = whose.of(own.first().map_or("", |(name, _)| name));
-            verdicts.extend(remembered_of(pins, &source, (kind, mode), own)?);
+            verdicts.extend(remembered_of(pins, &source, (kind, mode, whose.has_turned), own)?);
         }
         if kind == Kind::Instructions && verdicts.iter().any(|one: &Verdict| one.standing != Standing::Accepted) {
             found.before = pins.last_good(&whose.source, kind, INSTRUCTIONS)?.and_then(|definition| definition.instructions());
@@ -336,12 +358,15 @@ fn remembered(pins: &mut Pins, whose: &Whose, listed: Vec<Defined>) -> Result<Ju
 fn remembered_of(
     pins: &mut Pins,
     source: &Source,
-    (kind, mode): (Kind, Mode),
+    (kind, mode, has_turned): (Kind, Mode, bool),
     all: &[(String, Definition)],
 ) -> Result<Vec<Verdict>, StoreError> {
     let since = now();
     let hashes: Vec<(&str, [u8; 32])> = all.iter().map(|(name, definition)| (name.as_str(), definition.hash())).collect();
-    let verdicts = judge(mode, kind, &pins.known(source, kind)?, &hashes);
+    let mut verdicts = judge(mode, kind, &pins.known(source, kind)?, &hashes);
+    for verdict in verdicts.iter_mut().filter(|one| has_turned && one.is_new && one.standing == Standing::Held) {
+        verdict.why = Why::BecameGate;
+    }
     let new = verdicts.iter().zip(all).filter(|(verdict, (_, definition))| {
         // Thousands of files that say nothing of themselves need not be remembered.
         let is_data = kind.comes_and_goes() && verdict.standing == Standing::Accepted && mode == Mode::Pin && definition.is_bare();

@@ -6,9 +6,10 @@ use mesh_proto::authority::Identity;
 use mesh_proto::message::Register;
 use mesh_proto::parent::Session;
 use mesh_proto::refusal::Refusal;
-use url::{Host, Url};
+use url::Url;
 
 use super::input::Way;
+use crate::config::is_loopback;
 use crate::config::resolved::Registry;
 
 /// Where an applicant may be dialled; `None`: over its link.
@@ -20,8 +21,9 @@ pub(super) fn admit(config: Option<&Registry>, identity: &Identity, way: Way, re
         return Err(not_admitted("registrations are not taken here; add a section [registry] to banyan.toml"));
     };
     let name = &*identity.principal;
-    if !config.principals.iter().any(|glob| Glob::new(glob).matches(name)) {
-        return Err(not_admitted(&format!("`{name}` may not register here; add it to `principals` in the section [registry]")));
+    if !is_named(config, name).unwrap_or(!identity.proven.is_empty()) {
+        let unnamed = if config.principals.is_none() { ": it proves no authority, and nobody is named" } else { "" };
+        return Err(not_admitted(&format!("`{name}` may not register here{unnamed}; add it to `principals` in the section [registry]")));
     }
     if matches!(way, Way::Http { is_private: false, .. }) && register.is_aggregator() && !config.insecure {
         let why = "gates do not talk to each other where others can listen in; connect by https, or say `insecure = true` in the section [registry]";
@@ -37,8 +39,15 @@ pub(super) fn admit(config: Option<&Registry>, identity: &Identity, way: Way, re
 /// Whether whoever is registered could register still.
 pub(super) fn stays(config: Option<&Registry>, session: &Session) -> bool {
     let Some(config) = config else { return false };
-    let may = config.principals.iter().any(|glob| Glob::new(glob).matches(&session.principal));
+    // Whoever has shown a certificate is known by a name in it.
+    let is_proven = || session.proven || session.principal.starts_with("dns:");
+    let may = is_named(config, &session.principal).unwrap_or_else(is_proven);
     may && session.url.as_ref().is_none_or(|url| dialled(config, true, url).is_ok())
+}
+
+/// Whether the configuration names a principal; `None`: it names nobody.
+fn is_named(config: &Registry, name: &str) -> Option<bool> {
+    Some(config.principals.as_ref()?.iter().any(|glob| Glob::new(glob).matches(name)))
 }
 
 /// `is_here`: whoever registers is on this machine, and may name a server of it. From elsewhere that would reach what only listens here.
@@ -48,21 +57,15 @@ fn dialled(config: &Registry, is_here: bool, text: &str) -> Result<Url, Refusal>
     if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
         return Err(bad_url("must hold neither user, password nor fragment"));
     }
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_ascii_lowercase();
-    let is_loopback = match url.host() {
-        Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => ip.is_loopback(),
-        None => false,
-    };
-    if (is_loopback && is_here) || config.hosts.iter().any(|glob| Glob::new(glob).matches(&host)) {
+    let is_loopback = is_loopback(&url);
+    if (is_loopback && is_here) || config.hosts.allow(&url) {
         return Ok(url);
     }
     if is_loopback {
         let why = "names a server on the gate's own machine, and you are not there; name the address at which the gate reaches you, or register over a link";
         return Err(bad_url(why));
     }
-    let host: String = host.chars().take(80).collect();
+    let host: String = url.host_str().unwrap_or_default().chars().take(80).collect();
     Err(bad_url(&format!(
         "names the host `{host}`, which is not dialled from here; add it to `hosts` in the section [registry], or register over a link"
     )))
@@ -79,11 +82,17 @@ fn not_admitted(why: &str) -> Refusal {
 #[cfg(test)]
 mod tests {
     use banyan_model::Segment;
+    use mesh_proto::authority::Authority;
     use mesh_proto::id::{LinkId, NodeId};
 
     use super::*;
+    use crate::config::resolved::Hosts;
 
     const HTTP: Way = Way::Http { is_private: true, is_here: true };
+
+    fn open() -> Registry {
+        Registry { principals: Some(vec!["*".into()]), ..Registry::default() }
+    }
 
     const LINK: Way = Way::Link { id: LinkId(1), is_here: false };
 
@@ -94,7 +103,7 @@ mod tests {
 
     #[test]
     fn ax_27_who_may_not_register_is_told_what_would_change_that() {
-        let some = Registry { principals: vec!["cloud-*".into()], ..Registry::default() };
+        let some = Registry { principals: Some(vec!["cloud-*".into()]), ..Registry::default() };
         let refused = asked(&some, LINK, None).unwrap_err();
         assert!(refused.to_string().contains("add it to `principals`"), "{refused}");
         let register = Register::plain(NodeId::new(1), Segment::nearest("a"));
@@ -103,9 +112,20 @@ mod tests {
     }
 
     #[test]
+    fn m16_where_nobody_is_named_only_whoever_proves_an_authority_may_register() {
+        let config = Registry::default();
+        let register = Register::plain(NodeId::new(1), Segment::nearest("a"));
+        let refused = admit(Some(&config), &Identity::bare("local"), LINK, &register).unwrap_err();
+        assert!(refused.to_string().contains("add it to `principals`"), "{refused}");
+        let mut proven = Identity::bare("dns:a.example");
+        proven.proven.insert(Authority::parse("dns:a.example").unwrap());
+        assert_eq!(admit(Some(&config), &proven, LINK, &register), Ok(None));
+    }
+
+    #[test]
     fn ax_42_a_gate_does_not_register_where_others_can_listen_in() {
         let asked = |insecure, register: &Register| {
-            let config = Registry { insecure, ..Registry::default() };
+            let config = Registry { insecure, ..open() };
             admit(Some(&config), &Identity::bare("edge-1"), Way::Http { is_private: false, is_here: true }, register).is_ok()
         };
         let plain = Register { url: Some("http://127.0.0.1/".into()), ..Register::plain(NodeId::new(1), Segment::nearest("a")) };
@@ -115,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_gate_dials_only_where_its_operator_lets_it() {
-        let config = Registry { hosts: vec!["*.plant.example".into(), "10.1.*".into()], ..Registry::default() };
+        let config = Registry { hosts: Hosts::of(["*.plant.example", "10.1.0.0/16"]), ..open() };
         for good in
             ["http://127.0.0.1:80/mcp", "http://[::1]:9/", "https://a.plant.example/mcp", "https://10.1.2.3/", "http://localhost:1/x"]
         {
@@ -128,6 +148,7 @@ mod tests {
             "http://u:p@127.0.0.1/",
             "x",
             "http://10.2.0.1/",
+            "http://10.1.attacker.example/",
         ] {
             assert!(asked(&config, HTTP, Some(bad)).is_err(), "{bad}");
         }
@@ -137,7 +158,7 @@ mod tests {
             assert!(asked(&config, way, Some(url)).is_err(), "a server elsewhere names one of this machine: {url}");
         }
         assert!(asked(&config, elsewhere, Some("https://a.plant.example/mcp")).is_ok());
-        let own = Registry { hosts: vec!["localhost".into()], ..Registry::default() };
+        let own = Registry { hosts: Hosts::of(["localhost"]), ..open() };
         assert!(asked(&own, elsewhere, Some("http://localhost:1/x")).is_ok(), "where whoever runs the gate says so");
         assert_eq!(asked(&config, LINK, None), Ok(None));
     }

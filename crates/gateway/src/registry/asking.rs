@@ -37,7 +37,7 @@ pub(super) fn dial(gateway: &Arc<Inner>, call: CallId, dialled: &Dialled, params
     let (gateway, url, patience) = (Arc::clone(gateway), dialled.url.clone(), dialled.patience);
     tokio::spawn(async move {
         let tls = gateway.config.load().registry.as_ref().and_then(|registry| registry.tls.clone());
-        let wire = connect::stateless(&gateway, &url, tls);
+        let wire = connect::registered(&gateway, &url, tls);
         let meta = stateless_meta(&gateway.node.shared());
         let params = bytes::Bytes::from(splice::edit(params.as_bytes(), &[("_meta", Change::Set(meta.as_bytes()))]));
         let out = Outgoing::plain(METHOD, params);

@@ -63,6 +63,7 @@ impl Holding {
         if let Some(before) = before {
             mount.catalog.store(before.mount.catalog.load_full());
             mount.known.store(before.mount.known.load_full());
+            mount.role.store(before.mount.role.load_full());
         }
         let (wanted, over) = (Arc::new(Notify::new()), CancellationToken::new());
         tokio::spawn(runner::run(Arc::clone(&mount), session, Arc::clone(&wanted), over.clone()));

@@ -21,6 +21,8 @@ pub(crate) struct Registration {
     pub(crate) principal: Arc<str>,
     /// Who it says it is, and whether that is proved.
     pub(crate) authority: Option<(String, bool)>,
+    /// Whether it registered as a gate.
+    pub(crate) is_gate: bool,
     pub(crate) auth_scope: AuthScope,
     /// Zero: it sends no heartbeats.
     pub(crate) interval: Duration,
@@ -47,6 +49,7 @@ impl Registration {
             subserver_id: session.subserver_id,
             principal: Arc::clone(&session.principal),
             authority: session.authority.as_ref().map(|authority| (authority.to_string(), session.proven)),
+            is_gate: session.aggregator_id.is_some(),
             auth_scope: session.auth_scope,
             interval: session.interval,
             notifies: session.capabilities.notifications,

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mcp_proto::catalog::Kind;
-use mcp_proto::mcpax::{self, Peer};
 use mesh_proto::id::SessionKey;
 use mesh_proto::namespace;
 use tokio::sync::Notify;
@@ -15,6 +14,7 @@ use super::holding::Fetched;
 use crate::catalog::Catalog;
 use crate::upstream::listening::{self, Listening};
 use crate::upstream::mount::{Mount, Phase};
+use crate::upstream::role::Role;
 use crate::upstream::{Instance, Owner, UpstreamError, connect, supervise};
 
 /// Runs until `over` fires: the session ended, or its server is lost.
@@ -76,9 +76,10 @@ impl Line {
             None => {
                 let instance = connect::connect(mount, Owner::Shared, mount.gateway.node.shared()).await?;
                 self.instance = Some(Arc::clone(&instance));
-                if mcpax::peer(&instance.negotiated.capabilities) == Peer::Gate(mount.gateway.node.id.to_string()) {
+                if instance.gate_id().as_deref() == Some(&*mount.gateway.node.id) {
                     return Err(UpstreamError::Loop);
                 }
+                mount.role.store(Arc::new(Role::of(mount, &instance.negotiated.capabilities).await));
                 mount.subscribed.forget();
                 supervise::subscribe_again(mount, &instance).await;
                 self.listening = listening::begin(mount, &instance).await;

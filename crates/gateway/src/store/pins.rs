@@ -13,6 +13,8 @@ use super::{StoreError, Tickets, open};
 const MOST_HELD: u32 = 8;
 /// How many looks are remembered, for gates that have not heard of them.
 const MOST_LOOKS: i64 = 10_000;
+/// How many servers are remembered that call themselves gates; those beyond are taken for none.
+const MOST_GATES: usize = 10_000;
 /// How many definitions of one kind are remembered of a server.
 const MOST: usize = 200_000;
 /// How many of what comes and goes are remembered of a server, and how many of them wait at a time: whoever looks is not to be flooded. Those
@@ -53,6 +55,7 @@ impl Pins {
         connection.execute_batch(
             "CREATE TABLE IF NOT EXISTS definitions (mount TEXT, server TEXT, kind TEXT, name TEXT, hash TEXT, standing TEXT NOT NULL, why TEXT \
              NOT NULL, since INTEGER NOT NULL, definition TEXT NOT NULL, PRIMARY KEY (mount, server, kind, name, hash)) WITHOUT ROWID; \
+             CREATE TABLE IF NOT EXISTS gates (mount TEXT, server TEXT, since INTEGER NOT NULL, PRIMARY KEY (mount, server)) WITHOUT ROWID; \
              CREATE TABLE IF NOT EXISTS looks (at INTEGER PRIMARY KEY AUTOINCREMENT, since INTEGER NOT NULL, mount TEXT, kind TEXT)",
         )?;
         if connection.table_exists(None, "pins")? {
@@ -153,6 +156,24 @@ impl Pins {
         let mut rows = self.0.prepare(&sql)?;
         let pins = rows.query_map(params![mount], pin)?;
         Ok(pins.filter_map(Result::transpose).collect::<Result<_, _>>()?)
+    }
+
+    /// Whether a server that says that it is a gate said so when it was first seen; remembered from now on, if it was never seen. One of which
+    /// definitions are remembered was seen, and was none, unless `is_pinned_as_gate`.
+    pub(crate) fn was_gate(&mut self, source: &Source, is_pinned_as_gate: bool, now: u64) -> Result<bool, StoreError> {
+        let Source { mount, server } = source;
+        let exists = |sql: &str| self.0.query_row(sql, params![mount, server], |row| row.get::<_, bool>(0));
+        if exists("SELECT EXISTS (SELECT 1 FROM gates WHERE mount = ?1 AND server = ?2)")? {
+            return Ok(true);
+        }
+        if !is_pinned_as_gate && exists("SELECT EXISTS (SELECT 1 FROM definitions WHERE mount = ?1 AND server = ?2)")? {
+            return Ok(false);
+        }
+        if self.0.query_row("SELECT count(*) FROM gates", [], |row| row.get::<_, usize>(0))? >= MOST_GATES {
+            return Ok(false);
+        }
+        self.0.execute("INSERT OR IGNORE INTO gates (mount, server, since) VALUES (?1, ?2, ?3)", params![mount, server, now])?;
+        Ok(true)
     }
 
     /// Somebody looked at a definition: from now on it stands like this.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +38,14 @@ pub enum ConnectError {
         host: String,
         /// What the resolver said.
         source: io::Error,
+    },
+    /// The name leads where nobody said that it may.
+    #[error("the name {host} leads to {address}, which is not dialled for whoever registers: add that address to `hosts` in [registry]")]
+    OutOfReach {
+        /// The host as it was given.
+        host: String,
+        /// The first address that was found.
+        address: IpAddr,
     },
     /// Nobody listens there.
     #[error("nothing listens at {host}:{port} (connection refused): start the server, or correct the port in the URL")]

@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 use super::*;
+use crate::config::resolved::Hosts;
 
 const AUTHORITY: &[u8] = include_bytes!("testdata/ca.pem");
 const SERVER: &[u8] = include_bytes!("testdata/server.pem");
@@ -166,4 +167,20 @@ async fn serve_tls(count: usize) -> (u16, tokio::task::JoinHandle<Vec<rustls::Ha
         kinds
     });
     (port, task)
+}
+
+#[tokio::test]
+async fn m16_no_connection_is_made_to_an_address_that_is_out_of_reach() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    // The name of somebody else's domain, which leads to this machine.
+    let named = url::Url::parse("http://a.plant.example/").unwrap();
+    let to = Target { host: "localhost", port, security: Security::Plain };
+    let reach = |hosts: &[&str]| Reach::of(&named, &Hosts::of(hosts.iter().copied()));
+    let connector = Connector::default();
+    let refused = connector.connect_within(to, None, LIMIT, Some(&reach(&["*.plant.example"]))).await.err().unwrap();
+    assert!(matches!(refused, ConnectError::OutOfReach { address, .. } if address.is_loopback()), "{refused}");
+    let listed = reach(&["*.plant.example", "127.0.0.0/8"]);
+    assert!(connector.connect_within(to, None, LIMIT, Some(&listed)).await.is_ok(), "where the configuration has the network");
+    assert!(connector.connect(to, LIMIT).await.is_ok());
 }

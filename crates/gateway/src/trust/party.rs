@@ -44,6 +44,19 @@ impl Party {
         Arc::new(Self { private: true, here, certified, proven })
     }
 
+    /// The same as somebody who is not on this machine, whatever its address says: a proxy on this machine has the address of all its clients.
+    pub(crate) fn elsewhere(party: Option<&Arc<Self>>) -> Arc<Self> {
+        match party {
+            None => Arc::new(Self { private: false, here: false, certified: None, proven: BTreeSet::new() }),
+            Some(party) if !party.here => Arc::clone(party),
+            Some(party) => {
+                let certified = party.certified.as_ref();
+                let certified = certified.map(|one| Certified { principal: Arc::clone(&one.principal), names: one.names.clone() });
+                Arc::new(Self { private: party.private, here: false, certified, proven: party.proven.clone() })
+            }
+        }
+    }
+
     /// Whether nobody in between can listen in.
     pub(crate) fn is_private(&self) -> bool {
         self.private

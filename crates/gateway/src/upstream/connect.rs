@@ -24,7 +24,7 @@ use super::pool::Pool;
 use super::{Inbox, Instance, Outgoing, Owner, UpstreamError, Wire, process, sse, standing};
 use crate::Inner;
 use crate::config::is_loopback;
-use crate::config::resolved::{ClientTls, Process, Remote, Transport};
+use crate::config::resolved::{ClientTls, Hosts, Process, Reach, Remote, Transport};
 use crate::rooms::Mounted;
 use crate::trust::Client;
 
@@ -113,7 +113,7 @@ async fn open_http(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: 
 
 /// Whether a gate answers at `url` to somebody who shows nothing. One that wants to be shown something says so as gates do.
 async fn is_gate(gateway: &Inner, url: &url::Url, handshake: Handshake) -> bool {
-    let wire = Arc::new(anonymous(gateway, url, None));
+    let wire = Arc::new(anonymous(gateway, url, None, None));
     let found = match shake(&wire, handshake).await {
         Ok(negotiated) => matches!(mcpax::peer(&negotiated.capabilities), Peer::Gate(_)),
         Err(UpstreamError::Refused { body, .. }) => body.contains(mcpax::ID),
@@ -150,29 +150,37 @@ fn wire(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox) -> Result<HttpWire, U
         headers.insert(name, value);
     }
     let held = mount.registration.as_ref().and_then(|registration| registration.pool.clone());
-    let pool = held.unwrap_or_else(|| pool(&mount.gateway, remote));
+    let reach = mount.registration.as_ref().map(|_| reach(&mount.gateway, &remote.url));
+    let pool = held.unwrap_or_else(|| pool(&mount.gateway, remote, reach));
     Ok(HttpWire { oauth: mount.oauth.clone(), ..bare(&mount.gateway, &remote.url, &headers, pool, inbox) })
 }
 
 /// Where TLS is spoken with something of its own, nobody else's calls may go over its connections.
-fn pool(gateway: &Inner, remote: &Remote) -> Arc<Pool> {
+fn pool(gateway: &Inner, remote: &Remote, reach: Option<Reach>) -> Arc<Pool> {
     match remote.tls.clone() {
-        None => gateway.origins.pool(&remote.url, &gateway.connector),
-        Some(tls) => Pool::new(&remote.url, Arc::clone(&gateway.connector), Some(Client::new(tls))),
+        None => gateway.origins.pool(&remote.url, &gateway.connector, reach),
+        Some(tls) => Pool::new(&remote.url, Arc::clone(&gateway.connector), Some(Client::new(tls)), reach),
     }
 }
 
-/// A server at `url` that is asked one thing in the stateless era, without a handshake and without being a mount.
-pub(crate) fn stateless(gateway: &Inner, url: &url::Url, tls: Option<ClientTls>) -> Arc<HttpWire> {
-    let wire = anonymous(gateway, url, tls);
+/// To which addresses the host of a URL may lead that somebody registered.
+fn reach(gateway: &Inner, url: &url::Url) -> Reach {
+    let config = gateway.config.load();
+    let none = Hosts::default();
+    Reach::of(url, config.registry.as_ref().map_or(&none, |registry| &registry.hosts))
+}
+
+/// A server at `url`, which it registered, that is asked one thing in the stateless era, without a handshake and without being a mount.
+pub(crate) fn registered(gateway: &Inner, url: &url::Url, tls: Option<ClientTls>) -> Arc<HttpWire> {
+    let wire = anonymous(gateway, url, tls, Some(reach(gateway, url)));
     wire.spoken.set(Some(STATELESS));
     Arc::new(wire)
 }
 
 /// A server at `url` that is told nothing of what the configuration has for it, and is no mount.
-fn anonymous(gateway: &Inner, url: &url::Url, tls: Option<ClientTls>) -> HttpWire {
+fn anonymous(gateway: &Inner, url: &url::Url, tls: Option<ClientTls>, reach: Option<Reach>) -> HttpWire {
     let inbox = Inbox { mount: Weak::new(), owner: Owner::Shared };
-    let pool = Pool::new(url, Arc::clone(&gateway.connector), tls.map(Client::new));
+    let pool = Pool::new(url, Arc::clone(&gateway.connector), tls.map(Client::new), reach);
     bare(gateway, url, &HeaderMap::new(), pool, inbox)
 }
 

@@ -14,6 +14,7 @@ mod pages;
 pub(crate) mod pipe;
 pub(crate) mod pool;
 pub(crate) mod process;
+pub(crate) mod role;
 mod silence;
 pub(crate) mod sse;
 pub(crate) mod standing;
@@ -215,14 +216,12 @@ impl Instance {
         matches!(&self.wire, Wire::Http(wire) if wire.pool.is_link())
     }
 
-    /// Whether it is another gate.
-    pub(crate) fn is_gate(&self) -> bool {
-        matches!(mcpax::peer(&self.negotiated.capabilities), Peer::Gate(_))
-    }
-
-    /// Whether the names of what it lists are paths in the tree.
-    pub(crate) fn has_paths(&self) -> bool {
-        self.is_gate() || matches!(self.wire, Wire::Rooms(_))
+    /// The id under which it says that it is a gate.
+    pub(crate) fn gate_id(&self) -> Option<String> {
+        match mcpax::peer(&self.negotiated.capabilities) {
+            Peer::Gate(id) => Some(id),
+            Peer::Plain | Peer::Reader => None,
+        }
     }
 
     /// The era it speaks.

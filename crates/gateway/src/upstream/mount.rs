@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::listening::{Freshness, Honoured};
 use super::oauth::OAuthClient;
+use super::role::Role;
 use super::stderr::Stderr;
 use super::{Instance, Outgoing, Owner, UpstreamError, asks};
 use crate::Inner;
@@ -79,6 +80,8 @@ pub(crate) struct Mount {
     pub(crate) shared: ArcSwapOption<Instance>,
     /// What the server said about itself, at its last connection.
     pub(crate) known: ArcSwapOption<Negotiated>,
+    /// The part that the server plays since its last connection.
+    pub(crate) role: ArcSwap<Role>,
     pub(crate) catalog: ArcSwap<Catalog>,
     /// Counts how often what is known of its tools has changed, besides what it lists.
     pub(crate) edition: AtomicU64,
@@ -163,6 +166,7 @@ impl Mount {
             registration,
             shared: ArcSwapOption::empty(),
             known: ArcSwapOption::empty(),
+            role: ArcSwap::default(),
             catalog: ArcSwap::default(),
             edition: AtomicU64::new(0),
             state: ArcSwap::from_pointee(State { phase: Phase::Starting, since: SystemTime::now(), next_try: None, error: None }),

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::pool::Pool;
+use crate::config::resolved::Reach;
 use crate::tls::Connector;
 
 /// The pools of all origins that somebody uses.
@@ -14,14 +15,17 @@ pub(crate) struct Origins(Mutex<HashMap<String, Weak<Pool>>>);
 
 impl Origins {
     /// Connections to the origin of `url`.
-    pub(crate) fn pool(&self, url: &url::Url, connector: &Arc<Connector>) -> Arc<Pool> {
+    pub(crate) fn pool(&self, url: &url::Url, connector: &Arc<Connector>, reach: Option<Reach>) -> Arc<Pool> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let origin = url.origin().ascii_serialization();
+        let origin = match &reach {
+            None => url.origin().ascii_serialization(),
+            Some(reach) => format!("{} {reach:?}", url.origin().ascii_serialization()),
+        };
         if let Some(pool) = known.get(&origin).and_then(Weak::upgrade) {
             return pool;
         }
         known.retain(|_, pool| pool.strong_count() > 0);
-        let pool = Pool::new(url, Arc::clone(connector), None);
+        let pool = Pool::new(url, Arc::clone(connector), None, reach);
         known.insert(origin, Arc::downgrade(&pool));
         pool
     }
@@ -30,11 +34,12 @@ impl Origins {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::resolved::Hosts;
 
     #[test]
     fn servers_at_one_origin_share_connections_and_no_others_do() {
         let (origins, connector) = (Origins::default(), Arc::default());
-        let pool = |url: &str| origins.pool(&url::Url::parse(url).unwrap(), &connector);
+        let pool = |url: &str| origins.pool(&url::Url::parse(url).unwrap(), &connector, None);
         let first = pool("http://a.example/mcp/1");
         assert!(Arc::ptr_eq(&first, &pool("http://A.example:80/mcp/2?x=1")));
         let others = ["https://a.example/mcp/1", "http://a.example:81/mcp/1", "http://b.example/mcp/1"].map(pool);
@@ -42,7 +47,10 @@ mod tests {
             assert!(!Arc::ptr_eq(&first, other), "{i}");
             assert!(others[..i].iter().all(|before| !Arc::ptr_eq(before, other)), "{i}");
         }
-        drop((first, others));
+        let reach = Reach::of(&url::Url::parse("http://a.example/").unwrap(), &Hosts::default());
+        let bounded = origins.pool(&url::Url::parse("http://a.example/").unwrap(), &connector, Some(reach));
+        assert!(!Arc::ptr_eq(&first, &bounded), "who may be led anywhere makes no connections for others");
+        drop((first, others, bounded));
         let last = pool("http://c.example/");
         assert_eq!(origins.0.lock().unwrap().len(), 1);
         drop(last);

@@ -13,6 +13,7 @@ use mcp_proto::http1::{Body, Fields, Head};
 
 use super::UpstreamError;
 use super::connection::{Connection, ConnectionError, Pieces};
+use crate::config::resolved::Reach;
 use crate::link::Link;
 use crate::tls::{Connector, Security, Target};
 use crate::trust::Client;
@@ -33,6 +34,8 @@ pub(crate) struct Pool {
     connector: Arc<Connector>,
     /// What TLS is spoken with; `None`: with what every server is.
     tls: Option<Client>,
+    /// To which addresses its host may lead; `None`: to all.
+    reach: Option<Reach>,
     /// A connection was made on which others may listen in.
     exposed: AtomicBool,
     /// What all goes over in place of connections.
@@ -60,12 +63,12 @@ impl std::fmt::Debug for Pool {
 
 impl Pool {
     /// Connections to the origin of `url`.
-    pub(crate) fn new(url: &url::Url, connector: Arc<Connector>, tls: Option<Client>) -> Arc<Self> {
+    pub(crate) fn new(url: &url::Url, connector: Arc<Connector>, tls: Option<Client>, reach: Option<Reach>) -> Arc<Self> {
         let security = if url.scheme() == "https" { Security::Tls } else { Security::Plain };
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let port = url.port_or_known_default().unwrap_or(80);
         let idle = (0..worker::count()).map(|_| Mutex::default()).collect();
-        Arc::new(Self { host, port, security, connector, tls, link: None, exposed: AtomicBool::new(false), idle })
+        Arc::new(Self { host, port, security, connector, tls, reach, link: None, exposed: AtomicBool::new(false), idle })
     }
 
     /// Whether others may have listened in on one of its connections: it had no TLS, or one before 1.3.
@@ -76,7 +79,7 @@ impl Pool {
     /// What goes to a child over the link that it has dialled.
     pub(crate) fn over(link: Arc<Link>) -> Arc<Self> {
         let (host, connector, exposed, idle) = ("child".into(), Arc::default(), AtomicBool::new(false), Box::default());
-        Arc::new(Self { host, port: 0, security: Security::Plain, connector, tls: None, link: Some(link), exposed, idle })
+        Arc::new(Self { host, port: 0, security: Security::Plain, connector, tls: None, reach: None, link: Some(link), exposed, idle })
     }
 
     /// Whether it stands for a link.
@@ -123,7 +126,8 @@ impl Pool {
         let unreachable = |why: String| UpstreamError::Unreachable(why);
         let tls = self.tls.as_ref().map(|tls| tls.config(&self.connector)).transpose().map_err(|e| unreachable(e.to_string()))?;
         let to = Target { host: &self.host, port: self.port, security: self.security };
-        let io = self.connector.connect_as(to, tls, CONNECT_LIMIT).await.map_err(|e| unreachable(e.to_string()))?;
+        let io =
+            self.connector.connect_within(to, tls, CONNECT_LIMIT, self.reach.as_ref()).await.map_err(|e| unreachable(e.to_string()))?;
         self.exposed.fetch_or(io.is_exposed(), Ordering::Relaxed);
         Ok(Box::new(Connection::new(io)))
     }
@@ -292,7 +296,7 @@ mod tests {
     async fn pool() -> (Arc<Pool>, TcpListener) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = url::Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
-        (Pool::new(&url, Arc::default(), None), listener)
+        (Pool::new(&url, Arc::default(), None, None), listener)
     }
 
     /// Answers one request with so many bytes.

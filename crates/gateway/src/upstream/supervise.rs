@@ -11,13 +11,14 @@ use mcp_proto::catalog::{Kind, Page, list_params};
 use mcp_proto::client::stateless_meta;
 use mcp_proto::envelope::Answer;
 use mcp_proto::era;
-use mcp_proto::mcpax::{self, Peer, SUBTREE_IDS};
+use mcp_proto::mcpax::{self, SUBTREE_IDS};
 use mcp_proto::splice::{self, Change};
 
 use super::connect;
 use super::listening::{self, Listening};
 use super::mount::{Mount, Phase};
 use super::pages::{self, Pages};
+use super::role::Role;
 use super::{Instance, Outgoing, Owner, UpstreamError};
 use crate::catalog::Catalog;
 use crate::pins;
@@ -65,10 +66,11 @@ async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamE
         Ok(instance) => instance,
         Err(e) => return e,
     };
-    if mcpax::peer(&instance.negotiated.capabilities) == Peer::Gate(mount.gateway.node.id.to_string()) {
+    if instance.gate_id().as_deref() == Some(&*mount.gateway.node.id) {
         instance.close().await;
         return UpstreamError::Loop;
     }
+    mount.role.store(Arc::new(Role::of(mount, &instance.negotiated.capabilities).await));
     mount.freshness.unknown();
     mount.subscribed.forget();
     let mut listening = listening::begin(mount, &instance).await;
@@ -127,12 +129,12 @@ async fn follow(mount: &Arc<Mount>, instance: &Arc<Instance>, listening: &mut Op
 /// Fetches `kinds` anew; the other lists are those of `old`.
 pub(crate) async fn fetch(mount: &Mount, instance: &Instance, old: &Catalog, kinds: &[Kind]) -> Result<Catalog, UpstreamError> {
     let mut catalog = old.clone();
-    catalog.notes.clear();
+    catalog.notes = mount.role.load().note(mount).into_iter().collect();
     let mut fresh = Vec::with_capacity(kinds.len());
     let mut good_for = Duration::MAX;
     for kind in kinds {
         if !era::declares(&instance.negotiated.capabilities, kind.capability()) {
-            catalog.set(*kind, Vec::new(), &mount.config, instance);
+            catalog.set(*kind, Vec::new(), mount, instance);
             fresh.push(*kind);
             continue;
         }
@@ -140,7 +142,7 @@ pub(crate) async fn fetch(mount: &Mount, instance: &Instance, old: &Catalog, kin
             Ok(Ok(listed)) => {
                 good_for = good_for.min(listed.good_for);
                 catalog.notes.extend(listed.notes);
-                catalog.set(*kind, listed.entries, &mount.config, instance);
+                catalog.set(*kind, listed.entries, mount, instance);
                 if *kind == Kind::Tools {
                     catalog.subtree = listed.subtree;
                 }
@@ -158,7 +160,7 @@ pub(crate) async fn fetch(mount: &Mount, instance: &Instance, old: &Catalog, kin
     let (said, note) = instance.negotiated.instructions.as_deref().map(pages::instructions).unzip();
     catalog.notes.extend(note.flatten());
     // As it was sent, so that what is hidden in it is seen.
-    pins::hold(mount, (&mut catalog, old), &fresh, said, instance.is_gate()).await;
+    pins::hold(mount, (&mut catalog, old), &fresh, said).await;
     pins::clean(&mut catalog, &fresh);
     // Each change of a subtree comes up as a change of its tools, so a loop is seen whoever closes it.
     if catalog.subtree.iter().any(|id| **id == *mount.gateway.node.id) { Err(UpstreamError::Loop) } else { Ok(catalog) }
@@ -197,7 +199,8 @@ async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<Listed, 
             Answer::Result(result) => result,
             Answer::Error(error) => return Err(Listing::Refused(String::from_utf8_lossy(&error).chars().take(300).collect())),
         };
-        if cursor.is_none() && instance.is_gate() {
+        // Whoever says that it is a gate is believed as to loops, which keep it out.
+        if cursor.is_none() && instance.gate_id().is_some() {
             subtree = result.meta().and_then(|meta| meta.get(SUBTREE_IDS).map(mcpax::read_ids)).unwrap_or_default();
         }
         let page = Page::parse(kind, &result).ok_or_else(|| Listing::Refused("its result is no list".into()))?;

@@ -268,6 +268,7 @@ mod tests {
     use super::super::Page;
     use super::*;
     use crate::annotation::Noted;
+    use crate::upstream::role::Role;
 
     /// A world of mounts: what each lists, and how it stands.
     type World = Vec<(Segment, Arc<Catalog>, State)>;
@@ -275,7 +276,7 @@ mod tests {
     fn catalog(tools: &[String]) -> Arc<Catalog> {
         let offer = |name: &String| {
             let mut entry = Entry { key: name.clone(), raw: format!(r#"{{"name":"{name}"}}"#).into() };
-            let noted = Noted::of(&mut entry, &Transport::default(), &[], false, None);
+            let noted = Noted::of(&mut entry, &Transport::default(), &[], Role::Server, None);
             let local = Arc::new(Route(vec![Segment::nearest(name)]));
             Offer { entry, name: name.as_str().into(), local, headers: Vec::new(), noted: Some(Arc::new(noted)) }
         };

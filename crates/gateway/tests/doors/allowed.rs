@@ -9,7 +9,7 @@ use crate::scoped::{bearer, issuer};
 use crate::world::registrant::{Registrant, reads, writes};
 use crate::world::{Client, Era, World, bounded, eventually, token};
 
-const OPEN: &str = "[registry]\nproof = \"never\"\n";
+const OPEN: &str = "[registry]\nprincipals = [\"*\"]\nproof = \"never\"\n";
 /// No heartbeat is missed during a test.
 const SELDOM: u64 = 60_000;
 

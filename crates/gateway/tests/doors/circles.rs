@@ -105,7 +105,7 @@ async fn ax_24_a_circle_of_links_is_refused_and_the_tree_stays_although_the_lowe
 #[tokio::test]
 async fn ax_25_a_second_gate_of_one_id_is_refused_over_its_link_until_the_first_is_gone() {
     bounded(async {
-        let root = World::start("[registry]\nproof = \"never\"\ngrace = \"0s\"\n").await;
+        let root = World::start("[registry]\nprincipals = [\"*\"]\ntrust_gates = true\nproof = \"never\"\ngrace = \"0s\"\n").await;
         let config = |segment: &str| format!("{}{}", fixture("fx", Era::Stateless), joining(segment, &[root.addr]));
         let first = World::member(&config("first")).await;
         registered(&first, 0).await;

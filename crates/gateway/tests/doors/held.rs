@@ -317,7 +317,7 @@ async fn ax_47_a_gate_below_is_shown_above_confirmed_through_it_and_cleared_by_n
             for upper in ["", GATED] {
                 let lower = gated("").await;
                 let era = if link == Era::Initialize { "initialize" } else { "stateless" };
-                let mount = format!("{upper}[mount.low]\nurl = \"http://{}/mcp\"\nera = \"{era}\"\n", lower.addr);
+                let mount = format!("{upper}[mount.low]\nurl = \"http://{}/mcp\"\ngate = true\nera = \"{era}\"\n", lower.addr);
                 let root = World::start(&mount).await;
                 let (below, above) = (Person::at(&lower, 1, "anna").await, Person::at(&root, 2, "bert").await);
                 let client = plain(&root, Era::Stateless).await;

@@ -42,7 +42,7 @@ for line in sys.stdin:
 
 /// A gate that takes registrations.
 pub(crate) fn taking() -> String {
-    "[registry]\nproof = \"never\"\n".to_owned()
+    "[registry]\nprincipals = [\"*\"]\ntrust_gates = true\nproof = \"never\"\n".to_owned()
 }
 
 /// A gate that registers as `segment` with parents at these addresses.

@@ -7,6 +7,8 @@ mod allowed;
 #[cfg(test)]
 mod asked;
 #[cfg(test)]
+mod believed;
+#[cfg(test)]
 mod beside;
 #[cfg(test)]
 mod circles;

@@ -10,7 +10,7 @@ use crate::world::{Client, Era, Recorder, World, bounded, eventually, fixture, f
 
 /// A table that mounts another gate.
 fn below(name: &str, gate: &World, more: &str) -> String {
-    format!("[mount.{name}]\nurl = \"http://{}/mcp\"\n{more}\n", gate.addr)
+    format!("[mount.{name}]\nurl = \"http://{}/mcp\"\ngate = true\n{more}\n", gate.addr)
 }
 
 fn era_of(era: Era) -> &'static str {

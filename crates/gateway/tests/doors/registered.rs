@@ -11,7 +11,7 @@ use crate::world::registrant::{Registrant, reads, writes};
 use crate::world::{Client, Era, World, bounded, eventually, fixture, token};
 
 /// A gate where everybody may register, and lost tools stay for a minute.
-const OPEN: &str = "[registry]\ngrace = \"1m\"\n";
+const OPEN: &str = "[registry]\nprincipals = [\"*\"]\ngrace = \"1m\"\n";
 /// So seldom are heartbeats in tests that try something else.
 pub(crate) const SELDOM: u64 = 60_000;
 /// The client capabilities of one that reads what MCP-AX says.
@@ -119,7 +119,8 @@ async fn ax_13_what_changes_something_is_neither_shown_nor_called_without_proof(
         assert!(notes.iter().any(|note| note.contains("`push` (authority_required)")), "{notes:?}");
         assert!(server.seen().iter().all(|(method, _)| method != "tools/call"));
         // Where the operator demands no proof, all of it is shown.
-        let lenient = World::start("[registry]\nproof = \"never\"\n[registry.segment.bank]\nproof = \"always\"\n").await;
+        let lenient =
+            World::start("[registry]\nprincipals = [\"*\"]\nproof = \"never\"\n[registry.segment.bank]\nproof = \"always\"\n").await;
         let gate = Client::ready(&lenient, Era::Stateless).await;
         server.join(&lenient, &gate, "edge", SELDOM, json!({})).await;
         assert_eq!(text(&gate.tool("edge__push", json!({})).await), "did push");
@@ -187,7 +188,7 @@ async fn ax_14_a_plain_server_that_lists_a_dotted_name_is_put_out_and_people_are
 #[tokio::test]
 async fn ax_22_three_missed_heartbeats_end_a_registration_and_after_the_grace_its_tools_go() {
     bounded(async {
-        let world = World::start("[registry]\ngrace = \"500ms\"\n").await;
+        let world = World::start("[registry]\nprincipals = [\"*\"]\ngrace = \"500ms\"\n").await;
         let gate = Client::ready(&world, Era::Stateless).await;
         let client = Client::ready(&world, Era::Initialize).await;
         let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
@@ -372,7 +373,7 @@ async fn ax_25_a_server_that_says_it_belongs_elsewhere_and_one_with_the_id_of_an
 #[tokio::test]
 async fn ax_12_a_claim_outlives_the_session_and_the_gate() {
     bounded(async {
-        let toml = "[registry]\ngrace = \"0s\"\nsticky = \"always\"\n";
+        let toml = "[registry]\nprincipals = [\"*\"]\ngrace = \"0s\"\nsticky = \"always\"\n";
         let world = World::member(toml).await;
         let gate = Client::ready(&world, Era::Stateless).await;
         let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;

@@ -36,7 +36,7 @@ async fn a_changed_registry_holds_at_once_and_says_what_changed() {
         );
         assert_eq!(reason(&first.register(&one, "first", SELDOM, json!({})).await), "not_admitted");
 
-        assert_eq!(world.apply(&format!("{people}[registry]\nproof = \"never\"\n")), ["+ registry"]);
+        assert_eq!(world.apply(&format!("{people}[registry]\nprincipals = [\"*\"]\nproof = \"never\"\n")), ["+ registry"]);
         let session = first.join(&world, &one, "first", SELDOM, json!({})).await;
         let other = second.join(&world, &two, "second", SELDOM, json!({})).await;
         assert_eq!(tools(&one).await, ["first__get", "first__set", "notifications_dropped", "second__get"]);
@@ -62,7 +62,7 @@ async fn ax_12_nobody_registers_while_it_cannot_be_kept_whose_a_segment_is() {
         let state = tempfile::tempdir().unwrap();
         let file = state.path().join("banyan.db");
         std::fs::write(&file, "this is no database, whatever its name says".repeat(100)).unwrap();
-        let toml = "[registry]\nsticky = \"always\"\n";
+        let toml = "[registry]\nprincipals = [\"*\"]\nsticky = \"always\"\n";
         let world = World::start_in(state, toml).await;
         let gate = Client::ready(&world, Era::Stateless).await;
         let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
@@ -100,7 +100,7 @@ async fn ax_12_nobody_registers_while_it_cannot_be_kept_whose_a_segment_is() {
 #[tokio::test]
 async fn ax_33_tools_are_reached_as_their_server_was_registered() {
     bounded(async {
-        let world = World::start("[registry]\n").await;
+        let world = World::start("[registry]\nprincipals = [\"*\"]\n").await;
         let gate = Client::ready(&world, Era::Stateless).await;
         let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
         server.join(&world, &gate, "stm", SELDOM, json!({"transport_class": "uart_cbor"})).await;
@@ -118,7 +118,7 @@ async fn ax_21_whoever_registers_is_told_what_it_may_spend_here() {
     bounded(async {
         let budgets = "[budget.edges]\nprincipals = [\"edge-*\"]\nmax_calls_per_minute = 7\nmax_cost_units_per_session = 9\n\
             [budget.all]\nmax_calls_per_minute = 100\nmax_mutable_calls_per_session = 3\n";
-        let world = World::start(&format!("{}{budgets}[registry]\nproof = \"never\"\n", token("edge-1"))).await;
+        let world = World::start(&format!("{}{budgets}[registry]\nprincipals = [\"*\"]\nproof = \"never\"\n", token("edge-1"))).await;
         let edge = Client::new(&world, Era::Stateless).with("authorization", "Bearer secret-of-edge-1");
         let server = Registrant::start(Era::Stateless, vec![reads("get")]).await;
         let answer = server.register(&edge, "first", SELDOM, json!({})).await;

@@ -71,6 +71,11 @@ impl Claims {
         self.owners.get(&id).is_none_or(|owner| Some(owner) == proved)
     }
 
+    /// Whether somebody has proved to be the owner of this id.
+    pub(super) fn is_owned(&self, id: NodeId) -> bool {
+        self.owners.contains_key(&id)
+    }
+
     /// Enters a claim; returns whether anything changed.
     pub(super) fn enter(&mut self, claim: Claim) -> bool {
         if let Some(before) = self.by_segment.get(&claim.segment).filter(|before| before.subserver_id != claim.subserver_id) {

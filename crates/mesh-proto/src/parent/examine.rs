@@ -132,11 +132,18 @@ impl Parent {
             let left = self.timers.at(&until).map_or(self.settings.ask_timeout, |at| at.saturating_duration_since(now));
             return Err(Refusal::DuplicateSubserver { retry_after: left });
         }
-        // Whoever proves who it is need not wait for somebody that only has copied its id.
-        if !holder.is_live() || (Self::is_proven(applicant) && !holder.proven) {
+        // Whoever proves who it is need not wait for itself, nor for somebody that has only copied an id that is its own. Any other proof has
+        // nothing to do with the holder, which is asked.
+        if !holder.is_live() || (Self::is_proven(applicant) && !holder.proven && self.is_known(holder, applicant)) {
             return Ok(Vec::new());
         }
         Ok(vec![Question::Holder(holder.key)])
+    }
+
+    /// Whether an applicant may be the holder itself, come back: by its name, or by the proof that goes with the id.
+    pub(super) fn is_known(&self, holder: &Session, applicant: &Applicant) -> bool {
+        let proved = holder.proven && Self::is_proven(applicant) && holder.authority == applicant.register.authority;
+        proved || holder.principal == applicant.identity.principal || self.claims.is_owned(holder.subserver_id)
     }
 
     fn conflict(applicant: &Applicant, holder: Holder, retry_after: Option<Duration>) -> Refusal {

@@ -95,7 +95,11 @@ impl Parent {
         let Some(asked) = self.questions.asked(call) else { return };
         let wait = self.questions.case(asked.case).map_or(SOON, |case| soon(&case.applicant));
         let verdict = match asked.question {
-            Question::Holder(_) => self.holder_says(reply, wait),
+            Question::Holder(holder) => {
+                let applicant = self.questions.case(asked.case).map(|case| &case.applicant);
+                let is_known = self.sessions.get(holder).zip(applicant).is_some_and(|(holder, applicant)| self.is_known(holder, applicant));
+                self.holder_says(reply, is_known, wait)
+            }
             Question::Parent => self.applicant_says(reply, wait),
             // The store did not answer in time.
             Question::Store => return self.handle_store_answer(now, call, StoreAnswer::Unavailable),
@@ -119,10 +123,11 @@ impl Parent {
         }
     }
 
-    /// Whoever holds the session on its old link is there still, unless it says that it is not registered or says nothing.
-    fn holder_says(&self, reply: Reply<'_>, retry_after: Duration) -> Result<(), Refusal> {
+    /// Whoever holds the session on its old link is there still, unless it says that it is not registered, or says nothing to somebody that
+    /// may be itself. For anybody else its heartbeats speak.
+    fn holder_says(&self, reply: Reply<'_>, is_known: bool, retry_after: Duration) -> Result<(), Refusal> {
         let alive = match reply {
-            Reply::Lost | Reply::Mute => false,
+            Reply::Lost | Reply::Mute => !is_known,
             Reply::Error(_) => true,
             Reply::Result(result) => parent_of(result).is_ok_and(|parent| parent == Some(self.settings.aggregator_id)),
         };

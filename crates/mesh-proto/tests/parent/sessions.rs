@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use mesh_proto::authority::Identity;
 use mesh_proto::id::{LinkId, NodeId};
 use mesh_proto::message::{Above, Deregister, ParentIs, Request, SubtreeChange};
 use mesh_proto::parent::{Event, SplitBrain, StoreAnswer, Target};
 use mesh_proto::refusal::{Ended, Refusal};
 use mesh_proto::reply::Reply;
 
-use crate::world::{OWN, SECOND, World, aggregator, offer, plain};
+use crate::world::{OWN, SECOND, World, aggregator, authority, of_authority, offer, plain};
 
 #[test]
 fn ax_21_the_answer_holds_the_session_the_segment_the_deadline_and_the_budget() {
@@ -191,4 +192,23 @@ fn ax_25_a_reboot_on_a_new_link_takes_over_and_a_second_server_of_one_id_does_no
     world.pass(SECOND * 2);
     world.answer(number).unwrap();
     assert_eq!(world.beat(1, &first), Err(Refusal::UnknownSession { ended: Some(Ended::Replaced) }));
+}
+
+#[test]
+fn m11_a_live_session_is_taken_over_unasked_by_its_own_principal_or_by_the_proven_owner_of_its_id_alone() {
+    let mut world = World::new();
+    world.identity = Identity::bare("owner");
+    world.register(1, plain(1, "tools")).unwrap();
+    for reply in [Reply::Error(b"{}"), Reply::Mute, Reply::Lost] {
+        world.identity = Identity::bare("mallory").with(authority("mallory.example"));
+        let number = world.send(2, &Request::Register(Box::new(of_authority(1, "tools", "mallory.example"))));
+        let call = world.asks.iter().find(|(link, _)| *link == LinkId(1)).expect("the holder is asked").1;
+        world.parent.handle_answer(world.now, call, reply);
+        world.drain();
+        assert!(matches!(world.answer(number), Err(Refusal::DuplicateSubserver { .. })), "{reply:?}");
+        world.asks.clear();
+    }
+    world.identity = Identity::bare("owner").with(authority("owner.example"));
+    world.send(3, &Request::Register(Box::new(of_authority(1, "tools", "owner.example"))));
+    assert!(world.asks.iter().all(|(link, _)| *link != LinkId(1)), "who comes back with a proof need not wait for itself");
 }

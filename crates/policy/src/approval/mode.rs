@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Which calls a gate asks for by itself, from the least strict to the most. A call that only reads is never asked for.
+/// Which calls a gate asks for by itself, from the least strict to the most. In all but the last, a tool that says that it only reads is
+/// believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -13,15 +14,19 @@ pub enum Mode {
     Irreversible,
     /// All that change something.
     Mutable,
+    /// All but those of tools that the configuration lists as reading only, whatever a tool says of itself.
+    Unlisted,
 }
 
-/// What a tool says it may do.
+/// What a tool may do, as it says and as the configuration does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Risk {
     /// Whether it changes anything.
     pub mutable: bool,
     /// Whether what it changes can be undone.
     pub reversible: bool,
+    /// Whether the configuration says that it only reads.
+    pub listed: bool,
 }
 
 /// Why somebody has to agree.
@@ -57,6 +62,7 @@ impl Mode {
             Self::Off => false,
             Self::Irreversible => risk.mutable && !risk.reversible,
             Self::Mutable => risk.mutable,
+            Self::Unlisted => risk.mutable || !risk.listed,
         }
     }
 
@@ -75,12 +81,19 @@ mod tests {
 
     #[test]
     fn ax_45_what_reads_is_never_asked_for_and_what_lasts_is() {
-        let risk = |mutable, reversible| Risk { mutable, reversible };
+        let risk = |mutable, reversible| Risk { mutable, reversible, listed: false };
         for mode in [Mode::Off, Mode::Irreversible, Mode::Mutable] {
             assert!(!mode.asks(risk(false, false)) && !mode.asks(risk(false, true)));
         }
         let asked = |mode: Mode| [true, false].map(|reversible| mode.asks(risk(true, reversible)));
         assert_eq!([Mode::Off, Mode::Irreversible, Mode::Mutable].map(asked), [[false; 2], [false, true], [true; 2]]);
+    }
+
+    #[test]
+    fn m12_where_only_the_configuration_is_believed_nothing_that_a_tool_says_of_itself_lets_it_through() {
+        let asked = |mutable, listed| Mode::Unlisted.asks(Risk { mutable, reversible: true, listed });
+        assert_eq!([asked(false, false), asked(true, false), asked(true, true), asked(false, true)], [true, true, true, false]);
+        assert!(Mode::Unlisted > Mode::Mutable);
     }
 
     /// A tree of gates: what each of them wants by itself, and the gates below.
@@ -92,7 +105,7 @@ mod tests {
     }
 
     fn mode() -> impl Strategy<Value = Mode> {
-        prop_oneof![Just(Mode::Off), Just(Mode::Irreversible), Just(Mode::Mutable)]
+        prop_oneof![Just(Mode::Off), Just(Mode::Irreversible), Just(Mode::Mutable), Just(Mode::Unlisted)]
     }
 
     fn tree() -> impl Strategy<Value = Node> {
@@ -125,13 +138,14 @@ mod tests {
     proptest! {
         #[test]
         fn ax_47_what_is_gated_below_is_gated_by_every_hop_above_and_nobody_clears_it_for_another(
-            tree in tree(), mutable: bool, reversible: bool, at in 0usize..729,
+            tree in tree(), mutable: bool, reversible: bool, listed: bool, at in 0usize..729,
         ) {
-            let (listed, held) = walk(&tree, Risk { mutable, reversible }, at);
+            let risk = Risk { mutable, reversible, listed };
+            let (listed, held) = walk(&tree, risk, at);
             prop_assert!(listed.windows(2).all(|pair| pair[0] <= pair[1]), "somebody took a gate away: {listed:?}");
             let first = held.iter().position(|held| *held);
             prop_assert_eq!(listed.iter().position(|listed| *listed), first, "what is listed and what is held begin at one hop");
-            prop_assert_eq!(held, own(&tree, Risk { mutable, reversible }, at), "a gate below takes nothing of what a gate above asks for");
+            prop_assert_eq!(held, own(&tree, risk, at), "a gate below takes nothing of what a gate above asks for");
         }
     }
 }

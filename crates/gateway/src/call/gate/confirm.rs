@@ -41,7 +41,7 @@ pub(crate) async fn confirm_below(errand: &Errand<'_>, id: &str) -> Result<Answe
     let Errand { gateway, sight, request, back } = *errand;
     let unknown = || CallError::Approval(Refusal::Unknown);
     let held = gateway.approvals.below.find(id).ok_or_else(unknown)?;
-    let branch = sight.tree.branch(&held.mount).filter(|branch| branch.is_gate).ok_or_else(unknown)?;
+    let branch = sight.tree.branch(&held.mount).filter(|branch| branch.is_gate()).ok_or_else(unknown)?;
     let resolved = resolve::at(branch.clone(), &back.caller, request, (Aim::Confirmation, id.to_owned()));
     let answer = errand.to(resolved, |cleared, trace| forward(cleared, back, trace)).await?;
     let Answer::Result(result) = &answer else { return Ok(answer) };

@@ -1,9 +1,10 @@
 //! How a caller is told that its call waits, each in the terms it knows (AX-45, AX-49), and how it shows that it comes back. Nothing is
 //! decided here.
 
-use banyan_model::Era;
+use banyan_model::{Era, QualifiedName};
 use bytes::Bytes;
 use mcp_proto::envelope::Answer;
+use mcp_proto::hidden;
 use mcp_proto::json::{self, Members, Object, quote};
 use policy::approval::{Approval, hex};
 use subtle::ConstantTimeEq;
@@ -94,10 +95,10 @@ impl Pending {
         Self { id: challenge.id.clone(), url, text, data: data.into() }
     }
 
-    /// One that a gate below holds, by what that gate said of it.
+    /// One that a gate below holds, by what that gate said of it. Its `url`, if there is one, may be opened.
     pub(super) fn below(gateway: &Inner, id: String, data: &Bytes) -> Self {
         let members = Members::again(data);
-        let tool = members.str("tool").unwrap_or_default();
+        let tool: String = hidden::without(&members.str("tool").unwrap_or_default()).chars().take(QualifiedName::MAX).collect();
         let theirs = members.str("url").unwrap_or_default().into_owned();
         let url = if theirs.is_empty() { link(gateway, &id) } else { theirs };
         let required = members.get("required").and_then(|raw| std::str::from_utf8(raw).ok()?.parse().ok()).unwrap_or(1);

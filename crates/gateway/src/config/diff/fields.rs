@@ -14,6 +14,7 @@ pub(super) fn mount_fields(old: &Mount, new: &Mount) -> Vec<&'static str> {
         timeout,
         timeouts,
         start_timeout,
+        is_gate,
         include,
         exclude,
         rename,
@@ -28,6 +29,7 @@ pub(super) fn mount_fields(old: &Mount, new: &Mount) -> Vec<&'static str> {
         ("timeout", (*timeout, timeouts) != (new.timeout, &new.timeouts)),
         ("tools", *tools != new.tools),
         ("start_timeout", *start_timeout != new.start_timeout),
+        ("gate", *is_gate != new.is_gate),
         ("include", *include != new.include),
         ("exclude", *exclude != new.exclude),
         ("rename", *rename != new.rename),
@@ -79,7 +81,7 @@ pub(super) fn tls_fields(old: &Tls, new: &Tls) -> Vec<&'static str> {
 }
 
 pub(super) fn registry_fields(old: &Registry, new: &Registry) -> Vec<&'static str> {
-    let Registry { principals, hosts, policy, policies, grace, registrations, insecure, tls } = old;
+    let Registry { principals, hosts, policy, policies, grace, registrations, insecure, trust_gates, tls } = old;
     differing([
         ("principals", *principals != new.principals),
         ("hosts", *hosts != new.hosts),
@@ -89,6 +91,7 @@ pub(super) fn registry_fields(old: &Registry, new: &Registry) -> Vec<&'static st
         ("grace", *grace != new.grace),
         ("registrations", *registrations != new.registrations),
         ("insecure", *insecure != new.insecure),
+        ("trust_gates", *trust_gates != new.trust_gates),
         ("tls", *tls != new.tls),
     ])
 }

@@ -11,7 +11,7 @@ use super::At;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Gate {
-    /// Which calls wait. A call that only reads never does. Default: `off`.
+    /// Which calls wait. Default: `off`.
     pub mode: GateMode,
     /// Other modes for single mounts, by name.
     #[schemars(with = "BTreeMap<String, GateMode>", example = BTreeMap::from([("notes", "off")]))]
@@ -44,10 +44,12 @@ pub enum GateMode {
     /// None.
     #[default]
     Off,
-    /// Those that change something for good.
+    /// Those that change something for good, as far as their tools say so.
     Irreversible,
-    /// All that change something.
+    /// All that change something, as far as their tools say so.
     Mutable,
+    /// All but those of tools that `[mount.NAME.tools]` calls `mutable = false`, whatever a server says of them.
+    Unlisted,
 }
 
 /// An approval service, or a policy engine.

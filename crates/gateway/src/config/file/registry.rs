@@ -11,12 +11,13 @@ use super::{At, MountTls};
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Registry {
-    /// Names of the callers who may register; `*` stands for any text. Default: everybody who may call.
+    /// Names of the callers who may register; `*` stands for any text. Default: whoever proves an authority, by a certificate or a signed
+    /// proof.
     #[schemars(example = ["edge-*"])]
     pub principals: Option<Vec<At<String>>>,
-    /// Hosts, besides loopback ones (which only servers of this machine may name), at which a server may say that it is reached; `*`
-    /// stands for any text.
-    #[schemars(example = ["*.plant.example"])]
+    /// Hosts, besides loopback ones (which only servers of this machine may name), at which a server may say that it is reached: names,
+    /// in which `*` stands for any text, addresses, and networks.
+    #[schemars(example = ["*.plant.example", "10.1.0.0/16"])]
     pub hosts: Vec<At<String>>,
     /// When a server has to prove its authority. Default: `for_changes`.
     pub proof: Option<Demand>,
@@ -30,6 +31,8 @@ pub struct Registry {
     pub registrations: Option<usize>,
     /// `true`: gates may register, and be called, over connections on which others can listen in.
     pub insecure: bool,
+    /// `true`: whoever registers as a gate is trusted as a gate, as `[pins] gates` says, though it proves no authority.
+    pub trust_gates: bool,
     /// The certificate to show to servers that registered an `https` address, and the authorities to trust for them. Default: none is
     /// shown, and those of this machine are trusted.
     pub tls: Option<At<MountTls>>,

@@ -55,5 +55,6 @@ fn mode(written: GateMode) -> Mode {
         GateMode::Off => Mode::Off,
         GateMode::Irreversible => Mode::Irreversible,
         GateMode::Mutable => Mode::Mutable,
+        GateMode::Unlisted => Mode::Unlisted,
     }
 }

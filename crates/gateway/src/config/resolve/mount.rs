@@ -69,6 +69,7 @@ impl Lowering<'_> {
             },
             timeout: timeout.unwrap_or(defaults.timeout),
             start_timeout: start_timeout.unwrap_or(defaults.start_timeout),
+            is_gate: mount.gate,
             include,
             exclude,
             rename,

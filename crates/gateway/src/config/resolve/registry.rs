@@ -7,7 +7,7 @@ use banyan_model::Segment;
 use super::Lowering;
 use crate::config::file;
 use crate::config::problem::Flaw;
-use crate::config::resolved::{Demand, Registry, SegmentPolicy};
+use crate::config::resolved::{Demand, Hosts, Registry, SegmentPolicy};
 use crate::config::suggest;
 
 impl Lowering<'_> {
@@ -28,12 +28,13 @@ impl Lowering<'_> {
         let none = section.grace.as_ref().is_some_and(|grace| grace.get().trim() == "0s");
         let grace = if none { Some(Duration::ZERO) } else { self.duration(section.grace.as_ref()) };
         Registry {
-            principals: section.principals.as_ref().map_or(defaults.principals, |names| self.globs(names)),
-            hosts: self.globs(&section.hosts).iter().map(|host| host.to_ascii_lowercase()).collect(),
+            principals: section.principals.as_ref().map(|names| self.globs(names)),
+            hosts: Hosts::of(self.globs(&section.hosts).iter().map(String::as_str)),
             policy,
             policies,
             grace: grace.unwrap_or(defaults.grace),
             insecure: section.insecure,
+            trust_gates: section.trust_gates,
             tls: section.tls.as_ref().map(|tls| self.client_tls("registry", tls)),
             registrations: section.registrations.unwrap_or(defaults.registrations),
         }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::Problem;
-use crate::config::resolved::{Demand, Keys, Mount, OAuth, Process, Remote, Sharing, Transport};
+use crate::config::resolved::{Demand, Hosts, Keys, Mount, OAuth, Process, Remote, Sharing, Transport};
 use crate::config::secret::KeyringError;
 
 struct Fixed;
@@ -69,7 +69,7 @@ fn the_terms_of_registrations_are_lowered_with_those_of_single_segments() {
     let config =
         read("[registry]\nsticky = \"always\"\ngrace = \"0s\"\nhosts = [\"*.Plant.example\"]\n[registry.segment.lab]\nproof = \"never\"\n");
     let registry = config.registry.unwrap();
-    assert_eq!((registry.principals.as_slice(), registry.hosts.as_slice()), (&["*".to_owned()][..], &["*.plant.example".to_owned()][..]));
+    assert_eq!((registry.principals, &registry.hosts), (None, &Hosts::of(["*.plant.example"])), "nobody is named by default");
     assert_eq!((registry.grace, registry.policy.proof, registry.policy.sticky), (Duration::ZERO, Demand::ForChanges, Demand::Always));
     let lab = registry.policies[&Segment::nearest("lab")];
     assert_eq!((lab.proof, lab.sticky), (Demand::Never, Demand::Always));

@@ -8,7 +8,6 @@ use banyan_model::{Era, Principal};
 use bytes::Bytes;
 use mcp_proto::client::Identity;
 use mcp_proto::json::Members;
-use mcp_proto::mcpax::{self, Peer};
 
 use super::{Mount, subscribe_on};
 use crate::call::caller::Caller;
@@ -183,8 +182,7 @@ impl Mount {
 
     /// What a server is told about one client. Another gate is told that a gate asks: it shows a gate names that it shows no client.
     fn on_behalf_of(&self, info: &Bytes, capabilities: &Bytes) -> Identity {
-        let is_gate = self.negotiated().is_some_and(|n| matches!(mcpax::peer(&n.capabilities), Peer::Gate(_)));
-        if is_gate {
+        if self.role.load().is_gate() {
             return self.gateway.node.with(capabilities);
         }
         Identity { info: info.clone(), capabilities: capabilities.clone() }

@@ -1,0 +1,177 @@
+//! Which hosts servers that register may name, and to which addresses those may lead when they are dialled. Looks up no name.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use mcp_proto::glob::Glob;
+use url::{Host, Url};
+
+use crate::config::is_loopback;
+
+/// Hosts, besides loopback ones, that may be dialled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hosts {
+    /// Globs over names.
+    names: Vec<String>,
+    /// Addresses and networks.
+    networks: Vec<IpNet>,
+    /// Globs over addresses as they are written: what earlier versions took for networks.
+    written: Vec<String>,
+}
+
+impl Hosts {
+    /// Reads what a configuration lists: names, addresses and networks (`10.1.0.0/16`).
+    pub(crate) fn of<'a>(entries: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut hosts = Self::default();
+        for entry in entries {
+            let bare = entry.trim_matches(['[', ']']);
+            if let Some(network) = bare.parse().ok().or_else(|| bare.parse::<IpAddr>().ok().map(IpNet::from)) {
+                hosts.networks.push(network);
+            } else if entry == "*" {
+                hosts.names.push(entry.into());
+                hosts.written.push(entry.into());
+            } else if is_like_an_address(entry) {
+                hosts.written.push(entry.into());
+            } else {
+                hosts.names.push(entry.to_ascii_lowercase());
+            }
+        }
+        hosts
+    }
+
+    /// Entries that stand for addresses and are no network, for people.
+    pub(crate) fn written(&self) -> impl Iterator<Item = &str> {
+        self.written.iter().map(String::as_str).filter(|entry| *entry != "*")
+    }
+
+    /// Whether an address with this host may be dialled.
+    pub(crate) fn allow(&self, url: &Url) -> bool {
+        match url.host() {
+            Some(Host::Domain(name)) => self.names.iter().any(|glob| is_named(glob, &name.to_ascii_lowercase())),
+            Some(Host::Ipv4(ip)) => self.allow_address(ip.into()),
+            Some(Host::Ipv6(ip)) => self.allow_address(ip.into()),
+            None => false,
+        }
+    }
+
+    fn allow_address(&self, ip: IpAddr) -> bool {
+        let text = ip.to_string();
+        self.networks.iter().any(|network| network.contains(&ip)) || self.written.iter().any(|glob| Glob::new(glob).matches(&text))
+    }
+}
+
+/// Digits, dots, colons and stars alone are no name.
+fn is_like_an_address(entry: &str) -> bool {
+    entry.contains(':') || entry.chars().all(|c| c.is_ascii_digit() || ".*".contains(c))
+}
+
+/// Whether a glob over names means this one. A star in the last label means that label: `edge*` is no name of another domain.
+fn is_named(glob: &str, name: &str) -> bool {
+    let is_open = glob != "*" && glob.rsplit('.').next().is_some_and(|last| last.contains('*'));
+    let is_as_deep = || glob.split('.').count() == name.split('.').count();
+    if is_open {
+        is_as_deep() && glob.split('.').zip(name.split('.')).all(|(glob, label)| Glob::new(glob).matches(label))
+    } else {
+        Glob::new(glob).matches(name)
+    }
+}
+
+/// To which addresses the host of one URL may lead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reach {
+    is_loopback: bool,
+    literal: Option<IpAddr>,
+    networks: Vec<IpNet>,
+}
+
+impl Reach {
+    /// That of a URL that may be dialled.
+    pub(crate) fn of(url: &Url, hosts: &Hosts) -> Self {
+        let literal = match url.host() {
+            Some(Host::Ipv4(ip)) => Some(ip.into()),
+            Some(Host::Ipv6(ip)) => Some(ip.into()),
+            Some(Host::Domain(_)) | None => None,
+        };
+        Self { is_loopback: is_loopback(url), literal, networks: hosts.networks.clone() }
+    }
+
+    /// Whether a connection may be made there. A name may lead to whatever its domain says, but to none of what is nearer than a network:
+    /// this machine, and the metadata of a cloud.
+    pub(crate) fn allows(&self, ip: IpAddr) -> bool {
+        let ip = ip.to_canonical();
+        if let Some(literal) = self.literal {
+            return ip == literal.to_canonical();
+        }
+        let is_listed = || self.networks.iter().any(|network| network.contains(&ip));
+        if self.is_loopback { ip.is_loopback() || is_listed() } else { !is_near(ip) || is_listed() }
+    }
+}
+
+fn is_near(ip: IpAddr) -> bool {
+    let is_link_local = match ip {
+        IpAddr::V4(ip) => ip.is_link_local() || ip.is_broadcast(),
+        IpAddr::V6(ip) => ip.is_unicast_link_local(),
+    };
+    ip.is_loopback() || ip.is_unspecified() || ip.is_multicast() || is_link_local
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    #[test]
+    fn m16_a_name_is_no_address_however_it_begins() {
+        let hosts = Hosts::of(["*.plant.example", "10.1.*", "192.168.7.0/24", "2001:db8::/32", "edge*", "172.16.0.9"]);
+        for good in [
+            "https://a.plant.example/",
+            "http://10.1.2.3/",
+            "http://192.168.7.250/",
+            "http://[2001:db8::7]/",
+            "http://edge7/",
+            "http://172.16.0.9/",
+        ] {
+            assert!(hosts.allow(&url(good)), "{good}");
+        }
+        for bad in [
+            "http://10.1.attacker.example/",
+            "http://192.168.8.1/",
+            "http://edge.attacker.example/",
+            "http://edge7.plant.example.attacker.example/",
+            "http://[2001:db9::7]/",
+            "http://172.16.0.90/",
+        ] {
+            assert!(!hosts.allow(&url(bad)), "{bad}");
+        }
+        assert_eq!(hosts.written().collect::<Vec<_>>(), ["10.1.*"]);
+        let all = Hosts::of(["*"]);
+        assert!(all.allow(&url("http://x.y.example/")) && all.allow(&url("http://10.1.2.3/")) && all.written().next().is_none());
+    }
+
+    #[test]
+    fn m16_a_name_that_leads_to_this_machine_or_its_cloud_is_not_followed() {
+        let hosts = Hosts::of(["*.plant.example", "169.254.7.0/24"]);
+        let of = |text: &str| Reach::of(&url(text), &hosts);
+        let named = of("http://a.plant.example/");
+        for (ip, may) in [
+            ("10.1.2.3", true),
+            ("203.0.113.7", true),
+            ("127.0.0.1", false),
+            ("::1", false),
+            ("::ffff:127.0.0.1", false),
+            ("0.0.0.0", false),
+            ("169.254.169.254", false),
+            ("169.254.7.9", true),
+            ("fe80::1", false),
+        ] {
+            assert_eq!(named.allows(ip.parse().unwrap()), may, "{ip}");
+        }
+        let here = of("http://localhost/");
+        assert!(here.allows("127.0.0.1".parse().unwrap()) && !here.allows("203.0.113.7".parse().unwrap()));
+        let literal = of("http://10.1.2.3/");
+        assert!(literal.allows("10.1.2.3".parse().unwrap()) && !literal.allows("10.1.2.4".parse().unwrap()));
+    }
+}
