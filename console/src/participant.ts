@@ -181,7 +181,7 @@ export class Threads {
     const thread = this.ids.get(envelope.of ?? '');
     const { proposal } = thread ?? {};
     if (this.ids.has(envelope.id)) return 'repeated';
-    const isSame = proposal && same(proposal.kind, envelope.kind);
+    const isSame = proposal && same(proposal, envelope);
     if (thread && proposal?.id === envelope.of && isSame && thread.state === 'open') {
       Object.assign(thread, { state: 'requested', request: envelope });
       this.ids.set(envelope.id, thread);
@@ -215,9 +215,17 @@ export class Threads {
 
 const length = ({ raw }: Envelope): number => raw?.length ?? 0;
 
-function same(proposed: string, requested: string): boolean {
-  const [[, method, context], [, asked, about]] = [parts(proposed), parts(requested)];
-  return method === asked && context === about;
+/** A call is the same with a CONTEXT in its kind and without: then the payload names the tool, resource or prompt. */
+function same(proposal: Envelope, request: Envelope): boolean {
+  const [[method, name], [asked, about]] = [operation(proposal), operation(request)];
+  return method === asked && name === about;
+}
+
+function operation({ kind, payload }: Envelope): [string | undefined, unknown] {
+  const [, method, context] = parts(kind);
+  if (context !== undefined || method === undefined) return [method, context];
+  const name = named(method, members(payload.params));
+  return [method, typeof name === 'string' ? name : undefined];
 }
 
 function answer(thread: Thread | undefined, envelope: Envelope): Found {

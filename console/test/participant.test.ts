@@ -11,12 +11,13 @@ function message(kind: string, payload: string, over: Record<string, unknown> = 
   return whole.replace('"@"', payload);
 }
 
-/** `id from kind [> correlation] [@ to]`. */
+/** `id from kind [> correlation] [@ to] [= name in the params]`. */
 function written(line: string): Envelope {
   const [id = '', from = '', kind = '', ...rest] = line.split(' ');
   const after = (mark: string): string | undefined => (rest.includes(mark) ? rest[rest.indexOf(mark) + 1] : undefined);
-  const [of, to] = [after('>'), after('@')];
-  return { id, from, kind, to: to === undefined ? [] : [to], payload: {}, ...(of === undefined ? {} : { of }) };
+  const [of, to, name] = [after('>'), after('@'), after('=')];
+  const payload = name === undefined ? {} : { params: { name } };
+  return { id, from, kind, to: to === undefined ? [] : [to], payload, ...(of === undefined ? {} : { of }) };
 }
 
 const welcome = message('system/welcome', '{"you":{"id":"me","capabilities":["mcp/*","chat"]},"participants":[{"id":"agent","capabilities":["chat"]}]}', { from: 'system:gateway' });

@@ -8,7 +8,8 @@ mod step;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
-pub(crate) use step::{APPROVAL, RULE, with_meta};
+use step::Operation;
+pub(crate) use step::{APPROVAL, RULE, same_params, with_meta};
 pub use step::{Found, Outcome, State, Step};
 
 use crate::envelope::Envelope;
@@ -56,6 +57,8 @@ pub struct Chain {
     pub outcome: Option<Outcome>,
     /// How it stands.
     pub state: State,
+    /// What was proposed, however its kind is spelt.
+    operation: Option<Operation>,
     expires: Option<Instant>,
 }
 
@@ -127,6 +130,12 @@ impl Chains {
         self.waiting.iter().filter_map(|(_, id)| Some((*id, self.chains.get(id)?)))
     }
 
+    /// The proposal that was made by the message of an id, while it is kept.
+    pub fn proposed_by(&self, id: &str) -> Option<ChainId> {
+        let is_proposal = |chain: &Chain| chain.proposal.as_ref().is_some_and(|step| step.id == id);
+        self.ids.get(id).copied().filter(|id| self.chains.get(id).is_some_and(is_proposal))
+    }
+
     /// Whom the response to a request is for (3.2.1): whoever sent the request, and whoever proposed it. The proposer is known only where the
     /// proposal was seen.
     pub fn audience(&self, request: &Envelope<'_>) -> Vec<String> {
@@ -142,8 +151,8 @@ impl Chains {
             return Found::Repeated;
         }
         let expires = now.instant.checked_add(self.bounds.expiry);
-        let proposal = Some(Step::of(now, envelope));
-        let id = self.begin(&envelope.id, Chain { proposal, expires, ..Chain::new(State::Open) });
+        let (proposal, operation) = (Some(Step::of(now, envelope)), Operation::of(envelope));
+        let id = self.begin(&envelope.id, Chain { proposal, operation, expires, ..Chain::new(State::Open) });
         self.waiting.extend(expires.map(|at| (at, id)));
         Found::Proposed(id)
     }
@@ -158,7 +167,7 @@ impl Chains {
         };
         let Some(chain) = self.chains.get_mut(&id) else { return Found::Unrelated };
         let state = chain.state;
-        let is_asked = chain.proposal.as_ref().is_some_and(|proposal| same_call(proposal, envelope));
+        let is_asked = chain.is_asked_by(envelope);
         if !is_asked || state != State::Open {
             // It is a request all the same, and its answer belongs to it.
             let own = self.begin(&envelope.id, Chain::of_request(now, envelope));
@@ -243,7 +252,7 @@ impl Chains {
 impl Chain {
     fn new(state: State) -> Self {
         let (proposal, request, response, end) = (None, None, None, None);
-        Self { proposal, request, response, end, reason: None, rule: None, outcome: None, state, expires: None }
+        Self { proposal, request, response, end, reason: None, rule: None, outcome: None, state, operation: None, expires: None }
     }
 
     /// A request that fulfils nothing.
@@ -255,13 +264,12 @@ impl Chain {
     fn proposal_is(&self, envelope: &Envelope<'_>) -> bool {
         self.proposal.as_ref().is_some_and(|proposal| Some(proposal.id.as_str()) == envelope.correlation_id.as_deref())
     }
-}
 
-/// Whether a request asks for what was proposed: one method, and one tool, resource or prompt. Its arguments may have been amended by
-/// whoever fulfils it.
-fn same_call(proposal: &Step, request: &Envelope<'_>) -> bool {
-    let (proposed, requested) = (Kind::new(&proposal.kind), request.kind());
-    (proposed.method(), proposed.context()) == (requested.method(), requested.context())
+    /// Says yes to a request for what was proposed: one method, and one tool, resource or prompt. Its arguments may have been amended by
+    /// whoever fulfils the proposal.
+    fn is_asked_by(&self, request: &Envelope<'_>) -> bool {
+        self.operation.is_some() && self.operation == Operation::of(request)
+    }
 }
 
 #[cfg(test)]

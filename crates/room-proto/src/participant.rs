@@ -44,6 +44,8 @@ pub struct Participant {
     watch: Watch,
     paused: Option<Pause>,
     chains: Chains,
+    /// Fulfilments that were sent and have not come back from the room yet: by proposal, the id of each.
+    fulfilling: BTreeMap<ChainId, String>,
     /// The payloads of proposals that wait.
     proposed: BTreeMap<ChainId, Bytes>,
     held: usize,
@@ -60,9 +62,9 @@ struct Welcomed {
 impl Participant {
     /// One that has not come in yet. It reads messages of at most `most` bytes. No two may have one seed.
     pub fn new(bounds: Bounds, most: usize, seed: u128) -> Self {
-        let (present, proposed, events) = (BTreeMap::new(), BTreeMap::new(), VecDeque::new());
+        let (present, proposed, fulfilling, events) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), VecDeque::new());
         let (watch, chains) = (Watch::default(), Chains::new(bounds));
-        Self { most, seed, welcomed: None, present, watch, paused: None, chains, proposed, held: 0, events }
+        Self { most, seed, welcomed: None, present, watch, paused: None, chains, fulfilling, proposed, held: 0, events }
     }
 
     /// A message came.
@@ -150,9 +152,15 @@ impl Participant {
 
     /// Asks for a call. `fulfils` is the id of the proposal that it fulfils.
     pub fn request(&mut self, at: SystemTime, to: &[&str], call: Call<'_>, fulfils: Option<&str>) -> Result<Spoken, Unsaid> {
+        let proposal = fulfils.and_then(|proposal| self.chains.proposed_by(proposal));
+        if proposal.is_some_and(|proposal| self.fulfilling.contains_key(&proposal)) {
+            return Err(Unsaid::Underway);
+        }
         let welcomed = self.welcomed()?;
         let spoken = welcomed.voice.request(at, to, call, fulfils)?;
-        welcomed.may_say(spoken)
+        let spoken = welcomed.may_say(spoken)?;
+        self.fulfilling.extend(proposal.map(|proposal| (proposal, spoken.id.clone())));
+        Ok(spoken)
     }
 
     /// Notifies a server, or whoever asked for something.
@@ -242,6 +250,8 @@ impl Participant {
             "system/error" => {
                 let text = |member| payload().str(member).unwrap_or_default().into_owned();
                 let of = envelope.correlation_id.as_ref().map(ToString::to_string);
+                // A refusal that names no message may be of any.
+                self.fulfilling.retain(|_, id| of.as_deref().is_some_and(|of| of != id));
                 self.events.push_back(Event::Refused { code: text("error"), message: text("message"), of });
             }
             "system/presence" => self.presence(&payload()),
@@ -253,6 +263,8 @@ impl Participant {
 
     fn link(&mut self, now: Now, bytes: &Bytes, envelope: &Envelope<'_>) -> Found {
         let found = self.chains.handle_envelope(now, envelope);
+        let is_open = |id: &ChainId| self.chains.get(*id).is_some_and(|chain| chain.state == State::Open);
+        self.fulfilling.retain(|chain, id| *id != *envelope.id && is_open(chain));
         if let Found::Proposed(id) = found {
             self.hold(id, envelope.payload);
         } else if let Found::Ended(id) | Found::Fulfilled(id) = found {

@@ -18,7 +18,7 @@ pub use call::{Asked, Bounds, CallId, Output, SERVED};
 use call::{Underway, told};
 use taken::Taken;
 
-use crate::chain::{self, APPROVAL, Chain, ChainId, Found, Step, with_meta};
+use crate::chain::{self, APPROVAL, Chain, ChainId, Found, Step, same_params, with_meta};
 use crate::envelope::{Envelope, MAX_ID};
 use crate::name::ParticipantId;
 use crate::participant::{Event, Participant};
@@ -100,18 +100,23 @@ impl Sitting {
             self.outputs.push_back(Output::Cancel { call, why: why.clone() });
             return self.handle_rejection(at, call, &why);
         }
-        let Some((proposal, method, params)) = self.proposal_of(call) else { return };
-        let params = with_meta(params.as_deref().unwrap_or(b"{}"), APPROVAL, by);
-        let asked = Call { method: &method, params: Some(params.as_bytes()) };
+        let Some((proposal, params)) = self.proposal_of(call) else { return };
+        let params = with_meta(&params, APPROVAL, by);
+        let asked = Call { method: "tools/call", params: Some(params.as_bytes()) };
         match self.voice.request(at, &[self.bounds.name.as_str()], asked, Some(&proposal.id)) {
+            Ok(spoken) if spoken.bytes.len() > self.bounds.message_bytes => {
+                let (most, size) = (self.bounds.message_bytes, spoken.bytes.len());
+                let why = format!("the request that fulfils it has {size} bytes with who agreed to it, and a message of this room at most {most}");
+                self.not_sent(at, call, &why);
+            }
             Ok(spoken) => self.outputs.push_back(Output::SendAsGate(spoken.bytes)),
-            Err(why) => self.cancel(call, &why.to_string()),
+            Err(why) => self.not_sent(at, call, &why.to_string()),
         }
     }
 
     /// Nobody agrees to what is proposed any more: it is rejected in the gate's name.
     pub fn handle_rejection(&mut self, at: SystemTime, call: CallId, why: &str) {
-        let Some((proposal, ..)) = self.proposal_of(call) else { return };
+        let Some((proposal, _)) = self.proposal_of(call) else { return };
         let said = self.voice.end(at, &proposal, Ending::Reject, Some(why));
         self.outputs.push_back(Output::SendAsGate(said.bytes));
         self.forget(call);
@@ -119,7 +124,7 @@ impl Sitting {
 
     /// What is proposed can't wait at the gate: those in the room decide on it alone, and its proposer hears why.
     pub fn handle_left(&mut self, at: SystemTime, call: CallId, why: &str) {
-        let Some((proposal, ..)) = self.proposal_of(call) else { return };
+        let Some((proposal, _)) = self.proposal_of(call) else { return };
         self.forget(call);
         let text = format!("This proposal does not wait for the gate's approval: {why}. Whoever may make the call here can still do so.");
         let said = self.voice.chat(at, &[&proposal.from], &text, Some(&proposal.id));
@@ -208,7 +213,7 @@ impl Sitting {
         let Some(params) = params(envelope) else { return };
         let call = self.next();
         self.waiting.insert(id, call);
-        self.calls.insert(call, Underway::proposed(envelope, id));
+        self.calls.insert(call, Underway::proposed(envelope, id, params.clone()));
         self.outputs.push_back(Output::Propose(Asked::of(call, envelope, params)));
     }
 
@@ -223,9 +228,17 @@ impl Sitting {
                 self.cancel(call, &why);
                 return self.refuse(at, bytes, envelope, -32000, &why);
             }
-            if let Some(underway) = self.calls.get_mut(&call) {
-                underway.request = Some(bytes.clone());
-                self.outputs.push_back(Output::Approved(call));
+            let asks_for = params(envelope).unwrap_or_default();
+            match self.calls.get_mut(&call) {
+                Some(underway) if same_params(&underway.params, &asks_for) => {
+                    underway.request = Some(bytes.clone());
+                    self.outputs.push_back(Output::Approved(call));
+                }
+                Some(_) => {
+                    self.cancel(call, AMENDED);
+                    self.refuse(at, bytes, envelope, -32600, AMENDED);
+                }
+                None => {}
             }
             return;
         }
@@ -312,13 +325,17 @@ impl Sitting {
         Some(underway)
     }
 
-    /// The proposal for which a call waits, its method and its params.
-    fn proposal_of(&self, call: CallId) -> Option<(Step, String, Option<Vec<u8>>)> {
-        let id = self.calls.get(&call).filter(|one| one.request.is_none())?.proposal?;
-        let Some(Chain { proposal: Some(proposal), .. }) = self.participant.chains().get(id) else { return None };
-        let payload = Members::again(self.participant.proposed(id)?);
-        let method = payload.str("method")?.into_owned();
-        Some((proposal.clone(), method, payload.get("params").map(<[u8]>::to_vec)))
+    /// The proposal for which a call of a tool waits, and its raw params: those that people were shown.
+    fn proposal_of(&self, call: CallId) -> Option<(Step, Bytes)> {
+        let underway = self.calls.get(&call).filter(|one| one.request.is_none())?;
+        let Some(Chain { proposal: Some(proposal), .. }) = self.participant.chains().get(underway.proposal?) else { return None };
+        Some((proposal.clone(), underway.params.clone()))
+    }
+
+    /// The gate can't say what people have agreed to: the entry ends, and the proposer hears why.
+    fn not_sent(&mut self, at: SystemTime, call: CallId, why: &str) {
+        self.handle_left(at, call, why);
+        self.outputs.push_back(Output::Cancel { call, why: why.to_owned() });
     }
 
     fn refuse(&mut self, at: SystemTime, bytes: &Bytes, envelope: &Envelope<'_>, code: i64, why: &str) {
@@ -352,6 +369,7 @@ impl Sitting {
     }
 }
 
+const AMENDED: &str = "this request asks for something else than what was agreed to at the gate, so nothing was called: propose it anew";
 const DEVIATES: &str = "this request names a proposal and asks for something else, so nothing was called: leave `correlation_id` out to ask \
                         for it yourself";
 const OWN: &str = "whoever proposes a call does not approve it, so nothing was called: leave it to somebody else, or send the request without \

@@ -69,6 +69,9 @@ pub enum Unsaid {
     /// Nobody knows in whose name.
     #[error("the room has not welcomed this connection yet: wait for that")]
     NotWelcomed,
+    /// Sent once, and not yet back from the room.
+    #[error("you have approved this already, and the room has not passed it on yet: wait for that")]
+    Underway,
 }
 
 /// An envelope, and the id by which answers refer to it.

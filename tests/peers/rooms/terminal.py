@@ -42,8 +42,15 @@ def terminal(report, name, gateway, room):
                 shows(report, f"{name}/result", ann, "#1 done by bob: it is light")
                 types(ann, "/who")
                 shows(report, f"{name}/counted", ann, "bot  mcp/proposal:*, mcp/withdraw:*, mcp/response:*, chat  1 message dropped")
+                spelt = bot.say("mcp/proposal:tools/call", CALL, to=["bob"])
+                shows(report, f"{name}/without a context", ann, '#2 bot proposes lights at bob {"on": true}')
+                types(ann, "/approve 2\n/approve 2\nThat was all")
+                calls = [asked for asked in until_chat(bob) if asked.get("correlation_id") == spelt]
+                report.equal(f"{name}/approved twice, called once", len(calls), 1)
+                types(ann, "/open\n/export")
+                shows(report, f"{name}/closed", ann, '{"state":"requested","proposal":{"id":"%s"' % spelt)
                 types(ann, "Good night")
-                while (said := bot.hear())["kind"] != "chat":
+                while (said := bot.hear())["kind"] != "chat" or said["payload"]["text"] == "That was all":
                     pass
                 report.equal(f"{name}/chat", (said["from"], said["payload"]["text"]), ("ann", "Good night"))
             types(ann, "/quit")
@@ -51,6 +58,14 @@ def terminal(report, name, gateway, room):
         finally:
             bound.cancel()
             end(ann)
+
+
+def until_chat(party):
+    """What comes before the next line that is said."""
+    heard = []
+    while (message := party.hear())["kind"] != "chat":
+        heard.append(message)
+    return heard
 
 
 def types(terminal_, line):

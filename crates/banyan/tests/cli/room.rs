@@ -254,3 +254,30 @@ fn mx_10_rooms_are_listed_and_what_is_wrong_is_one_clear_error() {
     again.ends().exits(0);
     gate.end().exits(0);
 }
+
+#[test]
+fn a4_what_is_approved_twice_at_a_terminal_is_called_once() {
+    let home = home();
+    let gate = Gate::up(&home, &[]);
+    let mut alice = Seat::take(&home, &["--as", "alice"]);
+    alice.until(&["you are alice"]);
+    let mut bot = bot(&home, &gate, &["--json"]);
+    alice.until(&["bot is here"]);
+    bot.types("/propose bot ls");
+    alice.until(&["#1 bot proposes ls"]);
+    alice.types("/approve 1\n/approve 1\nthat was all");
+    let mut requests = 0;
+    loop {
+        let message: Value = serde_json::from_str(&bot.until(&["\"kind\":"])).expect("JSON");
+        match message["kind"].as_str() {
+            Some("mcp/request:tools/call:ls") => requests += 1,
+            Some("chat") => break,
+            _ => {}
+        }
+    }
+    assert_eq!(requests, 1);
+    let ran = alice.ends().exits(0);
+    assert!(ran.err.contains("you have approved this already") || ran.err.contains("does not wait any more"), "{}", ran.err);
+    bot.ends().exits(0);
+    gate.end().exits(0);
+}

@@ -82,6 +82,8 @@ mod shut;
 #[cfg(test)]
 mod strangers;
 #[cfg(test)]
+mod spelt;
+#[cfg(test)]
 mod subscribed;
 #[cfg(test)]
 mod tasks;

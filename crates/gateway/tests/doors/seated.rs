@@ -21,7 +21,7 @@ async fn join(world: &World, who: &str) -> Socket {
     Socket::join(world, "topic=ops&also=mcp/reject,mcp/withdraw", &format!("secret-of-{who}")).await.0
 }
 
-fn echo(text: &str) -> Value {
+pub(crate) fn echo(text: &str) -> Value {
     json!({"name": "fx_echo", "arguments": {"text": text}})
 }
 
@@ -32,7 +32,7 @@ async fn asked(socket: &mut Socket, method: &str, params: Value) -> Value {
     answer(socket, &id).await
 }
 
-async fn answer(socket: &mut Socket, id: &str) -> Value {
+pub(crate) async fn answer(socket: &mut Socket, id: &str) -> Value {
     let message = socket.next_where(|message| message["correlation_id"] == id && message["kind"] != "system/error").await;
     message["payload"].clone()
 }
@@ -50,15 +50,15 @@ async fn fulfils(who: &mut Socket, proposal: &str, text: &str) -> String {
     who.send("mcp/request:tools/call:fx_echo", json!({"to": ["fx"], "correlation_id": proposal}), request).await
 }
 
-async fn standing(world: &World, id: &str, wanted: Standing) -> ApprovalShown {
+pub(crate) async fn standing(world: &World, id: &str, wanted: Standing) -> ApprovalShown {
     eventually(async || world.gateway.approval(id).await.ok().filter(|approval| approval.standing == wanted)).await
 }
 
-fn said(payload: &Value) -> &str {
+pub(crate) fn said(payload: &Value) -> &str {
     payload["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{payload}"))
 }
 
-fn refused(payload: &Value) -> &str {
+pub(crate) fn refused(payload: &Value) -> &str {
     payload["error"]["message"].as_str().unwrap_or_else(|| panic!("{payload}"))
 }
 
@@ -156,7 +156,7 @@ async fn mx_21_a_slow_server_stops_nobody_and_its_call_ends_with_its_caller() {
 }
 
 /// A gate at which people approve, and the room.
-async fn gated() -> (World, Person, Socket, Socket) {
+pub(crate) async fn gated() -> (World, Person, Socket, Socket) {
     let world = recording(tempfile::tempdir().unwrap(), &ops(&GATED.replace("irreversible", "off"))).await;
     world.gateway.settled(std::time::Duration::from_secs(60)).await;
     let person = Person::at(&world, 1, "anna").await;

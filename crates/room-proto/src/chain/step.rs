@@ -1,12 +1,14 @@
 //! The links of a chain, and what a message turned out to be. How they come together is not known here.
 
+use std::borrow::Cow;
 use std::time::SystemTime;
 
 use json::Members;
 use serde::{Deserialize, Serialize};
 
 use super::ChainId;
-use crate::envelope::Envelope;
+use crate::envelope::{Envelope, MAX_KIND};
+use crate::participant::named;
 use crate::room::Now;
 
 /// The member of a request's `_meta` that names the rule by which it was made.
@@ -43,6 +45,34 @@ impl Step {
             at: now.wall,
         }
     }
+}
+
+/// What a proposal or a request asks for: 3.2 leaves it to the sender whether the kind has a CONTEXT, and a call is the same without it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Operation {
+    method: String,
+    /// The tool, resource or prompt.
+    name: Option<String>,
+}
+
+impl Operation {
+    /// Read from the payload where the kind does not name it; kind and payload were held against each other before. `None`: the name is
+    /// longer than any kind can say, and is not kept.
+    pub(super) fn of(envelope: &Envelope<'_>) -> Option<Self> {
+        let kind = envelope.kind();
+        let method = kind.method()?;
+        let of_payload = || named(method, &Members::again(envelope.payload).object("params")?).map(Cow::into_owned);
+        let name = kind.context().map(str::to_owned).or_else(of_payload);
+        let is_kept = name.as_ref().is_none_or(|name| name.len() <= MAX_KIND);
+        is_kept.then(|| Self { method: method.to_owned(), name })
+    }
+}
+
+/// Whether two raw `params` say the same but for their `_meta`: every other member in the same words and the same order.
+pub(crate) fn same_params(one: &[u8], other: &[u8]) -> bool {
+    let (one, other) = (Members::again(one), Members::again(other));
+    let (mut one, mut other) = (one.iter().filter(|(key, _)| key != "_meta"), other.iter().filter(|(key, _)| key != "_meta"));
+    one.by_ref().eq(other.by_ref())
 }
 
 /// The rule that a request names.

@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use super::*;
+use crate::envelope::MAX_KIND;
 
 /// Chains, and the time.
 struct Seen {
@@ -18,7 +19,7 @@ impl Seen {
         }
     }
 
-    /// A message: `id from kind [> correlation] [@ to]`.
+    /// A message: `id from kind [> correlation] [@ to] [= name in the params]`.
     fn sees(&mut self, line: &str) -> Found {
         let text = written(line);
         self.chains.handle_envelope(self.now, &Envelope::decode(text.as_bytes(), 1 << 16).unwrap())
@@ -34,7 +35,8 @@ fn written(line: &str) -> String {
     let after = |mark: &str| words.iter().position(|word| *word == mark).map(|at| words[at + 1]);
     let of = after(">").map(|of| format!(r#","correlation_id":"{of}""#)).unwrap_or_default();
     let to = after("@").map(|to| format!(r#","to":["{to}"]"#)).unwrap_or_default();
-    format!(r#"{{"protocol":"mcpx/v0.1","id":"{}","from":"{}","kind":"{}"{of}{to},"payload":{{}}}}"#, words[0], words[1], words[2])
+    let payload = after("=").map_or("{}".to_owned(), |name| format!(r#"{{"params":{{"name":"{name}"}}}}"#));
+    format!(r#"{{"protocol":"mcpx/v0.1","id":"{}","from":"{}","kind":"{}"{of}{to},"payload":{payload}}}"#, words[0], words[1], words[2])
 }
 
 const FIRST: ChainId = ChainId(1);
@@ -102,6 +104,39 @@ fn mx_22_the_first_fulfils_and_what_comes_later_or_asks_for_more_is_told_apart()
     // An id belongs to the message that had it first.
     assert_eq!(seen.sees("p mallory mcp/proposal:tools/call:rm"), Found::Repeated);
     assert_eq!(seen.sees("f mallory mcp/request:tools/call:rm > p"), Found::Repeated);
+}
+
+#[test]
+fn a4_a_call_is_the_same_with_and_without_a_context_in_its_kind() {
+    for (proposed, asked) in [("", ""), ("", ":rm"), (":rm", ""), (":rm", ":rm")] {
+        let mut seen = Seen::new(10);
+        seen.sees(&format!("p agent mcp/proposal:tools/call{proposed} @ target = rm"));
+        let other = seen.sees("x human mcp/request:tools/call > p @ target = mkfs");
+        assert_eq!(other, Found::Deviates { proposal: FIRST, request: SECOND }, "{proposed}");
+        let line = |id: &str| format!("{id} human mcp/request:tools/call{asked} > p @ target = rm");
+        assert_eq!(seen.sees(&line("f")), Found::Fulfilled(FIRST), "{proposed} {asked}");
+        let late = Found::Late { proposal: FIRST, state: State::Requested, request: ChainId(3) };
+        assert_eq!(seen.sees(&line("g")), late, "{proposed} {asked}");
+        assert_eq!(seen.chains.open().count(), 0);
+    }
+}
+
+#[test]
+fn a4_a_name_that_no_kind_can_say_is_not_kept_and_nothing_fulfils_its_proposal() {
+    let mut seen = Seen::new(10);
+    let long = "n".repeat(MAX_KIND + 1);
+    seen.sees(&format!("p agent mcp/proposal:tools/call = {long}"));
+    let deviates = Found::Deviates { proposal: FIRST, request: SECOND };
+    assert_eq!(seen.sees(&format!("f human mcp/request:tools/call > p = {long}")), deviates);
+}
+
+#[test]
+fn params_are_compared_but_for_their_meta() {
+    let one = br#"{"name":"rm","arguments":{"n":1.0},"_meta":{"a":1}}"#;
+    assert!(same_params(one, br#"{"name":"rm","_meta":{},"arguments":{"n":1.0}}"#));
+    for other in [r#"{"name":"rm","arguments":{"n":1}}"#, r#"{"name":"rm"}"#, r#"{"name":"rm","arguments":{"n":1.0},"task":{}}"#] {
+        assert!(!same_params(one, other.as_bytes()) && !same_params(other.as_bytes(), one), "{other}");
+    }
 }
 
 #[test]

@@ -215,3 +215,19 @@ fn mx_23_a_rule_fulfils_at_a_server_that_sits_in_the_room_and_the_gate_hears_by_
     assert!(hear(&mut seen, &to_files("alice", "late", "mcp/request:tools/call:ls", Some("p5"))).is_empty());
     assert!(seen.boss.poll_transmit().is_none());
 }
+
+#[test]
+fn a4_what_a_rule_does_for_a_proposal_without_context_is_answered_and_its_proposal_is_over() {
+    let mut seen = Seen::new(ALL);
+    let proposes = |seen: &mut Seen| seen.hears("agent", "mcp/proposal:tools/call", None, CALL);
+    for by in ["alice", "boss", "alice", "boss", "alice"] {
+        let proposal = proposes(&mut seen);
+        seen.approves(by, &proposal);
+    }
+    seen.accepts();
+    proposes(&mut seen);
+    let request = seen.acts().unwrap();
+    seen.hears("files", "mcp/response:tools/call:ls", Some(&request), r#"{"id":1,"result":{}}"#);
+    assert_eq!(seen.boss.automation.acts().next().unwrap().outcome, Some(Outcome::Done));
+    assert_eq!(seen.boss.participant.chains().open().count(), 0);
+}

@@ -200,3 +200,24 @@ fn proposals_that_wait_are_kept_within_a_bound_of_bytes() {
     human.handle_timeout(meeting.now.instant + Duration::from_secs(9_999));
     assert_eq!((human.held, human.proposed.len()), (0, 0));
 }
+
+#[test]
+fn a4_what_was_approved_is_not_approved_again_before_the_room_has_passed_it_on() {
+    let mut meeting = meeting();
+    let plain = br#"{"protocol":"mcpx/v0.1","id":"p","from":"agent","kind":"mcp/proposal:tools/call","payload":{"method":"tools/call","params":{"name":"rm"}}}"#;
+    meeting.room.handle_message(meeting.now, ConnectionId(0), &plain[..].into());
+    meeting.deliver();
+    let waits = meeting.open(1);
+    let request = meeting.seats[1].fulfil(AT, waits, &["target"]).unwrap();
+    assert_eq!(meeting.seats[1].fulfil(AT, waits, &["target"]), Err(Unsaid::Underway));
+    // Refused by the room, it may be tried again.
+    let refusal = format!(
+        r#"{{"protocol":"mcpx/v0.1","id":"e","from":"system:gateway","kind":"system/error","correlation_id":"{}","payload":{{"error":"rate_limited"}}}}"#,
+        request.id
+    );
+    meeting.seats[1].handle_message(meeting.now, &refusal.into());
+    let request = meeting.seats[1].fulfil(AT, waits, &["target"]).unwrap();
+    meeting.says(1, request);
+    assert_eq!(meeting.seats[1].fulfil(AT, waits, &["target"]), Err(Unsaid::NotOpen(State::Requested)));
+    assert!(meeting.seats[1].fulfilling.is_empty());
+}

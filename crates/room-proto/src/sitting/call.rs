@@ -101,6 +101,8 @@ pub(super) struct Underway {
     /// The request as it came; `None`: it is proposed, and waits.
     pub(super) request: Option<Bytes>,
     pub(super) proposal: Option<ChainId>,
+    /// The raw params of what is proposed, an object; empty for what is asked for.
+    pub(super) params: Bytes,
     /// The raw id that JSON-RPC gives it.
     pub(super) id: Vec<u8>,
     /// The id of its envelope, as JSON.
@@ -112,8 +114,8 @@ impl Underway {
         Self { request: Some(bytes.clone()), ..Self::new(envelope) }
     }
 
-    pub(super) fn proposed(envelope: &Envelope<'_>, proposal: ChainId) -> Self {
-        Self { proposal: Some(proposal), ..Self::new(envelope) }
+    pub(super) fn proposed(envelope: &Envelope<'_>, proposal: ChainId, params: Bytes) -> Self {
+        Self { proposal: Some(proposal), params, ..Self::new(envelope) }
     }
 
     /// Whether somebody has asked for it itself. What was proposed and agreed to is nobody's to take back.
@@ -123,7 +125,7 @@ impl Underway {
 
     fn new(envelope: &Envelope<'_>) -> Self {
         let envelope_id = quote(&envelope.id).into_bytes();
-        Self { from: envelope.from.to_string(), request: None, proposal: None, id: id(envelope), envelope: envelope_id }
+        Self { from: envelope.from.to_string(), request: None, proposal: None, params: Bytes::new(), id: id(envelope), envelope: envelope_id }
     }
 }
 

@@ -1,4 +1,5 @@
 mod paused;
+mod spelt;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
