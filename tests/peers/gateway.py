@@ -126,6 +126,12 @@ class Gateway:
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
+    def told(self, *arguments):
+        """What the command line tells whoever runs the gate."""
+        with self.space:
+            done = subprocess.run([binary(), *arguments], env=self.home.env, cwd=self.home.dir, capture_output=True, text=True, timeout=30)
+        return done.stdout
+
     def wait_for(self, path, within=STARTED_WITHIN):
         """Waits until `path` answers 200."""
         end, seen = time.monotonic() + within, "no answer"

@@ -57,6 +57,7 @@ use crate::upstream::supervise::supervise;
 use crate::worker::Workers;
 
 pub use force::{NotInForce, Reloaded};
+pub(crate) use own::rows;
 pub use status::{MountStatus, RegisteredStatus, ToolRow};
 
 /// How long the first lists wait for servers that are starting.

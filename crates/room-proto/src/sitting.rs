@@ -106,7 +106,9 @@ impl Sitting {
         match self.voice.request(at, &[self.bounds.name.as_str()], asked, Some(&proposal.id)) {
             Ok(spoken) if spoken.bytes.len() > self.bounds.message_bytes => {
                 let (most, size) = (self.bounds.message_bytes, spoken.bytes.len());
-                let why = format!("the request that fulfils it has {size} bytes with who agreed to it, and a message of this room at most {most}");
+                let why = format!(
+                    "the request that fulfils it has {size} bytes with who agreed to it, and a message of this room at most {most}"
+                );
                 self.not_sent(at, call, &why);
             }
             Ok(spoken) => self.outputs.push_back(Output::SendAsGate(spoken.bytes)),

@@ -52,10 +52,11 @@ def together(report, era, client, cases):
 
 
 def crashed(report, gateway):
-    """A server that dies at start: whoever asks it is told why, in its own words."""
+    """A server that dies at start: whoever asks it is told that, and whoever runs the gate why, in its own words."""
     reply = Legacy(gateway.url()).tool("crash__read_query", {"query": "select 1"})
     report.check("servers/the crashing one: a clear error", "crash" in reply.text, reply.text)
-    report.check("servers/the crashing one: its stderr is quoted", "AttributeError" in reply.text, reply.text)
+    report.check("servers/the crashing one: its stderr is not for callers", "AttributeError" not in str(reply.raw), reply.raw[:600])
+    report.check("servers/the crashing one: its stderr is for the owner", "AttributeError" in gateway.told("status", "--json"), gateway.tail())
 
 
 def mounts(work, stack):

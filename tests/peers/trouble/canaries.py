@@ -126,6 +126,7 @@ def three_gates(report, name):
             report.check(f"{name}: no claim of a token on the wire from {wire}", secret("claim") not in passed, passed[:400])
         for gate in (root, mid, leaf):
             told = gate.tail(1 << 20) + "".join(gate.get(path)[1] for path in ("/metrics", "/-/status", "/-/tools", "/healthz"))
+            told += gate.told("status", "--json") + gate.told("tools", "--json")
             report.equal(f"{name}: credentials in what {gate.home.log.name} says", [edge for edge, value in own.items() if value in told], [])
 
 

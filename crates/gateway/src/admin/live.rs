@@ -7,8 +7,8 @@ use bytes::Bytes;
 use futures_util::stream::{self, Stream};
 use serde::Serialize;
 
-use super::routes::status;
 use super::shapes::{Change, Status};
+use super::viewer::Viewer;
 use crate::Gateway;
 
 /// What is counted rather than told, calls in flight and how long they take, is looked at this often.
@@ -21,16 +21,15 @@ const SILENT_LOOKS: u32 = 15;
 /// Where one reader is.
 struct Reader {
     gateway: Gateway,
-    /// Whether it is told what only the owner is.
-    all: bool,
+    viewer: Viewer,
     last: Option<Status>,
     tree: u64,
     number: u64,
 }
 
-/// The events, without end; `all`: with what only the owner is told.
-pub(super) fn events(gateway: Gateway, all: bool) -> impl Stream<Item = Bytes> {
-    stream::unfold(Reader { gateway, all, last: None, tree: 0, number: 0 }, |mut reader| async move {
+/// The events, without end, as far as a viewer sees them.
+pub(super) fn events(gateway: Gateway, viewer: Viewer) -> impl Stream<Item = Bytes> {
+    stream::unfold(Reader { gateway, viewer, last: None, tree: 0, number: 0 }, |mut reader| async move {
         let event = reader.next().await;
         Some((event, reader))
     })
@@ -40,13 +39,13 @@ impl Reader {
     async fn next(&mut self) -> Bytes {
         let Some(mut last) = self.last.take() else {
             self.tree = self.gateway.0.tree.load().number();
-            let whole = self.status();
+            let whole = self.viewer.status(&self.gateway, false).await;
             let event = self.event("snapshot", &whole);
             self.last = Some(whole);
             return event;
         };
         for _ in 0..SILENT_LOOKS {
-            if let Some(change) = self.change(&mut last) {
+            if let Some(change) = self.change(&mut last).await {
                 self.last = Some(last);
                 return self.event("change", &change);
             }
@@ -60,18 +59,13 @@ impl Reader {
     }
 
     /// What is other than in `last`, which becomes what is; `None`: nothing.
-    fn change(&mut self, last: &mut Status) -> Option<Change> {
+    async fn change(&mut self, last: &mut Status) -> Option<Change> {
         let tree = self.gateway.0.tree.load().number();
         let lists = std::mem::replace(&mut self.tree, tree) != tree;
-        let now = self.status();
+        let now = self.viewer.status(&self.gateway, false).await;
         let change = difference(last, &now, lists);
         *last = now;
         change
-    }
-
-    /// Rooms have events of their own.
-    fn status(&self) -> Status {
-        Status { rooms: Vec::new(), ..status(&self.gateway, self.all) }
     }
 
     fn event(&mut self, name: &str, data: &impl Serialize) -> Bytes {

@@ -16,6 +16,7 @@ mod routes;
 mod servers;
 pub mod shapes;
 mod trace;
+mod viewer;
 
 pub(crate) use access::Access;
 pub use access::Command;

@@ -22,6 +22,7 @@ use super::shapes::{
     CallRequest, Called, ConsoleLink, Decisions, ErrorBody, JoinStatus, LogLine, NotInForce, Refusal, RefusalKind, Refused, Reloaded,
     Status, Tools, TraceRequest,
 };
+use super::viewer::Viewer;
 use super::{approvals, audit, known, live, pins, replay};
 use crate::console;
 use crate::downstream::door;
@@ -48,7 +49,7 @@ pub(crate) async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>, par
 
 async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming, party: Option<&Arc<Party>>) -> Result<Response<Payload>, Refusal> {
     match (&parts.method, parts.uri.path()) {
-        (&Method::GET, "/healthz") => Ok(plain(StatusCode::OK, "text/plain", "ok\n".into())),
+        (&Method::GET, "/healthz" | "/readyz") => Ok(lives(gateway, parts)),
         (_, path) if approvals::is_here(path) => approvals::answer(gateway, parts, body, party).await,
         (_, path) if pins::is_here(path) => pins::answer(gateway, parts, body).await,
         (_, path) if known::is_here(path) => known::answer(gateway, parts, body, party).await,
@@ -58,17 +59,17 @@ async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming, party: Op
         },
         (&Method::POST, "/-/console/code") => link(gateway, parts),
         _ if console::is_here(parts) => console::answer(&gateway.0, parts, body).await,
-        (&Method::GET, "/readyz") => Ok(ready(gateway)),
-        (&Method::GET, "/metrics") => guest(gateway, parts, party).map(|()| plain(StatusCode::OK, CONTENT_TYPE, gateway.metrics().into())),
-        (&Method::GET, "/-/status") => guest(gateway, parts, party).map(|()| json(&status(gateway, is_owner(gateway, parts)))),
-        (&Method::GET, "/-/tools") => guest(gateway, parts, party).map(|()| json(&tools(gateway, parts))),
-        (&Method::GET, "/-/refused") => {
-            owner(gateway, parts).map(|()| json(&Refused { refused: gateway.refused(query(parts, "of").as_deref()) }))
-        }
+        (&Method::GET, path) if is_viewed(path) => viewed(gateway, parts, party).await,
+        _ => of_owner(gateway, parts, body).await,
+    }
+}
+
+/// What whoever runs the gate asks of it and tells it.
+async fn of_owner(gateway: &Gateway, parts: &Parts, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
+    match (&parts.method, parts.uri.path()) {
         (&Method::GET, "/-/decisions") => decisions(gateway, parts).await,
-        (&Method::GET, "/-/policy") => owner(gateway, parts).map(|()| json(&gateway.rules())),
         (&Method::POST, "/-/call" | "/-/policy/replay" | "/-/reload" | "/-/stop" | "/-/trace") => told(gateway, parts, body).await,
-        _ => single(gateway, parts, party),
+        _ => single(gateway, parts),
     }
 }
 
@@ -95,14 +96,49 @@ async fn told(gateway: &Gateway, parts: &Parts, body: &mut Incoming) -> Result<R
     }
 }
 
-/// What is asked of single servers and tools, and what follows them.
-fn single(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Result<Response<Payload>, Refusal> {
-    match (&parts.method, parts.uri.path()) {
-        (&Method::GET, "/-/events") => events(gateway, parts, party),
-        (&Method::GET, "/-/below") => guest(gateway, parts, party).map(|()| json(&gateway.below())),
-        (&Method::GET, path) if path.starts_with(TOOL) => {
-            guest(gateway, parts, party).and_then(|()| gateway.tool(path.trim_start_matches(TOOL))).map(|tool| json(&tool))
+fn is_viewed(path: &str) -> bool {
+    VIEWED.contains(&path) || path.starts_with(TOOL)
+}
+
+/// What whoever may call may also read, each as far as it may use that.
+async fn viewed(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Result<Response<Payload>, Refusal> {
+    let client = query(parts, "client");
+    let path = parts.uri.path();
+    match path {
+        "/-/events" => return events(gateway, parts, party),
+        "/metrics" => return metrics(gateway, parts, party),
+        _ => {}
+    }
+    let mut viewer = Viewer::enter(gateway, parts, party, client.as_deref())?;
+    Ok(match path {
+        "/-/below" => json(&viewer.below(gateway).await),
+        "/-/status" => json(&viewer.status(gateway, true).await),
+        "/-/tools" => json(&Tools { tools: viewer.tools(gateway, client.as_deref()).await, client }),
+        _ => json(&viewer.tool(gateway, path.trim_start_matches(TOOL)).await?),
+    })
+}
+
+/// Numbers of everybody's calls, for those who watch the gate.
+fn metrics(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Result<Response<Payload>, Refusal> {
+    if !is_owner(gateway, parts) {
+        let config = gateway.0.config.load();
+        let entered = door::enter(&config, &gateway.0.trust, party, &fields(parts)).map_err(|refused| Refusal::refused(refused.why))?;
+        if !entered.reads_metrics(&config) {
+            return Err(Refusal::refused(
+                "the metrics tell of everybody's calls: give the `[[token]]` of whoever reads them `metrics = true`",
+            ));
         }
+    }
+    Ok(plain(StatusCode::OK, CONTENT_TYPE, gateway.metrics().into()))
+}
+
+/// What is asked of rules and of single servers.
+fn single(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> {
+    match (&parts.method, parts.uri.path()) {
+        (&Method::GET, "/-/refused") => {
+            owner(gateway, parts).map(|()| json(&Refused { refused: gateway.refused(query(parts, "of").as_deref()) }))
+        }
+        (&Method::GET, "/-/policy") => owner(gateway, parts).map(|()| json(&gateway.rules())),
         (&Method::GET, path) if path.starts_with("/-/logs/") => owner(gateway, parts).and_then(|()| logs(gateway, parts)),
         (&Method::POST, path) if path.starts_with(RESTART) => {
             owner(gateway, parts).and_then(|()| gateway.restart(path.trim_start_matches(RESTART))).map(|restarted| json(&restarted))
@@ -113,6 +149,8 @@ fn single(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Resul
 
 const RESTART: &str = "/-/restart/";
 const TOOL: &str = "/-/tools/";
+/// What is not only for whoever runs the gate.
+const VIEWED: [&str; 5] = ["/-/below", "/-/events", "/-/status", "/-/tools", "/metrics"];
 
 /// Longest body of `POST /-/call`.
 const CALL_BYTES: usize = 16 << 20;
@@ -129,14 +167,6 @@ impl Refusal {
     pub(crate) fn refused(message: impl Into<String>) -> Self {
         Self { kind: RefusalKind::Refused, message: message.into() }
     }
-}
-
-/// Whoever may call tools may also read; so may the gate's owner.
-fn guest(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Result<(), Refusal> {
-    if is_owner(gateway, parts) {
-        return Ok(());
-    }
-    door::enter(&gateway.0.config.load(), &gateway.0.trust, party, &fields(parts)).map(drop).map_err(|r| Refusal::refused(r.why))
 }
 
 /// Only whoever can read the presence file, or was let into the console by them.
@@ -164,19 +194,24 @@ fn link(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> 
     }
 }
 
-/// 200 once no server is in its first start.
-fn ready(gateway: &Gateway) -> Response<Payload> {
+/// 200 while it lives, or once no server is in its first start; which are, only whoever runs the gate is told.
+fn lives(gateway: &Gateway, parts: &Parts) -> Response<Payload> {
+    if parts.uri.path() == "/healthz" {
+        return plain(StatusCode::OK, "text/plain", "ok\n".into());
+    }
     if gateway.0.is_settled() {
         return plain(StatusCode::OK, "text/plain", "ready\n".into());
     }
     let starting: Vec<String> = gateway.status().into_iter().filter(|m| m.state == "starting").map(|m| m.name).collect();
-    plain(StatusCode::SERVICE_UNAVAILABLE, "text/plain", format!("starting: {}\n", starting.join(", ")).into())
+    let told = if is_owner(gateway, parts) { starting.join(", ") } else { starting.len().to_string() };
+    plain(StatusCode::SERVICE_UNAVAILABLE, "text/plain", format!("starting: {told}\n").into())
 }
 
 /// `all`: also what only the owner is told.
 pub(super) fn status(gateway: &Gateway, all: bool) -> Status {
     let presence = gateway.0.admin.presence();
     Status {
+        you: None,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
         url: presence.map_or_else(String::new, |p| format!("{}/mcp", p.url)),
@@ -192,11 +227,6 @@ pub(super) fn status(gateway: &Gateway, all: bool) -> Status {
     }
 }
 
-fn tools(gateway: &Gateway, parts: &Parts) -> Tools {
-    let client = query(parts, "client");
-    Tools { tools: gateway.tools(client.as_deref()), client }
-}
-
 fn logs(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> {
     let name = parts.uri.path().trim_start_matches("/-/logs/");
     let missing = || Refusal::not_found(format!("there is no server `{name}`"));
@@ -210,13 +240,13 @@ fn logs(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> 
 }
 
 fn events(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Result<Response<Payload>, Refusal> {
-    let all = is_owner(gateway, parts);
-    let held = if all {
+    let held = if is_owner(gateway, parts) {
         None
     } else {
         let held = Held::enter(&gateway.0, party.cloned(), fields(parts), held::enter);
         Some(held.map_err(|refused| Refusal::refused(refused.why))?)
     };
+    let viewer = held.as_ref().map_or(Viewer::Owner, |held| Viewer::guest(gateway, &held.entered, None));
     let over = async {
         match held {
             Some(held) => drop(held.over().await),
@@ -224,7 +254,7 @@ fn events(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Resul
         }
     };
     let last = stream::once(async { Bytes::from_static(b": what let you in is over: come back with a new token\n\n") });
-    let events = live::events(gateway.clone(), all).take_until(Box::pin(over)).chain(last);
+    let events = live::events(gateway.clone(), viewer).take_until(Box::pin(over)).chain(last);
     let mut response = streamed(gateway, parts, "text/event-stream", events);
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     Ok(response)

@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 use banyan_model::Segment;
 use serde_json::value::RawValue;
 
-use super::shapes::{Below, BelowNode, Refusal, Restarted, ToolDefinition};
+use super::shapes::{Below, BelowNode, Refusal, Restarted, ToolDefinition, ToolRow};
 use crate::Gateway;
 use crate::annotation::Noted;
 use crate::tree::Branch;
 use crate::view::is_gated;
 
 impl Gateway {
-    /// One tool by its dotted or shown name, with its definition as its server wrote it and what MCP-AX says of it.
-    pub fn tool(&self, name: &str) -> Result<ToolDefinition, Refusal> {
+    /// One of these tools by its dotted or shown name, with its definition as its server wrote it and what MCP-AX says of it.
+    pub(super) fn definition(&self, tools: Vec<ToolRow>, name: &str) -> Result<ToolDefinition, Refusal> {
         let none = || Refusal::not_found(format!("there is no tool `{name}`"));
-        let tool = self.tools(None).into_iter().find(|t| t.dotted == name || t.shown == name).ok_or_else(none)?;
+        let tool = tools.into_iter().find(|t| t.dotted == name || t.shown == name).ok_or_else(none)?;
         let tree = self.0.tree.load_full();
         let (mount, local) = tool.dotted.split_once('.').ok_or_else(none)?;
         let branch = Segment::new(mount).ok().and_then(|mount| tree.branch(&mount)).ok_or_else(none)?;
@@ -29,10 +29,11 @@ impl Gateway {
         Ok(ToolDefinition { tool, definition })
     }
 
-    /// What stands below the servers that are gates themselves, by what their tools are called.
-    pub fn below(&self) -> Below {
+    /// What stands below the servers that are gates themselves, by what those of their tools are called that may be shown.
+    pub(super) fn below(&self, is_shown: &dyn Fn((usize, usize)) -> bool) -> Below {
         let tree = self.0.tree.load_full();
-        Below { nodes: tree.branches.iter().filter(|branch| branch.is_gate()).flat_map(nodes).collect() }
+        let gates = tree.branches.iter().enumerate().filter(|(_, branch)| branch.is_gate());
+        Below { nodes: gates.flat_map(|(at, branch)| nodes(branch, &|tool| is_shown((at, tool)))).collect() }
     }
 
     /// Starts a server again: its connection is closed, its process ended, and at once it is connected to anew.
@@ -51,9 +52,9 @@ impl Gateway {
 }
 
 /// One for each segment between a mount and its tools.
-fn nodes(branch: &Branch) -> Vec<BelowNode> {
+fn nodes(branch: &Branch, is_shown: &dyn Fn(usize) -> bool) -> Vec<BelowNode> {
     let mut found: BTreeMap<String, BelowNode> = BTreeMap::new();
-    for offer in &branch.catalog.tools {
+    for (_, offer) in branch.catalog.tools.iter().enumerate().filter(|(place, _)| is_shown(*place)) {
         let local = offer.local.to_string();
         let hops = offer.noted.as_ref().map_or(1, |noted| noted.hops());
         let is_lost = offer.noted.as_ref().is_some_and(|noted| noted.availability(branch.is_lost) == "degraded");
@@ -77,9 +78,9 @@ mod tests {
     async fn what_is_not_there_is_said_not_to_be() {
         let dir = tempfile::tempdir().unwrap();
         let gateway = Gateway::start(Config::default(), dir.path().into());
-        assert!(gateway.tool("a.b").unwrap_err().message.contains("no tool `a.b`"));
+        assert!(gateway.definition(gateway.tools(None), "a.b").unwrap_err().message.contains("no tool `a.b`"));
         assert!(gateway.restart("a").unwrap_err().message.contains("no server `a`"));
-        assert!(gateway.below().nodes.is_empty());
+        assert!(gateway.below(&|_| true).nodes.is_empty());
         gateway.shutdown().await;
     }
 }

@@ -14,6 +14,9 @@ pub use crate::rooms::{ParticipantStatus, RoomStatus};
 /// `GET /-/status`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
+    /// By what name whoever asks is known; absent for whoever runs the gate, and with it whatever else only that one is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub you: Option<String>,
     /// Banyan's version.
     pub version: String,
     /// The gate's process.

@@ -2,9 +2,13 @@
 //!
 //! Codes -32000 to -32019 are ours and always come with `data.reason`; -32020 and below belong to MCP (2026-07-28, "Error codes").
 
+mod failing;
+
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
+
+pub(crate) use failing::Report;
 
 use banyan_model::{Era, Fault, FaultSource};
 use bytes::Bytes;
@@ -172,6 +176,8 @@ pub(crate) enum CallError {
         since: SystemTime,
         /// When it is tried next.
         next_try: Option<SystemTime>,
+        /// What its caller can report; set where the call ends.
+        report: Option<Box<Report>>,
     },
     /// The server failed under the call.
     #[error("server `{mount}`: {error}")]
@@ -180,8 +186,8 @@ pub(crate) enum CallError {
         mount: String,
         /// How.
         error: UpstreamError,
-        /// The last lines of its standard error.
-        stderr: Vec<String>,
+        /// What its caller can report; set where the call ends.
+        report: Option<Box<Report>>,
     },
 }
 
@@ -253,6 +259,12 @@ impl CallError {
     /// The scope with which the caller would come through, where it may sign in again for it.
     pub(crate) fn wanted_scope(&self) -> Option<&str> {
         if let Self::Denied(denied) = self { denied.scope.as_deref() } else { None }
+    }
+
+    /// The server that failed, and the place of what its caller can report.
+    pub(crate) fn failing(&mut self) -> Option<(&str, &mut Option<Box<Report>>)> {
+        let (Self::Unavailable { mount, report, .. } | Self::Upstream { mount, report, .. }) = self else { return None };
+        Some((mount, report))
     }
 
     /// Whether it says that nobody has what was named.
@@ -361,8 +373,10 @@ impl CallError {
                 let data = format!("{{\"supported\":[\"{STATELESS}\"],\"requested\":{}}}", quote(asked));
                 down(-32022, 400, Some(data))
             }
-            Self::Unavailable { mount, since, next_try, .. } => unavailable(text.clone(), mount, *since, *next_try),
-            Self::Upstream { mount, error, stderr } => upstream(text.clone(), mount, error, stderr),
+            Self::Unavailable { mount, since, next_try, report, .. } => {
+                failing::unavailable(text.clone(), mount, (*since, *next_try), report.as_deref())
+            }
+            Self::Upstream { mount, error, report } => failing::upstream(text.clone(), mount, error, report.as_deref()),
         }
     }
 }
@@ -427,40 +441,6 @@ fn budget(text: String, name: &str, why: &Exceeded) -> Told {
     };
     let more = format!(",\"budget\":{},\"limit\":\"{}\",\"allowed\":{limit}{after}", quote(name), why.limit_name());
     told(-32003, 200, text, Some(reason("budget_exceeded", &more)), FaultSource::Downstream, retry.is_some())
-}
-
-fn unavailable(text: String, mount: &str, since: SystemTime, next_try: Option<SystemTime>) -> Told {
-    let wait = next_try.and_then(|t| t.duration_since(SystemTime::now()).ok()).unwrap_or(Duration::from_secs(1));
-    let for_secs = since.elapsed().unwrap_or_default().as_secs();
-    let more = format!(
-        ",\"server\":{},\"since_seconds\":{for_secs},\"retry_after_ms\":{},\"hint\":{}",
-        quote(mount),
-        wait.as_millis(),
-        quote(&format!("`banyan logs {mount}` and `banyan doctor` say more"))
-    );
-    told(-32002, 200, text, Some(reason("tool_degraded", &more)), FaultSource::Upstream, true)
-}
-
-fn upstream(text: String, mount: &str, error: &UpstreamError, stderr: &[String]) -> Told {
-    let (code, name, retry, hint) = match error {
-        UpstreamError::Cancelled => (-32000, "cancelled", false, "nothing: you cancelled it"),
-        UpstreamError::Exposed => (-32002, "tool_degraded", false, "reach that gate over https://, or say `insecure = true` in the mount"),
-        UpstreamError::Loop => (-32002, "tool_degraded", false, "take the mount out of the configuration of one of the gates"),
-        UpstreamError::Lost(_) => (-32004, "outcome_unknown", false, "whether it took effect is not known: look before you repeat it"),
-        UpstreamError::Malformed(_) => (-32006, "upstream_malformed", false, "the server is at fault; its log may tell"),
-        UpstreamError::Refused { .. } => (-32007, "upstream_refused", false, "check its URL and credentials in the configuration"),
-        UpstreamError::SessionLost => (-32004, "upstream_lost", true, "call again"),
-        UpstreamError::SignIn(_) => (-32010, "sign_in_required", true, "sign in with `banyan auth SERVER`, then call again"),
-        UpstreamError::Silent(_) => {
-            (-32005, "upstream_timeout", false, "whether it took effect is not known; `timeout` of the mount can be raised")
-        }
-        UpstreamError::TooLarge(_) => (-32008, "result_too_large", false, "ask for less, or raise limits.response_size"),
-        UpstreamError::Untold(_) => (-32006, "changes_untold", false, "read it again when you want it as it is now"),
-        UpstreamError::Unreachable(_) => (-32002, "tool_degraded", true, "the call was not made; `banyan doctor` says more"),
-    };
-    let lines: Vec<String> = stderr.iter().map(|l| quote(l)).collect();
-    let more = format!(",\"server\":{},\"hint\":{},\"stderr\":[{}]", quote(mount), quote(&hint.replace("SERVER", mount)), lines.join(","));
-    told(code, 200, text, Some(reason(name, &more)), FaultSource::Upstream, retry)
 }
 
 fn told(code: i64, status: u16, message: String, data: Option<String>, source: FaultSource, retry: bool) -> Told {

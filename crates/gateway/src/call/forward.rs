@@ -152,5 +152,5 @@ fn failed(resolved: &Resolved, error: UpstreamError) -> CallError {
     if let (UpstreamError::Unreachable(_), Some(registration)) = (&error, &mount.registration) {
         return registration.degraded(SystemTime::now());
     }
-    CallError::Upstream { mount: mount.config.name.to_string(), error, stderr: mount.stderr.lines() }
+    CallError::Upstream { mount: mount.config.name.to_string(), error, report: None }
 }

@@ -139,8 +139,8 @@ impl Errand<'_> {
         send: impl FnOnce(Cleared, Option<TraceContext>) -> F,
     ) -> Result<Answer, CallError> {
         let mut record = record::Record::begin(self.gateway, self.back, self.request);
-        let outcome = self.stages(method, &mut record, send).await;
-        record.finish(self.request, &outcome);
+        let mut outcome = self.stages(method, &mut record, send).await;
+        record.finish(self.request, &mut outcome);
         outcome
     }
 
@@ -168,11 +168,11 @@ impl Errand<'_> {
         send: impl FnOnce(Cleared, Option<TraceContext>) -> F,
     ) -> Result<Answer, CallError> {
         let mut record = record::Record::begin(self.gateway, self.back, self.request);
-        let outcome = match authorize::authorize(self.gateway, &self.sight.tree, self.request, resolved) {
+        let mut outcome = match authorize::authorize(self.gateway, &self.sight.tree, self.request, resolved) {
             Ok(permit) => self.carry(permit, &mut record, send).await,
             Err(error) => Err(reserve::refused(self.gateway, &self.sight.tree.config, &self.back.caller, error)),
         };
-        record.finish(self.request, &outcome);
+        record.finish(self.request, &mut outcome);
         outcome
     }
 
@@ -183,8 +183,8 @@ impl Errand<'_> {
         send: impl FnOnce(Cleared, Option<TraceContext>) -> F,
     ) -> Result<Answer, CallError> {
         let mut record = record::Record::begin(self.gateway, self.back, self.request);
-        let outcome = self.carry(permit, &mut record, send).await;
-        record.finish(self.request, &outcome);
+        let mut outcome = self.carry(permit, &mut record, send).await;
+        record.finish(self.request, &mut outcome);
         outcome
     }
 
@@ -264,6 +264,7 @@ pub(crate) fn own_caller(scope: caller::ViewKey) -> Arc<Caller> {
     Arc::new(Caller {
         party: None,
         principal: banyan_model::Principal::local(),
+        is_owner: true,
         subject: Arc::new(Entered::local().subject(b"{\"name\":\"banyan\"}")),
         era: Era::Stateless,
         version: mcp_proto::era::STATELESS,

@@ -14,7 +14,7 @@ use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::json::{Members, Object};
 
 use super::back::Back;
-use super::error::CallError;
+use super::error::{CallError, Report};
 use super::gate::Cleared;
 use crate::Inner;
 use crate::clock::{self, micros};
@@ -165,14 +165,19 @@ impl<'a> Record<'a> {
     }
 
     /// It has ended.
-    pub(crate) fn finish(self, request: &Request, outcome: &Result<Answer, CallError>) {
+    pub(crate) fn finish(self, request: &Request, outcome: &mut Result<Answer, CallError>) {
+        if let Err(error) = outcome {
+            self.report(error);
+        }
+        let outcome = &*outcome;
         let ending = ending(outcome);
         // Refusals for want of room come by the thousand; `refusals.rs` says how many.
         if let Err(error) = outcome
             && !matches!(error, CallError::Overloaded { .. })
         {
             let fault = error.tell(Era::Stateless).fault;
-            tracing::warn!(source = ?fault.source, retry = fault.retry, %error, "a call failed");
+            let call = self.gateway.journal.spelled(self.call);
+            tracing::warn!(source = ?fault.source, retry = fault.retry, call, %error, "a call failed");
         }
         let at = clock::now();
         self.recorded(request, outcome, ending, at);
@@ -223,6 +228,14 @@ impl<'a> Record<'a> {
         let outcome =
             Outcome { bytes, code, ending: Text::Borrowed(word), reason, took: micros(at.saturating_duration_since(self.began.1)) };
         journal.ended(self.ticket, || journal.spelled(self.call), outcome);
+    }
+
+    /// Gives the failure of a server the id of this call, and to whoever runs the gate the server's own words.
+    fn report(&self, error: &mut CallError) {
+        let Some((mount, report)) = error.failing() else { return };
+        let mount = if self.back.caller.is_owner { self.gateway.find(mount) } else { None };
+        let stderr = mount.map(|mount| mount.stderr.lines()).unwrap_or_default();
+        *report = Some(Box::new(Report { call: self.gateway.journal.spelled(self.call), stderr }));
     }
 
     /// The trace context for the next hop.

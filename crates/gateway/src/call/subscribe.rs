@@ -125,7 +125,7 @@ async fn unsubscribed(gateway: &Arc<Inner>, session: &Arc<Session>, cleared: Cle
 }
 
 fn failed(mount: &Mount, error: UpstreamError) -> CallError {
-    CallError::Upstream { mount: mount.config.name.to_string(), error, stderr: mount.stderr.lines() }
+    CallError::Upstream { mount: mount.config.name.to_string(), error, report: None }
 }
 
 /// Ends the subscriptions of a session that is over.

@@ -104,6 +104,9 @@ pub struct Token {
     pub sha256: At<String>,
     /// The profile that its holder always gets.
     pub profile: Option<At<String>>,
+    /// Whether its holder may read `/metrics`. Default: `false`.
+    #[serde(default)]
+    pub metrics: bool,
 }
 
 /// Bounds on what callers and servers may use.

@@ -184,7 +184,7 @@ impl Lowering<'_> {
                 self.known_profile(profile, profiles);
             }
             let profile = token.profile.as_ref().map(|profile| profile.get().as_str().into());
-            found.push(Token { name: name.as_str().into(), sha256, profile });
+            found.push(Token { name: name.as_str().into(), sha256, profile, metrics: token.metrics });
         }
         found
     }

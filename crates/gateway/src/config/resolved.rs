@@ -134,6 +134,8 @@ pub struct Token {
     pub sha256: [u8; 32],
     /// The profile this principal always gets.
     pub profile: Option<Arc<str>>,
+    /// Whether its holder may read the metrics.
+    pub metrics: bool,
 }
 
 /// Bounds on what a caller may ask for.

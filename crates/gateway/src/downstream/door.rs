@@ -40,6 +40,8 @@ enum By {
     Issuer(Arc<str>, SystemTime, Arc<Granted>),
     /// Nothing: the gate asks for nothing.
     Nothing,
+    /// Its standard input, which is that of whoever runs the gate; or the gate is itself the caller.
+    Own,
     /// The link that this gate dialled.
     Parent,
     /// What let it into a room, which knows it by its id there.
@@ -79,7 +81,7 @@ pub(crate) fn enter(config: &Config, trust: &Trust, party: Option<&Arc<Party>>, 
         if !host_allowed(config, host) {
             return Err(forbidden(format!("Host {host} is not allowed: use a loopback name, or add it to `allowed_hosts`")));
         }
-        return Ok(Entered { party: party.cloned(), ..Entered::local() });
+        return Ok(Entered { party: party.cloned(), by: By::Nothing, ..Entered::local() });
     }
     let Some(sent) = bearer(config, fields)? else {
         let principal = certified.map(|certified| Principal { name: Arc::clone(&certified.principal) });
@@ -176,12 +178,27 @@ fn find<'a>(config: &'a Config, sent: &str) -> Option<&'a Token> {
 impl Entered {
     /// Somebody on our own standard input.
     pub(crate) fn local() -> Self {
-        Self { principal: Principal::local(), party: None, profile: None, by: By::Nothing }
+        Self { principal: Principal::local(), party: None, profile: None, by: By::Own }
     }
 
     /// Whether what it came in by is still good.
     pub(crate) fn holds(&self) -> bool {
         self.until().is_none_or(|until| wall::now() < until)
+    }
+
+    /// Whether it is whoever runs the gate.
+    pub(crate) fn is_owner(&self) -> bool {
+        self.by == By::Own
+    }
+
+    /// Whether it may read the metrics, which tell of everybody's calls: by its token, or where nothing is kept from anybody.
+    pub(crate) fn reads_metrics(&self, config: &Config) -> bool {
+        match self.by {
+            By::Nothing => config.policy.is_none(),
+            By::Own => true,
+            By::Token => config.tokens.iter().any(|token| token.metrics && token.name == self.principal.name),
+            By::Certificate | By::Issuer(..) | By::Parent | By::Room => false,
+        }
     }
 
     /// Whether it is whoever reaches the gate, which asks for nothing.
@@ -192,7 +209,7 @@ impl Entered {
     /// When what it came in by is over; `None`: not by itself.
     pub(crate) fn until(&self) -> Option<SystemTime> {
         match &self.by {
-            By::Certificate | By::Nothing | By::Parent | By::Room | By::Token => None,
+            By::Certificate | By::Nothing | By::Own | By::Parent | By::Room | By::Token => None,
             By::Issuer(_, until, _) => Some(*until),
         }
     }
@@ -200,7 +217,7 @@ impl Entered {
     /// What its token says of its place in rooms, and which issuer made that.
     pub(crate) fn place(&self) -> Option<(&str, &Place)> {
         match &self.by {
-            By::Certificate | By::Nothing | By::Parent | By::Room | By::Token => None,
+            By::Certificate | By::Nothing | By::Own | By::Parent | By::Room | By::Token => None,
             By::Issuer(issuer, _, granted) => Some((issuer, &granted.place)),
         }
     }
@@ -240,7 +257,7 @@ impl Entered {
         let (kind, granted) = match &self.by {
             By::Certificate => (Kind::Certificate, None),
             By::Issuer(_, _, granted) => (Kind::Issuer, Some(granted)),
-            By::Nothing => (Kind::Local, None),
+            By::Nothing | By::Own => (Kind::Local, None),
             By::Parent => (Kind::Parent, None),
             By::Room => (Kind::Participant, None),
             By::Token => (Kind::Token, None),
@@ -253,7 +270,7 @@ impl Entered {
     /// The same one under a changed configuration, where its token may name another profile.
     pub(crate) fn under(&self, config: &Config) -> Self {
         let profile = match &self.by {
-            By::Certificate | By::Nothing | By::Parent | By::Room => None,
+            By::Certificate | By::Nothing | By::Own | By::Parent | By::Room => None,
             By::Issuer(name, _, _) => {
                 config.trust.issuers.iter().find(|issuer| issuer.name == *name).and_then(|issuer| issuer.profile.clone())
             }

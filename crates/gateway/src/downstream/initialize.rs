@@ -179,6 +179,7 @@ pub(crate) fn caller(session: &Arc<Session>, entered: &Entered) -> Arc<Caller> {
     let opening = &session.opening;
     Arc::new(Caller {
         principal: entered.principal.clone(),
+        is_owner: entered.is_owner(),
         subject: Arc::new(entered.subject(&opening.info)),
         party: entered.party.clone(),
         era: Era::Initialize,

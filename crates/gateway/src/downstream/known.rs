@@ -214,7 +214,8 @@ fn enter(
     Ok(entry.insert(now).entered.clone())
 }
 
-fn stateless(
+/// The caller of a request of the stateless era.
+pub(crate) fn stateless(
     config: &Config,
     entered: &Entered,
     (mount, style): (Option<&Segment>, Option<Style>),
@@ -222,6 +223,7 @@ fn stateless(
 ) -> Caller {
     Caller {
         principal: entered.principal.clone(),
+        is_owner: entered.is_owner(),
         subject: Arc::new(entered.subject(info)),
         party: entered.party.clone(),
         era: Era::Stateless,
@@ -248,7 +250,7 @@ mod tests {
     use crate::config::resolved::Token;
 
     fn config(token: &str) -> Arc<Config> {
-        let token = Token { name: token.into(), sha256: Sha256::digest(token).into(), profile: None };
+        let token = Token { name: token.into(), sha256: Sha256::digest(token).into(), profile: None, metrics: false };
         Arc::new(Config { tokens: vec![token], ..Config::default() })
     }
 

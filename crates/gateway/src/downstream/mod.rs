@@ -9,7 +9,7 @@ pub(crate) mod field;
 pub(crate) mod held;
 pub(crate) mod http;
 mod initialize;
-mod known;
+pub(crate) mod known;
 pub(crate) mod lane;
 pub(crate) mod link;
 mod parked;

@@ -15,14 +15,21 @@ use crate::call::caller::ViewKey;
 use crate::call::cancel::Cancel;
 use crate::call::error::CallError;
 use crate::node::Node;
+use crate::tree::Tree;
+use crate::view::View;
+
+/// The tools of a view that may be shown.
+pub(crate) fn rows(tree: &Tree, view: &View, is_shown: &dyn Fn((usize, usize)) -> bool) -> Vec<ToolRow> {
+    let shown = view.tools.explained().filter(|(_, place, _)| is_shown(*place));
+    shown.filter_map(|(shown, (b, i), reason)| row(tree, shown, b, i, format!("{reason:?}").to_lowercase())).collect()
+}
 
 impl Gateway {
     /// The tools as a client of that name sees them; without a name, as an unknown client does.
     pub fn tools(&self, client: Option<&str>) -> Vec<ToolRow> {
         let tree = self.0.tree.load_full();
         let view = tree.view(&self.0.scope_of(client.unwrap_or_default()));
-        let rows = view.tools.explained();
-        rows.filter_map(|(shown, (b, i), reason)| row(&tree, shown, b, i, format!("{reason:?}").to_lowercase())).collect()
+        rows(&tree, &view, &|_| true)
     }
 
     /// Calls a tool by its shown or dotted name; the raw result, or the raw error.

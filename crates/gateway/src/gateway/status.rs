@@ -180,7 +180,7 @@ fn status(mount: &Arc<Mount>, asking: Option<&Gate>) -> MountStatus {
         .to_owned(),
         since: seconds(state.since),
         next_try: state.next_try.map(seconds),
-        error: state.error.clone(),
+        error: state.explained(),
         era: negotiated.as_ref().map(|n| if n.era == Era::Stateless { "stateless" } else { "initialize" }.to_owned()),
         version: negotiated.map(|n| n.version.clone()),
         transport: mount.transport().to_owned(),
@@ -189,13 +189,21 @@ fn status(mount: &Arc<Mount>, asking: Option<&Gate>) -> MountStatus {
         resources: catalog.resources.len() + catalog.templates.len(),
         restarts: mount.restarts.load(std::sync::atomic::Ordering::Relaxed),
         in_flight: mount.in_flight.load(std::sync::atomic::Ordering::Relaxed),
-        notes: catalog.notes.clone(),
+        notes: notes(mount, &catalog.notes),
         gate,
         console: if gate { console(&mount.config.transport) } else { None },
         asks: asking.map(|gate| gate.mode_of(&mount.config.name)).filter(|mode| *mode != Mode::Off),
         registered: mount.registration.as_ref().map(registered),
         p50_ms: mount.recent.median(Instant::now()).map(|took| took.as_secs_f64() * 1000.0),
     }
+}
+
+/// What people should know, of its lists and of its answers.
+fn notes(mount: &Mount, of_lists: &[String]) -> Vec<String> {
+    let refused = mount.misanswers.load(std::sync::atomic::Ordering::Relaxed);
+    let told =
+        (refused > 0).then(|| format!("{refused} of its answers had the id of another request and were refused: the server is at fault"));
+    of_lists.iter().cloned().chain(told).collect()
 }
 
 fn console(transport: &Transport) -> Option<String> {

@@ -18,7 +18,7 @@ use crate::Inner;
 use crate::catalog::Catalog;
 use crate::config::resolved;
 use crate::upstream::Instance;
-use crate::upstream::mount::{Mount, Phase};
+use crate::upstream::mount::{Mount, Phase, State};
 
 /// How long calls in flight may take to end once their server is out of the tree.
 const DRAIN: Duration = Duration::from_secs(30);
@@ -171,7 +171,7 @@ impl Holding {
             return;
         };
         registration.lose(degraded);
-        self.mount.enter(Phase::Degraded, Some(degraded.why.words().to_owned()), None);
+        self.mount.enter(State::new(Phase::Degraded, Some(degraded.why.words().to_owned()), None));
     }
 
     fn unplug(&self) {

@@ -14,7 +14,7 @@ use super::holding::{Fetched, Holding};
 use super::registration::Registration;
 use crate::Inner;
 use crate::config::resolved::{self, Remote, Transport};
-use crate::upstream::mount::{Mount, Phase};
+use crate::upstream::mount::{Mount, Phase, State};
 use crate::upstream::pool::Pool;
 
 /// The least time between two new trees.
@@ -175,7 +175,7 @@ impl Holdings {
             }
         }
         // Before the tree is made, for it says who is lost; who waits for a mount looks there after it is told.
-        ready.iter().for_each(|mount| mount.set_state(Phase::Ready, None, None));
+        ready.iter().for_each(|mount| mount.set_state(State::new(Phase::Ready, None, None)));
         gateway.set_registered(self.by_segment.values().map(|holding| Arc::clone(&holding.mount)).collect());
         let is_subtree_changed = std::mem::take(&mut self.is_subtree_changed);
         gateway.hub.registered_changed(&lists, &annotations, is_subtree_changed);

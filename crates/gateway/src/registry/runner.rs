@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::holding::Fetched;
 use crate::catalog::Catalog;
 use crate::upstream::listening::{self, Listening};
-use crate::upstream::mount::{Mount, Phase};
+use crate::upstream::mount::{Mount, Phase, State};
 use crate::upstream::role::Role;
 use crate::upstream::{Instance, Owner, UpstreamError, connect, supervise};
 
@@ -141,5 +141,5 @@ fn offers(catalog: &Catalog) -> Vec<namespace::Offer> {
 fn fall(mount: &Mount, error: &UpstreamError) {
     tracing::warn!(mount = %mount.config.name, %error, "a registered server could not be asked for its lists");
     let phase = if mount.catalog.load().is_empty() { Phase::Failed } else { Phase::Degraded };
-    mount.enter(phase, Some(error.to_string()), None);
+    mount.enter(State::new(phase, Some(error.to_string()), None));
 }

@@ -49,6 +49,12 @@ pub(super) enum NotEntered {
     /// There is no seat.
     #[error(transparent)]
     NotSeated(#[from] NotSeated),
+    /// Its signed token gives it the name of somebody else.
+    #[error(
+        "{0:?} can't be the participant of a signed token: names with `@` or hidden characters, `local`, `gate`, `*`, and what begins with \
+         `dns:`, `spiffe://`, `room:` or `parent ` are those of other callers; ask for a token with another `participantId`"
+    )]
+    Reserved(String),
     /// It would be what sits in this room by configuration.
     #[error("{0:?} sits in this room as part of the gate: come as somebody else, or rename one of the two")]
     Seated(String),
@@ -85,6 +91,7 @@ impl NotEntered {
             Self::Handshake(BadHandshake::Key) | Self::Query(_) => StatusCode::BAD_REQUEST,
             Self::Id(_)
             | Self::Name { .. }
+            | Self::Reserved(_)
             | Self::Seated(_)
             | Self::Taken(_)
             | Self::Ticket(_)
@@ -118,6 +125,7 @@ impl NotEntered {
             | Self::NotAdmitted(_)
             | Self::NotSeated(_)
             | Self::Query(_)
+            | Self::Reserved(_)
             | Self::Seated(_)
             | Self::Taken(_)
             | Self::Ticket(_) => {}

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use mcp_proto::hidden;
 use mcp_proto::http1::Fields;
 use room_proto::access::Pass;
 use room_proto::capability::Capabilities;
@@ -166,6 +167,9 @@ fn claimed(config: &Config, place: &Place) -> Result<Pass, NotEntered> {
     };
     let name = place.participant.as_ref().and_then(Value::as_str).ok_or_else(|| wrong("participantId"))?;
     let id = ParticipantId::new(name).map_err(NotEntered::Id)?;
+    if is_anothers(name) {
+        return Err(NotEntered::Reserved(name.to_owned()));
+    }
     if config.rooms.participants.contains_key(&id) || config.tokens.iter().any(|token| *token.name == *name) {
         return Err(NotEntered::Taken(name.to_owned()));
     }
@@ -180,6 +184,23 @@ fn claimed(config: &Config, place: &Place) -> Result<Pass, NotEntered> {
     };
     Ok(Pass { id, topics, capabilities })
 }
+
+/// Whether a name is of a kind that somebody else of this gate has, to whom rules, budgets and approvals are given by that name: who runs the gate,
+/// the gate in its rooms, whoever comes by a certificate, by the token of an issuer (`NAME@ISSUER`) or over the link of a parent. Whoever signs tokens for rooms says
+/// who is who in rooms, and nowhere else. What reads like another name is no name either.
+fn is_anothers(name: &str) -> bool {
+    let begins = |prefix: &str| name.get(..prefix.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(prefix));
+    OWN_NAMES.iter().any(|own| name.eq_ignore_ascii_case(own))
+        || OTHERS_BEGIN.into_iter().any(begins)
+        || name.contains('@')
+        || name.trim() != name
+        || hidden::without(name) != name
+}
+
+/// Names of the gate itself, and of everybody.
+const OWN_NAMES: [&str; 3] = ["*", "gate", "local"];
+/// With what the names of others begin.
+const OTHERS_BEGIN: [&str; 4] = ["dns:", "parent ", "room:", "spiffe://"];
 
 /// A capability: a pattern, or an object of MEW where a pattern can say the same.
 pub(super) fn capability(value: &Value) -> Option<String> {

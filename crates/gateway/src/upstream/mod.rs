@@ -283,6 +283,13 @@ impl Inbox {
             mount.notified(&self.owner, notification, near);
         }
     }
+    /// An answer came that has the id of another request.
+    pub(crate) fn misanswered(&self) {
+        if let Some(mount) = self.mount.upgrade() {
+            mount.misanswered();
+        }
+    }
+
     /// Lists may have changed while nobody could be told.
     pub(crate) fn missed(&self) {
         if let (Some(mount), Owner::Shared) = (self.mount.upgrade(), &self.owner) {

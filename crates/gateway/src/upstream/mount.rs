@@ -5,12 +5,13 @@
 mod lease;
 mod left;
 mod recent;
+mod state;
 mod subscribed;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use banyan_model::Era;
@@ -22,6 +23,7 @@ use mcp_proto::json;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::http::HttpWire;
 use super::listening::{Freshness, Honoured};
 use super::oauth::OAuthClient;
 use super::role::Role;
@@ -40,34 +42,9 @@ use crate::telemetry::metrics::{MountMetrics, MountState};
 pub(crate) use lease::Lease;
 pub(crate) use left::Left;
 use recent::Recent;
+pub use state::{Phase, State};
 pub(crate) use subscribed::{AGREES_WITHIN, Edition};
 use subscribed::{Subscribed, Waited};
-
-/// Where a mount stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
-    /// It was ready and is not now; its tools stay listed for a while.
-    Degraded,
-    /// It can't be reached; it is tried again.
-    Failed,
-    /// It answers.
-    Ready,
-    /// It is being started for the first time.
-    Starting,
-}
-
-/// A mount's state as people see it.
-#[derive(Debug, Clone)]
-pub struct State {
-    /// Where it stands.
-    pub phase: Phase,
-    /// Since when.
-    pub since: SystemTime,
-    /// When it is tried next.
-    pub next_try: Option<SystemTime>,
-    /// What is wrong.
-    pub error: Option<String>,
-}
 
 /// A mount.
 pub(crate) struct Mount {
@@ -86,6 +63,8 @@ pub(crate) struct Mount {
     /// Counts how often what is known of its tools has changed, besides what it lists.
     pub(crate) edition: AtomicU64,
     pub(crate) state: ArcSwap<State>,
+    /// How many answers had the id of another request.
+    pub(crate) misanswers: AtomicU64,
     /// Fires when the mount is taken out of the tree.
     pub(crate) gone: CancellationToken,
     pub(crate) metrics: Arc<MountMetrics>,
@@ -169,7 +148,7 @@ impl Mount {
             role: ArcSwap::default(),
             catalog: ArcSwap::default(),
             edition: AtomicU64::new(0),
-            state: ArcSwap::from_pointee(State { phase: Phase::Starting, since: SystemTime::now(), next_try: None, error: None }),
+            state: ArcSwap::from_pointee(State::new(Phase::Starting, None, None)),
             gone: CancellationToken::new(),
             metrics,
             wake: Notify::new(),
@@ -181,6 +160,7 @@ impl Mount {
             recent: Recent::new(),
             subscribed: Subscribed::default(),
             in_flight: AtomicUsize::new(0),
+            misanswers: AtomicU64::new(0),
             asks: AtomicBool::new(false),
             asks_roots: AtomicBool::new(false),
             asking: AtomicUsize::new(0),
@@ -196,6 +176,15 @@ impl Mount {
         inner.clients.forget(instance);
         if self.shared.load().as_ref().is_some_and(|s| Arc::ptr_eq(s, instance)) {
             inner.reconnect = Some("its session was lost");
+            self.wake.notify_one();
+        }
+    }
+
+    /// Over this wire, the server does not speak the era any more that it spoke: it is connected to anew, as what it is.
+    pub(crate) fn speaks_otherwise(&self, wire: &Arc<HttpWire>) {
+        let is_it = |shared: &Instance| matches!(&shared.wire, super::Wire::Http(own) if Arc::ptr_eq(own, wire));
+        if self.shared.load().as_deref().is_some_and(is_it) {
+            self.lock().reconnect = Some("it does not speak the era any more that it spoke");
             self.wake.notify_one();
         }
     }
@@ -315,6 +304,11 @@ impl Mount {
         std::mem::take(&mut self.lock().dirty)
     }
 
+    /// An answer was refused, for it has the id of another request.
+    pub(crate) fn misanswered(&self) {
+        self.misanswers.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Something came that is no message.
     pub(crate) fn noise(&self, what: &str) {
         self.stderr.push(&format!("[stdout, not MCP] {what}"));
@@ -394,16 +388,16 @@ impl Mount {
     }
 
     /// Sets the state people see, and tells whoever waits for it.
-    pub(crate) fn enter(&self, phase: Phase, error: Option<String>, next_try: Option<SystemTime>) {
-        self.set_state(phase, error, next_try);
+    pub(crate) fn enter(&self, state: State) {
+        self.set_state(state);
         self.gateway.changed.notify_waiters();
     }
 
     /// Sets the state people see.
-    pub(crate) fn set_state(&self, phase: Phase, error: Option<String>, next_try: Option<SystemTime>) {
-        let old = self.state.load();
-        let since = if old.phase == phase { old.since } else { SystemTime::now() };
-        self.state.store(Arc::new(State { phase, since, next_try, error }));
+    pub(crate) fn set_state(&self, state: State) {
+        let (old, phase) = (self.state.load(), state.phase);
+        let since = if old.phase == phase { old.since } else { state.since };
+        self.state.store(Arc::new(State { since, ..state }));
         self.metrics.set_state(match phase {
             Phase::Degraded => MountState::Degraded,
             Phase::Failed => MountState::Failed,
@@ -412,7 +406,7 @@ impl Mount {
         });
     }
 
-    /// What is wrong, in a sentence, with the last words of the process.
+    /// What is wrong, in a sentence for everybody: what the process wrote is not in it.
     pub(crate) fn trouble(&self) -> String {
         let state = self.state.load();
         match (&state.error, state.phase) {
@@ -459,7 +453,13 @@ impl Mount {
         if let Some(registration) = &self.registration {
             return registration.degraded(state.since);
         }
-        CallError::Unavailable { mount: self.config.name.to_string(), why: self.trouble(), since: state.since, next_try: state.next_try }
+        CallError::Unavailable {
+            mount: self.config.name.to_string(),
+            why: self.trouble(),
+            since: state.since,
+            next_try: state.next_try,
+            report: None,
+        }
     }
 
     /// Ends every connection.

@@ -16,7 +16,7 @@ use mcp_proto::splice::{self, Change};
 
 use super::connect;
 use super::listening::{self, Listening};
-use super::mount::{Mount, Phase};
+use super::mount::{Mount, Phase, State};
 use super::pages::{self, Pages};
 use super::role::Role;
 use super::{Instance, Outgoing, Owner, UpstreamError};
@@ -90,7 +90,7 @@ async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamE
     // In the tree before it is ready: whoever waits for that looks there next.
     mount.gateway.publish(&mount.config.name, &Kind::ALL);
     let was = mount.state.load().phase;
-    mount.enter(Phase::Ready, None, None);
+    mount.enter(State::new(Phase::Ready, None, None));
     if was == Phase::Degraded {
         // The tree was made while it was not ready yet, and says so of its tools.
         mount.gateway.reannotate(mount);
@@ -238,10 +238,11 @@ fn fall(mount: &Arc<Mount>, why: &UpstreamError, wait: Duration, last_ready: Opt
     let next = SystemTime::now().checked_add(wait);
     let listed = last_ready.is_some_and(|since| since.elapsed() < LISTED_FOR || mount.state.load().phase == Phase::Ready);
     let phase = if listed && !why.is_for_people() { Phase::Degraded } else { Phase::Failed };
-    let text = explain(mount, why);
+    let state = State { words: written_last(mount), ..State::new(phase, Some(why.to_string()), next) };
+    let text = state.explained().unwrap_or_default();
     tracing::warn!(mount = %mount.config.name, error = %text, retry_in = ?wait, "the server is not available");
     let was = mount.state.load().phase;
-    mount.enter(phase, Some(text), next);
+    mount.enter(state);
     if phase == Phase::Degraded && was != phase {
         mount.gateway.reannotate(mount);
     }
@@ -251,11 +252,11 @@ fn fall(mount: &Arc<Mount>, why: &UpstreamError, wait: Duration, last_ready: Opt
     }
 }
 
-/// The reason, with what the process said last.
-fn explain(mount: &Mount, why: &UpstreamError) -> String {
+/// What the process wrote last on its standard error; `None`: nothing.
+fn written_last(mount: &Mount) -> Option<String> {
     let lines = mount.stderr.lines();
     let last: Vec<&str> = lines.iter().rev().take(3).rev().map(String::as_str).collect();
-    if last.is_empty() { why.to_string() } else { format!("{why}; its last words: {}", last.join(" | ")) }
+    (!last.is_empty()).then(|| last.join(" | "))
 }
 
 /// Doubles, with a spread by name so that many mounts of one broken host do not come back together.

@@ -13,11 +13,15 @@ mod beside;
 #[cfg(test)]
 mod circles;
 #[cfg(test)]
+mod claimed;
+#[cfg(test)]
 mod crossing;
 #[cfg(test)]
 mod exact;
 #[cfg(test)]
 mod flooded;
+#[cfg(test)]
+mod guests;
 #[cfg(test)]
 mod held;
 #[cfg(test)]
@@ -33,6 +37,8 @@ mod linked;
 #[cfg(test)]
 mod meanwhile;
 #[cfg(test)]
+mod misfits;
+#[cfg(test)]
 mod missed;
 #[cfg(test)]
 mod mounted;
@@ -43,6 +49,8 @@ mod notified;
 mod outward;
 #[cfg(test)]
 mod overlong;
+#[cfg(test)]
+mod paths;
 #[cfg(test)]
 mod pinned;
 #[cfg(test)]

@@ -46,7 +46,6 @@ async fn a_server_that_dies_is_degraded_and_comes_back_and_is_counted() {
                 (&json!(-32004), &json!("outcome_unknown"), &json!("dying"))
             );
             assert!(data["hint"].as_str().unwrap().contains("not known"), "{told}");
-            assert!(data["stderr"].as_array().unwrap().contains(&json!("out of cheese")), "{told}");
 
             let down = world.until("dying", |m| m.state == "degraded").await;
             assert!(down.error.unwrap().contains("out of cheese") && down.next_try.is_some());
@@ -71,9 +70,10 @@ async fn a_server_that_never_starts_says_why_and_leaves_the_others_alone() {
         let client = Client::ready(&world, Era::Initialize).await;
         let told = client.tool("broken__anything", json!({})).await;
         assert_eq!(told["error"]["data"]["reason"], "tool_degraded", "{told}");
-        assert!(told["error"]["message"].as_str().unwrap().contains("no licence"), "{told}");
+        assert!(told["error"]["message"].as_str().unwrap().ends_with("the process ended with exit code 1"), "{told}");
         assert!(told["error"]["data"]["retry_after_ms"].is_u64(), "{told}");
-        assert_eq!(world.mount("broken").unwrap().state, "failed");
+        let shown = world.mount("broken").unwrap();
+        assert!(shown.state == "failed" && shown.error.unwrap().contains("no licence"));
         assert!(client.tool("well__fx_echo", json!({"text": "x"})).await.get("result").is_some());
     })
     .await;

@@ -378,7 +378,7 @@ async fn mx_10_signed_tokens_say_who_where_and_what() {
 }
 
 /// A token of HS256, as the reference implementation makes them.
-fn shared(claims: &Value) -> String {
+pub(crate) fn shared(claims: &Value) -> String {
     use base64::Engine;
     use base64::engine::general_purpose::URL_SAFE_NO_PAD;
     let mut all = json!({"exp": now() + 600});

@@ -125,7 +125,14 @@ impl Underway {
 
     fn new(envelope: &Envelope<'_>) -> Self {
         let envelope_id = quote(&envelope.id).into_bytes();
-        Self { from: envelope.from.to_string(), request: None, proposal: None, params: Bytes::new(), id: id(envelope), envelope: envelope_id }
+        Self {
+            from: envelope.from.to_string(),
+            request: None,
+            proposal: None,
+            params: Bytes::new(),
+            id: id(envelope),
+            envelope: envelope_id,
+        }
     }
 }
 

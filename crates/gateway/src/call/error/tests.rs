@@ -1,8 +1,14 @@
+use std::time::Duration;
+
 use super::*;
 
 #[test]
 fn ours_are_in_our_range_and_give_a_reason() {
-    let lost = |error| CallError::Upstream { mount: "m".into(), error, stderr: vec!["a \"quoted\" line".into()] };
+    let lost = |error| CallError::Upstream {
+        mount: "m".into(),
+        error,
+        report: Some(Box::new(Report { call: "1".into(), stderr: vec!["a \"quoted\" line".into()] })),
+    };
     let all = [
         CallError::Cancelled,
         CallError::Late,
@@ -10,7 +16,7 @@ fn ours_are_in_our_range_and_give_a_reason() {
         CallError::ProfileGone("p".into()),
         CallError::RecordFull,
         CallError::Unrecorded("x".into()),
-        CallError::Unavailable { mount: "m".into(), why: "x".into(), since: SystemTime::now(), next_try: None },
+        CallError::Unavailable { mount: "m".into(), why: "x".into(), since: SystemTime::now(), next_try: None, report: None },
         lost(UpstreamError::Lost("x".into())),
         lost(UpstreamError::SessionLost),
         lost(UpstreamError::Silent(Duration::from_secs(1))),

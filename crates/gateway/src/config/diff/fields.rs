@@ -171,8 +171,8 @@ pub(super) fn profile_fields(old: &Profile, new: &Profile) -> Vec<&'static str> 
 }
 
 pub(super) fn token_fields(old: &Token, new: &Token) -> Vec<&'static str> {
-    let Token { name: _, sha256, profile } = old;
-    differing([("sha256", *sha256 != new.sha256), ("profile", *profile != new.profile)])
+    let Token { name: _, sha256, profile, metrics } = old;
+    differing([("sha256", *sha256 != new.sha256), ("profile", *profile != new.profile), ("metrics", *metrics != new.metrics)])
 }
 
 pub(super) fn limit_fields(old: &Limits, new: &Limits) -> Vec<&'static str> {

@@ -80,6 +80,7 @@ pub(super) fn caller(gateway: &Inner, entered: &Entered, mount: Option<Segment>)
     let scope = ViewKey { is_seated: true, ..scope };
     Arc::new(Caller {
         principal: entered.principal.clone(),
+        is_owner: false,
         subject: Arc::new(entered.subject(INFO)),
         party: entered.party,
         era: Era::Initialize,

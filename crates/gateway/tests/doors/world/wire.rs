@@ -67,6 +67,16 @@ impl Reply {
         self.headers.get(name).map_or("", |v| v.to_str().unwrap())
     }
 
+    /// The whole body, whatever it is.
+    pub(crate) async fn text(self) -> String {
+        String::from_utf8(self.body.collect().await.unwrap().to_bytes().to_vec()).unwrap()
+    }
+
+    /// The whole body, whatever it is; `None` where it breaks off.
+    pub(crate) async fn text_or_break(self) -> Option<String> {
+        Some(String::from_utf8(self.body.collect().await.ok()?.to_bytes().to_vec()).unwrap())
+    }
+
     /// Whether the body is a stream of events.
     pub(crate) fn is_stream(&self) -> bool {
         self.header("content-type").starts_with("text/event-stream")

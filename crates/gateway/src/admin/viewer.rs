@@ -1,0 +1,168 @@
+//! Who reads below `/-/`, and how much of the gate that one sees: whoever runs the gate everything, whoever may call what calls can reach. Who may
+//! call is decided in `downstream/door.rs`, what by the rules.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use http::request::Parts;
+use mcp_proto::json::quote;
+
+use super::routes::{is_owner, status};
+use super::shapes::{Below, MountStatus, Refusal, Status, ToolDefinition, ToolRow};
+use crate::Gateway;
+use crate::call::caller::Caller;
+use crate::call::sees;
+use crate::downstream::door::{self, About, Entered};
+use crate::downstream::http::fields;
+use crate::downstream::known::stateless;
+use crate::gateway::rows;
+use crate::tree::Tree;
+use crate::trust::Party;
+
+/// Who reads.
+pub(super) enum Viewer {
+    /// Whoever runs the gate.
+    Owner,
+    /// Whoever may call.
+    Guest(Guest),
+}
+
+/// Somebody who may call, as a client of some name.
+pub(super) struct Guest {
+    caller: Arc<Caller>,
+    /// How many tools it sees of each server, in which tree.
+    seen: Option<(u64, Arc<BTreeMap<String, usize>>)>,
+}
+
+impl Viewer {
+    /// Lets a reader in, or not. `client`: by what name its client is known.
+    pub(super) fn enter(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>, client: Option<&str>) -> Result<Self, Refusal> {
+        if is_owner(gateway, parts) {
+            return Ok(Self::Owner);
+        }
+        let entered = door::enter(&gateway.0.config.load(), &gateway.0.trust, party, &fields(parts));
+        Ok(Self::guest(gateway, &entered.map_err(|refused| Refusal::refused(refused.why))?, client))
+    }
+
+    /// Somebody who was let in already.
+    pub(super) fn guest(gateway: &Gateway, entered: &Entered, client: Option<&str>) -> Self {
+        let info = format!("{{\"name\":{}}}", quote(client.unwrap_or_default()));
+        let about = About { info: info.as_bytes(), capabilities: b"{}" };
+        let caller = stateless(&gateway.0.config.load(), entered, (None, None), about);
+        Self::Guest(Guest { caller: Arc::new(caller), seen: None })
+    }
+
+    /// The tools, as a client of that name sees them.
+    pub(super) async fn tools(self, gateway: &Gateway, client: Option<&str>) -> Vec<ToolRow> {
+        match self {
+            Self::Owner => gateway.tools(client),
+            Self::Guest(guest) => guest.look(gateway, Guest::tools).await,
+        }
+    }
+
+    /// One tool by its dotted or shown name. What may not be seen is not there.
+    pub(super) async fn tool(self, gateway: &Gateway, name: &str) -> Result<ToolDefinition, Refusal> {
+        let tools = self.tools(gateway, None).await;
+        gateway.definition(tools, name)
+    }
+
+    /// What stands below servers that are gates.
+    pub(super) async fn below(self, gateway: &Gateway) -> Below {
+        match self {
+            Self::Owner => gateway.below(&|_| true),
+            Self::Guest(guest) => {
+                let places = guest.look(gateway, Guest::places).await;
+                gateway.below(&|place| places.contains(&place))
+            }
+        }
+    }
+
+    /// How the gate is; `all`: for whoever runs the gate the rooms too.
+    pub(super) async fn status(&mut self, gateway: &Gateway, all: bool) -> Status {
+        match self {
+            Self::Owner if all => status(gateway, true),
+            Self::Owner => Status { rooms: Vec::new(), ..status(gateway, true) },
+            Self::Guest(guest) => guest.status(gateway).await,
+        }
+    }
+}
+
+impl Guest {
+    /// Looks at the tree as it is now. Rules that are asked about a hundred thousand tools take seconds, and calls go on meanwhile.
+    async fn look<T: Default + Send + 'static>(&self, gateway: &Gateway, look: fn(&Caller, &Tree) -> T) -> T {
+        let (tree, caller) = (gateway.0.tree.load_full(), Arc::clone(&self.caller));
+        tokio::task::spawn_blocking(move || look(&caller, &tree)).await.unwrap_or_default()
+    }
+
+    fn tools(caller: &Caller, tree: &Tree) -> Vec<ToolRow> {
+        if tree.lacks_profile(&caller.scope) {
+            return Vec::new();
+        }
+        let standing = tree.standing(caller);
+        rows(tree, &tree.shown(caller), &|place| sees(tree, caller, &standing, place))
+    }
+
+    fn places(caller: &Caller, tree: &Tree) -> BTreeSet<(usize, usize)> {
+        if tree.lacks_profile(&caller.scope) {
+            return BTreeSet::new();
+        }
+        let (standing, view) = (tree.standing(caller), tree.shown(caller));
+        view.tools.iter().map(|(_, place)| place).filter(|place| sees(tree, caller, &standing, *place)).collect()
+    }
+
+    /// How many tools it sees of each server. Where nothing hides anything, also the servers that have none.
+    fn servers(caller: &Caller, tree: &Tree) -> BTreeMap<String, usize> {
+        let name = |branch: usize| tree.branches.get(branch).map(|branch| branch.mount.config.name.to_string());
+        let mut servers = BTreeMap::new();
+        if tree.config.policy.is_none() && caller.scope.profile.is_empty() {
+            servers.extend((0..tree.branches.len()).filter_map(name).map(|name| (name, 0)));
+        }
+        for (branch, _) in Self::places(caller, tree) {
+            *servers.entry(name(branch).unwrap_or_default()).or_default() += 1;
+        }
+        servers
+    }
+
+    /// Its own name and budgets, and how the servers are that it can use. What is wrong with one may tell of others' calls.
+    async fn status(&mut self, gateway: &Gateway) -> Status {
+        let number = gateway.0.tree.load().number();
+        let seen = match self.seen.take().filter(|(of, _)| *of == number) {
+            Some((_, seen)) => seen,
+            None => Arc::new(self.look(gateway, Self::servers).await),
+        };
+        self.seen = Some((number, Arc::clone(&seen)));
+        let whole = status(gateway, false);
+        let own = &*self.caller.principal.name;
+        Status {
+            you: Some(own.to_owned()),
+            pid: 0,
+            serves: String::new(),
+            sessions: 0,
+            joined: None,
+            not_in_force: None,
+            audit: None,
+            budgets: whole.budgets.into_iter().filter(|budget| budget.principal == own).collect(),
+            mounts: whole.mounts.into_iter().filter_map(|mount| Some(health(*seen.get(&mount.name)?, mount))).collect(),
+            ..whole
+        }
+    }
+}
+
+/// What everybody who may use a server is told of it.
+fn health(tools: usize, mount: MountStatus) -> MountStatus {
+    MountStatus {
+        origin: String::new(),
+        next_try: None,
+        error: None,
+        tools,
+        prompts: 0,
+        resources: 0,
+        restarts: 0,
+        in_flight: 0,
+        notes: Vec::new(),
+        p50_ms: None,
+        console: None,
+        registered: None,
+        ..mount
+    }
+}
