@@ -2,7 +2,7 @@
 //!
 //! It does not retry; `supervise.rs` does.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
@@ -196,6 +196,7 @@ fn bare(gateway: &Inner, url: &url::Url, headers: &HeaderMap, pool: Arc<Pool>, i
         limit: gateway.limits().response_bytes,
         next_id: AtomicU64::new(2),
         calls: Mutex::default(),
+        doubted: AtomicBool::new(false),
         closed: CancellationToken::new(),
     }
 }
@@ -231,7 +232,11 @@ async fn exchange(wire: &Arc<HttpWire>, message: Bytes, method: &str) -> Result<
         Body::Whole(status, body) => (status, body),
         Body::Events(response) => (200, wire.first_response(*response).await?),
     };
+    let asked = if let Ok(Message::Request(request)) = Message::parse(&message, Duplicates::RefuseTop) { request.id } else { Bytes::new() };
     Ok(match Message::parse(&body, Duplicates::RefuseTop) {
+        Ok(Message::Response(r)) if matches!(r.answer, Answer::Result(_)) && r.id != asked => {
+            return Err(UpstreamError::Malformed("its answer has the id of another request".into()));
+        }
         Ok(Message::Response(r)) if (200..300).contains(&status) || (method != "initialize" && matches!(r.answer, Answer::Error(_))) => {
             Ok(r.answer)
         }

@@ -6,11 +6,12 @@
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
+mod doubt;
 mod exchange;
 mod heads;
 mod pour;
@@ -57,6 +58,8 @@ pub(crate) struct HttpWire {
     pub(crate) next_id: AtomicU64,
     /// The calls under way, by their ids.
     pub(crate) calls: Mutex<HashMap<u64, Arc<Back>, RandomState>>,
+    /// Whether the server was asked lately which era it speaks.
+    pub(crate) doubted: AtomicBool,
     /// Fires when the wire is closed.
     pub(crate) closed: CancellationToken,
 }
@@ -114,9 +117,10 @@ impl HttpWire {
         let exchange = Exchange::new(self, id, token, back);
         let mut unanswered = Unanswered { wire: is_initialize.then_some(self), id };
         let Some(back) = back else {
-            let answer = exchange.run(message, out).await;
+            let outcome = exchange.run(message, out).await;
             unanswered.wire = None;
-            return answer;
+            self.doubt(out, &outcome);
+            return outcome;
         };
         // A stateless server asks and tells on the stream of the call itself.
         let _under_way = is_initialize.then(|| UnderWay::note(self, id, back));
@@ -129,8 +133,9 @@ impl HttpWire {
             answer.await
         };
         unanswered.wire = None;
-        if let Some(answer) = answer {
-            return answer;
+        if let Some(outcome) = answer {
+            self.doubt(out, &outcome);
+            return outcome;
         }
         if is_initialize {
             Box::pin(self.cancelled(id)).await;

@@ -102,12 +102,29 @@ impl<'a> Exchange<'a> {
     }
 
     pub(super) fn whole(&self, status: u16, body: &Bytes) -> Result<Answer, UpstreamError> {
+        let is_good = (200..300).contains(&status);
         match Message::parse(body, Duplicates::RefuseDeep) {
-            Ok(Message::Response(r)) if (200..300).contains(&status) || matches!(r.answer, Answer::Error(_)) => Ok(r.answer),
-            _ if !(200..300).contains(&status) => Err(UpstreamError::Refused { status, body: excerpt(body) }),
+            Ok(Message::Response(r)) if self.is_mine(&r.id, Some(&r.answer)) && (is_good || matches!(r.answer, Answer::Error(_))) => {
+                Ok(r.answer)
+            }
+            _ if !is_good => Err(UpstreamError::Refused { status, body: excerpt(body) }),
+            Ok(Message::Response(r)) => Err(self.misanswered(&r.id)),
             Ok(_) => Err(UpstreamError::Malformed("it answered with something that is no response".into())),
             Err(e) => Err(UpstreamError::Malformed(format!("its answer can't be read: {e}: {}", excerpt(body)))),
         }
+    }
+
+    /// Whether an answer with this id is to this request. A server that could not read a request answers it with an error that has no id.
+    pub(super) fn is_mine(&self, id: &[u8], answer: Option<&Answer>) -> bool {
+        let mut digits = itoa::Buffer::new();
+        id == digits.format(self.id).as_bytes() || (id == b"null" && matches!(answer, Some(Answer::Error(_))))
+    }
+
+    /// The answer is to another request, whoever's that is.
+    pub(super) fn misanswered(&self, id: &[u8]) -> UpstreamError {
+        self.wire.inbox.misanswered();
+        let id = excerpt(id);
+        UpstreamError::Malformed(format!("its answer has the id {id}, which is not that of the request: nothing of it was passed on"))
     }
 
     /// Reads events until the answer is there; `None` when the stream ends before.
@@ -153,7 +170,10 @@ impl<'a> Exchange<'a> {
             return Ok(None);
         }
         match Message::parse(&event.data, Duplicates::RefuseDeep) {
-            Ok(Message::Response(r)) => return Ok((r.id == self.id.to_string().as_bytes()).then_some(r.answer)),
+            Ok(Message::Response(r)) if self.is_mine(&r.id, Some(&r.answer)) => return Ok(Some(r.answer)),
+            // A stream that was taken up again may repeat what came before.
+            Ok(Message::Response(r)) if self.resumes == 0 => return Err(self.misanswered(&r.id)),
+            Ok(Message::Response(_)) => {}
             Ok(Message::Request(r)) => self.wire.answer_question(r, self.back),
             Ok(Message::Notification(n)) => self.notified(&n),
             Err(EnvelopeError::Json(e)) => return Err(UpstreamError::Malformed(format!("an event of its answer can't be read: {e}"))),

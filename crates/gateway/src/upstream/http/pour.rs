@@ -54,7 +54,8 @@ impl Exchange<'_> {
             is_sound = poured.read(&piece).is_ok();
             start.extend_from_slice(&piece);
         }
-        let is_result = is_sound && poured.begin().is_some() && poured.may_be_result() && reply.size() != Some(0);
+        let is_mine = poured.id().is_none_or(|id| self.is_mine(id, None));
+        let is_result = is_mine && is_sound && poured.begin().is_some() && poured.may_be_result() && reply.size() != Some(0);
         if is_result && let Some(pour) = self.back.and_then(|back| back.begin_pour()) {
             return self.pour(Begun { poured, pour, lacking }, start.freeze(), Source::Body(reply)).await;
         }
@@ -74,7 +75,7 @@ impl Exchange<'_> {
         }
         let mut poured = Poured::new(&KEPT);
         poured.read(data).ok()?;
-        let is_ours = poured.id().is_some_and(|id| *id == self.id.to_string().as_bytes());
+        let is_ours = poured.id().is_some_and(|id| self.is_mine(id, None));
         let is_result = is_ours && poured.begin().is_some() && poured.may_be_result();
         let pour = self.back.filter(|_| is_result)?.begin_pour()?;
         Some(Begun { poured, pour, lacking })
@@ -103,6 +104,10 @@ impl Exchange<'_> {
             begun.poured.read(&piece).map_err(|e| malformed(&e))?;
         }
         let kept = begun.poured.finish().map_err(|e| malformed(&e))?;
+        // It may stand behind the result.
+        if let Some(id) = begun.poured.id().filter(|id| !self.is_mine(id, None)) {
+            return Err(self.misanswered(id));
+        }
         if let Source::Event { body, .. } = from {
             body.finish();
         }
