@@ -53,10 +53,6 @@ async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming, party: Op
         (_, path) if approvals::is_here(path) => approvals::answer(gateway, parts, body, party).await,
         (_, path) if pins::is_here(path) => pins::answer(gateway, parts, body).await,
         (_, path) if known::is_here(path) => known::answer(gateway, parts, body, party).await,
-        (&Method::GET, path) if audit::is_here(path) => match owner(gateway, parts) {
-            Ok(()) => audit::answer(gateway, parts).await,
-            Err(refusal) => Err(refusal),
-        },
         (&Method::POST, "/-/console/code") => link(gateway, parts),
         _ if console::is_here(parts) => console::answer(&gateway.0, parts, body).await,
         (&Method::GET, path) if is_viewed(path) => viewed(gateway, parts, party).await,
@@ -67,6 +63,10 @@ async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming, party: Op
 /// What whoever runs the gate asks of it and tells it.
 async fn of_owner(gateway: &Gateway, parts: &Parts, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
     match (&parts.method, parts.uri.path()) {
+        (&Method::GET, path) if audit::is_here(path) => {
+            owner(gateway, parts)?;
+            audit::answer(gateway, parts).await
+        }
         (&Method::GET, "/-/decisions") => decisions(gateway, parts).await,
         (&Method::POST, "/-/call" | "/-/policy/replay" | "/-/reload" | "/-/stop" | "/-/trace") => told(gateway, parts, body).await,
         _ => single(gateway, parts),
