@@ -1,5 +1,5 @@
 //! Who reads below `/-/`, and how much of the gate that one sees: whoever runs the gate everything, whoever may call what calls can reach. Who may
-//! call is decided in `downstream/door.rs`, what by the rules.
+//! call what is not decided here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
