@@ -88,9 +88,9 @@ mod shown;
 #[cfg(test)]
 mod shut;
 #[cfg(test)]
-mod strangers;
-#[cfg(test)]
 mod spelt;
+#[cfg(test)]
+mod strangers;
 #[cfg(test)]
 mod subscribed;
 #[cfg(test)]
