@@ -27,7 +27,6 @@ use crate::approvals::Approvals;
 use crate::call::caller::ViewKey;
 use crate::call::refusals::Refusals;
 use crate::call::remember::{SeenUris, Tasks};
-use crate::call::reserve::Places;
 use crate::child::Membership;
 use crate::config::diff::{Change, diff};
 use crate::config::resolved::{Config, Limits, Transport};
@@ -44,6 +43,7 @@ use crate::pins::Desk;
 use crate::policy::{Decisions, Purses};
 use crate::registry::{RefusedRegistration, Registry};
 use crate::rooms::Rooms;
+use crate::shares::Shares;
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::otlp::Otlp;
 use crate::tls::Connector;
@@ -84,7 +84,7 @@ pub(crate) struct Inner {
     pub(crate) parked: Parked,
     pub(crate) seen: SeenUris,
     pub(crate) tasks: Tasks,
-    pub(crate) places: Arc<Places>,
+    pub(crate) shares: Arc<Shares>,
     pub(crate) lateness: Lateness,
     pub(crate) refusals: Arc<Refusals>,
     /// The last decisions of the rules.
@@ -138,7 +138,7 @@ impl Gateway {
         let journal = Journal::new(&config.audit, &state_dir, place, &node.id);
         let inner = Arc::new(Inner {
             tree: ArcSwap::from_pointee(Tree::new(Arc::clone(&config))),
-            places: Arc::default(),
+            shares: Arc::default(),
             lateness: Lateness::new(),
             refusals: Arc::default(),
             decisions: Decisions::new(),

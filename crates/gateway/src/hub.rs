@@ -21,16 +21,27 @@ use crate::config::resolved::Config;
 use crate::downstream::lane::{Lane, Weight};
 use crate::downstream::session::Session;
 use crate::downstream::subscriptions::Subscriptions;
+use crate::shares::Taken;
 use crate::upstream::asks;
 use crate::upstream::mount::Left;
+
+/// Most messages that wait until a listener is acknowledged; later ones are lost.
+const MOST_HELD: usize = 1000;
 
 /// The registry.
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
-    sessions: RwLock<HashMap<Arc<str>, Arc<Session>, RandomState>>,
+    sessions: RwLock<HashMap<Arc<str>, Open, RandomState>>,
     listeners: RwLock<Vec<Weak<Listener>>>,
     /// Subscriptions to resources of mounts that are out of the tree.
     pub(crate) left: Left,
+}
+
+/// A session, and its place among all; the client on standard input needs none.
+#[derive(Debug)]
+struct Open {
+    session: Arc<Session>,
+    _place: Option<Taken>,
 }
 
 /// A `subscriptions/listen` request that stands open.
@@ -56,7 +67,8 @@ impl Listener {
         let params = tagged(&notification.params, &self.id);
         let message = envelope::notification(&notification.method, &params);
         match &mut *self.held.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(held) => held.push((message, weight)),
+            Some(held) if held.len() < MOST_HELD => held.push((message, weight)),
+            Some(_) => {}
             None => self.lane.notify(message, weight),
         }
     }
@@ -67,7 +79,7 @@ impl Listener {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         self.lane.push(envelope::notification("notifications/subscriptions/acknowledged", &params), Weight::Kept);
         for (message, weight) in held.take().unwrap_or_default() {
-            self.lane.push(message, weight);
+            self.lane.notify(message, weight);
         }
     }
 
@@ -80,24 +92,20 @@ impl Listener {
 }
 
 impl Hub {
-    /// Adds a session. `Err` when there are `most` of them.
-    pub(crate) fn open(&self, session: Arc<Session>, most: usize) -> Result<(), ()> {
+    /// Adds a session.
+    pub(crate) fn open(&self, session: Arc<Session>, place: Option<Taken>) {
         let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
-        if sessions.len() >= most {
-            return Err(());
-        }
-        sessions.insert(Arc::clone(&session.id), session);
-        Ok(())
+        sessions.insert(Arc::clone(&session.id), Open { session, _place: place });
     }
 
     /// The session of that id.
     pub(crate) fn session(&self, id: &str) -> Option<Arc<Session>> {
-        self.sessions.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+        self.sessions.read().unwrap_or_else(PoisonError::into_inner).get(id).map(|open| Arc::clone(&open.session))
     }
 
     /// Takes a session away.
     pub(crate) fn close(&self, id: &str) -> Option<Arc<Session>> {
-        self.sessions.write().unwrap_or_else(PoisonError::into_inner).remove(id)
+        self.sessions.write().unwrap_or_else(PoisonError::into_inner).remove(id).map(|open| open.session)
     }
 
     /// How many sessions there are.
@@ -113,7 +121,7 @@ impl Hub {
     /// Takes away the sessions that nobody has used for `idle`.
     pub(crate) fn sweep(&self, now: Instant, idle: Duration) -> Vec<Arc<Session>> {
         let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
-        let old: Vec<_> = sessions.values().filter(|session| session.is_idle(now, idle)).cloned().collect();
+        let old: Vec<_> = sessions.values().map(|open| &open.session).filter(|session| session.is_idle(now, idle)).cloned().collect();
         for session in &old {
             sessions.remove(&session.id);
         }
@@ -277,7 +285,8 @@ impl Hub {
 
     /// Ends every session and every listener's stream.
     pub(crate) fn end(&self) {
-        let sessions: Vec<_> = self.sessions.write().unwrap_or_else(PoisonError::into_inner).drain().map(|(_, s)| s).collect();
+        let sessions: Vec<_> =
+            self.sessions.write().unwrap_or_else(PoisonError::into_inner).drain().map(|(_, open)| open.session).collect();
         sessions.iter().for_each(|s| s.end());
         for listener in self.all_listeners() {
             listener.end();
@@ -285,7 +294,7 @@ impl Hub {
     }
 
     fn all_sessions(&self) -> Vec<Arc<Session>> {
-        self.sessions.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.sessions.read().unwrap_or_else(PoisonError::into_inner).values().map(|open| Arc::clone(&open.session)).collect()
     }
 
     fn all_listeners(&self) -> Vec<Arc<Listener>> {

@@ -30,6 +30,7 @@ mod random;
 mod registry;
 pub mod rooms;
 pub mod search;
+mod shares;
 pub mod store;
 mod tcp;
 pub mod telemetry;

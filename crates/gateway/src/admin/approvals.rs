@@ -9,7 +9,6 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::request::Parts;
 use http::{Method, Response};
-use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use mcp_proto::client::{Identity, stateless_meta};
 use mcp_proto::envelope::{Answer, Request};
@@ -28,6 +27,7 @@ use crate::approvals::{NotKept, now, recorded, relying_party, request};
 use crate::call::back::{Back, Sink};
 use crate::call::cancel::Cancel;
 use crate::call::{Errand, confirm_below, own_caller};
+use crate::downstream::body;
 use crate::downstream::door;
 use crate::downstream::http::fields;
 use crate::downstream::reply::Payload;
@@ -38,8 +38,6 @@ use crate::{Gateway, random};
 
 /// Longest body, in bytes.
 const POSTED_BYTES: usize = 256 << 10;
-/// Longest time that a body may take to arrive.
-const POSTED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Whether `path` is one of these.
 pub(super) fn is_here(path: &str) -> bool {
@@ -393,10 +391,7 @@ fn no_party() -> Refusal {
 
 /// Reads a body.
 pub(super) async fn posted<T: DeserializeOwned>(body: &mut Incoming) -> Result<T, Refusal> {
-    let read = tokio::time::timeout(POSTED_WITHIN, Limited::new(body, POSTED_BYTES).collect()).await;
-    let read = read.map_err(|_| Refusal::failed("the request did not come in time: send it again, in one go"))?;
-    let body = read.map_err(|e| Refusal::failed(format!("the request can't be read: {e}")))?;
-    let bytes = body.to_bytes();
-    let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+    let body = body::posted(body, POSTED_BYTES).await.map_err(|why| Refusal::failed(why.to_string()))?;
+    let bytes: &[u8] = if body.is_empty() { b"{}" } else { &body };
     serde_json::from_slice(bytes).map_err(|e| Refusal::failed(format!("the request is not what belongs here: {e}")))
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use http::request::Parts;
 use http::{Method, Response};
-use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use serde::de::DeserializeOwned;
 
 use super::routes::json;
 use super::shapes::Refusal;
 use crate::Gateway;
+use crate::downstream::body;
 use crate::downstream::reply::Payload;
 use crate::trust::ca::CaError;
 use crate::trust::{self, METADATA, NotSigned, Party};
@@ -32,8 +32,14 @@ pub(super) async fn answer(
     party: Option<&Arc<Party>>,
 ) -> Result<Response<Payload>, Refusal> {
     match (&parts.method, parts.uri.path()) {
-        (&Method::POST, "/-/join") => Ok(json(&trust::admit(&gateway.0, party, posted(body).await?).await?)),
-        (&Method::POST, "/-/renew") => Ok(json(&trust::renew(&gateway.0, party, posted(body).await?).await?)),
+        (&Method::POST, "/-/join") => {
+            trust::may_try(&gateway.0, party, parts.extensions.get())?;
+            Ok(json(&trust::admit(&gateway.0, posted(body).await?).await?))
+        }
+        (&Method::POST, "/-/renew") => {
+            let certified = trust::may_renew(party)?;
+            Ok(json(&trust::renew(&gateway.0, certified, posted(body).await?).await?))
+        }
         (&Method::GET, path) if path.starts_with(METADATA) => {
             let none = || Refusal::not_found("this gate takes no tokens of authorization servers");
             trust::metadata(&gateway.0.config.load()).map(|metadata| json(&metadata)).ok_or_else(none)
@@ -44,8 +50,8 @@ pub(super) async fn answer(
 
 /// Reads a short body.
 async fn posted<T: DeserializeOwned>(body: &mut Incoming) -> Result<T, Refusal> {
-    let body = Limited::new(body, POSTED_BYTES).collect().await.map_err(|e| Refusal::failed(format!("the request can't be read: {e}")))?;
-    serde_json::from_slice(&body.to_bytes()).map_err(|e| Refusal::failed(format!("the request is not what belongs here: {e}")))
+    let body = body::posted(body, POSTED_BYTES).await.map_err(|why| Refusal::failed(why.to_string()))?;
+    serde_json::from_slice(&body).map_err(|e| Refusal::failed(format!("the request is not what belongs here: {e}")))
 }
 
 impl From<NotSigned> for Refusal {

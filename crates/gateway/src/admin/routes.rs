@@ -10,7 +10,7 @@ use http::header::CACHE_CONTROL;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Frame;
-use http_body_util::{BodyExt, Limited, StreamBody};
+use http_body_util::StreamBody;
 use hyper::body::Incoming;
 use serde::Serialize;
 use tokio::sync::broadcast::Receiver;
@@ -25,9 +25,10 @@ use super::shapes::{
 use super::viewer::Viewer;
 use super::{approvals, audit, known, live, pins, replay};
 use crate::console;
+use crate::downstream::body;
 use crate::downstream::door;
 use crate::downstream::held::{self, Held};
-use crate::downstream::http::{fields, pass_over};
+use crate::downstream::http::fields;
 use crate::downstream::reply::{self, Payload};
 use crate::telemetry::metrics::CONTENT_TYPE;
 use crate::trust::Party;
@@ -43,7 +44,7 @@ pub(crate) async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>, par
     } else {
         answer(&gateway, &parts, &mut body, party.as_ref()).boxed().await
     };
-    pass_over(&mut body).await;
+    body::pass_over(&mut body).await;
     answer.unwrap_or_else(|refusal| refused(&gateway, refusal))
 }
 
@@ -298,9 +299,9 @@ fn log_line(server: &str, line: String) -> Bytes {
 }
 
 async fn call(gateway: &Gateway, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
-    let body = Limited::new(body, CALL_BYTES).collect().await.map_err(|e| Refusal::failed(format!("the request can't be read: {e}")))?;
+    let body = body::posted(body, CALL_BYTES).await.map_err(|why| Refusal::failed(why.to_string()))?;
     let request: CallRequest =
-        serde_json::from_slice(&body.to_bytes()).map_err(|e| Refusal::failed(format!("the request is not {{tool, arguments}}: {e}")))?;
+        serde_json::from_slice(&body).map_err(|e| Refusal::failed(format!("the request is not {{tool, arguments}}: {e}")))?;
     if request.raw {
         return Ok(plain(StatusCode::OK, "application/json", gateway.call_tool_raw(&request).await));
     }
@@ -309,9 +310,8 @@ async fn call(gateway: &Gateway, body: &mut Incoming) -> Result<Response<Payload
 }
 
 async fn trace(gateway: &Gateway, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
-    let body = Limited::new(body, CALL_BYTES).collect().await.map_err(|e| Refusal::failed(format!("the request can't be read: {e}")))?;
-    let request: TraceRequest =
-        serde_json::from_slice(&body.to_bytes()).map_err(|e| Refusal::failed(format!("the request is not {{tool}}: {e}")))?;
+    let body = body::posted(body, CALL_BYTES).await.map_err(|why| Refusal::failed(why.to_string()))?;
+    let request: TraceRequest = serde_json::from_slice(&body).map_err(|e| Refusal::failed(format!("the request is not {{tool}}: {e}")))?;
     Ok(json(&gateway.trace(&request).await?))
 }
 

@@ -21,6 +21,10 @@ use super::seated::Seated;
 use crate::downstream::lane::{Lane, Weight};
 use crate::telemetry::trace_context::TraceContext;
 
+/// Most open questions of one call, and bytes of these.
+const MOST_QUESTIONS: usize = 64;
+const QUESTION_BYTES: usize = 16 << 20;
+
 /// Where messages to the caller go.
 #[derive(Debug, Clone)]
 pub(crate) enum Sink {
@@ -70,8 +74,8 @@ struct State {
     sink: Sink,
     /// Questions nobody has picked up yet (stateless era).
     fresh: VecDeque<Question>,
-    /// Questions that are out, by their key.
-    out: BTreeMap<String, oneshot::Sender<Answer>>,
+    /// Questions that are out, by their key, with their bytes.
+    out: BTreeMap<String, (oneshot::Sender<Answer>, usize)>,
     asked: u64,
     /// What the owner wanted to ask, and the caller can't be asked.
     lacked: Option<&'static str>,
@@ -132,7 +136,7 @@ impl Back {
             _ => Weight::Kept,
         };
         if let Sink::Lane(lane) | Sink::Standing(lane) = &state.sink {
-            lane.push(whole.clone(), weight);
+            lane.notify(whole.clone(), weight);
         }
     }
 
@@ -157,20 +161,27 @@ impl Back {
             let text = format!("the client behind this call does not support {capability}");
             return Answer::Error(envelope::error_object(-32601, &text, None));
         }
-        let answer = match (&self.caller.session, self.caller.era) {
-            (Some(session), Era::Initialize) => {
-                let (message, answer) = session.ask(method, params);
-                self.send(message);
-                answer
+        let answer = async {
+            match (&self.caller.session, self.caller.era) {
+                (Some(session), Era::Initialize) => match session.ask(method, params) {
+                    Some((message, answer)) => {
+                        self.send(message);
+                        answer.await
+                    }
+                    None => Some(too_many()),
+                },
+                _ => match self.question(method, params) {
+                    Some(answer) => answer.await.ok(),
+                    None => Some(too_many()),
+                },
             }
-            _ => self.question(method, params),
         };
         let answer = tokio::select! {
-            answer = answer => answer.ok(),
+            answer = answer => answer,
             () = self.cancel.cancelled() => None,
         };
         self.lock().stirred = Some(Instant::now());
-        answer.unwrap_or_else(|| Answer::Error(envelope::error_object(-32000, "the client went away before it answered", None)))
+        answer.unwrap_or_else(|| Answer::Error(envelope::error_object(-32000, "the client went away, or took too long to answer", None)))
     }
 
     /// The questions nobody has picked up yet; ready when there is one. `rung`: whoever asks is woken through the lane already, which rings for
@@ -190,7 +201,7 @@ impl Back {
 
     /// Hands an answer to whoever asked under `key`.
     pub(crate) fn reply(&self, key: &str, answer: Answer) {
-        if let Some(waiting) = self.lock().out.remove(key) {
+        if let Some((waiting, _)) = self.lock().out.remove(key) {
             // Whoever asked may have given up meanwhile; then nobody wants the answer.
             drop(waiting.send(answer));
         }
@@ -282,12 +293,17 @@ impl Back {
         wanted.is_some_and(|from| level.is_none_or(|l| l >= from))
     }
 
-    fn question(&self, method: &str, params: &Bytes) -> oneshot::Receiver<Answer> {
+    /// Leaves a question for whoever serves the caller; `None`: too much is asked already.
+    fn question(&self, method: &str, params: &Bytes) -> Option<oneshot::Receiver<Answer>> {
         let (tx, rx) = oneshot::channel();
         let mut state = self.lock();
+        let open: usize = state.out.values().map(|(_, bytes)| bytes).sum();
+        if state.out.len() >= MOST_QUESTIONS || open.saturating_add(params.len()) > QUESTION_BYTES {
+            return None;
+        }
         state.asked += 1;
         let key = format!("ask-{}", state.asked);
-        state.out.insert(key.clone(), tx);
+        state.out.insert(key.clone(), (tx, params.len()));
         state.fresh.push_back(Question { key, method: method.to_owned(), params: params.clone() });
         self.has_fresh.store(true, Ordering::Release);
         if let Some(waker) = state.waker.take() {
@@ -296,12 +312,16 @@ impl Back {
         if let Sink::Lane(lane) = &state.sink {
             lane.ring();
         }
-        rx
+        Some(rx)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn too_many() -> Answer {
+    Answer::Error(envelope::error_object(-32000, "the client has too many questions to answer already", None))
 }
 
 /// The client capability that a question needs.

@@ -1,15 +1,17 @@
 //! Who makes a call, in which era, and what it is shown. Made by the downstream side once the caller is known. Holds no credential.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use banyan_model::{Era, Principal, Segment};
 use bytes::Bytes;
 use mcp_proto::projection::Style;
 use policy::decide::Subject;
 
+use crate::Inner;
 use crate::downstream::session::Session;
 use crate::policy::Standing;
+use crate::shares::Share;
 use crate::trust::Party;
 use crate::view::View;
 
@@ -40,6 +42,8 @@ pub(crate) struct Caller {
     pub(crate) shown: Last<View>,
     /// Where what it may do is found again.
     pub(crate) standing: Last<Standing>,
+    /// The share of its principal, once somebody has asked.
+    pub(crate) share: OnceLock<Arc<Share>>,
 }
 
 /// What was looked up last, and in which tree. It does not keep that alive.
@@ -95,6 +99,11 @@ impl ViewKey {
 }
 
 impl Caller {
+    /// The share of its principal.
+    pub(crate) fn share(&self, gateway: &Inner) -> &Arc<Share> {
+        self.share.get_or_init(|| gateway.shares.of(&self.principal.name))
+    }
+
     /// Whether it can be asked anything at all.
     pub(crate) fn can_answer(&self) -> bool {
         ["elicitation", "roots", "sampling"].iter().any(|c| mcp_proto::era::declares(&self.capabilities, c))

@@ -28,7 +28,7 @@ mod statuses;
 mod subscribe;
 mod trace;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use banyan_model::{Era, Method};
 use bytes::Bytes;
@@ -274,5 +274,6 @@ pub(crate) fn own_caller(scope: caller::ViewKey) -> Arc<Caller> {
         session: None,
         shown: caller::Last::default(),
         standing: caller::Last::default(),
+        share: OnceLock::new(),
     })
 }

@@ -1,8 +1,7 @@
 //! Room for the call: in the whole gate, at its owner, and in the budgets of its caller. Room is given back when the reservation is
 //! dropped; of a budget only what was taken for a call that never left. Nobody waits for room: there is some or there is none.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use banyan_model::Segment;
 
 use banyan_model::Method;
 use policy::budget::Charge;
@@ -14,34 +13,7 @@ use super::resolve::{Resolved, Weight};
 use crate::Inner;
 use crate::config::resolved::Config;
 use crate::policy::{Spending, charge};
-
-/// How many calls are under way. The bound comes with each call, so that a changed one holds at once.
-#[derive(Debug, Default)]
-pub(crate) struct Places(AtomicUsize);
-
-/// One of the places, until it is dropped.
-#[derive(Debug)]
-pub(crate) struct Place(Arc<Places>);
-
-impl Places {
-    /// How many are taken.
-    pub(crate) fn taken(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// Takes a place, unless `most` are taken.
-    fn take(self: &Arc<Self>, most: usize) -> Option<Place> {
-        let one_more = |taken| (taken < most).then_some(taken + 1);
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).ok()?;
-        Some(Place(Arc::clone(self)))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
+use crate::shares::{Bound, Full, Place, Resource};
 
 /// Proof that there is room for the call.
 #[derive(Debug)]
@@ -54,8 +26,7 @@ pub(crate) struct Reservation {
 /// The room itself.
 #[derive(Debug)]
 pub(crate) struct Room {
-    _whole: Place,
-    _owner: Place,
+    _place: Place,
     spending: Option<Spending>,
 }
 
@@ -75,17 +46,24 @@ pub(crate) fn reserve(gateway: &Inner, config: &Config, permit: Permit) -> Resul
         return Err(CallError::RecordFull);
     }
     let limits = &config.limits;
-    let mount = &permit.resolved.branch.mount;
-    let full = |what, most, mount| {
-        gateway.refusals.note(what, mount);
-        CallError::Overloaded { what, most }
-    };
-    let whole = gateway.places.take(limits.calls).ok_or_else(|| full("the gate is full", limits.calls, None))?;
-    let busy = || full("the server is busy", limits.calls_per_mount, Some(&mount.config.name));
-    let owner = mount.places.take(limits.calls_per_mount).ok_or_else(busy)?;
     let Permit { resolved, decision } = permit;
+    let mount = &resolved.branch.mount;
+    let in_gate = resolved.caller.share(gateway).take(Resource::Calls, 1, Bound::of(config, limits.calls));
+    let in_gate = in_gate.map_err(|full| match full {
+        Full::All => crowded(gateway, "the gate is full", limits.calls, None),
+        Full::Share(share) => crowded(gateway, "this caller has its share of the gate", share, None),
+    })?;
+    let place = in_gate.at(&mount.places, Bound::of(config, limits.calls_per_mount)).map_err(|full| match full {
+        Full::All => crowded(gateway, "the server is busy", limits.calls_per_mount, Some(&mount.config.name)),
+        Full::Share(share) => crowded(gateway, "this caller has its share of the server", share, Some(&mount.config.name)),
+    })?;
     let spending = spend(gateway, config, &resolved)?;
-    Ok(Reservation { resolved, decision, room: Room { _whole: whole, _owner: owner, spending } })
+    Ok(Reservation { resolved, decision, room: Room { _place: place, spending } })
+}
+
+fn crowded(gateway: &Inner, what: &'static str, most: usize, mount: Option<&Segment>) -> CallError {
+    gateway.refusals.note(what, mount);
+    CallError::Overloaded { what, most }
 }
 
 /// Charges a call that the rules refuse, or that names nothing, to the budgets that concern its caller, so that whoever may do nothing asks no

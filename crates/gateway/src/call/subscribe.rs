@@ -27,6 +27,7 @@ use crate::downstream::lane::Lane;
 use crate::downstream::session::Session;
 use crate::downstream::subscriptions::Subscriptions;
 use crate::hub::Listener;
+use crate::shares::{Bound, Full, Resource};
 use crate::tree::{Branch, Sight};
 use crate::trust::wall;
 use crate::upstream::mount::Mount;
@@ -34,8 +35,10 @@ use crate::upstream::{Outgoing, UpstreamError};
 
 /// How long a client that sets a log level waits for servers to take it.
 const TOLD_WITHIN: Duration = Duration::from_secs(2);
-/// More than this one session does not subscribe to.
+/// More than this one session, or one listener, does not subscribe to.
 const MOST_SUBSCRIPTIONS: usize = 10_000;
+/// The longest address of a resource that is subscribed to, in bytes.
+const LONGEST_URI: usize = 8 << 10;
 
 /// `logging/setLevel`: kept for this session; servers are set to the most talkative level anybody wants. They are told in tasks of their
 /// own, so that one that does not answer keeps nobody waiting.
@@ -84,11 +87,16 @@ async fn subscribed(errand: &Errand<'_>, session: &Arc<Session>, cleared: Cleare
     if session.subscriptions(|all| all.len()) >= MOST_SUBSCRIPTIONS {
         return Err(CallError::BadParams(format!("this session subscribes to {MOST_SUBSCRIPTIONS} resources: end some of these first")));
     }
-    if session.subscriptions(|all| all.add(name, uri, &shown)) {
+    if shown.len() > LONGEST_URI {
+        return Err(CallError::BadParams(format!("`params.uri` is longer than {LONGEST_URI} bytes")));
+    }
+    let config = &errand.sight.tree.config;
+    let bound = Bound::of(config, config.limits.subscriptions);
+    if session.subscribe((name, uri, &shown), bound).map_err(|full| too_many(errand.gateway, full, "subscriptions", bound))? {
         mount.subscribe(uri);
     }
     if let Some((_, error)) = mount.follows(&[uri]).await.pop() {
-        if session.subscriptions(|all| all.remove(name, uri)) {
+        if session.unsubscribe(name, uri) {
             unfollow(errand.gateway, name, uri).await;
         }
         return Err(failed(mount, error));
@@ -106,7 +114,7 @@ pub(crate) async fn unsubscribe(errand: &Errand<'_>) -> Result<Answer, CallError
         return errand.named(Method::Subscribe, |cleared, _| unsubscribed(gateway, session, cleared)).await;
     };
     let Some(branch) = sight.tree.branch(&mount) else {
-        if session.subscriptions(|all| all.remove(&mount, &uri)) {
+        if session.unsubscribe(&mount, &uri) {
             unfollow(gateway, &mount, &uri).await;
         }
         return empty();
@@ -117,7 +125,7 @@ pub(crate) async fn unsubscribe(errand: &Errand<'_>) -> Result<Answer, CallError
 
 async fn unsubscribed(gateway: &Arc<Inner>, session: &Arc<Session>, cleared: Cleared) -> Result<Answer, CallError> {
     let (mount, uri) = (&cleared.resolved.branch.mount, &*cleared.resolved.name);
-    if session.subscriptions(|all| all.remove(&mount.config.name, uri)) {
+    if session.unsubscribe(&mount.config.name, uri) {
         unfollow(gateway, &mount.config.name, uri).await;
     }
     mount.subscription_of(session, uri, "resources/unsubscribe").await;
@@ -130,7 +138,7 @@ fn failed(mount: &Mount, error: UpstreamError) -> CallError {
 
 /// Ends the subscriptions of a session that is over.
 pub(crate) async fn forget(gateway: &Arc<Inner>, session: &Session) {
-    let over = session.subscriptions(std::mem::take);
+    let over = session.unsubscribe_all();
     for (mount, uri, _) in over.all() {
         unfollow(gateway, mount, uri).await;
     }
@@ -148,7 +156,13 @@ pub(crate) async fn open_listener(
     let sight = Sight::of(gateway.tree.load_full(), caller);
     let errand = Errand { gateway, sight: &sight, request, back: &back };
     let tasks = statuses::wanted(&errand)?;
-    let (listener, mut honoured, following) = listener(&errand, lane);
+    let config = &sight.tree.config;
+    let bound = Bound::of(config, config.limits.listeners);
+    let place = caller.share(gateway).take(Resource::Listeners, 1, bound).map_err(|full| too_many(gateway, full, "listeners", bound))?;
+    let (listener, mut honoured, following) = listener(&errand, lane)?;
+    let bound = Bound::of(config, config.limits.subscriptions);
+    let wanted = caller.share(gateway).take(Resource::Subscriptions, listener.wanted.len(), bound);
+    let wanted = wanted.map_err(|full| too_many(gateway, full, "subscriptions", bound))?;
     // Should the caller go away meanwhile, everything begun here ends.
     let opening = CancellationToken::new().drop_guard();
     let gone = opening.token().clone();
@@ -157,6 +171,7 @@ pub(crate) async fn open_listener(
     let (inner, listens, ended, asked) = (Arc::clone(gateway), Arc::clone(&listener), gone.clone(), request.clone());
     let (sees, goes_back) = (sight.clone(), Arc::clone(&back));
     tokio::spawn(async move {
+        let _held = (place, wanted);
         let errand = Errand { gateway: &inner, sight: &sees, request: &asked, back: &goes_back };
         let followed = follow(&errand, &listens, following).await;
         // Whoever waits for it may have gone.
@@ -181,6 +196,12 @@ pub(crate) async fn open_listener(
     Ok(opening.disarm())
 }
 
+fn too_many(gateway: &Arc<Inner>, full: Full, what: &'static str, bound: Bound) -> CallError {
+    gateway.refusals.note(what, None);
+    let most = if let Full::Share(share) = full { share } else { bound.most };
+    CallError::Overloaded { what, most }
+}
+
 async fn passed(until: Option<SystemTime>) {
     match until {
         Some(until) => wall::passed(until).await,
@@ -196,8 +217,11 @@ struct Following {
     decision: Option<Decision>,
 }
 
+/// A listener, the members of its filter that are honoured so far, and what servers are to be asked for.
+type Wanted = (Arc<Listener>, Vec<String>, BTreeMap<Segment, Following>);
+
 /// The listener, the members of the filter that are honoured so far, and what servers are to be asked for.
-fn listener(errand: &Errand<'_>, lane: &Arc<Lane>) -> (Arc<Listener>, Vec<String>, BTreeMap<Segment, Following>) {
+fn listener(errand: &Errand<'_>, lane: &Arc<Lane>) -> Result<Wanted, CallError> {
     let Errand { gateway, sight, request, back } = *errand;
     let caller = &back.caller;
     let members = request.params.members();
@@ -215,8 +239,13 @@ fn listener(errand: &Errand<'_>, lane: &Arc<Lane>) -> (Arc<Listener>, Vec<String
         }
     }
     let mut following: BTreeMap<Segment, Following> = BTreeMap::new();
-    for raw in filter.get("resourceSubscriptions").and_then(json::elements).unwrap_or_default() {
-        let Some(shown) = json::as_str(raw) else { continue };
+    let asked = filter.get("resourceSubscriptions").and_then(json::elements).unwrap_or_default();
+    if asked.len() > MOST_SUBSCRIPTIONS {
+        let why = format!("one request subscribes to {MOST_SUBSCRIPTIONS} resources at most: make several");
+        return Err(CallError::BadParams(why));
+    }
+    for raw in asked {
+        let Some(shown) = json::as_str(raw).filter(|shown| shown.len() <= LONGEST_URI) else { continue };
         let Ok((branch, uri)) = resource(gateway, &sight.tree, &sight.view, &shown) else { continue };
         let resolved = resolve::at(branch, caller, request, (Aim::Subscription, uri));
         let Ok(decision) = authorize::one_of(gateway, &sight.tree, request, &resolved) else { continue };
@@ -227,7 +256,8 @@ fn listener(errand: &Errand<'_>, lane: &Arc<Lane>) -> (Arc<Listener>, Vec<String
         }
     }
     let (lane, id, scope, held) = (Arc::clone(lane), request.id.clone(), caller.scope.clone(), Mutex::new(Some(Vec::new())));
-    (Arc::new(Listener { lane, id, scope, subject: Arc::clone(&caller.subject), kinds, wanted, held }), honoured, following)
+    let subject = Arc::clone(&caller.subject);
+    Ok((Arc::new(Listener { lane, id, scope, subject, kinds, wanted, held }), honoured, following))
 }
 
 /// Makes a listener's resource subscriptions at their owners, and waits until these tell of changes. Of which of them they do.

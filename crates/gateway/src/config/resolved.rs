@@ -91,6 +91,12 @@ impl Config {
         !self.wants_credential() && self.join.is_none() && *self.rooms == Rooms::default()
     }
 
+    /// Share of one principal in what is free and what the principal holds, in percent: all, where there can't be another principal.
+    pub fn share(&self) -> usize {
+        let is_alone = self.tokens.len() <= 1 && !self.trust.wants_credential() && self.join.is_none() && *self.rooms == Rooms::default();
+        if is_alone { 100 } else { self.limits.share }
+    }
+
     /// Whether nobody comes in without a credential.
     pub fn wants_credential(&self) -> bool {
         self.shut || !self.tokens.is_empty() || self.trust.wants_credential()
@@ -157,6 +163,24 @@ pub struct Limits {
     pub session_idle: Duration,
     /// Tools taken from one upstream; the rest is reported and left out.
     pub tools_per_mount: usize,
+    /// Share of one principal in what is free and what the principal holds, in percent.
+    pub share: usize,
+    /// Connections of clients.
+    pub connections: usize,
+    /// Connections from one address; `None`: a share of them, where the gate listens on a network.
+    pub connections_per_address: Option<usize>,
+    /// Bytes in bodies of requests, as far as these are long.
+    pub body_bytes: usize,
+    /// Bytes in event streams: what waits for its reader, and answers that are kept for whoever comes back for them.
+    pub stream_bytes: usize,
+    /// Calls that wait for their caller to come back with an answer.
+    pub parked: usize,
+    /// Open `subscriptions/listen` requests.
+    pub listeners: usize,
+    /// Resources that are subscribed to.
+    pub subscriptions: usize,
+    /// Longest time for which a question of a server is left without an answer.
+    pub question: Duration,
 }
 
 impl Default for Limits {
@@ -170,6 +194,15 @@ impl Default for Limits {
             sessions: 100_000,
             session_idle: Duration::from_secs(30 * 60),
             tools_per_mount: 200_000,
+            share: 50,
+            connections: 32_768,
+            connections_per_address: None,
+            body_bytes: 512 << 20,
+            stream_bytes: 256 << 20,
+            parked: 10_000,
+            listeners: 10_000,
+            subscriptions: 100_000,
+            question: Duration::from_secs(60 * 60),
         }
     }
 }

@@ -11,7 +11,6 @@ use bytes::Bytes;
 use http::header::{ACCEPT, COOKIE, LOCATION, SET_COOKIE};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
-use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
@@ -19,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Inner;
 use crate::admin::shapes::{ConsoleCode, ConsoleLink, ConsoleOpened, ConsoleSession, Refusal};
 use crate::config::resolved::Config;
+use crate::downstream::body;
 use crate::downstream::reply::{self, Payload};
 use crate::node::Node;
 pub(crate) use origin::check as check_origin;
@@ -123,9 +123,8 @@ const USED: &str = "This link was used before, or is more than two minutes old. 
 /// Takes a code for a session.
 async fn sign_in(gateway: &Inner, parts: &Parts, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
     origin::check(&gateway.config.load(), parts).map_err(Refusal::refused)?;
-    let body = Limited::new(body, POSTED_BYTES).collect().await.map_err(|e| Refusal::failed(format!("the request can't be read: {e}")))?;
-    let ConsoleCode { code } =
-        serde_json::from_slice(&body.to_bytes()).map_err(|e| Refusal::failed(format!("the request is not {{code}}: {e}")))?;
+    let body = body::posted(body, POSTED_BYTES).await.map_err(|why| Refusal::failed(why.to_string()))?;
+    let ConsoleCode { code } = serde_json::from_slice(&body).map_err(|e| Refusal::failed(format!("the request is not {{code}}: {e}")))?;
     let opened = gateway.console.sessions.exchange(&code, Instant::now());
     let opened = opened.ok_or_else(|| Refusal::refused(USED))?;
     let told = ConsoleOpened { proof: opened.proof, expires_in: opened.lasts.as_secs() };

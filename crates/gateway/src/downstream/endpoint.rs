@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use banyan_model::{Era, Segment};
+use banyan_model::{Era, Principal, Segment};
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode};
 use mcp_proto::envelope::{self, Answer, EnvelopeError, Glance, Message, Request};
@@ -18,6 +18,7 @@ use super::reply::{self, Reply};
 use super::stateless::{self, Place, Streams};
 use super::{field, initialize};
 use crate::call::error::CallError;
+use crate::shares::Resource;
 use crate::{Inner, trust};
 
 /// What is known of a request before its body is there.
@@ -97,7 +98,7 @@ fn turned_away(gateway: &Arc<Inner>, known: &mut Known, fields: &Fields, body: &
         let told = CallError::Late.tell(Era::Stateless);
         (told.status, told.object())
     });
-    if gateway.lateness.has_time(known.config(gateway).limits.wait, gateway.places.taken()) {
+    if gateway.lateness.has_time(known.config(gateway).limits.wait, gateway.shares.taken(Resource::Calls)) {
         return None;
     }
     let Glance { id, method } = envelope::glance(body)?;
@@ -137,6 +138,11 @@ pub(crate) fn too_long(limit: usize) -> Reply {
 }
 
 impl Admitted {
+    /// The principal that comes in.
+    pub(crate) fn principal(&self) -> &Principal {
+        &self.entered.principal
+    }
+
     fn place<'a>(&'a self, asked: Asked<'a>) -> Place<'a> {
         Place { fields: asked.fields, mount: &self.mount, style: style(asked.query), streams: streams(asked.fields) }
     }

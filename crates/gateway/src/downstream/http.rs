@@ -1,24 +1,33 @@
 //! The HTTP listener: accepts connections and reads what comes on them. What a request means is not known here.
 
 use std::convert::Infallible;
+use std::fs::File;
+use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::header::HOST;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use mcp_proto::http1::Fields;
+use rustix::io::Errno;
+use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::body;
+use super::connections::{Busy, Connection, Connections, Place};
 use super::door::Entered;
 use super::endpoint::{self, Asked};
 use super::known::Known;
@@ -30,30 +39,50 @@ use super::socket::Socket;
 use crate::Inner;
 use crate::admin::Remote;
 use crate::rooms;
+use crate::shares::Full;
 use crate::tcp::Tcp;
 use crate::trust::{self, Party};
 use crate::worker::{Seat, Workers};
 
 /// How long open requests have when the gate shuts.
 const DRAIN: Duration = Duration::from_secs(10);
-/// So much of a body nobody wants is read, in bytes, and for so long.
-const PASSED_OVER: usize = 64 << 10;
-const LINGER: Duration = Duration::from_secs(2);
+/// Longest pause in accepting connections when the system gives no more.
+const BREATH: Duration = Duration::from_millis(10);
+/// Time for a client to show the version of HTTP that it speaks.
+const VERSION: Duration = Duration::from_secs(10);
+/// Milliseconds for which a client may take nothing of what is sent.
+const STUCK: u32 = 120_000;
+/// Silence after which a client of HTTP/2 is asked for a sign of life, and the time for that.
+const BEAT: Duration = Duration::from_secs(20);
+const REPLY: Duration = Duration::from_secs(10);
+/// Most requests at once of a client of HTTP/2.
+const STREAMS: u32 = 100;
+/// First bytes of HTTP/2 (RFC 9113, section 3.4).
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Serves until `stop` fires, then lets requests in flight finish.
 pub(crate) async fn serve(gateway: Arc<Inner>, listener: TcpListener, stop: CancellationToken, workers: &Workers) {
     let open = TaskTracker::new();
+    let connections = Connections::new(listener.local_addr().ok().map(|here| here.ip()), stop.clone());
+    let mut reserve = Reserve::new();
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = stop.cancelled() => break,
         };
         match accepted {
-            Ok((stream, address)) => hand_over(&gateway, Came { stream, address }, &stop, workers.seat(), &open),
+            Ok((stream, address)) => match connections.admit(address.ip(), &gateway.config.load().limits) {
+                Ok((place, connection)) => hand_over(&gateway, Came { stream, address, place, connection }, workers.seat(), &open),
+                Err(full) => gateway.refusals.note(crowded(full), None),
+            },
+            Err(error) if is_out_of_files(&error) => {
+                gateway.refusals.note("the system lets the gate open no more files (`ulimit -n`)", None);
+                connections.make_room();
+                reserve.turn_away(&listener).await;
+            }
             Err(error) => {
-                // Too many open files, most likely: others must close before more can come.
                 tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(Duration::from_millis(100)).await;
+                tokio::time::sleep(BREATH).await;
             }
         }
     }
@@ -64,59 +93,102 @@ pub(crate) async fn serve(gateway: Arc<Inner>, listener: TcpListener, stop: Canc
     tokio::join!(gateway.rooms.end(), async { drop(tokio::time::timeout(DRAIN, open.wait()).await) });
 }
 
+fn is_out_of_files(error: &io::Error) -> bool {
+    [Errno::MFILE, Errno::NFILE].map(|errno| Some(errno.raw_os_error())).contains(&error.raw_os_error())
+}
+
+fn crowded(full: Full) -> &'static str {
+    match full {
+        Full::All => "there are too many connections (limits.connections)",
+        Full::Share(_) => "there are too many connections from one address (limits.connections_per_address)",
+    }
+}
+
+/// A file that is open for nothing, so that there is one to give up when the system gives the gate no more.
+struct Reserve(Option<File>);
+
+impl Reserve {
+    fn new() -> Self {
+        Self(File::open("/dev/null").ok())
+    }
+
+    /// Takes whoever waits to be accepted, and lets it go again: it would else wait for as long as there are too many, and all behind it.
+    async fn turn_away(&mut self, listener: &TcpListener) {
+        drop(self.0.take());
+        let turned_away = tokio::time::timeout(BREATH, listener.accept()).await;
+        drop(turned_away);
+        self.0 = File::open("/dev/null").ok();
+        if self.0.is_none() {
+            tokio::time::sleep(BREATH).await;
+        }
+    }
+}
+
 /// A connection that has just come.
 struct Came {
     stream: TcpStream,
     address: SocketAddr,
+    place: Place,
+    connection: Arc<Connection>,
 }
 
 /// Gives a connection to the worker whose seat it has.
-fn hand_over(gateway: &Arc<Inner>, came: Came, stop: &CancellationToken, seat: Seat, open: &TaskTracker) {
-    let (gateway, stop) = (Arc::clone(gateway), stop.clone());
+fn hand_over(gateway: &Arc<Inner>, came: Came, seat: Seat, open: &TaskTracker) {
+    let gateway = Arc::clone(gateway);
     let Some(runtime) = seat.runtime.clone() else {
         open.spawn(async move {
             let _seat = seat;
-            connection(gateway, came, stop).await;
+            connection(gateway, came).await;
         });
         return;
     };
-    let Came { stream, address } = came;
+    let Came { stream, address, place, connection: at } = came;
     let moved = stream.into_std();
     let served = async move {
         let _seat = seat;
         // The worker watches it from here on.
         match moved.and_then(TcpStream::from_std) {
-            Ok(stream) => connection(gateway, Came { stream, address }, stop).await,
+            Ok(stream) => connection(gateway, Came { stream, address, place, connection: at }).await,
             Err(error) => tracing::warn!(%error, "a connection could not be handed to its worker"),
         }
     };
     open.spawn_on(served, &runtime);
 }
 
-async fn connection(gateway: Arc<Inner>, came: Came, stop: CancellationToken) {
-    let Came { stream, address } = came;
+async fn connection(gateway: Arc<Inner>, came: Came) {
+    let Came { stream, address, place, connection } = came;
     // Small answers must not wait for the acknowledgement of the one before.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY");
     }
+    give_up_on_stuck(&stream);
     if gateway.trust.speaks_tls() {
         // Few connections come to what is boxed here, and those that do not should not hold the room it needs.
-        return Box::pin(protected(gateway, Came { stream, address }, stop)).await;
+        return Box::pin(protected(gateway, stream, place, connection)).await;
     }
     let party = Party::plain(address);
-    if let Left::Unusual(read, stream) = plain::serve(&gateway, Tcp::new(stream), party.clone(), &stop).await {
-        Box::pin(any(gateway, Rewind::new(read, stream), (party, Remote(address.ip())), stop)).await;
+    if let Left::Unusual(read, stream) = plain::serve(&gateway, Tcp::new(stream), party.clone(), &connection).await {
+        Box::pin(any(gateway, (read, stream, place), party, connection)).await;
     }
 }
 
+/// Lets the system end a connection whose client takes nothing of what is sent: else what it does not take would stay here.
+fn give_up_on_stuck(stream: &TcpStream) {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::net::sockopt::set_tcp_user_timeout(stream, STUCK) {
+        tracing::debug!(%error, "TCP_USER_TIMEOUT");
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (stream, STUCK);
+}
+
 /// Serves a connection with TLS, as long as the certificate holds that its client has shown.
-async fn protected(gateway: Arc<Inner>, came: Came, stop: CancellationToken) {
-    let Came { stream, address } = came;
+async fn protected(gateway: Arc<Inner>, stream: TcpStream, place: Place, connection: Arc<Connection>) {
     let Some(server) = gateway.trust.server() else { return };
     let Some((stream, party)) = trust::accept(server, stream).await else { return };
     let serving = async {
-        if let Left::Unusual(read, stream) = plain::serve(&gateway, stream, Some(Arc::clone(&party)), &stop).await {
-            any(Arc::clone(&gateway), Rewind::new(read, stream), (Some(Arc::clone(&party)), Remote(address.ip())), stop).await;
+        if let Left::Unusual(read, stream) = plain::serve(&gateway, stream, Some(Arc::clone(&party)), &connection).await {
+            any(Arc::clone(&gateway), (read, stream, place), Some(Arc::clone(&party)), connection).await;
         }
     };
     tokio::select! {
@@ -125,23 +197,83 @@ async fn protected(gateway: Arc<Inner>, came: Came, stop: CancellationToken) {
     }
 }
 
-/// Serves whatever HTTP there is, to whoever is at the other end.
-async fn any<S: Socket>(gateway: Arc<Inner>, stream: Rewind<S>, other_end: (Option<Arc<Party>>, Remote), stop: CancellationToken) {
-    let (party, remote) = other_end;
+/// Serves whatever HTTP there is.
+async fn any<S: Socket>(
+    gateway: Arc<Inner>,
+    (read, mut stream, place): (Bytes, S, Place),
+    party: Option<Arc<Party>>,
+    connection: Arc<Connection>,
+) {
+    let Ok(Some(read)) = tokio::time::timeout(VERSION, version(read, &mut stream)).await else { return };
+    connection.rest(Instant::now());
+    let at = Arc::clone(&connection);
     let service = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(remote);
-        let (gateway, party) = (Arc::clone(&gateway), party.clone());
-        async move { Ok::<_, Infallible>(handle(&gateway, request, party).await) }
+        let (gateway, party, busy) = (Arc::clone(&gateway), party.clone(), at.busy());
+        request.extensions_mut().insert(at.address);
+        request.extensions_mut().insert(Remote(at.ip));
+        async move { Ok::<_, Infallible>(Answered::of(handle(&gateway, request, party).await, busy)) }
     });
     let mut server = auto::Builder::new(TokioExecutor::new());
     server.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(30));
-    let connection = server.serve_connection_with_upgrades(TokioIo::new(stream), service);
-    tokio::pin!(connection);
+    let mut http2 = server.http2();
+    http2.timer(TokioTimer::new()).keep_alive_interval(BEAT).keep_alive_timeout(REPLY).max_concurrent_streams(STREAMS);
+    let stream = TokioIo::new(Rewind::new(read, stream).holding(place));
+    let serving = server.serve_connection_with_upgrades(stream, service);
+    tokio::pin!(serving);
     tokio::select! {
-        ended = connection.as_mut() => return log(ended),
-        () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
+        ended = serving.as_mut() => return log(ended),
+        () = connection.stop.cancelled() => {}
+        () = connection.idle_for(plain::IDLE) => {}
     }
-    log(connection.await);
+    serving.as_mut().graceful_shutdown();
+    log(serving.await);
+}
+
+/// Reads on until it shows which version of HTTP is spoken, for which a library would wait without end; `None`: the client has gone.
+async fn version<S: Socket>(read: Bytes, stream: &mut S) -> Option<Bytes> {
+    if read.len() >= PREFACE.len() || !PREFACE.starts_with(&read) {
+        return Some(read);
+    }
+    let mut read = BytesMut::from(read);
+    while read.len() < PREFACE.len() && PREFACE.starts_with(&read) {
+        if stream.read_buf(&mut read).await.ok()? == 0 {
+            return None;
+        }
+    }
+    Some(read.freeze())
+}
+
+/// The body of an answer, whose connection is not idle as long as that is sent.
+struct Answered {
+    payload: Payload,
+    _busy: Option<Busy>,
+}
+
+impl Answered {
+    fn of(answer: Response<Payload>, busy: Busy) -> Response<Self> {
+        let mut busy = Some(busy);
+        if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+            busy.take().into_iter().for_each(Busy::stay);
+        }
+        answer.map(|payload| Self { payload, _busy: busy })
+    }
+}
+
+impl Body for Answered {
+    type Data = <Payload as Body>::Data;
+    type Error = <Payload as Body>::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        Pin::new(&mut self.get_mut().payload).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.payload.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.payload.size_hint()
+    }
 }
 
 fn log(ended: Result<(), Box<dyn std::error::Error + Send + Sync>>) {
@@ -185,12 +317,12 @@ async fn mcp(gateway: &Arc<Inner>, request: Request<Incoming>, mut known: Known,
     let admitted = match admitted {
         Ok(admitted) => admitted,
         Err(refused) => {
-            pass_over(&mut body).await;
+            body::pass_over(&mut body).await;
             return refused;
         }
     };
     match parts.method {
-        Method::POST => match read(gateway, body).await {
+        Method::POST => match body::request(gateway, admitted.principal(), body).await {
             Ok(body) => endpoint::post(gateway, &admitted, asked, &body, &mut known).await,
             Err(reply) => reply,
         },
@@ -205,28 +337,4 @@ pub(crate) fn fields(parts: &Parts) -> Fields {
     let authority = parts.uri.authority().filter(|_| !parts.headers.contains_key(HOST));
     let host = authority.map(|authority| (HOST.as_str(), authority.as_str().as_bytes()));
     Fields::new(parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).chain(host))
-}
-
-/// Reads a short body nobody wants to know. An answer before its end goes together with a reset of the stream (RFC 9113, section 8.1), for
-/// which some clients take back the answer.
-pub(crate) async fn pass_over(body: &mut Incoming) {
-    let rest = async {
-        let mut read = 0;
-        while let Some(Ok(frame)) = body.frame().await {
-            read += frame.data_ref().map_or(0, Bytes::len);
-            if read > PASSED_OVER {
-                return;
-            }
-        }
-    };
-    drop(tokio::time::timeout(LINGER, rest).await);
-}
-
-async fn read(gateway: &Inner, body: Incoming) -> Result<Bytes, Reply> {
-    let limit = gateway.limits().request_bytes;
-    match Limited::new(body, limit).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(endpoint::too_long(limit)),
-        Err(error) => Err(reply::refuse(StatusCode::BAD_REQUEST, None, -32700, &format!("the request broke off: {error}"))),
-    }
 }

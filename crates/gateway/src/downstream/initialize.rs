@@ -2,7 +2,7 @@
 //! What a request means is not known here.
 
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -18,10 +18,11 @@ use tokio::time::Instant;
 
 use super::door::Entered;
 use super::endpoint;
+use super::events::Events;
 use super::exchange::{Ended, Exchange, Turn};
 use super::field;
 use super::known::Known;
-use super::lane::{Events, Lane, Weight};
+use super::lane::{Lane, Weight};
 use super::pour::Pouring;
 use super::reply::{self, Reply};
 use super::session::{Opening, STANDING, Session};
@@ -32,6 +33,7 @@ use crate::call::back::{Back, Sink, Takes};
 use crate::call::caller::{Caller, Last};
 use crate::clock;
 use crate::random;
+use crate::shares::{Bound, Full, Resource};
 use crate::telemetry::trace_context::TraceContext;
 use crate::tree::Sight;
 use crate::trust::wall;
@@ -114,16 +116,25 @@ pub(crate) async fn delete(gateway: &Arc<Inner>, entered: &Entered, place: Place
     }
 }
 
-async fn open(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: &Request, known: &mut Known) -> Reply {
-    let session = begin(gateway, entered, place.mount, place.style, request, random::token().into());
-    let most = gateway.limits().sessions;
-    if gateway.hub.open(Arc::clone(&session), most).is_err() {
-        let why = format!("there are {most} sessions, which is the limit; end one, or raise limits.sessions");
-        return reply::refuse(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), -32009, &why);
-    }
+async fn open(gateway: &Arc<Inner>, entered: &Entered, at: Place<'_>, request: &Request, known: &mut Known) -> Reply {
+    let config = gateway.config.load_full();
+    let most = config.limits.sessions;
+    let place = gateway.shares.of(&entered.principal.name).take(Resource::Sessions, 1, Bound::of(&config, most));
+    let place = match place {
+        Ok(place) => place,
+        Err(full) => {
+            let why = match full {
+                Full::All => format!("there are {most} sessions, which is the limit; end one, or raise limits.sessions"),
+                Full::Share(share) => format!("this caller has {share} sessions, its share of limits.sessions; end one"),
+            };
+            return reply::refuse(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), -32009, &why);
+        }
+    };
+    let session = begin(gateway, entered, at.mount, at.style, request, random::token().into());
+    gateway.hub.open(Arc::clone(&session), Some(place));
     // A reload between its beginning and its entry has passed it over.
     session.follow(&gateway.config.load());
-    if let Err(refused) = known.again(gateway, place.fields, entered) {
+    if let Err(refused) = known.again(gateway, at.fields, entered) {
         // Boxed: few come here.
         Box::pin(end(gateway, &session)).await;
         return endpoint::refuse(&refused);
@@ -161,7 +172,7 @@ pub(crate) fn begin(
         mount: mount.clone(),
         style,
     };
-    Session::new(id, opening, &gateway.tree.load().config)
+    Session::new(id, opening, gateway.shares.of(&entered.principal.name), &gateway.tree.load().config)
 }
 
 /// The result of `initialize`.
@@ -190,6 +201,7 @@ pub(crate) fn caller(session: &Arc<Session>, entered: &Entered) -> Arc<Caller> {
         session: Some(Arc::clone(session)),
         shown: Last::default(),
         standing: Last::default(),
+        share: OnceLock::new(),
     })
 }
 
@@ -243,6 +255,10 @@ async fn answer(
     let finish = Finish { session: Arc::clone(session), id: id.clone() };
     let sight = Sight::of(gateway.tree.load_full(), &back.caller);
     let mut exchange = Exchange::begin(gateway, sight, request, &back, false);
+    if streams == Streams::Refused {
+        // Nobody will read what is said before the answer.
+        lane.end();
+    }
     if streams != Streams::Preferred {
         exchange.take_pours(Takes::Alone);
     }
@@ -269,13 +285,14 @@ async fn answer(
     exchange.take_pours(Takes::Whole);
     let number = session.open_stream(Arc::clone(&lane));
     let body = Events::new(lane.read(0), Some(number.to_string()), None);
+    let session = Arc::clone(session);
     tokio::spawn(async move {
         let _finish = finish;
         loop {
             if let Turn::Ended(ended) = exchange.turn(None).await {
                 lane.push(envelope::response(&id, &told(&ended)), Weight::Kept);
                 lane.end();
-                return;
+                return session.keep_stream(&lane);
             }
         }
     });

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::hash::RandomState;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, Cache};
 use banyan_model::{Era, Segment};
@@ -234,6 +234,7 @@ pub(crate) fn stateless(
         session: None,
         shown: Last::default(),
         standing: Last::default(),
+        share: OnceLock::new(),
     }
 }
 

@@ -1,26 +1,17 @@
-//! A bounded queue of whole messages on their way to one caller, and the response body that sends them as events.
+//! A bounded queue of whole messages on their way to one caller.
 //!
 //! Who writes never waits: a lane that is full takes no more of what may be dropped (progress, log lines), and counts it.
 //! It does not know sessions or eras.
 
 use std::collections::VecDeque;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 use bytes::Bytes;
-use http_body::Frame;
-use mcp_proto::sse;
-use tokio::time::{Instant, Sleep};
-use tokio_util::sync::DropGuard;
 
 use super::pour::Pouring;
-use crate::call::pour::BrokenOff;
-
-/// How long a stream may be silent before a comment is sent, so that proxies in between keep it open.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+use crate::shares::{Bound, Resource, Share, Taken};
 
 /// Whether a message may be dropped when its receiver is too slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,11 +45,37 @@ struct State {
     waker: Option<Waker>,
     /// The last message, which is still coming.
     last: Option<Box<Pouring>>,
+    /// Number of messages sent at least once, and the bytes of these that are still here.
+    sent: u64,
+    sent_bytes: usize,
+    /// For whom its bytes count.
+    account: Option<Account>,
+    /// Set when nothing is kept any more for whoever comes back.
+    is_forgotten: bool,
+}
+
+/// Bytes of a lane's messages in their principal's share.
+#[derive(Debug)]
+struct Account {
+    taken: Taken,
+    bound: Bound,
+    /// Number among the streams that are kept.
+    shelf: Option<u64>,
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        if let Some(number) = self.shelf {
+            self.taken.share.unshelve(number);
+        }
+    }
 }
 
 /// A lane holds at most this many events and bytes beyond what can't be dropped.
 const MOST_EVENTS: usize = 4096;
 const MOST_BYTES: usize = 8 << 20;
+/// Most bytes of sent messages that are kept.
+pub(crate) const KEPT_BYTES: usize = 8 << 20;
 /// Among so many is looked for what is to be said again: to look through all of them would cost more than a flood.
 const SAID_LAST: usize = 64;
 
@@ -76,10 +93,18 @@ impl Lane {
     /// Appends a message. Nothing is appended behind the end.
     pub(crate) fn push(&self, message: Bytes, weight: Weight) {
         let mut state = self.lock();
+        if weight == Weight::Droppable && (state.events.len() >= MOST_EVENTS || state.bytes >= MOST_BYTES) {
+            state.dropped += 1;
+            return;
+        }
+        self.append(&mut state, message, weight == Weight::Droppable);
+    }
+
+    fn append(&self, state: &mut State, message: Bytes, may_drop: bool) {
         if state.ended {
             return;
         }
-        if weight == Weight::Droppable && (state.events.len() >= MOST_EVENTS || state.bytes >= MOST_BYTES) {
+        if !state.charge(message.len(), may_drop) {
             state.dropped += 1;
             return;
         }
@@ -89,20 +114,56 @@ impl Lane {
         state.wake();
     }
 
+    /// Lets what is in it count for a principal from here on, as long as it stays here.
+    pub(crate) fn charge_to(&self, share: &Arc<Share>, bound: Bound) {
+        let mut state = self.lock();
+        let taken = share.take(Resource::Streams, state.bytes, bound).or_else(|_| share.take(Resource::Streams, 0, bound));
+        state.account = taken.ok().map(|taken| Account { taken, bound, shelf: None });
+    }
+
+    /// Bytes that wait or are kept.
+    pub(crate) fn bytes(&self) -> usize {
+        self.lock().bytes
+    }
+
+    /// Tells that every message here was sent at least once.
+    pub(crate) fn is_sent(&self) -> bool {
+        let state = self.lock();
+        state.first + state.events.len() as u64 <= state.sent
+    }
+
+    /// Keeps what is in it for whoever comes back for it, as long as its principal has room. To be said once it has ended.
+    pub(crate) fn keep(self: &Arc<Self>) {
+        let mut state = self.lock();
+        match &mut state.account {
+            Some(account) => account.shelf = Some(account.taken.share.shelve(Arc::downgrade(self))),
+            None => state.forget(),
+        }
+    }
+
+    /// Keeps nothing more of it; whoever reads it now gets the rest.
+    pub(crate) fn forget(&self) {
+        self.lock().forget();
+        self.has_some.store(!self.lock().events.is_empty(), Ordering::Release);
+    }
+
+    /// Tells that nothing is kept for whoever comes back.
+    pub(crate) fn is_forgotten(&self) -> bool {
+        self.lock().is_forgotten
+    }
+
     /// Appends a notification that nobody waits for. Where much waits already, what waits is not said twice, which costs nobody anything: a list
     /// has changed, however often. Where twice as much does, a server says more than its reader will ever take, and no more of it is kept.
     pub(crate) fn notify(&self, message: Bytes, weight: Weight) {
-        {
-            let mut state = self.lock();
-            let much = |most: usize| state.events.len() >= most * MOST_EVENTS || state.bytes >= most * MOST_BYTES;
-            // Those in front may be sent already, and stay for whoever comes back.
-            let waits = || state.events.iter().skip(self.keep).rev().take(SAID_LAST).any(|one| *one == message);
-            if much(2) || (much(1) && waits()) {
-                state.dropped += 1;
-                return;
-            }
+        let mut state = self.lock();
+        let is_full = |most: usize| state.events.len() >= most * MOST_EVENTS || state.bytes >= most * MOST_BYTES;
+        // Those in front may be sent already, and stay for whoever comes back.
+        let waits = || state.events.iter().skip(self.keep).rev().take(SAID_LAST).any(|one| *one == message);
+        if is_full(2) || is_full(1) && (weight == Weight::Droppable || waits()) {
+            state.dropped += 1;
+            return;
         }
-        self.push(message, weight);
+        self.append(&mut state, message, true);
     }
 
     /// Says that nothing more will come.
@@ -155,9 +216,12 @@ impl Lane {
         self.lock().wake();
     }
 
-    /// A reader that begins behind event number `after`; a reader before it gets no more.
+    /// A reader that begins behind event number `after`, up to which everything has arrived; a reader before it gets no more.
     pub(crate) fn read(self: &Arc<Self>, after: u64) -> Reader {
         let mut state = self.lock();
+        while state.first < after && !state.events.is_empty() {
+            state.pop();
+        }
         state.readers += 1;
         state.is_read = true;
         state.wake();
@@ -170,6 +234,44 @@ impl Lane {
 }
 
 impl State {
+    /// Counts a message for the principal. Where that has no room, streams that are kept for it go; `false`: there is none all the same, and
+    /// the message may be dropped. What may not is not counted then, and not kept.
+    fn charge(&mut self, bytes: usize, may_drop: bool) -> bool {
+        let Some(account) = &mut self.account else { return true };
+        while account.taken.grow(bytes, account.bound).is_err() {
+            if may_drop {
+                return false;
+            }
+            if !account.taken.share.forget_oldest() {
+                self.account = None;
+                return true;
+            }
+        }
+        true
+    }
+
+    /// Takes the first message away.
+    fn pop(&mut self) {
+        let Some(old) = self.events.pop_front() else { return };
+        self.first += 1;
+        self.bytes -= old.len();
+        if self.first <= self.sent {
+            self.sent_bytes = self.sent_bytes.saturating_sub(old.len());
+        }
+        if let Some(account) = &mut self.account {
+            account.taken.shrink(old.len());
+        }
+    }
+
+    fn forget(&mut self) {
+        self.is_forgotten = true;
+        self.account = None;
+        while !self.events.is_empty() && (!self.is_read || self.first < self.sent) {
+            self.pop();
+        }
+        self.wake();
+    }
+
     fn wake(&mut self) {
         if let Some(waker) = self.waker.take() {
             waker.wake();
@@ -196,12 +298,17 @@ impl Reader {
         if let Some(message) = usize::try_from(self.next - state.first).ok().and_then(|i| state.events.get(i)) {
             let message = message.clone();
             self.next += 1;
+            if self.next > state.sent {
+                state.sent = self.next;
+                state.sent_bytes += message.len();
+            }
+            let keep = if state.is_forgotten { 0 } else { self.lane.keep };
             let sent = usize::try_from(self.next - state.first).unwrap_or(0);
-            for _ in self.lane.keep..sent {
-                if let Some(old) = state.events.pop_front() {
-                    state.bytes -= old.len();
-                    state.first += 1;
+            for kept in (0..sent).rev() {
+                if kept < keep && state.sent_bytes <= KEPT_BYTES {
+                    break;
                 }
+                state.pop();
             }
             self.lane.has_some.store(!state.events.is_empty(), Ordering::Release);
             return Poll::Ready(Some((self.next, message)));
@@ -223,142 +330,9 @@ impl Drop for Reader {
 
 impl Reader {
     /// The response behind the last message, if one is still coming.
-    fn take_last(&mut self) -> Option<Box<Pouring>> {
+    pub(super) fn take_last(&mut self) -> Option<Box<Pouring>> {
         let mut state = self.lane.lock();
         if state.readers == self.number { state.last.take() } else { None }
-    }
-}
-
-/// The event of a response that is still coming.
-enum Last {
-    None,
-    Coming(Box<Pouring>),
-    Over,
-}
-
-/// What ends a stream before its lane does.
-enum Bound {
-    None,
-    /// When this is ready, with this comment.
-    Until(Pin<Box<dyn Future<Output = ()> + Send>>, &'static str),
-    Over,
-}
-
-/// A lane as the body of an event stream.
-pub(crate) struct Events {
-    reader: Reader,
-    /// What stands before the number in event ids; `None` sends no ids.
-    stream: Option<String>,
-    opening: Option<Bytes>,
-    silence: Pin<Box<Sleep>>,
-    /// The last event, while it goes out.
-    last: Last,
-    bound: Bound,
-    /// Fires when the body is dropped, which is how a lost connection shows.
-    _gone: Option<DropGuard>,
-}
-
-impl Events {
-    /// Sends what `reader` reads. `gone` fires when the connection is lost or the stream is over.
-    pub(crate) fn new(reader: Reader, stream: Option<String>, gone: Option<DropGuard>) -> Self {
-        Self {
-            reader,
-            stream,
-            opening: None,
-            silence: Box::pin(tokio::time::sleep(KEEP_ALIVE)),
-            last: Last::None,
-            bound: Bound::None,
-            _gone: gone,
-        }
-    }
-
-    /// Opens the stream with an event that lets a client come back (revision 2025-11-25).
-    pub(crate) fn primed(mut self, retry_ms: u64) -> Self {
-        if let Some(stream) = &self.stream {
-            let mut out = Vec::new();
-            sse::encode_priming(&format!("{stream}:0"), retry_ms, &mut out);
-            self.opening = Some(Bytes::from(out));
-        }
-        self
-    }
-
-    /// Ends the stream when `over` is ready, with a comment that says why. What was not sent by then stays in the lane for whoever comes
-    /// back.
-    pub(crate) fn until(mut self, over: impl Future<Output = ()> + Send + 'static, why: &'static str) -> Self {
-        self.bound = Bound::Until(Box::pin(over), why);
-        self
-    }
-}
-
-impl Bound {
-    /// Ready with the last word when it ends the stream, and then with nothing.
-    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        match self {
-            Self::None => Poll::Pending,
-            Self::Until(over, why) => {
-                std::task::ready!(over.as_mut().poll(cx));
-                let comment = format!(": {why}\n\n");
-                *self = Self::Over;
-                Poll::Ready(Some(comment.into()))
-            }
-            Self::Over => Poll::Ready(None),
-        }
-    }
-}
-
-impl http_body::Body for Events {
-    type Data = Bytes;
-    type Error = BrokenOff;
-
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let this = self.get_mut();
-        if let Poll::Ready(end) = this.bound.poll_end(cx) {
-            return Poll::Ready(end.map(|comment| Ok(Frame::data(comment))));
-        }
-        if !matches!(this.last, Last::None) {
-            return this.last.poll_data(cx).map_ok(Frame::data);
-        }
-        if let Some(opening) = this.opening.take() {
-            return Poll::Ready(Some(Ok(Frame::data(opening))));
-        }
-        let mut out = Vec::new();
-        loop {
-            match this.reader.poll_next(cx) {
-                Poll::Ready(Some((number, message))) => {
-                    let id = this.stream.as_ref().map(|s| format!("{s}:{number}"));
-                    sse::encode(id.as_deref(), &message, &mut out);
-                    if out.len() >= 64 << 10 {
-                        break;
-                    }
-                }
-                Poll::Ready(None) if out.is_empty() => {
-                    let Some(last) = this.reader.take_last() else { return Poll::Ready(None) };
-                    this.last = Last::Coming(last);
-                    out.extend_from_slice(sse::BEGIN);
-                    break;
-                }
-                Poll::Pending if out.is_empty() => {
-                    std::task::ready!(this.silence.as_mut().poll(cx));
-                    out.extend_from_slice(b": keep-alive\n\n");
-                    break;
-                }
-                Poll::Ready(None) | Poll::Pending => break,
-            }
-        }
-        this.silence.as_mut().reset(Instant::now() + KEEP_ALIVE);
-        Poll::Ready(Some(Ok(Frame::data(Bytes::from(out)))))
-    }
-}
-
-impl Last {
-    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BrokenOff>>> {
-        let Self::Coming(pouring) = self else { return Poll::Ready(None) };
-        let piece = std::task::ready!(pouring.poll_piece(cx));
-        if piece.is_none() {
-            *self = Self::Over;
-            return Poll::Ready(Some(Ok(Bytes::from_static(b"\n\n"))));
-        }
-        Poll::Ready(piece.map(|piece| piece.map(sse::encode_piece)))
     }
 }
 

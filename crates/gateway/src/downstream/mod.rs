@@ -2,8 +2,11 @@
 //!
 //! What a request means is not known here; `call` does that.
 
+pub(crate) mod body;
+pub(crate) mod connections;
 pub(crate) mod door;
 pub(crate) mod endpoint;
+mod events;
 pub(crate) mod exchange;
 pub(crate) mod field;
 pub(crate) mod held;

@@ -1,9 +1,10 @@
 //! Calls of stateless callers that wait for an answer: their owner asked something, the caller was told, and comes back with it.
 //!
-//! The handle is a random number; it says nothing, and is good only for the principal and the very request it was given for.
+//! The handle is a random number; it says nothing, and is good only for the principal and the very request it was given for. A principal that has
+//! its share of them makes room for another by the oldest of its own.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use banyan_model::Principal;
@@ -12,23 +13,33 @@ use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::json;
 
 use super::exchange::Exchange;
-use crate::call::back::Question;
+use crate::call::back::{Question, Sink};
 use crate::call::caller::Caller;
 use crate::call::error::CallError;
-use crate::random;
+use crate::shares::{Bound, Resource, Taken};
+use crate::{Inner, random};
 
 /// How long a caller may take.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
-const MOST: usize = 10_000;
 
 /// The waiting calls.
 pub(crate) struct Parked {
     /// What the handles of this gate begin with: another gate's pass through it.
     mark: String,
-    waiting: Mutex<HashMap<String, Waiting>>,
+    waiting: Mutex<All>,
+}
+
+#[derive(Default)]
+struct All {
+    by_handle: HashMap<String, Waiting>,
+    /// The handles by principal, those of each in the order in which they were given.
+    by_principal: BTreeMap<(Arc<str>, u64), String>,
+    count: u64,
 }
 
 struct Waiting {
+    number: u64,
+    _place: Option<Taken>,
     exchange: Exchange,
     questions: BTreeMap<String, Question>,
     principal: Principal,
@@ -51,25 +62,30 @@ impl Parked {
     }
 
     /// Parks a call; the raw result that tells its caller what to answer.
-    pub(crate) fn park(&self, mut exchange: Exchange, questions: Vec<Question>, request: &Request) -> Bytes {
+    pub(crate) fn park(&self, gateway: &Inner, mut exchange: Exchange, questions: Vec<Question>, request: &Request) -> Bytes {
         exchange.keep();
+        // What is said from here on is for nobody, until the caller is back.
+        exchange.back.redirect(Sink::None);
         let handle = format!("{}{}", self.mark, random::token());
         let result = input_required(&questions, &handle);
-        let waiting = Waiting {
-            principal: exchange.back.caller.principal.clone(),
-            questions: questions.into_iter().map(|q| (q.key.clone(), q)).collect(),
-            request: identity(request),
-            since: Instant::now(),
-            exchange,
+        let principal = exchange.back.caller.principal.clone();
+        let questions = questions.into_iter().map(|q| (q.key.clone(), q)).collect();
+        let (request, since) = (identity(request), Instant::now());
+        let config = gateway.config.load();
+        let bound = Bound::of(&config, config.limits.parked);
+        let mut all = self.lock();
+        let place = loop {
+            match exchange.back.caller.share(gateway).take(Resource::Parked, 1, bound) {
+                Ok(place) => break Some(place),
+                Err(_) if all.cancel_oldest(&principal.name) => {}
+                // Everybody has some, and this one has none.
+                Err(_) => break None,
+            }
         };
-        let mut all = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= MOST
-            && let Some(oldest) = all.iter().min_by_key(|(_, w)| w.since).map(|(k, _)| k.clone())
-            && let Some(old) = all.remove(&oldest)
-        {
-            old.exchange.back.cancel.cancel();
-        }
-        all.insert(handle, waiting);
+        all.count += 1;
+        let number = all.count;
+        all.by_principal.insert((Arc::clone(&principal.name), number), handle.clone());
+        all.by_handle.insert(handle, Waiting { number, _place: place, principal, questions, request, since, exchange });
         result
     }
 
@@ -82,8 +98,8 @@ impl Parked {
     pub(crate) fn resume(&self, request: &Request, caller: &Caller) -> Result<Resumed, CallError> {
         let handle = self.handle(request).ok_or(CallError::StateUnknown)?;
         let mut waiting = {
-            let mut all = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            let fits = all.get(&handle).is_some_and(|w| w.principal == caller.principal && w.request == identity(request));
+            let mut all = self.lock();
+            let fits = all.by_handle.get(&handle).is_some_and(|w| w.principal == caller.principal && w.request == identity(request));
             if !fits {
                 return Err(CallError::StateUnknown);
             }
@@ -109,14 +125,37 @@ impl Parked {
 
     /// Cancels what has waited too long.
     pub(crate) fn sweep(&self) {
-        let mut all = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|_, w| {
-            let keep = w.since.elapsed() < PATIENCE;
-            if !keep {
-                w.exchange.back.cancel.cancel();
-            }
-            keep
-        });
+        let mut all = self.lock();
+        let late = |(handle, waiting): (&String, &Waiting)| (waiting.since.elapsed() >= PATIENCE).then(|| handle.clone());
+        let late: Vec<String> = all.by_handle.iter().filter_map(late).collect();
+        for handle in late {
+            all.cancel(&handle);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, All> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl All {
+    fn remove(&mut self, handle: &str) -> Option<Waiting> {
+        let waiting = self.by_handle.remove(handle)?;
+        self.by_principal.remove(&(Arc::clone(&waiting.principal.name), waiting.number));
+        Some(waiting)
+    }
+
+    fn cancel(&mut self, handle: &str) {
+        if let Some(waiting) = self.remove(handle) {
+            waiting.exchange.back.cancel.cancel();
+        }
+    }
+
+    /// Cancels the call of `principal` that waits longest. `false`: none does.
+    fn cancel_oldest(&mut self, principal: &Arc<str>) -> bool {
+        let own = (Arc::clone(principal), 0)..=(Arc::clone(principal), u64::MAX);
+        let oldest = self.by_principal.range(own).next().map(|(_, handle)| handle.clone());
+        oldest.as_ref().inspect(|handle| self.cancel(handle)).is_some()
     }
 }
 

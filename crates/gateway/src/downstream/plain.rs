@@ -19,9 +19,11 @@ use tokio::time::Instant;
 use tokio_util::io::poll_read_buf;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
+use super::body;
+use super::connections::Connection;
 use super::endpoint::{self, Asked};
+use super::events::Events;
 use super::known::Known;
-use super::lane::Events;
 use super::reply::{self, Reply};
 use super::socket::Socket;
 use crate::Inner;
@@ -34,10 +36,10 @@ mod pour;
 #[cfg(test)]
 mod tests;
 
-/// How long a request may take to arrive once it has begun.
-const ARRIVAL: Duration = Duration::from_secs(30);
+/// Time for a client to begin with its first request.
+const FIRST: Duration = Duration::from_secs(10);
 /// How long a connection may lie idle between two requests.
-const IDLE: Duration = Duration::from_secs(600);
+pub(super) const IDLE: Duration = Duration::from_secs(600);
 /// How long what nobody wants to know is read before a connection is closed for good.
 const LINGER: Duration = Duration::from_secs(2);
 /// Room for what is read at once, in bytes: where nobody knows how much will come, and at least.
@@ -57,8 +59,9 @@ pub(crate) enum Left<S> {
 }
 
 /// Serves until something unusual comes, the connection ends or `stop` fires.
-pub(crate) async fn serve<S: Socket>(gateway: &Arc<Inner>, stream: S, party: Option<Arc<Party>>, stop: &CancellationToken) -> Left<S> {
-    let mut line = Line::new(stream, stop, Patience { arrival: ARRIVAL, idle: IDLE });
+pub(crate) async fn serve<S: Socket>(gateway: &Arc<Inner>, stream: S, party: Option<Arc<Party>>, connection: &Connection) -> Left<S> {
+    let stop = &connection.stop;
+    let mut line = Line::new(stream, stop, Patience { arrival: body::ARRIVAL, idle: FIRST, later: IDLE });
     let mut known = Known::of(party);
     loop {
         let post = match line.head().await {
@@ -66,6 +69,7 @@ pub(crate) async fn serve<S: Socket>(gateway: &Arc<Inner>, stream: S, party: Opt
             Ok(None) => return Left::Ended,
             Err(Unusual) => return Left::Unusual(line.buffer.freeze(), line.stream),
         };
+        connection.stir();
         let carried = Carried::new();
         let Some(answered) = answer(gateway, &mut line, &post, &mut known, stop).await else { return Left::Ended };
         let left = if answered.keep && together::are_many() { line.post(answered.wire).await } else { Err(answered.wire) };
@@ -80,6 +84,7 @@ pub(crate) async fn serve<S: Socket>(gateway: &Arc<Inner>, stream: S, party: Opt
             return Left::Ended;
         }
         line.rest();
+        connection.rest(line.since);
     }
 }
 
@@ -113,7 +118,11 @@ async fn answer<S: Socket>(
         Ok(admitted) => admitted,
         Err(reply) => return Some(answered(reply, line.skip(post.length()))),
     };
-    let body = line.body(post.length()).await?;
+    let taken = match (post.length() > body::COUNTED).then(|| body::room(gateway, admitted.principal(), post.length())).transpose() {
+        Ok(taken) => taken,
+        Err(reply) => return Some(answered(reply, line.skip(post.length()))),
+    };
+    let body = body::counted(line.body(post.length()).await?, taken);
     line.watched(pin!(async { answered(endpoint::post(gateway, &admitted, asked, &body, known).await, true) })).await
 }
 
@@ -148,7 +157,10 @@ struct Line<S> {
 #[derive(Clone, Copy)]
 struct Patience {
     arrival: Duration,
+    /// With the next request.
     idle: Duration,
+    /// With those behind it.
+    later: Duration,
 }
 
 impl<S: Socket> Line<S> {
@@ -174,6 +186,7 @@ impl<S: Socket> Line<S> {
         self.since = Instant::now();
         self.begun = false;
         self.is_fresh = true;
+        self.patience.idle = self.patience.later;
     }
 
     /// Closes the connection. `read`: the client has nothing more to send.
@@ -248,9 +261,12 @@ impl<S: Socket> Line<S> {
         let whole = std::future::poll_fn(|cx| {
             while self.buffer.len() < length {
                 match self.poll_read(cx, length - self.buffer.len()) {
-                    Poll::Ready(true) => self.since = Instant::now(),
+                    Poll::Ready(true) => {}
                     Poll::Ready(false) => return Poll::Ready(false),
-                    Poll::Pending => return self.poll_patience(cx, self.patience.arrival).map(|()| false),
+                    Poll::Pending => {
+                        let patience = body::patience(self.patience.arrival, self.buffer.len());
+                        return self.poll_patience(cx, patience).map(|()| false);
+                    }
                 }
             }
             Poll::Ready(true)

@@ -13,7 +13,7 @@ use http_body_util::Full;
 use mcp_proto::envelope::{self, Answer};
 use mcp_proto::mcpax;
 
-use super::lane::Events;
+use super::events::Events;
 use super::pour::Pouring;
 use crate::call::pour::BrokenOff;
 use crate::clock;

@@ -7,15 +7,24 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::connections::Place;
+
 pub(crate) struct Rewind<S> {
     read: Bytes,
     stream: S,
+    /// Place among the connections of clients, whatever the connection becomes.
+    _place: Option<Place>,
 }
 
 impl<S> Rewind<S> {
     /// `read` is what has been taken off the beginning of `stream`.
     pub(crate) fn new(read: Bytes, stream: S) -> Self {
-        Self { read, stream }
+        Self { read, stream, _place: None }
+    }
+
+    /// The same with its place.
+    pub(crate) fn holding(self, place: Place) -> Self {
+        Self { _place: Some(place), ..self }
     }
 }
 

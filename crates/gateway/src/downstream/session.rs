@@ -3,6 +3,7 @@
 //! A session is entered by whoever holds one of its messages, for microseconds and never across an `await`; a task and a channel for
 //! each of ten thousand idle sessions would cost more than they protect.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,15 +20,19 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::door::{About, Entered};
-use super::lane::{Lane, Weight};
+use super::lane::{KEPT_BYTES, Lane, Weight};
 use super::subscriptions::Subscriptions;
 use crate::call::caller::ViewKey;
 use crate::call::cancel::Cancel;
 use crate::clock;
 use crate::config::resolved::Config;
+use crate::shares::{Bound, Full, Resource, Share, Taken};
 
-/// How many finished streams are kept for whoever comes back for the answer.
+/// How many finished streams are kept for whoever comes back for the answer. All together hold `KEPT_BYTES` at most, or one longer answer that
+/// nobody has read.
 const KEPT_STREAMS: usize = 32;
+/// Most questions of servers that wait for one client.
+const MOST_QUESTIONS: usize = 256;
 /// The stream of what belongs to no request, in event ids.
 pub(crate) const STANDING: &str = "s";
 
@@ -62,6 +67,11 @@ pub(crate) struct Session {
     log_level: AtomicU8,
     next_id: AtomicU64,
     state: Mutex<State>,
+    /// For whom its streams count, and how much they may hold.
+    share: Arc<Share>,
+    streams: Bound,
+    /// Longest time for which a question is left without an answer.
+    question: Duration,
 }
 
 #[derive(Debug)]
@@ -73,11 +83,13 @@ struct State {
     asks: HashMap<u64, oneshot::Sender<Answer>>,
     in_flight: HashMap<Bytes, Cancel, RandomState>,
     subscriptions: Subscriptions,
+    /// Their part in the principal's share.
+    subscribed: Option<Taken>,
 }
 
 impl Session {
     /// A new session under `id`, shown what `config` gives it.
-    pub(crate) fn new(id: Arc<str>, opening: Opening, config: &Config) -> Arc<Self> {
+    pub(crate) fn new(id: Arc<str>, opening: Opening, share: Arc<Share>, config: &Config) -> Arc<Self> {
         let state = State {
             used: Instant::now(),
             standing: None,
@@ -85,6 +97,7 @@ impl Session {
             asks: HashMap::new(),
             in_flight: HashMap::default(),
             subscriptions: Subscriptions::default(),
+            subscribed: None,
         };
         Arc::new(Self {
             id,
@@ -94,6 +107,9 @@ impl Session {
             log_level: AtomicU8::new(LogLevel::Debug as u8),
             next_id: AtomicU64::new(1),
             state: Mutex::new(state),
+            share,
+            streams: Bound::of(config, config.limits.stream_bytes),
+            question: config.limits.question,
         })
     }
 
@@ -117,14 +133,20 @@ impl Session {
         }
     }
 
-    /// Makes a request of ours to the client: the whole message, and where its answer will come.
-    pub(crate) fn ask(&self, method: &str, params: &Bytes) -> (Bytes, oneshot::Receiver<Answer>) {
+    /// Makes a request of ours to the client: the whole message, and what it will answer; nothing, where it takes too long or is gone. `None`:
+    /// it owes us too many answers already.
+    pub(crate) fn ask(&self, method: &str, params: &Bytes) -> Option<(Bytes, impl Future<Output = Option<Answer>> + use<>)> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (tx, rx) = oneshot::channel();
         let mut state = self.lock();
         state.asks.retain(|_, waiting| !waiting.is_closed());
+        if state.asks.len() >= MOST_QUESTIONS {
+            return None;
+        }
         state.asks.insert(id, tx);
-        (envelope::request(itoa::Buffer::new().format(id).as_bytes(), method, params), rx)
+        let longest = self.question;
+        let answer = async move { tokio::time::timeout(longest, rx).await.ok()?.ok() };
+        Some((envelope::request(itoa::Buffer::new().format(id).as_bytes(), method, params), answer))
     }
 
     /// The client answered a request of ours. `false` when nobody waits for it.
@@ -143,7 +165,14 @@ impl Session {
     pub(crate) fn begin(&self, id: &Bytes, cancel: &Cancel) -> bool {
         let mut state = self.lock();
         state.used = clock::now();
-        state.in_flight.insert(id.clone(), cancel.clone()).is_none()
+        match state.in_flight.entry(id.clone()) {
+            // Whoever has the id keeps its way of being cancelled.
+            Entry::Occupied(_) => false,
+            Entry::Vacant(free) => {
+                free.insert(cancel.clone());
+                true
+            }
+        }
     }
 
     /// Request `id` is answered.
@@ -155,13 +184,15 @@ impl Session {
 
     /// The client cancelled request `id`.
     pub(crate) fn cancel(&self, id: &[u8]) {
-        if let Some(cancel) = self.lock().in_flight.remove(id) {
+        // The id stays in use until the request has ended.
+        if let Some(cancel) = self.lock().in_flight.get(id) {
             cancel.cancel();
         }
     }
 
     /// Opens a stream for one request: its number and its lane.
     pub(crate) fn open_stream(&self, lane: Arc<Lane>) -> u64 {
+        lane.charge_to(&self.share, self.streams);
         let number = self.next_id.fetch_add(1, Ordering::Relaxed);
         let mut state = self.lock();
         while state.streams.len() >= KEPT_STREAMS {
@@ -172,13 +203,29 @@ impl Session {
         number
     }
 
+    /// Keeps the stream of a request that has been answered for whoever comes back. Older ones go for it, those first that were read.
+    pub(crate) fn keep_stream(&self, lane: &Arc<Lane>) {
+        let is_other = |other: &&Arc<Lane>| !Arc::ptr_eq(other, lane) && other.is_ended();
+        let mut others: Vec<_> = self.lock().streams.values().filter(is_other).cloned().collect();
+        others.sort_by_key(|other| !other.is_sent());
+        let mut bytes = lane.bytes() + others.iter().map(|other| other.bytes()).sum::<usize>();
+        for other in others {
+            if bytes <= KEPT_BYTES {
+                break;
+            }
+            bytes = bytes.saturating_sub(other.bytes());
+            other.forget();
+        }
+        lane.keep();
+    }
+
     /// The stream an event id (`STREAM:NUMBER`) belongs to, and the number behind which to go on.
     pub(crate) fn resume(&self, last_event_id: &str) -> Option<(String, Arc<Lane>, u64)> {
         let (stream, after) = last_event_id.rsplit_once(':')?;
         let after = after.parse().ok()?;
         let lane = match stream {
             STANDING => self.standing(),
-            number => self.lock().streams.get(&number.parse().ok()?).cloned()?,
+            number => self.lock().streams.get(&number.parse().ok()?).filter(|lane| !lane.is_forgotten()).cloned()?,
         };
         Some((stream.to_owned(), lane, after))
     }
@@ -186,7 +233,11 @@ impl Session {
     /// The lane of notifications that belong to no request.
     pub(crate) fn standing(&self) -> Arc<Lane> {
         let mut state = self.lock();
-        Arc::clone(state.standing.get_or_insert_with(|| Lane::keeping(64)))
+        Arc::clone(state.standing.get_or_insert_with(|| {
+            let lane = Lane::keeping(64);
+            lane.charge_to(&self.share, self.streams);
+            lane
+        }))
     }
 
     /// Makes `lane` the one for notifications that belong to no request.
@@ -223,9 +274,42 @@ impl Session {
         self.log_level.store(level as u8, Ordering::Relaxed);
     }
 
-    /// Enters what is subscribed to.
-    pub(crate) fn subscriptions<T>(&self, look: impl FnOnce(&mut Subscriptions) -> T) -> T {
-        look(&mut self.lock().subscriptions)
+    /// Looks at what is subscribed to.
+    pub(crate) fn subscriptions<T>(&self, look: impl FnOnce(&Subscriptions) -> T) -> T {
+        look(&self.lock().subscriptions)
+    }
+
+    /// Adds a subscription: to a resource of a mount, by its name there and by the one that the client uses. `false`: it is there already.
+    pub(crate) fn subscribe(&self, (mount, uri, shown): (&Segment, &str, &str), bound: Bound) -> Result<bool, Full> {
+        let state = &mut *self.lock();
+        let mut place = self.share.take(Resource::Subscriptions, 0, Bound { percent: 100, ..bound })?;
+        let is_new = state.subscriptions.add(mount, uri, shown);
+        if is_new {
+            let taken = state.subscribed.as_mut().unwrap_or(&mut place);
+            if let Err(full) = taken.grow(1, bound) {
+                state.subscriptions.remove(mount, uri);
+                return Err(full);
+            }
+            state.subscribed.get_or_insert(place);
+        }
+        Ok(is_new)
+    }
+
+    /// Ends a subscription; `false` when there was none.
+    pub(crate) fn unsubscribe(&self, mount: &Segment, uri: &str) -> bool {
+        let mut state = self.lock();
+        let was_there = state.subscriptions.remove(mount, uri);
+        if was_there && let Some(taken) = &mut state.subscribed {
+            taken.shrink(1);
+        }
+        was_there
+    }
+
+    /// Ends all of them.
+    pub(crate) fn unsubscribe_all(&self) -> Subscriptions {
+        let mut state = self.lock();
+        state.subscribed = None;
+        std::mem::take(&mut state.subscriptions)
     }
 
     /// Notes that the client gave a sign of life.
@@ -261,6 +345,7 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+    use std::task::{Context, Waker};
 
     use super::*;
     use crate::config::{self, secret::SystemSources};
@@ -278,7 +363,8 @@ mod tests {
             mount: None,
             style: None,
         };
-        Session::new("s".into(), opening, &config)
+        let shares = Arc::new(crate::shares::Shares::default());
+        Session::new("s".into(), opening, shares.of(&"local".into()), &config)
     }
 
     #[test]
@@ -307,5 +393,57 @@ mod tests {
         session.finish(&id);
         now += IDLE + Duration::from_secs(1);
         assert!(session.is_idle(now, IDLE));
+    }
+
+    #[test]
+    fn l4_a_second_request_of_an_id_in_flight_takes_nothing_from_the_first() {
+        let (session, id) = (session(), Bytes::from_static(b"1"));
+        let [first, second, third] = [(), (), ()].map(|()| Cancel::default());
+        assert!(session.begin(&id, &first) && !session.begin(&id, &second));
+        session.cancel(&id);
+        assert!(first.is_cancelled() && !second.is_cancelled());
+        assert!(!session.begin(&id, &third), "the first has not ended");
+        session.finish(&id);
+        assert!(session.begin(&id, &third));
+        session.end();
+        assert!(third.is_cancelled() && !second.is_cancelled());
+    }
+
+    #[test]
+    fn m5_a_session_keeps_so_many_bytes_for_whoever_comes_back_and_the_newest_answer() {
+        let session = session();
+        let answered = |megabytes: usize| {
+            let lane = Lane::keeping(1000);
+            session.open_stream(Arc::clone(&lane));
+            lane.push(Bytes::from(vec![b'x'; megabytes << 20]), Weight::Kept);
+            lane.end();
+            session.keep_stream(&lane);
+            lane
+        };
+        let lanes: Vec<_> = [3, 3, 3, 1].map(answered).into();
+        assert_eq!(lanes.iter().map(|lane| lane.bytes() >> 20).collect::<Vec<_>>(), [0, 3, 3, 1]);
+        assert_eq!(session.share.own(Resource::Streams), 7 << 20);
+        let long = answered(40);
+        assert_eq!((long.bytes() >> 20, lanes.iter().map(|lane| lane.bytes()).sum::<usize>()), (40, 0));
+        let mut reader = long.read(0);
+        assert!(reader.poll_next(&mut Context::from_waker(Waker::noop())).is_ready());
+        assert_eq!((long.bytes(), session.share.own(Resource::Streams)), (0, 0), "once read, it is not kept");
+    }
+
+    #[test]
+    fn m5_what_a_client_says_it_has_is_not_kept() {
+        let session = session();
+        let lane = Lane::keeping(1000);
+        let number = session.open_stream(Arc::clone(&lane));
+        for text in ["a", "b", "c"] {
+            lane.push(Bytes::from_static(text.as_bytes()), Weight::Kept);
+        }
+        lane.end();
+        session.keep_stream(&lane);
+        for (after, kept) in [(0, 3), (1, 2), (3, 0)] {
+            let (_, lane, after) = session.resume(&format!("{number}:{after}")).unwrap();
+            drop(lane.read(after));
+            assert_eq!((lane.bytes(), session.share.own(Resource::Streams)), (kept, kept));
+        }
     }
 }

@@ -14,10 +14,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::door::Entered;
 use super::endpoint;
+use super::events::Events;
 use super::exchange::{Ended, Exchange, Turn};
 use super::field;
 use super::known::Known;
-use super::lane::{Events, Lane, Weight};
+use super::lane::{Lane, Weight};
 use super::pour::Pouring;
 use super::reply::{self, Reply};
 use crate::Inner;
@@ -25,6 +26,7 @@ use crate::call::back::{Back, Question, Sink, Takes};
 use crate::call::caller::Caller;
 use crate::call::error::{CallError, status_of_code};
 use crate::call::sees;
+use crate::shares::Bound;
 use crate::telemetry::trace_context::TraceContext;
 use crate::tree::Sight;
 
@@ -53,6 +55,10 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
         return parked(gateway, exchange, open, &request);
     }
     exchange.take_pours(Takes::Alone);
+    if place.streams == Streams::Refused {
+        // Nobody will read what is said before the answer.
+        lane.end();
+    }
     match exchange.turn((place.streams != Streams::Refused).then_some(&*lane)).await {
         Turn::Ended(ended) => endpoint::ended(gateway, request.id.clone(), ended, told),
         Turn::Pour(pour) => {
@@ -62,6 +68,8 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
         Turn::Questions(questions) => parked(gateway, exchange, questions, &request),
         Turn::Message => {
             exchange.take_pours(Takes::Behind);
+            let config = gateway.config.load();
+            lane.charge_to(caller.share(gateway), Bound::of(&config, config.limits.stream_bytes));
             let gone = CancellationToken::new();
             let body = Events::new(lane.read(0), None, Some(gone.clone().drop_guard()));
             tokio::spawn(stream(Arc::clone(gateway), exchange, lane, request, gone));
@@ -112,7 +120,7 @@ pub(crate) fn begin(
 
 /// Parks a call that asks first, and tells its caller so.
 fn parked(gateway: &Inner, exchange: Exchange, questions: Vec<Question>, request: &Request) -> Reply {
-    let result = gateway.parked.park(exchange, questions, request);
+    let result = gateway.parked.park(gateway, exchange, questions, request);
     reply::rpc(StatusCode::OK, request.id.clone(), Answer::Result(result.into()))
 }
 
@@ -129,7 +137,7 @@ async fn stream(gateway: Arc<Inner>, mut exchange: Exchange, lane: Arc<Lane>, re
         };
         match turn {
             Turn::Ended(ended) => break told(&ended).1,
-            Turn::Questions(questions) => break Answer::Result(gateway.parked.park(exchange, questions, &request).into()),
+            Turn::Questions(questions) => break Answer::Result(gateway.parked.park(&gateway, exchange, questions, &request).into()),
             Turn::Pour(pour) => {
                 let back = Arc::clone(&exchange.back);
                 lane.end_with(Pouring::new(&request.id, Arc::clone(&pour), (), exchange.fill(&pour)));
@@ -156,6 +164,8 @@ async fn listen(
         Ok(gone) => gone.drop_guard(),
         Err(refused) => return refusal(&request.id, &refused),
     };
+    let config = gateway.config.load();
+    lane.charge_to(caller.share(gateway), Bound::of(&config, config.limits.stream_bytes));
     // A configuration that came into force meanwhile may have passed it over.
     match known.again(gateway, fields, entered) {
         Ok(()) => reply::events(Events::new(lane.read(0), None, Some(gone))),

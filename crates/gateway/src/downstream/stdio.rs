@@ -1,6 +1,7 @@
 //! A client on our standard input and output, in either era: one line, one message. What a message means is not known here.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -101,11 +102,14 @@ impl Door {
         }
         let meta = RequestMeta::of(&request.params);
         let cancel = Cancel::default();
-        self.lock().insert(request.id.clone(), cancel.clone());
+        if !self.begin(&request.id, &cancel) {
+            return self.send_error(&request.id, -32600, "a request with this id is in flight already");
+        }
         if meta.is_stateless() || request.method == "server/discover" {
             return self.stateless(request, &meta, cancel);
         }
         let Some(session) = self.session() else {
+            self.lock().remove(&request.id);
             return self.send_error(&request.id, -32600, "send `initialize` first, or the `_meta` of revision 2026-07-28");
         };
         let back = Back::new(initialize::caller(&session, &session.opening.entered), Sink::Lane(Arc::clone(&self.out)), None, cancel);
@@ -151,7 +155,7 @@ impl Door {
         let door = Arc::clone(self);
         self.tasks.spawn(async move {
             if !open.is_empty() {
-                let result = door.gateway.parked.park(exchange, open, &request);
+                let result = door.gateway.parked.park(&door.gateway, exchange, open, &request);
                 return door.send(&request.id, &Answer::Result(result.into()));
             }
             loop {
@@ -165,7 +169,7 @@ impl Door {
                 match turn {
                     Turn::Ended(ended) => return door.send(&request.id, &stateless::told(&ended).1),
                     Turn::Questions(questions) => {
-                        let result = door.gateway.parked.park(exchange, questions, &request);
+                        let result = door.gateway.parked.park(&door.gateway, exchange, questions, &request);
                         return door.send(&request.id, &Answer::Result(result.into()));
                     }
                     Turn::Message | Turn::Pour(_) => {}
@@ -185,9 +189,7 @@ impl Door {
         let result = initialize::initialized(&self.gateway, &session);
         self.send(&request.id, &Answer::Result(result.into()));
         // Nothing may come before the answer to `initialize`.
-        if self.gateway.hub.open(session, usize::MAX).is_err() {
-            tracing::error!("a session without limit was refused");
-        }
+        self.gateway.hub.open(session, None);
     }
 
     async fn notified(&self, notification: &Notification) {
@@ -200,6 +202,17 @@ impl Door {
         }
         if let Some(session) = self.session() {
             initialize::notified(&self.gateway, &session, notification).await;
+        }
+    }
+
+    /// Remembers how to cancel request `id`. `false` when that id is in use.
+    fn begin(&self, id: &Bytes, cancel: &Cancel) -> bool {
+        match self.lock().entry(id.clone()) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(free) => {
+                free.insert(cancel.clone());
+                true
+            }
         }
     }
 

@@ -8,7 +8,6 @@ use audit::record::{Changed as Record, Record as Entry};
 use banyan_model::Timestamp;
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
-use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use room_proto::capability::{Capabilities, Pattern};
 use room_proto::name::{ParticipantId, Topic};
@@ -22,6 +21,7 @@ use super::pass::{self, Showing};
 use super::rules;
 use super::status::{ParticipantStatus, RoomStatus, texts};
 use crate::admin::{is_owner, query};
+use crate::downstream::body;
 use crate::downstream::http::fields;
 use crate::downstream::reply::{self, Payload};
 use crate::trust::Party;
@@ -195,10 +195,9 @@ impl Asking<'_> {
         let name = self.parts.uri.path().trim_start_matches(ROOMS).trim_end_matches(TICKET).trim_matches('/');
         let signed_in = self.inner().console.signed_in(&self.inner().config.load(), self.parts).ok_or(NotDone::NotSignedIn)?;
         let topic = topic(&decoded(name)?)?;
-        let body =
-            Limited::new(body, POSTED_BYTES).collect().await.map_err(|e| NotDone::Wrong(format!("the request can't be read: {e}")))?;
-        let Coming { participant } = serde_json::from_slice(&body.to_bytes())
-            .map_err(|e| NotDone::Wrong(format!("the request is not {{\"participant\": NAME}}: {e}")))?;
+        let body = body::posted(body, POSTED_BYTES).await.map_err(|why| NotDone::Wrong(why.to_string()))?;
+        let Coming { participant } =
+            serde_json::from_slice(&body).map_err(|e| NotDone::Wrong(format!("the request is not {{\"participant\": NAME}}: {e}")))?;
         let id =
             ParticipantId::new(&participant).map_err(|why| NotDone::Wrong(format!("nobody can be called {participant:?} here: {why}")))?;
         let rooms = &self.inner().config.load().rooms;
@@ -214,9 +213,8 @@ impl Asking<'_> {
     async fn capabilities(&self, id: &str, body: &mut Incoming) -> Result<Response<Payload>, NotDone> {
         let id = participant(id)?;
         let (room, by) = self.room_of(&id).await?;
-        let body =
-            Limited::new(body, POSTED_BYTES).collect().await.map_err(|e| NotDone::Wrong(format!("the request can't be read: {e}")))?;
-        let change: Change = serde_json::from_slice(&body.to_bytes())
+        let body = body::posted(body, POSTED_BYTES).await.map_err(|why| NotDone::Wrong(why.to_string()))?;
+        let change: Change = serde_json::from_slice(&body)
             .map_err(|e| NotDone::Wrong(format!("the request is not {{\"add\": [...], \"remove\": [...]}}: {e}")))?;
         let (add, remove) = (patterns(&change.add)?, patterns(&change.remove)?);
         let changed = room.ask(|answer| Input::Capabilities { id, add, remove, by, answer }).await;

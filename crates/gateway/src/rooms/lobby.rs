@@ -1,7 +1,7 @@
 //! Where clients of MEW wait until they have said who they are: they send no header, but a first message with their token. Only so many wait,
 //! and not for long; whatever lets them in decides as it does for everybody (`pass.rs`).
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use room_proto::mew::{Join, told};
 use room_proto::name::Topic;
 use room_proto::room::{Also, Preferences, Routing};
 use room_proto::websocket::{Opcode, Received, close, frame};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::connection::Line;
@@ -19,8 +19,10 @@ use super::door::{self, Coming};
 use super::entry::NotEntered;
 use super::pass::{self, Showing};
 use super::{NotSeated, Way};
+use crate::downstream::connections::Address;
 use crate::downstream::door as gate;
 use crate::downstream::http::fields;
+use crate::shares::Bound;
 use crate::trust::Party;
 use crate::{Inner, random};
 
@@ -37,12 +39,37 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// What a client of MEW gets: all that MEW has, its own messages too, as at the reference's gateway.
 pub(super) const PREFERENCES: Preferences = Preferences { routing: Routing::All, echo: true, also: Also::MEW, history: 0 };
 
-/// The places for those who wait.
-pub(super) struct Lobby(Arc<Semaphore>);
+/// Share of one address in the places that are left, in percent.
+const SHARE: usize = 50;
 
-impl Default for Lobby {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(WAITING)))
+/// The places for those who wait.
+#[derive(Default)]
+pub(super) struct Lobby(Arc<Mutex<Vec<Option<Address>>>>);
+
+/// The place of somebody from an address, until it is dropped.
+struct Place {
+    lobby: Arc<Mutex<Vec<Option<Address>>>>,
+    from: Option<Address>,
+}
+
+impl Lobby {
+    /// Takes a place, unless all are taken, or as many as one address may have. `is_local`: all come from one address.
+    fn take(&self, from: Option<Address>, is_local: bool) -> Option<Place> {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = waiting.iter().filter(|other| **other == from).count() + 1;
+        let bound = Bound { most: WAITING, percent: if is_local { 100 } else { SHARE } };
+        bound.holds(own, waiting.len() + 1).ok()?;
+        waiting.push(from);
+        Some(Place { lobby: Arc::clone(&self.0), from })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut waiting = self.lobby.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = waiting.iter().position(|other| *other == self.from) {
+            waiting.swap_remove(at);
+        }
     }
 }
 
@@ -54,7 +81,7 @@ struct Waiting {
     /// The space that its address names.
     space: Option<Topic>,
     applied: watch::Receiver<()>,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 /// Lets somebody wait for a first message over what the connection becomes.
@@ -70,7 +97,7 @@ pub(super) fn wait(
     if !config.rooms.are_served() {
         return Err(NotEntered::NoRooms);
     }
-    let place = Arc::clone(&gateway.rooms.lobby.0).try_acquire_owned().map_err(|_| NotEntered::Crowded)?;
+    let place = gateway.rooms.lobby.take(parts.extensions.get().copied(), config.listen.ip().is_loopback()).ok_or(NotEntered::Crowded)?;
     let applied = gateway.trust.reapplied();
     let waiting = Waiting { gateway: Arc::clone(gateway), party, parts: parts.clone(), space, applied, _place: place };
     tokio::spawn(gateway.rooms.open.track_future(waiting.serve(upgrade)));
@@ -157,4 +184,23 @@ async fn turn_away(mut line: Line, why: &NotEntered) {
         }
     };
     drop(timeout(FAREWELL, farewell).await);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use super::*;
+
+    #[test]
+    fn l5_one_address_leaves_places_in_the_lobby_to_others() {
+        let lobby = Lobby::default();
+        let from = |last| Some(Address::from(IpAddr::from([192, 0, 2, last])));
+        let take = |from, is_local| std::iter::from_fn(|| lobby.take(from, is_local)).collect::<Vec<_>>();
+        let (first, second) = (take(from(1), false), take(from(2), false));
+        assert_eq!((first.len(), second.len()), (32, 16));
+        drop((first, second));
+        assert_eq!(take(from(1), true).len(), WAITING);
+        assert!(lobby.0.lock().unwrap().is_empty());
+    }
 }

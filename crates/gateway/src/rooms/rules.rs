@@ -2,7 +2,6 @@
 //! of the person who asks, who is in the room by a page of the console. What a rule covers is not decided here.
 
 use http::{Method, Response};
-use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use room_proto::automation::{Act, Automation, Bounds, Limits, Offer, OfferId, Person, Rule, RuleId};
 use room_proto::name::{ParticipantId, Topic};
@@ -14,6 +13,7 @@ use super::admin::{Asking, NotDone, decoded, json as answered, topic};
 use super::steward::{self, Asked, Steward};
 use crate::admin::is_owner;
 use crate::console::SessionId;
+use crate::downstream::body;
 use crate::downstream::reply::Payload;
 
 /// Longest body, in bytes.
@@ -184,8 +184,8 @@ fn participant(name: &str) -> Result<ParticipantId, NotDone> {
 }
 
 async fn read<T: DeserializeOwned>(body: &mut Incoming) -> Result<T, NotDone> {
-    let body = Limited::new(body, POSTED_BYTES).collect().await.map_err(|e| NotDone::Wrong(format!("the request can't be read: {e}")))?;
-    serde_json::from_slice(&body.to_bytes()).map_err(|e| NotDone::Wrong(format!("the request is not as docs/console.md says: {e}")))
+    let body = body::posted(body, POSTED_BYTES).await.map_err(|why| NotDone::Wrong(why.to_string()))?;
+    serde_json::from_slice(&body).map_err(|e| NotDone::Wrong(format!("the request is not as docs/console.md says: {e}")))
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub(crate) use issuers::{Bearer, Denied, Granted, METADATA, Unproven, challenge,
 pub(crate) use listener::accept;
 pub(crate) use party::{Certified, Party};
 pub(crate) use renewal::keep;
-pub(crate) use sign::{NotSigned, join as admit, renew};
+pub(crate) use sign::{NotSigned, join as admit, may_renew, may_try, renew};
 pub(crate) use symmetric::{is_shared, shared};
 pub(crate) use token::{Place, Wrong, given, is_good};
 pub(crate) use verifier::Wanted;

@@ -1,16 +1,19 @@
 //! The gate's half of joining and renewing: takes a request for a certificate over TLS and asks the authority of this state directory.
 //! Who may have one is not decided here.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use super::Party;
 use super::ca::{Ca, CaError, Signed};
 use super::join::{Admission, Admitted, Renewal};
+use super::{Certified, Party};
 use crate::Inner;
+use crate::downstream::connections::Address;
 
-/// So many tries to join are taken in a [`WINDOW`], whoever makes them.
+/// Most tries to join from one address in a [`WINDOW`], and most addresses.
 const TRIES: u32 = 30;
+const ADDRESSES: usize = 1000;
 const WINDOW: Duration = Duration::from_secs(60);
 
 /// Why nobody is given a certificate.
@@ -27,26 +30,46 @@ pub(crate) enum NotSigned {
     TooOften,
 }
 
-/// How often somebody has tried to join.
+/// Tries to join in this window, by address.
 #[derive(Debug, Default)]
-pub(super) struct Tries(Mutex<Option<(Instant, u32)>>);
+pub(super) struct Tries(Mutex<Window>);
+
+#[derive(Debug, Default)]
+struct Window {
+    since: Option<Instant>,
+    by_address: HashMap<Option<Address>, u32>,
+}
 
 impl Tries {
     /// Counts one more; `false`: it is one too many.
-    fn count(&self) -> bool {
-        let mut tries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (since, count) = tries.filter(|(since, _)| since.elapsed() < WINDOW).unwrap_or((Instant::now(), 0));
-        *tries = Some((since, count.saturating_add(1)));
-        count < TRIES
+    fn count(&self, from: Option<Address>, now: Instant) -> bool {
+        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if window.since.is_none_or(|since| now.saturating_duration_since(since) >= WINDOW) {
+            *window = Window { since: Some(now), by_address: HashMap::new() };
+        }
+        if window.by_address.len() >= ADDRESSES && !window.by_address.contains_key(&from) {
+            return false;
+        }
+        let tries = window.by_address.entry(from).or_default();
+        *tries = tries.saturating_add(1);
+        *tries <= TRIES
     }
 }
 
-/// Uses up a join token and answers with a certificate.
-pub(crate) async fn join(gateway: &Arc<Inner>, party: Option<&Arc<Party>>, asked: Admission) -> Result<Admitted, NotSigned> {
+/// Lets somebody try to join, before anything of the request's body is read.
+pub(crate) fn may_try(gateway: &Inner, party: Option<&Arc<Party>>, from: Option<&Address>) -> Result<(), NotSigned> {
     over_tls(party)?;
-    if !gateway.trust.tries.count() {
-        return Err(NotSigned::TooOften);
-    }
+    if gateway.trust.tries.count(from.copied(), Instant::now()) { Ok(()) } else { Err(NotSigned::TooOften) }
+}
+
+/// The certificate that somebody shows who wants another one in its place.
+pub(crate) fn may_renew(party: Option<&Arc<Party>>) -> Result<&Certified, NotSigned> {
+    over_tls(party)?;
+    Ok(party.and_then(|party| party.certified()).ok_or(CaError::Stranger)?)
+}
+
+/// Uses up a join token and answers with a certificate. To be asked of whoever may try.
+pub(crate) async fn join(gateway: &Arc<Inner>, asked: Admission) -> Result<Admitted, NotSigned> {
     let admitted = with_authority(gateway, move |ca| {
         let signed = ca.admit(&asked.id, &asked.secret, &asked.name, &asked.csr)?;
         Ok(admitted(ca, signed))
@@ -55,10 +78,8 @@ pub(crate) async fn join(gateway: &Arc<Inner>, party: Option<&Arc<Party>>, asked
 }
 
 /// Answers with a new certificate in place of the one that was shown.
-pub(crate) async fn renew(gateway: &Arc<Inner>, party: Option<&Arc<Party>>, asked: Renewal) -> Result<Admitted, NotSigned> {
-    over_tls(party)?;
-    let certified = party.and_then(|party| party.certified()).ok_or(CaError::Stranger)?;
-    let serial = certified.names.serial.clone();
+pub(crate) async fn renew(gateway: &Arc<Inner>, shown: &Certified, asked: Renewal) -> Result<Admitted, NotSigned> {
+    let serial = shown.names.serial.clone();
     with_authority(gateway, move |ca| Ok(admitted(ca, ca.renew(&serial, &asked.csr)?))).await
 }
 
@@ -79,4 +100,23 @@ async fn with_authority<T: Send + 'static>(
 fn admitted(ca: &Ca, signed: Signed) -> Admitted {
     let until = signed.until.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     Admitted { certificate: signed.certificate, authority: ca.pem().to_owned(), name: signed.name, until }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use super::*;
+
+    #[test]
+    fn l5_who_tries_too_often_keeps_nobody_else_from_joining() {
+        let (tries, now) = (Tries::default(), Instant::now());
+        let from = |last| Some(Address::from(IpAddr::from([192, 0, 2, last])));
+        assert_eq!((0..100).filter(|_| tries.count(from(1), now)).count(), TRIES as usize);
+        assert!(tries.count(from(2), now) && !tries.count(from(1), now + WINDOW / 2));
+        assert!(tries.count(from(1), now + WINDOW));
+        let others = (0..10_000u32).filter(|n| tries.count(Some(IpAddr::from(n.to_be_bytes()).into()), now + WINDOW));
+        assert_eq!(others.count(), ADDRESSES - 1);
+        assert_eq!(tries.0.lock().unwrap().by_address.len(), ADDRESSES);
+    }
 }

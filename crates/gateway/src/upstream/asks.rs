@@ -71,13 +71,15 @@ impl Asked {
         if capability.is_some_and(|c| !era::declares(&session.opening.capabilities, c)) {
             return refuse("the client does not support it");
         }
-        let (message, answer) = session.ask(&self.method, &self.params);
+        let Some((message, answer)) = session.ask(&self.method, &self.params) else {
+            return refuse("the client has too many questions to answer");
+        };
         match self.near.first() {
             // On the stream of a call of the same client it arrives even where the client opened no other.
             Some(call) => call.send(message),
             None => session.notify(message, crate::downstream::lane::Weight::Kept),
         }
-        answer.await.unwrap_or_else(|_| refuse("the client has gone"))
+        answer.await.unwrap_or_else(|| refuse("the client has gone, or took too long to answer"))
     }
 }
 

@@ -32,11 +32,11 @@ use super::{Instance, Outgoing, Owner, UpstreamError, asks};
 use crate::Inner;
 use crate::call::back::Back;
 use crate::call::error::CallError;
-use crate::call::reserve::Places;
 use crate::catalog::Catalog;
 use crate::config::resolved::{self, Transport};
 use crate::downstream::session::Session;
 use crate::registry::Registration;
+use crate::shares::Places;
 use crate::telemetry::metrics::{MountMetrics, MountState};
 
 pub(crate) use lease::Lease;
@@ -45,6 +45,9 @@ use recent::Recent;
 pub use state::{Phase, State};
 pub(crate) use subscribed::{AGREES_WITHIN, Edition};
 use subscribed::{Subscribed, Waited};
+
+/// Subscriptions that are made at a server at once.
+const AT_ONCE: usize = 16;
 
 /// A mount.
 pub(crate) struct Mount {
@@ -354,8 +357,9 @@ impl Mount {
             return uris.iter().filter(|uri| is_refused(uri)).map(|uri| (*uri, why())).collect();
         }
         let mut refused = Vec::new();
-        for uri in uris {
-            refused.extend(self.take(&instance, uri).await.err().map(|error| (*uri, error)));
+        for some in uris.chunks(AT_ONCE) {
+            let taken = futures_util::future::join_all(some.iter().map(|uri| self.take(&instance, uri))).await;
+            refused.extend(some.iter().zip(taken).filter_map(|(uri, taken)| Some((*uri, taken.err()?))));
         }
         refused
     }

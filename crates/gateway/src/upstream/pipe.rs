@@ -223,13 +223,13 @@ impl Driver {
                     (Ok(permit), Some(message)) => permit.send(message),
                     _ => break "it takes no more messages".to_owned(),
                 },
-                message = incoming.recv() => match message {
+                message = incoming.recv(), if !self.pipe.is_behind() => match message {
                     Some(Incoming::Message(text)) => self.pipe.handle_message(&text),
                     Some(Incoming::TooLong(size)) => self.handle_too_long(size),
                     Some(Incoming::Ended(why)) => break why,
                     None => break "its output has ended".to_owned(),
                 },
-                command = self.queue.recv() => match command {
+                command = self.queue.recv(), if !self.pipe.is_behind() => match command {
                     Some(command) => self.handle_command(command),
                     None => break "nobody uses it any more".to_owned(),
                 },

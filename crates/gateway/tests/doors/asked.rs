@@ -93,7 +93,7 @@ async fn ax_06_rounds_of_a_stateless_server_reach_callers_of_both_eras() {
 }
 
 /// A call of `ann` that waits for input: its params with the answers in them.
-async fn parked(client: &Client, tool: &str) -> Value {
+pub(crate) async fn parked(client: &Client, tool: &str) -> Value {
     let mut params = json!({"name": tool, "arguments": {"message": "m"}});
     let told = client.call("tools/call", params.clone()).await;
     let asked = told["result"]["inputRequests"].as_object().unwrap_or_else(|| panic!("{told}"));

@@ -11,9 +11,13 @@ mod believed;
 #[cfg(test)]
 mod beside;
 #[cfg(test)]
+mod bounds;
+#[cfg(test)]
 mod circles;
 #[cfg(test)]
 mod claimed;
+#[cfg(test)]
+mod connected;
 #[cfg(test)]
 mod crossing;
 #[cfg(test)]

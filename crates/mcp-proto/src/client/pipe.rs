@@ -17,6 +17,10 @@ use crate::json::{Duplicates, Members, Object};
 use crate::splice::{self, Change};
 use banyan_model::Era;
 
+/// Most messages, and bytes of these, that wait for a server which takes none.
+const MOST_WAITING: usize = 1024;
+const MOST_WAITING_BYTES: usize = 64 << 20;
+
 /// A call's id on this pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallKey(pub u64);
@@ -134,6 +138,11 @@ impl Pipe {
     /// Sends a whole message that wants no answer.
     pub fn handle_notification(&mut self, message: Bytes) {
         self.transmits.push_back(message);
+    }
+
+    /// Tells that so much waits for the server that nothing more should be read from there, nor begun.
+    pub fn is_behind(&self) -> bool {
+        self.transmits.len() >= MOST_WAITING || self.transmits.iter().map(Bytes::len).sum::<usize>() >= MOST_WAITING_BYTES
     }
 
     /// The next whole message for the server.

@@ -176,7 +176,25 @@ pub(super) fn token_fields(old: &Token, new: &Token) -> Vec<&'static str> {
 }
 
 pub(super) fn limit_fields(old: &Limits, new: &Limits) -> Vec<&'static str> {
-    let Limits { request_bytes, response_bytes, calls, calls_per_mount, wait, sessions, session_idle, tools_per_mount } = old;
+    let Limits {
+        request_bytes,
+        response_bytes,
+        calls,
+        calls_per_mount,
+        wait,
+        sessions,
+        session_idle,
+        tools_per_mount,
+        share,
+        connections,
+        connections_per_address,
+        body_bytes,
+        stream_bytes,
+        parked,
+        listeners,
+        subscriptions,
+        question,
+    } = old;
     differing([
         ("request_size", *request_bytes != new.request_bytes),
         ("response_size", *response_bytes != new.response_bytes),
@@ -186,6 +204,15 @@ pub(super) fn limit_fields(old: &Limits, new: &Limits) -> Vec<&'static str> {
         ("sessions", *sessions != new.sessions),
         ("session_idle", *session_idle != new.session_idle),
         ("tools_per_mount", *tools_per_mount != new.tools_per_mount),
+        ("share", *share != new.share),
+        ("connections", *connections != new.connections),
+        ("connections_per_address", *connections_per_address != new.connections_per_address),
+        ("bodies", *body_bytes != new.body_bytes),
+        ("streams", *stream_bytes != new.stream_bytes),
+        ("parked", *parked != new.parked),
+        ("listeners", *listeners != new.listeners),
+        ("subscriptions", *subscriptions != new.subscriptions),
+        ("question", *question != new.question),
     ])
 }
 

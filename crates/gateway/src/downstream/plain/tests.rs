@@ -14,7 +14,7 @@ async fn pair(arrival: Duration, idle: Duration) -> (TcpStream, Line<Tcp>, Cance
     let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     client.set_nodelay(true).unwrap();
     let stop = CancellationToken::new();
-    let line = Line::new(Tcp::new(listener.accept().await.unwrap().0), &stop, Patience { arrival, idle });
+    let line = Line::new(Tcp::new(listener.accept().await.unwrap().0), &stop, Patience { arrival, idle, later: idle });
     (client, line, stop)
 }
 
@@ -41,19 +41,27 @@ async fn a_head_in_pieces_has_its_own_time_however_long_the_connection_was_idle(
 }
 
 #[tokio::test]
-async fn a_body_is_waited_for_while_it_comes() {
+async fn l8_a_body_is_waited_for_and_given_up_however_it_trickles() {
     let (mut client, mut line, _stop) = pair(SHORT, LONG).await;
     client.write_all(HEAD).await.unwrap();
     assert!(matches!(line.head().await, Ok(Some(_))));
     let (body, ()) = tokio::join!(line.body(6), async {
-        for byte in b"a body" {
+        for piece in [&b"a "[..], b"body"] {
             tokio::time::sleep(SHORT / 4).await;
-            client.write_all(&[*byte]).await.unwrap();
+            client.write_all(piece).await.unwrap();
         }
     });
     assert_eq!(body.as_deref(), Some(&b"a body"[..]));
-    client.write_all(b"bo").await.unwrap();
-    assert_eq!(line.body(4).await, None, "half a body, and no more of it");
+    let trickling = async {
+        loop {
+            tokio::time::sleep(SHORT / 8).await;
+            client.write_all(b"x").await.unwrap();
+        }
+    };
+    tokio::select! {
+        body = line.body(4000) => assert_eq!(body, None),
+        () = trickling => {}
+    }
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 //! decided on here.
 
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use banyan_model::{Era, Segment};
 use bytes::Bytes;
@@ -91,6 +91,7 @@ pub(super) fn caller(gateway: &Inner, entered: &Entered, mount: Option<Segment>)
         session: None,
         shown: Last::default(),
         standing: Last::default(),
+        share: OnceLock::new(),
     })
 }
 

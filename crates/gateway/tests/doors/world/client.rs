@@ -217,8 +217,8 @@ impl Client {
 
     async fn send(&self, method: Method, body: &str, more: &[(&str, String)]) -> Reply {
         let mut request = Request::builder().method(method).uri(&self.path).header("content-type", "application/json");
-        request = request.header("accept", "application/json, text/event-stream");
-        let mut headers: Vec<(&str, String)> = vec![("host", self.addr.to_string())];
+        let accept = "application/json, text/event-stream".to_owned();
+        let mut headers: Vec<(&str, String)> = vec![("host", self.addr.to_string()), ("accept", accept)];
         let version = if self.era == Era::Stateless { STATELESS } else { INITIALIZE };
         headers.push(("mcp-protocol-version", version.to_owned()));
         headers.extend(self.session.iter().map(|id| ("mcp-session-id", id.clone())));

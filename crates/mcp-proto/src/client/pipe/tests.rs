@@ -192,3 +192,18 @@ fn a_message_that_was_thrown_away_ends_what_it_may_have_answered() {
     assert_eq!(events(&mut pipe), []);
     assert_eq!(pipe.in_flight().count(), 0);
 }
+
+#[test]
+fn a_server_that_asks_and_takes_nothing_is_not_listened_to_without_end() {
+    let mut pipe = ready();
+    let mut asked = 0;
+    while !pipe.is_behind() {
+        pipe.handle_message(&line(&format!(r#"{{"jsonrpc":"2.0","id":{asked},"method":"ping"}}"#)));
+        asked += 1;
+        assert!(asked <= 10_000, "without end");
+    }
+    assert_eq!(sent(&mut pipe).len(), asked);
+    assert!(!pipe.is_behind());
+    pipe.handle_notification(Bytes::from(vec![b' '; MOST_WAITING_BYTES]));
+    assert!(pipe.is_behind());
+}

@@ -1,0 +1,111 @@
+//! Connections over which nobody has shown anything: how many there may be, and how long each may say nothing. Requests of callers are not tried
+//! here.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+
+use crate::world::raw::request;
+use crate::world::{World, bounded, eventually};
+
+/// A request that everybody may make.
+fn health() -> Vec<u8> {
+    request("GET", "/healthz", &[], "")
+}
+
+/// A connection from `127.0.0.LAST`.
+async fn connect_from(last: u8, addr: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((Ipv4Addr::new(127, 0, 0, last), 0).into()).unwrap();
+    socket.connect(addr).await.unwrap()
+}
+
+/// Makes a request and tells that the answer came. The connection stays.
+async fn is_answered(stream: &mut TcpStream) -> bool {
+    if stream.write_all(&health()).await.is_err() {
+        return false;
+    }
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).await.is_ok_and(|_| answer == *b"HTTP/1.1 200")
+}
+
+/// Tells that the gate has closed a connection.
+fn is_closed(stream: &TcpStream) -> bool {
+    let mut rest = [0; 4096];
+    loop {
+        match stream.try_read(&mut rest) {
+            Ok(0) => return true,
+            Ok(_) => {}
+            Err(error) => return error.kind() != std::io::ErrorKind::WouldBlock,
+        }
+    }
+}
+
+#[tokio::test]
+async fn m8_one_address_has_so_many_connections_and_another_comes_in() {
+    bounded(async {
+        let world = World::start("[limits]\nconnections_per_address = 4\n").await;
+        let mut many = Vec::new();
+        for _ in 0..12 {
+            let mut stream = connect_from(2, world.addr).await;
+            // A request that goes no further, so that none is idle.
+            drop(stream.write_all(b"POST /mcp HTTP/1.1\r\n").await);
+            many.push(stream);
+        }
+        eventually(async || (many.iter().filter(|stream| is_closed(stream)).count() >= 8).then_some(())).await;
+        assert!(is_answered(&mut connect_from(3, world.addr).await).await);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn m8_the_connection_that_lies_idle_longest_goes_when_there_are_too_many() {
+    bounded(async {
+        let world = World::start("[limits]\nconnections = 4\n").await;
+        let mut idle = Vec::new();
+        for _ in 0..4 {
+            let mut stream = connect_from(1, world.addr).await;
+            assert!(is_answered(&mut stream).await);
+            idle.push(stream);
+        }
+        assert!(eventually(async || is_answered(&mut connect_from(1, world.addr).await).await.then_some(true)).await);
+        eventually(async || is_closed(&idle[0]).then_some(())).await;
+    })
+    .await;
+}
+
+/// Sends this as the beginning of a connection; ready when the gate closes it.
+async fn ends_after(world: &World, sent: &[u8]) {
+    let mut stream = TcpStream::connect(world.addr).await.unwrap();
+    stream.write_all(sent).await.unwrap();
+    let mut rest = Vec::new();
+    drop(stream.read_to_end(&mut rest).await);
+}
+
+#[tokio::test]
+async fn m8_what_begins_and_goes_no_further_is_given_up() {
+    bounded(async {
+        let world = World::start("").await;
+        let posted = |path: &str| format!("POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 1000\r\n\r\n{{");
+        let [session, confirm] = ["/-/console/session", "/-/approvals/x/confirm"].map(posted);
+        // The whole of it, settings, and no sign of life from then on.
+        let http2 = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &[0, 0, 0, 4, 0, 0, 0, 0, 0][..]].concat();
+        let all = [b"", &b"PRI * HT"[..], &http2, session.as_bytes(), confirm.as_bytes()];
+        futures_util::future::join_all(all.map(|sent| ends_after(&world, sent))).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn m8_who_wants_to_join_without_tls_is_refused_before_anything_is_read() {
+    bounded(async {
+        let world = World::start("").await;
+        let mut stream = TcpStream::connect(world.addr).await.unwrap();
+        stream.write_all(b"POST /-/join HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\n").await.unwrap();
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).await.unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 403");
+    })
+    .await;
+}
