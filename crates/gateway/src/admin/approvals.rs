@@ -2,7 +2,7 @@
 //! the gate may look, deny and enrol, and agrees to nothing without a key.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use banyan_model::Principal;
 use bytes::Bytes;

@@ -224,7 +224,8 @@ mod tests {
     }
 
     fn open(all: &Arc<Connections>, from: [u8; 4], limits: &Limits) -> Vec<(Place, Arc<Connection>)> {
-        std::iter::from_fn(|| all.admit(from.into(), limits).ok()).collect()
+        // None of them is idle.
+        std::iter::from_fn(|| all.admit(from.into(), limits).ok().inspect(|(_, connection)| connection.stir())).collect()
     }
 
     fn listener(here: [u8; 4]) -> Arc<Connections> {
