@@ -12,6 +12,7 @@ use gateway::admin::shapes::RefusalKind;
 use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::places;
+use crate::turn::canonical;
 
 /// The gate that `place` means; `None` when none is running (for that configuration, where one was named).
 pub(crate) fn running(place: &Place) -> Result<Option<AdminClient>, Failure> {
@@ -22,7 +23,8 @@ fn found(place: &Place) -> Result<Option<Presence>, Failure> {
     chosen(all()?, place)
 }
 
-fn all() -> Result<Vec<Presence>, Failure> {
+/// Every running gate.
+pub(crate) fn all() -> Result<Vec<Presence>, Failure> {
     let dir = places::runtime_dir()?;
     let advice = "running gates are found there: it has to be a directory of your own, and XDG_RUNTIME_DIR names another one";
     Presence::all(&dir).map_err(|e| Failure::Failed(format!("{} can't be read: {e}\n  {advice}", dir.display())))
@@ -30,18 +32,23 @@ fn all() -> Result<Vec<Presence>, Failure> {
 
 /// Every running gate that serves the configuration in `file`.
 pub(crate) fn all_of(file: &Path) -> Result<Vec<AdminClient>, Failure> {
-    Ok(presences_of(file)?.into_iter().map(AdminClient::new).collect())
+    Ok(serving(file)?.into_iter().map(AdminClient::new).collect())
 }
 
 /// The address at which a running gate that serves the configuration in `file` is reached over a network, if there is one.
 pub(crate) fn network_address(file: &Path) -> Result<Option<SocketAddr>, Failure> {
-    let bound = presences_of(file)?.into_iter().filter_map(|gate| gate.listen);
+    let bound = serving(file)?.into_iter().filter_map(|gate| gate.listen);
     Ok(bound.into_iter().find(|address| !address.ip().is_loopback()))
 }
 
-fn presences_of(file: &Path) -> Result<Vec<Presence>, Failure> {
-    let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-    Ok(all()?.into_iter().filter(|gate| file == *gate.serves).collect())
+/// Every running gate of `file`, as it has made itself known.
+pub(crate) fn serving(file: &Path) -> Result<Vec<Presence>, Failure> {
+    Ok(all()?.into_iter().filter(|gate| serves(gate, file)).collect())
+}
+
+/// Whether a gate serves `file`, by whichever path.
+pub(crate) fn serves(gate: &Presence, file: &Path) -> bool {
+    canonical(Path::new(&gate.serves)) == canonical(file)
 }
 
 /// Where the running gate listens, if one runs.
@@ -85,10 +92,7 @@ fn chosen(all: Vec<Presence>, place: &Place) -> Result<Option<Presence>, Failure
     }
     let mut meant: Vec<Presence> = match &place.config {
         None => all,
-        Some(config) => {
-            let config = std::path::absolute(config).unwrap_or_else(|_| config.clone());
-            all.into_iter().filter(|p| *config == *p.serves).collect()
-        }
+        Some(config) => all.into_iter().filter(|gate| serves(gate, config)).collect(),
     };
     if meant.len() > 1 {
         let each: Vec<String> = meant.iter().map(line).collect();
@@ -168,8 +172,8 @@ mod tests {
     use super::*;
 
     fn presence(pid: u32, serves: &str) -> Presence {
-        let (url, serves) = (format!("http://127.0.0.1:{pid}"), serves.to_owned());
-        Presence { url, listen: None, certificate: None, pid, token: String::new(), serves }
+        let (url, token, serves) = (format!("http://127.0.0.1:{pid}"), String::new(), serves.to_owned());
+        Presence { url, listen: None, certificate: None, pid, token, serves, digest: None, while_used: false }
     }
 
     fn place(gate: Option<&str>, config: Option<&str>) -> Place {

@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use gateway::telemetry::log::{self, LogFormat, VARIABLE};
+use rustix::fs::{FileType, fstat, ftruncate};
 
 use crate::failure::Failure;
 
@@ -25,7 +26,18 @@ enum Format {
     Text,
 }
 
+/// A log in a file may become so long, in bytes, and is begun anew then.
+const LONGEST: i64 = 8 << 20;
+
 impl Log {
+    /// The name of the format.
+    pub(crate) fn format(&self) -> &'static str {
+        match self.log_format {
+            Format::Json => "json",
+            Format::Text => "text",
+        }
+    }
+
     /// Starts the log.
     pub(crate) fn start(&self) -> Result<(), Failure> {
         let format = match self.log_format {
@@ -34,5 +46,17 @@ impl Log {
         };
         let filter = std::env::var(VARIABLE).ok();
         log::start(format, filter.as_deref().or(Some(FILTER))).map_err(|e| Failure::Usage(e.to_string()))
+    }
+}
+
+/// Begins the log anew where it goes to a file that has become long.
+pub(crate) fn bound() {
+    let log = std::io::stderr();
+    if let Ok(stat) = fstat(&log)
+        && FileType::from_raw_mode(stat.st_mode).is_file()
+        && stat.st_size > LONGEST
+    {
+        // Where it can't be, it goes on.
+        _ = ftruncate(&log, 0);
     }
 }

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod asked;
+mod bridged;
 mod budgets;
 mod call_arguments;
 mod command;
@@ -11,6 +12,8 @@ mod document;
 mod examine;
 mod failure;
 mod gate;
+mod handover;
+mod idle;
 mod joined;
 mod listing;
 mod log;
@@ -34,6 +37,7 @@ mod terminal;
 mod time;
 mod tried;
 mod trouble;
+mod turn;
 
 use std::process::ExitCode;
 

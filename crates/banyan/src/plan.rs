@@ -10,6 +10,7 @@ use banyan_model::Segment;
 use gateway::config::resolved::{Config, Mount, Process, Transport};
 use gateway::config::secret::{SecretRef, SystemSources};
 use gateway::import::{self, Found, ImportError, Places};
+use sha2::{Digest, Sha256};
 
 use crate::arguments::Place;
 use crate::failure::Failure;
@@ -23,6 +24,8 @@ pub(crate) struct Plan {
     pub(crate) serves: String,
     /// The configuration file, which is read again when it changes.
     pub(crate) watched: Option<PathBuf>,
+    /// SHA-256 of another file that is served, in hexadecimal, as it was when it was read.
+    pub(crate) digest: Option<String>,
 }
 
 /// What a person asked for.
@@ -44,9 +47,10 @@ pub(crate) fn plan(wish: &Wish<'_>, place: &Place, output: &Output) -> Result<Pl
 
 fn sought(wish: &Wish<'_>, place: &Place, output: &Output) -> Result<Plan, Failure> {
     if let Some(from) = wish.from {
+        let digest = digest(from);
         let found = import::from_file(from, &clients(wish)?)?;
         let serves = std::path::absolute(from).unwrap_or_else(|_| from.to_owned()).display().to_string();
-        return agreed(found, serves, wish, output);
+        return Ok(Plan { digest, ..agreed(found, serves, wish, output)? });
     }
     if let Some(path) = places::config_file(place.config.as_deref())? {
         return configured(&path);
@@ -57,6 +61,12 @@ fn sought(wish: &Wish<'_>, place: &Place, output: &Output) -> Result<Plan, Failu
     }
     listing::notes(&found, false).iter().for_each(|n| output.remark(&format!("{} {n}", output.paint_remark(Look::Dim, "note:"))));
     demonstration()
+}
+
+/// SHA-256 of a file, in hexadecimal; `None` where it can't be read.
+pub(crate) fn digest(file: &Path) -> Option<String> {
+    let bytes = std::fs::read(file).ok()?;
+    Some(Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// What a program that was started by a client may serve: what it was told to, or the user's own configuration. A file
@@ -90,19 +100,24 @@ fn demonstration() -> Result<Plan, Failure> {
         let mount = Mount::new(segment.clone(), Transport::Stdio(process), "the demonstration");
         config.mounts.insert(segment, Arc::new(mount));
     }
-    Ok(Plan { config, serves: "the demonstration: no configuration and no client's file was found".to_owned(), watched: None })
+    Ok(Plan {
+        config,
+        serves: "the demonstration: no configuration and no client's file was found".to_owned(),
+        watched: None,
+        digest: None,
+    })
 }
 
 fn configured(path: &Path) -> Result<Plan, Failure> {
     let config = gateway::config::load(path, &SystemSources)?;
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    Ok(Plan { config, serves: path.display().to_string(), watched: Some(path) })
+    Ok(Plan { config, serves: path.display().to_string(), watched: Some(path), digest: None })
 }
 
 fn agreed(mut found: Found, serves: String, wish: &Wish<'_>, output: &Output) -> Result<Plan, Failure> {
     consent::obtain(&mut found, wish.yes, output)?;
     let config = Config { mounts: found.mounts(), ..Config::default() };
-    Ok(Plan { config, serves, watched: None })
+    Ok(Plan { config, serves, watched: None, digest: None })
 }
 
 /// This machine, as clients' files depend on it.

@@ -12,6 +12,11 @@ pub(crate) fn wait<F: Future>(work: F) -> Result<F::Output, Failure> {
     Ok(built(Builder::new_current_thread())?.block_on(work))
 }
 
+/// A runtime of one thread, for a command that serves one client.
+pub(crate) fn waiting() -> Result<Runtime, Failure> {
+    built(Builder::new_current_thread())
+}
+
 /// A runtime of as many threads as there are cores: for commands that serve.
 pub(crate) fn serving() -> Result<Runtime, Failure> {
     built(Builder::new_multi_thread())

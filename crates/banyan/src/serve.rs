@@ -2,11 +2,12 @@
 //! What is served is not decided here.
 
 use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use gateway::admin::Command;
+use gateway::admin::presence::Served;
 use gateway::config::diff::Change;
 use gateway::config::watch::Watch;
 use gateway::{Gateway, Reloaded, Workers};
@@ -15,19 +16,32 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
+use crate::idle::Idle;
 use crate::news::{News, Teller, tell};
 use crate::output::{Look, Output};
 use crate::plan::Plan;
 use crate::signals::Signals;
-use crate::{document, places, port};
+use crate::{document, handover, log, places, port};
 
 /// How soon it is looked whether a server starts for long: no event says so.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The same while none starts: to look costs something for each server, and whatever changes is told of.
 const LOOK_ANYWAY: Duration = Duration::from_secs(60);
 
-/// Serves `plan` until a signal or the admin API says to stop. `listen` overrides what a changed configuration says.
-pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, workers: Workers, output: &Output) -> Result<(), Failure> {
+/// The same of a gate that ends when nobody uses it: whether somebody does.
+const LOOK_WHETHER_USED: Duration = Duration::from_millis(500);
+
+/// How a gate is served.
+#[derive(Clone, Copy)]
+pub(crate) struct Manner {
+    /// Where it listens, whatever a changed configuration says.
+    pub(crate) listen: Option<SocketAddr>,
+    /// Whether it ends when nobody uses it. Such a gate makes way for others.
+    pub(crate) while_used: bool,
+}
+
+/// Serves `plan` until a signal or the admin API says to stop.
+pub(crate) async fn serve(plan: Plan, manner: Manner, workers: Workers, output: &Output) -> Result<(), Failure> {
     gateway::config::check_listen(plan.config.listen, &plan.config).map_err(|why| Failure::Refused(why.to_string()))?;
     gateway::trust::check(&plan.config).map_err(|why| Failure::Refused(why.to_string()))?;
     let state_dir = places::state_dir()?;
@@ -36,7 +50,11 @@ pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, workers: Worke
         output.remark(&format!("{} {why}", output.paint_remark(Look::Warn, "look:")));
     }
     let scheme = if plan.config.trust.tls.is_some() { "https" } else { "http" };
-    let listener = bind(plan.config.listen).await?;
+    let turn = match &plan.watched {
+        Some(file) if !manner.while_used => Some(handover::take_over(file, output).await?),
+        Some(_) | None => None,
+    };
+    let listener = listener(&plan, manner, output).await?;
     let address = listener.local_addr().map_err(|e| Failure::Failed(format!("the listener has no address: {e}")))?;
     let mut signals = Signals::new()?;
     let (servers, rooms) = (plan.config.servers().count(), plan.config.rooms.mounted().count());
@@ -46,13 +64,16 @@ pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, workers: Worke
         None => Gateway::start(plan.config, state_dir),
     };
     let runtime_dir = places::runtime_dir()?;
-    let published = gate.publish(&runtime_dir, address, plan.serves.clone());
+    let served = Served { what: plan.serves.clone(), digest: plan.digest, while_used: manner.while_used };
+    let published = gate.publish(&runtime_dir, address, served);
     let (presence, commands) = published.map_err(|e| document::failed(&runtime_dir, "written", &e))?;
+    drop(turn);
     let stop = CancellationToken::new();
     let serving = tokio::spawn(gate.serve_http(listener, stop.clone(), workers));
     let url = format!("{scheme}://{address}/mcp");
     tell(&News::Listening { url, pid: std::process::id(), serves: plan.serves, servers, rooms }, output)?;
-    let mut running = Running { gate: gate.clone(), watched: plan.watched, listen, teller: Teller::default() };
+    let idle = manner.while_used.then(|| Idle::since(Instant::now()));
+    let mut running = Running { gate: gate.clone(), watched: plan.watched, listen: manner.listen, teller: Teller::default(), idle };
     let outcome = running.until_stopped(&mut signals, commands, output).await;
     _ = tell(&News::Stopping, output);
     stop.cancel();
@@ -64,6 +85,26 @@ pub(crate) async fn serve(plan: Plan, listen: Option<SocketAddr>, workers: Worke
     gate.shutdown().await;
     drop(presence);
     outcome
+}
+
+/// Listens where the configuration says. A gate that a client had started takes another port where that one is taken, or where nobody has
+/// said which: on this machine only, so that nothing is open to others that nobody has opened.
+async fn listener(plan: &Plan, manner: Manner, output: &Output) -> Result<TcpListener, Failure> {
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    if !manner.while_used {
+        return bind(plan.config.listen).await;
+    }
+    if plan.watched.is_none() {
+        return bind(any).await;
+    }
+    match TcpListener::bind(plan.config.listen).await {
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            output.remark(&port::taken(plan.config.listen));
+            bind(any).await
+        }
+        Ok(listener) => Ok(listener),
+        Err(_) => bind(plan.config.listen).await,
+    }
 }
 
 async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
@@ -85,6 +126,8 @@ struct Running {
     watched: Option<PathBuf>,
     listen: Option<SocketAddr>,
     teller: Teller,
+    /// Where it ends when nobody uses it.
+    idle: Option<Idle>,
 }
 
 impl Running {
@@ -113,6 +156,14 @@ impl Running {
             for news in of_parents.into_iter().chain(self.teller.news(&servers, SystemTime::now())) {
                 tell(&news, output)?;
             }
+            if self.is_over().await {
+                return Ok(());
+            }
+            let again = match &self.idle {
+                Some(_) => LOOK_WHETHER_USED,
+                None if is_any_starting => LOOK_AGAIN,
+                None => LOOK_ANYWAY,
+            };
             tokio::select! {
                 () = signals.stop() => return Ok(()),
                 () = changed(&mut watch) => drop(self.reload(output)?),
@@ -121,9 +172,16 @@ impl Running {
                     Some(Command::Stop) | None => return Ok(()),
                 },
                 () = changes => {}
-                () = tokio::time::sleep(if is_any_starting { LOOK_AGAIN } else { LOOK_ANYWAY }) => {}
+                () = tokio::time::sleep(again) => {}
             }
         }
+    }
+
+    /// Whether nobody needs it any more.
+    async fn is_over(&mut self) -> bool {
+        let Some(idle) = &mut self.idle else { return false };
+        log::bound();
+        idle.is_over(self.gate.is_used().await, Instant::now())
     }
 
     /// The files whose changes it follows: the configuration, and the rules and the keys of approval services that it names.

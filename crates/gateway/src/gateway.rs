@@ -17,10 +17,10 @@ use mcp_proto::catalog::Kind;
 use mcp_proto::envelope::Notification;
 use mcp_proto::json;
 use mcp_proto::projection::style_for;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::admin::Access;
 use crate::approvals::Approvals;
@@ -34,7 +34,7 @@ use crate::config::secret::{Sources, SystemSources};
 use crate::console::Console;
 use crate::downstream::door::{About, Entered};
 use crate::downstream::session::Session;
-use crate::downstream::{Parked, http, stdio};
+use crate::downstream::{Parked, http};
 use crate::hub::Hub;
 use crate::journal::Journal;
 use crate::lateness::Lateness;
@@ -107,6 +107,8 @@ pub(crate) struct Inner {
     pub(crate) stop: CancellationToken,
     pub(crate) admin: Access,
     pub(crate) console: Console,
+    /// Connections that stand open.
+    pub(crate) open: TaskTracker,
     publishing: Mutex<()>,
     started: Instant,
 }
@@ -173,6 +175,7 @@ impl Gateway {
             changed: Notify::new(),
             stop: CancellationToken::new(),
             admin: Access::default(),
+            open: TaskTracker::new(),
             publishing: Mutex::new(()),
             started: Instant::now(),
         });
@@ -204,16 +207,6 @@ impl Gateway {
         self.0.force.listens(&listener);
         let gateway = Arc::clone(&self.0);
         Box::pin(async move { http::serve(gateway, listener, stop, &workers).await })
-    }
-
-    /// Serves one client over a pair of streams until `input` ends or `stop` fires.
-    pub fn serve_stdio(
-        &self,
-        input: impl AsyncRead + Unpin + Send + 'static,
-        output: impl AsyncWrite + Unpin + Send + 'static,
-        stop: CancellationToken,
-    ) -> BoxFuture<'static, ()> {
-        stdio::serve(Arc::clone(&self.0), Box::new(input), Box::new(output), stop)
     }
 
     /// Changes only what differs; calls in flight finish on what they began with.

@@ -6,6 +6,7 @@ pub mod admin;
 mod alarm;
 mod annotation;
 mod approvals;
+pub mod bridge;
 pub mod browser;
 mod call;
 mod catalog;

@@ -23,6 +23,7 @@ from aiosmtpd.smtp import SMTP
 from mcp import Client
 
 from approvals import crashes, desktop
+from approvals.over_stdio import over_stdio
 from gateway import Gateway, binary
 from wire import Modern
 
@@ -119,8 +120,9 @@ class Held:
 
 def run(report):
     """All cases."""
-    cases = {"the SDK": sdk, "refusals": refusals, "two people": two_people, "killed": killed, "killed again and again": crashed, "webhook": webhook,
-             "agent": agent, "programs": programs, "mail": mail, "desktop": notified, "grants": grants}
+    cases = {"the SDK": sdk, "over stdio": lambda r, n: over_stdio(r, n, Held), "refusals": refusals, "two people": two_people,
+             "killed": killed, "killed again and again": crashed, "webhook": webhook, "agent": agent,
+             "programs": programs, "mail": mail, "desktop": notified, "grants": grants}
     for name, case in cases.items():
         report.guard(f"approvals/{name}", lambda n=name, c=case: c(report, f"approvals/{n}"))
 

@@ -17,7 +17,7 @@ use crate::output::{Look, Output};
 use crate::printable::printable;
 use crate::signing::{self, Agreed};
 use crate::table::{self, Align};
-use crate::{gate, runtime};
+use crate::{gate, runtime, time};
 
 /// Shows the calls that wait until a person agrees.
 #[derive(Args)]
@@ -169,7 +169,7 @@ impl Approve {
             return output.json(&answer);
         }
         if answer["standing"] == "released" {
-            return output.line(&output.paint(Look::Good, "approved: the call goes out, once"));
+            return output.line(&output.paint(Look::Good, &meant.goes_out(time::now())));
         }
         output.line(&format!("agreed: {} of {}, somebody else is needed", answer["approvals"], answer["required"]))
     }
@@ -209,6 +209,20 @@ struct Meant {
     others: String,
     challenge: String,
     digest: String,
+    /// Until when it can go out.
+    expires: u64,
+    held: Where,
+}
+
+/// Where a call is held, as far as it says when the call goes out.
+#[derive(Clone, Copy)]
+enum Where {
+    /// At a gate below.
+    Below,
+    /// Here, and its caller waits.
+    Attended,
+    /// Here, and its caller was told to come back.
+    Left,
 }
 
 async fn meant(gate: &AdminClient, id: &str) -> Result<Meant, Failure> {
@@ -237,6 +251,8 @@ impl Meant {
             others: approval.others.clone(),
             challenge: approval.challenge.clone(),
             digest: approval.digest.clone(),
+            expires: approval.expires,
+            held: if approval.attended { Where::Attended } else { Where::Left },
         }
     }
 
@@ -256,7 +272,19 @@ impl Meant {
             arguments: canonical(&below.data, "arguments").unwrap_or_default(),
             others: canonical(&below.data, "others").unwrap_or_default(),
             digest: text(&data["digest"]),
+            expires: data["expires"].as_u64().unwrap_or_default(),
+            held: Where::Below,
             challenge,
+        }
+    }
+
+    /// What becomes of the call that is approved now.
+    fn goes_out(&self, now: u64) -> String {
+        let left = table::duration(self.expires.saturating_sub(now));
+        match self.held {
+            Where::Attended => "approved: its caller waits, and the call goes out now, once".to_owned(),
+            Where::Below => format!("approved: the gate below lets the call out once, within {left}"),
+            Where::Left => format!("approved: the call goes out once, when its caller makes it again within {left}"),
         }
     }
 
@@ -346,6 +374,8 @@ mod tests {
             others: String::new(),
             digest: hex(&Sha256::digest(&challenge)),
             challenge: challenge.clone(),
+            expires: 100,
+            held: Where::Left,
         };
         let with = |others: &str, challenge: &str| Meant {
             others: others.into(),
@@ -360,5 +390,9 @@ mod tests {
         assert!(meant(&arguments, "files.wipe", None).check().is_ok() && meant(&arguments, "files.wipe", Some("g")).check().is_ok());
         assert!(meant("{}", "files.wipe", None).check().is_err() && meant(&arguments, "files.read", None).check().is_err());
         assert!(meant(&arguments, "files.wipe", Some("another")).check().is_err(), "it would be good at another gate");
+        assert_eq!(
+            meant(&arguments, "files.wipe", None).goes_out(10),
+            "approved: the call goes out once, when its caller makes it again within 1m 30s"
+        );
     }
 }

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use clap::Args;
 use gateway::admin::shapes::CallRequest;
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::arguments::Place;
@@ -10,7 +11,7 @@ use crate::asked::Asked;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::{printable, printable_lines};
-use crate::{call_arguments, runtime};
+use crate::{call_arguments, runtime, table, terminal, time};
 
 /// Calls one tool and prints what it answers.
 #[derive(Args)]
@@ -23,12 +24,25 @@ pub(crate) struct Call {
     /// Its arguments: one JSON object, key=value, key:=json, or `-` to read an object from standard input
     #[arg(value_name = "JSON|KEY=VALUE")]
     arguments: Vec<String>,
+    /// Where a person has to approve the call, wait for that [default: where a person is at the terminal]
+    #[arg(long, overrides_with = "no_wait")]
+    wait: bool,
+    /// Do not wait: make the same call again once it is approved
+    #[arg(long)]
+    no_wait: bool,
+}
+
+/// What a gate says of a call that waits for a person.
+#[derive(Deserialize)]
+struct Held {
+    id: String,
+    expires: u64,
 }
 
 impl Call {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let arguments = call_arguments::object(&self.arguments)?;
-        let request = CallRequest { tool: self.tool.clone(), arguments, raw: false };
+        let request = CallRequest { tool: self.tool.clone(), arguments, raw: false, waits: false };
         let result = runtime::wait(self.ask(place, &request, output))??;
         let value: Value = serde_json::from_slice(&result).map_err(|e| Failure::Failed(format!("the result is no JSON: {e}")))?;
         if output.wants_json() {
@@ -38,8 +52,14 @@ impl Call {
                 output.line(&line)?;
             }
         }
-        if value["_meta"]["io.banyan/approval"].is_object() {
-            return Err(Failure::Refused(format!("`{}` was not called: it waits for a person", self.tool)));
+        if let Some(held) = Held::of(&value) {
+            return Err(Failure::Refused(format!(
+                "`{}` was not called: it waits for a person for {}\n  `banyan approve {}` approves it; then make the same call again, or \
+                 make it with `--wait`",
+                self.tool,
+                held.left(),
+                held.short()
+            )));
         }
         if value["isError"] == Value::Bool(true) {
             return Err(Failure::ToolFailed(format!("`{}` reports that it failed", self.tool)));
@@ -49,9 +69,45 @@ impl Call {
 
     async fn ask(&self, place: &Place, request: &CallRequest, output: &Output) -> Result<Bytes, Failure> {
         let asked = Asked::find(place, output).await?;
-        let answer = asked.with_near_tools(&self.tool, asked.call(request).await).await;
+        let answer = asked.with_near_tools(&self.tool, self.answered(&asked, request, output).await).await;
         asked.end(output).await;
         answer
+    }
+
+    async fn answered(&self, asked: &Asked, request: &CallRequest, output: &Output) -> Result<Bytes, Failure> {
+        let answer = asked.call(request).await?;
+        let Some(held) = Held::of(&serde_json::from_slice(&answer).unwrap_or_default()) else { return Ok(answer) };
+        if matches!(asked, Asked::Own(_)) {
+            let why = "no gate is running, so that nobody can approve it\n  start one with `banyan up`, and make the call again";
+            return Err(Failure::Refused(format!("`{}` was not called: a person has to approve it, and {why}", self.tool)));
+        }
+        if !self.wait && (self.no_wait || !terminal::somebody_is_there()) {
+            return Ok(answer);
+        }
+        output.remark(&format!(
+            "`{}` waits for a person for {}: `banyan approve {}` in another terminal approves it, `banyan deny {}` says no",
+            self.tool,
+            held.left(),
+            held.short(),
+            held.short()
+        ));
+        asked.call(&CallRequest { waits: true, ..request.clone() }).await
+    }
+}
+
+impl Held {
+    fn of(result: &Value) -> Option<Self> {
+        Self::deserialize(result.get("_meta")?.get("io.banyan/approval")?).ok()
+    }
+
+    /// How long a person has.
+    fn left(&self) -> String {
+        table::duration(self.expires.saturating_sub(time::now()))
+    }
+
+    /// As much of the id as a person types.
+    fn short(&self) -> String {
+        printable(&self.id.chars().take(8).collect::<String>())
     }
 }
 

@@ -123,7 +123,13 @@ impl Connect {
                 "{warning} no gate runs at {url}, so that it has no tools: start one with `banyan up`, and keep it running"
             ));
         }
-        if machine.needs_token && !self.stdio {
+        if self.starts_a_program() {
+            output.remark(&format!(
+                "it starts `banyan stdio`, which uses the gate that runs with {0}, or starts one: `banyan status --config {0}` and \
+                 `banyan approvals --config {0}` show what it calls",
+                machine.file.display()
+            ));
+        } else if machine.needs_token {
             output.remark(&format!(
                 "it sends the token that it finds in {TOKEN_VARIABLE}: make one with `banyan token add {}`",
                 plan.client.id()
@@ -147,8 +153,12 @@ impl Connect {
         Ok(Machine { places, file, address, is_running, scheme, needs_token: config.wants_credential() })
     }
 
+    fn starts_a_program(&self) -> bool {
+        self.stdio || !self.client.takes_address()
+    }
+
     fn endpoint(&self, machine: &Machine) -> Result<Endpoint, Failure> {
-        if self.stdio || !self.client.takes_address() {
+        if self.starts_a_program() {
             let program = std::env::current_exe().map_err(|e| Failure::Failed(format!("this program's own path is not known: {e}")))?;
             let args = ["stdio".to_owned(), "--config".to_owned(), machine.file.display().to_string()];
             return Ok(Endpoint::Stdio { command: program.display().to_string(), args: args.into() });

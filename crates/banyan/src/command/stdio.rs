@@ -1,18 +1,23 @@
-//! `banyan stdio`: serves the gate to one client that started this process. Prints nothing of its own on standard output.
+//! `banyan stdio`: serves one client that started this process, by the gate of its configuration. Prints nothing of its own on standard output.
 
 use clap::Args;
-use gateway::Gateway;
+use gateway::bridge::Bridge;
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Place;
+use crate::bridged::Bridged;
 use crate::failure::Failure;
 use crate::log::Log;
 use crate::output::Output;
+use crate::runtime;
 use crate::signals::Signals;
-use crate::{places, plan, runtime};
 
 /// Serves the gate on standard input and output, for clients that start a process.
 #[derive(Args)]
+#[command(
+    after_help = "The gate is the one that runs with the same configuration. Where none runs, it is started, and ends when nobody uses it any \
+    more. All of its clients share its approvals, record and budgets."
+)]
 pub(crate) struct Stdio {
     /// Serve exactly the servers of this file: JSON with `mcpServers` as clients write it, or Codex's TOML
     #[arg(long, value_name = "FILE", conflicts_with = "config")]
@@ -24,13 +29,17 @@ pub(crate) struct Stdio {
 impl Stdio {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         self.log.start()?;
-        let plan = plan::for_client(self.from.as_deref(), place, output)?;
-        let runtime = runtime::serving()?;
+        let gates = Bridged::new(self.from.as_deref(), place, self.log.format(), output)?;
+        let runtime = runtime::waiting()?;
         let outcome = runtime.block_on(async {
             let mut signals = Signals::new()?;
-            let gate = Gateway::start(plan.config, places::state_dir()?);
+            let first = tokio::select! {
+                first = gates.reach(true) => first?,
+                () = signals.stop() => return Ok(()),
+            };
+            let connection = first.ok_or_else(|| Failure::NotFound("no gate is running".to_owned()))?;
             let stop = CancellationToken::new();
-            let serving = gate.serve_stdio(tokio::io::stdin(), tokio::io::stdout(), stop.clone());
+            let serving = Bridge::new(gates, connection, tokio::io::stdin(), tokio::io::stdout()).serve(stop.clone());
             tokio::pin!(serving);
             tokio::select! {
                 () = &mut serving => {}
@@ -39,7 +48,6 @@ impl Stdio {
                     serving.await;
                 }
             }
-            gate.shutdown().await;
             Ok(())
         });
         // A read of standard input can't be taken back, and nobody waits for it.

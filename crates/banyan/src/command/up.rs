@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::log::Log;
 use crate::output::Output;
 use crate::plan::Wish;
+use crate::serve::Manner;
 use crate::{plan, runtime, serve};
 
 /// Serves the gate over HTTP.
@@ -28,6 +29,9 @@ pub(crate) struct Up {
     /// Start what was found without asking
     #[arg(short, long)]
     yes: bool,
+    /// End when nobody uses the gate any more, as `banyan stdio` starts it
+    #[arg(long, hide = true)]
+    while_used: bool,
     #[command(flatten)]
     log: Log,
 }
@@ -37,8 +41,13 @@ impl Up {
         self.log.start()?;
         let wish = Wish { from: self.from.as_deref(), listen: self.listen, yes: self.yes };
         let plan = plan::plan(&wish, place, output)?;
+        if self.while_used {
+            // Whatever ends the client that started it, and all that the client started, does not end the gate.
+            _ = rustix::process::setsid();
+        }
         let workers = runtime::workers()?;
-        runtime::wait(serve::serve(plan, self.listen, workers, output))?
+        let manner = Manner { listen: self.listen, while_used: self.while_used };
+        runtime::wait(serve::serve(plan, manner, workers, output))?
     }
 }
 

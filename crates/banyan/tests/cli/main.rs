@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test whose ground is missing fails loudly")]
 
 mod alone;
+mod bridge;
 mod ca;
 mod check;
 mod clients;

@@ -246,7 +246,8 @@ fn what_only_the_owner_may_do_takes_the_token_of_the_file() {
     for path in ["/healthz", "/readyz", "/metrics", "/-/status", "/-/tools?client=x"] {
         assert_eq!(ask("GET", path, ""), "200", "{path}");
     }
-    let of_owner = [("GET", "/-/logs/shell"), ("POST", "/-/call"), ("POST", "/-/restart/shell"), ("POST", "/-/console/code")];
+    let of_owner =
+        [("GET", "/-/stdio"), ("GET", "/-/logs/shell"), ("POST", "/-/call"), ("POST", "/-/restart/shell"), ("POST", "/-/console/code")];
     for (method, path) in of_owner.into_iter().chain([("POST", "/-/reload"), ("POST", "/-/stop")]) {
         assert_eq!(ask(method, path, ""), "403", "{path}");
         assert_eq!(ask(method, path, "Authorization: Bearer wrong\r\n"), "403", "{path}");

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::attempts::Attempts;
-use super::presence::{Presence, Published};
+use super::presence::{Presence, Published, Served};
 use crate::Gateway;
 
 /// What the admin API asks of whoever runs the gate.
@@ -77,10 +77,10 @@ impl Access {
 
 impl Gateway {
     /// Makes this gate known in `dir` as listening on `address`, and takes commands from its owner from now on.
-    /// `serves` says for people what it serves. The file goes away with [`Published`].
+    /// The file goes away with [`Published`].
     ///
     /// A second call has no effect on the first one's commands and answers an error.
-    pub fn publish(&self, dir: &Path, address: SocketAddr, serves: String) -> io::Result<(Published, mpsc::Receiver<Command>)> {
+    pub fn publish(&self, dir: &Path, address: SocketAddr, served: Served) -> io::Result<(Published, mpsc::Receiver<Command>)> {
         let mut token = [0; 32];
         getrandom::fill(&mut token).map_err(|e| io::Error::other(e.to_string()))?;
         let token = token.iter().map(|b| format!("{b:02x}")).collect();
@@ -89,7 +89,9 @@ impl Gateway {
         let url = format!("{scheme}://{}", reachable(address));
         // Watched files are found wherever the asking command runs.
         let certificate = tls.and_then(|tls| std::path::absolute(tls.certificate).ok());
-        let presence = Presence { url, listen: Some(address), certificate, pid: std::process::id(), token, serves };
+        let Served { what: serves, digest, while_used } = served;
+        let (listen, pid) = (Some(address), std::process::id());
+        let presence = Presence { url, listen, certificate, pid, token, serves, digest, while_used };
         let published = presence.publish(dir)?;
         let (sender, receiver) = mpsc::channel(4);
         let access = &self.0.admin;
@@ -124,8 +126,8 @@ mod tests {
     fn only_the_token_of_the_file_makes_an_owner() {
         let access = Access::default();
         assert!(!access.is_owner(&bearer("")), "nothing is published");
-        let presence =
-            Presence { url: String::new(), listen: None, certificate: None, pid: 1, token: "right".into(), serves: String::new() };
+        let (url, token, serves) = (String::new(), "right".into(), String::new());
+        let presence = Presence { url, listen: None, certificate: None, pid: 1, token, serves, digest: None, while_used: false };
         access.presence.set(presence).unwrap();
         assert!(access.is_owner(&bearer("right")));
         for wrong in ["", "righ", "right2", "Right"] {

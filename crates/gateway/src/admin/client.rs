@@ -1,15 +1,17 @@
 //! The asking half of the admin API, over one short HTTP/1.1 connection a question. Does not look for the gate: see `presence`.
 
+use std::io::ErrorKind;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::SendRequest;
+use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use serde::Serialize;
@@ -19,12 +21,18 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::attached;
 use super::presence::Presence;
 use super::shapes::{ErrorBody, Refusal, RefusalKind};
 use crate::trust::{self, Wanted};
 
 /// How long a connection to our own machine may take.
 const CONNECT: Duration = Duration::from_secs(3);
+/// How long the gate may take to give a connection to a client of `banyan stdio`.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// A connection that carries a client's lines.
+pub type Attached = TokioIo<Upgraded>;
 
 /// Asks one gate.
 #[derive(Debug)]
@@ -95,6 +103,21 @@ impl AdminClient {
         Ok(())
     }
 
+    /// A connection that carries a client's lines, as its standard input and output would.
+    pub async fn attach(&self) -> Result<Attached, AdminError> {
+        let request = self.request(Method::GET, attached::PATH, Bytes::new())?;
+        let (mut parts, body) = request.into_parts();
+        parts.headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+        parts.headers.insert(header::UPGRADE, HeaderValue::from_static(attached::PROTOCOL));
+        let answering = self.answer(Request::from_parts(parts, body));
+        let answer = tokio::time::timeout(ANSWER, answering).await.unwrap_or_else(|_| Err(self.unreachable(ErrorKind::TimedOut.into())))?;
+        if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+            return Err(self.malformed("it does not serve `banyan stdio`"));
+        }
+        let upgraded = hyper::upgrade::on(answer).await.map_err(|e| self.unreachable(std::io::Error::other(e)))?;
+        Ok(TokioIo::new(upgraded))
+    }
+
     async fn whole(&self, method: Method, path: &str, body: Bytes) -> Result<Bytes, AdminError> {
         let answer = self.ask(method, path, body).await?;
         let body = answer.into_body().collect().await;
@@ -102,24 +125,36 @@ impl AdminClient {
     }
 
     async fn ask(&self, method: Method, path: &str, body: Bytes) -> Result<Response<Incoming>, AdminError> {
-        let (_, authority) = self.gate.url.split_once("://").ok_or_else(|| self.malformed("its address is no URL"))?;
-        let request = Request::builder()
+        self.answer(self.request(method, path, body)?).await
+    }
+
+    fn authority(&self) -> Result<&str, AdminError> {
+        self.gate.url.split_once("://").map(|(_, authority)| authority).ok_or_else(|| self.malformed("its address is no URL"))
+    }
+
+    fn request(&self, method: Method, path: &str, body: Bytes) -> Result<Request<Full<Bytes>>, AdminError> {
+        Request::builder()
             .method(method)
             .uri(path)
-            .header(header::HOST, authority)
+            .header(header::HOST, self.authority()?)
             .header(header::AUTHORIZATION, format!("Bearer {}", self.gate.token))
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::new(body))
-            .map_err(|e| self.malformed(&e.to_string()))?;
-        let stream = tokio::time::timeout(CONNECT, TcpStream::connect(authority)).await;
-        let stream = stream.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into())).map_err(|e| self.unreachable(e))?;
+            .map_err(|e| self.malformed(&e.to_string()))
+    }
+
+    async fn answer(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, AdminError> {
+        let stream = tokio::time::timeout(CONNECT, TcpStream::connect(self.authority()?)).await;
+        let stream = stream.unwrap_or_else(|_| Err(ErrorKind::TimedOut.into())).map_err(|e| self.unreachable(e))?;
+        // Small messages must not wait for the acknowledgement of the one before.
+        stream.set_nodelay(true).map_err(|e| self.unreachable(e))?;
         let failed = |e: hyper::Error| self.unreachable(std::io::Error::other(e));
         let mut sender = match &self.gate.certificate {
             None => send_over(stream).await.map_err(failed)?,
             Some(file) => send_over(self.protect(file, stream).await?).await.map_err(failed)?,
         };
         let answer = sender.send_request(request).await.map_err(failed)?;
-        if answer.status().is_success() {
+        if answer.status().is_success() || answer.status() == StatusCode::SWITCHING_PROTOCOLS {
             return Ok(answer);
         }
         Err(self.refused(answer).await)
@@ -156,7 +191,7 @@ impl AdminClient {
 /// Speaks HTTP/1.1 over a connection.
 async fn send_over(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> hyper::Result<SendRequest<Full<Bytes>>> {
     let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    tokio::spawn(connection);
+    tokio::spawn(connection.with_upgrades());
     Ok(sender)
 }
 

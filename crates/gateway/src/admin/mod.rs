@@ -4,6 +4,7 @@
 
 mod access;
 mod approvals;
+mod attached;
 mod attempts;
 pub mod audit;
 pub mod client;

@@ -26,6 +26,29 @@ pub struct Presence {
     pub token: String,
     /// What it serves, for people: a configuration's path, or where the servers were found.
     pub serves: String,
+    /// SHA-256 of the file in `serves`, in hexadecimal, where the gate read it once and does not follow it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// Whether a client had it started: it ends when nobody uses it any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub while_used: bool,
+}
+
+/// What a gate serves, as its presence tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Served {
+    /// For people: a configuration's path, or where the servers were found.
+    pub what: String,
+    /// SHA-256 of that file, in hexadecimal, where it is read once.
+    pub digest: Option<String>,
+    /// Whether the gate ends when nobody uses it.
+    pub while_used: bool,
+}
+
+impl From<&str> for Served {
+    fn from(what: &str) -> Self {
+        Self { what: what.to_owned(), ..Self::default() }
+    }
 }
 
 /// Does not show the token.
@@ -102,8 +125,8 @@ mod tests {
     use super::*;
 
     fn presence(pid: u32) -> Presence {
-        let (token, serves) = ("s3cret".into(), "banyan.toml".into());
-        Presence { url: "http://127.0.0.1:1".into(), listen: None, certificate: None, pid, token, serves }
+        let (url, token, serves) = ("http://127.0.0.1:1".into(), "s3cret".into(), "banyan.toml".into());
+        Presence { url, listen: None, certificate: None, pid, token, serves, digest: None, while_used: false }
     }
 
     #[test]

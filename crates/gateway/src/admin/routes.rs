@@ -23,7 +23,7 @@ use super::shapes::{
     Status, Tools, TraceRequest,
 };
 use super::viewer::Viewer;
-use super::{approvals, audit, known, live, pins, replay};
+use super::{approvals, attached, audit, known, live, pins, replay};
 use crate::console;
 use crate::downstream::body;
 use crate::downstream::door;
@@ -68,6 +68,7 @@ async fn of_owner(gateway: &Gateway, parts: &Parts, body: &mut Incoming) -> Resu
             owner(gateway, parts)?;
             audit::answer(gateway, parts).await
         }
+        (&Method::GET, attached::PATH) => attached::answer(gateway, parts),
         (&Method::GET, "/-/decisions") => decisions(gateway, parts).await,
         (&Method::POST, "/-/call" | "/-/policy/replay" | "/-/reload" | "/-/stop" | "/-/trace") => told(gateway, parts, body).await,
         _ => single(gateway, parts),
@@ -337,17 +338,32 @@ impl Gateway {
         if !known {
             return Err(Refusal::not_found(format!("there is no tool `{}`", request.tool)));
         }
-        let answer = self.call(&request.tool, request.arguments.get()).await;
-        answer.map(Called).map_err(|error| Refusal::failed(message_of(&error)))
+        let answer = self.call(request).await;
+        answer.map(Called).map_err(|error| Refusal::failed([message_of(&error), self.rules_of(&error)].concat()))
     }
 
     /// Calls a tool and answers the whole JSON-RPC response, as a client is sent it.
     pub async fn call_tool_raw(&self, request: &CallRequest) -> Bytes {
-        let (key, value) = match self.call(&request.tool, request.arguments.get()).await {
+        let (key, value) = match self.call(request).await {
             Ok(result) => ("result", result),
             Err(error) => ("error", error),
         };
         [format!("{{\"jsonrpc\":\"2.0\",\"id\":0,\"{key}\":").as_bytes(), &value, b"}"].concat().into()
+    }
+}
+
+impl Gateway {
+    /// The rules by which a call was refused, for people: a line each.
+    fn rules_of(&self, error: &[u8]) -> String {
+        let error: serde_json::Value = serde_json::from_slice(error).unwrap_or_default();
+        let Some(id) = error["data"]["decision"].as_str() else { return String::new() };
+        let rules = self.decisions(Some(id)).into_iter().flat_map(|decision| decision.rules);
+        rules
+            .map(|rule| {
+                let remedy = rule.remedy.map(|remedy| format!(": {remedy}")).unwrap_or_default();
+                format!("\n  by the rule `{}` (line {}){remedy}", rule.id, rule.line)
+            })
+            .collect()
     }
 }
 
@@ -359,10 +375,13 @@ pub(super) fn message_of(error: &[u8]) -> String {
     // What callers are told hides whether there is such a name; whoever asks here may know.
     let hint = decision.or_else(|| value["data"]["hint"].as_str().map(str::to_owned));
     let hint = hint.map(|hint| format!("\n  {hint}")).unwrap_or_default();
+    let is_decided = value["data"]["reason"].as_str().is_some_and(|reason| reason.starts_with("approval_"));
+    let why = value["data"]["why"].as_str().filter(|why| is_decided && !why.is_empty());
+    let why = why.map(|why| format!("\n  the reason given: {why}")).unwrap_or_default();
     let words = value["data"]["stderr"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
     let last: Vec<&str> = words.rev().take(LAST_WORDS).collect();
     let last: String = last.iter().rev().map(|line| format!("\n  | {line}")).collect();
-    format!("{text} ({}){hint}{last}", value["code"])
+    format!("{text} ({}){why}{hint}{last}", value["code"])
 }
 
 /// How many of a server's last lines stand in the text of a failed call.
@@ -403,6 +422,8 @@ mod tests {
         let decided =
             br#"{"code":-32602,"message":"unknown tool: a","data":{"reason":"unknown_tool","hint":"tools/list","decision":"d-1"}}"#;
         assert_eq!(message_of(decided), "unknown tool: a (-32602)\n  the rules decided this: `banyan explain d-1` says why");
+        let denied = br#"{"code":-32018,"message":"it was denied","data":{"reason":"approval_denied","id":"a","why":"not today"}}"#;
+        assert_eq!(message_of(denied), "it was denied (-32018)\n  the reason given: not today");
         assert_eq!(message_of(br#"{"code":1,"message":"no"}"#), "no (1)");
         assert_eq!(message_of(b"odd"), "odd (null)");
     }

@@ -248,6 +248,9 @@ pub struct CallRequest {
     /// Whether the answer is the whole JSON-RPC response, errors included, in place of the `result` or a refusal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub raw: bool,
+    /// Whether the answer may wait until somebody has agreed to the call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits: bool,
 }
 
 /// `GET /-/tools/NAME`.

@@ -62,7 +62,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Serves until `stop` fires, then lets requests in flight finish.
 pub(crate) async fn serve(gateway: Arc<Inner>, listener: TcpListener, stop: CancellationToken, workers: &Workers) {
-    let open = TaskTracker::new();
+    let open = gateway.open.clone();
     let connections = Connections::new(listener.local_addr().ok().map(|here| here.ip()), stop.clone());
     let mut reserve = Reserve::new();
     loop {

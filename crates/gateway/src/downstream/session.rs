@@ -133,6 +133,11 @@ impl Session {
         }
     }
 
+    /// Numbers requests and streams from `first` on.
+    pub(crate) fn number_from(&self, first: u32) {
+        self.next_id.store(u64::from(first), Ordering::Relaxed);
+    }
+
     /// Makes a request of ours to the client: the whole message, and what it will answer; nothing, where it takes too long or is gone. `None`:
     /// it owes us too many answers already.
     pub(crate) fn ask(&self, method: &str, params: &Bytes) -> Option<(Bytes, impl Future<Output = Option<Answer>> + use<>)> {

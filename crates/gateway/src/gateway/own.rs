@@ -1,19 +1,27 @@
-//! What the program that runs a gate asks of it: its tools, and a call of one, which goes the way of every other. Does not decide anything.
+//! What the program that runs a gate asks of it: its tools, calls of them, which go the way of every other, and whether it is used. Does not
+//! decide anything.
+
+use std::sync::Arc;
 
 use banyan_model::Era;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use mcp_proto::client::{Identity, stateless_meta};
-use mcp_proto::envelope::{Answer, Request};
+use mcp_proto::envelope::{Answer, Request, error_object};
 use mcp_proto::json;
 use mcp_proto::projection::Style;
+use mcp_proto::splice::{self, Change};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
 
 use super::Gateway;
 use super::status::{ToolRow, row};
+use crate::admin::shapes::CallRequest;
 use crate::call::back::{Back, Sink};
 use crate::call::caller::ViewKey;
 use crate::call::cancel::Cancel;
 use crate::call::error::CallError;
+use crate::downstream::stdio;
 use crate::node::Node;
 use crate::tree::Tree;
 use crate::view::View;
@@ -32,26 +40,60 @@ impl Gateway {
         rows(&tree, &view, &|_| true)
     }
 
-    /// Calls a tool by its shown or dotted name; the raw result, or the raw error.
-    pub fn call<'a>(&'a self, tool: &'a str, arguments: &'a str) -> BoxFuture<'a, Result<Bytes, Bytes>> {
-        Box::pin(self.called(tool, arguments))
+    /// Calls a tool by its shown or dotted name; the raw result, or the raw error. Where somebody has to agree first, it waits for that if the
+    /// request says so. Who drops the answer cancels the call.
+    pub fn call(&self, request: &CallRequest) -> BoxFuture<'static, Result<Bytes, Bytes>> {
+        let (gateway, request, cancel) = (self.clone(), request.clone(), Cancel::default());
+        let guard = cancel.clone().drop_guard();
+        // In a task of its own a call that is cancelled goes on to its end.
+        let calling = tokio::spawn(async move { gateway.called(&request, cancel).await });
+        Box::pin(async move {
+            let answer = calling.await;
+            guard.disarm();
+            answer.unwrap_or_else(|error| Err(error_object(-32603, &format!("the call broke off: {error}"), None)))
+        })
     }
 
-    async fn called(&self, tool: &str, arguments: &str) -> Result<Bytes, Bytes> {
+    /// Serves one client over a pair of streams until `input` ends or `stop` fires.
+    pub fn serve_stdio(
+        &self,
+        input: impl AsyncRead + Unpin + Send + 'static,
+        output: impl AsyncWrite + Unpin + Send + 'static,
+        stop: CancellationToken,
+    ) -> BoxFuture<'static, ()> {
+        stdio::serve(Arc::clone(&self.0), Box::new(input), Box::new(output), stop)
+    }
+
+    /// Whether anybody uses it: a connection or a session stands open, a server has registered itself, or a call waits for somebody to agree.
+    pub async fn is_used(&self) -> bool {
+        let has_registered = || self.0.mounts.load().iter().any(|mount| mount.registration.is_some());
+        if !self.0.open.is_empty() || !self.0.rooms.open.is_empty() || self.0.hub.sessions() > 0 || has_registered() {
+            return true;
+        }
+        let config = self.config();
+        let may_wait = config.gate.is_some() || config.policy.is_some();
+        may_wait && self.approvals(false).await.is_ok_and(|shown| shown.approvals.iter().any(|approval| approval.standing.is_held()))
+    }
+
+    async fn called(&self, CallRequest { tool, arguments, waits, .. }: &CallRequest, cancel: Cancel) -> Result<Bytes, Bytes> {
+        let arguments = arguments.get();
         let scope = self.0.scope_of("");
         let tree = self.0.tree.load_full();
         let dotted = ViewKey { style: Style::Dotted, ..scope.clone() };
         let scope =
             if tree.view(&scope).tools.find(tool).is_none() && tree.view(&dotted).tools.find(tool).is_some() { dotted } else { scope };
-        let shown = self.tools(None).into_iter().find(|r| r.dotted == tool).map(|r| r.shown);
+        let shown = self.tools(None).into_iter().find(|r| r.dotted == *tool).map(|r| r.shown);
         let name = if scope.style == Style::Dotted { tool.to_owned() } else { shown.unwrap_or_else(|| tool.to_owned()) };
         if let Err(error) = json::check(arguments.as_bytes(), json::Duplicates::RefuseDeep) {
             return Err(CallError::BadParams(format!("the arguments can't be taken: {error}")).tell(Era::Stateless).object());
         }
         let meta = stateless_meta(&Identity { info: Node::info(), capabilities: Bytes::from_static(b"{}") });
+        // A caller that hears progress is kept waiting for as long as somebody may take to agree.
+        let token: &[(&str, Change<'_>)] = if *waits { &[("progressToken", Change::Set(b"\"banyan\""))] } else { &[] };
+        let meta = String::from_utf8_lossy(&splice::edit(meta.as_bytes(), token)).into_owned();
         let params = format!("{{\"name\":{},\"arguments\":{arguments},\"_meta\":{meta}}}", json::quote(&name));
         let request = Request { id: Bytes::from_static(b"0"), method: "tools/call".into(), params: Bytes::from(params).into() };
-        let back = Back::new(crate::call::own_caller(scope), Sink::None, None, Cancel::default());
+        let back = Back::new(crate::call::own_caller(scope), Sink::None, None, cancel);
         match crate::call::serve(&self.0, &request, &back).await {
             Ok(Answer::Result(result)) => Ok(result.text().clone()),
             Ok(Answer::Error(error)) => Err(error),

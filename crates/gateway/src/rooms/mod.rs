@@ -64,7 +64,7 @@ pub(crate) struct Rooms {
     /// How many connections there were.
     connections: AtomicU64,
     /// Connections that stand open.
-    open: TaskTracker,
+    pub(crate) open: TaskTracker,
     secrets: Secrets,
     tickets: Tickets,
     /// Where clients of MEW say who they are.

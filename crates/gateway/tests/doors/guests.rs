@@ -66,7 +66,7 @@ async fn m4_what_a_server_writes_on_its_standard_error_is_told_to_the_owner_alon
         // Whoever runs the gate is told in every way.
         let (_, status) = get(&world, "/-/status", &owner).await;
         assert!(status["mounts"][0]["error"].as_str().unwrap().contains("hunter2"), "{status}");
-        let told = world.gateway.call("t.die", "{}").await;
+        let told = world.gateway.call(&serde_json::from_str(r#"{"tool":"t.die","arguments":{}}"#).unwrap()).await;
         assert!(told.is_err_and(|error| String::from_utf8_lossy(&error).contains("postgres://bob:hunter2@db")));
         let (code, _) = get(&world, "/-/logs/t", "secret-of-ann").await;
         assert_eq!(code, 401);

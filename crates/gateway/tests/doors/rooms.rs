@@ -394,7 +394,7 @@ async fn the_owner_comes_in_as_whom_it_likes_and_sees_all_rooms() {
     bounded(async {
         let world = World::start(&ops("[room.quiet]\naccess = \"private\"\n")).await;
         let dir = tempfile::tempdir().unwrap();
-        let (_published, _commands) = world.gateway.publish(dir.path(), world.addr, String::new()).unwrap();
+        let (_published, _commands) = world.gateway.publish(dir.path(), world.addr, "".into()).unwrap();
         let file = std::fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path();
         let presence: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
         let admin = presence["token"].as_str().unwrap();
@@ -429,7 +429,7 @@ async fn who_looks_after_a_room_is_paused_by_nobody_who_does_not() {
         const PAUSES: &[&str] = &["chat", "participant/pause"];
         let world = World::start(&ops("").replace(&format!("{PROPOSES:?}"), &format!("{PAUSES:?}"))).await;
         let dir = tempfile::tempdir().unwrap();
-        let (_published, _commands) = world.gateway.publish(dir.path(), world.addr, String::new()).unwrap();
+        let (_published, _commands) = world.gateway.publish(dir.path(), world.addr, "".into()).unwrap();
         let file = std::fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path();
         let presence: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
         let (mut ann, mut bot) = two(&world).await;

@@ -1,0 +1,195 @@
+//! The gate that `banyan stdio` uses: the one that runs with its configuration, or one that it starts, which goes on without it. No message
+//! passes through here.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use gateway::admin::client::{AdminClient, AdminError, Attached};
+use gateway::admin::presence::Presence;
+use gateway::bridge::Gates;
+use tokio::time::{Instant, sleep};
+
+use crate::arguments::Place;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::turn::{self, Turn};
+use crate::{gate, places, plan};
+
+/// How long a gate may take to start, or to end before another is started.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often it is looked.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Finds the gate of one configuration, and starts it.
+pub(crate) struct Bridged<'a> {
+    source: Source,
+    place: &'a Place,
+    output: &'a Output,
+    /// This program: a file that replaces it later is another one.
+    program: PathBuf,
+    log_format: &'static str,
+}
+
+/// What a gate has to serve.
+enum Source {
+    /// A configuration.
+    Configuration(PathBuf),
+    /// The servers of this very file.
+    From(PathBuf),
+    /// Whatever it serves: it is named, and never started.
+    Named,
+}
+
+impl<'a> Bridged<'a> {
+    /// For what the arguments of `banyan stdio` say.
+    pub(crate) fn new(from: Option<&Path>, place: &'a Place, log_format: &'static str, output: &'a Output) -> Result<Self, Failure> {
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let source = match (from, &place.gate, &place.config) {
+            (Some(from), _, _) => Source::From(absolute(from)),
+            (None, Some(_), _) => Source::Named,
+            (None, None, Some(config)) => Source::Configuration(absolute(config)),
+            (None, None, None) => Source::Configuration(places::config_dir()?.join(places::CONFIG_NAME)),
+        };
+        let program = std::env::current_exe().map_err(|e| Failure::Failed(format!("this program's own path is not known: {e}")))?;
+        Ok(Self { source, place, output, program, log_format })
+    }
+
+    /// A connection to the gate; where none runs, one is started if `starts`.
+    pub(crate) async fn reach(&self, starts: bool) -> Result<Option<Attached>, Failure> {
+        let (mut until, mut dead) = (Instant::now() + PATIENCE, None);
+        loop {
+            let Some(gate) = self.running()?.filter(|gate| dead != Some(gate.pid)) else {
+                if !starts {
+                    return Ok(None);
+                }
+                self.start(dead).await?;
+                continue;
+            };
+            match AdminClient::new(gate.clone()).attach().await {
+                Ok(connection) => {
+                    self.tell(&gate);
+                    return Ok(Some(connection));
+                }
+                Err(AdminError::Malformed { .. } | AdminError::Refused(_)) => return Err(Failure::Failed(strange(&gate))),
+                Err(AdminError::Unreachable { .. }) if !starts => return Ok(None),
+                // It may be ending.
+                Err(AdminError::Unreachable { .. }) if Instant::now() < until => sleep(LOOK).await,
+                // Nobody has listened there for so long: another process has its id by now.
+                Err(AdminError::Unreachable { source, .. }) if source.kind() == std::io::ErrorKind::ConnectionRefused && dead.is_none() => {
+                    (until, dead) = (Instant::now() + PATIENCE, Some(gate.pid));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn running(&self) -> Result<Option<Presence>, Failure> {
+        match &self.source {
+            Source::Configuration(file) => Ok(gate::serving(file)?.into_iter().next()),
+            Source::From(file) => {
+                let digest = plan::digest(file);
+                Ok(gate::all()?.into_iter().find(|gate| gate::serves(gate, file) && gate.digest.is_some() && gate.digest == digest))
+            }
+            Source::Named => gate::presence(self.place).map(Some),
+        }
+    }
+
+    /// Starts the gate, unless somebody else has meanwhile. `dead` is the process of one that does not count.
+    async fn start(&self, dead: Option<u32>) -> Result<(), Failure> {
+        let (file, is_configuration) = match &self.source {
+            Source::Configuration(file) => (file, true),
+            Source::From(file) => (file, false),
+            Source::Named => return Err(Failure::NotFound("the gate that was named does not run".to_owned())),
+        };
+        let _turn = Turn::of(file).await?;
+        if self.running()?.is_some_and(|gate| dead != Some(gate.pid)) {
+            return Ok(());
+        }
+        // What is wrong with it is better said here than in a log.
+        drop(plan::for_client((!is_configuration).then_some(file.as_path()), self.place, self.output)?);
+        let log = log_file(file);
+        let mut command = Command::new(&self.program);
+        command.args(["up", "--while-used", "--yes", "--log-format", self.log_format]);
+        command.arg(if is_configuration { "--config" } else { "--from" }).arg(file);
+        command.env_remove("BANYAN_CONFIG").env_remove("BANYAN_GATE").stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(log.as_ref().and_then(|(_, log)| log.try_clone().ok()).map_or_else(Stdio::null, Stdio::from));
+        let child = command.spawn().map_err(|e| Failure::Failed(format!("{} can't be started: {e}", self.program.display())))?;
+        self.started(child, log.map(|(path, _)| path)).await
+    }
+
+    /// Waits until the gate says where it is.
+    async fn started(&self, mut child: Child, log: Option<PathBuf>) -> Result<(), Failure> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if gate::all()?.iter().any(|gate| gate.pid == child.id()) {
+                let log = log.map(|log| format!("; its log is {}", log.display())).unwrap_or_default();
+                self.output.remark(&format!("banyan stdio: started the gate as process {}{log}", child.id()));
+                // It is another process's child for as long as this one lives.
+                std::thread::spawn(move || drop(child.wait()));
+                return Ok(());
+            }
+            if let Ok(Some(status)) = child.try_wait() {
+                return Err(ended(status, log.as_deref()));
+            }
+            if Instant::now() > until {
+                drop(child.kill());
+                drop(child.wait());
+                return Err(Failure::Failed(format!("the gate did not start within {} s", PATIENCE.as_secs())));
+            }
+            sleep(LOOK).await;
+        }
+    }
+
+    fn tell(&self, gate: &Presence) {
+        let Presence { url, pid, .. } = gate;
+        self.output.remark(&format!(
+            "banyan stdio: uses the gate at {url}/mcp, process {pid}: `banyan console --gate {pid}` opens its console, and `status`, \
+             `approvals` and `audit list` show what is called here"
+        ));
+    }
+}
+
+impl Gates for Bridged<'_> {
+    type Connection = Attached;
+
+    async fn connect(&mut self, starts: bool) -> Result<Option<Attached>, String> {
+        self.reach(starts).await.map_err(|failure| failure.to_string())
+    }
+}
+
+/// The sentence for a gate that does not understand what is asked of it.
+fn strange(gate: &Presence) -> String {
+    let Presence { url, pid, .. } = gate;
+    format!(
+        "the gate at {url}, process {pid}, is of a version that `banyan stdio` of this one can't use\n  end it with `banyan stop --gate \
+         {pid}`, and start it with this program"
+    )
+}
+
+/// The file for the log of a gate that has no terminal, begun anew. A gate goes without where there is no place for one.
+fn log_file(file: &Path) -> Option<(PathBuf, File)> {
+    let dir = places::state_dir().ok()?.join("log");
+    DirBuilder::new().recursive(true).mode(0o700).create(&dir).ok()?;
+    let path = dir.join(format!("{}.log", turn::name(file)));
+    let log = OpenOptions::new().append(true).create(true).mode(0o600).open(&path).ok()?;
+    log.set_len(0).ok()?;
+    Some((path, log))
+}
+
+/// Why a gate ended before it served, by what it said last.
+fn ended(status: ExitStatus, log: Option<&Path>) -> Failure {
+    let said = log.and_then(|log| std::fs::read_to_string(log).ok()).unwrap_or_default();
+    let why = match said.rsplit_once("error: ") {
+        Some((_, why)) => why.trim_end().to_owned(),
+        None => format!("the gate ended at once ({status})"),
+    };
+    match status.code() {
+        Some(2) => Failure::Usage(why),
+        Some(3) => Failure::NotFound(why),
+        Some(4) => Failure::Refused(why),
+        Some(_) | None => Failure::Failed(why),
+    }
+}

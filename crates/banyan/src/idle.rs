@@ -1,0 +1,41 @@
+//! When a gate that a client had started is needed no more. Ends nothing.
+
+use std::time::{Duration, Instant};
+
+/// How long such a gate stays when nobody uses it: a client that is started again finds its servers running.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// How long nobody has used a gate.
+pub(crate) struct Idle {
+    since: Instant,
+}
+
+impl Idle {
+    /// Nobody uses it since `now`.
+    pub(crate) fn since(now: Instant) -> Self {
+        Self { since: now }
+    }
+
+    /// Whether the gate is needed no more. To be asked again and again.
+    pub(crate) fn is_over(&mut self, is_used: bool, now: Instant) -> bool {
+        if is_used {
+            self.since = now;
+        }
+        now.saturating_duration_since(self.since) >= PATIENCE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_is_over_when_nobody_has_used_it_for_long_enough() {
+        let begin = Instant::now();
+        let mut idle = Idle::since(begin);
+        assert!(!idle.is_over(false, begin + PATIENCE / 2));
+        assert!(!idle.is_over(true, begin + PATIENCE * 2));
+        assert!(!idle.is_over(false, begin + PATIENCE * 3 - Duration::from_millis(1)));
+        assert!(idle.is_over(false, begin + PATIENCE * 3));
+    }
+}

@@ -1,0 +1,45 @@
+//! `GET /-/stdio`: a client of `banyan stdio`, whose lines come over an upgraded connection as they are. Only the owner's token opens it.
+//! What a line means is known by the door for standard input and output, not here.
+
+use std::sync::Arc;
+
+use http::header::{CONNECTION, UPGRADE};
+use http::request::Parts;
+use http::{HeaderValue, Response, StatusCode};
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+
+use super::shapes::Refusal;
+use crate::Gateway;
+use crate::downstream::reply::{self, Payload};
+use crate::downstream::stdio;
+
+/// Where bridges connect.
+pub(super) const PATH: &str = "/-/stdio";
+/// What is spoken there: a message a line.
+pub(super) const PROTOCOL: &str = "banyan-stdio";
+
+/// Turns the connection into the lines of one client.
+pub(super) fn answer(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> {
+    // A page that is signed in has no use for it.
+    if !gateway.0.admin.is_owner(&parts.headers) {
+        return Err(Refusal::refused("this takes the admin token, which `banyan stdio` of the user who runs the gate has"));
+    }
+    let asks = parts.headers.get(UPGRADE).is_some_and(|wanted| wanted.as_bytes().eq_ignore_ascii_case(PROTOCOL.as_bytes()));
+    let upgrade = parts.extensions.get::<OnUpgrade>().cloned().filter(|_| asks);
+    let upgrade = upgrade.ok_or_else(|| Refusal::failed(format!("`banyan stdio` connects here, with `Upgrade: {PROTOCOL}`")))?;
+    let (inner, stop) = (Arc::clone(&gateway.0), gateway.0.admin.closing.clone());
+    gateway.0.open.spawn(async move {
+        match upgrade.await {
+            Ok(io) => {
+                let (input, output) = tokio::io::split(TokioIo::new(io));
+                stdio::serve(inner, Box::new(input), Box::new(output), stop).await;
+            }
+            Err(error) => tracing::debug!(%error, "a client of `banyan stdio` went away before it was served"),
+        }
+    });
+    let mut response = reply::empty(StatusCode::SWITCHING_PROTOCOLS).into_http();
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    response.headers_mut().insert(UPGRADE, HeaderValue::from_static(PROTOCOL));
+    Ok(response)
+}
