@@ -1,4 +1,5 @@
-//! A gate that a client had started ends where a person starts the gate of the same configuration: its clients come over by themselves.
+//! A gate that a client had started ends where a person starts the gate of the same configuration: its clients come over by themselves. Does not
+//! start the gate that follows.
 
 use std::path::Path;
 use std::time::Duration;
