@@ -66,18 +66,53 @@ fn every_invariant_names_a_test_that_exists() {
     assert!(count > 0, "no numbered invariant found");
 }
 
+/// The cells of the rows of the one table of `text` that begins with `heading`.
+fn table<'a>(text: &'a str, heading: &'a str) -> Vec<Vec<&'a str>> {
+    let cells = |line: &'a str| -> Vec<&'a str> { line.trim().trim_matches('|').split('|').map(str::trim).collect() };
+    let mut heads = text.lines().enumerate().filter(|(_, line)| *line == heading);
+    let (at, _) = heads.next().unwrap_or_else(|| panic!("there is no table `{heading}`"));
+    assert!(heads.next().is_none(), "there is more than one table `{heading}`");
+    let rows: Vec<_> = text.lines().skip(at + 2).take_while(|line| line.starts_with('|')).map(cells).collect();
+    let width = cells(heading).len();
+    rows.iter().for_each(|row| assert_eq!(row.len(), width, "another number of cells than `{heading}`: {row:?}"));
+    rows
+}
+
+/// Each of the tests that stand between backticks in `cell` is there, and there is one.
+fn names_tests_that_exist(tests: &BTreeSet<String>, cell: &str, row: &[&str]) {
+    let named = quoted(cell);
+    assert!(!named.is_empty(), "no test is named: {row:?}");
+    for name in named {
+        let there = if name.contains('/') { root().join(name).is_file() } else { tests.contains(name) };
+        assert!(there, "there is no test `{name}`, named by: {row:?}");
+    }
+}
+
 #[test]
 fn every_threat_names_tests_that_exist() {
     let (tests, text) = (tests(), read("docs/threats.md"));
-    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---")).skip(1).collect();
+    let rows = table(&text, "| threat | what a gate does | held by |");
     assert!(rows.len() > 10, "docs/threats.md has a table, a threat a row");
+    rows.iter().for_each(|row| names_tests_that_exist(&tests, row[2], row));
+    let threats: BTreeSet<_> = rows.iter().map(|row| row[0]).collect();
+    assert_eq!(threats.len(), rows.len(), "a threat has more than one row");
+}
+
+/// One table says what is held and how it is bounded, another which tests hold the bound, or `open:` and why none does.
+#[test]
+fn every_bound_names_tests_that_exist_or_is_open() {
+    let (tests, text) = (tests(), read("docs/threats.md"));
+    let held = table(&text, "| no | what is held | for whom | bound | setting |");
+    let rows = table(&text, "| no | test |");
+    assert!(held.len() > 40, "docs/threats.md has a table of what a gate holds");
+    let numbers = |rows: &[Vec<&str>]| rows.iter().map(|row| row[0].parse().expect("a number")).collect::<Vec<usize>>();
+    assert_eq!(numbers(&held), (1..=held.len()).collect::<Vec<_>>(), "what is held is numbered from 1 on");
+    assert_eq!(numbers(&rows), numbers(&held), "each bound has one row that names its tests, in the same order");
+    held.iter().for_each(|row| assert!(row.iter().all(|cell| !cell.is_empty()), "a cell says nothing: {row:?}"));
     for row in rows {
-        let cells: Vec<&str> = row.trim_matches('|').split('|').collect();
-        let named = quoted(cells.get(2).unwrap_or_else(|| panic!("three cells a row: {row}")));
-        assert!(!named.is_empty(), "no test is named: {row}");
-        for name in named {
-            let there = if name.contains('/') { root().join(name).is_file() } else { tests.contains(name) };
-            assert!(there, "there is no test `{name}`, named by: {row}");
+        match row[1].strip_prefix("open:") {
+            Some(reason) => assert!(!reason.trim().is_empty(), "it is not said why no test holds it: {row:?}"),
+            None => names_tests_that_exist(&tests, row[1], &row),
         }
     }
 }
