@@ -3,6 +3,7 @@
 //! The fuzzer below `fuzz/` looks for bytes that break a check, and `tests/corpus.rs` replays what it kept. Nothing
 //! here makes up input.
 
+mod answers;
 mod approvals;
 mod audit;
 mod files;
@@ -19,7 +20,7 @@ mod trust;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its decoder, which is that of its corpus.
-pub const ALL: [(&str, Check); 47] = [
+pub const ALL: [(&str, Check); 48] = [
     ("annotation", mesh::annotation),
     ("arguments", judged::arguments),
     ("canonical", audit::form),
@@ -53,6 +54,7 @@ pub const ALL: [(&str, Check); 47] = [
     ("proof", audit::proof),
     ("record", audit::entry),
     ("resources", names::resources),
+    ("response", answers::response),
     ("room", rooms::envelope),
     ("route", mesh::route),
     ("rules", judged::rules),

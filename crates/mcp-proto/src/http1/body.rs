@@ -4,10 +4,13 @@ use std::ops::Range;
 
 use bytes::{Buf, Bytes, BytesMut};
 
-use super::HttpError;
+use super::{HttpError, MAX_FIELDS};
 
-/// The size line of a chunk with its extensions, or all trailers together, may be this long.
+/// Length of a chunk's size line with its extensions, and of all trailers together, in bytes at most.
 const MAX_LINE: usize = 8 << 10;
+
+/// Length of the extensions of all chunks of a body together, in bytes at most: they cost work, and no limit of a body counts them.
+const MAX_EXTENSIONS: usize = 16 << 10;
 
 /// How a body is framed (RFC 9112, section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +25,8 @@ pub(super) enum Framing {
 pub struct Body {
     state: State,
     keep: bool,
+    /// Length of the chunk extensions read so far, in bytes.
+    extensions: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +41,11 @@ enum State {
     Over,
     /// A chunk's size.
     Size,
-    /// What stands behind the last chunk; so many bytes of it are gone.
-    Trailer(usize),
+    /// Trailers behind the last chunk: how many have been read, and their length in bytes.
+    Trailer {
+        fields: usize,
+        length: usize,
+    },
     UntilClose,
 }
 
@@ -50,7 +58,7 @@ impl Body {
             Framing::Length(0) => State::Over,
             Framing::Length(length) => State::Length(length),
         };
-        Self { state, keep }
+        Self { state, keep, extensions: 0 }
     }
 
     /// Takes the next piece off the beginning of `buffer`; `None`: more has to come, or it is over.
@@ -80,18 +88,22 @@ impl Body {
                 },
                 State::Size => {
                     let Some(line) = line(buffer)? else { return Ok(None) };
-                    let size = chunk_size(&buffer[line.clone()])?;
-                    buffer.advance(line.end + 2);
-                    self.state = if size == 0 { State::Trailer(0) } else { State::Chunk(size) };
-                }
-                State::Trailer(gone) => {
-                    let Some(line) = line(buffer)? else { return Ok(None) };
-                    let gone = gone + line.end + 2;
-                    if gone > MAX_LINE {
+                    let (size, extension) = chunk_size(&buffer[line.clone()])?;
+                    self.extensions += extension;
+                    if self.extensions > MAX_EXTENSIONS {
                         return Err(HttpError::Framing);
                     }
                     buffer.advance(line.end + 2);
-                    self.state = if line.is_empty() { State::Over } else { State::Trailer(gone) };
+                    self.state = if size == 0 { State::Trailer { fields: 0, length: 0 } } else { State::Chunk(size) };
+                }
+                State::Trailer { fields, length } => {
+                    let Some(line) = line(buffer)? else { return Ok(None) };
+                    let (fields, length) = (fields + 1, length + line.end + 2);
+                    if !line.is_empty() && (!is_field(&buffer[line.clone()]) || fields > MAX_FIELDS) || length > MAX_LINE {
+                        return Err(HttpError::Framing);
+                    }
+                    buffer.advance(line.end + 2);
+                    self.state = if line.is_empty() { State::Over } else { State::Trailer { fields, length } };
                 }
             }
         }
@@ -114,7 +126,7 @@ impl Body {
         match self.state {
             State::Length(left) => Some(left),
             State::Over => Some(0),
-            State::Chunk(_) | State::ChunkEnd | State::Size | State::Trailer(_) | State::UntilClose => None,
+            State::Chunk(_) | State::ChunkEnd | State::Size | State::Trailer { .. } | State::UntilClose => None,
         }
     }
 
@@ -141,19 +153,29 @@ fn cut(buffer: &mut BytesMut, left: u64) -> (Bytes, u64) {
 /// Where the first line of `buffer` stands, without its end.
 fn line(buffer: &BytesMut) -> Result<Option<Range<usize>>, HttpError> {
     match memchr::memchr(b'\n', &buffer[..buffer.len().min(MAX_LINE)]) {
-        Some(at) if at > 0 && buffer[at - 1] == b'\r' => Ok(Some(0..at - 1)),
+        // A bare CR within the line is a line end to some readers (RFC 9112, section 2.2).
+        Some(at) if at > 0 && memchr::memchr(b'\r', &buffer[..at]) == Some(at - 1) => Ok(Some(0..at - 1)),
         Some(_) => Err(HttpError::Framing),
         None if buffer.len() >= MAX_LINE => Err(HttpError::Framing),
         None => Ok(None),
     }
 }
 
-/// The size of a chunk; extensions mean nothing here (RFC 9112, section 7.1.1).
-fn chunk_size(line: &[u8]) -> Result<u64, HttpError> {
-    let digits = line.split(|b| *b == b';').next().unwrap_or_default().trim_ascii_end();
+/// Size of a chunk, and the length of its extensions, which mean nothing here (RFC 9112, section 7.1.1).
+fn chunk_size(line: &[u8]) -> Result<(u64, usize), HttpError> {
+    let (size, extension) = line.split_at(memchr::memchr(b';', line).unwrap_or(line.len()));
+    let digits = size.trim_ascii_end();
     if digits.is_empty() || digits.len() > 15 || !digits.iter().all(u8::is_ascii_hexdigit) {
         return Err(HttpError::Framing);
     }
     let text = std::str::from_utf8(digits).map_err(|_| HttpError::Framing)?;
-    u64::from_str_radix(text, 16).map_err(|_| HttpError::Framing)
+    let size = u64::from_str_radix(text, 16).map_err(|_| HttpError::Framing)?;
+    Ok((size, extension.len()))
+}
+
+/// Whether a line is a name, a colon and a value, as a trailer has to be (RFC 9112, section 7.1.2).
+fn is_field(line: &[u8]) -> bool {
+    let mut slots = [httparse::EMPTY_HEADER; 1];
+    let ended = [line, b"\r\n\r\n"].concat();
+    matches!(httparse::parse_headers(&ended, &mut slots), Ok(httparse::Status::Complete((_, fields))) if fields.len() == 1)
 }

@@ -110,10 +110,13 @@ fn framing(status: u16, is_1_1: bool, fields: &[httparse::Header<'_>]) -> Result
             }
         }
     }
-    // HTTP/1.0 has no codings: where one of them ends is for each to guess (RFC 9112, section 6.1).
-    let keep = keeps && !closes && (is_1_1 || coding.is_none());
+    let keep = keeps && !closes;
     if is_empty(status) {
-        return Ok((Framing::Length(0), keep));
+        return Ok((Framing::Length(0), keep && coding.is_none()));
+    }
+    // HTTP/1.0 has no codings, so two readers may end such a body in two places (RFC 9112, section 6.1).
+    if coding.is_some() && !is_1_1 {
+        return Err(HttpError::Framing);
     }
     match (coding, length) {
         (Some(coding), None) if coding.trim_ascii().eq_ignore_ascii_case(b"chunked") => Ok((Framing::Chunked, keep)),
