@@ -1,5 +1,5 @@
 //! The longest that each part of a record may be, so that whatever a caller wrote fits into an entry, and an entry into a bundle. Lengths are
-//! those in the line: a control character takes six bytes there. What is longer is cut, and the cut shows.
+//! those in the line: a control character takes six bytes there. What is longer is cut, and the cut shows. Knows nothing of what an entry means.
 
 use std::iter::once;
 

@@ -7,6 +7,7 @@ mod table;
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
 
 use futures_util::future::join_all;
 use gateway::admin::shapes::AuditEntry;
@@ -68,6 +69,8 @@ struct Stage {
     toml: String,
     /// How many calls may have reached the server.
     agreed: Cell<usize>,
+    /// Addresses that were called from.
+    addresses: Cell<u16>,
 }
 
 impl Stage {
@@ -84,7 +87,7 @@ impl Stage {
         let (ann, bob) = (client(&world, "ann", knowing.clone()), client(&world, "bob", knowing));
         let path = world.state.path().join("record");
         let toml = format!("{toml}\n[audit]\npath = {path:?}\n");
-        Self { world, upstream, anna, model, friend, ann, bob, toml, agreed: Cell::new(0) }
+        Self { world, upstream, anna, model, friend, ann, bob, toml, agreed: Cell::new(0), addresses: Cell::new(0) }
     }
 
     async fn held(&self, arguments: Value) -> Held {
@@ -92,6 +95,13 @@ impl Stage {
         assert_eq!(reason(&told), "confirmation_required");
         let text = |name: &str| told["error"]["data"][name].as_str().unwrap().to_owned();
         Held { id: text("id"), challenge: text("challenge") }
+    }
+
+    /// An address of this machine that nobody has called from.
+    fn next_address(&self) -> Ipv4Addr {
+        self.addresses.set(self.addresses.get() + 1);
+        let [high, low] = self.addresses.get().to_be_bytes();
+        Ipv4Addr::new(127, 1, high, low)
     }
 
     /// Somebody who may agrees.
@@ -135,15 +145,26 @@ impl Stage {
             let reason = wanted.trim_start_matches("401 ");
             // A call that comes back is not the approval that it names.
             let is_about = |entry: &AuditEntry| entry.approval.as_ref().is_none_or(|of| of == id);
-            let is_told = |entry: &AuditEntry| match reason {
+            let event = match reason {
                 // Whoever has no business there is not heard, and who comes too early waits.
-                "owner" | "waits" => entry.event == "approval_asked",
-                "went out once" => entry.event == "intended",
-                _ => entry.event == "refused" && facts(entry)["reason"] == reason,
+                "owner" | "waits" => "approval_asked",
+                "went out once" => "intended",
+                _ => {
+                    let tries = all.iter().filter(|tried| tried.wanted.trim_start_matches("401 ") == reason).count();
+                    assert!(refusals(&entries, reason) >= tries, "{reason}: {} of {tries} are in the record", refusals(&entries, reason));
+                    continue;
+                }
             };
-            assert!(entries.iter().any(|entry| is_about(entry) && is_told(entry)), "{what}: {wanted} of {id} is not in the record");
+            let is_there = entries.iter().any(|entry| is_about(entry) && entry.event == event);
+            assert!(is_there, "{what}: {wanted} of {id} is not in the record");
         }
     }
+}
+
+/// Refusals for a reason that the record has, those that are only counted there included.
+fn refusals(entries: &[AuditEntry], reason: &str) -> usize {
+    let refused = entries.iter().filter(|entry| entry.event == "refused").map(facts).filter(|facts| facts["reason"] == reason);
+    refused.map(|facts| usize::try_from(facts["count"].as_u64().unwrap_or(1)).unwrap()).sum()
 }
 
 fn client(world: &World, name: &str, capabilities: Value) -> Client {
@@ -209,7 +230,9 @@ async fn ax_46_a_model_confirms_nothing_over_mcp() {
 
 /// What somebody without the owner's token is told below `/-/`.
 async fn at_door(stage: &Stage, name: Option<&str>, path: &str, body: Option<Value>) -> String {
+    // An address has only so many attempts a minute, which is not what is tried here.
     let mut client = Client::new(&stage.world, Era::Stateless).at(path);
+    client.from = Some(stage.next_address());
     if let Some(name) = name {
         client = client.with("authorization", &format!("Bearer secret-of-{name}"));
     }
@@ -389,8 +412,8 @@ async fn ax_46_who_agrees_too_late_agrees_to_nothing() {
         for (n, held) in &late {
             let of: Vec<_> = entries.iter().filter(|entry| entry.approval.as_ref() == Some(&held.id)).collect();
             assert!(of.iter().any(|entry| entry.outcome.as_deref() == Some("expired")), "{n}: {of:?}");
-            assert_eq!(of.iter().filter(|entry| entry.event == "refused").count(), 2, "{n}: {of:?}");
         }
+        assert!(refusals(&entries, "approval_expired") >= 2 * late.len());
     })
     .await;
 }

@@ -1,5 +1,5 @@
 //! Answers of servers over HTTP/1.1, read by the gate and by hyper's client: where the gate takes one for whole, hyper reads the same.
-//! The gate may refuse more than hyper does.
+//! The gate may refuse more than hyper does. Knows nothing of what a body says.
 
 use std::future::Future;
 use std::io;

@@ -1,6 +1,6 @@
 //! A client of either era over HTTP. It sends what it is told, legal or not, and never repairs an answer.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -36,6 +36,8 @@ impl Era {
 /// A client. Fields may be set before its first request.
 pub(crate) struct Client {
     pub(crate) addr: SocketAddr,
+    /// Address that it calls from, where that matters.
+    pub(crate) from: Option<Ipv4Addr>,
     pub(crate) era: Era,
     /// Path and query.
     pub(crate) path: String,
@@ -54,6 +56,7 @@ impl Client {
     pub(crate) fn new(world: &World, era: Era) -> Self {
         Self {
             addr: world.addr,
+            from: None,
             era,
             path: "/mcp".into(),
             headers: Vec::new(),
@@ -230,6 +233,7 @@ impl Client {
                 request = request.header(*name, value);
             }
         }
-        wire::send(self.addr, self.tls.as_ref(), request.body(Full::from(Bytes::copy_from_slice(body.as_bytes()))).unwrap()).await
+        wire::send_from(self.from, self.addr, self.tls.as_ref(), request.body(Full::from(Bytes::copy_from_slice(body.as_bytes()))).unwrap())
+            .await
     }
 }

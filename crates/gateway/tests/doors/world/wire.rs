@@ -2,7 +2,7 @@
 //! It does not know what a message means.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_util::task::AbortOnDropHandle;
@@ -41,7 +41,24 @@ pub(crate) struct Reply {
 
 /// Sends one request over a connection of its own.
 pub(crate) async fn send(addr: SocketAddr, tls: Option<&Arc<ClientConfig>>, request: Request<Full<Bytes>>) -> Reply {
-    let stream = TcpStream::connect(addr).await.unwrap();
+    send_from(None, addr, tls, request).await
+}
+
+/// The same, from an address where one is given.
+pub(super) async fn send_from(
+    from: Option<Ipv4Addr>,
+    addr: SocketAddr,
+    tls: Option<&Arc<ClientConfig>>,
+    request: Request<Full<Bytes>>,
+) -> Reply {
+    let stream = match from {
+        None => TcpStream::connect(addr).await.unwrap(),
+        Some(from) => {
+            let socket = TcpSocket::new_v4().unwrap();
+            socket.bind((from, 0).into()).unwrap();
+            socket.connect(addr).await.unwrap()
+        }
+    };
     let (mut sender, connection) = match tls {
         None => speak(stream).await,
         Some(tls) => speak(protect(stream, tls).await.unwrap()).await,
