@@ -6,9 +6,9 @@ from trouble.beside import MEGABYTE, beside, hostile
 from wire import Legacy, Modern
 
 FIFTY = 50 * MEGABYTE
-# mode: what the error that its caller gets must say
+# mode: what the error that its caller gets must say. What a server wrote on its standard error is for its operator alone.
 ERRORS = {
-    "dies": (r"bad", r"disk is on fire", r"\b3\b"),
+    "dies": (r"bad", r"`banyan logs bad`", r"\b3\b"),
     "malformed": (r"bad", r"JSON"),
     "duplicates": (r"bad", r"duplicate|twice"),
     "endless-line": (r"bad", r"MB|MiB|bytes|large|long|limit"),
@@ -28,7 +28,7 @@ def cases():
     yield "stdio never answers a call", mute
     yield "stdio never answers at all", silent
     yield "stdio refuses to start", lambda report, name: absent(
-        report, name, hostile("refuses-to-start"), (r"bad", r"API_KEY is not set", r"\b78\b"))
+        report, name, hostile("refuses-to-start"), (r"bad", r"`banyan logs bad`", r"\b78\b"))
     yield "stdio no such program", lambda report, name: absent(
         report, name, {"command": "/no/such/program"}, (r"bad", r"/no/such/program", r"there is no program"))
 
