@@ -167,7 +167,7 @@ fn claimed(config: &Config, place: &Place) -> Result<Pass, NotEntered> {
     };
     let name = place.participant.as_ref().and_then(Value::as_str).ok_or_else(|| wrong("participantId"))?;
     let id = ParticipantId::new(name).map_err(NotEntered::Id)?;
-    if is_anothers(name) {
+    if is_of_another_principal(name) {
         return Err(NotEntered::Reserved(name.to_owned()));
     }
     if config.rooms.participants.contains_key(&id) || config.tokens.iter().any(|token| *token.name == *name) {
@@ -188,7 +188,7 @@ fn claimed(config: &Config, place: &Place) -> Result<Pass, NotEntered> {
 /// Whether a name is of a kind that somebody else of this gate has, to whom rules, budgets and approvals are given by that name: who runs the gate,
 /// the gate in its rooms, whoever comes by a certificate, by the token of an issuer (`NAME@ISSUER`) or over the link of a parent. Whoever signs tokens for rooms says
 /// who is who in rooms, and nowhere else. What reads like another name is no name either.
-fn is_anothers(name: &str) -> bool {
+fn is_of_another_principal(name: &str) -> bool {
     let begins = |prefix: &str| name.get(..prefix.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(prefix));
     OWN_NAMES.iter().any(|own| name.eq_ignore_ascii_case(own))
         || OTHERS_BEGIN.into_iter().any(begins)
