@@ -197,7 +197,7 @@ mod tests {
         Outcome { bytes: Some(u64::MAX), code: Some(i64::MIN), ending: long(), reason: some(), took: u64::MAX }
     }
 
-    /// One of each event, with every text longer than an entry and every number as long as it gets.
+    /// Records of each event, with every text longer than an entry and every number as long as it gets.
     fn all(value: &str) -> Vec<Record<'_>> {
         let (hash, many) = (Hash([0; 32]), || vec![long(); 100]);
         let after = After { chain: long(), root: Some(hash), size: u64::MAX, why: long() };

@@ -79,7 +79,7 @@ impl Asked {
         }
     }
 
-    /// What a running gate says of itself; `None`: it is one of our own, which has only just begun.
+    /// Status of a running gate; `None` for a gate that this process has only just started.
     pub(crate) async fn status(&self) -> Result<Option<Status>, Failure> {
         match self {
             Self::Own(_) => Ok(None),

@@ -18,9 +18,9 @@ use crate::output::Output;
 use crate::turn::{self, Turn};
 use crate::{gate, places, plan};
 
-/// How long a gate may take to start, or to end before another is started.
+/// Longest time for a gate to start, or to end before another is started.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often it is looked.
+/// Time between two looks for the gate.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Finds the gate of one configuration, and starts it.
@@ -33,7 +33,7 @@ pub(crate) struct Bridged<'a> {
     log_format: &'static str,
 }
 
-/// What a gate has to serve.
+/// Configuration that a gate has to serve.
 enum Source {
     /// A configuration.
     Configuration(PathBuf),
@@ -179,7 +179,7 @@ fn log_file(file: &Path) -> Option<(PathBuf, File)> {
     Some((path, log))
 }
 
-/// Why a gate ended before it served, by what it said last.
+/// Names the reason for which a gate ended before it served, from the last lines of its log.
 fn ended(status: ExitStatus, log: Option<&Path>) -> Failure {
     let said = log.and_then(|log| std::fs::read_to_string(log).ok()).unwrap_or_default();
     let why = match said.rsplit_once("error: ") {

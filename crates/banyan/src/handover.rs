@@ -14,7 +14,7 @@ use crate::turn::Turn;
 
 /// How long such a gate may take to let its calls finish.
 const END: Duration = Duration::from_secs(30);
-/// How often it is looked whether it has.
+/// Time between two looks for the end of the other gate.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Takes the turn to start the gate of `file`, and ends the gate that a client had started with it.
