@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use gateway::admin::client::AdminClient;
 use gateway::admin::presence::{Presence, Published};
 use gateway::admin::shapes::{ApprovalShown, OperatorShown};
+use policy::approval::Standing;
 use serde_json::{Value, json};
 
 use crate::asked::text;
@@ -74,7 +75,8 @@ impl Person {
 
     /// What waits, once something does.
     pub(crate) async fn waiting(&self, world: &World) -> ApprovalShown {
-        eventually(async || world.gateway.approvals(false).await.unwrap().approvals.pop()).await
+        let pending = |approval: &ApprovalShown| approval.standing == Standing::Pending;
+        eventually(async || world.gateway.approvals(false).await.unwrap().approvals.into_iter().rfind(pending)).await
     }
 
     /// Agrees to what waits, by the admin API.
