@@ -29,8 +29,9 @@ def binary():
 
 
 def beside(name):
-    """Another program of the workspace, built beside the binary under test."""
-    return str(Path(binary()).with_name(name))
+    """Another program of the workspace: beside the binary under test, else in the debug build."""
+    found = Path(binary()).with_name(name)
+    return str(found if found.exists() else Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / name)
 
 
 def free_port():

@@ -88,12 +88,12 @@ impl Config {
 
     /// Whether all that come are one principal: nobody is asked who it is, and nobody comes over a link or into a room.
     pub fn is_for_one(&self) -> bool {
-        !self.wants_credential() && self.join.is_none() && *self.rooms == Rooms::default()
+        !self.wants_credential() && self.join.is_none() && !self.rooms.are_served()
     }
 
     /// Share of one principal in what is free and what the principal holds, in percent: all, where there can't be another principal.
     pub fn share(&self) -> usize {
-        let is_alone = self.tokens.len() <= 1 && !self.trust.wants_credential() && self.join.is_none() && *self.rooms == Rooms::default();
+        let is_alone = self.tokens.len() <= 1 && !self.trust.wants_credential() && self.join.is_none() && !self.rooms.are_served();
         if is_alone { 100 } else { self.limits.share }
     }
 
