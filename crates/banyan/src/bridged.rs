@@ -35,12 +35,14 @@ pub(crate) struct Bridged<'a> {
 
 /// Configuration that a gate has to serve.
 enum Source {
-    /// A configuration.
+    /// A configuration that somebody has named.
     Configuration(PathBuf),
     /// The servers of this very file.
     From(PathBuf),
     /// Whatever it serves: it is named, and never started.
     Named,
+    /// The user's own configuration; where there is none, whatever a person has started without one.
+    Own(PathBuf),
 }
 
 impl<'a> Bridged<'a> {
@@ -51,7 +53,7 @@ impl<'a> Bridged<'a> {
             (Some(from), _, _) => Source::From(absolute(from)),
             (None, Some(_), _) => Source::Named,
             (None, None, Some(config)) => Source::Configuration(absolute(config)),
-            (None, None, None) => Source::Configuration(places::config_dir()?.join(places::CONFIG_NAME)),
+            (None, None, None) => Source::Own(places::config_dir()?.join(places::CONFIG_NAME)),
         };
         let program = std::env::current_exe().map_err(|e| Failure::Failed(format!("this program's own path is not known: {e}")))?;
         Ok(Self { source, place, output, program, log_format })
@@ -94,13 +96,17 @@ impl<'a> Bridged<'a> {
                 Ok(gate::all()?.into_iter().find(|gate| gate::serves(gate, file) && gate.digest.is_some() && gate.digest == digest))
             }
             Source::Named => gate::presence(self.place).map(Some),
+            Source::Own(file) => match gate::serving(file)?.into_iter().next() {
+                None if !file.exists() => Ok(gate::without_file()?.into_iter().next()),
+                gate => Ok(gate),
+            },
         }
     }
 
     /// Starts the gate, unless somebody else has meanwhile. `dead` is the process of one that does not count.
     async fn start(&self, dead: Option<u32>) -> Result<(), Failure> {
         let (file, is_configuration) = match &self.source {
-            Source::Configuration(file) => (file, true),
+            Source::Configuration(file) | Source::Own(file) => (file, true),
             Source::From(file) => (file, false),
             Source::Named => return Err(Failure::NotFound("the gate that was named does not run".to_owned())),
         };

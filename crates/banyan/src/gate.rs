@@ -46,6 +46,11 @@ pub(crate) fn serving(file: &Path) -> Result<Vec<Presence>, Failure> {
     Ok(all()?.into_iter().filter(|gate| serves(gate, file)).collect())
 }
 
+/// Every running gate that serves no file: what it found in those of clients, or the demonstration.
+pub(crate) fn without_file() -> Result<Vec<Presence>, Failure> {
+    Ok(all()?.into_iter().filter(|gate| !Path::new(&gate.serves).is_absolute()).collect())
+}
+
 /// Whether a gate serves `file`, by whichever path.
 pub(crate) fn serves(gate: &Presence, file: &Path) -> bool {
     canonical(Path::new(&gate.serves)) == canonical(file)

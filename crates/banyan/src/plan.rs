@@ -78,7 +78,7 @@ pub(crate) fn for_client(from: Option<&Path>, place: &Place, output: &Output) ->
     let own = places::config_dir()?.join(places::CONFIG_NAME);
     let path = place.config.clone().unwrap_or_else(|| own.clone());
     if !path.exists() {
-        let advice = format!("name one with --config FILE or --from FILE, or make {}", own.display());
+        let advice = format!("name one with --config FILE or --from FILE, make {}, or start a gate with `banyan up`", own.display());
         return Err(Failure::NotFound(format!("there is no {}\n  {advice}", path.display())));
     }
     configured(&path)

@@ -250,6 +250,26 @@ fn ux1_a_running_gate_is_used_however_its_configuration_is_spelt() {
 }
 
 #[test]
+fn ux1_a_gate_without_a_configuration_is_used_while_it_runs_and_never_started() {
+    let home = home("");
+    home.write("other.toml", &home.read("banyan.toml"));
+    std::fs::remove_file(home.path().join("banyan.toml")).expect("it is there");
+    let mut other = Gate::up(&home, &["--config", "other.toml"]);
+    other.until("settled");
+    assert!(home.run(&["stdio"]).exits(3).err.contains("`banyan up`"), "a gate with a configuration is not meant");
+    let mut gate = Gate::up(&home, &["--listen", "127.0.0.1:0"]);
+    gate.until("settled");
+    let mut client = Client::start(&home, &[]);
+    let about = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    assert_eq!(client.ask("1", "initialize", &about)["result"]["serverInfo"]["name"], "banyan");
+    let tools = client.ask("2", "tools/list", &json!({}))["result"]["tools"].to_string();
+    assert!(tools.contains("clock__now") && !tools.contains("shell__hello"), "{tools}");
+    assert_eq!(client.end(), Some(0));
+    gate.end().exits(0);
+    other.end().exits(0);
+}
+
+#[test]
 fn ux1_a_taken_port_does_not_keep_the_gate_from_a_client() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let home = home("");
