@@ -230,6 +230,7 @@ impl Gateway {
         self.0.mount(&config);
         self.0.hub.follow(&config);
         crate::downstream::revoked::end(&self.0, &old, &config);
+        crate::call::decide_anew(&self.0, &old, &config);
         if self.0.joins && old.join != config.join {
             self.0.membership.begin(&self.0, config.join.as_ref());
         }

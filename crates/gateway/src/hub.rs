@@ -57,6 +57,8 @@ pub(crate) struct Listener {
     pub(crate) kinds: Vec<Kind>,
     /// Which resources it wants to hear about.
     pub(crate) wanted: Subscriptions,
+    /// Rules were asked about something that it wants to hear about.
+    pub(crate) is_decided: bool,
     /// What came before the listener was acknowledged, which must be the first it hears.
     pub(crate) held: Mutex<Option<Vec<(Bytes, Weight)>>>,
 }
@@ -115,7 +117,7 @@ impl Hub {
 
     /// The most talkative log level any session wants.
     pub(crate) fn lowest_level(&self) -> Option<LogLevel> {
-        self.all_sessions().iter().map(|s| s.log_level()).min()
+        self.every_session().iter().map(|s| s.log_level()).min()
     }
 
     /// Takes away the sessions that nobody has used for `idle`.
@@ -132,14 +134,19 @@ impl Hub {
     pub(crate) fn let_go(&self, is_over: impl Fn(&Subject) -> bool) -> Vec<Arc<Session>> {
         self.all_listeners().iter().filter(|listener| is_over(&listener.subject)).for_each(|listener| listener.end());
         let is_over = |session: &Arc<Session>| is_over(&session.opening.entered.subject(&session.opening.info));
-        let over: Vec<Arc<Session>> = self.all_sessions().into_iter().filter(is_over).collect();
+        let over: Vec<Arc<Session>> = self.every_session().into_iter().filter(is_over).collect();
         over.iter().for_each(|session| drop(self.close(&session.id)));
         over
     }
 
+    /// Ends the streams for which rules were asked.
+    pub(crate) fn end_decided(&self) {
+        self.all_listeners().iter().filter(|listener| listener.is_decided).for_each(|listener| listener.end());
+    }
+
     /// Shows every session what a changed configuration gives it.
     pub(crate) fn follow(&self, config: &Config) {
-        self.all_sessions().iter().for_each(|session| session.follow(config));
+        self.every_session().iter().for_each(|session| session.follow(config));
     }
 
     /// Adds a listener, for as long as somebody holds it.
@@ -178,7 +185,7 @@ impl Hub {
 
     /// A registered server notified something that is for everybody: each session hears it, and gates above whatever their era.
     pub(crate) fn relayed(&self, mount: &Segment, notification: &Notification) {
-        for session in self.all_sessions() {
+        for session in self.every_session() {
             if covers(session.opening.mount.as_ref(), mount) {
                 self.to_session(&session, notification);
             }
@@ -188,7 +195,7 @@ impl Hub {
 
     /// Something that only those understand who read MCP-AX.
     pub(crate) fn noticed(&self, mount: &Segment, notification: &Notification) {
-        for session in self.all_sessions() {
+        for session in self.every_session() {
             let scope = session.scope();
             if scope.annotated && covers(scope.mount.as_ref(), mount) {
                 session.notify(notification.whole.clone(), Weight::Kept);
@@ -211,7 +218,7 @@ impl Hub {
         let mut methods: Vec<&str> = kinds.iter().map(|k| k.list_changed()).collect();
         methods.sort_unstable();
         methods.dedup();
-        for session in self.all_sessions() {
+        for session in self.every_session() {
             if concerns(&session.scope()) {
                 methods.iter().for_each(|m| session.notify(bare(m), Weight::Kept));
             }
@@ -232,7 +239,7 @@ impl Hub {
 
     /// A resource of `mount` changed.
     pub(crate) fn updated(&self, mount: &Segment, uri: &str, notification: &Notification) {
-        for session in self.all_sessions() {
+        for session in self.every_session() {
             if let Some(shown) = session.subscriptions(|all| all.told(mount, uri)) {
                 session.notify(called(notification, uri, &shown).whole, Weight::Kept);
             }
@@ -246,7 +253,7 @@ impl Hub {
 
     /// Something that concerns one principal.
     pub(crate) fn to_principal(&self, mount: &Segment, principal: &Principal, notification: &Notification) {
-        for session in self.all_sessions() {
+        for session in self.every_session() {
             if covers(session.opening.mount.as_ref(), mount) && session.opening.entered.principal == *principal {
                 self.to_session(&session, notification);
             }
@@ -266,7 +273,7 @@ impl Hub {
 
     /// Something a shared server said to nobody in particular. Where it may concern one of several principals, none is told.
     pub(crate) fn broadcast(&self, mount: &Segment, notification: &Notification, near: &[Arc<Back>]) {
-        let sessions: Vec<_> = self.all_sessions().into_iter().filter(|s| covers(s.opening.mount.as_ref(), mount)).collect();
+        let sessions: Vec<_> = self.every_session().into_iter().filter(|s| covers(s.opening.mount.as_ref(), mount)).collect();
         let mut principals = sessions.iter().map(|s| &s.opening.entered.principal).chain(near.iter().map(|b| &b.caller.principal));
         let first = principals.next();
         if principals.any(|p| Some(p) != first) {
@@ -293,7 +300,8 @@ impl Hub {
         }
     }
 
-    fn all_sessions(&self) -> Vec<Arc<Session>> {
+    /// The sessions that are open now.
+    pub(crate) fn every_session(&self) -> Vec<Arc<Session>> {
         self.sessions.read().unwrap_or_else(PoisonError::into_inner).values().map(|open| Arc::clone(&open.session)).collect()
     }
 

@@ -5,7 +5,7 @@ mod names;
 mod resources;
 mod text;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use banyan_model::Segment;
@@ -114,13 +114,26 @@ impl View {
         };
         match kind {
             Kind::Tools if self.searched => {
-                let servers: Vec<&str> = branches().map(|(_, b)| b.mount.config.name.as_str()).collect();
-                stand_ins(&servers)
+                let offer = |place: (usize, usize)| tree.branches.get(place.0).and_then(|branch| branch.catalog.tools.get(place.1));
+                let seen = self.servers(&|place| offer(place).is_some_and(|offer| kept(place, &offer.entry.key)));
+                let servers = branches().filter(|(place, _)| seen.contains(place));
+                stand_ins(&servers.map(|(_, b)| b.mount.config.name.as_str()).collect::<Vec<_>>())
             }
             Kind::Tools => Page::all([&Text::of(&offered(&self.tools))].into_iter().chain(&own_text(self.has_own))),
             Kind::Prompts => Page::all([&Text::of(&offered(&self.prompts))].into_iter()),
             Kind::Resources | Kind::Templates => Page::all([&Text::of(&self.resources.shown(branches(), kind, &kept))].into_iter()),
         }
+    }
+
+    /// The places of the servers of which `keep` keeps a tool.
+    pub(crate) fn servers(&self, keep: &dyn Fn((usize, usize)) -> bool) -> BTreeSet<usize> {
+        let mut servers = BTreeSet::new();
+        for (_, place) in self.tools.iter() {
+            if !servers.contains(&place.0) && keep(place) {
+                servers.insert(place.0);
+            }
+        }
+        servers
     }
 
     /// One page of a list, and whether another page follows. Pages are counted from 0.

@@ -134,6 +134,15 @@ pub(crate) fn sees(tree: &Tree, caller: &Caller, standing: &Standing, place: (us
     standing.tool(rules, tree, place, &caller.scope.profile).is_none_or(|known| !known.is_hopeless())
 }
 
+/// Whether a caller may hear of changes of a resource, as far as that is known before somebody asks.
+pub(super) fn hears(tree: &Tree, caller: &Caller, branch: &Branch, uri: &str) -> bool {
+    let Some(rules) = &tree.config.policy else { return true };
+    match tree.standing(caller).foresee(rules, &target(Action::Read, branch, uri), &caller.scope.profile) {
+        Settled::Open { hopeless } => !hopeless,
+        Settled::To(verdict) => !matches!(verdict.effect, Effect::Deny | Effect::Gate),
+    }
+}
+
 /// Everything that a decision about one caller needs.
 struct Asking<'a> {
     gateway: &'a Inner,

@@ -16,6 +16,7 @@ use policy::decide::Action;
 use super::authorize;
 use super::caller::{Caller, ViewKey};
 use super::error::CallError;
+use super::usable::usable;
 use crate::Inner;
 use crate::config::resolved::Policy;
 use crate::policy::Standing;
@@ -95,8 +96,8 @@ fn listed(standing: &Standing, rules: &Policy, tree: &Tree, key: &ViewKey, kind:
 }
 
 /// The answer to `server/discover`.
-pub(crate) fn discovered(gateway: &Inner, tree: &Tree, caller: &Caller) -> Bytes {
-    let (capabilities, instructions) = capabilities(gateway, tree, caller);
+pub(crate) async fn discovered(gateway: &Inner, tree: &Arc<Tree>, caller: &Caller) -> Bytes {
+    let (capabilities, instructions) = capabilities(gateway, tree, caller).await;
     let instructions = instructions.map(|i| format!(",\"instructions\":{}", json::quote(&i))).unwrap_or_default();
     Bytes::from(format!(
         "{{\"resultType\":\"complete\",\"supportedVersions\":[\"{STATELESS}\"],\"capabilities\":{capabilities}{instructions},\"ttlMs\":{TTL_MS},\"cacheScope\":\"private\",\"_meta\":{{\"{}\":{SERVER_INFO}}}}}",
@@ -104,14 +105,16 @@ pub(crate) fn discovered(gateway: &Inner, tree: &Tree, caller: &Caller) -> Bytes
     ))
 }
 
-/// What is served to this caller, as a raw `capabilities` object, and how it wants to be used.
+/// The `capabilities` object for this caller, raw, and the instructions: of the servers of which it can use anything.
 ///
 /// Tools are always named, for a server that is down at present may come; everything else only where somebody serves it.
-pub(crate) fn capabilities(gateway: &Inner, tree: &Tree, caller: &Caller) -> (String, Option<String>) {
-    let branches: Vec<&Branch> = tree.within(&caller.scope).map(|(_, b)| b).collect();
+pub(crate) async fn capabilities(gateway: &Inner, tree: &Arc<Tree>, caller: &Caller) -> (String, Option<String>) {
+    let usable = usable(tree, caller).await;
+    let pending = tree.within(&caller.scope).any(|(_, b)| b.negotiated.is_none());
+    let is_usable = |place: &usize| usable.as_ref().is_none_or(|usable| usable.contains(place));
+    let branches: Vec<&Branch> = tree.within(&caller.scope).filter(|(place, _)| is_usable(place)).map(|(_, b)| b).collect();
     let mut parts: Vec<String> = vec!["\"tools\":{\"listChanged\":true}".into()];
     let any = |name: &str| branches.iter().any(|b| b.negotiated.as_ref().is_some_and(|n| mcp_proto::era::declares(&n.capabilities, name)));
-    let pending = branches.iter().any(|b| b.negotiated.is_none());
     for (name, value) in [
         ("prompts", "{\"listChanged\":true}"),
         ("resources", "{\"subscribe\":true,\"listChanged\":true}"),

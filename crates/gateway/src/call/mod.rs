@@ -27,6 +27,7 @@ pub(crate) mod seated;
 mod statuses;
 mod subscribe;
 mod trace;
+mod usable;
 
 use std::sync::{Arc, OnceLock};
 
@@ -41,8 +42,9 @@ pub(crate) use gate::confirm_below;
 pub(crate) use list::{SERVER_INFO, capabilities};
 pub(crate) use passing::notified;
 pub(crate) use record::refused;
-pub(crate) use subscribe::{forget, open_listener};
+pub(crate) use subscribe::{decide_anew, forget, open_listener};
 pub(crate) use trace::METHOD as TRACE;
+pub(crate) use usable::Places;
 
 use crate::Inner;
 use crate::downstream::door::Entered;
@@ -75,7 +77,7 @@ pub(crate) async fn serve_by(gateway: &Arc<Inner>, sight: &Sight, request: &Requ
         ("prompts/get", _) => call(gateway, sight, request, Method::PromptGet, back).await,
         ("resources/read", _) => call(gateway, sight, request, Method::ResourceRead, back).await,
         ("completion/complete", _) => call(gateway, sight, request, Method::Complete, back).await,
-        ("server/discover", Era::Stateless) => Ok(Answer::Result(list::discovered(gateway, tree, caller).into())),
+        ("server/discover", Era::Stateless) => Ok(Answer::Result(Box::pin(list::discovered(gateway, tree, caller)).await.into())),
         ("ping", Era::Initialize) => empty(),
         ("logging/setLevel", Era::Initialize) => Box::pin(subscribe::set_level(&errand)).await,
         ("resources/subscribe", Era::Initialize) => Box::pin(subscribe::subscribe(&errand)).await,
@@ -84,11 +86,17 @@ pub(crate) async fn serve_by(gateway: &Arc<Inner>, sight: &Sight, request: &Requ
         ("tasks/get" | "tasks/cancel", _) | ("tasks/result", Era::Initialize) | ("tasks/update", Era::Stateless) => {
             call(gateway, sight, request, Method::Task, back).await
         }
-        (method, _) if method.starts_with("tasks/") => Err(CallError::MethodNotFound(request.method.clone().into_owned())),
-        (method, _) => match Kind::of_method(method) {
-            Some(kind) => Box::pin(list::list(gateway, kind, request, caller)).await,
-            None => Box::pin(passing::unknown(&errand)).await,
-        },
+        _ => Box::pin(other(&errand)).await,
+    }
+}
+
+/// A list, or a method that Banyan does not know.
+async fn other(errand: &Errand<'_>) -> Result<Answer, CallError> {
+    let method = &*errand.request.method;
+    match Kind::of_method(method) {
+        Some(kind) => list::list(errand.gateway, kind, errand.request, &errand.back.caller).await,
+        None if method.starts_with("tasks/") => Err(CallError::MethodNotFound(method.to_owned())),
+        None => passing::unknown(errand).await,
     }
 }
 

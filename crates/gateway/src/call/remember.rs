@@ -22,8 +22,8 @@ const SEEN_BYTES: usize = 1 << 20;
 /// How many tasks are known, in all and of one principal.
 const MOST_TASKS: usize = 100_000;
 const MOST_OF_PRINCIPAL: usize = 10_000;
-/// Ids of tasks that are longer than this are not kept, in bytes.
-const LONGEST_ID: usize = 512;
+/// Longest id of a task that is kept or followed, in bytes.
+pub(super) const LONGEST_ID: usize = 512;
 
 /// URIs seen in results.
 #[derive(Debug)]

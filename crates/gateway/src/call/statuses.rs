@@ -1,7 +1,7 @@
 //! How tasks stand, on a listener's stream (tasks extension, "Task Status Notifications"): one stream of each server that runs some of
 //! them, opened in the caller's own name. Whose a task is, is not decided here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,9 @@ use super::caller::Caller;
 use super::cancel::Cancel;
 use super::error::CallError;
 use super::gate::Cleared;
+use super::remember::LONGEST_ID;
 use super::resolve::{self, Aim, Resolved, task_of};
+use super::subscribe::MOST_SUBSCRIPTIONS;
 use super::{Errand, hop};
 use crate::downstream::lane::{Lane, Weight};
 use crate::hub::Listener;
@@ -44,6 +46,13 @@ pub(super) struct Wanted {
     aim: Aim,
 }
 
+impl Wanted {
+    /// How many tasks these are.
+    pub(super) fn len(&self) -> usize {
+        self.ids.len()
+    }
+}
+
 /// The tasks that a `subscriptions/listen` asks about, by the servers that run them; those that are not the caller's, or of a tool that
 /// rules deny by now, are left out.
 pub(super) fn wanted(errand: &Errand<'_>) -> Result<Vec<Wanted>, CallError> {
@@ -52,11 +61,16 @@ pub(super) fn wanted(errand: &Errand<'_>) -> Result<Vec<Wanted>, CallError> {
     let members = Members::again(&request.params);
     let filter = members.get("notifications").map(Members::again).unwrap_or_default();
     let ids = filter.get("taskIds").and_then(json::elements).unwrap_or_default();
+    if ids.len() > MOST_SUBSCRIPTIONS {
+        return Err(CallError::BadParams(format!("one request follows {MOST_SUBSCRIPTIONS} tasks at most: make several")));
+    }
     if !ids.is_empty() && !era::extends(&caller.capabilities, era::TASKS) {
         return Err(CallError::CapabilityMissing { name: era::TASKS, extension: true });
     }
     let mut all: BTreeMap<Segment, Wanted> = BTreeMap::new();
-    for id in ids.into_iter().filter_map(json::as_str) {
+    // A task that is named twice is followed once.
+    let ids: BTreeSet<_> = ids.into_iter().filter_map(json::as_str).filter(|id| id.len() <= LONGEST_ID).collect();
+    for id in ids {
         let Some((branch, aim, place)) = task_of(gateway, tree, caller, (&id, false)) else { continue };
         // The initialize era has no such stream, and its tasks are none of the extension's.
         if branch.negotiated.as_ref().is_none_or(|n| n.era != Era::Stateless) {

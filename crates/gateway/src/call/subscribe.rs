@@ -23,20 +23,22 @@ use super::gate::Cleared;
 use super::resolve::{self, Aim, resource};
 use super::{Errand, statuses};
 use crate::Inner;
+use crate::config::resolved::Config;
+use crate::downstream::initialize;
 use crate::downstream::lane::Lane;
 use crate::downstream::session::Session;
 use crate::downstream::subscriptions::Subscriptions;
 use crate::hub::Listener;
 use crate::shares::{Bound, Full, Resource};
-use crate::tree::{Branch, Sight};
+use crate::tree::{Branch, Sight, Tree};
 use crate::trust::wall;
 use crate::upstream::mount::Mount;
 use crate::upstream::{Outgoing, UpstreamError};
 
 /// How long a client that sets a log level waits for servers to take it.
 const TOLD_WITHIN: Duration = Duration::from_secs(2);
-/// More than this one session, or one listener, does not subscribe to.
-const MOST_SUBSCRIPTIONS: usize = 10_000;
+/// Most resources that one session or one listener subscribes to, and most tasks that a listener follows.
+pub(super) const MOST_SUBSCRIPTIONS: usize = 10_000;
 /// The longest address of a resource that is subscribed to, in bytes.
 const LONGEST_URI: usize = 8 << 10;
 
@@ -136,6 +138,44 @@ fn failed(mount: &Mount, error: UpstreamError) -> CallError {
     CallError::Upstream { mount: mount.config.name.to_string(), error, report: None }
 }
 
+/// Ends what was subscribed to by rules that are in force no more: what the new ones deny in sessions, and the streams of listeners that follow
+/// resources or tasks. Their clients may ask anew.
+pub(crate) fn decide_anew(gateway: &Arc<Inner>, old: &Config, new: &Config) {
+    if new.policy.is_none() || (&old.policy, &old.groups) == (&new.policy, &new.groups) {
+        return;
+    }
+    gateway.hub.end_decided();
+    let (inner, tree) = (Arc::clone(gateway), gateway.tree.load_full());
+    // Rules are asked about each of a hundred thousand subscriptions.
+    let looking = tokio::task::spawn_blocking(move || {
+        inner.hub.every_session().into_iter().map(|session| denied(&tree, session)).collect::<Vec<_>>()
+    });
+    let gateway = Arc::clone(gateway);
+    tokio::spawn(async move {
+        for (session, denied) in looking.await.unwrap_or_default() {
+            for (mount, uri) in denied {
+                if session.unsubscribe(&mount, &uri) {
+                    unfollow(&gateway, &mount, &uri).await;
+                }
+            }
+        }
+    });
+}
+
+/// A session, and those of its subscriptions that rules deny, or let nobody make alone.
+fn denied(tree: &Tree, session: Arc<Session>) -> (Arc<Session>, Vec<(Segment, String)>) {
+    let all: Vec<(Segment, String)> =
+        session.subscriptions(|all| all.all().map(|(mount, uri, _)| (mount.clone(), uri.to_owned())).collect());
+    if all.is_empty() {
+        return (session, all);
+    }
+    let caller = initialize::caller(&session, &session.opening.entered);
+    let denied =
+        all.into_iter().filter(|(mount, uri)| tree.branch(mount).is_some_and(|branch| !authorize::hears(tree, &caller, branch, uri)));
+    let denied = denied.collect();
+    (session, denied)
+}
+
 /// Ends the subscriptions of a session that is over.
 pub(crate) async fn forget(gateway: &Arc<Inner>, session: &Session) {
     let over = session.unsubscribe_all();
@@ -155,13 +195,14 @@ pub(crate) async fn open_listener(
     let back = Back::new(Arc::clone(caller), Sink::None, None, Cancel::default());
     let sight = Sight::of(gateway.tree.load_full(), caller);
     let errand = Errand { gateway, sight: &sight, request, back: &back };
-    let tasks = statuses::wanted(&errand)?;
     let config = &sight.tree.config;
     let bound = Bound::of(config, config.limits.listeners);
     let place = caller.share(gateway).take(Resource::Listeners, 1, bound).map_err(|full| too_many(gateway, full, "listeners", bound))?;
-    let (listener, mut honoured, following) = listener(&errand, lane)?;
+    let tasks = statuses::wanted(&errand)?;
+    let (listener, mut honoured, following) = listener(&errand, lane, !tasks.is_empty())?;
     let bound = Bound::of(config, config.limits.subscriptions);
-    let wanted = caller.share(gateway).take(Resource::Subscriptions, listener.wanted.len(), bound);
+    let followed = listener.wanted.len() + tasks.iter().map(statuses::Wanted::len).sum::<usize>();
+    let wanted = caller.share(gateway).take(Resource::Subscriptions, followed, bound);
     let wanted = wanted.map_err(|full| too_many(gateway, full, "subscriptions", bound))?;
     // Should the caller go away meanwhile, everything begun here ends.
     let opening = CancellationToken::new().drop_guard();
@@ -221,7 +262,7 @@ struct Following {
 type Wanted = (Arc<Listener>, Vec<String>, BTreeMap<Segment, Following>);
 
 /// The listener, the members of the filter that are honoured so far, and what servers are to be asked for.
-fn listener(errand: &Errand<'_>, lane: &Arc<Lane>) -> Result<Wanted, CallError> {
+fn listener(errand: &Errand<'_>, lane: &Arc<Lane>, has_tasks: bool) -> Result<Wanted, CallError> {
     let Errand { gateway, sight, request, back } = *errand;
     let caller = &back.caller;
     let members = request.params.members();
@@ -256,8 +297,8 @@ fn listener(errand: &Errand<'_>, lane: &Arc<Lane>) -> Result<Wanted, CallError> 
         }
     }
     let (lane, id, scope, held) = (Arc::clone(lane), request.id.clone(), caller.scope.clone(), Mutex::new(Some(Vec::new())));
-    let subject = Arc::clone(&caller.subject);
-    Ok((Arc::new(Listener { lane, id, scope, subject, kinds, wanted, held }), honoured, following))
+    let (subject, is_decided) = (Arc::clone(&caller.subject), has_tasks || wanted.len() > 0);
+    Ok((Arc::new(Listener { lane, id, scope, subject, kinds, wanted, is_decided, held }), honoured, following))
 }
 
 /// Makes a listener's resource subscriptions at their owners, and waits until these tell of changes. Of which of them they do.

@@ -139,7 +139,7 @@ async fn open(gateway: &Arc<Inner>, entered: &Entered, at: Place<'_>, request: &
         Box::pin(end(gateway, &session)).await;
         return endpoint::refuse(&refused);
     }
-    let result = initialized(gateway, &session);
+    let result = initialized(gateway, &session).await;
     let reply = reply::rpc(StatusCode::OK, request.id.clone(), Answer::Result(result.into()));
     match HeaderValue::from_str(&session.id) {
         Ok(id) => reply.with(HeaderName::from_static(field::SESSION), id),
@@ -176,9 +176,9 @@ pub(crate) fn begin(
 }
 
 /// The result of `initialize`.
-pub(crate) fn initialized(gateway: &Arc<Inner>, session: &Arc<Session>) -> Bytes {
+pub(crate) async fn initialized(gateway: &Arc<Inner>, session: &Arc<Session>) -> Bytes {
     let tree = gateway.tree.load_full();
-    let (capabilities, instructions) = crate::call::capabilities(gateway, &tree, &caller(session, &session.opening.entered));
+    let (capabilities, instructions) = crate::call::capabilities(gateway, &tree, &caller(session, &session.opening.entered)).await;
     let instructions = instructions.map(|i| format!(",\"instructions\":{}", json::quote(&i))).unwrap_or_default();
     let info = crate::call::SERVER_INFO;
     let version = session.opening.version;

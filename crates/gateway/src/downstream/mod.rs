@@ -11,7 +11,7 @@ pub(crate) mod exchange;
 pub(crate) mod field;
 pub(crate) mod held;
 pub(crate) mod http;
-mod initialize;
+pub(crate) mod initialize;
 pub(crate) mod known;
 pub(crate) mod lane;
 pub(crate) mod link;

@@ -81,6 +81,7 @@ impl Door {
             }
         };
         match Message::parse(&text, Duplicates::RefuseDeep) {
+            Ok(Message::Request(request)) if request.method == "initialize" => self.initialize(&request).await,
             Ok(Message::Request(request)) => self.request(Arc::new(request)),
             Ok(Message::Notification(notification)) => self.notified(&notification).await,
             Ok(Message::Response(response)) => {
@@ -97,9 +98,6 @@ impl Door {
     }
 
     fn request(self: &Arc<Self>, request: Arc<Request>) {
-        if request.method == "initialize" {
-            return self.initialize(&request);
-        }
         let meta = RequestMeta::of(&request.params);
         let cancel = Cancel::default();
         if !self.begin(&request.id, &cancel) {
@@ -178,7 +176,7 @@ impl Door {
         });
     }
 
-    fn initialize(self: &Arc<Self>, request: &Request) {
+    async fn initialize(self: &Arc<Self>, request: &Request) {
         let id = crate::random::token().into();
         let session = initialize::begin(&self.gateway, &Entered::local(), &None, None, request, id);
         session.stand_on(&self.out);
@@ -188,7 +186,7 @@ impl Door {
         if let Some(old) = old {
             self.gateway.hub.close(&old.id);
         }
-        let result = initialize::initialized(&self.gateway, &session);
+        let result = Box::pin(initialize::initialized(&self.gateway, &session)).await;
         self.send(&request.id, &Answer::Result(result.into()));
         // Nothing may come before the answer to `initialize`.
         self.gateway.hub.open(session, None);

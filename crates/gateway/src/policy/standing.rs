@@ -11,6 +11,7 @@ use mcp_proto::glob::Glob;
 use mesh_proto::annotation::Annotation;
 use policy::decide::{Action, Arguments, Asked, Foresight, Moment, Subject, Target, Traits, Verdict};
 
+use crate::call::Places;
 use crate::call::caller::ViewKey;
 use crate::catalog::Offer;
 use crate::config::resolved::{Config, Policy};
@@ -36,6 +37,8 @@ pub(crate) struct Standing {
     is_known: OnceLock<()>,
     /// Lists without what this caller may not use, in pages.
     lists: Mutex<Lists>,
+    /// Servers of which this caller can use anything.
+    servers: Mutex<HashMap<ViewKey, Arc<Places>, RandomState>>,
 }
 
 /// What is known before a call's arguments and time are.
@@ -91,7 +94,7 @@ impl Standing {
         let groups: Vec<String> = config.groups.iter().filter(|g| is_member(&g.members)).map(|g| g.name.to_string()).collect();
         subject.groups.extend(groups);
         let tools = branches.iter().map(|branch| branch.catalog.tools.iter().map(|_| OnceLock::new()).collect()).collect();
-        Self { subject, tools, is_known: OnceLock::new(), lists: Mutex::default() }
+        Self { subject, tools, is_known: OnceLock::new(), lists: Mutex::default(), servers: Mutex::default() }
     }
 
     /// What is known of calls of the tool at this place.
@@ -138,6 +141,16 @@ impl Standing {
     /// Keeps a list for the next time.
     pub(crate) fn keep_list(&self, key: &ViewKey, kind: Kind, pages: &Arc<Vec<Page>>) {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner).insert((key.clone(), kind), Arc::clone(pages));
+    }
+
+    /// The servers of which the caller can use anything, where somebody has looked before.
+    pub(crate) fn servers(&self, key: &ViewKey) -> Option<Arc<Places>> {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+    }
+
+    /// Keeps the servers of which the caller can use anything for the next time.
+    pub(crate) fn keep_servers(&self, key: &ViewKey, servers: &Arc<Places>) {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), Arc::clone(servers));
     }
 }
 

@@ -201,11 +201,20 @@ async fn m15_who_listens_without_end_leaves_room_for_others() {
 }
 
 #[tokio::test]
-async fn m15_one_request_subscribes_to_so_many_resources_in_either_era() {
+async fn m15_one_request_subscribes_to_so_many_resources_and_follows_so_many_tasks() {
     bounded(async {
         let world = world("").await;
         let (_, told) = listener(&client(&world, "ann", Era::Stateless), 10_001).await;
         assert!(told["error"]["message"].as_str().unwrap().contains("10000 resources"), "{told}");
+        let follow = async |tasks: usize| {
+            let mut ann = client(&world, "ann", Era::Stateless);
+            ann.capabilities = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+            let filter = json!({"notifications": {"taskIds": vec!["of-nobody"; tasks]}});
+            ann.begin("subscriptions/listen", filter).await.next().await.unwrap().value
+        };
+        let told = follow(10_001).await;
+        assert!(told["error"]["message"].as_str().unwrap().contains("10000 tasks"), "{told}");
+        assert_eq!(follow(10_000).await["params"]["notifications"], json!({}));
     })
     .await;
 }

@@ -4,7 +4,9 @@ use bytes::Bytes;
 use http_body_util::Full;
 use serde_json::{Value, json};
 
+use crate::pinned::mount;
 use crate::recorded::{read, recording};
+use crate::world::registrant::{Registrant, reads};
 use crate::world::{Client, Era, World, bounded, fixture, send, token};
 
 /// A server that writes a secret on its standard error and dies under a call, and then does not come back.
@@ -210,6 +212,67 @@ async fn m9_who_is_not_known_hears_no_name_of_a_server_that_starts() {
             send(world.addr, None, asks.body(Full::<Bytes>::default()).unwrap()).await.text().await
         };
         assert_eq!((ready("").await, ready(&owner).await), ("starting: 1\n".into(), "starting: secret\n".into()));
+    })
+    .await;
+}
+
+/// Everything that a client is told at its beginning, and the tools that stand for all others.
+async fn begins(world: &World, who: &str, era: Era) -> String {
+    let client = Client::new(world, era).with("authorization", &format!("Bearer secret-of-{who}"));
+    let greeted = match era {
+        Era::Initialize => client.greet().await.finish().await.1.value,
+        Era::Stateless => client.call("server/discover", json!({})).await,
+    };
+    assert!(greeted.get("result").is_some(), "{greeted}");
+    let tools = client.open().await.call("tools/list", json!({})).await;
+    assert!(tools.to_string().contains("search_tools"), "{tools}");
+    format!("{greeted}{tools}")
+}
+
+#[tokio::test]
+async fn m9_a_client_is_told_nothing_of_servers_of_which_it_can_use_nothing() {
+    bounded(async {
+        let offer = |name: &str, more: &str| {
+            let capabilities = json!({"experimental": {format!("vendor/of-{name}"): {}}, more: {}});
+            json!({"tools": [reads("look")], "instructions": format!("About {name}."), "capabilities": capabilities})
+        };
+        let alpha = Registrant::offering(Era::Stateless, offer("alpha", "completions")).await;
+        let omega = Registrant::offering(Era::Stateless, offer("omega", "logging")).await;
+        let state = tempfile::tempdir().unwrap();
+        let file = state.path().join("policy.cedar");
+        let rules = r#"
+            permit (principal == Principal::"ann", action, resource);
+            permit (principal == Principal::"bob", action, resource == Tool::"alpha.look");
+            permit (principal == Principal::"sue", action == Action::"send", resource);
+            permit (principal == Principal::"tim", action, resource);
+            forbid (principal == Principal::"tim", action, resource in Mount::"omega");
+        "#;
+        std::fs::write(&file, rules).unwrap();
+        let callers = ["ann", "bob", "eve", "sue", "tim"].map(token).concat();
+        let profile = "[profile.p]\nclients = [\"doors\"]\nsearch = \"always\"\n";
+        let servers = [mount("alpha", &alpha), mount("omega", &omega)].concat();
+        let world = World::start_in(state, &format!("{callers}{profile}[policy]\nfile = {file:?}\n{servers}")).await;
+        world.gateway.settled(std::time::Duration::from_secs(60)).await;
+        for era in [Era::Initialize, Era::Stateless] {
+            for (who, of_alpha, of_omega) in
+                [("ann", true, true), ("bob", true, false), ("eve", false, false), ("sue", true, true), ("tim", true, false)]
+            {
+                let told = begins(&world, who, era).await;
+                for (wanted, texts) in [
+                    (of_alpha, ["About alpha.", "vendor/of-alpha", "completions"]),
+                    (of_omega, ["About omega.", "vendor/of-omega", "logging"]),
+                ] {
+                    assert!(texts.iter().all(|text| told.contains(text) == wanted), "{era:?} {who}: {told}");
+                }
+                // Of tools to search, those are told who may call any.
+                let seen = if who == "sue" { [false; 2] } else { [of_alpha, of_omega] };
+                assert_eq!(
+                    ["alpha", "omega"].map(|name| told.split("search_tools").nth(1).unwrap().contains(name)),
+                    seen,
+                    "{era:?} {who}: {told}"
+                );
+            }
+        }
     })
     .await;
 }

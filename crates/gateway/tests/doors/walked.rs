@@ -288,6 +288,34 @@ async fn m3_streams_of_statuses_and_updates_are_recorded_too() {
 }
 
 #[tokio::test]
+async fn m3_rules_that_change_end_what_others_have_allowed_to_be_followed() {
+    bounded(async {
+        let (heard, state) = (Heard::new(), tempfile::tempdir().unwrap());
+        let rules = state.path().join("rules.cedar");
+        let toml = format!("[policy]\nfile = {rules:?}\n{}", heard.mount("s", "initialize"));
+        std::fs::write(&rules, ALLOWED).unwrap();
+        let world = World::start_in(state, &toml).await;
+        let clients = clients(&world).await;
+        let uri = json!({"uri": "all://r"});
+        assert!(clients[0].call("resources/subscribe", uri.clone()).await.get("result").is_some());
+        let listens = async |filter: Value| {
+            let mut stream = clients[1].begin("subscriptions/listen", json!({"notifications": filter})).await;
+            assert_eq!(stream.next().await.unwrap().value["params"]["notifications"], filter);
+            stream
+        };
+        let mut follows = listens(json!({"resourceSubscriptions": ["all://r"]})).await;
+        let mut hears = listens(json!({"toolsListChanged": true})).await;
+        std::fs::write(&rules, "@id(\"none\") forbid (principal, action, resource);").unwrap();
+        world.apply(&toml);
+        assert_eq!(follows.finish().await.1.value["result"]["resultType"], "complete");
+        eventually(async || (heard.count("s", "resources/unsubscribe") > 0).then_some(())).await;
+        // Nobody decided about lists, and each is shown its own.
+        hears.next_of("notifications/tools/list_changed").await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn m3_what_is_cut_short_is_cancelled_at_its_server() {
     bounded(async {
         let heard = Heard::new();
