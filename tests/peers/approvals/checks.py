@@ -27,6 +27,8 @@ from approvals.over_stdio import over_stdio
 from gateway import Gateway, binary
 from wire import Modern
 
+# Seconds that all of it may take; `run.py` says so where it took longer.
+BUDGET = 240
 WIPER = str(Path(__file__).with_name("wiper.py"))
 CONFIG = """
 [gate]

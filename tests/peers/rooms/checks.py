@@ -9,6 +9,8 @@ from gateway import Gateway
 from rooms import beyond, entering, frames, mew, mounted, seats, silence, talk, terminal
 from rooms.party import FULL, PATIENCE, Party
 
+# Seconds that all of it may take; `run.py` says so where it took longer.
+BUDGET = 180
 CONFIG = """
 resource = "{resource}"
 [issuer.login]
