@@ -1,4 +1,4 @@
-//! What `banyan doctor` looks at without starting anything: programs, directories, secrets, addresses. Each finding says what was really
+//! Findings of `banyan doctor` without starting anything: programs, directories, secrets, addresses. Each says what was really
 //! tried, what is broken and what mends it. Says nothing to a server.
 
 use std::ffi::OsString;

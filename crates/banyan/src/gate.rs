@@ -51,7 +51,7 @@ pub(crate) fn without_file() -> Result<Vec<Presence>, Failure> {
     Ok(all()?.into_iter().filter(|gate| !Path::new(&gate.serves).is_absolute()).collect())
 }
 
-/// Whether a gate serves `file`, by whichever path.
+/// Checks whether a gate serves `file`, by whichever path.
 pub(crate) fn serves(gate: &Presence, file: &Path) -> bool {
     canonical(Path::new(&gate.serves)) == canonical(file)
 }

@@ -12,7 +12,7 @@ use crate::gate;
 use crate::output::Output;
 use crate::turn::Turn;
 
-/// How long such a gate may take to let its calls finish.
+/// Time for such a gate to let its calls finish.
 const END: Duration = Duration::from_secs(30);
 /// Time between two looks for the end of the other gate.
 const LOOK: Duration = Duration::from_millis(20);

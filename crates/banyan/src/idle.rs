@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-/// How long such a gate stays when nobody uses it: a client that is started again finds its servers running.
+/// Time for which such a gate stays when nobody uses it: a client that is started again finds its servers running.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// How long nobody has used a gate.
+/// Time for which nobody has used a gate.
 pub(crate) struct Idle {
     since: Instant,
 }
@@ -16,7 +16,7 @@ impl Idle {
         Self { since: now }
     }
 
-    /// Whether the gate is needed no more. To be asked again and again.
+    /// Checks whether the gate is needed no more. To be asked again and again.
     pub(crate) fn is_over(&mut self, is_used: bool, now: Instant) -> bool {
         if is_used {
             self.since = now;

@@ -31,12 +31,12 @@ const LOOK_ANYWAY: Duration = Duration::from_secs(60);
 /// The same of a gate that ends when nobody uses it: whether somebody does.
 const LOOK_WHETHER_USED: Duration = Duration::from_millis(500);
 
-/// How a gate is served.
+/// Manner in which a gate is served.
 #[derive(Clone, Copy)]
 pub(crate) struct Manner {
     /// Where it listens, whatever a changed configuration says.
     pub(crate) listen: Option<SocketAddr>,
-    /// Whether it ends when nobody uses it. Such a gate makes way for others.
+    /// Set if it ends when nobody uses it. Such a gate makes way for others.
     pub(crate) while_used: bool,
 }
 
@@ -177,7 +177,7 @@ impl Running {
         }
     }
 
-    /// Whether nobody needs it any more.
+    /// Checks whether nobody needs it any more.
     async fn is_over(&mut self) -> bool {
         let Some(idle) = &mut self.idle else { return false };
         log::bound();

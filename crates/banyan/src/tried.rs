@@ -6,10 +6,10 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// How long an address may take to answer.
+/// Longest time for an address to answer.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// One attempt that is under way.
+/// Attempt that is under way.
 pub(crate) struct Attempt {
     end: Receiver<io::Result<()>>,
     until: Instant,

@@ -1,4 +1,4 @@
-//! What is wrong with a running gate as a whole, and what mends it: its configuration, its record, its parents. Servers are not looked at here.
+//! Troubles of a running gate as a whole, and what mends them: its configuration, its record, its parents. Servers are not looked at here.
 
 use gateway::admin::shapes::{AuditStatus, BrokenRecord, JoinStatus, NotInForce, Status};
 

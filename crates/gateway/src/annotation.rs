@@ -28,7 +28,7 @@ pub(crate) struct Noted {
     said: Option<Bytes>,
     /// Whether its own server or the configuration names its latency class.
     is_classed: bool,
-    /// What the configuration says of its risk, and of what it says nothing the worst.
+    /// Risk by the configuration; the worst, where that says nothing.
     configured: Risk,
     pub(crate) pace: Arc<Pace>,
     /// What it is counted as.
@@ -62,7 +62,7 @@ impl Noted {
         Self { annotation, said, is_classed, configured, pace: pace.unwrap_or_default(), counted: ToolSlot::default() }
     }
 
-    /// How long a call may be silent; `None`: the tool says nothing of it, or any time (AX-31).
+    /// Longest silence of a call; `None`: the tool says nothing of it, or any time (AX-31).
     pub(crate) fn patience(&self) -> Option<Duration> {
         if self.is_classed { self.class().timeout() } else { None }
     }
@@ -115,7 +115,7 @@ impl Noted {
         Risk { mutable: self.annotation.mutable, reversible: self.annotation.reversible, listed: self.configured.listed }
     }
 
-    /// Whether nobody is asked about calls of it in this mode only because its server says that it may do little.
+    /// Checks whether nobody is asked about calls of it in this mode only because its server says that it may do little.
     pub(crate) fn is_ungated_by_server(&self, mode: Mode) -> bool {
         mode.asks(self.configured) && !mode.asks(self.risk())
     }
@@ -149,7 +149,7 @@ impl PartialEq for Noted {
     }
 }
 
-/// What is wanted of a tool's risk. Of several globs the last holds; where they say nothing, it may do the worst.
+/// Reads what is wanted of a tool's risk. Of several globs the last holds; where they say nothing, it may do the worst.
 fn configured(wanted: &[&Wishes]) -> Risk {
     let listed = wanted.iter().filter_map(|wishes| wishes.mutable).next_back() == Some(false);
     let reversible = wanted.iter().filter_map(|wishes| wishes.reversible).next_back() == Some(true);

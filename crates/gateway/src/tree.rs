@@ -89,12 +89,12 @@ impl Branch {
         Self(Arc::new(Seen { mount: Arc::clone(mount), catalog, negotiated, has_resources, role, is_lost, edition }))
     }
 
-    /// Whether calls and names go through it as through a gate.
+    /// Checks whether calls and names go through it as through a gate.
     pub(crate) fn is_gate(&self) -> bool {
         self.role.is_gate()
     }
 
-    /// Whether a gate of this id stands behind it, as it says.
+    /// Checks whether a gate of this id stands behind it, as it says.
     pub(crate) fn has_gate(&self, id: &str) -> bool {
         let own = || self.negotiated.as_ref().is_some_and(|said| mcpax::peer(&said.capabilities) == Peer::Gate(id.to_owned()));
         self.is_gate() && (self.catalog.subtree.iter().any(|below| below == id) || own())

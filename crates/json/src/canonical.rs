@@ -17,7 +17,7 @@ pub enum NotCanonical {
     /// A member stands twice.
     #[error("the member `{0}` stands there twice: send it once")]
     Doubled(String),
-    /// It is no JSON, is nested too deeply, or holds half a character.
+    /// No JSON, nested too deeply, or with half a character in it.
     #[error("it is no JSON that can be shown: {0}")]
     Json(String),
     /// A number that is another one as a double (RFC 8785, 3.2.2.3).
@@ -25,7 +25,7 @@ pub enum NotCanonical {
     Number(String),
 }
 
-/// What becomes of numbers that no double holds exactly.
+/// Treatment of numbers that no double holds exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Numbers {
     /// None has a form: for what somebody agrees to, which may not be read as another value.

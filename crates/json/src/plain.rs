@@ -3,7 +3,7 @@
 /// So many bytes of a string are looked at together.
 const BLOCK: usize = 32;
 
-/// How many bytes at the beginning of `text` stand for themselves in a string.
+/// Counts the bytes at the beginning of `text` that stand for themselves in a string.
 pub(super) fn plain(text: &[u8]) -> usize {
     let is_plain = |byte: &u8| *byte >= 0x20 && *byte != b'"' && *byte != b'\\';
     // Without a way out of a block, the compiler takes all of it at a time.

@@ -21,7 +21,7 @@ pub fn is_hidden(c: char) -> bool {
     !is_plain && (c.is_control() || is_format(c) || is_tag(c) || is_supplement(c))
 }
 
-/// Whether a character shows nothing by itself, wherever it stands: an end of a line, a tab, and what joins and varies others as well.
+/// Checks whether a character shows nothing by itself, wherever it stands: an end of a line, a tab, and what joins and varies others as well.
 pub fn is_unseen(c: char) -> bool {
     is_hidden(c) || c.is_control() || is_dependent(c)
 }
@@ -170,12 +170,12 @@ struct Texts<'a> {
     at: usize,
     /// The objects and arrays that are open: whether each is an object.
     open: Vec<bool>,
-    /// How many were open where a member of [`VALUES`] began: until no more are, all strings are values.
+    /// Number that were open where a member of [`VALUES`] began: until no more are, all strings are values.
     values: Option<usize>,
     next: Next,
 }
 
-/// What a string that comes next is.
+/// Meaning of the string that comes next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     Key,

@@ -8,23 +8,23 @@ use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, dangerous, decode
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// How far clocks may be apart, in seconds.
+/// Seconds that clocks may be apart.
 pub const LEEWAY: u64 = 30;
 /// Longest token, in bytes.
 const LONGEST: usize = 16 << 10;
 
-/// Which check a token did not pass.
+/// Check that a token did not pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unverified {
-    /// It names an algorithm that nobody here knows.
+    /// Algorithm that nobody here knows.
     Algorithm,
     /// Its `aud` is another one.
     Audience,
-    /// It has critical headers (RFC 7515, 4.1.11), which nobody here understands.
+    /// Critical headers (RFC 7515, 4.1.11), which nobody here understands.
     Critical,
     /// Its `nbf` has not come.
     Early,
-    /// It is no token, or lacks a claim.
+    /// No token, or one that lacks a claim.
     Form,
     /// Its `iss` is another one.
     Issuer,
@@ -32,7 +32,7 @@ pub enum Unverified {
     Signature,
 }
 
-/// What a token has to say.
+/// Claims that a token has to make.
 #[derive(Debug, Clone, Copy)]
 pub struct Expected<'a> {
     /// Its `aud`; `None`: whatever it is.
@@ -73,7 +73,7 @@ impl<'a> Token<'a> {
         self.header.alg
     }
 
-    /// What it claims, which nothing proves yet.
+    /// Reads what it claims, which nothing proves yet.
     ///
     /// # Errors
     /// When it claims something else.
@@ -81,7 +81,7 @@ impl<'a> Token<'a> {
         claimed(self.text)
     }
 
-    /// What it claims, once this key has signed it and it has begun at `now` (Unix time, seconds). When it is over is for its reader to ask.
+    /// Reads what it claims, once this key has signed it and it has begun at `now` (Unix time, seconds). When it is over is for its reader to ask.
     ///
     /// # Errors
     /// The first check that it did not pass.

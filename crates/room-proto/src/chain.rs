@@ -57,7 +57,7 @@ pub struct Chain {
     pub outcome: Option<Outcome>,
     /// How it stands.
     pub state: State,
-    /// What was proposed, however its kind is spelt.
+    /// Operation that was proposed, however its kind is spelt.
     operation: Option<Operation>,
     expires: Option<Instant>,
 }

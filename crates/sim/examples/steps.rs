@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What is counted: callgrind is told to count in here, and to write down what it has when this returns.
+/// Work that is counted: callgrind is told to count in here, and to write down what it has when this returns.
 #[inline(never)]
 fn counted_reading(check: Check, data: &[u8]) {
     check(black_box(data));

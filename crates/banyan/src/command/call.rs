@@ -32,7 +32,7 @@ pub(crate) struct Call {
     no_wait: bool,
 }
 
-/// What a gate says of a call that waits for a person.
+/// Answer of a gate about a call that waits for a person.
 #[derive(Deserialize)]
 struct Held {
     id: String,
@@ -100,7 +100,7 @@ impl Held {
         Self::deserialize(result.get("_meta")?.get("io.banyan/approval")?).ok()
     }
 
-    /// How long a person has.
+    /// Time that is left to a person.
     fn left(&self) -> String {
         table::duration(self.expires.saturating_sub(time::now()))
     }

@@ -29,7 +29,7 @@ struct Report<'a> {
     ok: bool,
     problems: &'a [Problem],
     mounts: Vec<String>,
-    /// What it leaves to the word of others.
+    /// Notices about what is left to the word of others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notices: Vec<String>,
 }

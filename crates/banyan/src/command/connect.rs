@@ -193,7 +193,7 @@ struct Machine {
     /// The configuration that takes the servers; need not be there yet.
     file: PathBuf,
     address: SocketAddr,
-    /// Whether a gate was found there.
+    /// Set if a gate was found there.
     is_running: bool,
     scheme: &'static str,
     needs_token: bool,

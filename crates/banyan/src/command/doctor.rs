@@ -103,7 +103,7 @@ fn unconfigured(found: &Found) -> Vec<Finding> {
     findings
 }
 
-/// What a running gate knows, or one that is started to see. `rest`: what was found of its servers without it.
+/// Asks a running gate what it knows, or one that is started to see. `rest`: what was found of its servers without it.
 async fn alive(place: &Place, rest: Vec<Finding>, output: &Output) -> Result<Vec<Finding>, Failure> {
     let asked = Asked::find(place, output).await?;
     let mut findings = Vec::new();
@@ -126,7 +126,7 @@ async fn alive(place: &Place, rest: Vec<Finding>, output: &Output) -> Result<Vec
     Ok(findings)
 }
 
-/// How a server runs. What else is `known` to be wrong with it says best what mends it.
+/// Finding about how a server runs. A finding in `known` says better what mends it.
 fn running(mount: &MountStatus, known: &[&Finding]) -> Finding {
     let subject = format!("server {}", mount.name);
     let known: Vec<String> = known.iter().map(|f| format!("{}: {}", f.message, f.fix.as_deref().unwrap_or_default())).collect();
@@ -144,7 +144,7 @@ fn running(mount: &MountStatus, known: &[&Finding]) -> Finding {
     }
 }
 
-/// One finding, in lines for people.
+/// Prints a finding in lines for people.
 pub(super) fn print(finding: &Finding, output: &Output) -> Result<(), Failure> {
     let mark = match finding.level {
         Level::Ok => output.paint(Look::Good, "ok      "),

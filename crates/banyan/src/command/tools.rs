@@ -35,7 +35,7 @@ struct Report<'a> {
     shown: &'a ToolsShape,
     mounts: Vec<Sum<'a>>,
     total: Sum<'a>,
-    /// How many are not asked about on their server's own word alone.
+    /// Number of tools that are not asked about on their server's own word alone.
     #[serde(skip_serializing_if = "is_none")]
     ungated_by_server: usize,
     warnings: Vec<String>,

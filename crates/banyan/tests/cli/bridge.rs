@@ -51,7 +51,7 @@ impl Client {
         Self { child, input, output, seen: Vec::new() }
     }
 
-    /// One that has opened its session.
+    /// Client that has opened its session.
     fn open(home: &Home) -> Self {
         let mut client = Self::start(home, &["--config", "banyan.toml"]);
         let about = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });

@@ -16,7 +16,7 @@ use crate::downstream::stdio;
 
 /// Where bridges connect.
 pub(super) const PATH: &str = "/-/stdio";
-/// What is spoken there: a message a line.
+/// Name of the protocol: a message a line.
 pub(super) const PROTOCOL: &str = "banyan-stdio";
 
 /// Turns the connection into the lines of one client.

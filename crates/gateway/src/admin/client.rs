@@ -28,7 +28,7 @@ use crate::trust::{self, Wanted};
 
 /// How long a connection to our own machine may take.
 const CONNECT: Duration = Duration::from_secs(3);
-/// How long the gate may take to give a connection to a client of `banyan stdio`.
+/// Longest time for the gate to give a connection to a client of `banyan stdio`.
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// A connection that carries a client's lines.

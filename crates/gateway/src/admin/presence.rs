@@ -29,19 +29,19 @@ pub struct Presence {
     /// SHA-256 of the file in `serves`, in hexadecimal, where the gate read it once and does not follow it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// Whether a client had it started: it ends when nobody uses it any more.
+    /// Set if a client had it started: it ends when nobody uses it any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub while_used: bool,
 }
 
-/// What a gate serves, as its presence tells it.
+/// Description of what a gate serves, as its presence tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Served {
     /// For people: a configuration's path, or where the servers were found.
     pub what: String,
     /// SHA-256 of that file, in hexadecimal, where it is read once.
     pub digest: Option<String>,
-    /// Whether the gate ends when nobody uses it.
+    /// Set if the gate ends when nobody uses it.
     pub while_used: bool,
 }
 

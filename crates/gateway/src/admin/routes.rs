@@ -61,7 +61,7 @@ async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming, party: Op
     }
 }
 
-/// What whoever runs the gate asks of it and tells it.
+/// Answers requests that only the owner may make.
 async fn of_owner(gateway: &Gateway, parts: &Parts, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
     match (&parts.method, parts.uri.path()) {
         (&Method::GET, path) if audit::is_here(path) => {
@@ -102,7 +102,7 @@ fn is_viewed(path: &str) -> bool {
     VIEWED.contains(&path) || path.starts_with(TOOL)
 }
 
-/// What whoever may call may also read, each as far as it may use that.
+/// Answers requests that whoever may call may also make, each as far as it may use what it reads of.
 async fn viewed(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Result<Response<Payload>, Refusal> {
     let client = query(parts, "client");
     let path = parts.uri.path();
@@ -134,7 +134,7 @@ fn metrics(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Resu
     Ok(plain(StatusCode::OK, CONTENT_TYPE, gateway.metrics().into()))
 }
 
-/// What is asked of rules and of single servers.
+/// Answers what is asked of rules and of single servers.
 fn single(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> {
     match (&parts.method, parts.uri.path()) {
         (&Method::GET, "/-/refused") => {
@@ -151,7 +151,7 @@ fn single(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal
 
 const RESTART: &str = "/-/restart/";
 const TOOL: &str = "/-/tools/";
-/// What is not only for whoever runs the gate.
+/// Paths that are not only for whoever runs the gate.
 const VIEWED: [&str; 5] = ["/-/below", "/-/events", "/-/status", "/-/tools", "/metrics"];
 
 /// Longest body of `POST /-/call`.

@@ -13,7 +13,7 @@ use crate::tree::Branch;
 use crate::view::is_gated;
 
 impl Gateway {
-    /// One of these tools by its dotted or shown name, with its definition as its server wrote it and what MCP-AX says of it.
+    /// Finds one of these tools by its dotted or shown name, with its definition as its server wrote it and what MCP-AX says of it.
     pub(super) fn definition(&self, tools: Vec<ToolRow>, name: &str) -> Result<ToolDefinition, Refusal> {
         let none = || Refusal::not_found(format!("there is no tool `{name}`"));
         let tool = tools.into_iter().find(|t| t.dotted == name || t.shown == name).ok_or_else(none)?;
@@ -29,7 +29,7 @@ impl Gateway {
         Ok(ToolDefinition { tool, definition })
     }
 
-    /// What stands below the servers that are gates themselves, by what those of their tools are called that may be shown.
+    /// Lists what stands below servers that are gates themselves, by the names of those of their tools that may be shown.
     pub(super) fn below(&self, is_shown: &dyn Fn((usize, usize)) -> bool) -> Below {
         let tree = self.0.tree.load_full();
         let gates = tree.branches.iter().enumerate().filter(|(_, branch)| branch.is_gate());

@@ -77,7 +77,7 @@ pub struct BrokenRecord {
     pub chain: String,
     /// When that was found, in seconds since 1970.
     pub since: u64,
-    /// What is wrong with it.
+    /// Reason, for people.
     pub why: String,
 }
 
@@ -248,7 +248,7 @@ pub struct CallRequest {
     /// Whether the answer is the whole JSON-RPC response, errors included, in place of the `result` or a refusal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub raw: bool,
-    /// Whether the answer may wait until somebody has agreed to the call.
+    /// Set if the answer may wait until somebody has agreed to the call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits: bool,
 }

@@ -1,4 +1,4 @@
-//! Who reads below `/-/`, and how much of the gate that one sees: whoever runs the gate everything, whoever may call what calls can reach. Who may
+//! Readers below `/-/`, and how much of the gate each sees: whoever runs the gate everything, whoever may call what calls can reach. Who may
 //! call what is not decided here.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,18 +19,18 @@ use crate::gateway::rows;
 use crate::tree::Tree;
 use crate::trust::Party;
 
-/// Who reads.
+/// Reader below `/-/`.
 pub(super) enum Viewer {
-    /// Whoever runs the gate.
+    /// Owner of the gate.
     Owner,
-    /// Whoever may call.
+    /// Somebody who may call.
     Guest(Guest),
 }
 
 /// Somebody who may call, as a client of some name.
 pub(super) struct Guest {
     caller: Arc<Caller>,
-    /// How many tools it sees of each server, in which tree.
+    /// Number of tools that it sees of each server, in which tree.
     seen: Option<(u64, Arc<BTreeMap<String, usize>>)>,
 }
 
@@ -60,13 +60,13 @@ impl Viewer {
         }
     }
 
-    /// One tool by its dotted or shown name. What may not be seen is not there.
+    /// Finds one tool by its dotted or shown name. A tool that may not be seen is not there.
     pub(super) async fn tool(self, gateway: &Gateway, name: &str) -> Result<ToolDefinition, Refusal> {
         let tools = self.tools(gateway, None).await;
         gateway.definition(tools, name)
     }
 
-    /// What stands below servers that are gates.
+    /// Lists what stands below servers that are gates.
     pub(super) async fn below(self, gateway: &Gateway) -> Below {
         match self {
             Self::Owner => gateway.below(&|_| true),
@@ -77,7 +77,7 @@ impl Viewer {
         }
     }
 
-    /// How the gate is; `all`: for whoever runs the gate the rooms too.
+    /// Tells how the gate is; `all`: for whoever runs the gate the rooms too.
     pub(super) async fn status(&mut self, gateway: &Gateway, all: bool) -> Status {
         match self {
             Self::Owner if all => status(gateway, true),
@@ -110,7 +110,7 @@ impl Guest {
         view.tools.iter().map(|(_, place)| place).filter(|place| sees(tree, caller, &standing, *place)).collect()
     }
 
-    /// How many tools it sees of each server. Where nothing hides anything, also the servers that have none.
+    /// Counts the tools that it sees of each server. Where nothing hides anything, also the servers that have none.
     fn servers(caller: &Caller, tree: &Tree) -> BTreeMap<String, usize> {
         let name = |branch: usize| tree.branches.get(branch).map(|branch| branch.mount.config.name.to_string());
         let mut servers = BTreeMap::new();
@@ -148,7 +148,7 @@ impl Guest {
     }
 }
 
-/// What everybody who may use a server is told of it.
+/// Leaves of a server's status what everybody who may use it is told.
 fn health(tools: usize, mount: MountStatus) -> MountStatus {
     MountStatus {
         origin: String::new(),

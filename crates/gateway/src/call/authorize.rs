@@ -73,7 +73,7 @@ fn decided_of(gateway: &Inner, tree: &Tree, request: &Request, resolved: &Resolv
     decision.map(Some).map_err(|error| error.owned(resolved.branch.mount.config.name.as_str(), &resolved.name))
 }
 
-/// What rules say of one thing among several that a request names: a resource to read, or a task to hear of. `None`: there are no rules.
+/// Decision of the rules about one thing among several that a request names: a resource to read, or a task to hear of. `None`: there are no rules.
 ///
 /// # Errors
 /// Where it is denied, or somebody would have to agree.
@@ -90,7 +90,7 @@ pub(super) fn allowed(resolved: Box<Resolved>, decision: Option<Decision>) -> Pe
     Permit { resolved, decision }
 }
 
-/// What is known of a call, where it is about a task and depends on arguments: these rules have seen the arguments when the task began.
+/// Decision about a call, where it is about a task and depends on arguments: these rules have seen the arguments when the task began.
 fn settled_before(known: Settled, rules: &Policy, aim: &Aim) -> Settled {
     match (&known, aim) {
         (Settled::Open { hopeless: false }, Aim::Task(task)) => {
@@ -134,7 +134,7 @@ pub(crate) fn sees(tree: &Tree, caller: &Caller, standing: &Standing, place: (us
     standing.tool(rules, tree, place, &caller.scope.profile).is_none_or(|known| !known.is_hopeless())
 }
 
-/// Whether a caller may hear of changes of a resource, as far as that is known before somebody asks.
+/// Checks whether a caller may hear of changes of a resource, as far as that is known before somebody asks.
 pub(super) fn hears(tree: &Tree, caller: &Caller, branch: &Branch, uri: &str) -> bool {
     let Some(rules) = &tree.config.policy else { return true };
     match tree.standing(caller).foresee(rules, &target(Action::Read, branch, uri), &caller.scope.profile) {
@@ -253,7 +253,7 @@ fn names_a_prompt(request: &Request) -> bool {
     request.params.members().object("ref").is_some_and(|of| of.str("name").is_some())
 }
 
-/// What rules are asked about a request that names no tool that is listed.
+/// Names, for rules, a request about no tool that is listed.
 fn named<'a>(resolved: &'a Resolved, request: &'a Request) -> (Action, &'a str) {
     let name = &*resolved.name;
     match &resolved.aim {

@@ -20,7 +20,7 @@ use crate::view::View;
 pub(crate) struct Caller {
     /// Who it is.
     pub(crate) principal: Principal,
-    /// Whether it runs the gate: then it is told what others are not.
+    /// Set if it runs the gate: then it is told what others are not.
     pub(crate) is_owner: bool,
     /// Who it is to rules, but for the groups of the configuration.
     pub(crate) subject: Arc<Subject>,

@@ -176,7 +176,7 @@ pub(crate) enum CallError {
         since: SystemTime,
         /// When it is tried next.
         next_try: Option<SystemTime>,
-        /// What its caller can report; set where the call ends.
+        /// Report for its caller; set where the call ends.
         report: Option<Box<Report>>,
     },
     /// The server failed under the call.
@@ -186,7 +186,7 @@ pub(crate) enum CallError {
         mount: String,
         /// How.
         error: UpstreamError,
-        /// What its caller can report; set where the call ends.
+        /// Report for its caller; set where the call ends.
         report: Option<Box<Report>>,
     },
 }

@@ -124,7 +124,7 @@ async fn timed(resolved: &Resolved, lease: &Lease, out: &Outgoing<'_>, back: &Ar
     answer
 }
 
-/// How long it may be silent: as long as the latency class of its tool allows, and no longer than the operator.
+/// Longest silence of its server: as the latency class of its tool allows, and no longer than the operator.
 fn limit(resolved: &Resolved) -> Duration {
     let class = resolved.noted().and_then(|noted| noted.patience());
     resolved.branch.mount.config.limit(&resolved.name, class)

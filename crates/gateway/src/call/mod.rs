@@ -118,7 +118,7 @@ async fn tool(gateway: &Arc<Inner>, sight: &Sight, request: &Request, back: &Arc
     call(gateway, sight, request, Method::ToolCall, back).await
 }
 
-/// One request of a caller, and what its caller is shown of the tree.
+/// Request of a caller, and what its caller is shown of the tree.
 #[derive(Clone, Copy)]
 pub(crate) struct Errand<'a> {
     pub(crate) gateway: &'a Arc<Inner>,

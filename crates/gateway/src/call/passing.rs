@@ -69,7 +69,7 @@ pub(crate) async fn tasks_list(errand: &Errand<'_>) -> Result<Answer, CallError>
     Ok(Answer::Result(Bytes::from([&b"{\"tasks\":["[..], &tasks.join(&b','), b"]}"].concat()).into()))
 }
 
-/// Whether a task in the list of a server is the caller's own.
+/// Checks whether a task in the list of a server is the caller's own.
 fn is_own(gateway: &Inner, tree: &Tree, (caller, branch): (&Caller, &Branch), task: &[u8]) -> bool {
     let id = Members::again(task).str("taskId").unwrap_or_default();
     let owner = task_of(gateway, tree, caller, (&id, false)).map(|(owner, ..)| owner);

@@ -260,7 +260,7 @@ fn wanted(arguments: RecordedArguments) -> Wanted {
     }
 }
 
-/// What of a request the record keeps the form of: its arguments; of one that nobody knows all that it says.
+/// Part of a request of which the record keeps the form: its arguments; of a method that nobody knows, all that it says.
 fn said<'a>(request: &'a Request, members: &Members<'a>) -> Option<&'a [u8]> {
     match &*request.method {
         "tools/call" => members.get("arguments"),

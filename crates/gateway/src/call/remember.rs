@@ -19,7 +19,7 @@ use crate::tree::Branch;
 /// Results longer than this are not searched for URIs.
 const SEARCHED: usize = 256 << 10;
 const SEEN_BYTES: usize = 1 << 20;
-/// How many tasks are known, in all and of one principal.
+/// Most tasks that are known, in all and of one principal.
 const MOST_TASKS: usize = 100_000;
 const MOST_OF_PRINCIPAL: usize = 10_000;
 /// Longest id of a task that is kept or followed, in bytes.
@@ -65,7 +65,7 @@ pub(crate) struct Begun {
     pub(crate) mount: Segment,
     /// The tool that was called, in the words of its server; empty: another method began the task.
     pub(crate) tool: Box<str>,
-    /// What rules said of the call, and the digest of these rules.
+    /// Verdict of the rules about the call, and the digest of these rules.
     pub(crate) verdict: Option<([u8; 32], Arc<Verdict>)>,
 }
 
@@ -140,12 +140,12 @@ impl Owners {
     }
 }
 
-/// What is known of the call to which `remember` is told the answer.
+/// Facts about the call to which `remember` is told the answer.
 pub(crate) struct About {
     pub(crate) method: Method,
     /// The place of the tool in the catalog of its owner.
     pub(crate) tool: Option<usize>,
-    /// What rules said of the call.
+    /// Verdict of the rules about the call.
     pub(crate) verdict: Option<Arc<Verdict>>,
 }
 

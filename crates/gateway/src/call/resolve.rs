@@ -62,21 +62,21 @@ pub(crate) enum Aim {
     Unknown,
 }
 
-/// What is asked of a task.
+/// Request about a task.
 #[derive(Debug, Clone)]
 pub(crate) struct TaskAim {
     /// The call that began the task; `None`: nobody knows, and only one principal comes here.
     pub(crate) begun: Option<Begun>,
     /// The tool of that call, where it is listed.
     noted: Option<Arc<Noted>>,
-    /// It cancels the task, or tells it something.
+    /// Set if it cancels the task, or tells it something.
     is_input: bool,
 }
 
-/// How a request counts with budgets and those who have to agree.
+/// Weight of a request with budgets and those who have to agree.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Weight<'a> {
-    /// It changes nothing.
+    /// Changes nothing.
     Reads,
     /// As a call of such a tool; `None`: of one that may change something for good.
     Calls(Option<&'a Arc<Noted>>),
@@ -105,12 +105,12 @@ impl Aim {
         task.begun.as_ref().map(|begun| &*begun.tool).filter(|tool| !tool.is_empty())
     }
 
-    /// Whether a header repeats the name (2026-07-28, "Streamable HTTP"; tasks extension, "Routing Headers").
+    /// Checks whether a header repeats the name (2026-07-28, "Streamable HTTP"; tasks extension, "Routing Headers").
     pub(crate) fn is_mirrored(&self) -> bool {
         matches!(self, Self::Prompt | Self::Resource | Self::Task(_) | Self::Tool(_))
     }
 
-    /// How it counts: what nobody knows as a call that changes something for good, and a word in a task as the call that began it.
+    /// Weighs the request: a method that nobody knows counts as a call that changes something for good, a word in a task as the call that began it.
     pub(crate) fn weight(&self) -> Weight<'_> {
         match self {
             Self::Tool(noted) => Weight::Calls(Some(noted)),
@@ -136,7 +136,7 @@ impl Resolved {
     }
 }
 
-/// What is asked of a server that is known already, in the words of the caller.
+/// Request to a server that is known already, in the words of the caller.
 pub(super) fn at(branch: Branch, caller: &Arc<Caller>, request: &Request, (aim, name): (Aim, String)) -> Box<Resolved> {
     Box::new(Resolved {
         caller: Arc::clone(caller),
@@ -337,7 +337,7 @@ fn task(gateway: &Inner, tree: &Tree, caller: &Caller, request: &Request, member
     Ok(Found { aim, branch, edit: None, name: id.into_owned(), headers: Vec::new(), onward: None, place })
 }
 
-/// Whether a task is told something, or cancelled: what only asks about it names the task, and nothing else.
+/// Checks whether a task is told something, or cancelled: a request that only asks about a task names it, and nothing else.
 fn is_input(request: &Request, members: &Members<'_>) -> bool {
     !matches!(&*request.method, "tasks/get" | "tasks/result") || members.iter().any(|(key, _)| key != "taskId" && key != "_meta")
 }

@@ -41,13 +41,13 @@ const HELD: Duration = Duration::from_secs(10);
 pub(super) struct Wanted {
     branch: Branch,
     ids: Vec<String>,
-    /// What rules said of one of them; they allow all.
+    /// Decision of the rules about one of them; they allow all.
     decision: Option<Decision>,
     aim: Aim,
 }
 
 impl Wanted {
-    /// How many tasks these are.
+    /// Number of these tasks.
     pub(super) fn len(&self) -> usize {
         self.ids.len()
     }

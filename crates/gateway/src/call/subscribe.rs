@@ -35,7 +35,7 @@ use crate::trust::wall;
 use crate::upstream::mount::Mount;
 use crate::upstream::{Outgoing, UpstreamError};
 
-/// How long a client that sets a log level waits for servers to take it.
+/// Longest time for which a client that sets a log level waits for servers to take it.
 const TOLD_WITHIN: Duration = Duration::from_secs(2);
 /// Most resources that one session or one listener subscribes to, and most tasks that a listener follows.
 pub(super) const MOST_SUBSCRIPTIONS: usize = 10_000;
@@ -250,11 +250,11 @@ async fn passed(until: Option<SystemTime>) {
     }
 }
 
-/// What a listener asks of one server: resources, in its own words.
+/// Resources that a listener follows at one server, in the server's own words.
 struct Following {
     branch: Branch,
     uris: Vec<String>,
-    /// What rules said of one of them; they allow all.
+    /// Decision of the rules about one of them; they allow all.
     decision: Option<Decision>,
 }
 

@@ -1,4 +1,4 @@
-//! Which servers a caller is told of: those of which it can use anything. Tells nobody, and decides about no call.
+//! Servers that a caller is told of: those of which it can use anything. Tells nobody, and decides about no call.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ impl Looking<'_> {
         self.standing.tool(rules, self.tree, place, self.profile).is_none_or(|known| !known.is_hopeless())
     }
 
-    /// Whether it can use anything of a server besides tools: what that lists, and, where there are rules, addresses and methods that are in no
+    /// Checks whether it can use anything of a server besides tools: what that lists, and, where there are rules, addresses and methods that are in no
     /// list.
     fn uses(&self, branch: &Branch) -> bool {
         let catalog = &branch.catalog;

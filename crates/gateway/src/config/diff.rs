@@ -34,7 +34,7 @@ pub enum Subject {
     AllowedHosts,
     /// What is recorded.
     Audit,
-    /// Whether a proxy stands in front.
+    /// A proxy stands in front.
     BehindProxy,
     /// Keys that prove authorities.
     Authority(Arc<str>),

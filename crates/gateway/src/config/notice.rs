@@ -1,10 +1,10 @@
-//! What whoever runs the gate should know of a configuration that can be used: what it leaves to the word of others. Refuses nothing.
+//! Notices for whoever runs the gate about a configuration that can be used: what it leaves to the word of others. Refuses nothing.
 
 use policy::approval::Mode;
 
 use super::resolved::Config;
 
-/// What there is to say of `config`, each a line for people.
+/// Finds what there is to say of `config`, each a line for people.
 pub fn notices(config: &Config) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(gate) = &config.gate {

@@ -39,7 +39,7 @@ pub struct Config {
     pub listen: SocketAddr,
     /// `Host` (and `Origin` host) names accepted besides loopback ones.
     pub allowed_hosts: Vec<String>,
-    /// Whether a proxy stands in front, so that whoever comes from this machine may be anybody.
+    /// Set if a proxy stands in front, so that whoever comes from this machine may be anybody.
     pub behind_proxy: bool,
     /// Who may call. Empty: anybody who reaches a loopback listener.
     pub tokens: Vec<Token>,
@@ -86,7 +86,7 @@ impl Config {
         self.mounts.values().filter(|mount| !matches!(mount.transport, Transport::Rooms))
     }
 
-    /// Whether all that come are one principal: nobody is asked who it is, and nobody comes over a link or into a room.
+    /// Checks whether all that come are one principal: nobody is asked who it is, and nobody comes over a link or into a room.
     pub fn is_for_one(&self) -> bool {
         !self.wants_credential() && self.join.is_none() && !self.rooms.are_served()
     }
@@ -140,7 +140,7 @@ pub struct Token {
     pub sha256: [u8; 32],
     /// The profile this principal always gets.
     pub profile: Option<Arc<str>>,
-    /// Whether its holder may read the metrics.
+    /// Set if its holder may read the metrics.
     pub metrics: bool,
 }
 
@@ -224,7 +224,7 @@ pub struct Registry {
     pub registrations: usize,
     /// Whether gates may register, and be dialled, where others can listen in (AX-42).
     pub insecure: bool,
-    /// Whether whoever registers as a gate is taken for one, though it proves no authority.
+    /// Set if whoever registers as a gate is taken for one, though it proves no authority.
     pub trust_gates: bool,
     /// How `https` addresses that were registered and the gate know each other.
     pub tls: Option<ClientTls>,
@@ -257,13 +257,13 @@ pub struct Mount {
     pub era: Option<banyan_model::Era>,
     /// Whether clients share one session or process of it.
     pub sharing: Sharing,
-    /// How long a request may stay silent (no progress) before it is cancelled. The latency class of a tool may say less.
+    /// Longest silence (no progress) of a request before it is cancelled. The latency class of a tool may say less.
     pub timeout: Duration,
     /// The same for tools whose path begins with this segment: what a room says of its own.
     pub timeouts: BTreeMap<String, Duration>,
     /// How long start and handshake may take.
     pub start_timeout: Duration,
-    /// Whether it is another gate, by the word of whoever runs this one.
+    /// Set if it is another gate, by the word of whoever runs this one.
     pub is_gate: bool,
     /// Tools it may show (globs over its own names; empty: all), and those it may not.
     pub include: Vec<String>,
@@ -280,7 +280,7 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// How long a request may stay silent that concerns a tool of this name: as long as its latency class allows (AX-31; `None`: it has
+    /// Longest silence of a request about a tool of this name: as long as its latency class allows (AX-31; `None`: it has
     /// none, or one that allows any time), and never longer than somebody said for its room or for the mount.
     pub fn limit(&self, tool: &str, class: Option<Duration>) -> Duration {
         let of_room = if self.timeouts.is_empty() { None } else { tool.split_once('.').and_then(|(room, _)| self.timeouts.get(room)) };

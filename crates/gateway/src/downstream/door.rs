@@ -186,12 +186,12 @@ impl Entered {
         self.until().is_none_or(|until| wall::now() < until)
     }
 
-    /// Whether it is whoever runs the gate.
+    /// Checks whether it is whoever runs the gate.
     pub(crate) fn is_owner(&self) -> bool {
         self.by == By::Own
     }
 
-    /// Whether it may read the metrics, which tell of everybody's calls: by its token, or where nothing is kept from anybody.
+    /// Checks whether it may read the metrics, which tell of everybody's calls: by its token, or where nothing is kept from anybody.
     pub(crate) fn reads_metrics(&self, config: &Config) -> bool {
         match self.by {
             By::Nothing => config.policy.is_none(),

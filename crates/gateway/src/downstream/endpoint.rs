@@ -177,6 +177,10 @@ fn mount(gateway: &Inner, path: &str) -> Result<Option<Segment>, String> {
     match Segment::new(name) {
         Ok(segment) if tree.branch(&segment).is_some() => Ok(Some(segment)),
         _ => {
+            // Where something may be hidden from somebody, nobody is told what there is.
+            if tree.config.policy.is_some() || !tree.config.profiles.is_empty() {
+                return Err(format!("there is no server `{name}` here"));
+            }
             let names: Vec<String> = tree.branches.iter().map(|b| b.mount.config.name.to_string()).collect();
             Err(format!("there is no server `{name}` here; there are: {}", names.join(", ")))
         }

@@ -15,7 +15,7 @@ use super::lane::Reader;
 use super::pour::Pouring;
 use crate::call::pour::BrokenOff;
 
-/// How long a stream may be silent before a comment is sent, so that proxies in between keep it open.
+/// Longest silence of a stream before a comment is sent, so that proxies in between keep it open.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// The event of a response that is still coming.
@@ -25,7 +25,7 @@ enum Last {
     Over,
 }
 
-/// What ends a stream before its lane does.
+/// End of a stream that may come before that of its lane.
 enum Bound {
     None,
     /// When this is ready, with this comment.
@@ -36,7 +36,7 @@ enum Bound {
 /// A lane as the body of an event stream.
 pub(crate) struct Events {
     reader: Reader,
-    /// What stands before the number in event ids; `None` sends no ids.
+    /// Words before the number in event ids; `None` sends no ids.
     stream: Option<String>,
     opening: Option<Bytes>,
     silence: Pin<Box<Sleep>>,

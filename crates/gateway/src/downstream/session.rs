@@ -28,7 +28,7 @@ use crate::clock;
 use crate::config::resolved::Config;
 use crate::shares::{Bound, Full, Resource, Share, Taken};
 
-/// How many finished streams are kept for whoever comes back for the answer. All together hold `KEPT_BYTES` at most, or one longer answer that
+/// Most finished streams that are kept for whoever comes back for the answer. All together hold `KEPT_BYTES` at most, or one longer answer that
 /// nobody has read.
 const KEPT_STREAMS: usize = 32;
 /// Most questions of servers that wait for one client.

@@ -1,4 +1,4 @@
-//! Which configuration is in force: a new one is taken only where the gate stays shut to strangers at every address that it listens on. A
+//! Configuration in force: a new one is taken only where the gate stays shut to strangers at every address that it listens on. A
 //! refused one takes credentials away all the same, and its mistakes stay known until a good one comes.
 
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use crate::config::reload::{Reload, reload};
 use crate::config::resolved::Config;
 use crate::config::{OpenListen, check_listen, without_revoked};
 
-/// What a gate knows of its configuration besides the configuration.
+/// Knowledge of a gate about its configuration.
 #[derive(Debug, Default)]
 pub(super) struct Force {
     /// The addresses that are really bound. Held while a configuration comes into force.
@@ -33,7 +33,7 @@ pub struct NotInForce {
     pub error: Option<String>,
 }
 
-/// What became of a file that was read again.
+/// Outcome of reading a file again.
 #[derive(Debug)]
 pub enum Reloaded {
     /// Its configuration is in force, and differs like this.

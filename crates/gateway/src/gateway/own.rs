@@ -1,4 +1,4 @@
-//! What the program that runs a gate asks of it: its tools, calls of them, which go the way of every other, and whether it is used. Does not
+//! Requests of the program that runs a gate: its tools, calls of them, which go the way of every other, and whether it is used. Does not
 //! decide anything.
 
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl Gateway {
         stdio::serve(Arc::clone(&self.0), Box::new(input), Box::new(output), stop)
     }
 
-    /// Whether anybody uses it: a connection or a session stands open, a server has registered itself, or a call waits for somebody to agree.
+    /// Checks whether anybody uses it: a connection or a session stands open, a server has registered itself, or a call waits for somebody to agree.
     pub async fn is_used(&self) -> bool {
         let has_registered = || self.0.mounts.load().iter().any(|mount| mount.registration.is_some());
         if !self.0.open.is_empty() || !self.0.rooms.open.is_empty() || self.0.hub.sessions() > 0 || has_registered() {

@@ -112,7 +112,7 @@ pub struct ToolRow {
     /// How long a call is expected to take: `realtime`, `fast`, `standard`, `slow` or `batch`.
     #[serde(default)]
     pub latency_class: String,
-    /// Whether nobody is asked about its calls only because its server says that it may do little: by what the configuration alone says,
+    /// Set if nobody is asked about its calls only because its server says that it may do little: by what the configuration alone says,
     /// the mode of the gate would ask.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ungated_by_server: bool,
@@ -198,7 +198,7 @@ fn status(mount: &Arc<Mount>, asking: Option<&Gate>) -> MountStatus {
     }
 }
 
-/// What people should know, of its lists and of its answers.
+/// Notes for people, about its lists and its answers.
 fn notes(mount: &Mount, of_lists: &[String]) -> Vec<String> {
     let refused = mount.misanswers.load(std::sync::atomic::Ordering::Relaxed);
     let told =

@@ -263,7 +263,7 @@ fn mode(config: &Config, mount: &Mount, role: Role, kind: Kind) -> Mode {
     own.unwrap_or(mode)
 }
 
-/// Whether the server of `mount`, which says that it is a gate, said so when it was first seen; remembered from now on, if it was never seen.
+/// Checks whether the server of `mount`, which says that it is a gate, said so when it was first seen; remembered from now on, if it was never seen.
 ///
 /// # Errors
 /// When that can't be read or written.

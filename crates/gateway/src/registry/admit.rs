@@ -45,7 +45,7 @@ pub(super) fn stays(config: Option<&Registry>, session: &Session) -> bool {
     may && session.url.as_ref().is_none_or(|url| dialled(config, true, url).is_ok())
 }
 
-/// Whether the configuration names a principal; `None`: it names nobody.
+/// Checks whether the configuration names a principal; `None`: it names nobody.
 fn is_named(config: &Registry, name: &str) -> Option<bool> {
     Some(config.principals.as_ref()?.iter().any(|glob| Glob::new(glob).matches(name)))
 }

@@ -21,7 +21,7 @@ pub(crate) struct Registration {
     pub(crate) principal: Arc<str>,
     /// Who it says it is, and whether that is proved.
     pub(crate) authority: Option<(String, bool)>,
-    /// Whether it registered as a gate.
+    /// Set if it registered as a gate.
     pub(crate) is_gate: bool,
     pub(crate) auth_scope: AuthScope,
     /// Zero: it sends no heartbeats.

@@ -185,7 +185,7 @@ fn claimed(config: &Config, place: &Place) -> Result<Pass, NotEntered> {
     Ok(Pass { id, topics, capabilities })
 }
 
-/// Whether a name is of a kind that somebody else of this gate has, to whom rules, budgets and approvals are given by that name: who runs the gate,
+/// Checks whether a name is of a kind that somebody else of this gate has, to whom rules, budgets and approvals are given by that name: who runs the gate,
 /// the gate in its rooms, whoever comes by a certificate, by the token of an issuer (`NAME@ISSUER`) or over the link of a parent. Whoever signs tokens for rooms says
 /// who is who in rooms, and nowhere else. What reads like another name is no name either.
 fn is_of_another_principal(name: &str) -> bool {

@@ -13,7 +13,7 @@ use super::{StoreError, Tickets, open};
 const MOST_HELD: u32 = 8;
 /// How many looks are remembered, for gates that have not heard of them.
 const MOST_LOOKS: i64 = 10_000;
-/// How many servers are remembered that call themselves gates; those beyond are taken for none.
+/// Most servers that are remembered as calling themselves gates; those beyond are taken for none.
 const MOST_GATES: usize = 10_000;
 /// How many definitions of one kind are remembered of a server.
 const MOST: usize = 200_000;
@@ -158,7 +158,7 @@ impl Pins {
         Ok(pins.filter_map(Result::transpose).collect::<Result<_, _>>()?)
     }
 
-    /// Whether a server that says that it is a gate said so when it was first seen; remembered from now on, if it was never seen. One of which
+    /// Checks whether a server that says that it is a gate said so when it was first seen; remembered from now on, if it was never seen. One of which
     /// definitions are remembered was seen, and was none, unless `is_pinned_as_gate`.
     pub(crate) fn was_gate(&mut self, source: &Source, is_pinned_as_gate: bool, now: u64) -> Result<bool, StoreError> {
         let Source { mount, server } = source;

@@ -187,7 +187,7 @@ pub(super) fn verify(token: &str, keys: &KeySet, expected: &Expected<'_>) -> Res
     Err(Wrong::Key)
 }
 
-/// What time it is, as tokens have it.
+/// Time now, as tokens have it.
 pub(super) fn seconds() -> u64 {
     wall::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }

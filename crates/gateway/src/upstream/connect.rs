@@ -34,7 +34,7 @@ const PROBE: Duration = Duration::from_secs(3);
 /// How long the first call waits for the stream that stands open.
 const OPENING: Duration = Duration::from_millis(50);
 
-/// What carries a connection, and what its server said about itself.
+/// Wire of a connection, and what its server said about itself.
 type Opened = (Wire, Negotiated);
 
 /// Opens a connection for `owner`, which says `identity` about itself.

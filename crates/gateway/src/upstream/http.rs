@@ -58,7 +58,7 @@ pub(crate) struct HttpWire {
     pub(crate) next_id: AtomicU64,
     /// The calls under way, by their ids.
     pub(crate) calls: Mutex<HashMap<u64, Arc<Back>, RandomState>>,
-    /// Whether the server was asked lately which era it speaks.
+    /// Set if the server was asked lately which era it speaks.
     pub(crate) doubted: AtomicBool,
     /// Fires when the wire is closed.
     pub(crate) closed: CancellationToken,

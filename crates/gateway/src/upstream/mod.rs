@@ -58,7 +58,7 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) param_headers: Vec<(String, String)>,
     /// W3C trace context for the next hop.
     pub(crate) trace: Option<&'a TraceContext>,
-    /// How long it may stay silent, where that is another time than the mount's.
+    /// Longest silence, where that is another time than the mount's.
     pub(crate) limit: Option<Duration>,
     /// The result may be poured, with these members where it lacks them; `None`: it is wanted as a whole.
     pub(crate) pour: Option<&'static [adapt::Member]>,
@@ -147,7 +147,7 @@ pub(crate) struct Instance {
     pub(crate) wire: Wire,
     /// What it said about itself.
     pub(crate) negotiated: Negotiated,
-    /// How long a request may stay silent that says nothing of that itself.
+    /// Longest silence of a request that says nothing of that itself.
     pub(crate) longest: Duration,
 }
 

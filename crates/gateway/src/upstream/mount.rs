@@ -66,7 +66,7 @@ pub(crate) struct Mount {
     /// Counts how often what is known of its tools has changed, besides what it lists.
     pub(crate) edition: AtomicU64,
     pub(crate) state: ArcSwap<State>,
-    /// How many answers had the id of another request.
+    /// Number of answers that had the id of another request.
     pub(crate) misanswers: AtomicU64,
     /// Fires when the mount is taken out of the tree.
     pub(crate) gone: CancellationToken,
@@ -410,7 +410,7 @@ impl Mount {
         });
     }
 
-    /// What is wrong, in a sentence for everybody: what the process wrote is not in it.
+    /// Trouble in a sentence for everybody: what the process wrote is not in it.
     pub(crate) fn trouble(&self) -> String {
         let state = self.state.load();
         match (&state.error, state.phase) {

@@ -19,7 +19,7 @@ pub(super) struct Pages {
     bytes: usize,
     entries: Vec<Entry>,
     unreadable: usize,
-    /// How many definitions were too long, and the first one's name.
+    /// Number of definitions that were too long, and the first one's name.
     long: Option<(usize, String)>,
     notes: Vec<String>,
 }

@@ -45,12 +45,12 @@ impl Role {
         }
     }
 
-    /// Whether calls and names go through it as through a gate.
+    /// Checks whether calls and names go through it as through a gate.
     pub(crate) fn is_gate(self) -> bool {
         matches!(self, Self::Declared | Self::Vouched)
     }
 
-    /// Whether its word counts as a gate's.
+    /// Checks whether its word counts as a gate's.
     pub(crate) fn is_vouched(self) -> bool {
         self == Self::Vouched
     }
@@ -76,7 +76,7 @@ impl Role {
     }
 }
 
-/// Whether a server that registered as a gate may be one by what it proved, or by what the configuration says of all that register.
+/// Checks whether a server that registered as a gate may be one by what it proved, or by what the configuration says of all that register.
 fn is_vouched(mount: &Mount) -> bool {
     let config = mount.gateway.config.load();
     let trusts_all = config.registry.as_ref().is_some_and(|registry| registry.trust_gates);

@@ -1,4 +1,4 @@
-//! How long a request may be without an answer or a sign of life. What is done with one that is silent for longer is not known here.
+//! Limit on the time that a request may be without an answer or a sign of life. What is done with one that is silent for longer is not known here.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};

@@ -252,7 +252,7 @@ fn fall(mount: &Arc<Mount>, why: &UpstreamError, wait: Duration, last_ready: Opt
     }
 }
 
-/// What the process wrote last on its standard error; `None`: nothing.
+/// Last words of the process on its standard error; `None`: nothing.
 fn written_last(mount: &Mount) -> Option<String> {
     let lines = mount.stderr.lines();
     let last: Vec<&str> = lines.iter().rev().take(3).rev().map(String::as_str).collect();

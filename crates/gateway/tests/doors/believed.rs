@@ -117,7 +117,7 @@ fn challenge(gate: &str) -> String {
     json!({"arguments_sha256": "", "caller": "m", "gate": gate, "id": id, "tool": "files.erase"}).to_string()
 }
 
-/// What a gate below says of a call that it holds.
+/// Answer of a gate below about a call that it holds.
 fn holding(gate: &str, more: &Value) -> Value {
     let mut data = json!({"reason": "confirmation_required", "id": "0123456789abcdef0123456789abcdef", "tool": "files.erase",
         "arguments": {}, "challenge": challenge(gate), "expires": now() + 60, "required": 1, "url": ""});

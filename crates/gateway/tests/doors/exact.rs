@@ -1,4 +1,4 @@
-//! What somebody agreed to is what goes out: every member that was shown and none that was not, to the server that was shown, once.
+//! Exactly what somebody agreed to goes out: every member that was shown and none that was not, to the server that was shown, once.
 
 use serde_json::{Value, json};
 

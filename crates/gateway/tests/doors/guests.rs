@@ -1,4 +1,4 @@
-//! What those are told who may call and do not run the gate: of servers, what they can use; of failures, nothing that a server wrote for its operator.
+//! Callers that do not run the gate are told of servers what they can use, and of failures nothing that a server wrote for its operator.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -28,7 +28,7 @@ for line in sys.stdin:
         print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
 "#;
 
-/// What an endpoint says to the holder of a token, or to whoever runs the gate.
+/// Asks an endpoint as the holder of a token, or as whoever runs the gate.
 async fn get(world: &World, path: &str, token: &str) -> (u16, Value) {
     let request = http::Request::get(path).header("host", "localhost").header("authorization", format!("Bearer {token}"));
     let mut answer = send(world.addr, None, request.body(Full::<Bytes>::default()).unwrap()).await;
@@ -273,6 +273,22 @@ async fn m9_a_client_is_told_nothing_of_servers_of_which_it_can_use_nothing() {
                 );
             }
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn m9_who_asks_for_a_server_that_is_not_there_hears_no_names_where_rules_hide_some() {
+    bounded(async {
+        let told = async |world: &World| {
+            let asks = http::Request::get("/mcp/nothing").header("host", "localhost").header("authorization", "Bearer secret-of-eve");
+            let answer = send(world.addr, None, asks.body(Full::<Bytes>::default()).unwrap()).await;
+            (answer.status.as_u16(), answer.text().await)
+        };
+        let (status, text) = told(&ruled().await).await;
+        assert!(status == 404 && text.contains("`nothing`") && !text.contains("fx"), "{text}");
+        let (status, text) = told(&World::start(&format!("{}{}", token("eve"), fixture("fx", Era::Stateless))).await).await;
+        assert!(status == 404 && text.contains("there are: fx"), "{text}");
     })
     .await;
 }

@@ -14,17 +14,17 @@ use tokio::net::TcpListener;
 
 use crate::world::{Client, Era, World, bounded, eventually};
 
-/// How a server answers, which a test may change meanwhile.
+/// Manner in which a server answers, which a test may change meanwhile.
 #[derive(Clone, Copy)]
 struct Manner {
     era: Era,
-    /// Whether a call is answered with the id of another request.
+    /// Set if a call is answered with the id of another request.
     is_astray: bool,
-    /// Whether a call is answered by events.
+    /// Set if a call is answered by events.
     by_events: bool,
-    /// Whether the id stands behind the result.
+    /// Set if the id stands behind the result.
     is_behind: bool,
-    /// How long the text of a result is.
+    /// Length of the text of a result.
     length: usize,
 }
 

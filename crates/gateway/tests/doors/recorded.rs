@@ -34,7 +34,7 @@ pub(crate) fn entries_in(dir: &Path) -> Vec<AuditEntry> {
     found.iter().rev().map(shown).collect()
 }
 
-/// What was wanted by each call that was made, in order: a call that took long is an entry when it leaves, and another when it ends.
+/// Intents of the calls that were made, in order: a call that took long is an entry when it leaves, and another when it ends.
 pub(crate) fn intents(entries: &[AuditEntry]) -> Vec<Value> {
     let of = |entry: &AuditEntry| match entry.event.as_str() {
         "called" => Some(facts(entry)["intent"].clone()),

@@ -74,7 +74,7 @@ impl Heard {
         )
     }
 
-    /// How often the server was asked this.
+    /// Counts how often the server was asked this.
     fn count(&self, name: &str, method: &str) -> usize {
         self.all(name).iter().filter(|asked| asked["method"] == method).count()
     }
@@ -93,7 +93,8 @@ struct Example {
     asks: &'static str,
 }
 
-/// Requests of every kind that can reach a server. Those of gates alone are looked at by themselves.
+/// Requests of every kind that can reach a server. A gate's request for the way is looked at by itself; a confirmation goes to a gate that holds
+/// a call, and to no server.
 fn examples(of: Method) -> Vec<Example> {
     let in_era = |era, method: &'static str, params: Value| Example { era, method, params, asks: method };
     let both = |method, params: Value| Era::PAIRS[1..3].iter().map(|(era, _)| in_era(*era, method, params.clone())).collect::<Vec<_>>();
@@ -146,7 +147,7 @@ async fn begun(clients: &[Client; 2]) {
     assert_eq!(made["result"]["task"]["taskId"], "t-1", "{made}");
 }
 
-/// What the record says of requests that have left for their servers.
+/// Entries of the record about requests that have left for their servers.
 fn made(entries: &[AuditEntry]) -> Vec<Value> {
     let of = |entry: &AuditEntry| match &*entry.event {
         "called" => Some(facts(entry)["intent"].clone()),
@@ -207,6 +208,36 @@ async fn m3_whatever_reaches_a_server_takes_a_place_there() {
             }
         }
         assert_eq!(heard.all("s").len(), before, "{:?}", &heard.all("s")[before..]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn m3_a_gates_request_for_the_way_is_decided_recorded_and_takes_a_place() {
+    bounded(async {
+        let (heard, state) = (Heard::new(), tempfile::tempdir().unwrap());
+        let rules = state.path().join("rules.cedar");
+        std::fs::write(&rules, ALLOWED).unwrap();
+        let toml = format!("[limits]\ncalls_per_mount = 1\n[policy]\nfile = {rules:?}\n{}", heard.mount("s", "initialize"));
+        let world = recording(state, &toml).await;
+        let mut gate = Client::new(&world, Era::Stateless);
+        gate.capabilities = json!({"extensions": {"io.banyan/mcpax": {"aggregator_id": "above"}}});
+        let trace = async || gate.call("mcpax/trace", json!({"name": "s.read"})).await;
+        let told = trace().await;
+        assert_eq!((&told["result"]["hops"][0]["mount"], heard.count("s", "ping")), (&json!("s"), 1), "{told}");
+        let blocked = gate.begin("tools/call", json!({"name": "s.block", "arguments": {}, "_meta": {"progressToken": 1}}));
+        let refused = async {
+            eventually(async || heard.all("s").iter().any(|asked| asked["params"]["name"] == "block").then_some(())).await;
+            trace().await
+        };
+        let refused = tokio::select! {
+            refused = refused => refused,
+            _ = blocked => panic!("it never answers"),
+        };
+        assert_eq!((&refused["error"]["code"], heard.count("s", "ping")), (&json!(-32009), 1), "{refused}");
+        let made = made(&read(world).await);
+        let of: Vec<&Value> = made.iter().filter(|facts| facts["method"] == "mcpax/trace").collect();
+        assert!(of.len() == 1 && of[0]["decision"].as_str().is_some_and(|id| id.starts_with("d-")), "{of:?}");
     })
     .await;
 }

@@ -71,7 +71,7 @@ impl Claims {
         self.owners.get(&id).is_none_or(|owner| Some(owner) == proved)
     }
 
-    /// Whether somebody has proved to be the owner of this id.
+    /// Checks whether somebody has proved to be the owner of this id.
     pub(super) fn is_owned(&self, id: NodeId) -> bool {
         self.owners.contains_key(&id)
     }

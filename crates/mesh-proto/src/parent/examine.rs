@@ -140,7 +140,7 @@ impl Parent {
         Ok(vec![Question::Holder(holder.key)])
     }
 
-    /// Whether an applicant may be the holder itself, come back: by its name, or by the proof that goes with the id.
+    /// Checks whether an applicant may be the holder itself, come back: by its name, or by the proof that goes with the id.
     pub(super) fn is_known(&self, holder: &Session, applicant: &Applicant) -> bool {
         let proved = holder.proven && Self::is_proven(applicant) && holder.authority == applicant.register.authority;
         proved || holder.principal == applicant.identity.principal || self.claims.is_owned(holder.subserver_id)

@@ -123,7 +123,7 @@ impl Parent {
         }
     }
 
-    /// Whoever holds the session on its old link is there still, unless it says that it is not registered, or says nothing to somebody that
+    /// The holder of the session is there still on its old link, unless it says that it is not registered, or says nothing to somebody that
     /// may be itself. For anybody else its heartbeats speak.
     fn holder_says(&self, reply: Reply<'_>, is_known: bool, retry_after: Duration) -> Result<(), Refusal> {
         let alive = match reply {

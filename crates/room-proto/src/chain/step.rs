@@ -47,7 +47,7 @@ impl Step {
     }
 }
 
-/// What a proposal or a request asks for: 3.2 leaves it to the sender whether the kind has a CONTEXT, and a call is the same without it.
+/// Operation of a proposal or a request: 3.2 leaves it to the sender whether the kind has a CONTEXT, and a call is the same without it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Operation {
     method: String,
@@ -68,7 +68,7 @@ impl Operation {
     }
 }
 
-/// Whether two raw `params` say the same but for their `_meta`: every other member in the same words and the same order.
+/// Checks whether two raw `params` say the same but for their `_meta`: every other member in the same words and the same order.
 pub(crate) fn same_params(one: &[u8], other: &[u8]) -> bool {
     let (one, other) = (Members::again(one), Members::again(other));
     let (mut one, mut other) = (one.iter().filter(|(key, _)| key != "_meta"), other.iter().filter(|(key, _)| key != "_meta"));

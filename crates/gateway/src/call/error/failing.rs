@@ -1,4 +1,4 @@
-//! What callers are told of a server that fails, and what of it only whoever runs the gate is told. Whose a call is, is not decided here.
+//! Words for callers about a server that fails, and those for whoever runs the gate alone. Whose a call is, is not decided here.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,7 +7,7 @@ use mcp_proto::json::quote;
 use super::{FaultSource, Told, reason, told};
 use crate::upstream::UpstreamError;
 
-/// What goes with the failure of a server. Anybody may provoke one, and what a server writes on its standard error may be of others' calls.
+/// Report of the failure of a server. Anybody may provoke a failure, and a server may write about others' calls on its standard error.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Report {
     /// The id of the call in log and record, by which its caller can ask about it.
@@ -24,7 +24,7 @@ fn members(report: Option<&Report>) -> String {
     format!(",\"call\":{}{lines}", quote(call))
 }
 
-/// What is told of a server that is not there at present.
+/// Tells of a server that is not there at present.
 pub(super) fn unavailable(text: String, mount: &str, (since, next_try): (SystemTime, Option<SystemTime>), report: Option<&Report>) -> Told {
     let wait = next_try.and_then(|t| t.duration_since(SystemTime::now()).ok()).unwrap_or(Duration::from_secs(1));
     let for_secs = since.elapsed().unwrap_or_default().as_secs();
@@ -38,7 +38,7 @@ pub(super) fn unavailable(text: String, mount: &str, (since, next_try): (SystemT
     told(-32002, 200, text, Some(reason("tool_degraded", &more)), FaultSource::Upstream, true)
 }
 
-/// What is told of a server that failed under a call.
+/// Tells of a server that failed under a call.
 pub(super) fn upstream(text: String, mount: &str, error: &UpstreamError, report: Option<&Report>) -> Told {
     let (code, name, retry, hint) = match error {
         UpstreamError::Cancelled => (-32000, "cancelled", false, "nothing: you cancelled it"),

@@ -4,12 +4,14 @@
 use mcp_proto::era::key;
 use mcp_proto::json::{Members, Object};
 use mcp_proto::splice::{self, Change};
-use mesh_proto::route_cursor::PREFIX;
+use mesh_proto::route_cursor::{CURSOR, ROUTE};
 use policy::approval::{NotCanonical, canonical, hex};
 use sha2::{Digest, Sha256};
 
 /// Members of `_meta` that may be others each time.
 const FREE: [&str; 3] = ["progressToken", "traceparent", "tracestate"];
+/// Members of `_meta` by which gates find the way: they lead to the tool that is named, or are refused.
+const WAY: [&str; 2] = [CURSOR, ROUTE];
 /// Members of `_meta` by which a stateless request says who asks, and how.
 const CLIENT: [&str; 4] = [key::PROTOCOL_VERSION, key::CLIENT_CAPABILITIES, key::CLIENT_INFO, key::LOG_LEVEL];
 /// What comes back with a request that was asked for input.
@@ -51,8 +53,8 @@ impl Bound {
     }
 }
 
-/// What of `_meta` is bound and shown, and the digest of what is bound and not shown. What gates say to each other is neither: of a client it
-/// does not go out.
+/// The part of `_meta` that is bound and shown, and the digest of the part that is bound and not shown. Members that gates alone may send are
+/// shown as well: whoever calls itself a gate has them go out to the gates below.
 fn meta(params: &Object) -> Result<(Option<Vec<u8>>, String), NotCanonical> {
     let Some(raw) = params.get("_meta") else { return Ok((None, String::new())) };
     let Some(members) = params.meta() else { return Ok((Some(raw.to_vec()), String::new())) };
@@ -62,7 +64,7 @@ fn meta(params: &Object) -> Result<(Option<Vec<u8>>, String), NotCanonical> {
         let changes: Vec<(&str, Change<'_>)> = names.iter().map(|name| (name.as_str(), Change::Remove)).collect();
         splice::edit(&raw, &changes)
     };
-    let shown = removed(&|name| is_of(&FREE, name) || is_of(&CLIENT, name) || name.starts_with(PREFIX));
+    let shown = removed(&|name| is_of(&FREE, name) || is_of(&CLIENT, name) || is_of(&WAY, name));
     let client = removed(&|name| !is_of(&CLIENT, name));
     let client = if Members::again(&client).is_empty() { String::new() } else { hex(&Sha256::digest(canonical(&client)?)) };
     Ok(((!Members::again(&shown).is_empty()).then_some(shown), client))
@@ -178,6 +180,15 @@ mod tests {
             let bare = Bytes::from(again.to_string()).into();
             prop_assert_eq!(round(&bare).is_some(), again.get("inputResponses").is_some() || again.get("requestState").is_some());
         }
+    }
+
+    #[test]
+    fn h4_a_word_between_gates_is_shown_and_bound_for_anybody_may_say_that_it_is_a_gate() {
+        let with = |meta: Value| call(&json!({"name": "t", "_meta": meta}), true, "s");
+        let plain = with(json!({"x-mcpax-cursor": 0, "x-mcpax-route": ["s", "t"]}));
+        assert_eq!(plain.others, "");
+        let more = with(json!({"x-mcpax-cursor": 1, "x-mcpax-account": "another"}));
+        assert_eq!((more.others.as_str(), plain.difference(&more).is_some()), (r#"{"_meta":{"x-mcpax-account":"another"}}"#, true));
     }
 
     #[test]

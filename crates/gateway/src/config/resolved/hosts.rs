@@ -1,4 +1,4 @@
-//! Which hosts servers that register may name, and to which addresses those may lead when they are dialled. Looks up no name.
+//! Hosts that servers which register may name, and the addresses to which these may lead when they are dialled. Looks up no name.
 
 use std::net::IpAddr;
 
@@ -44,7 +44,7 @@ impl Hosts {
         self.written.iter().map(String::as_str).filter(|entry| *entry != "*")
     }
 
-    /// Whether an address with this host may be dialled.
+    /// Checks whether an address with this host may be dialled.
     pub(crate) fn allow(&self, url: &Url) -> bool {
         match url.host() {
             Some(Host::Domain(name)) => self.names.iter().any(|glob| is_named(glob, &name.to_ascii_lowercase())),
@@ -65,7 +65,7 @@ fn is_like_an_address(entry: &str) -> bool {
     entry.contains(':') || entry.chars().all(|c| c.is_ascii_digit() || ".*".contains(c))
 }
 
-/// Whether a glob over names means this one. A star in the last label means that label: `edge*` is no name of another domain.
+/// Checks whether a glob over names means this one. A star in the last label means that label: `edge*` is no name of another domain.
 fn is_named(glob: &str, name: &str) -> bool {
     let is_open = glob != "*" && glob.rsplit('.').next().is_some_and(|last| last.contains('*'));
     let is_as_deep = || glob.split('.').count() == name.split('.').count();
@@ -95,7 +95,7 @@ impl Reach {
         Self { is_loopback: is_loopback(url), literal, networks: hosts.networks.clone() }
     }
 
-    /// Whether a connection may be made there. A name may lead to whatever its domain says, but to none of what is nearer than a network:
+    /// Checks whether a connection may be made there. A name may lead to whatever its domain says, but to none of what is nearer than a network:
     /// this machine, and the metadata of a cloud.
     pub(crate) fn allows(&self, ip: IpAddr) -> bool {
         let ip = ip.to_canonical();

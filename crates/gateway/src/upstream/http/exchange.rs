@@ -22,7 +22,7 @@ use crate::upstream::{Outgoing, UpstreamError, asks};
 /// How often a broken stream of the initialize era is taken up again.
 const RESUMES: usize = 8;
 
-/// How long a server may take to hear that nobody waits any more.
+/// Longest time for a server to hear that nobody waits any more.
 const CANCELLED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Notes a call for as long as it is under way.
@@ -114,7 +114,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Whether an answer with this id is to this request. A server that could not read a request answers it with an error that has no id.
+    /// Checks whether an answer with this id is to this request. A server that could not read a request answers it with an error that has no id.
     pub(super) fn is_mine(&self, id: &[u8], answer: Option<&Answer>) -> bool {
         let mut digits = itoa::Buffer::new();
         id == digits.format(self.id).as_bytes() || (id == b"null" && matches!(answer, Some(Answer::Error(_))))

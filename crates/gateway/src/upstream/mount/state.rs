@@ -1,17 +1,17 @@
-//! How a mount stands, for people to see: in a word, since when, and what is wrong. Who sees how much of that is not decided here.
+//! State of a mount, for people to see: in a word, since when, and what is wrong. Who sees how much of that is not decided here.
 
 use std::time::SystemTime;
 
 /// Where a mount stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// It was ready and is not now; its tools stay listed for a while.
+    /// Ready before, and not now; its tools stay listed for a while.
     Degraded,
-    /// It can't be reached; it is tried again.
+    /// Not reachable; it is tried again.
     Failed,
-    /// It answers.
+    /// Answers.
     Ready,
-    /// It is being started for the first time.
+    /// Started for the first time just now.
     Starting,
 }
 
@@ -24,7 +24,7 @@ pub struct State {
     pub since: SystemTime,
     /// When it is tried next.
     pub next_try: Option<SystemTime>,
-    /// What is wrong.
+    /// Trouble, for people.
     pub error: Option<String>,
     /// The last words of its process, for whoever runs the gate.
     pub words: Option<String>,
@@ -36,7 +36,7 @@ impl State {
         Self { phase, since: SystemTime::now(), next_try, error, words: None }
     }
 
-    /// What is wrong, with the last words of the process.
+    /// Trouble, with the last words of the process.
     pub fn explained(&self) -> Option<String> {
         let error = self.error.as_ref()?;
         Some(self.words.as_ref().map_or_else(|| error.clone(), |words| format!("{error}; its last words: {words}")))
