@@ -121,6 +121,21 @@ impl<'a> Members<'a> {
         self.list.iter().filter(of).map(|m| unescape(&self.text[m.key_span()])).filter(move |key| key.starts_with(prefix))
     }
 
+    /// The first key that is none of `known` and means one of them to a reader that does not look at case, as many are: Go's `encoding/json`,
+    /// Json.NET.
+    pub fn lookalike(&self, known: &[&str]) -> Option<Cow<'a, str>> {
+        let is_one = |member: &&Member| {
+            let key = &self.text[member.key_span()];
+            if !member.is_escaped() && key.is_ascii() {
+                let is_like = |one: &[u8]| one.len() == key.len() && one != key && one.eq_ignore_ascii_case(key);
+                return known.iter().any(|one| is_like(one.as_bytes()));
+            }
+            let key = unescape(key);
+            known.iter().any(|one| *one != key && folded(one).eq(folded(&key)))
+        };
+        self.list.iter().find(is_one).map(|member| unescape(&self.text[member.key_span()]))
+    }
+
     /// Where every whole member and its value stand.
     pub fn spans(&self) -> Vec<(Span, Span)> {
         self.list.iter().map(|m| (m.whole(), m.value_span())).collect()
@@ -140,6 +155,11 @@ impl<'a> Members<'a> {
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
+}
+
+/// The characters of a key without what case says: `ſ` and the sign of Kelvin are letters too.
+pub fn folded(key: &str) -> impl Iterator<Item = char> {
+    key.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase)
 }
 
 /// The members of a message that JSON-RPC knows, found in one pass; values are raw.
@@ -224,6 +244,23 @@ mod tests {
         assert_eq!(m.str("name").as_deref(), Some("x\ty"));
         assert_eq!(m.object("o").unwrap().get("k"), Some(&b"[1,2]"[..]));
         assert_eq!(m.get("missing"), None);
+    }
+
+    #[test]
+    fn e1_a_key_in_another_case_is_told_from_the_key_itself_and_from_others() {
+        let known = ["name", "taskId", "arguments"];
+        let of = |text: &str| Members::parse(text.as_bytes(), Duplicates::RefuseDeep).unwrap().lookalike(&known).map(Cow::into_owned);
+        for (text, found) in [
+            (r#"{"name":1,"taskId":2,"arguments":{"Name":1},"nam":1,"names":2,"größe":3,"":0}"#, None),
+            (r#"{"name":1,"Name":2}"#, Some("Name")),
+            (r#"{"taskid":1}"#, Some("taskid")),
+            (r#"{"n\u0041me":1}"#, Some("nAme")),
+            (r#"{"n\u0061me":1}"#, None),
+            (r#"{"argument\u017f":1}"#, Some("argumentſ")),
+            (r#"{"tasKId":1}"#, Some("tasKId")),
+        ] {
+            assert_eq!(of(text).as_deref(), found, "{text}");
+        }
     }
 
     #[test]

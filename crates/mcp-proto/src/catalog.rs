@@ -96,6 +96,10 @@ impl Entry {
     }
 }
 
+/// Members of definitions that models and clients act on.
+const MEMBERS: [&str; 10] =
+    ["_meta", "annotations", "arguments", "description", "inputSchema", "name", "outputSchema", "title", "uri", "uriTemplate"];
+
 /// One page of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Page {
@@ -103,7 +107,7 @@ pub struct Page {
     pub entries: Vec<Entry>,
     /// Where the next page begins.
     pub next: Option<String>,
-    /// How many entries could not be read (no name, not an object).
+    /// How many entries could not be read: no name, no object, or a member that some clients take for one that is spelt otherwise.
     pub unreadable: usize,
     /// How long it may be kept, in milliseconds, where the server says so.
     pub ttl_ms: Option<u64>,
@@ -121,7 +125,8 @@ impl Page {
             ttl_ms: members.get("ttlMs").and_then(|raw| std::str::from_utf8(raw).ok()?.parse().ok()),
         };
         for raw in list {
-            match Members::parse(raw, Duplicates::RefuseTop).ok().and_then(|m| m.str(kind.key()).map(|s| s.into_owned())) {
+            let members = Members::parse(raw, Duplicates::RefuseTop).ok().filter(|members| members.lookalike(&MEMBERS).is_none());
+            match members.and_then(|members| members.str(kind.key()).map(|key| key.into_owned())) {
                 Some(key) => page.entries.push(Entry { key, raw: result.slice_ref(raw) }),
                 None => page.unreadable += 1,
             }

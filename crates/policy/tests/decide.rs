@@ -70,6 +70,16 @@ fn a_gate_wants_somebody_to_agree_where_it_is_permitted_at_all() {
 }
 
 #[test]
+fn e1_an_argument_in_another_case_than_a_rule_reads_fails_the_rule() {
+    let policies =
+        rules(r#"permit (principal, action, resource) when { context.arguments has a.path && context.arguments.a.path like "/srv/*" };"#);
+    for odd in [r#"{"a":{"path":"/srv/x","Path":"/etc/passwd"}}"#, r#"{"A":{}}"#, r#"{"a":{"path":"/srv/x"},"\u0041":{}}"#] {
+        assert!(policies.arguments(odd.as_bytes()).is_err(), "{odd}");
+    }
+    assert!(policies.arguments(br#"{"a":{"path":"/srv/x","b":{"Path":1}},"Path":1}"#).is_ok(), "no rule reads these");
+}
+
+#[test]
 fn arguments_are_read_by_name_and_have_the_type_that_they_are_compared_with() {
     let text = r#"
         permit (principal, action, resource);

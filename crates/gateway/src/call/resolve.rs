@@ -160,6 +160,7 @@ pub(crate) fn resolve(
     method: Method,
 ) -> Result<Box<Resolved>, CallError> {
     let members = request.params.members();
+    spelt(&members, method)?;
     let found = match method {
         Method::Complete => complete(gateway, tree, caller, view, &members)?,
         Method::PromptGet => {
@@ -217,6 +218,38 @@ pub(crate) fn resolve(
         onward: found.onward,
         place: found.place,
     }))
+}
+
+/// Members of requests by which is decided what is asked of whom.
+const MEMBERS: [&str; 12] = [
+    "_meta",
+    "argument",
+    "arguments",
+    "context",
+    "inputResponses",
+    "name",
+    "notifications",
+    "ref",
+    "requestState",
+    "task",
+    "taskId",
+    "uri",
+];
+/// The same of what a completion is for.
+const REFERENCE: [&str; 3] = ["name", "type", "uri"];
+
+/// Refuses a member that some servers take for one of another spelling: they would do what nobody here has decided on.
+pub(super) fn spelt(members: &Members<'_>, method: Method) -> Result<(), CallError> {
+    // What the members of other methods mean is not known.
+    if method == Method::Unknown {
+        return Ok(());
+    }
+    let of_reference = || members.object("ref")?.lookalike(&REFERENCE);
+    let Some(key) = members.lookalike(&MEMBERS).or_else(of_reference) else { return Ok(()) };
+    let key: String = key.chars().take(100).collect();
+    Err(CallError::BadParams(format!(
+        "`params` has a member `{key}`, which some servers take for one that is spelt otherwise: leave it out"
+    )))
 }
 
 /// A name nobody lists may be that of a tool or prompt whose definition waits.

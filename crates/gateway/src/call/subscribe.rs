@@ -195,6 +195,7 @@ pub(crate) async fn open_listener(
     let back = Back::new(Arc::clone(caller), Sink::None, None, Cancel::default());
     let sight = Sight::of(gateway.tree.load_full(), caller);
     let errand = Errand { gateway, sight: &sight, request, back: &back };
+    resolve::spelt(&request.params.members(), Method::Subscribe)?;
     let config = &sight.tree.config;
     let bound = Bound::of(config, config.limits.listeners);
     let place = caller.share(gateway).take(Resource::Listeners, 1, bound).map_err(|full| too_many(gateway, full, "listeners", bound))?;

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::header::HOST;
+use http::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
@@ -283,6 +283,12 @@ fn log(ended: Result<(), Box<dyn std::error::Error + Send + Sync>>) {
 }
 
 async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>, party: Option<Arc<Party>>) -> Response<Payload> {
+    // By these it is decided who is let in, and whatever stands in front of the gate may have looked at the other one.
+    let is_twice = |name: &HeaderName| request.headers().get_all(name).iter().nth(1).is_some();
+    if let Some(name) = [AUTHORIZATION, HOST, ORIGIN].into_iter().find(is_twice) {
+        let why = format!("Bad Request: the field `{name}` stands there twice; send it once");
+        return reply::refuse(StatusCode::BAD_REQUEST, None, -32000, &why).into_http();
+    }
     if link::is_here(request.uri().path()) {
         return link::handle(gateway, request, party);
     }

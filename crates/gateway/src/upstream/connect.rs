@@ -2,7 +2,7 @@
 //!
 //! It does not retry; `supervise.rs` does.
 
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
@@ -196,7 +196,6 @@ fn bare(gateway: &Inner, url: &url::Url, headers: &HeaderMap, pool: Arc<Pool>, i
         limit: gateway.limits().response_bytes,
         next_id: AtomicU64::new(2),
         calls: Mutex::default(),
-        doubted: AtomicBool::new(false),
         closed: CancellationToken::new(),
     }
 }

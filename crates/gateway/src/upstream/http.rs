@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
@@ -27,6 +27,7 @@ use mcp_proto::json::{Duplicates, Object};
 use mcp_proto::sse::Decoder;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use doubt::Doubts;
 pub(crate) use heads::{Body as Sent, Heads};
 
 use exchange::{Exchange, Unanswered, UnderWay};
@@ -58,8 +59,6 @@ pub(crate) struct HttpWire {
     pub(crate) next_id: AtomicU64,
     /// The calls under way, by their ids.
     pub(crate) calls: Mutex<HashMap<u64, Arc<Back>, RandomState>>,
-    /// Set if the server was asked lately which era it speaks.
-    pub(crate) doubted: AtomicBool,
     /// Fires when the wire is closed.
     pub(crate) closed: CancellationToken,
 }
@@ -119,7 +118,6 @@ impl HttpWire {
         let Some(back) = back else {
             let outcome = exchange.run(message, out).await;
             unanswered.wire = None;
-            self.doubt(out, &outcome);
             return outcome;
         };
         // A stateless server asks and tells on the stream of the call itself.

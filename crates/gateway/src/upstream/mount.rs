@@ -23,7 +23,7 @@ use mcp_proto::json;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::http::HttpWire;
+use super::http::{Doubts, HttpWire};
 use super::listening::{Freshness, Honoured};
 use super::oauth::OAuthClient;
 use super::role::Role;
@@ -76,6 +76,7 @@ pub(crate) struct Mount {
     /// What the server agreed to last where it did not say on which stream; changes whenever it has agreed, or never will.
     pub(crate) agreed: watch::Sender<Option<Honoured>>,
     pub(crate) freshness: Freshness,
+    pub(crate) doubts: Doubts,
     /// Wakes the supervisor out of its wait for the next try.
     pub(crate) again: Notify,
     pub(crate) places: Arc<Places>,
@@ -157,6 +158,7 @@ impl Mount {
             wake: Notify::new(),
             agreed: watch::Sender::default(),
             freshness: Freshness::default(),
+            doubts: Doubts::default(),
             again: Notify::new(),
             places: Arc::default(),
             restarts: AtomicU64::new(0),

@@ -21,6 +21,8 @@ mod connected;
 #[cfg(test)]
 mod crossing;
 #[cfg(test)]
+mod doubted;
+#[cfg(test)]
 mod exact;
 #[cfg(test)]
 mod flooded;
@@ -38,6 +40,8 @@ mod kept;
 mod lengthy_texts;
 #[cfg(test)]
 mod linked;
+#[cfg(test)]
+mod lookalike;
 #[cfg(test)]
 mod meanwhile;
 #[cfg(test)]

@@ -107,7 +107,7 @@ fn is_plain(target: &str) -> bool {
 
 /// The length of the body, and whether the connection stays open.
 fn body(fields: &[httparse::Header<'_>]) -> Result<(usize, bool), Unusual> {
-    let (mut length, mut hosts, mut keep) = (None, 0, true);
+    let (mut length, mut hosts, mut origins, mut tokens, mut keep) = (None, 0, 0, 0, true);
     for field in fields {
         let is = |name: &str| field.name.eq_ignore_ascii_case(name);
         match field.name.len() {
@@ -123,12 +123,14 @@ fn body(fields: &[httparse::Header<'_>]) -> Result<(usize, bool), Unusual> {
             10 if is("connection") => return Err(Unusual),
             17 if is("transfer-encoding") => return Err(Unusual),
             6 if is("expect") => return Err(Unusual),
+            6 if is("origin") => origins += 1,
+            13 if is("authorization") => tokens += 1,
             7 if is("upgrade") => return Err(Unusual),
             _ => {}
         }
     }
     match length {
-        Some(length) if hosts == 1 => Ok((length, keep)),
+        Some(length) if hosts == 1 && origins <= 1 && tokens <= 1 => Ok((length, keep)),
         _ => Err(Unusual),
     }
 }

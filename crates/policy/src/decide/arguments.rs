@@ -117,6 +117,11 @@ impl<'de> Visitor<'de> for Read<'_> {
         let (children, room) = (&self.wanted.children, self.room);
         while let Some(key) = members.next_key::<std::borrow::Cow<'_, str>>()? {
             match children.get(&*key) {
+                // Many servers do not look at case, and would take what no rule has seen.
+                None if children.keys().any(|name| json::folded(name).eq(json::folded(&key))) => {
+                    let key: String = key.chars().take(100).collect();
+                    return Err(<A::Error as de::Error>::custom(format!("`{key}` may be taken for an argument that is spelt otherwise")));
+                }
                 None => drop(members.next_value::<IgnoredAny>()?),
                 // What two readers could read in two ways is not read at all.
                 Some(_) if found.iter().any(|(known, _)| *known == *key) => {
