@@ -136,6 +136,24 @@ async fn h4_what_stands_beside_the_arguments_is_shown_signed_and_sent() {
 }
 
 #[tokio::test]
+async fn e2_what_was_agreed_to_goes_out_to_the_letter_as_it_was_shown() {
+    bounded(async {
+        let bank = Paying::start().await;
+        let shown = json!({"task": {"ttl": 1}, "_meta": {"vendor/limit": 100}});
+        assert!(is_held(&bank.pay(shown).await));
+        bank.agree().await;
+        let free = json!({"IBAN": "ATTACKER"});
+        let meta = json!({"vendor/limit": 1e2, "traceparent": free, "tracestate": free, "progressToken": free});
+        bank.pay(json!({"arguments": {"amount": 1.0}, "task": {"ttl": 1.0}, "_meta": meta})).await;
+        let sent = bank.heard().pop().unwrap();
+        assert_eq!((sent["arguments"].to_string(), sent["task"].to_string()), ("{\"amount\":1}".into(), "{\"ttl\":1}".into()));
+        assert_eq!(sent["_meta"]["vendor/limit"].to_string(), "100");
+        assert!(!sent.to_string().contains("ATTACKER"), "{sent}");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn l2_what_was_agreed_to_goes_to_no_other_server_of_that_name() {
     bounded(async {
         let bank = Paying::start().await;

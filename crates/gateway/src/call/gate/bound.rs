@@ -5,8 +5,10 @@ use mcp_proto::era::key;
 use mcp_proto::json::{Members, Object};
 use mcp_proto::splice::{self, Change};
 use mesh_proto::route_cursor::{CURSOR, ROUTE};
-use policy::approval::{NotCanonical, canonical, hex};
+use policy::approval::{Call, NotCanonical, canonical, hex};
 use sha2::{Digest, Sha256};
+
+use crate::telemetry::trace_context::TraceContext;
 
 /// Members of `_meta` that may be others each time.
 const FREE: [&str; 3] = ["progressToken", "traceparent", "tracestate"];
@@ -53,6 +55,42 @@ impl Bound {
     }
 }
 
+/// The params as people were shown them, to the letter: two texts of one value may be two things to a server. What is free stays where it is no
+/// more than it should be.
+pub(super) fn as_shown(params: &Object, call: &Call, is_call: bool) -> Object {
+    let (shown, beside) = if is_call {
+        (vec![("arguments".to_owned(), call.arguments.clone())], members_of(&call.others))
+    } else {
+        (members_of(&call.arguments), members_of(&call.others))
+    };
+    let meta = params.meta().map(|members| {
+        let shown = beside.iter().find(|(name, _)| name == "_meta").map(|(_, raw)| members_of(raw)).unwrap_or_default();
+        let mut changes = set(&shown);
+        if TraceContext::of_meta(&members).is_none() {
+            changes.extend(["traceparent", "tracestate"].map(|name| (name, Change::Remove)));
+        }
+        if members.get("progressToken").is_some_and(|raw| !matches!(raw.first(), Some(b'"' | b'-' | b'0'..=b'9'))) {
+            changes.push(("progressToken", Change::Remove));
+        }
+        splice::edit(&params.get("_meta").unwrap_or_default(), &changes)
+    });
+    let beside: Vec<(String, String)> = beside.into_iter().filter(|(name, _)| meta.is_none() || name != "_meta").collect();
+    let mut changes = set(&shown);
+    changes.extend(set(&beside));
+    changes.extend(meta.as_deref().map(|meta| ("_meta", Change::Set(meta))));
+    splice::edit(params, &changes).into()
+}
+
+/// The members of an object in canonical form, each as it stands there.
+fn members_of(canonical: &str) -> Vec<(String, String)> {
+    let members = Members::again(canonical.as_bytes());
+    members.iter().map(|(name, raw)| (name.into_owned(), String::from_utf8_lossy(raw).into_owned())).collect()
+}
+
+fn set(members: &[(String, String)]) -> Vec<(&str, Change<'_>)> {
+    members.iter().map(|(name, raw)| (name.as_str(), Change::Set(raw.as_bytes()))).collect()
+}
+
 /// The part of `_meta` that is bound and shown, and the digest of the part that is bound and not shown. Members that gates alone may send are
 /// shown as well: whoever calls itself a gate has them go out to the gates below.
 fn meta(params: &Object) -> Result<(Option<Vec<u8>>, String), NotCanonical> {
@@ -90,7 +128,6 @@ pub(super) fn without_state(params: &Object) -> Object {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use policy::approval::Call;
     use proptest::prelude::*;
     use serde_json::{Map, Value, json};
 

@@ -36,7 +36,8 @@ pub(super) async fn hold(
 ) -> Result<Gated, CallError> {
     let Reservation { mut resolved, decision, room } = reservation;
     let returned = returned(gateway, &mut resolved);
-    if let Some((release, agreed)) = gone_on(gateway, &resolved).await? {
+    if let Some((call, release, agreed)) = gone_on(gateway, &resolved).await? {
+        shown(&mut resolved, &call);
         return Ok(Gated::Cleared(Cleared { resolved, decision, room, release: Some(release), agreed: Some(agreed) }));
     }
     let call = called(gateway, &resolved, &resolved.params)?;
@@ -57,6 +58,7 @@ pub(super) async fn hold(
                 let by = gateway.approvals.gave(&grant).await;
                 seated.fulfil(Agreed { id: grant.to_string(), by }, &back.cancel).await?;
             }
+            shown(&mut resolved, &call);
             return Ok(Gated::Cleared(Cleared {
                 resolved,
                 decision,
@@ -81,20 +83,28 @@ pub(super) async fn hold(
     fulfil(gateway, back, &id).await?;
     // What is listed may have changed while somebody thought about it.
     let call = called(gateway, &resolved, &resolved.params)?;
+    shown(&mut resolved, &call);
     let claimed = gateway.approvals.claim(&id, call).await.map_err(not_kept).inspect_err(|error| let_go(gateway, &id, error));
     claimed?.map_err(CallError::Approval)?;
     Ok(Gated::Cleared(Cleared { resolved, decision, room, agreed: Some(Arc::clone(&id)), release: Some(Release::Approval(id)) }))
 }
 
-/// Whether a request is the next round of a call that went out and was asked for input: what lets it out, once, and the id of that.
-async fn gone_on(gateway: &Inner, resolved: &Resolved) -> Result<Option<(Release, Arc<str>)>, CallError> {
+/// What goes out is what was shown.
+fn shown(resolved: &mut Resolved, call: &Call) {
+    let is_call = matches!(resolved.aim, Aim::Tool(_));
+    resolved.params = bound::as_shown(&resolved.params, call, is_call);
+}
+
+/// Whether a request is the next round of a call that went out and was asked for input: the call, what lets it out, once, and the id of that.
+async fn gone_on(gateway: &Inner, resolved: &Resolved) -> Result<Option<(Call, Release, Arc<str>)>, CallError> {
     let Some((before, state)) = bound::round(&resolved.params) else { return Ok(None) };
     let call = called(gateway, resolved, &before)?;
-    Ok(match gateway.approvals.go_on(call.clone(), state).await.map_err(not_kept)? {
-        Some(Agreement::Approval(id)) => Some((Release::Approval(id.as_str().into()), id.into())),
-        Some(Agreement::Grant(id)) => Some((Release::Grant(id.as_str().into(), Box::new(Begun { call, state: Some(state) })), id.into())),
-        None => None,
-    })
+    let (release, id) = match gateway.approvals.go_on(call.clone(), state).await.map_err(not_kept)? {
+        Some(Agreement::Approval(id)) => (Release::Approval(id.as_str().into()), id),
+        Some(Agreement::Grant(id)) => (Release::Grant(id.as_str().into(), Box::new(Begun { call: call.clone(), state: Some(state) })), id),
+        None => return Ok(None),
+    };
+    Ok(Some((call, release, id.into())))
 }
 
 /// Whoever is told that something could not be written down does not wait any more.
