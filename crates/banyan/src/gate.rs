@@ -164,7 +164,7 @@ impl From<AdminError> for Failure {
         match error {
             AdminError::Malformed { .. } | AdminError::Unreachable { .. } => Self::Failed(text),
             AdminError::Refused(refusal) => match refusal.kind {
-                RefusalKind::Failed => Self::Failed(text),
+                RefusalKind::Failed | RefusalKind::TooMany => Self::Failed(text),
                 RefusalKind::NotFound => Self::NotFound(text),
                 RefusalKind::Refused => Self::Refused(text),
             },

@@ -99,7 +99,7 @@ fn looked(place: &Place, names: &[String], standing: Standing, output: &Output) 
 fn failed(refusal: Refusal) -> Failure {
     match refusal.kind {
         RefusalKind::NotFound => Failure::NotFound(refusal.message),
-        RefusalKind::Failed | RefusalKind::Refused => Failure::Failed(refusal.message),
+        RefusalKind::Failed | RefusalKind::Refused | RefusalKind::TooMany => Failure::Failed(refusal.message),
     }
 }
 

@@ -160,7 +160,7 @@ struct Confirmation {
     proof: Box<RawValue>,
 }
 
-/// Takes a confirmation from somebody who shows nothing but a proof. The rules of the door hold, and each address may fail only so often.
+/// Takes a confirmation from somebody who shows nothing but a proof. The rules of the door hold, and each address may fail only so often at one call.
 async fn confirm_of_stranger(
     gateway: &Gateway,
     id: &str,
@@ -168,16 +168,18 @@ async fn confirm_of_stranger(
     body: &mut Incoming,
 ) -> Result<Response<Payload>, Refusal> {
     door::outer(&gateway.0.config.load(), party, &fields(parts)).map_err(|refused| Refusal::refused(refused.why))?;
-    let (attempts, remote) = (&gateway.0.admin.attempts, parts.extensions.get::<Remote>());
-    if !attempts.take(remote, Instant::now()) {
-        return Err(Refusal::refused("too many confirmations from this address were not taken in the last minute: try again in a minute"));
-    }
+    // Before anything is counted, so that made-up ids keep nobody from confirming who has the same address.
     if !gateway.0.approvals.may_know(id) && gateway.0.approvals.below.find(id).is_none() {
         return Err(Refused::Unknown.into());
     }
+    let (attempts, remote) = (&gateway.0.admin.attempts, parts.extensions.get::<Remote>());
+    if !attempts.take(id, remote, Instant::now()) {
+        let why = "too many confirmations of this call from this address were not taken in the last minute: try again in a minute";
+        return Err(Refusal::too_many(why));
+    }
     let confirmed = confirm(gateway, id, "", posted(body).await?).await;
     if confirmed.is_ok() {
-        attempts.give_back(remote);
+        attempts.give_back(id, remote);
     }
     confirmed
 }

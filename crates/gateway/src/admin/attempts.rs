@@ -1,16 +1,19 @@
-//! Limits on attempts that fail, by the address they come from: for doors that ask strangers for no more than a proof. Knows nothing of what
-//! is attempted.
+//! Limits on attempts that fail, by what they are about and the address they come from: for doors that ask strangers for no more than a proof.
+//! Many people may share an address, so nobody is kept from one thing by what somebody else tries at another. Knows nothing of what is
+//! attempted.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Failed attempts that an address has within the time below.
+use sha2::{Digest, Sha256};
+
+/// Failed attempts at one thing that an address has within the time below.
 const MOST: u32 = 30;
 const WITHIN: Duration = Duration::from_secs(60);
-/// Addresses that are counted separately; all others share the attempts of one.
-const MOST_ADDRESSES: usize = 4096;
+/// Pairs of a thing and an address that are counted separately; all other addresses share the attempts of one, at each thing.
+const MOST_PAIRS: usize = 4096;
 
 /// The address that a request came from.
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +21,10 @@ pub(crate) struct Remote(pub(crate) IpAddr);
 
 /// Attempts of all addresses.
 #[derive(Debug, Default)]
-pub(crate) struct Attempts(Mutex<HashMap<IpAddr, Spent>>);
+pub(crate) struct Attempts(Mutex<HashMap<Pair, Spent>>);
+
+/// The digest of what is attempted, and an address.
+type Pair = ([u8; 32], IpAddr);
 
 #[derive(Debug, Clone, Copy)]
 struct Spent {
@@ -27,15 +33,14 @@ struct Spent {
 }
 
 impl Attempts {
-    /// Takes one attempt; `false`: there is none left for now.
-    pub(crate) fn take(&self, remote: Option<&Remote>, now: Instant) -> bool {
+    /// Takes one attempt at `what`; `false`: there is none left for now.
+    pub(crate) fn take(&self, what: &str, remote: Option<&Remote>, now: Instant) -> bool {
         let mut all = self.lock();
-        let address = told_apart(remote);
-        if all.len() >= MOST_ADDRESSES && !all.contains_key(&address) {
+        if all.len() >= MOST_PAIRS && !all.contains_key(&own(what, remote)) {
             all.retain(|_, spent| !spent.is_over(now));
         }
-        let address = if all.len() < MOST_ADDRESSES || all.contains_key(&address) { address } else { SHARED };
-        let spent = all.entry(address).or_insert(Spent { attempts: 0, since: now });
+        let pair = pair(&all, what, remote);
+        let spent = all.entry(pair).or_insert(Spent { attempts: 0, since: now });
         if spent.is_over(now) {
             *spent = Spent { attempts: 0, since: now };
         }
@@ -45,13 +50,15 @@ impl Attempts {
     }
 
     /// Gives an attempt back that did not fail.
-    pub(crate) fn give_back(&self, remote: Option<&Remote>) {
-        if let Some(spent) = self.lock().get_mut(&told_apart(remote)) {
+    pub(crate) fn give_back(&self, what: &str, remote: Option<&Remote>) {
+        let mut all = self.lock();
+        let pair = pair(&all, what, remote);
+        if let Some(spent) = all.get_mut(&pair) {
             spent.attempts = spent.attempts.saturating_sub(1);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, Spent>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Pair, Spent>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -60,6 +67,16 @@ impl Spent {
     fn is_over(&self, now: Instant) -> bool {
         now.saturating_duration_since(self.since) >= WITHIN
     }
+}
+
+/// The pair under which an attempt counts.
+fn pair(all: &HashMap<Pair, Spent>, what: &str, remote: Option<&Remote>) -> Pair {
+    let own = own(what, remote);
+    if all.len() < MOST_PAIRS || all.contains_key(&own) { own } else { (own.0, SHARED) }
+}
+
+fn own(what: &str, remote: Option<&Remote>) -> Pair {
+    (Sha256::digest(what).into(), told_apart(remote))
 }
 
 /// Stands for all addresses that are not counted separately.
@@ -85,23 +102,36 @@ mod tests {
     #[test]
     fn an_address_that_tries_in_vain_waits_and_keeps_no_other_from_trying() {
         let (attempts, start) = (Attempts::default(), Instant::now());
-        let tries = |address: &str, now| attempts.take(Some(&at(address)), now);
+        let tries = |address: &str, now| attempts.take("a", Some(&at(address)), now);
         assert_eq!((0..100).filter(|_| tries("192.0.2.1", start)).count(), MOST as usize);
-        assert!(tries("192.0.2.2", start) && attempts.take(None, start));
-        attempts.give_back(Some(&at("192.0.2.1")));
+        assert!(tries("192.0.2.2", start) && attempts.take("a", None, start));
+        attempts.give_back("a", Some(&at("192.0.2.1")));
         assert!(tries("192.0.2.1", start) && !tries("192.0.2.1", start));
         assert!(tries("192.0.2.1", start + WITHIN));
         assert_eq!((0..100).filter(|n| tries(&format!("2001:db8::{n:x}"), start)).count(), MOST as usize, "one network");
     }
 
     #[test]
+    fn e4_an_address_that_tries_one_thing_in_vain_has_its_attempts_at_another() {
+        let (attempts, start) = (Attempts::default(), Instant::now());
+        let tries = |what: &str| attempts.take(what, Some(&at("192.0.2.1")), start);
+        assert_eq!(((0..100).filter(|_| tries("a")).count(), (0..100).filter(|_| tries("b")).count()), (MOST as usize, MOST as usize));
+        attempts.give_back("a", Some(&at("192.0.2.1")));
+        assert!(!tries("b") && tries("a"));
+    }
+
+    #[test]
     fn what_is_kept_of_addresses_is_bounded() {
         let (attempts, start) = (Attempts::default(), Instant::now());
-        for number in 0..MOST_ADDRESSES as u32 * 2 {
-            attempts.take(Some(&Remote(Ipv4Addr::from_bits(number + 1).into())), start);
+        for number in 0..MOST_PAIRS as u32 * 2 {
+            attempts.take("a", Some(&Remote(Ipv4Addr::from_bits(number + 1).into())), start);
         }
-        assert!(attempts.lock().len() <= MOST_ADDRESSES + 1);
-        assert!(!attempts.take(Some(&at("203.0.113.1")), start), "those that are not told apart share what one has");
-        assert!(attempts.take(Some(&at("203.0.113.1")), start + WITHIN));
+        assert!(attempts.lock().len() <= MOST_PAIRS + 1);
+        let other = Some(at("203.0.113.1"));
+        assert!(!attempts.take("a", other.as_ref(), start), "those that are not told apart share what one has");
+        assert!(attempts.take("b", other.as_ref(), start), "at each thing");
+        attempts.give_back("a", other.as_ref());
+        assert!(attempts.take("a", other.as_ref(), start), "what did not fail is given back to those too");
+        assert!(attempts.take("a", other.as_ref(), start + WITHIN));
     }
 }

@@ -169,6 +169,10 @@ impl Refusal {
     pub(crate) fn refused(message: impl Into<String>) -> Self {
         Self { kind: RefusalKind::Refused, message: message.into() }
     }
+
+    pub(crate) fn too_many(message: impl Into<String>) -> Self {
+        Self { kind: RefusalKind::TooMany, message: message.into() }
+    }
 }
 
 /// Only whoever can read the presence file, or was let into the console by them.
@@ -398,6 +402,7 @@ fn refused(gateway: &Gateway, refusal: Refusal) -> Response<Payload> {
         RefusalKind::NotFound => StatusCode::NOT_FOUND,
         RefusalKind::Refused if !gateway.0.config.load().wants_credential() => StatusCode::FORBIDDEN,
         RefusalKind::Refused => StatusCode::UNAUTHORIZED,
+        RefusalKind::TooMany => StatusCode::TOO_MANY_REQUESTS,
     };
     let body = serde_json::to_vec(&ErrorBody { error: refusal }).unwrap_or_default();
     plain(status, "application/json", body.into())

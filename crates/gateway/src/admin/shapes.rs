@@ -421,6 +421,8 @@ pub enum RefusalKind {
     NotFound,
     /// The caller is not entitled.
     Refused,
+    /// The caller has tried too often.
+    TooMany,
 }
 
 /// The envelope of a refusal: `{"error": {...}}`.

@@ -10,7 +10,7 @@ use arc_swap::ArcSwapOption;
 use tokio::net::TcpListener;
 
 use super::Gateway;
-use crate::config::diff::{Change, Kind};
+use crate::config::diff::{Change, Subject};
 use crate::config::reload::{Reload, reload};
 use crate::config::resolved::Config;
 use crate::config::{OpenListen, check_listen, without_revoked};
@@ -104,9 +104,10 @@ impl Gateway {
     /// Takes away the credentials that a refused file has no more.
     fn revoke(&self, path: &Path) -> Vec<Change> {
         let _bound = self.0.force.bound();
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        let changes = without_revoked(&self.config(), &text).map(|left| self.change(left)).unwrap_or_default();
-        changes.into_iter().filter(|change| change.kind == Kind::Removed).collect()
+        // One that is not UTF-8 is refused, and takes away all the same.
+        let text = std::fs::read(path).unwrap_or_default();
+        let changes = without_revoked(&self.config(), &String::from_utf8_lossy(&text)).map(|left| self.change(left)).unwrap_or_default();
+        changes.into_iter().filter(|change| change.subject != Subject::Shut).collect()
     }
 
     fn refuse(&self, error: &str) {

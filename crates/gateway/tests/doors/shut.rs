@@ -148,6 +148,20 @@ async fn h0_a_removed_token_is_void_at_once_although_its_file_is_refused() {
 }
 
 #[tokio::test]
+async fn e5_a_removed_token_is_void_although_its_file_is_no_text() {
+    bounded(async {
+        let dir = tempfile::tempdir().unwrap();
+        let (ann, bob) = (token("ann"), token("bob"));
+        let path = written(&dir, &format!("{ann}{bob}"));
+        let world = serving(&path).await;
+        std::fs::write(&path, [b"# gr\xfc\xdfe\n".to_vec(), bob.into_bytes()].concat()).unwrap();
+        assert_eq!(kept(world.gateway.reload(&path, None)).1, ["- token ann"]);
+        assert_eq!((statuses(&world, Some("secret-of-ann")).await, statuses(&world, Some("secret-of-bob")).await), ([401; 2], [200; 2]));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn h0_a_gate_on_the_loopback_whose_last_token_goes_with_a_refused_file_lets_nobody_in_until_a_good_one_comes() {
     bounded(async {
         let dir = tempfile::tempdir().unwrap();

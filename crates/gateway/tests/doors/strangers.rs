@@ -75,6 +75,26 @@ async fn m14_an_address_confirms_in_vain_only_so_often_and_the_record_counts_the
 }
 
 #[tokio::test]
+async fn e4_made_up_ids_keep_nobody_from_confirming_who_has_the_same_address() {
+    bounded(async {
+        let world = World::start(&format!("{GATED}{}", fixture("fx", Era::Stateless))).await;
+        let (_person, ApprovalShown { id, .. }, proof) = waiting(&world).await;
+        for number in 0..40 {
+            let (status, _) = confirm(stranger(&world, &format!("made-up-{number}")), &proof).await;
+            assert_eq!(status, StatusCode::NOT_FOUND);
+        }
+        let (_, said) = confirm(stranger(&world, &id), &proof).await;
+        assert!(said.contains("bad_signature"), "the proof was looked at: {said}");
+        for _ in 0..30 {
+            confirm(stranger(&world, &id), &proof).await;
+        }
+        let (status, said) = confirm(stranger(&world, &id), &proof).await;
+        assert!(status == StatusCode::TOO_MANY_REQUESTS && said.contains("too many confirmations"), "{status} {said}");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn m14_a_page_of_another_site_confirms_nothing() {
     bounded(async {
         let world = World::start(&format!("{GATED}{}", fixture("fx", Era::Stateless))).await;

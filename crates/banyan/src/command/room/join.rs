@@ -344,7 +344,7 @@ impl From<AttendError> for Failure {
             }
             AttendError::Exposed(_) => Self::Refused(text),
             AttendError::Refused(refusal) => match refusal.kind {
-                RefusalKind::Failed => Self::Failed(text),
+                RefusalKind::Failed | RefusalKind::TooMany => Self::Failed(text),
                 RefusalKind::NotFound => Self::NotFound(text),
                 RefusalKind::Refused => Self::Refused(text),
             },
