@@ -7,6 +7,7 @@ mod body;
 mod fields;
 mod request;
 mod response;
+mod search;
 
 pub use before::{Before, Heads};
 pub use body::Body;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bytes::{Buf, Bytes, BytesMut};
 
 use super::fields::Fields;
+use super::search::Search;
 use super::whole_number;
 use crate::recent::Recent;
 
@@ -21,6 +22,8 @@ pub struct Before<T> {
     /// Others can't find the head yet.
     is_alone: bool,
     known: Option<Arc<Known<T>>>,
+    /// Of the head that is arriving.
+    pub(super) search: Search,
 }
 
 /// Heads of other connections.
@@ -68,7 +71,7 @@ const AGAIN: u8 = 32;
 
 impl<T> Default for Before<T> {
     fn default() -> Self {
-        Self { length: 0, misses: 0, is_alone: false, known: None }
+        Self { length: 0, misses: 0, is_alone: false, known: None, search: Search::default() }
     }
 }
 

@@ -27,6 +27,8 @@ pub struct Body {
     keep: bool,
     /// Length of the chunk extensions read so far, in bytes.
     extensions: usize,
+    /// Bytes of a line that were searched for its end and have none.
+    searched: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +60,7 @@ impl Body {
             Framing::Length(0) => State::Over,
             Framing::Length(length) => State::Length(length),
         };
-        Self { state, keep, extensions: 0 }
+        Self { state, keep, extensions: 0, searched: 0 }
     }
 
     /// Takes the next piece off the beginning of `buffer`; `None`: more has to come, or it is over.
@@ -87,7 +89,7 @@ impl Body {
                     _ => return Err(HttpError::Framing),
                 },
                 State::Size => {
-                    let Some(line) = line(buffer)? else { return Ok(None) };
+                    let Some(line) = self.line(buffer)? else { return Ok(None) };
                     let (size, extension) = chunk_size(&buffer[line.clone()])?;
                     self.extensions += extension;
                     if self.extensions > MAX_EXTENSIONS {
@@ -97,7 +99,7 @@ impl Body {
                     self.state = if size == 0 { State::Trailer { fields: 0, length: 0 } } else { State::Chunk(size) };
                 }
                 State::Trailer { fields, length } => {
-                    let Some(line) = line(buffer)? else { return Ok(None) };
+                    let Some(line) = self.line(buffer)? else { return Ok(None) };
                     let (fields, length) = (fields + 1, length + line.end + 2);
                     if !line.is_empty() && (!is_field(&buffer[line.clone()]) || fields > MAX_FIELDS) || length > MAX_LINE {
                         return Err(HttpError::Framing);
@@ -105,6 +107,21 @@ impl Body {
                     buffer.advance(line.end + 2);
                     self.state = if line.is_empty() { State::Over } else { State::Trailer { fields, length } };
                 }
+            }
+        }
+    }
+
+    /// Where the first line of `buffer` stands, without its end.
+    fn line(&mut self, buffer: &[u8]) -> Result<Option<Range<usize>>, HttpError> {
+        let searched = std::mem::take(&mut self.searched).min(buffer.len());
+        match memchr::memchr(b'\n', &buffer[searched..buffer.len().min(MAX_LINE)]).map(|at| searched + at) {
+            // A bare CR within the line is a line end to some readers (RFC 9112, section 2.2).
+            Some(at) if at > 0 && memchr::memchr(b'\r', &buffer[..at]) == Some(at - 1) => Ok(Some(0..at - 1)),
+            Some(_) => Err(HttpError::Framing),
+            None if buffer.len() >= MAX_LINE => Err(HttpError::Framing),
+            None => {
+                self.searched = buffer.len();
+                Ok(None)
             }
         }
     }
@@ -148,17 +165,6 @@ impl Body {
 fn cut(buffer: &mut BytesMut, left: u64) -> (Bytes, u64) {
     let here = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
     (buffer.split_to(here).freeze(), left - here as u64)
-}
-
-/// Where the first line of `buffer` stands, without its end.
-fn line(buffer: &BytesMut) -> Result<Option<Range<usize>>, HttpError> {
-    match memchr::memchr(b'\n', &buffer[..buffer.len().min(MAX_LINE)]) {
-        // A bare CR within the line is a line end to some readers (RFC 9112, section 2.2).
-        Some(at) if at > 0 && memchr::memchr(b'\r', &buffer[..at]) == Some(at - 1) => Ok(Some(0..at - 1)),
-        Some(_) => Err(HttpError::Framing),
-        None if buffer.len() >= MAX_LINE => Err(HttpError::Framing),
-        None => Ok(None),
-    }
 }
 
 /// Size of a chunk, and the length of its extensions, which mean nothing here (RFC 9112, section 7.1.1).

@@ -9,6 +9,7 @@ use bytes::BytesMut;
 
 use super::before::{Again, Before};
 use super::fields::{Fields, places};
+use super::search::Search;
 use super::{MAX_FIELDS, MAX_HEAD, whole_number};
 
 /// The head of a POST with a `content-length` and nothing unusual.
@@ -28,28 +29,44 @@ const METHOD: &[u8] = b"POST ";
 
 impl Post {
     /// The same as [`Post::take`], on a connection on which `before` came: one that comes again is not read again, nor is `ours` asked again.
+    /// After `None`, `buffer` has to grow behind what is in it.
     pub fn take_after(buffer: &mut BytesMut, ours: impl Fn(&str) -> bool, before: &mut Before<Self>) -> Result<Option<Self>, Unusual> {
+        if !before.search.is_fresh() {
+            return Self::take_rest(buffer, ours, before);
+        }
         match before.take(buffer) {
             Some(Again::Same(post)) => Ok(Some(post.clone())),
             Some(Again::Alike(post, text, moved, length)) => {
                 let (fields, length) = (post.fields.moved(text, &moved), length.unwrap_or(post.length));
                 Ok(Some(Self { target: post.target.clone(), fields, length, keep: post.keep }))
             }
-            None => {
-                let taken = Self::take(buffer, ours)?;
-                if let Some(post) = &taken {
-                    before.keep(&post.fields, |fields| Self { fields, ..post.clone() });
-                }
-                Ok(taken)
-            }
+            None => Self::take_rest(buffer, ours, before),
         }
     }
 
     /// Takes a head off the beginning of `buffer`, if its path is one that is `ours`; `None` when it is not there as a whole yet.
     pub fn take(buffer: &mut BytesMut, ours: impl Fn(&str) -> bool) -> Result<Option<Self>, Unusual> {
+        Self::read(buffer, ours, &mut Search::default())
+    }
+
+    fn take_rest(buffer: &mut BytesMut, ours: impl Fn(&str) -> bool, before: &mut Before<Self>) -> Result<Option<Self>, Unusual> {
+        let taken = Self::read(buffer, ours, &mut before.search);
+        if !matches!(taken, Ok(None)) {
+            before.search = Search::default();
+        }
+        if let Ok(Some(post)) = &taken {
+            before.keep(&post.fields, |fields| Self { fields, ..post.clone() });
+        }
+        taken
+    }
+
+    fn read(buffer: &mut BytesMut, ours: impl Fn(&str) -> bool, search: &mut Search) -> Result<Option<Self>, Unusual> {
         let begun = buffer.len().min(METHOD.len());
         if buffer[..begun] != METHOD[..begun] {
             return Err(Unusual);
+        }
+        if !search.is_due(buffer) {
+            return if buffer.len() < MAX_HEAD { Ok(None) } else { Err(Unusual) };
         }
         let mut slots = [const { MaybeUninit::uninit() }; MAX_FIELDS];
         let mut parsed = httparse::Request::new(&mut []);

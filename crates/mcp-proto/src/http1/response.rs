@@ -7,6 +7,7 @@ use bytes::{Buf, BytesMut};
 use super::before::{Again, Before};
 use super::body::{Body, Framing};
 use super::fields::{Fields, places};
+use super::search::Search;
 use super::{HttpError, MAX_FIELDS, MAX_HEAD, whole_number};
 
 /// The head of a final response.
@@ -20,7 +21,11 @@ pub struct Head {
 
 impl Head {
     /// The same as [`Head::take`], on a connection on which `before` came: one that comes again is not read again.
+    /// After `None`, `buffer` has to grow behind what is in it.
     pub fn take_after(buffer: &mut BytesMut, before: &mut Before<Self>) -> Result<Option<Self>, HttpError> {
+        if !before.search.is_fresh() {
+            return Self::take_rest(buffer, before);
+        }
         match before.take(buffer) {
             Some(Again::Same(head)) => Ok(Some(head.clone())),
             Some(Again::Alike(head, text, moved, length)) => {
@@ -29,13 +34,7 @@ impl Head {
                 let framing = length.map_or(head.framing, |length| Framing::Length(length as u64));
                 Ok(Some(Self { status: head.status, fields: head.fields.moved(text, &moved), framing, keep: head.keep }))
             }
-            None => {
-                let taken = Self::take(buffer)?;
-                if let Some(head) = &taken {
-                    before.keep(&head.fields, |fields| Self { fields, ..head.clone() });
-                }
-                Ok(taken)
-            }
+            None => Self::take_rest(buffer, before),
         }
     }
 
@@ -43,7 +42,25 @@ impl Head {
     ///
     /// Interim responses (1xx) are taken off and passed over.
     pub fn take(buffer: &mut BytesMut) -> Result<Option<Self>, HttpError> {
+        Self::read(buffer, &mut Search::default())
+    }
+
+    fn take_rest(buffer: &mut BytesMut, before: &mut Before<Self>) -> Result<Option<Self>, HttpError> {
+        let taken = Self::read(buffer, &mut before.search);
+        if !matches!(taken, Ok(None)) {
+            before.search = Search::default();
+        }
+        if let Ok(Some(head)) = &taken {
+            before.keep(&head.fields, |fields| Self { fields, ..head.clone() });
+        }
+        taken
+    }
+
+    fn read(buffer: &mut BytesMut, search: &mut Search) -> Result<Option<Self>, HttpError> {
         loop {
+            if !search.is_due(buffer) {
+                return if buffer.len() < MAX_HEAD { Ok(None) } else { Err(HttpError::Head) };
+            }
             let mut slots = [const { MaybeUninit::uninit() }; MAX_FIELDS];
             let mut parsed = httparse::Response::new(&mut []);
             let length = match httparse::ParserConfig::default().parse_response_with_uninit_headers(&mut parsed, buffer, &mut slots) {
@@ -57,6 +74,7 @@ impl Head {
             }
             if (100..200).contains(&status) {
                 buffer.advance(length);
+                *search = Search::default();
                 continue;
             }
             let (framing, keep) = framing(status, parsed.version == Some(1), parsed.headers)?;

@@ -1,7 +1,7 @@
 //! Checks for what cuts byte streams into pieces: it must not matter where the stream itself was cut. Nothing about content.
 
 use bytes::BytesMut;
-use mcp_proto::http1::{Before, Head, HttpError, Post};
+use mcp_proto::http1::{Before, Head, HttpError, Post, Unusual};
 use mcp_proto::lines::{Line, Lines};
 use mcp_proto::sse::{Decoder, Event, TooLong};
 
@@ -54,6 +54,7 @@ pub(super) fn http1(data: &[u8]) {
         assert_eq!(answer, alone);
     }
     assert_eq!(response(bytes.chunks(length)), response([bytes]));
+    assert_eq!(request(bytes.chunks(length)), request([bytes]));
 }
 
 /// The first byte is the limit, the second the length of the pieces.
@@ -94,11 +95,11 @@ fn all_events<'a>(limit: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> (
 type Response = Result<Option<(u16, Vec<u8>, bool, Vec<u8>)>, HttpError>;
 
 fn response<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Response {
-    let (mut buffer, mut begun, mut out) = (BytesMut::new(), None, Vec::new());
+    let (mut buffer, mut before, mut begun, mut out) = (BytesMut::new(), Before::default(), None, Vec::new());
     for piece in pieces {
         buffer.extend_from_slice(piece);
         if begun.is_none() {
-            begun = Head::take(&mut buffer)?.map(|head| (head.status(), head.body()));
+            begun = Head::take_after(&mut buffer, &mut before)?.map(|head| (head.status(), head.body()));
         }
         let Some((_, body)) = &mut begun else { continue };
         while let Some(data) = body.take(&mut buffer)? {
@@ -106,5 +107,26 @@ fn response<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Response {
             out.extend_from_slice(&data);
         }
     }
+    if begun.is_none() {
+        // What is wrong with half a head may show late, but no whole one is missed.
+        assert!(Head::take(&mut buffer)?.is_none());
+    }
     Ok(begun.map(|(status, body)| (status, out, body.keeps_connection(), buffer.to_vec())))
+}
+
+/// What came of a request: how long its head and its body are, and what is left behind the head.
+type Request = Result<Option<(usize, usize, Vec<u8>)>, Unusual>;
+
+fn request<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Request {
+    let (mut buffer, mut before, mut post) = (BytesMut::new(), Before::default(), None);
+    for piece in pieces {
+        buffer.extend_from_slice(piece);
+        if post.is_none() {
+            post = Post::take_after(&mut buffer, |_| true, &mut before)?;
+        }
+    }
+    if post.is_none() {
+        assert!(Post::take(&mut buffer, |_| true)?.is_none());
+    }
+    Ok(post.map(|post| (post.head(), post.length(), buffer.to_vec())))
 }
