@@ -1,5 +1,7 @@
 //! What one mount offers, as it offers it: filtered by the mount's own configuration, not yet named for any client.
 
+mod templates;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -29,6 +31,7 @@ pub(crate) struct Catalog {
     pub(crate) held: Vec<Held>,
     /// What people should know about the lists.
     pub(crate) notes: Vec<String>,
+    pub(crate) sought: templates::Sought,
 }
 
 /// What has a definition that waits.

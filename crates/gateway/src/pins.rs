@@ -7,6 +7,7 @@ mod follow;
 mod judged;
 mod shown;
 
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -107,6 +108,7 @@ fn set(dir: &Path, sources: Option<&[Source]>, look: &Look, standing: Standing) 
     let failed = |error: StoreError| Refusal::failed(error.to_string());
     let mut pins = Pins::open(dir).map_err(failed)?;
     let kept = pins.all(Some(&look.mount)).map_err(failed)?;
+    let present: Option<BTreeSet<&Source>> = sources.map(|sources| sources.iter().collect());
     let is_meant = |pin: &Pin| {
         let hash = policy::approval::hex(&pin.definition.hash());
         let named = look.tool.as_ref().is_none_or(|tool| *tool == pin.name)
@@ -115,7 +117,7 @@ fn set(dir: &Path, sources: Option<&[Source]>, look: &Look, standing: Standing) 
         // What was refused is taken by its own name only.
         let is_open =
             pin.standing == Standing::Held || (look.tool.is_some() && pin.standing != standing && pin.standing != Standing::Accepted);
-        named && is_open && sources.is_none_or(|sources| sources.contains(&pin.source))
+        named && is_open && present.as_ref().is_none_or(|present| present.contains(&pin.source))
     };
     let meant: Vec<Pin> = kept.iter().filter(|pin| is_meant(pin)).cloned().collect();
     if meant.is_empty() {
@@ -131,11 +133,9 @@ fn set(dir: &Path, sources: Option<&[Source]>, look: &Look, standing: Standing) 
     pins.together(|pins| done = pins.apart(all)).map_err(failed)?;
     done.map_err(failed)?;
     follow::tell(dir);
-    let is_meant = |shown: &PinShown| {
-        let same =
-            |pin: &Pin| pin.kind == shown.kind && pin.name == shown.tool && policy::approval::hex(&pin.definition.hash()) == shown.hash;
-        meant.iter().any(same)
-    };
+    let meant: HashSet<(Kind, &str, String)> =
+        meant.iter().map(|pin| (pin.kind, &*pin.name, policy::approval::hex(&pin.definition.hash()))).collect();
+    let is_meant = |shown: &PinShown| meant.contains(&(shown.kind, &*shown.tool, shown.hash.clone()));
     let mut shown: Vec<PinShown> = shown.pins.into_iter().filter(is_meant).collect();
     shown.iter_mut().for_each(|pin| pin.standing = standing);
     Ok(PinsShown { pins: shown })

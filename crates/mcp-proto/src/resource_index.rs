@@ -4,6 +4,7 @@
 //! as `MOUNT+uri`, which is a URI still. It does not fetch anything and does not look into results: what was seen there
 //! is noted in [`Seen`] by the caller.
 
+mod patterns;
 mod seen;
 
 use std::borrow::Cow;
@@ -12,8 +13,13 @@ use std::sync::Arc;
 
 use banyan_model::Segment;
 
+pub use self::patterns::{Effort, Fit, Templates};
+use self::patterns::{Pattern, Patterns};
 use crate::template::Template;
 pub use seen::Seen;
+
+/// A URI gets one label less at most. Where servers list what their URIs would be shown as, each label leads to the next.
+const MOST_LABELS: usize = 16;
 
 /// What one mount lists.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,8 +50,7 @@ pub struct ResourceIndex {
     exact: HashMap<Arc<str>, Exact>,
     /// Who lists a template text first.
     template_owner: HashMap<Arc<str>, usize>,
-    /// Those with the most fixed bytes first, then in the order of the mounts.
-    templates: Vec<Pattern>,
+    templates: Patterns,
     /// The only mount with a scheme; `None` where there are several.
     schemes: BTreeMap<String, Option<usize>>,
 }
@@ -64,12 +69,11 @@ struct Exact {
     original: Option<Arc<str>>,
 }
 
-#[derive(Clone, Debug)]
-struct Pattern {
-    template: Template,
-    mount: usize,
-    /// Whether it is shown, and so used, with the mount's label in front.
-    labelled: bool,
+impl Exact {
+    /// Whether what is `shown` stands for this URI of this mount.
+    fn is(&self, mount: usize, uri: &str, shown: &str) -> bool {
+        self.mount == mount && self.original.as_deref().unwrap_or(shown) == uri
+    }
 }
 
 impl ResourceIndex {
@@ -82,12 +86,8 @@ impl ResourceIndex {
                 index.add_uri(mount, uri);
             }
         }
-        for (mount, list) in listed.iter().enumerate() {
-            for text in &list.templates {
-                index.add_template(mount, text);
-            }
-        }
-        index.templates.sort_by_key(|pattern| std::cmp::Reverse(pattern.template.literals()));
+        let all = listed.iter().enumerate().flat_map(|(mount, list)| list.templates.iter().map(move |text| (mount, text)));
+        index.templates = Patterns::new(all.filter_map(|(mount, text)| index.pattern(mount, text)).collect());
         index
     }
 
@@ -97,8 +97,7 @@ impl ResourceIndex {
         if let Some(exact) = self.exact.get(uri) {
             return self.owned(exact.mount, exact.original.as_deref().unwrap_or(uri));
         }
-        if let Some(pattern) = self.templates.iter().find(|pattern| self.fits(pattern, uri)) {
-            let original = if pattern.labelled { self.unlabelled(pattern.mount, uri)? } else { uri };
+        if let Some((pattern, original)) = self.templates.find(uri, &mut Effort::default(), &mut false) {
             return self.owned(pattern.mount, original);
         }
         if let Some(mount) = seen(uri).and_then(|segment| self.position(&segment)) {
@@ -112,13 +111,18 @@ impl ResourceIndex {
         self.owned(mount, self.unlabelled(mount, uri)?)
     }
 
-    /// How a URI of this mount is shown. `None` when there is no such mount.
+    /// How a URI of this mount is shown. `None` when there is no such mount, or other mounts list all that the URI could be shown as.
     pub fn shown<'a>(&self, mount: &Segment, uri: &'a str) -> Option<Cow<'a, str>> {
         let mount = self.position(mount)?;
         let mut shown = Cow::Borrowed(uri);
+        let mut labels = 0;
         while let Some(exact) = self.exact.get(&*shown) {
-            if exact.mount == mount && exact.original.as_deref().unwrap_or(&shown) == uri {
+            if exact.is(mount, uri, &shown) {
                 return Some(shown);
+            }
+            labels += 1;
+            if labels == MOST_LABELS {
+                return None;
             }
             shown = Cow::Owned(self.labelled(mount, &shown)?);
         }
@@ -141,24 +145,27 @@ impl ResourceIndex {
     fn add_uri(&mut self, mount: usize, uri: &Arc<str>) {
         self.note_scheme(mount, uri);
         let mut shown = Arc::clone(uri);
-        while let Some(taken) = self.exact.get(&shown) {
-            if taken.mount == mount && taken.original.as_ref().unwrap_or(&shown) == uri {
-                return;
+        for _ in 0..MOST_LABELS {
+            match self.exact.get(&shown) {
+                None => {
+                    let original = (shown != *uri).then(|| Arc::clone(uri));
+                    self.exact.insert(shown, Exact { mount, original });
+                    return;
+                }
+                Some(taken) if taken.is(mount, uri, &shown) => return,
+                Some(_) => {}
             }
             let Some(longer) = self.labelled(mount, &shown) else { return };
             shown = longer.into();
         }
-        let original = (shown != *uri).then(|| Arc::clone(uri));
-        self.exact.insert(shown, Exact { mount, original });
     }
 
     /// A text that is no template routes nothing; it is still listed.
-    fn add_template(&mut self, mount: usize, text: &Arc<str>) {
+    fn pattern(&mut self, mount: usize, text: &Arc<str>) -> Option<Pattern> {
         self.note_scheme(mount, text);
         let first = *self.template_owner.entry(Arc::clone(text)).or_insert(mount);
-        if let Ok(template) = Template::parse(text) {
-            self.templates.push(Pattern { template, mount, labelled: first != mount });
-        }
+        let label = if first == mount { None } else { Some(self.labelled(mount, "")?.into()) };
+        Some(Pattern { template: Template::parse(text).ok()?, mount, place: 0, label })
     }
 
     fn note_scheme(&mut self, mount: usize, uri: &str) {
@@ -168,11 +175,6 @@ impl ResourceIndex {
             Some(_) => {}
             None => _ = self.schemes.insert(scheme.to_owned(), Some(mount)),
         }
-    }
-
-    fn fits(&self, pattern: &Pattern, uri: &str) -> bool {
-        let uri = if pattern.labelled { self.unlabelled(pattern.mount, uri) } else { Some(uri) };
-        uri.is_some_and(|uri| pattern.template.matches(uri))
     }
 
     fn owned<'a>(&'a self, mount: usize, uri: &'a str) -> Option<Owner<'a>> {

@@ -190,7 +190,7 @@ proptest! {
             let (fresh, again) = both(&mut alone, &mut after, &mut posts);
             prop_assert_eq!(&fresh, &again);
             if fresh == Ok(None) {
-                [&mut alone, &mut after].map(|buffer| buffer.extend_from_slice(b"\r\n"));
+                [&mut alone, &mut after].into_iter().for_each(|buffer| buffer.extend_from_slice(b"\r\n"));
                 let (fresh, again) = both(&mut alone, &mut after, &mut posts);
                 prop_assert_eq!(fresh, again);
             }
@@ -206,7 +206,7 @@ proptest! {
             let (fresh, again) = both(&mut alone, &mut after, &mut answers);
             prop_assert_eq!(&fresh, &again);
             if fresh == Ok(None) {
-                [&mut alone, &mut after].map(|buffer| buffer.extend_from_slice(b"\r\n"));
+                [&mut alone, &mut after].into_iter().for_each(|buffer| buffer.extend_from_slice(b"\r\n"));
                 let (fresh, again) = both(&mut alone, &mut after, &mut answers);
                 prop_assert_eq!(fresh, again);
             }

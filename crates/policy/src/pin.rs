@@ -5,15 +5,17 @@
 mod concern;
 mod definition;
 mod kind;
+mod others;
 mod phrase;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-pub use concern::{Concern, Other, concerns};
+pub use concern::{Concern, concerns};
 pub use definition::{Definition, Difference, differences};
 pub use kind::Kind;
+pub use others::{Other, Others};
 
 /// What is done with definitions that nobody has looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -16,7 +16,7 @@ mod tests {
     /// What there is to know about one of them, in words.
     fn found(one: &Value, corpus: &Value) -> BTreeSet<&'static str> {
         let others = corpus["others"].as_array().unwrap().iter();
-        let others: Vec<_> = others.map(|o| Other { mount: o[0].as_str().unwrap(), tool: o[1].as_str().unwrap() }).collect();
+        let others = others.map(|o| Other { mount: o[0].as_str().unwrap(), tool: o[1].as_str().unwrap() }).collect();
         let raw = json!({"name": one["tool"], "description": one["text"]}).to_string();
         let definition = Definition::of(Kind::Tool, raw.as_bytes(), &[]);
         let is_hidden = |c: char| matches!(c, '\u{200b}' | '\u{202e}' | '\u{e0000}'..='\u{e007f}');
@@ -28,7 +28,7 @@ mod tests {
             Concern::Runs(_) => "runs",
             Concern::Takes(_) => "takes",
         };
-        concerns(one["tool"].as_str(), &definition, &others, is_hidden).iter().map(word).collect()
+        concerns("x", one["tool"].as_str(), &definition, &others, is_hidden).iter().map(word).collect()
     }
 
     fn each<'a>(corpus: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {

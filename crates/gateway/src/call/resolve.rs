@@ -9,8 +9,8 @@ use mcp_proto::envelope::Request;
 use mcp_proto::header::ParamHeader;
 use mcp_proto::json::{self, Members, Object};
 use mcp_proto::projection::{self, Projection};
+use mcp_proto::resource_index::Effort;
 use mcp_proto::splice::{self, Change};
-use mcp_proto::template::Template;
 use policy::pin::Kind as Pinned;
 
 use super::caller::Caller;
@@ -271,19 +271,8 @@ fn waiting(branch: &Branch, held: &Held) -> CallError {
 }
 
 /// Whether a mount's resource is one whose definition waits, or belongs to none of its templates but those that wait.
-fn held_back(branch: &Branch, uri: &str) -> Option<CallError> {
-    let Catalog { held, resources, templates, .. } = &*branch.catalog;
-    if held.is_empty() {
-        return None;
-    }
-    let single = held.iter().find(|held| held.kind == Pinned::Resource && held.key == uri);
-    let matches = |text: &str| text == uri || Template::parse(text).is_ok_and(|template| template.matches(uri));
-    let by_template = || {
-        let found = held.iter().find(|held| held.kind == Pinned::Template && matches(&held.key))?;
-        let is_free = resources.iter().any(|one| one.key == uri) || templates.iter().any(|one| matches(&one.key));
-        (!is_free).then_some(found)
-    };
-    single.or_else(by_template).map(|held| waiting(branch, held))
+fn held_back(branch: &Branch, uri: &str, effort: &mut Effort) -> Option<CallError> {
+    branch.catalog.holds_back(uri, effort).map(|held| waiting(branch, held))
 }
 
 /// A name nobody lists may be that of a mount which is down: then that is what its caller should hear.
@@ -299,14 +288,17 @@ fn down(tree: &Tree, caller: &Caller, shown: &str) -> Option<CallError> {
 /// The mount a resource URI belongs to, and the URI as it knows it.
 pub(crate) fn resource(gateway: &Inner, tree: &Tree, view: &View, shown: &str) -> Result<(Branch, String), CallError> {
     let branches = || view.mounts.iter().filter_map(|b| tree.branches.get(*b));
-    let unknown = || branches().find_map(|b| held_back(b, shown)).unwrap_or_else(|| CallError::UnknownResource(shown.to_owned()));
+    let unknown = || {
+        let mut effort = Effort::default();
+        branches().find_map(|b| held_back(b, shown, &mut effort)).unwrap_or_else(|| CallError::UnknownResource(shown.to_owned()))
+    };
     let owner = view.resources().owner(shown, |uri| gateway.seen.find(uri));
     let (mount, uri) = match &owner {
         Some(owner) => (owner.mount.clone(), owner.uri.to_owned()),
         None => (only_server_of_resources(tree, view).ok_or_else(unknown)?, shown.to_owned()),
     };
     let branch = tree.branch(&mount).ok_or_else(unknown)?;
-    held_back(branch, &uri).map_or_else(|| Ok((branch.clone(), uri)), Err)
+    held_back(branch, &uri, &mut Effort::default()).map_or_else(|| Ok((branch.clone(), uri)), Err)
 }
 
 /// A URI nobody lists can only be the business of the one mount that has resources at all.

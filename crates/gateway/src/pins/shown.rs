@@ -1,9 +1,11 @@
 //! Pinned definitions as people are shown them: what differs from the one that was good before, with everything that nobody would see
 //! written out. Nothing is decided here.
 
+use std::collections::{BTreeSet, HashMap};
+
 use mcp_proto::hidden;
 pub use policy::pin::Difference;
-use policy::pin::{Concern, Kind, Other, Standing, Why, concerns, differences};
+use policy::pin::{Concern, Kind, Other, Others, Standing, Why, concerns, differences};
 use serde::{Deserialize, Serialize};
 
 use crate::store::{Pin, Source};
@@ -48,18 +50,48 @@ impl PinShown {
     }
 }
 
-/// Those of `sources`, where servers are known; those that are good only where `all` are wanted.
-pub(super) fn of(kept: Vec<Pin>, sources: Option<&[Source]>, all: bool) -> PinsShown {
-    let mut kept = kept;
-    kept.retain(|pin| sources.is_none_or(|sources| sources.contains(&pin.source)));
+/// Those of `sources`, where servers are known; those that are good only where `all` are wanted. What one costs does not grow with their number.
+pub(super) fn of(mut kept: Vec<Pin>, sources: Option<&[Source]>, all: bool) -> PinsShown {
+    let sources: Option<BTreeSet<&Source>> = sources.map(|sources| sources.iter().collect());
+    kept.retain(|pin| sources.as_ref().is_none_or(|sources| sources.contains(&pin.source)));
+    let mut good: HashMap<Whose<'_>, Good<'_>> = HashMap::new();
+    for pin in kept.iter().filter(|pin| pin.standing == Standing::Accepted) {
+        good.entry(whose(pin)).or_default().add(pin);
+    }
+    let tools = kept.iter().filter(|pin| pin.kind == Kind::Tool);
+    let others = tools.map(|pin| Other { mount: &pin.source.mount, tool: &pin.name }).collect();
     let wanted = kept.iter().filter(|pin| all || pin.standing != Standing::Accepted);
-    PinsShown { pins: wanted.map(|pin| shown(pin, &kept)).collect() }
+    PinsShown { pins: wanted.map(|pin| shown(pin, good.get(&whose(pin)).and_then(|good| good.besides(pin)), &others)).collect() }
 }
 
-fn shown(pin: &Pin, kept: &[Pin]) -> PinShown {
-    let same =
-        |other: &&Pin| other.source == pin.source && other.kind == pin.kind && other.name == pin.name && other.definition != pin.definition;
-    let before = kept.iter().filter(same).filter(|other| other.standing == Standing::Accepted).max_by_key(|other| other.since);
+/// Of what a definition is one: the mount and its server, what it defines, and the name.
+type Whose<'a> = (&'a str, &'a str, Kind, &'a str);
+
+fn whose(pin: &Pin) -> Whose<'_> {
+    (&pin.source.mount, &pin.source.server, pin.kind, &pin.name)
+}
+
+/// The two newest good definitions under one name, the newest first.
+#[derive(Default)]
+struct Good<'a>(Option<&'a Pin>, Option<&'a Pin>);
+
+impl<'a> Good<'a> {
+    fn add(&mut self, pin: &'a Pin) {
+        let is_newer = |than: Option<&Pin>| than.is_none_or(|than| pin.since >= than.since);
+        if is_newer(self.0) {
+            self.1 = self.0.replace(pin);
+        } else if is_newer(self.1) {
+            self.1 = Some(pin);
+        }
+    }
+
+    /// The newest that is another one.
+    fn besides(&self, pin: &Pin) -> Option<&'a Pin> {
+        self.0.filter(|good| good.definition != pin.definition).or(self.1)
+    }
+}
+
+fn shown(pin: &Pin, before: Option<&Pin>, others: &Others<'_>) -> PinShown {
     let visible = |text: Option<String>| text.map(|text| hidden::shown(&text));
     let differences = before.map(|before| differences(&before.definition, &pin.definition)).unwrap_or_default();
     let differences = differences.into_iter().map(|one| Difference {
@@ -68,8 +100,6 @@ fn shown(pin: &Pin, kept: &[Pin]) -> PinShown {
         after: visible(one.after),
         what: one.what,
     });
-    let elsewhere = kept.iter().filter(|other| other.kind == Kind::Tool && other.source.mount != pin.source.mount);
-    let others: Vec<Other<'_>> = elsewhere.map(|other| Other { mount: &other.source.mount, tool: &other.name }).collect();
     PinShown {
         mount: pin.source.mount.clone(),
         tool: pin.name.clone(),
@@ -80,6 +110,6 @@ fn shown(pin: &Pin, kept: &[Pin]) -> PinShown {
         since: pin.since,
         definition: hidden::shown(pin.definition.text()),
         differences: differences.collect(),
-        concerns: concerns((pin.kind == Kind::Tool).then_some(&pin.name), &pin.definition, &others, hidden::is_hidden),
+        concerns: concerns(&pin.source.mount, (pin.kind == Kind::Tool).then_some(&pin.name), &pin.definition, others, hidden::is_hidden),
     }
 }

@@ -5,10 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Definition;
+use super::others::{Other, Others, skeleton};
 use super::phrase::{Mark, marks};
-
-/// Shorter names are words of every language.
-const SHORTEST: usize = 5;
 
 /// One thing to know.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -28,18 +26,15 @@ pub enum Concern {
     Takes(String),
 }
 
-/// A tool of another server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Other<'a> {
-    /// The mount.
-    pub mount: &'a str,
-    /// The tool, as its server names it.
-    pub tool: &'a str,
-}
-
-/// What there is to know about a definition. `tool`: its name, where it is that of a tool. `is_hidden`: whether a character is one that
-/// nobody sees.
-pub fn concerns(tool: Option<&str>, definition: &Definition, others: &[Other<'_>], is_hidden: impl Fn(char) -> bool) -> Vec<Concern> {
+/// What there is to know about a definition of a server of `mount`. `tool`: its name, where it is that of a tool. `is_hidden`: whether a
+/// character is one that nobody sees.
+pub fn concerns(
+    mount: &str,
+    tool: Option<&str>,
+    definition: &Definition,
+    others: &Others<'_>,
+    is_hidden: impl Fn(char) -> bool,
+) -> Vec<Concern> {
     let mut texts = Vec::new();
     match serde_json::from_str(definition.text()) {
         Ok(value) => gather(&value, false, &mut texts),
@@ -55,14 +50,11 @@ pub fn concerns(tool: Option<&str>, definition: &Definition, others: &[Other<'_>
         Mark::Runs => Concern::Runs(words),
         Mark::Takes => Concern::Takes(words),
     }));
-    for Other { mount, tool: other } in others {
-        let dotted = format!("{mount}.{other}");
-        if tool.is_some_and(|tool| skeleton(tool) == skeleton(other)) {
-            found.push(Concern::LooksLike(dotted));
-        } else if other.len() >= SHORTEST && plain.iter().any(|text| has_word(text, &other.to_lowercase())) {
-            found.push(Concern::Names(dotted));
-        }
-    }
+    let dotted = |other: Other<'_>| format!("{}.{}", other.mount, other.tool);
+    let own = tool.map(skeleton);
+    found.extend(tool.iter().flat_map(|tool| others.alike(tool, mount)).map(|other| Concern::LooksLike(dotted(other))));
+    let named = others.named(&plain, mount).filter(|other| own.as_ref().is_none_or(|own| *own != skeleton(other.tool)));
+    found.extend(named.map(|other| Concern::Names(dotted(other))));
     found.sort();
     found.dedup();
     found
@@ -82,31 +74,4 @@ fn gather(value: &Value, is_text: bool, texts: &mut Vec<String>) {
         }
         Value::Bool(_) | Value::Null | Value::Number(_) | Value::String(_) => {}
     }
-}
-
-/// A name without what makes two that look alike different.
-fn skeleton(name: &str) -> String {
-    let alike = |c: char| match c {
-        '0' | 'о' | 'ο' => 'o',
-        '1' | 'і' | 'ı' | '|' => 'l',
-        'i' => 'l',
-        'а' | 'α' => 'a',
-        'е' | 'ε' => 'e',
-        'р' | 'ρ' => 'p',
-        'с' => 'c',
-        'у' => 'y',
-        'х' => 'x',
-        other => other,
-    };
-    name.chars().filter(|c| c.is_alphanumeric() || *c == '|').flat_map(char::to_lowercase).map(alike).collect()
-}
-
-/// Whether a word stands in a text by itself.
-fn has_word(text: &str, word: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    text.match_indices(word).any(|(at, _)| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + word.len()..].chars().next();
-        !before.is_some_and(is_part) && !after.is_some_and(is_part)
-    })
 }

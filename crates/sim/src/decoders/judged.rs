@@ -55,7 +55,8 @@ pub(super) fn definition(data: &[u8]) {
         assert_eq!(Definition::of_text(one.text().to_owned()).hash(), one.hash());
         assert_eq!(differences(&one, &one), []);
         differences(&one, &Definition::of_text(r#"{"description":"Adds."}"#.to_owned()));
-        let found = concerns(Some("send"), &one, &[Other { mount: "mail", tool: "send_email" }], hidden::is_hidden);
+        let others = [Other { mount: "mail", tool: "send_email" }].into_iter().collect();
+        let found = concerns("chat", Some("send"), &one, &others, hidden::is_hidden);
         let shows = one.text().chars().any(hidden::is_hidden) || one.text().contains("\\u");
         assert!(!found.contains(&Concern::Hidden) || shows, "{found:?}");
     }
