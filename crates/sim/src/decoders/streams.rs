@@ -38,23 +38,34 @@ pub(super) fn http1(data: &[u8]) {
         }
         Ok(None) | Err(_) => assert_eq!(buffer, bytes),
     }
+    again(bytes);
+    assert_eq!(response(bytes.chunks(length)), response([bytes]));
+    assert_eq!(request(bytes.chunks(length)), request([bytes]));
+}
+
+/// A head that comes again says what it says alone.
+fn again(bytes: &[u8]) {
     let (mut posts, mut heads) = (Before::default(), Before::default());
     for _ in 0..3 {
-        // One that comes again says what it says alone.
         let (mut again, mut answer, mut alone) = (BytesMut::from(bytes), BytesMut::from(bytes), BytesMut::from(bytes));
         let post = Post::take_after(&mut again, |_| true, &mut posts);
+        let head = Head::take_after(&mut answer, &mut heads);
+        // Half a head has to go on; here it begins anew.
+        if matches!(post, Ok(None)) {
+            posts = Before::default();
+        }
+        if matches!(head, Ok(None)) {
+            heads = Before::default();
+        }
         assert_eq!(
             post.map(|post| post.map(|post| post.length())),
             Post::take(&mut alone, |_| true).map(|post| post.map(|post| post.length()))
         );
-        assert_eq!(again, buffer);
-        let head = Head::take_after(&mut answer, &mut heads);
+        assert_eq!(again, alone);
         let mut alone = BytesMut::from(bytes);
         assert_eq!(head.map(|head| head.map(|head| head.status())), Head::take(&mut alone).map(|head| head.map(|head| head.status())));
         assert_eq!(answer, alone);
     }
-    assert_eq!(response(bytes.chunks(length)), response([bytes]));
-    assert_eq!(request(bytes.chunks(length)), request([bytes]));
 }
 
 /// The first byte is the limit, the second the length of the pieces.
