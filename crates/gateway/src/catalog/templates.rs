@@ -1,4 +1,5 @@
-//! The templates of one mount as URIs are held against them: those that wait until somebody looks at them, and those that are listed.
+//! The templates of one mount as URIs are held against them: those that wait until somebody looks at them, and those that are listed. Why one
+//! waits is not decided here.
 
 use std::sync::OnceLock;
 
