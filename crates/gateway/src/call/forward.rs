@@ -116,7 +116,7 @@ async fn timed(resolved: &Resolved, lease: &Lease, out: &Outgoing<'_>, back: &Ar
         resolved.branch.mount.recent.note(began, took);
     }
     if let Some(noted) = resolved.noted()
-        && matches!(answer, Ok(_) | Err(UpstreamError::Silent(_)))
+        && matches!(answer, Ok(_) | Err(UpstreamError::Endless(_) | UpstreamError::Silent(_)))
         && noted.took(took, || back.stirred().is_none())
     {
         resolved.branch.mount.gateway.reannotate(&resolved.branch.mount);

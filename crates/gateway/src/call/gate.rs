@@ -163,7 +163,11 @@ fn end(outcome: &Result<Answer, CallError>, era: Era) -> End {
         Err(CallError::Unavailable { .. } | CallError::Degraded(_) | CallError::StateUnknown | CallError::Unrecorded(_)) => End::NotSent,
         Err(CallError::Upstream { error, .. }) => match error {
             UpstreamError::Unreachable(_) | UpstreamError::Exposed | UpstreamError::Loop | UpstreamError::SignIn(_) => End::NotSent,
-            UpstreamError::Cancelled | UpstreamError::Lost(_) | UpstreamError::SessionLost | UpstreamError::Silent(_) => End::Unknown,
+            UpstreamError::Cancelled
+            | UpstreamError::Endless(_)
+            | UpstreamError::Lost(_)
+            | UpstreamError::SessionLost
+            | UpstreamError::Silent(_) => End::Unknown,
             UpstreamError::Malformed(_) | UpstreamError::Refused { .. } | UpstreamError::TooLarge(_) | UpstreamError::Untold(_) => {
                 End::Answered
             }

@@ -310,7 +310,7 @@ fn ending(outcome: &Result<Answer, CallError>) -> Ending {
         }
         Err(CallError::Cancelled) => Ending::Cancelled,
         Err(CallError::Denied(denied)) if denied.cause != "unknown" => Ending::Refused,
-        Err(CallError::Upstream { error: UpstreamError::Silent(_), .. }) => Ending::TimedOut,
+        Err(CallError::Upstream { error: UpstreamError::Endless(_) | UpstreamError::Silent(_), .. }) => Ending::TimedOut,
         Err(error) => Ending::Error(error.tell(Era::Stateless).code),
     }
 }

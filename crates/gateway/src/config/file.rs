@@ -212,6 +212,9 @@ pub struct Mount {
     /// How long a call may stay without an answer or progress. Default: `5m`.
     #[schemars(example = "5m")]
     pub timeout: Option<At<String>>,
+    /// How long a call may take in all, whatever its server says of its progress. Default: `1d`.
+    #[schemars(example = "1h")]
+    pub longest: Option<At<String>>,
     /// How long starting and the first handshake may take. Default: `60s`.
     #[schemars(example = "60s")]
     pub start_timeout: Option<At<String>>,

@@ -261,6 +261,8 @@ pub struct Mount {
     pub timeout: Duration,
     /// The same for tools whose path begins with this segment: what a room says of its own.
     pub timeouts: BTreeMap<String, Duration>,
+    /// Longest time of any request, whatever the server says of its progress.
+    pub longest: Duration,
     /// How long start and handshake may take.
     pub start_timeout: Duration,
     /// Set if it is another gate, by the word of whoever runs this one.
@@ -297,6 +299,7 @@ impl Mount {
             sharing: Sharing::Auto,
             timeout: Duration::from_secs(300),
             timeouts: BTreeMap::new(),
+            longest: Duration::from_secs(24 * 3600),
             start_timeout: Duration::from_secs(60),
             is_gate: false,
             include: Vec::new(),

@@ -49,7 +49,9 @@ pub(crate) async fn connect(mount: &Arc<Mount>, owner: Owner, identity: Identity
         }
     };
     match tokio::time::timeout(mount.config.start_timeout, opening).await {
-        Ok(opened) => opened.map(|(wire, negotiated)| Arc::new(Instance { wire, negotiated, longest: mount.config.timeout })),
+        Ok(opened) => opened.map(|(wire, negotiated)| {
+            Arc::new(Instance { wire, negotiated, timeout: mount.config.timeout, longest: mount.config.longest })
+        }),
         Err(_) => Err(UpstreamError::Silent(mount.config.start_timeout)),
     }
 }

@@ -108,6 +108,9 @@ pub(crate) enum UpstreamError {
     /// Somebody must sign in first.
     #[error("it needs a sign-in: {0}")]
     SignIn(String),
+    /// It went on for longer than any request may, whatever it said of its progress.
+    #[error("it had not answered after {0:?}, which is the longest that a request may take there")]
+    Endless(Duration),
     /// Nothing came for as long as the mount allows.
     #[error("it gave no sign of life for {0:?}")]
     Silent(Duration),
@@ -148,6 +151,8 @@ pub(crate) struct Instance {
     /// What it said about itself.
     pub(crate) negotiated: Negotiated,
     /// Longest silence of a request that says nothing of that itself.
+    pub(crate) timeout: Duration,
+    /// Longest time of any request, whatever the server says of its progress.
     pub(crate) longest: Duration,
 }
 
@@ -164,22 +169,22 @@ impl Instance {
         back: Option<&Arc<Back>>,
         began: Instant,
     ) -> Result<Answer, UpstreamError> {
-        let limit = out.limit.unwrap_or(self.longest);
-        let mut silence = Silence::new(limit, began);
+        let mut silence = Silence::new(out.limit.unwrap_or(self.timeout), self.longest, began);
         let mut request = pin!(self.stand(out, back));
         let answer = poll_fn(|cx| match request.as_mut().poll(cx) {
-            Poll::Ready(answer) => Poll::Ready(Some(answer)),
-            Poll::Pending => silence.poll(back, cx).map(|()| None),
+            Poll::Ready(answer) => Poll::Ready(Ok(answer)),
+            Poll::Pending => silence.poll(back, cx).map(Err),
         });
-        if let Some(answer) = answer.await {
-            return answer;
-        }
+        let over = match answer.await {
+            Ok(answer) => return answer,
+            Err(over) => over,
+        };
         if let Some(back) = back {
             back.cancel.cancel();
             // The connection tells the server that nobody waits any more. Without a way back it does when the request is let go of.
             drop(Box::pin(tokio::time::timeout(Duration::from_secs(1), &mut request)).await);
         }
-        Err(UpstreamError::Silent(limit))
+        Err(over)
     }
 
     /// Sends a request that may stand open for as long as somebody wants: a stream of what happens.
@@ -201,7 +206,7 @@ impl Instance {
                 Wire::Rooms(_) => {}
             }
         };
-        if tokio::time::timeout(self.longest, told).await.is_err() {
+        if tokio::time::timeout(self.timeout, told).await.is_err() {
             tracing::debug!(method, "a notification was not taken in time");
         }
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::held::{Person, plain, reason};
 use crate::recorded::{facts, read, recording};
-use crate::world::{Client, Era, World, bounded, eventually, token};
+use crate::world::{Client, Era, World, bounded, eventually, fixture, token};
 
 /// A server that has everything, answers everything but `block`, and writes down what it is asked: a line of JSON each.
 const HAS_ALL: &str = r#"
@@ -370,6 +370,22 @@ async fn m7_a_server_that_takes_no_log_level_keeps_no_client_waiting() {
         assert_eq!(client.call("logging/setLevel", json!({"level": "debug"})).await["result"], json!({}));
         assert_eq!(heard.count("s", "notifications/cancelled"), 0, "the server has still time to answer");
         eventually(async || (heard.count("s", "notifications/cancelled") == 1).then_some(())).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn m7_a_server_that_tells_of_progress_without_end_is_ended_at_the_longest_that_its_mount_allows() {
+    bounded(async {
+        for era in [Era::Initialize, Era::Stateless] {
+            let world = World::start(&format!("{}timeout = \"1s\"\nlongest = \"3s\"\n", fixture("fx", era))).await;
+            let client = Client::ready(&world, Era::Stateless).await;
+            let endless = json!({"name": "fx__fx_sleep", "arguments": {"ms": 60_000, "steps": 600}, "_meta": {"progressToken": "p"}});
+            let told = client.call("tools/call", endless).await;
+            assert!(reason(&told) == "upstream_timeout" && told["error"]["data"]["hint"].as_str().unwrap().contains("`longest`"), "{told}");
+            let cancelled = async || client.tool("fx__fx_stats", json!({})).await["result"]["structuredContent"]["cancelled"] == 1;
+            eventually(async || cancelled().await.then_some(())).await;
+        }
     })
     .await;
 }

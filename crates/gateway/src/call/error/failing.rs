@@ -49,6 +49,9 @@ pub(super) fn upstream(text: String, mount: &str, error: &UpstreamError, report:
         UpstreamError::Refused { .. } => (-32007, "upstream_refused", false, "check its URL and credentials in the configuration"),
         UpstreamError::SessionLost => (-32004, "upstream_lost", true, "call again"),
         UpstreamError::SignIn(_) => (-32010, "sign_in_required", true, "sign in with `banyan auth SERVER`, then call again"),
+        UpstreamError::Endless(_) => {
+            (-32005, "upstream_timeout", false, "whether it took effect is not known; `longest` of the mount can be raised")
+        }
         UpstreamError::Silent(_) => {
             (-32005, "upstream_timeout", false, "whether it took effect is not known; `timeout` of the mount can be raised")
         }

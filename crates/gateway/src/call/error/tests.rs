@@ -20,6 +20,7 @@ fn ours_are_in_our_range_and_give_a_reason() {
         lost(UpstreamError::Lost("x".into())),
         lost(UpstreamError::SessionLost),
         lost(UpstreamError::Silent(Duration::from_secs(1))),
+        lost(UpstreamError::Endless(Duration::from_secs(1))),
         lost(UpstreamError::TooLarge(1)),
     ];
     for error in all {

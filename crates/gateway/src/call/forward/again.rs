@@ -34,6 +34,7 @@ pub(super) fn may_repeat(cleared: &Cleared, lease: &Lease, error: &UpstreamError
         | UpstreamError::Refused { .. }
         | UpstreamError::SessionLost
         | UpstreamError::SignIn(_)
+        | UpstreamError::Endless(_)
         | UpstreamError::Silent(_)
         | UpstreamError::TooLarge(_)
         | UpstreamError::Untold(_) => false,

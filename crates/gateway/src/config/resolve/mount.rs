@@ -51,6 +51,7 @@ impl Lowering<'_> {
             }
         };
         let timeout = self.duration(mount.timeout.as_ref());
+        let longest = self.duration(mount.longest.as_ref());
         let start_timeout = self.duration(mount.start_timeout.as_ref());
         let (include, exclude) = (self.globs(&mount.include), self.globs(&mount.exclude));
         let rename = self.mount_renames(&mount.rename);
@@ -68,6 +69,7 @@ impl Lowering<'_> {
                 file::Sharing::Never => Sharing::Never,
             },
             timeout: timeout.unwrap_or(defaults.timeout),
+            longest: longest.unwrap_or(defaults.longest),
             start_timeout: start_timeout.unwrap_or(defaults.start_timeout),
             is_gate: mount.gate,
             include,
