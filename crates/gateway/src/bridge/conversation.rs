@@ -9,8 +9,8 @@ use mcp_proto::json::{Duplicates, quote};
 
 /// So many requests without an answer, and so many subscriptions, are remembered. A request beyond is passed on all the same.
 const MOST: usize = 4096;
-/// A longer id is not remembered, in bytes.
-const LONGEST_ID: usize = 4096;
+/// Bytes of params that are remembered for the next gate. A request beyond is passed on all the same.
+const MOST_PARAMS: usize = 4 << 20;
 
 /// The answer to a call in flight when its gate ended.
 const LOST: &str = "the gate ended before it answered: the outcome of this request is not known";
@@ -25,6 +25,8 @@ pub(super) struct Conversation {
     /// Raw ids of requests that the gate of now has made and the client has not answered.
     asked: HashSet<Bytes>,
     session: Option<Session>,
+    /// Bytes of params in open requests and in the session.
+    params: usize,
     /// Requests made here in the client's name, the answers to which it must not see.
     own: HashSet<Bytes>,
     last_own: u64,
@@ -45,6 +47,16 @@ enum Purpose {
     Unsubscribe(Bytes),
 }
 
+impl Purpose {
+    /// Bytes of params that are kept for it.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Initialize(params) | Self::Level(params) | Self::Subscribe(params) | Self::Unsubscribe(params) => params.len(),
+            Self::Other => 0,
+        }
+    }
+}
+
 /// A session of the initialize era, as the client has made it.
 #[derive(Debug)]
 struct Session {
@@ -52,6 +64,12 @@ struct Session {
     level: Option<Bytes>,
     /// Params of subscriptions, each as the client wrote them.
     subscribed: BTreeSet<Bytes>,
+}
+
+impl Session {
+    fn bytes(&self) -> usize {
+        self.opening.len() + self.level.as_ref().map_or(0, Bytes::len) + self.subscribed.iter().map(Bytes::len).sum::<usize>()
+    }
 }
 
 /// What becomes of a message of the gate.
@@ -74,8 +92,8 @@ impl Conversation {
         match message {
             Message::Request(request) => self.requested(request),
             Message::Notification(notification) => {
-                if let Some(id) = cancelled(notification) {
-                    self.open.remove(&id);
+                if let Some(purpose) = cancelled(notification).and_then(|id| self.open.remove(&id)) {
+                    self.params -= purpose.bytes();
                 }
             }
             // The gate that asked may have ended.
@@ -85,7 +103,11 @@ impl Conversation {
     }
 
     fn requested(&mut self, request: &Request) {
-        let params = || request.params.text().clone();
+        if self.open.len() >= MOST {
+            return;
+        }
+        // A copy: a part of a message would keep all of it.
+        let params = || Bytes::copy_from_slice(request.params.text());
         let purpose = match &*request.method {
             "initialize" => Purpose::Initialize(params()),
             "logging/setLevel" => Purpose::Level(params()),
@@ -93,8 +115,11 @@ impl Conversation {
             "resources/unsubscribe" => Purpose::Unsubscribe(params()),
             _ => Purpose::Other,
         };
-        if self.open.len() < MOST && request.id.len() <= LONGEST_ID {
-            self.open.insert(request.id.clone(), purpose);
+        let fits = self.params + purpose.bytes() <= MOST_PARAMS;
+        let purpose = if fits { purpose } else { Purpose::Other };
+        self.params += purpose.bytes();
+        if let Some(before) = self.open.insert(Bytes::copy_from_slice(&request.id), purpose) {
+            self.params -= before.bytes();
         }
     }
 
@@ -105,7 +130,7 @@ impl Conversation {
         }
         match Message::parse(line, Duplicates::RefuseTop) {
             Ok(Message::Request(request)) if self.asked.len() < MOST => {
-                self.asked.insert(request.id);
+                self.asked.insert(Bytes::copy_from_slice(&request.id));
             }
             Ok(Message::Notification(notification)) => {
                 if let Some(id) = cancelled(&notification) {
@@ -122,7 +147,20 @@ impl Conversation {
         if self.own.remove(id) {
             return Heard::Replaced(changes(line));
         }
-        let Some(purpose) = self.open.remove(id).filter(|_| is_result) else { return Heard::Passed };
+        let Some(purpose) = self.open.remove(id) else { return Heard::Passed };
+        if matches!(purpose, Purpose::Other) {
+            return Heard::Passed;
+        }
+        let before = purpose.bytes() + self.session.as_ref().map_or(0, Session::bytes);
+        if is_result {
+            self.changed(purpose);
+        }
+        self.params = self.params - before + self.session.as_ref().map_or(0, Session::bytes);
+        Heard::Passed
+    }
+
+    /// A request of the client has changed the session.
+    fn changed(&mut self, purpose: Purpose) {
         match (purpose, &mut self.session) {
             (Purpose::Initialize(opening), session) => *session = Some(Session { opening, level: None, subscribed: BTreeSet::new() }),
             (Purpose::Level(params), Some(session)) => session.level = Some(params),
@@ -134,12 +172,12 @@ impl Conversation {
             }
             (Purpose::Level(_) | Purpose::Other | Purpose::Subscribe(_) | Purpose::Unsubscribe(_), _) => {}
         }
-        Heard::Passed
     }
 
     /// The gate is gone: what the client has to hear. Nothing that it was waiting for comes any more.
     pub(super) fn lost(&mut self) -> Vec<Bytes> {
         self.own.clear();
+        self.params = self.session.as_ref().map_or(0, Session::bytes);
         let failed = Answer::Error(envelope::error_object(-32004, LOST, Some(LOST_DATA)));
         let answers = self.open.drain().map(|(id, _)| envelope::response(&id, &failed)).collect::<Vec<_>>();
         let taken_back = self.asked.drain().map(|id| {
@@ -302,6 +340,50 @@ mod tests {
         let welcome = r#"{"jsonrpc":"2.0","id":"banyan-stdio-1","result":{"capabilities":{"tools":{"listChanged":true},"prompts":{}}}}"#;
         let Heard::Replaced(told) = conversation.heard(&line(welcome)) else { panic!("it is not the client's") };
         assert_eq!(told, [envelope::notification("notifications/tools/list_changed", b"{}")]);
+    }
+
+    #[test]
+    fn what_is_kept_of_a_greedy_client_is_bounded_in_number_and_in_bytes() {
+        let mut conversation = opened();
+        let opening = conversation.params;
+        for id in 0..2 * MOST {
+            says(&mut conversation, &format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"x":"{:100}"}}}}"#, ""));
+        }
+        assert_eq!((conversation.open.len(), conversation.params), (MOST, opening), "params of a call are not kept");
+        assert_eq!(conversation.lost().len(), MOST);
+        for id in 0..1000 {
+            let uri = format!("{id:8192}");
+            says(&mut conversation, &format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"resources/subscribe","params":{{"uri":"{uri}"}}}}"#));
+            conversation.heard(&line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)));
+        }
+        let session = conversation.session.as_ref().map_or(0, Session::bytes);
+        assert!(conversation.params == session && session <= MOST_PARAMS && session > MOST_PARAMS / 2, "{session}");
+        for id in 0..2 * MOST {
+            conversation.heard(&line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping","params":{{}}}}"#)));
+        }
+        assert_eq!(conversation.asked.len(), MOST);
+    }
+
+    #[test]
+    fn bytes_that_are_kept_no_more_make_room() {
+        let mut conversation = opened();
+        let opening = conversation.params;
+        for (id, method, params) in [
+            (1, "logging/setLevel", r#"{"level":"error"}"#),
+            (1, "logging/setLevel", r#"{"level":"info"}"#),
+            (2, "resources/subscribe", r#"{"uri":"a:b"}"#),
+            (3, "resources/subscribe", r#"{"uri":"a:b"}"#),
+            (4, "resources/unsubscribe", r#"{"uri":"a:b"}"#),
+        ] {
+            says(&mut conversation, &format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#));
+        }
+        says(&mut conversation, r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}"#);
+        for id in [1, 2, 4] {
+            conversation.heard(&line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)));
+        }
+        assert_eq!(conversation.params, opening + r#"{"level":"info"}"#.len());
+        conversation.lost();
+        assert_eq!(conversation.params, opening + r#"{"level":"info"}"#.len());
     }
 
     #[test]

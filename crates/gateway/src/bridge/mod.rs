@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use conversation::{Conversation, Heard, unreached};
 
-/// A longer message of the client is not passed on, in bytes. The gate has a bound of its own (`limits.request_size`), far below.
+/// A longer message is not passed on, in bytes. The gate has bounds of its own (`limits.request_size`, `limits.response_size`), far below.
 const LONGEST: usize = 256 << 20;
 /// Where so much waits to be written, in bytes, no more is read.
 const FULL: usize = 4 << 20;
@@ -142,7 +142,8 @@ impl<G: Gates, I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Bridge<G, I, O> {
     fn said(&mut self) {
         let Some(gate) = &mut self.gate else { return };
         while let Some(line) = gate.said.poll_line() {
-            let Line::Whole(line) = line else { continue };
+            // Whose answer it was is not known any more.
+            let Line::Whole(line) = line else { return self.lost() };
             match self.conversation.heard(&line) {
                 Heard::Passed => self.client.out.push(&line),
                 Heard::Replaced(lines) => lines.iter().for_each(|line| self.client.out.push(line)),
@@ -220,8 +221,7 @@ impl<G: Gates, I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Bridge<G, I, O> {
 impl<C: AsyncRead + AsyncWrite> Gate<C> {
     fn new(connection: C) -> Self {
         let (read, write) = tokio::io::split(connection);
-        // The gate bounds its answers (`limits.response_size`).
-        Self { read, said: Lines::new(usize::MAX), out: Outgoing::new(write) }
+        Self { read, said: Lines::new(LONGEST), out: Outgoing::new(write) }
     }
 }
 

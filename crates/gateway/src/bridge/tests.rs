@@ -118,3 +118,58 @@ async fn the_last_answers_are_waited_for_when_the_client_says_nothing_more() {
     drop(gate);
     serving.await.unwrap();
 }
+
+/// Looks at the other tasks of a test before it counts as stuck.
+const LOOKS: usize = 1000;
+
+/// Says the message again and again until nobody takes more of it; gives how many bytes were taken. All that there is runs in this thread.
+async fn fill(end: &mut End, message: &Value) -> usize {
+    let (line, mut taken, mut looks) = (format!("{message}\n"), 0, 0);
+    while looks < LOOKS {
+        tokio::select! {
+            biased;
+            written = end.write.write(&line.as_bytes()[taken % line.len()..]) => (taken, looks) = (taken + written.unwrap(), 0),
+            () = tokio::task::yield_now() => looks += 1,
+        }
+    }
+    taken
+}
+
+#[tokio::test]
+async fn what_waits_for_a_gate_that_reads_nothing_is_bounded_in_bytes() {
+    let (mut client, _gate, _serving) = bridged(Vec::new());
+    let taken = fill(&mut client, &json!({ "jsonrpc": "2.0", "method": "notifications/x", "params": { "x": "x".repeat(50_000) } })).await;
+    assert!((FULL..FULL + (1 << 19)).contains(&taken), "{taken}");
+}
+
+#[tokio::test]
+async fn what_waits_for_a_client_that_reads_nothing_is_bounded_in_bytes() {
+    let (mut client, mut gate, _serving) = bridged(Vec::new());
+    client.say(&request(1)).await;
+    gate.hear().await;
+    let taken = fill(&mut gate, &json!({ "jsonrpc": "2.0", "method": "notifications/x", "params": { "x": "x".repeat(50_000) } })).await;
+    assert!((FULL..FULL + (1 << 19)).contains(&taken), "{taken}");
+}
+
+#[tokio::test]
+async fn a_line_without_end_is_passed_on_in_neither_direction_and_is_told() {
+    let (mut client, mut gate, _serving) = bridged(Vec::new());
+    let block = "x".repeat(1 << 20);
+    let endless = async |write: &mut WriteHalf<DuplexStream>| {
+        for _ in 0..=LONGEST >> 20 {
+            if write.write_all(block.as_bytes()).await.is_err() {
+                return;
+            }
+        }
+        // A gate may be let go of before its line ends.
+        drop(write.write_all(b"\n").await);
+    };
+    endless(&mut client.write).await;
+    let told = client.hear().await;
+    assert!(told["id"].is_null() && told["error"]["message"].as_str().unwrap().contains("longer than"), "{told}");
+    client.say(&request(1)).await;
+    assert_eq!(gate.hear().await["id"], 1, "nothing of it has reached the gate");
+    endless(&mut gate.write).await;
+    let told = client.hear().await;
+    assert_eq!((&told["id"], &told["error"]["data"]["reason"]), (&json!(1), &json!("outcome_unknown")));
+}
