@@ -97,16 +97,32 @@ impl Lane {
             state.dropped += 1;
             return;
         }
-        self.append(&mut state, message, weight == Weight::Droppable);
+        self.append(state, message, weight == Weight::Droppable);
     }
 
-    fn append(&self, state: &mut State, message: Bytes, may_drop: bool) {
-        if state.ended {
-            return;
-        }
-        if !state.charge(message.len(), may_drop) {
-            state.dropped += 1;
-            return;
+    /// Counts a message for the principal and appends it. Where the principal has no room, streams that are kept for it go. Where there is none
+    /// all the same, the message is dropped if it may be, and is neither counted nor kept if it may not.
+    fn append<'a>(&'a self, mut state: MutexGuard<'a, State>, message: Bytes, may_drop: bool) {
+        loop {
+            if state.ended {
+                return;
+            }
+            let Some(Account { taken, bound, .. }) = &mut state.account else { break };
+            if taken.grow(message.len(), *bound).is_ok() {
+                break;
+            }
+            if may_drop {
+                state.dropped += 1;
+                return;
+            }
+            // Two lanes are never locked at once: the stream that goes is another lane, or this one.
+            let share = Arc::clone(&taken.share);
+            drop(state);
+            let made_room = share.forget_oldest();
+            state = self.lock();
+            if !made_room {
+                state.account = None;
+            }
         }
         state.bytes += message.len();
         state.events.push_back(message);
@@ -163,7 +179,7 @@ impl Lane {
             state.dropped += 1;
             return;
         }
-        self.append(&mut state, message, true);
+        self.append(state, message, true);
     }
 
     /// Says that nothing more will come.
@@ -234,22 +250,6 @@ impl Lane {
 }
 
 impl State {
-    /// Counts a message for the principal. Where that has no room, streams that are kept for it go; `false`: there is none all the same, and
-    /// the message may be dropped. What may not is not counted then, and not kept.
-    fn charge(&mut self, bytes: usize, may_drop: bool) -> bool {
-        let Some(account) = &mut self.account else { return true };
-        while account.taken.grow(bytes, account.bound).is_err() {
-            if may_drop {
-                return false;
-            }
-            if !account.taken.share.forget_oldest() {
-                self.account = None;
-                return true;
-            }
-        }
-        true
-    }
-
     /// Takes the first message away.
     fn pop(&mut self) {
         let Some(old) = self.events.pop_front() else { return };
@@ -339,6 +339,7 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shares::Shares;
 
     fn read_all(reader: &mut Reader) -> Vec<(u64, Bytes)> {
         let mut cx = Context::from_waker(Waker::noop());
@@ -387,6 +388,36 @@ mod tests {
         assert_eq!(all.first().map(|e| &e.1[..]), Some(&b"promised"[..]));
         assert_eq!(all.last().map(|e| &e.1[..]), Some(&b"answer"[..]));
         assert!(lane.lock().dropped > 10_000);
+    }
+
+    #[test]
+    fn streams_of_one_principal_make_room_for_each_other_and_for_themselves_and_none_waits_for_another() {
+        let (shares, bound) = (Arc::new(Shares::default()), Bound { most: 64, percent: 100 });
+        let share = shares.of(&"ann".into());
+        let charged = || {
+            let lane = Lane::keeping(10);
+            lane.charge_to(&share, bound);
+            lane
+        };
+        let own = charged();
+        own.push(Bytes::from_static(&[b'x'; 40]), Weight::Kept);
+        own.keep();
+        own.push(Bytes::from_static(&[b'x'; 40]), Weight::Kept);
+        assert_eq!((own.is_forgotten(), own.bytes(), share.own(Resource::Streams)), (true, 40, 0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..2000 {
+                        let lane = charged();
+                        lane.push(Bytes::from_static(&[b'x'; 40]), Weight::Kept);
+                        lane.keep();
+                        lane.push(Bytes::from_static(&[b'x'; 20]), Weight::Kept);
+                        lane.end();
+                    }
+                });
+            }
+        });
+        assert_eq!(share.own(Resource::Streams), 0);
     }
 
     #[test]
