@@ -25,8 +25,9 @@ use crate::shares::Taken;
 use crate::upstream::asks;
 use crate::upstream::mount::Left;
 
-/// Most messages that wait until a listener is acknowledged; later ones are lost.
+/// Most messages, and most of their bytes, that wait until a listener is acknowledged; later ones are lost.
 const MOST_HELD: usize = 1000;
+const MOST_HELD_BYTES: usize = 1 << 20;
 
 /// The registry.
 #[derive(Debug, Default)]
@@ -69,8 +70,12 @@ impl Listener {
         let params = tagged(&notification.params, &self.id);
         let message = envelope::notification(&notification.method, &params);
         match &mut *self.held.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(held) if held.len() < MOST_HELD => held.push((message, weight)),
-            Some(_) => {}
+            Some(held) => {
+                let bytes: usize = held.iter().map(|(message, _)| message.len()).sum();
+                if held.len() < MOST_HELD && bytes + message.len() <= MOST_HELD_BYTES {
+                    held.push((message, weight));
+                }
+            }
             None => self.lane.notify(message, weight),
         }
     }

@@ -126,4 +126,17 @@ mod tests {
         let answer = made(&passkeys.begin("anna", &anchors, &party(), 1000));
         assert_eq!(passkeys.finish("anna", &answer, &party(), 1000 + PATIENCE), Err(Wrong::Digest), "too late");
     }
+
+    #[test]
+    fn challenges_for_new_passkeys_do_not_pile_up() {
+        let (mut passkeys, anchors) = (Passkeys::default(), Anchors::default());
+        for number in 0..2 * MOST {
+            passkeys.begin(&number.to_string(), &anchors, &party(), 1000);
+        }
+        assert_eq!(passkeys.0.len(), MOST);
+        let newest = passkeys.begin("anna", &anchors, &party(), 1000);
+        assert!(passkeys.finish("anna", &made(&newest), &party(), 1000).is_ok(), "whoever begins now can finish");
+        passkeys.begin("anna", &anchors, &party(), 1000 + PATIENCE);
+        assert_eq!(passkeys.0.len(), 1, "those that are over are forgotten");
+    }
 }

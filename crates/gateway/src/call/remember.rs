@@ -246,4 +246,24 @@ mod tests {
         tasks.note(&one, &"x".repeat(LONGEST_ID + 1), begun());
         assert_eq!(tasks.lock().count, MOST_OF_PRINCIPAL + 1, "what is too long is not kept");
     }
+
+    #[test]
+    fn h3_of_all_tasks_so_many_are_known_and_whoever_began_the_most_loses_the_oldest() {
+        let tasks = Tasks::default();
+        let begin = |who: &str, from: usize, many: usize| {
+            let principal = Principal { name: who.into() };
+            for n in from..from + many {
+                tasks.note(&principal, &format!("{who}-{n}"), Begun { mount: Segment::nearest("m"), tool: "t".into(), verdict: None });
+            }
+        };
+        begin("most", 0, MOST_OF_PRINCIPAL);
+        (0..91).for_each(|who| begin(&format!("p{who}"), 0, 1000));
+        assert_eq!(tasks.lock().count, MOST_TASKS);
+        let knows = |who: &str, n: usize| matches!(tasks.of(&Principal { name: who.into() }, &format!("{who}-{n}")), Whose::Own(_));
+        assert!(knows("p0", 0) && knows("p90", 999), "they have fewer");
+        assert!(!knows("most", 999) && knows("most", 1000));
+        begin("p0", 1000, 1);
+        let owners = tasks.lock();
+        assert_eq!((owners.count, owners.of.len()), (MOST_TASKS, MOST_TASKS));
+    }
 }

@@ -314,3 +314,26 @@ async fn mx_22_inbox_and_room_race_and_each_proposal_is_made_once() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn mx_22_so_many_proposals_to_one_seat_wait_at_the_gate_and_the_others_are_left_to_the_room() {
+    bounded(async {
+        let other = participant("bit", &["ops"], PROPOSES);
+        let world = recording(tempfile::tempdir().unwrap(), &format!("{other}{}", ops(&GATED.replace("irreversible", "off")))).await;
+        world.gateway.settled(std::time::Duration::from_secs(60)).await;
+        let _person = Person::at(&world, 1, "anna").await;
+        let mut ann = join(&world, "ann").await;
+        for who in ["bot", "bit"] {
+            let mut who = join(&world, who).await;
+            for number in 0..60 {
+                let payload = json!({"method": "tools/call", "params": echo(&number.to_string())});
+                who.send("mcp/proposal:tools/call:fx_echo", json!({"to": ["fx"]}), payload).await;
+                ann.next_where(|message| message["kind"] == "mcp/proposal:tools/call:fx_echo").await;
+            }
+        }
+        // Whoever is answered after all of them sees what became of them.
+        asked(&mut ann, "ping", json!({})).await;
+        eventually(async || (world.gateway.approvals(false).await.unwrap().approvals.len() == 100).then_some(())).await;
+    })
+    .await;
+}
