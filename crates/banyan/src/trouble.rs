@@ -51,6 +51,12 @@ fn record(audit: &AuditStatus) -> Vec<Finding> {
             "raise `full_size` in [audit], or lower `keep_at_least`, and start the gate again",
         ));
     }
+    for over in &audit.over_share {
+        let wait = table::duration(over.until.saturating_sub(time::now()));
+        let message = format!("holds the share of {}: calls of that principal are refused for {wait} more", printable(&over.principal));
+        let fix = "raise `full_size` in [audit], or lower `keep_at_least`, and start the gate again; or raise `share` in [limits]";
+        findings.push(Finding::problem("record", message, fix));
+    }
     if audit.unrecorded > 0 {
         let message = format!("{} entries were lost since the gate began", audit.unrecorded);
         findings.push(Finding::warning("record", message, "the log of the gate says why; `gap` entries in the record say when"));

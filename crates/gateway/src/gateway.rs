@@ -138,9 +138,10 @@ impl Gateway {
         let config = Arc::new(config);
         let connector = Arc::new(Connector::new());
         let journal = Journal::new(&config.audit, &state_dir, place, &node.id);
+        journal.parts().share_by(config.share());
         let inner = Arc::new(Inner {
             tree: ArcSwap::from_pointee(Tree::new(Arc::clone(&config))),
-            shares: Arc::default(),
+            shares: Shares::new(journal.parts()),
             lateness: Lateness::new(),
             refusals: Arc::default(),
             decisions: Decisions::new(),
@@ -222,6 +223,7 @@ impl Gateway {
         let config = Arc::new(config);
         self.0.trust.apply(&config);
         self.0.config.store(Arc::clone(&config));
+        self.0.journal.parts().share_by(config.share());
         self.0.rooms.apply(&self.0, &config.rooms);
         self.0.trust.in_force();
         if old.gate != config.gate || old.policy != config.policy {
@@ -278,6 +280,7 @@ impl Gateway {
     pub fn metrics(&self) -> String {
         let journal = &self.0.journal;
         self.0.metrics.set_record(journal.unrecorded(), journal.removed(), journal.is_full());
+        self.0.metrics.set_over_share(journal.parts().over().into_iter().map(|over| over.principal).collect());
         self.0.metrics.encode()
     }
 }

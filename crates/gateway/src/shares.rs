@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use crate::config::resolved::Config;
 use crate::downstream::lane::Lane;
+use crate::journal::{Part, Parts};
 
 /// Something that a gate has only so much of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +79,7 @@ impl Bound {
 #[derive(Debug, Default)]
 pub(crate) struct Shares {
     taken: [AtomicUsize; RESOURCES],
+    parts: Arc<Parts>,
     principals: Mutex<Principals>,
 }
 
@@ -96,6 +98,8 @@ pub(crate) struct Share {
     principal: Arc<str>,
     number: usize,
     own: [AtomicUsize; RESOURCES],
+    /// What the record holds of the principal.
+    pub(crate) part: Arc<Part>,
     shelf: Mutex<Shelf>,
 }
 
@@ -107,6 +111,11 @@ struct Shelf {
 }
 
 impl Shares {
+    /// Makes shares where these are the parts of the record.
+    pub(crate) fn new(parts: &Arc<Parts>) -> Arc<Self> {
+        Arc::new(Self { parts: Arc::clone(parts), ..Self::default() })
+    }
+
     /// Amount that is taken in all.
     pub(crate) fn taken(&self, of: Resource) -> usize {
         self.taken[of as usize].load(Ordering::Relaxed)
@@ -122,8 +131,9 @@ impl Shares {
             principals.numbers += 1;
             principals.numbers - 1
         });
-        let (principal, own) = (Arc::clone(principal), Default::default());
-        let share = Arc::new(Share { all: Arc::clone(self), principal: Arc::clone(&principal), number, own, shelf: Mutex::default() });
+        let (principal, own, part) = (Arc::clone(principal), Default::default(), self.parts.of(principal));
+        let share = Share { all: Arc::clone(self), principal: Arc::clone(&principal), number, own, part, shelf: Mutex::default() };
+        let share = Arc::new(share);
         principals.known.insert(principal, Arc::downgrade(&share));
         share
     }

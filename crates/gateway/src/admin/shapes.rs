@@ -65,9 +65,23 @@ pub struct AuditStatus {
     /// Set while calls are refused because the record is full and nothing in it is old enough to be taken away.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub full: bool,
+    /// Principals whose calls are refused because the record holds their share, and nothing of it is old enough to be taken away.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over_share: Vec<OverRecord>,
     /// Entries that were taken away since the gate began, as the bounds of the record say.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub removed: u64,
+}
+
+/// Principal whose entries take more than its share of the record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OverRecord {
+    /// Its name.
+    pub principal: String,
+    /// Bytes of its entries that may not be taken away yet.
+    pub bytes: u64,
+    /// Time at which its calls are made again, in seconds since 1970.
+    pub until: u64,
 }
 
 /// A part of the record that is not what was written.

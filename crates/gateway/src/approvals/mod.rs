@@ -163,7 +163,7 @@ impl Approvals {
             let held = room.desk.hold(now, call, why, fresh, attends);
             let id = match &held {
                 Held::Waits(id) | Held::Over(id) | Held::Free(id) => Some(id.clone()),
-                Held::Granted(_) | Held::NoApprover { .. } | Held::Full(_) => None,
+                Held::Granted(_) | Held::NoApprover { .. } | Held::Full(_) | Held::TooOften(_) => None,
             };
             if let (Held::Waits(id), Some(name)) = (&held, &room_name) {
                 room.desk.name_room(id, name);

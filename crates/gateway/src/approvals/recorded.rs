@@ -43,7 +43,7 @@ pub(super) fn news(gateway: &Inner, news: &News, approval: &Approval) {
             Record::ApprovalDecided(decided(news, approval, digest))
         }
     };
-    gateway.journal.append(&record);
+    gateway.journal.append_for(&challenge.call.caller, &record);
 }
 
 fn decided<'a>(news: &News, approval: &'a Approval, challenge: Hash) -> Decided<'a> {

@@ -138,6 +138,15 @@ pub(crate) enum CallError {
     /// The record is full, and nothing in it is old enough to be taken away.
     #[error("the record of this gate is full, and nothing in it may be taken away yet: the call was not made")]
     RecordFull,
+    /// The record holds the share of the caller's principal, and nothing of it is old enough to be taken away.
+    #[error(
+        "the record of this gate holds the share of its caller, and nothing of it may be taken away yet: the call was not made; others \
+         make calls"
+    )]
+    RecordShare {
+        /// Until when, in seconds since 1970.
+        until: u64,
+    },
     /// A route between gates that can't be followed.
     #[error("{0}")]
     Route(RouteRefusal),
@@ -165,6 +174,12 @@ pub(crate) enum CallError {
     /// A revision we do not speak.
     #[error("unsupported protocol version {0}")]
     UnsupportedVersion(String),
+    /// The caller took back too many calls that waited for somebody to agree.
+    #[error("too many calls of this caller were taken back before anybody agreed to them: the next one is put before people in {wait} s")]
+    WithdrawnTooOften {
+        /// Seconds until it may ask again.
+        wait: u64,
+    },
     /// The mount has no connection at present; the call was not made.
     #[error("server `{mount}` is not available: {why}")]
     Unavailable {
@@ -349,6 +364,10 @@ impl CallError {
                 told(-32011, 200, text.clone(), Some(data), FaultSource::Internal, false)
             }
             Self::RecordFull => told(-32013, 503, text.clone(), Some(reason("record_full", RECORD_FULL)), FaultSource::Internal, true),
+            Self::RecordShare { until } => {
+                let data = reason("record_share", &format!(",\"until\":{until}{RECORD_SHARE}"));
+                told(-32013, 429, text.clone(), Some(data), FaultSource::Downstream, true)
+            }
             Self::Route(refusal) => {
                 let error = refusal.error();
                 down(error.code, 200, Some(error.data))
@@ -376,6 +395,10 @@ impl CallError {
             Self::Unavailable { mount, since, next_try, report, .. } => {
                 failing::unavailable(text.clone(), mount, (*since, *next_try), report.as_deref())
             }
+            Self::WithdrawnTooOften { wait } => {
+                let data = reason("withdrawn_too_often", &format!(",\"retry_after_ms\":{}", wait.saturating_mul(1000)));
+                told(-32009, 429, text.clone(), Some(data), FaultSource::Downstream, true)
+            }
             Self::Upstream { mount, error, report } => failing::upstream(text.clone(), mount, error, report.as_deref()),
         }
     }
@@ -385,6 +408,9 @@ const UNRECORDED: &str = ",\"hint\":\"whoever runs the gate sees in `banyan stat
 
 const RECORD_FULL: &str = ",\"hint\":\"whoever runs the gate raises `full_size` in [audit], or lowers `keep_at_least`, and starts it again; \
     `banyan status` says how it stands with the record\"";
+
+const RECORD_SHARE: &str = ",\"hint\":\"calls are made again at `until` (seconds since 1970), when entries of this caller are older than \
+    `keep_at_least`; whoever runs the gate raises `full_size` or lowers `keep_at_least` in [audit], or raises `share` in [limits]\"";
 
 /// Why nothing is asked of what has a definition that waits.
 fn held(kind: Pinned, name: &str, why: Why, standing: Looked) -> String {

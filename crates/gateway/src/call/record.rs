@@ -19,7 +19,7 @@ use super::gate::Cleared;
 use crate::Inner;
 use crate::clock::{self, micros};
 use crate::config::file::RecordedArguments;
-use crate::journal::{CallId, Journal, Refusal, Ticket, Way};
+use crate::journal::{CallId, Journal, Part, Refusal, Ticket, Way};
 use crate::telemetry::metrics::{Ending, MethodName, MountMetrics, Operation, ProtocolVersion, Running, Side, ToolLabel, Transport};
 use crate::telemetry::span::{About, CallSpan, Incoming};
 use crate::telemetry::trace_context::TraceContext;
@@ -91,17 +91,23 @@ impl<'a> Record<'a> {
         if cleared.is_gated() {
             return Box::pin(self.recorded_first(request, cleared)).await;
         }
-        self.ticket = self.described(request, Some(cleared), |journal, intent| journal.intend(intent));
+        self.ticket = self.described(request, Some(cleared), |journal, intent| journal.intend(self.part(), intent));
         Ok(())
     }
 
     async fn recorded_first(&mut self, request: &Request, cleared: &Cleared) -> Result<(), CallError> {
-        let kept =
-            self.described(request, Some(cleared), |journal, intent| journal.append_durable(&audit::record::Record::Intended(intent)));
+        let kept = self.described(request, Some(cleared), |journal, intent| {
+            journal.append_durable(self.part(), &audit::record::Record::Intended(intent))
+        });
         let recorded = kept.await;
         // It did not leave: what is recorded next is why.
         self.is_intended = recorded.is_ok();
         recorded.map_err(|error| CallError::Unrecorded(error.to_string()))
+    }
+
+    /// Part of the record that the caller's principal has.
+    fn part(&self) -> &Part {
+        &self.back.caller.share(self.gateway).part
     }
 
     fn counted(&mut self, cleared: &Cleared) {
@@ -227,7 +233,7 @@ impl<'a> Record<'a> {
         });
         let outcome =
             Outcome { bytes, code, ending: Text::Borrowed(word), reason, took: micros(at.saturating_duration_since(self.began.1)) };
-        journal.ended(self.ticket, || journal.spelled(self.call), outcome);
+        journal.ended(self.part(), self.ticket, || journal.spelled(self.call), outcome);
     }
 
     /// Gives the failure of a server the id of this call, and to whoever runs the gate the server's own words.

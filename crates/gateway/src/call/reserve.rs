@@ -48,7 +48,11 @@ pub(crate) fn reserve(gateway: &Inner, config: &Config, permit: Permit) -> Resul
     let limits = &config.limits;
     let Permit { resolved, decision } = permit;
     let mount = &resolved.branch.mount;
-    let in_gate = resolved.caller.share(gateway).take(Resource::Calls, 1, Bound::of(config, limits.calls));
+    let share = resolved.caller.share(gateway);
+    if let Some(until) = share.part.refused_until() {
+        return Err(CallError::RecordShare { until });
+    }
+    let in_gate = share.take(Resource::Calls, 1, Bound::of(config, limits.calls));
     let in_gate = in_gate.map_err(|full| match full {
         Full::All => crowded(gateway, "the gate is full", limits.calls, None),
         Full::Share(share) => crowded(gateway, "this caller has its share of the gate", share, None),

@@ -8,10 +8,10 @@ use mcp_proto::json::Members;
 use policy::approval::Mode;
 
 use super::Gateway;
-use crate::admin::shapes::{AuditStatus, BrokenRecord};
+use crate::admin::shapes::{AuditStatus, BrokenRecord, OverRecord};
 use crate::child::JoinStatus;
 use crate::config::resolved::{Gate, Transport};
-use crate::journal::BrokenChain;
+use crate::journal::{BrokenChain, OverShare};
 use crate::registry::Registration;
 use crate::rooms::RoomStatus;
 use crate::tree::Tree;
@@ -123,12 +123,16 @@ impl Gateway {
     pub fn audit(&self) -> Option<AuditStatus> {
         let journal = &self.0.journal;
         let standing = journal.standing();
+        let over = journal.parts().over().into_iter();
         journal.audit().enabled.then(|| AuditStatus {
             directory: standing.dir.as_ref().map(|dir| dir.display().to_string()),
             failing: standing.failing.clone(),
             unrecorded: journal.unrecorded(),
             broken: standing.broken.clone().map(|BrokenChain { chain, since, why }| BrokenRecord { chain, since, why }),
             full: journal.is_full(),
+            over_share: over
+                .map(|OverShare { principal, bytes, until }| OverRecord { principal: (*principal).into(), bytes, until })
+                .collect(),
             removed: journal.removed(),
         })
     }

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::RecvTimeoutError;
+use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
@@ -17,7 +17,8 @@ use audit::hash::Hash;
 use audit::key::Signer;
 use audit::tile::Tile;
 
-use super::layout::{self, CHECKPOINT, ChainDir, DIRS};
+use super::layout::{self, CHECKPOINT, ChainDir, DIRS, Segment};
+use super::parts::Unread;
 use super::queue::Waiting;
 use super::volume::Bounds;
 use super::{JournalError, Shared};
@@ -54,12 +55,14 @@ pub(super) struct Head {
 }
 
 /// State of a chain after the entries beyond its bounds were taken away.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Bounded {
     /// Set where there is no room for more, and nothing old enough to be taken away.
     pub(super) is_full: bool,
     /// Number of entries that were taken away.
     pub(super) removed: u64,
+    /// Files of lines that are left, the oldest first.
+    pub(super) files: Vec<Segment>,
 }
 
 /// Pause between two looks at a full record for entries that have become old enough.
@@ -129,32 +132,34 @@ impl Keeper {
     /// everything that is left can be proved. What is younger than it may be at least stays, whatever its size.
     pub(super) fn bound(&self) -> io::Result<Bounded> {
         let mut removed = 0;
-        let (torn, segments) = (self.place.torn()?, self.place.segments()?);
+        let (torn, mut segments) = (self.place.torn()?, self.place.segments()?);
         let mut bytes: u64 = torn.iter().chain(&segments).map(|file| file.bytes).sum();
         for file in torn {
-            if self.may_go(&file.path, bytes) {
+            if self.may_go(&file, bytes) {
                 remove(&file.path)?;
                 bytes -= file.bytes;
                 tracing::warn!(file = %file.path.display(), "lines that were set aside were taken away, as the record's bounds say");
             }
         }
+        let mut gone = 0;
         for pair in segments.windows(2) {
             let [old, next] = pair else { continue };
-            if !self.may_go(&old.path, bytes) {
+            if !self.may_go(old, bytes) {
                 break;
             }
             self.keep_upper_tiles()?;
             remove(&old.path)?;
             bytes -= old.bytes;
+            gone += 1;
             removed += next.first - old.first;
             tracing::warn!(from = old.first, to = next.first, "old entries of the record were taken away, as its bounds say");
         }
-        Ok(Bounded { is_full: bytes >= self.bounds.most, removed })
+        Ok(Bounded { is_full: bytes >= self.bounds.most, removed, files: segments.split_off(gone) })
     }
 
     /// Tells if a file may be taken away while all files together have so many bytes. Its last write is as old as its youngest line.
-    fn may_go(&self, path: &Path, bytes: u64) -> bool {
-        let since = || SystemTime::now().duration_since(fs::metadata(path).and_then(|m| m.modified()).ok()?).ok();
+    fn may_go(&self, file: &Segment, bytes: u64) -> bool {
+        let since = || SystemTime::now().duration_since(file.written).ok();
         let is_over = |age: Duration| age.is_zero() || since().is_some_and(|since| since > age);
         (bytes > self.bounds.bytes && is_over(self.bounds.least)) || self.bounds.age.is_some_and(is_over)
     }
@@ -191,7 +196,7 @@ impl Keeping {
         let (orders, given) = mpsc::channel();
         let told = Told { signed: keeper.signed.into(), signing: AtomicU64::new(0), is_torn: AtomicBool::new(false) };
         let told = Arc::new(told);
-        let mut work = Work { keeper, shared: Arc::clone(shared), told: Arc::clone(&told), is_signing_broken: false };
+        let mut work = Work { keeper, shared: Arc::clone(shared), told: Arc::clone(&told), is_signing_broken: false, looked: 0 };
         let thread = std::thread::Builder::new().name("journal-keeper".into()).spawn(move || work.run(&given))?;
         Ok(Self { orders: Some(orders), thread: Some(thread), told })
     }
@@ -230,6 +235,8 @@ struct Work {
     shared: Arc<Shared>,
     told: Arc<Told>,
     is_signing_broken: bool,
+    /// Length of the file that is written, when it was last looked at.
+    looked: u64,
 }
 
 impl Work {
@@ -246,20 +253,51 @@ impl Work {
         }
     }
 
-    /// Waits for the next order, and meanwhile looks after a full record. `None`: no order will come.
+    /// Waits for the next order, and meanwhile reads what was written before the start and looks after a full record. `None`: no order will
+    /// come.
     fn next(&self, given: &mpsc::Receiver<Order>) -> Option<Order> {
-        while self.shared.full.load(Ordering::Relaxed) {
+        while let Some(unread) = self.shared.parts.unread() {
+            self.read(&unread);
+            match given.try_recv() {
+                Ok(order) => return Some(order),
+                Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) => {}
+            }
+        }
+        while self.shared.full.load(Ordering::Relaxed) || self.shared.parts.is_over() {
             match given.recv_timeout(LOOK_AGAIN) {
                 Ok(order) => return Some(order),
                 Err(RecvTimeoutError::Disconnected) => return None,
-                Err(RecvTimeoutError::Timeout) => {
-                    if let Err(error) = self.bound() {
-                        self.shared.failed(&error);
-                    }
-                }
+                Err(RecvTimeoutError::Timeout) => self.look(),
             }
         }
         given.recv().ok()
+    }
+
+    /// Counts what a file holds of whom. A file that is gone counts for nobody.
+    fn read(&self, unread: &Unread) {
+        let content = fs::read(self.keeper.place.segment(unread.first)).unwrap_or_default();
+        if self.shared.parts.read(unread, &content) {
+            self.look();
+        }
+    }
+
+    /// Judges who has how much of the record, where enough was written since that was done last.
+    fn judge(&mut self, file: &File) -> io::Result<()> {
+        let length = file.metadata()?.len();
+        if length.saturating_sub(self.looked) < self.keeper.bounds.look_after() {
+            self.looked = self.looked.min(length);
+            return Ok(());
+        }
+        self.looked = length;
+        self.shared.parts.judge(&self.keeper.place.segments()?, SystemTime::now());
+        Ok(())
+    }
+
+    fn look(&self) {
+        if let Err(error) = self.bound() {
+            self.shared.failed(&error);
+        }
     }
 
     fn bound(&self) -> io::Result<()> {
@@ -278,7 +316,7 @@ impl Work {
         order.waiting.drain(..).for_each(|waiting| _ = waiting.send(kept.clone()));
         let Some(mut head) = order.head else { return };
         if kept.is_ok() {
-            let done = self.keeper.sign(&mut head).and_then(|()| if order.is_full { self.bound() } else { Ok(()) });
+            let done = self.keeper.sign(&mut head).and_then(|()| if order.is_full { self.bound() } else { self.judge(&order.file) });
             self.is_signing_broken = done.is_err();
             match done {
                 Ok(()) => self.shared.recovered(),

@@ -7,6 +7,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use audit::tile::{Tile, WIDTH};
 
@@ -35,6 +36,8 @@ pub struct Segment {
     pub path: PathBuf,
     /// How long it is, in bytes.
     pub bytes: u64,
+    /// Time of the last write.
+    pub written: SystemTime,
 }
 
 /// One chain.
@@ -110,7 +113,8 @@ impl ChainDir {
             let entry = entry?;
             let first = entry.file_name().to_str().and_then(|n| n.strip_suffix(suffix)?.parse().ok());
             if let Some(first) = first {
-                files.push(Segment { first, path: entry.path(), bytes: entry.metadata()?.len() });
+                let metadata = entry.metadata()?;
+                files.push(Segment { first, path: entry.path(), bytes: metadata.len(), written: metadata.modified()? });
             }
         }
         files.sort_by_key(|file| file.first);

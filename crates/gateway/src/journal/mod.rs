@@ -12,6 +12,7 @@ pub mod examine;
 pub mod index;
 mod keeper;
 mod layout;
+mod parts;
 mod queue;
 mod recover;
 mod refusal;
@@ -27,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
 use audit::record::{Intent, Outcome, Record};
@@ -38,11 +39,13 @@ use crate::config::resolved::Audit;
 use crate::random;
 
 pub(crate) use broken::BrokenChain;
+pub(crate) use parts::{OverShare, Part, Parts};
 pub(crate) use refusal::{REGISTRATION, Refusal};
 pub(crate) use repeats::Way;
 pub(crate) use running::Ticket;
 
 use keeper::{Bounded, Flush};
+use parts::AROUND;
 use queue::Queue;
 use recover::Home;
 use repeats::Repeats;
@@ -73,6 +76,7 @@ struct Shared {
     /// Entries that were taken away since the gate began.
     removed: AtomicU64,
     repeats: Mutex<Repeats>,
+    parts: Arc<Parts>,
     calls: AtomicU64,
     /// Beginning of the ids of this run's calls.
     run: Box<str>,
@@ -117,7 +121,8 @@ impl Shared {
 
     /// Takes in the state of the chain after old entries were taken away.
     fn bounded(&self, bounded: Bounded) {
-        let Bounded { is_full, removed } = bounded;
+        let Bounded { is_full, removed, files } = bounded;
+        self.parts.judge(&files, SystemTime::now());
         self.removed.fetch_add(removed, Relaxed);
         let was_full = self.full.swap(is_full, Relaxed);
         if is_full && !was_full {
@@ -173,6 +178,7 @@ impl Journal {
             full: AtomicBool::new(false),
             removed: AtomicU64::new(0),
             repeats: Mutex::new(Repeats::new(audit.keep_bytes, Instant::now())),
+            parts: Arc::new(Parts::new(audit)),
             calls: AtomicU64::new(0),
             run: random::token().get(..16).unwrap_or_default().into(),
         }))
@@ -205,26 +211,37 @@ impl Journal {
         format!("00-{}{:016x}-{:016x}-00", self.0.run, call.number + 1, call.number + 1)
     }
 
+    /// The parts of the record that principals have.
+    pub(crate) fn parts(&self) -> &Arc<Parts> {
+        &self.0.parts
+    }
+
     /// Records it without waiting.
     pub(crate) fn append(&self, record: &Record<'_>) {
         self.push(record, None);
     }
 
-    /// Records it. What comes back says when it is on the disk; the record itself is not needed until then.
+    /// Records without waiting what a principal had the gate do.
+    pub(crate) fn append_for(&self, principal: &str, record: &Record<'_>) {
+        let bytes = self.push(record, None);
+        self.0.parts.of(principal).add(bytes as u64 + AROUND);
+    }
+
+    /// Records it for a principal. What comes back says when it is on the disk; the record itself is not needed until then.
     ///
     /// # Errors
     /// When it is not, and why. Nothing that needs the record may happen then.
-    pub(crate) fn append_durable(&self, record: &Record<'_>) -> impl Future<Output = Result<(), JournalError>> + use<> {
+    pub(crate) fn append_durable(&self, part: &Part, record: &Record<'_>) -> impl Future<Output = Result<(), JournalError>> + use<> {
         let (done, kept) = oneshot::channel();
         let is_on = self.audit().enabled;
         if is_on {
-            self.push(record, Some(done));
+            part.add(self.push(record, Some(done)) as u64 + AROUND);
         }
         async move { if is_on { kept.await.unwrap_or_else(|_| Err(JournalError("the gate is ending".to_owned()))) } else { Ok(()) } }
     }
 
     /// Records that a call is about to leave, without waiting. The ticket takes its outcome.
-    pub(crate) fn intend(&self, mut intent: Intent<'_>) -> Option<Ticket> {
+    pub(crate) fn intend(&self, part: &Part, mut intent: Intent<'_>) -> Option<Ticket> {
         if !self.is_on() {
             return None;
         }
@@ -232,6 +249,7 @@ impl Journal {
         SCRATCH.with_borrow_mut(|out| {
             out.clear();
             intent.write(out);
+            part.add(out.len() as u64 + AROUND);
             let ticket = self.0.queue.intend(intent.began, out);
             self.wake();
             ticket
@@ -239,16 +257,18 @@ impl Journal {
     }
 
     /// Records how a call ended whose intent was recorded. Where that is not written yet, both become one entry.
-    pub(crate) fn ended(&self, ticket: Option<Ticket>, call: impl FnOnce() -> String, mut outcome: Outcome<'_>) {
+    pub(crate) fn ended(&self, part: &Part, ticket: Option<Ticket>, call: impl FnOnce() -> String, mut outcome: Outcome<'_>) {
         outcome.fit();
         let is_joined = ticket.is_some_and(|ticket| {
             SCRATCH.with_borrow_mut(|out| {
                 out.clear();
                 outcome.write(out);
+                part.add(out.len() as u64);
                 self.0.queue.join(ticket, out)
             })
         });
         if !is_joined {
+            part.add(AROUND);
             self.append(&Record::Ended(audit::record::Ended { call: call().into(), outcome }));
         }
     }
@@ -284,6 +304,7 @@ impl Journal {
             Way::Alone => {
                 let principal = refusal.principal().to_owned();
                 let bytes = self.push(&refusal.into_record(), None);
+                self.0.parts.of(&principal).add(bytes as u64 + AROUND);
                 self.repeats().spend(&principal, bytes, Instant::now());
             }
             Way::First => self.repeats().keep(&refusal, Instant::now()),

@@ -9,6 +9,7 @@ use audit::bounds::clip;
 use audit::record::Record;
 use audit::shape::LEFT_OUT;
 
+use super::parts::AROUND;
 use super::refusal::{BRIEF, Refusal};
 
 /// Refusals of one principal for one reason that get an entry each, within the window below.
@@ -23,8 +24,6 @@ const IDLE: Duration = Duration::from_secs(600);
 const AT_ONCE: u64 = 64;
 const A_DAY: u64 = 32;
 const OF_ONE: u64 = 8;
-/// Length of an entry without its facts, in bytes.
-const AROUND: u64 = 200;
 
 /// Way of a refusal into the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

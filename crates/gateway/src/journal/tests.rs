@@ -23,6 +23,10 @@ fn intent(name: &str) -> Intent<'_> {
     Intent { name: name.into(), method: "tools/call".into(), began: crate::clock::wall(), ..Intent::default() }
 }
 
+fn part() -> Arc<Part> {
+    Parts::default().of("ann")
+}
+
 fn outcome() -> Outcome<'static> {
     Outcome { ending: "done".into(), ..Outcome::default() }
 }
@@ -32,7 +36,7 @@ async fn written(state: &Path, count: u64) -> PathBuf {
     let journal = journal(state, 256 << 20);
     for number in 0..count {
         let name = number.to_string();
-        journal.append_durable(&Record::Intended(intent(&name))).await.unwrap();
+        journal.append_durable(&part(), &Record::Intended(intent(&name))).await.unwrap();
     }
     journal.end().await;
     state.join("record")
@@ -80,10 +84,10 @@ async fn what_was_acknowledged_is_in_a_record_that_is_sound() {
 async fn an_intent_and_its_outcome_are_one_entry_where_both_are_there() {
     let state = tempfile::tempdir().unwrap();
     let journal = journal(state.path(), 256 << 20);
-    let quick = journal.intend(intent("quick"));
-    journal.ended(quick, || "c-1".into(), outcome());
-    journal.append_durable(&Record::Intended(intent("gated"))).await.unwrap();
-    journal.ended(None, || "c-2".into(), outcome());
+    let quick = journal.intend(&part(), intent("quick"));
+    journal.ended(&part(), quick, || "c-1".into(), outcome());
+    journal.append_durable(&part(), &Record::Intended(intent("gated"))).await.unwrap();
+    journal.ended(&part(), None, || "c-2".into(), outcome());
     journal.end().await;
     let lines = lines_of(&state.path().join("record"));
     let events: Vec<_> = lines.iter().filter_map(|line| line.split('"').nth(3)).collect();
@@ -95,14 +99,14 @@ async fn an_intent_and_its_outcome_are_one_entry_where_both_are_there() {
 async fn a_call_that_takes_longer_than_a_moment_is_written_before_it_ends() {
     let state = tempfile::tempdir().unwrap();
     let journal = journal(state.path(), 256 << 20);
-    let slow = journal.intend(intent("slow"));
+    let slow = journal.intend(&part(), intent("slow"));
     let dir = state.path().join("record");
     let events = || lines_of(&dir).iter().filter_map(|line| line.split('"').nth(3).map(str::to_owned)).collect::<Vec<_>>();
     disk::until("the intent of a call that is under way", || journal.standing().dir.is_some() && events().contains(&"intended".to_owned()))
         .await;
-    journal.ended(slow, || "c-1".into(), outcome());
+    journal.ended(&part(), slow, || "c-1".into(), outcome());
     // One that was under way when the gate ended.
-    assert!(journal.intend(intent("last")).is_some());
+    assert!(journal.intend(&part(), intent("last")).is_some());
     journal.end().await;
     assert_eq!(events(), ["started", "intended", "ended", "intended", "stopped"]);
     assert!(look(&dir).sound && names(&lines_of(&dir)) == ["slow", "last"]);
@@ -242,7 +246,7 @@ async fn old_entries_are_taken_away_and_the_rest_is_proved_all_the_same() {
         for _ in 0..600 {
             journal.append(&Record::Intended(intent(&long)));
         }
-        journal.append_durable(&Record::Gap(Gap { missing: 0, since: 0 })).await.unwrap();
+        journal.append_durable(&part(), &Record::Gap(Gap { missing: 0, since: 0 })).await.unwrap();
     }
     journal.end().await;
     let dir = state.path().join("record");
@@ -259,7 +263,7 @@ async fn old_entries_are_taken_away_and_the_rest_is_proved_all_the_same() {
     }
     assert!(archive.entry(&chain, first - 1).is_err());
     let again = self::journal(state.path(), 1 << 20);
-    again.append_durable(&Record::Gap(Gap { missing: 0, since: 0 })).await.unwrap();
+    again.append_durable(&part(), &Record::Gap(Gap { missing: 0, since: 0 })).await.unwrap();
     again.end().await;
     assert!(look(&dir).sound && look(&dir).chains[0].starts >= 1);
     // Bounds take the oldest away, and nothing from between.
@@ -276,11 +280,11 @@ async fn whoever_waits_for_a_record_that_cannot_be_written_hears_it_and_a_gap_is
     fs::write(&record, "in the way").unwrap();
     let journal = journal(state.path(), 256 << 20);
     journal.append(&Record::Intended(intent("lost")));
-    assert!(journal.append_durable(&Record::Intended(intent("gated"))).await.is_err());
+    assert!(journal.append_durable(&part(), &Record::Intended(intent("gated"))).await.is_err());
     assert!(journal.standing().failing.is_some());
     assert_eq!(journal.unrecorded(), 1);
     fs::remove_file(&record).unwrap();
-    journal.append_durable(&Record::Intended(intent("there"))).await.unwrap();
+    journal.append_durable(&part(), &Record::Intended(intent("there"))).await.unwrap();
     assert!(journal.standing().failing.is_none());
     journal.end().await;
     assert_eq!(look(&record).chains[0].missing, 1);
@@ -290,14 +294,14 @@ async fn whoever_waits_for_a_record_that_cannot_be_written_hears_it_and_a_gap_is
 async fn nothing_is_made_where_nothing_is_recorded_and_gates_of_one_name_write_beside_each_other() {
     let state = tempfile::tempdir().unwrap();
     let off = Journal::new(&Audit { enabled: false, ..Audit::default() }, state.path(), None, &"n".into());
-    assert_eq!(off.append_durable(&Record::Stopped).await, Ok(()));
+    assert_eq!(off.append_durable(&part(), &Record::Stopped).await, Ok(()));
     off.end().await;
     let idle = Journal::new(&Audit::default(), state.path(), None, &"n".into());
     idle.end().await;
     assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
     let both = [0, 1].map(|_| Journal::new(&Audit::default(), state.path(), Some(Path::new("/a.toml")), &"n".into()));
     for journal in &both {
-        journal.append_durable(&Record::Intended(intent("x"))).await.unwrap();
+        journal.append_durable(&part(), &Record::Intended(intent("x"))).await.unwrap();
     }
     let found = records(state.path());
     assert_eq!(found.len(), 2);
@@ -319,10 +323,10 @@ async fn entries_are_found_by_who_what_and_how_and_the_index_is_made_again() {
         ..intent("read")
     };
     let traced = |intent: Intent<'static>| Intent { trace: Some("7".repeat(32).into()), ..intent };
-    let quick = journal.intend(of("c-1", "ann", "files"));
-    journal.ended(quick, || "c-1".into(), outcome());
-    journal.append_durable(&Record::Intended(traced(of("c-2", "bob", "git")))).await.unwrap();
-    journal.ended(None, || "c-2".into(), Outcome { ending: "tool_error".into(), ..Outcome::default() });
+    let quick = journal.intend(&part(), of("c-1", "ann", "files"));
+    journal.ended(&part(), quick, || "c-1".into(), outcome());
+    journal.append_durable(&part(), &Record::Intended(traced(of("c-2", "bob", "git")))).await.unwrap();
+    journal.ended(&part(), None, || "c-2".into(), Outcome { ending: "tool_error".into(), ..Outcome::default() });
     journal.end().await;
     let dir = state.path().join("record");
     let archive = Archive::open(&dir).unwrap();
@@ -344,7 +348,7 @@ async fn entries_are_found_by_who_what_and_how_and_the_index_is_made_again() {
     }
     let again = self::journal(state.path(), 256 << 20);
     find(Search::default());
-    again.append_durable(&Record::Intended(of("c-3", "ann", "files"))).await.unwrap();
+    again.append_durable(&part(), &Record::Intended(of("c-3", "ann", "files"))).await.unwrap();
     again.end().await;
     assert_eq!(find(Search { principal: text("ann"), ..Search::default() }), [6, 1]);
     let found = archive.search(&Search { id: text("c-3"), limit: 1, ..Search::default() }).unwrap();

@@ -33,10 +33,18 @@ pub(crate) struct Bounds {
     pub(crate) most: u64,
 }
 
+/// Part of a full record after which it is looked again who has how much of it.
+const LOOK_AFTER: u64 = 64;
+
 impl Bounds {
     /// The length of one file: a sixteenth of all, so that what is taken away is little beside what stays.
     fn segment(&self) -> u64 {
         (self.bytes / 16).clamp(1 << 16, 8 << 20)
+    }
+
+    /// Bytes after which it is looked again who has how much of the record.
+    pub(super) fn look_after(&self) -> u64 {
+        self.most / LOOK_AFTER
     }
 }
 
@@ -48,6 +56,8 @@ pub(super) struct Volume {
     file: Arc<File>,
     /// The length of the file.
     bytes: u64,
+    /// The length up to which the file is signed for, or is about to be.
+    signed: u64,
     /// Full tiles that nobody was told to keep yet.
     due: Full,
     /// Files that are full, and have to be made to last.
@@ -62,7 +72,7 @@ impl Volume {
         let file = opened(&place.segment(first))?;
         sync_dir(&place.entries())?;
         let (due, full) = (Vec::new(), Vec::new());
-        Ok(Self { place, chain, bounds, file, bytes, due, full, is_torn: false })
+        Ok(Self { place, chain, bounds, file, bytes, signed: bytes, due, full, is_torn: false })
     }
 
     /// Full tiles that have to be written.
@@ -79,6 +89,11 @@ impl Volume {
     /// How many entries there are.
     pub(super) fn size(&self) -> u64 {
         self.chain.size()
+    }
+
+    /// Tells if so much was written since the last signature that the next one is due.
+    pub(super) fn is_much(&self) -> bool {
+        self.bytes - self.signed >= self.bounds.look_after()
     }
 
     /// Which chain it is.
@@ -135,6 +150,7 @@ impl Volume {
     }
 
     fn head(&mut self) -> Head {
+        self.signed = self.bytes;
         let growing = self.chain.partial().collect();
         Head { size: self.chain.size(), root: self.chain.root(), full: std::mem::take(&mut self.due), growing }
     }
@@ -144,7 +160,7 @@ impl Volume {
         let next = opened(&self.place.segment(self.chain.size()))?;
         let head = Some(self.head());
         let file = std::mem::replace(&mut self.file, next);
-        self.bytes = 0;
+        (self.bytes, self.signed) = (0, 0);
         self.full.push(Order { file, waiting: Vec::new(), head, is_full: true });
         Ok(())
     }

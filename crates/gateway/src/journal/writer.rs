@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use audit::record::{Gap, Record};
 
@@ -220,6 +220,7 @@ impl Writer<'_> {
                 let bounds = Bounds { bytes: keep_bytes, age: keep_for, least: keep_at_least, most: full_bytes };
                 let opened = recover::open(&settings.state_dir, &settings.home, bounds, &settings.node, &settings.flush)?;
                 let Opened { volume, keeper, found, bounded, dir, lock } = opened;
+                self.shared.parts.open(&bounded.files, SystemTime::now());
                 self.shared.bounded(bounded);
                 if let Some((_, reached)) = self.reached.take().filter(|(number, _)| *number == volume.number()) {
                     let lost = reached.saturating_sub(found);
@@ -252,7 +253,7 @@ impl Writer<'_> {
         let Some(open) = &mut self.open else { return };
         let is_late = self.signed.elapsed() >= SIGNED_AFTER;
         let unsigned = open.unsigned();
-        if unsigned >= SIGNED_AT || (unsigned > 0 && is_late) {
+        if unsigned >= SIGNED_AT || (unsigned > 0 && (is_late || open.volume.is_much())) {
             open.order(Vec::new(), true);
         } else if !is_late {
             return;

@@ -27,7 +27,7 @@ pub(super) fn record(gateway: &Inner, what: &str, whose: &Whose<'_>, reason: Opt
     };
     match what {
         REFUSED => refused(gateway, registration),
-        _ => gateway.journal.append(&Record::Registration(registration)),
+        _ => gateway.journal.append_for(whose.principal, &Record::Registration(registration)),
     }
 }
 

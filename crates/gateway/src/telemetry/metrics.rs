@@ -46,6 +46,8 @@ struct Shared {
     removed: AtomicU64,
     /// The record is full.
     full: AtomicBool,
+    /// Principals whose share of the record is used up.
+    over_share: Mutex<Vec<Arc<str>>>,
 }
 
 #[derive(Default)]
@@ -64,6 +66,7 @@ impl Metrics {
             unrecorded: AtomicU64::new(0),
             removed: AtomicU64::new(0),
             full: AtomicBool::new(false),
+            over_share: Mutex::default(),
         });
         let mut registry = Registry::default();
         registry.register_collector(Box::new(encode::Scrape(shared.clone())));
@@ -91,6 +94,11 @@ impl Metrics {
         self.shared.unrecorded.store(unrecorded, Relaxed);
         self.shared.removed.store(removed, Relaxed);
         self.shared.full.store(is_full, Relaxed);
+    }
+
+    /// Shows whose calls are refused because the record holds their share.
+    pub fn set_over_share(&self, principals: Vec<Arc<str>>) {
+        *self.shared.over_share.lock().unwrap_or_else(PoisonError::into_inner) = principals;
     }
 
     /// Counts a session as open until the returned value is dropped, and then how long it was.

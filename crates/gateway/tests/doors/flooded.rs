@@ -89,7 +89,8 @@ async fn h6_the_first_refusals_of_a_minute_stand_one_by_one_and_the_others_are_s
 async fn h6_a_full_record_refuses_calls_says_so_and_keeps_what_is_in_it() {
     bounded(async {
         let audit = "arguments = \"full\"\nkeep_size = \"1MiB\"\nfull_size = \"1MiB\"\nkeep_at_least = ";
-        let world = ruled(&format!("{audit}\"1h\"\n"), "").await;
+        // One may have all of it here.
+        let world = ruled(&format!("{audit}\"1h\"\n"), "[limits]\nshare = 100\n").await;
         let ann = client(&world, "ann").await;
         let long = "l".repeat(30_000);
         let refused = eventually(async || {

@@ -25,7 +25,11 @@ mod doubted;
 #[cfg(test)]
 mod exact;
 #[cfg(test)]
+mod filled;
+#[cfg(test)]
 mod flooded;
+#[cfg(test)]
+mod greedy;
 #[cfg(test)]
 mod guests;
 #[cfg(test)]

@@ -13,6 +13,7 @@ use super::mode::Cause;
 use super::proof::Proof;
 use super::rounds::Round;
 use super::standing::{Approval, End, Standing};
+use super::withdrawn::Withdrawn;
 
 /// How many may wait at once, in all and of one caller: more would be read by nobody.
 const MOST_OPEN: usize = 1000;
@@ -64,6 +65,8 @@ pub enum Held {
     },
     /// Too many wait already.
     Full(usize),
+    /// The caller took too many of its calls back; it may ask again after so many seconds.
+    TooOften(u64),
 }
 
 /// A call may go out now, this one time. Only [`Desk::claim`] makes one.
@@ -119,6 +122,7 @@ pub struct Desk {
     pub(super) grants: BTreeMap<String, Grant>,
     /// Calls that went out by a grant and were asked for input, the oldest first.
     pub(super) rounds: VecDeque<Round>,
+    withdrawn: Withdrawn,
     pub(super) clock: u64,
     pub(super) changes: BTreeSet<Change>,
     pub(super) news: VecDeque<News>,
@@ -136,6 +140,7 @@ impl Desk {
             due: BTreeSet::new(),
             grants: BTreeMap::new(),
             rounds: VecDeque::new(),
+            withdrawn: Withdrawn::default(),
             clock: 0,
             changes: BTreeSet::new(),
             news: VecDeque::new(),
@@ -159,6 +164,9 @@ impl Desk {
         let open = || self.all.values().filter(|approval| !approval.standing.is_over());
         if open().count() >= MOST_OPEN || open().filter(|a| a.challenge.call.caller == call.caller).count() >= MOST_OF_CALLER {
             return Held::Full(MOST_OF_CALLER);
+        }
+        if let Some(wait) = self.withdrawn.wait(&call.caller, self.clock) {
+            return Held::TooOften(wait);
         }
         let Fresh { id, nonce } = fresh;
         let expires = self.clock + self.settings.patience;
@@ -241,6 +249,7 @@ impl Desk {
         self.handle_timeout(now);
         let Some(approval) = self.all.get_mut(id).filter(|approval| approval.standing.is_held()) else { return };
         approval.reason = why.map(str::to_owned).or(approval.reason.take());
+        self.withdrawn.note(&approval.challenge.call.caller, self.clock);
         self.turn(id, Standing::Withdrawn);
     }
 

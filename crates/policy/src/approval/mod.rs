@@ -20,6 +20,7 @@ mod tests;
 mod token;
 mod webauthn;
 mod wire;
+mod withdrawn;
 
 use json::canonical::Numbers;
 

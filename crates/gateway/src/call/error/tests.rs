@@ -15,6 +15,8 @@ fn ours_are_in_our_range_and_give_a_reason() {
         CallError::Overloaded { what: "calls", most: 1 },
         CallError::ProfileGone("p".into()),
         CallError::RecordFull,
+        CallError::RecordShare { until: 1 },
+        CallError::WithdrawnTooOften { wait: 1 },
         CallError::Unrecorded("x".into()),
         CallError::Unavailable { mount: "m".into(), why: "x".into(), since: SystemTime::now(), next_try: None, report: None },
         lost(UpstreamError::Lost("x".into())),

@@ -69,6 +69,7 @@ pub(super) async fn hold(
         }
         (Held::NoApprover { reachable, required }, _) => return Err(CallError::NoApprover { reachable, required }),
         (Held::Full(most), _) => return Err(CallError::Overloaded { what: "calls that wait for approval", most }),
+        (Held::TooOften(wait), _) => return Err(CallError::WithdrawnTooOften { wait }),
         (Held::Over(_), Some(Waiting { approval, .. })) => return Err(over(&approval)),
         (Held::Waits(id), Some(waiting)) => match wait(gateway, back, &waiting, way, patience, token(&resolved)).await {
             Ok(Waited::Free) => id.into(),

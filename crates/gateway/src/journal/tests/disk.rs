@@ -144,10 +144,10 @@ pub(super) fn names(lines: &[String]) -> Vec<String> {
 async fn whatever_the_disk_does_is_written_at_once_and_told_of_when_it_is_there() {
     let (state, disk) = (tempfile::tempdir().unwrap(), Arc::<Disk>::default());
     let journal = on(&disk, state.path(), 1 << 20);
-    journal.append_durable(&Record::Intended(intent("first"))).await.unwrap();
+    journal.append_durable(&part(), &Record::Intended(intent("first"))).await.unwrap();
     until("a checkpoint", || signed(state.path()) == 2).await;
     disk.set(|now| now.is_held = true);
-    let mut gated = Box::pin(journal.append_durable(&Record::Intended(intent("gated"))));
+    let mut gated = Box::pin(journal.append_durable(&part(), &Record::Intended(intent("gated"))));
     let written = |name: &str| lines_of(&state.path().join("record")).iter().any(|line| line.contains(&format!("\"name\":\"{name}\"")));
     until("the entry of which somebody waits to hear", || written("gated")).await;
     // Each of these finds the disk busy, and so does each file that is full.
@@ -171,7 +171,7 @@ async fn what_somebody_was_told_of_or_signed_for_outlives_a_loss_of_power_at_any
     for seed in 1..=4_u64 {
         let (state, disk) = (tempfile::tempdir().unwrap(), Arc::<Disk>::default());
         let journal = on(&disk, state.path(), 1 << 20);
-        journal.append_durable(&Record::Intended(intent("first"))).await.unwrap();
+        journal.append_durable(&part(), &Record::Intended(intent("first"))).await.unwrap();
         let told: Arc<Mutex<Vec<String>>> = Arc::default();
         let mut dice = seed;
         let mut roll = |sides: u64| {
@@ -186,7 +186,7 @@ async fn what_somebody_was_told_of_or_signed_for_outlives_a_loss_of_power_at_any
                 1 => disk.set(|now| now.is_held = false),
                 2 => (0..roll(60)).for_each(|_| journal.append(&Record::Intended(intent(&name)))),
                 _ => {
-                    let (kept, told) = (journal.append_durable(&Record::Intended(intent(&name))), Arc::clone(&told));
+                    let (kept, told) = (journal.append_durable(&part(), &Record::Intended(intent(&name))), Arc::clone(&told));
                     all.spawn(async move { kept.await.map(|()| told.lock().unwrap().push(name)).unwrap() });
                 }
             }
@@ -218,7 +218,7 @@ async fn a_gate_that_is_killed_while_files_are_not_signed_for_goes_on_with_all_o
     // So that the first lines are gone, and nothing can be made again from them.
     for _ in 0..3 {
         write(600);
-        journal.append_durable(&Record::Intended(intent("told"))).await.unwrap();
+        journal.append_durable(&part(), &Record::Intended(intent("told"))).await.unwrap();
     }
     let first = || chain_of(state.path()).segments().unwrap()[0].first;
     until("lines that were taken away", || first() > 0).await;
@@ -232,7 +232,7 @@ async fn a_gate_that_is_killed_while_files_are_not_signed_for_goes_on_with_all_o
     disk.set(|now| now.is_held = false);
     journal.end().await;
     let again = self::journal(left.path(), 256 << 20);
-    again.append_durable(&Record::Intended(intent("again"))).await.unwrap();
+    again.append_durable(&part(), &Record::Intended(intent("again"))).await.unwrap();
     again.end().await;
     let report = look(&left.path().join("record"));
     assert!(report.sound && report.chains.len() == 1, "{report:?}");
@@ -243,13 +243,13 @@ async fn a_gate_that_is_killed_while_files_are_not_signed_for_goes_on_with_all_o
 async fn whoever_waits_for_a_sync_that_fails_hears_it_and_what_the_disk_forgot_is_counted() {
     let (state, disk) = (tempfile::tempdir().unwrap(), Arc::<Disk>::default());
     let journal = on(&disk, state.path(), 256 << 20);
-    journal.append_durable(&Record::Intended(intent("first"))).await.unwrap();
+    journal.append_durable(&part(), &Record::Intended(intent("first"))).await.unwrap();
     until("a checkpoint", || signed(state.path()) == 2).await;
     disk.set(|now| now.fails = true);
-    assert!(journal.append_durable(&Record::Intended(intent("gated"))).await.is_err());
+    assert!(journal.append_durable(&part(), &Record::Intended(intent("gated"))).await.is_err());
     assert!(journal.standing().failing.is_some());
     disk.set(|now| now.fails = false);
-    journal.append_durable(&Record::Intended(intent("there"))).await.unwrap();
+    journal.append_durable(&part(), &Record::Intended(intent("there"))).await.unwrap();
     assert_eq!(journal.standing().failing, None);
     journal.end().await;
     let dir = state.path().join("record");

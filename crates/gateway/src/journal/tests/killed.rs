@@ -28,7 +28,7 @@ fn write(state: &Path, from: u64) {
             let name = format!("{number}-{}", "k".repeat(100));
             // So that what nobody waits for stands between, and is on its way.
             (0..40).for_each(|_| journal.append(&Record::Intended(intent("between"))));
-            journal.append_durable(&Record::Intended(intent(&name))).await.unwrap();
+            journal.append_durable(&part(), &Record::Intended(intent(&name))).await.unwrap();
             writeln!(told, "told {number}").unwrap();
         }
     });

@@ -55,7 +55,7 @@ async fn turned(journal: &Journal, disk: &Disk, state: &Path, dice: &mut Dice) -
         }
         let name = format!("{number}-{long}");
         if dice.roll(8) == 0 {
-            let (kept, told) = (journal.append_durable(&Record::Intended(intent(&name))), Arc::clone(&told));
+            let (kept, told) = (journal.append_durable(&part(), &Record::Intended(intent(&name))), Arc::clone(&told));
             all.spawn(async move { kept.await.map(|()| told.lock().unwrap().push(name)) });
         } else {
             journal.append(&Record::Intended(intent(&name)));
@@ -84,14 +84,14 @@ async fn a_loss_of_power_between_two_files_takes_nothing_that_was_told_of_and_br
         }
         let (state, disk, mut dice) = (tempfile::tempdir().unwrap(), Arc::<Disk>::default(), Dice(seed));
         let journal = on(&disk, state.path(), 1 << 20);
-        journal.append_durable(&Record::Intended(intent("first"))).await.unwrap();
+        journal.append_durable(&part(), &Record::Intended(intent("first"))).await.unwrap();
         let told = turned(&journal, &disk, state.path(), &mut dice).await;
         let left = powerless(&disk, state.path(), &mut dice);
         disk.set(|now| now.is_held = false);
         journal.end().await;
 
         let again = self::journal(left.path(), 256 << 20);
-        again.append_durable(&Record::Intended(intent("again"))).await.unwrap();
+        again.append_durable(&part(), &Record::Intended(intent("again"))).await.unwrap();
         // The next file begins with another entry than the one that was lost would have.
         (0..600).for_each(|_| again.append(&Record::Intended(intent("more"))));
         again.end().await;
@@ -118,7 +118,7 @@ async fn a_loss_of_power_between_two_files_takes_nothing_that_was_told_of_and_br
 async fn lines_that_were_set_aside_count_in_the_bounds_and_are_the_first_to_be_taken_away() {
     let state = tempfile::tempdir().unwrap();
     let before = journal(state.path(), 1 << 20);
-    before.append_durable(&Record::Intended(intent("first"))).await.unwrap();
+    before.append_durable(&part(), &Record::Intended(intent("first"))).await.unwrap();
     before.end().await;
     let entries = chain_of(state.path()).path.join("entries");
     let torn = || {
@@ -129,7 +129,7 @@ async fn lines_that_were_set_aside_count_in_the_bounds_and_are_the_first_to_be_t
         fs::write(entries.join(format!("{first:020}.torn")), vec![b'x'; 500 << 10]).unwrap();
     }
     let again = journal(state.path(), 1 << 20);
-    again.append_durable(&Record::Intended(intent("again"))).await.unwrap();
+    again.append_durable(&part(), &Record::Intended(intent("again"))).await.unwrap();
     assert_eq!(torn(), BTreeSet::from([format!("{:020}.torn", 100), format!("{:020}.torn", 1100)]), "the oldest is too much");
     let long = "y".repeat(300);
     (0..1500).for_each(|_| again.append(&Record::Intended(intent(&long))));
@@ -143,7 +143,7 @@ async fn lines_that_were_set_aside_count_in_the_bounds_and_are_the_first_to_be_t
 async fn what_a_killed_gate_had_not_synced_is_synced_before_the_next_one_signs_for_it() {
     let (state, disk) = (tempfile::tempdir().unwrap(), Arc::<Disk>::default());
     let journal = on(&disk, state.path(), 1 << 20);
-    journal.append_durable(&Record::Intended(intent("first"))).await.unwrap();
+    journal.append_durable(&part(), &Record::Intended(intent("first"))).await.unwrap();
     disk.set(|now| now.is_held = true);
     let long = "z".repeat(300);
     (0..400).for_each(|_| journal.append(&Record::Intended(intent(&long))));
@@ -154,7 +154,7 @@ async fn what_a_killed_gate_had_not_synced_is_synced_before_the_next_one_signs_f
 
     let fresh = Arc::<Disk>::default();
     let again = on(&fresh, left.path(), 1 << 20);
-    again.append_durable(&Record::Intended(intent("again"))).await.unwrap();
+    again.append_durable(&part(), &Record::Intended(intent("again"))).await.unwrap();
     until("a checkpoint", || signed(left.path()) > 256).await;
     let first = &chain_of(left.path()).segments().unwrap()[0];
     assert_eq!(fresh.lasting(&first.path), Some(first.bytes), "a file that was signed for is not on the disk");

@@ -1,8 +1,8 @@
 //! Turns the counters into metric families at each scrape, in the same order every time. Counts nothing itself.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, PoisonError};
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
@@ -65,7 +65,14 @@ fn record(encoder: &mut DescriptorEncoder, shared: &Shared) -> fmt::Result {
     }
     let (name, help) = ("banyan_audit_full", "Whether calls are refused because the record is full");
     let gauge = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-    ConstGauge::new(i64::from(shared.full.load(Relaxed))).encode(gauge)
+    ConstGauge::new(i64::from(shared.full.load(Relaxed))).encode(gauge)?;
+    let (name, help) = ("banyan_audit_over_share", "Principals whose calls are refused because the record holds their share");
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for principal in shared.over_share.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        let labels: Labels<'_> = vec![("principal", principal)];
+        ConstGauge::new(1_i64).encode(family.encode_family(&labels)?)?;
+    }
+    Ok(())
 }
 
 fn build_info(encoder: &mut DescriptorEncoder) -> fmt::Result {
@@ -120,7 +127,7 @@ fn one_series(
 }
 
 fn tool_names(mount: &MountMetrics) -> Vec<(ToolLabel, Arc<str>)> {
-    let labels = mount.tool_labels.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let labels = mount.tool_labels.lock().unwrap_or_else(PoisonError::into_inner);
     labels.iter().map(|(name, label)| (*label, name.clone())).collect()
 }
 

@@ -1,0 +1,376 @@
+//! Part of the record that the entries of each principal take, and the part that they may take: where nothing may be taken away yet, one
+//! principal leaves room to the others.
+//!
+//! Only entries that are too young to be taken away count, for all others make room where room is wanted. A call adds to a counter of its own
+//! principal and looks at one number. Everything else is done by the thread that makes the record last, whenever a file is full. What is in files
+//! that were written before the start is read once, beside the work of that thread. No file is read here.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use audit::entry::Entry;
+use audit::record::{Asked, Record, Registration};
+use audit::shape::LEFT_OUT;
+
+use super::layout::{Segment, lines};
+use crate::config::resolved::Audit;
+use crate::shares::Bound;
+
+/// Principals that are told apart. All others have one part together.
+const MOST_PRINCIPALS: usize = 4096;
+/// Less than this fraction of a file counts for nobody, so that what is kept of a file is bounded.
+const LEAST_OF_FILE: u64 = 256;
+/// Principals over their share that people are told of, those with the most bytes first.
+const MOST_TOLD: usize = 16;
+/// Length of an entry without its facts, in bytes.
+pub(super) const AROUND: u64 = 200;
+
+/// Entries of one principal.
+#[derive(Debug)]
+pub(crate) struct Part {
+    principal: Arc<str>,
+    /// Bytes that stand in no tally of a file yet.
+    fresh: AtomicU64,
+    /// Time until which calls are refused, in seconds since 1970; 0: calls are made.
+    until: AtomicU64,
+}
+
+/// Principal whose entries take more than its share of the record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OverShare {
+    pub(crate) principal: Arc<str>,
+    pub(crate) bytes: u64,
+    /// Time at which calls are made again, in seconds since 1970.
+    pub(crate) until: u64,
+}
+
+/// The parts of all principals.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    known: Mutex<Known>,
+    /// Percentage of what is free, and of what a principal has itself, that it may have.
+    percent: AtomicUsize,
+    /// Size of a full record, in bytes.
+    most: u64,
+    /// Age at which entries may be taken away.
+    least: Duration,
+    /// Set while somebody is over its share.
+    is_over: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Known {
+    parts: HashMap<Arc<str>, Arc<Part>>,
+    /// The part of all principals that are not told apart.
+    others: Arc<Part>,
+    /// Bytes of each principal in files that may not be taken away, by the first entry of the file.
+    tallies: BTreeMap<u64, Tally>,
+    /// First entry of the file that is being written.
+    open: u64,
+    /// Files whose entries were written before the start.
+    unread: VecDeque<Unread>,
+    over: Vec<OverShare>,
+}
+
+type Tally = HashMap<Arc<str>, u64>;
+
+/// A file that was written before the start, in part at least.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unread {
+    pub(super) first: u64,
+    /// Length that it had then, in bytes.
+    pub(super) bytes: u64,
+}
+
+impl Part {
+    fn of(principal: &Arc<str>) -> Arc<Self> {
+        Arc::new(Self { principal: Arc::clone(principal), fresh: AtomicU64::new(0), until: AtomicU64::new(0) })
+    }
+
+    /// Time until which calls of the principal are refused, in seconds since 1970; `None`: calls are made.
+    pub(crate) fn refused_until(&self) -> Option<u64> {
+        Some(self.until.load(Relaxed)).filter(|until| *until > 0)
+    }
+
+    /// Counts bytes of an entry.
+    pub(super) fn add(&self, bytes: u64) {
+        self.fresh.fetch_add(bytes, Relaxed);
+    }
+}
+
+impl Default for Parts {
+    fn default() -> Self {
+        Self::new(&Audit::default())
+    }
+}
+
+impl Parts {
+    /// Makes the parts of a record. One principal may have all of it until [`Parts::share_by`] says otherwise.
+    pub(super) fn new(audit: &Audit) -> Self {
+        let known = Known {
+            parts: HashMap::new(),
+            others: Part::of(&LEFT_OUT.into()),
+            tallies: BTreeMap::new(),
+            open: 0,
+            unread: VecDeque::new(),
+            over: Vec::new(),
+        };
+        Self {
+            known: Mutex::new(known),
+            percent: AtomicUsize::new(100),
+            most: audit.full_bytes,
+            least: audit.keep_at_least,
+            is_over: AtomicBool::new(false),
+        }
+    }
+
+    /// Sets the percentage of what is free, and of what a principal has itself, that it may have.
+    pub(crate) fn share_by(&self, percent: usize) {
+        self.percent.store(percent, Relaxed);
+    }
+
+    /// The part of a principal.
+    pub(crate) fn of(&self, principal: &str) -> Arc<Part> {
+        self.lock().part(principal)
+    }
+
+    /// Principals that are over their share, those with the most bytes first.
+    pub(crate) fn over(&self) -> Vec<OverShare> {
+        self.lock().over.clone()
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Relaxed)
+    }
+
+    /// Begins anew with the files of a record that was opened. What is in them is to be read.
+    pub(super) fn open(&self, files: &[Segment], now: SystemTime) {
+        let mut known = self.lock();
+        known.tallies.clear();
+        known.open = files.last().map_or(0, |file| file.first);
+        let young = files.iter().filter(|file| self.is_young(file, now));
+        known.unread = young.map(|file| Unread { first: file.first, bytes: file.bytes }).collect();
+    }
+
+    /// The next file that is to be read. The newest are read first, as they count for the longest time.
+    pub(super) fn unread(&self) -> Option<Unread> {
+        self.lock().unread.pop_back()
+    }
+
+    /// Counts what a file holds that was written before the start. `true`: it was the last one.
+    pub(super) fn read(&self, unread: &Unread, content: &[u8]) -> bool {
+        let length = usize::try_from(unread.bytes).unwrap_or(usize::MAX).min(content.len());
+        let mut tally = HashMap::<String, u64>::new();
+        for line in lines(&content[..length]) {
+            let Ok(entry) = Entry::decode(line) else { continue };
+            let Some(principal) = principal(&entry.record) else { continue };
+            match tally.get_mut(principal) {
+                Some(bytes) => *bytes += line.len() as u64,
+                None => _ = tally.insert(principal.to_owned(), line.len() as u64),
+            }
+        }
+        tally.retain(|_, bytes| *bytes >= unread.bytes / LEAST_OF_FILE);
+        let mut known = self.lock();
+        for (principal, bytes) in tally {
+            let principal = Arc::clone(&known.part(&principal).principal);
+            *known.tallies.entry(unread.first).or_default().entry(principal).or_default() += bytes;
+        }
+        known.unread.is_empty()
+    }
+
+    /// Takes in the files as they are now, and judges who is over its share.
+    pub(super) fn judge(&self, files: &[Segment], now: SystemTime) {
+        let mut known = self.lock();
+        known.close(files);
+        let young: Vec<&Segment> = files.iter().filter(|file| self.is_young(file, now)).collect();
+        known.tallies.retain(|first, _| young.iter().any(|file| file.first == *first));
+        known.forget();
+        let bound = Bound { most: as_usize(self.most), percent: self.percent.load(Relaxed) };
+        let mut over = Vec::new();
+        for part in known.parts.values().chain([&known.others]) {
+            let bytes = known.bytes(part);
+            let until = if known.is_within(part, &young, bound) { None } else { Some(self.until(&known, part, &young, bound, now)) };
+            let was = part.until.swap(until.unwrap_or(0), Relaxed);
+            if let Some(until) = until {
+                over.push(OverShare { principal: Arc::clone(&part.principal), bytes, until });
+            }
+            tell(part, bytes, was > 0, until.is_some());
+        }
+        over.sort_by_key(|over| std::cmp::Reverse(over.bytes));
+        over.truncate(MOST_TOLD);
+        self.is_over.store(!over.is_empty(), Relaxed);
+        known.over = over;
+    }
+
+    /// Time at which so many entries are old enough that the principal is within its share again, in seconds since 1970.
+    fn until(&self, known: &Known, part: &Part, young: &[&Segment], bound: Bound, now: SystemTime) -> u64 {
+        let left = |older: usize| known.is_within(part, &young[older..], bound);
+        let last = (1..young.len()).find(|older| left(*older)).map_or(now, |older| young[older - 1].written);
+        let at = last.checked_add(self.least).and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        at.map_or(u64::MAX, |at| at.as_secs() + 1)
+    }
+
+    /// Tells if a file may not be taken away, whatever its size.
+    fn is_young(&self, file: &Segment, now: SystemTime) -> bool {
+        !self.least.is_zero() && now.duration_since(file.written).is_ok_and(|age| age <= self.least)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    fn part(&mut self, principal: &str) -> Arc<Part> {
+        if let Some(part) = self.parts.get(principal) {
+            return Arc::clone(part);
+        }
+        if self.parts.len() >= MOST_PRINCIPALS {
+            return Arc::clone(&self.others);
+        }
+        let name: Arc<str> = principal.into();
+        let part = Part::of(&name);
+        self.parts.insert(name, Arc::clone(&part));
+        part
+    }
+
+    /// Puts what was counted since the last file was full into the tally of the one that is full now.
+    fn close(&mut self, files: &[Segment]) {
+        let [.., full, open] = files else { return };
+        if open.first == self.open {
+            return;
+        }
+        self.open = open.first;
+        let tally = self.tallies.entry(full.first).or_default();
+        for part in self.parts.values().chain([&self.others]) {
+            let bytes = part.fresh.swap(0, Relaxed);
+            if bytes > 0 && bytes >= full.bytes / LEAST_OF_FILE {
+                *tally.entry(Arc::clone(&part.principal)).or_default() += bytes;
+            }
+        }
+    }
+
+    /// Forgets principals that nobody speaks for and of whom no young file tells.
+    fn forget(&mut self) {
+        let Self { parts, tallies, .. } = self;
+        parts.retain(|name, part| {
+            Arc::strong_count(part) > 1 || part.fresh.load(Relaxed) > 0 || tallies.values().any(|tally| tally.contains_key(name))
+        });
+    }
+
+    fn bytes(&self, part: &Part) -> u64 {
+        part.fresh.load(Relaxed) + self.tallies.values().filter_map(|tally| tally.get(&part.principal)).sum::<u64>()
+    }
+
+    /// Tells if a principal is within its share where these files count.
+    fn is_within(&self, part: &Part, files: &[&Segment], bound: Bound) -> bool {
+        let of_file = |file: &&Segment| self.tallies.get(&file.first).and_then(|tally| tally.get(&part.principal)).copied().unwrap_or(0);
+        let own = part.fresh.load(Relaxed) + files.iter().map(of_file).sum::<u64>();
+        let taken = files.iter().map(|file| file.bytes).sum::<u64>();
+        // Where the record is full nobody makes a call, and who has taken how much matters still.
+        bound.holds(as_usize(own), as_usize(taken).min(bound.most)).is_ok()
+    }
+}
+
+/// The principal for whom an entry was written, where the entry says so.
+fn principal<'a>(record: &'a Record<'_>) -> Option<&'a str> {
+    if let Record::ApprovalAsked(Asked { principal, .. }) | Record::Registration(Registration { principal, .. }) = record {
+        return Some(principal);
+    }
+    record.intent().map(|intent| &*intent.principal)
+}
+
+fn tell(part: &Part, bytes: u64, was_over: bool, is_over: bool) {
+    let principal = &*part.principal;
+    if is_over && !was_over {
+        tracing::warn!(
+            principal,
+            bytes,
+            "the record holds the share of this principal, and nothing of it is old enough to be taken away: calls of this principal are \
+             refused until some of it is; raise `full_size` in [audit] or `share` in [limits], or lower `keep_at_least`"
+        );
+    }
+    if was_over && !is_over {
+        tracing::warn!(principal, bytes, "the record has room for this principal again: calls are made");
+    }
+}
+
+fn as_usize(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    /// Parts of a record that is full with 1,000 bytes, half of which one may have, and in which an hour is kept.
+    fn parts() -> Parts {
+        let parts = Parts::new(&Audit { full_bytes: 1000, keep_at_least: HOUR, ..Audit::default() });
+        parts.share_by(50);
+        parts
+    }
+
+    fn file(first: u64, bytes: u64, written: SystemTime) -> Segment {
+        Segment { first, path: format!("{first}").into(), bytes, written }
+    }
+
+    #[test]
+    fn who_has_half_of_what_may_not_go_waits_until_enough_of_it_is_old() {
+        let (parts, now) = (parts(), SystemTime::now());
+        let [ann, bob] = ["ann", "bob"].map(|name| parts.of(name));
+        let [first, second] = [now - HOUR / 2, now - HOUR / 4];
+        parts.open(&[file(0, 0, first)], now);
+        ann.add(300);
+        parts.judge(&[file(0, 300, first), file(10, 0, now)], now);
+        ann.add(300);
+        assert!(!parts.is_over() && ann.refused_until().is_none());
+        bob.add(200);
+        parts.judge(&[file(0, 300, first), file(10, 300, second), file(20, 200, now)], now);
+        let until = (first + HOUR).duration_since(UNIX_EPOCH).unwrap().as_secs() + 1;
+        assert_eq!((ann.refused_until(), bob.refused_until()), (Some(until), None));
+        assert_eq!(parts.over(), [OverShare { principal: "ann".into(), bytes: 600, until }]);
+        let later = first + HOUR + Duration::from_secs(1);
+        parts.judge(&[file(0, 300, first), file(10, 300, second), file(20, 200, later)], later);
+        assert!(!parts.is_over() && ann.refused_until().is_none());
+        parts.share_by(100);
+        ann.add(400);
+        parts.judge(&[file(10, 300, second), file(20, 600, later)], later);
+        assert!(!parts.is_over(), "where nobody else can come, one has all of it");
+    }
+
+    #[test]
+    fn what_was_written_before_counts_up_to_where_the_file_ended_and_old_files_are_not_read() {
+        let (parts, now) = (parts(), SystemTime::now());
+        let line = |principal: &str| {
+            let registration = Registration { principal: principal.into(), what: "ended".into(), ..Registration::default() };
+            let mut text = Vec::new();
+            audit::chain::Chain::new().append(1, &Record::Registration(registration), &mut text).unwrap();
+            text
+        };
+        let content = [line("ann"), line("ann"), line("bob"), line("ann")].concat();
+        let own = line("ann").len() as u64 - 1;
+        let length = (content.len() - line("ann").len()) as u64;
+        parts.open(&[file(0, 700, now - 2 * HOUR), file(10, length, now)], now);
+        let unread = parts.unread().unwrap();
+        assert_eq!((&unread, parts.unread()), (&Unread { first: 10, bytes: length }, None));
+        assert!(parts.read(&unread, &content));
+        let known = parts.lock();
+        assert_eq!(["ann", "bob"].map(|name| known.bytes(&known.parts[name])), [2 * own, own]);
+    }
+
+    #[test]
+    fn what_is_kept_of_principals_is_bounded_and_forgotten_with_their_entries() {
+        let (parts, now) = (parts(), SystemTime::now());
+        for number in 0..2 * MOST_PRINCIPALS {
+            parts.of(&number.to_string()).add(1);
+        }
+        assert_eq!(parts.lock().parts.len(), MOST_PRINCIPALS);
+        assert!(Arc::ptr_eq(&parts.of("one more"), &parts.of("and one more")), "they have one part together");
+        parts.judge(&[file(0, 1 << 20, now), file(10, 0, now)], now);
+        assert!(parts.lock().parts.is_empty(), "less than a small part of a file counts for nobody");
+    }
+}
