@@ -1,4 +1,5 @@
-//! What one principal that may call has the gate write down: its share of the record and of what people are asked, so that others call on.
+//! What one principal that may call has the gate write down: its share of the record and of what people are asked, so that others call on. What refusals take of
+//! the record is not tried here.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,5 @@
-//! Servers that ask without end and clients that want more than others have: how much of that a gate holds at once.
+//! Servers that ask without end and clients that want more than others have: how much of that a gate holds at once. What two
+//! principals share is not tried here, but for subscriptions.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

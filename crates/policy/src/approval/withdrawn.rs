@@ -1,5 +1,5 @@
 //! Limit on calls that callers take back before anybody has decided. Each of them is work for the desk, a message to people and two entries of
-//! the record. Time is an argument, in seconds.
+//! the record. Time is an argument, in seconds. Which calls wait is not decided here.
 
 use std::collections::BTreeMap;
 
