@@ -364,10 +364,7 @@ impl CallError {
                 told(-32011, 200, text.clone(), Some(data), FaultSource::Internal, false)
             }
             Self::RecordFull => told(-32013, 503, text.clone(), Some(reason("record_full", RECORD_FULL)), FaultSource::Internal, true),
-            Self::RecordShare { until } => {
-                let data = reason("record_share", &format!(",\"until\":{until}{RECORD_SHARE}"));
-                told(-32013, 429, text.clone(), Some(data), FaultSource::Downstream, true)
-            }
+            Self::RecordShare { until } => too_much(-32013, text.clone(), "record_share", &format!(",\"until\":{until}{RECORD_SHARE}")),
             Self::Route(refusal) => {
                 let error = refusal.error();
                 down(error.code, 200, Some(error.data))
@@ -395,10 +392,7 @@ impl CallError {
             Self::Unavailable { mount, since, next_try, report, .. } => {
                 failing::unavailable(text.clone(), mount, (*since, *next_try), report.as_deref())
             }
-            Self::WithdrawnTooOften { wait } => {
-                let data = reason("withdrawn_too_often", &format!(",\"retry_after_ms\":{}", wait.saturating_mul(1000)));
-                told(-32009, 429, text.clone(), Some(data), FaultSource::Downstream, true)
-            }
+            Self::WithdrawnTooOften { wait } => too_much(-32009, text.clone(), "withdrawn_too_often", &after(*wait)),
             Self::Upstream { mount, error, report } => failing::upstream(text.clone(), mount, error, report.as_deref()),
         }
     }
@@ -456,6 +450,16 @@ fn with_decision(data: Option<&str>, id: DecisionId) -> String {
     let id = quote(&id.to_string());
     let edited = splice::edit(data.unwrap_or("{}").as_bytes(), &[("decision", Change::Set(id.as_bytes()))]);
     String::from_utf8_lossy(&edited).into_owned()
+}
+
+/// The member that says in how many seconds to try again.
+fn after(seconds: u64) -> String {
+    format!(",\"retry_after_ms\":{}", seconds.saturating_mul(1000))
+}
+
+/// The answer to a caller that has had the gate do more than its share.
+fn too_much(code: i64, text: String, name: &str, more: &str) -> Told {
+    told(code, 429, text, Some(reason(name, more)), FaultSource::Downstream, true)
 }
 
 fn budget(text: String, name: &str, why: &Exceeded) -> Told {

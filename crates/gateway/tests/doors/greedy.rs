@@ -81,8 +81,8 @@ async fn said(world: &World, tool: &str) -> Value {
     serde_json::from_str(text(&client.tool(&format!("srv__{tool}"), json!({})).await)).unwrap()
 }
 
-async fn until(world: &World, tool: &str, wanted: Value) {
-    eventually(async || (said(world, tool).await == wanted).then_some(())).await;
+async fn until(world: &World, tool: &str, wanted: &Value) {
+    eventually(async || (said(world, tool).await == *wanted).then_some(())).await;
 }
 
 #[tokio::test]
@@ -104,7 +104,7 @@ async fn a_call_and_a_session_are_asked_so_much_at_once_and_a_server_that_asks_m
                     while reply.next().await.is_some() {}
                     std::future::pending::<()>().await;
                 } => {}
-                () = until(&world, "refused", json!(refused)) => {}
+                () = until(&world, "refused", &json!(refused)) => {}
             }
         }
     })
@@ -156,7 +156,7 @@ async fn so_many_subscriptions_are_made_at_a_server_at_once() {
         };
         let agreeing = async {
             for waiting in [16, 16, 8] {
-                until(&world, "waiting", json!([waiting, 16])).await;
+                until(&world, "waiting", &json!([waiting, 16])).await;
                 said(&world, "agree").await;
             }
         };
@@ -218,7 +218,7 @@ async fn flooded(many: usize, bytes: usize) -> usize {
     quick.next_of("notifications/subscriptions/acknowledged").await;
     let slow = second.begin("subscriptions/listen", listen(json!(["other://r", "other://last", "test://slow"])));
     let flooding = async {
-        until(&world, "waiting", json!([1, 1])).await;
+        until(&world, "waiting", &json!([1, 1])).await;
         for _ in 0..many {
             server.say("notifications/resources/updated", &json!({"uri": "other://r", "more": "x".repeat(bytes)}));
         }
