@@ -96,7 +96,7 @@ async fn a_call_and_a_session_are_asked_so_much_at_once_and_a_server_that_asks_m
             let place = tempfile::tempdir().unwrap();
             let world = World::start(&greedy(Era::Initialize, "", &place, "")).await;
             let client = Client::ready(&world, era).await;
-            let params = json!({"name": "srv__ask", "arguments": asked});
+            let (params, refused) = (json!({"name": "srv__ask", "arguments": asked}), json!(refused));
             tokio::select! {
                 // A stateless caller is answered with the first questions, one of a session with none of them.
                 _ = async {
@@ -104,7 +104,7 @@ async fn a_call_and_a_session_are_asked_so_much_at_once_and_a_server_that_asks_m
                     while reply.next().await.is_some() {}
                     std::future::pending::<()>().await;
                 } => {}
-                () = until(&world, "refused", &json!(refused)) => {}
+                () = until(&world, "refused", &refused) => {}
             }
         }
     })
