@@ -316,7 +316,7 @@ async fn mx_22_inbox_and_room_race_and_each_proposal_is_made_once() {
 }
 
 #[tokio::test]
-async fn mx_22_so_many_proposals_to_one_seat_wait_at_the_gate_and_the_others_are_left_to_the_room() {
+async fn so_many_proposals_to_one_seat_wait_at_the_gate_and_the_others_are_left_to_the_room() {
     bounded(async {
         let other = participant("bit", &["ops"], PROPOSES);
         let world = recording(tempfile::tempdir().unwrap(), &format!("{other}{}", ops(&GATED.replace("irreversible", "off")))).await;
