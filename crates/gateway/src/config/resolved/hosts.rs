@@ -138,6 +138,7 @@ mod tests {
         }
         for bad in [
             "http://10.1.attacker.example/",
+            "http://10.1.attacker/",
             "http://192.168.8.1/",
             "http://edge.attacker.example/",
             "http://edge7.plant.example.attacker.example/",
