@@ -69,9 +69,13 @@ async fn h6_a_share_of_the_record_is_found_again_after_a_restart_and_ends_with_t
         assert_eq!(reason(&fill(&client(&world, "ann").await).await), "record_share");
         let world = recording(world.end_keeping().await, SMALL, "").await;
         let (ann, bob) = (client(&world, "ann").await, client(&world, "bob").await);
-        // What was there is read beside the first calls.
-        let again = eventually(async || Some(ann.tool(ECHO, json!({"text": "x"})).await).filter(|told| told["error"].is_object()));
-        assert_eq!(reason(&again.await), "record_share");
+        // The files are read beside the first calls: here those of another, so that hers of before alone can fill her share.
+        eventually(async || {
+            bob.tool(ECHO, json!({"text": "x"})).await;
+            (!world.gateway.audit().unwrap().over_share.is_empty()).then_some(())
+        })
+        .await;
+        assert_eq!(reason(&ann.tool(ECHO, json!({"text": "x"})).await), "record_share");
         assert_eq!(text(&bob.tool(ECHO, json!({"text": "his"})).await), "his");
         let world = recording(world.end_keeping().await, &SMALL.replace("1h", "1ms"), "").await;
         let ann = client(&world, "ann").await;

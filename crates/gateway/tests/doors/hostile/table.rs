@@ -131,12 +131,16 @@ fn ax_46_there_are_more_than_a_thousand_tries_and_no_two_are_one() {
     assert_eq!(answers.len(), 11, "{answers:?}");
 }
 
+/// Nobody may take back more calls at once; each principal takes back so many.
+const TAKEN_BACK: usize = 20;
+
 /// A gate in whose records calls come to stand as they should, and one above it.
 struct Table {
     stage: Stage,
     above: World,
     rules: tempfile::TempDir,
     clients: BTreeMap<Door, Client>,
+    taken_back: Cell<usize>,
 }
 
 impl Table {
@@ -146,7 +150,11 @@ impl Table {
         std::fs::write(&file, "@id(\"all\") permit (principal, action, resource);").unwrap();
         let expires = if state == State::Expired { "1s" } else { "5m" };
         let required = if state == State::Half { "approvals = 2\n" } else { "" };
-        let more = format!("{required}[policy]\nfile = {file:?}\n{}", token("up"));
+        let more = format!(
+            "{required}[policy]\nfile = {file:?}\n{}{}",
+            token("up"),
+            (0..6).map(|n| token(&format!("caller-{n}"))).collect::<String>()
+        );
         let stage = Stage::set(expires, &more).await;
         if state == State::Half {
             stage.anna.enroll_key(&Key::of(7), "carl", &[]).await;
@@ -167,7 +175,7 @@ impl Table {
             client.capabilities = knowing.clone();
             clients.insert(door, client.open().await);
         }
-        Self { stage, above, rules, clients }
+        Self { stage, above, rules, clients, taken_back: Cell::new(0) }
     }
 
     /// Whoever calls, and the tool as it is named there.
@@ -209,13 +217,14 @@ impl Table {
 
     /// A call whose caller takes it back.
     async fn withdrawn(&self, arguments: &Value) -> Held {
-        let ann = opening(&self.stage, "ann");
-        let asked = ann.tool(TOOL, arguments.clone()).await;
+        let number = self.taken_back.replace(self.taken_back.get() + 1) / TAKEN_BACK;
+        let caller = opening(&self.stage, &format!("caller-{number}"));
+        let asked = caller.tool(TOOL, arguments.clone()).await;
         let sealed = asked["result"]["requestState"].as_str().unwrap_or_else(|| panic!("{asked}"));
         let id = sealed.rsplit_once('.').unwrap().0.rsplit_once('-').unwrap().1.to_owned();
         let (state, no) = (&asked["result"]["requestState"], json!({"approval": {"action": "decline"}}));
         let back = json!({"name": TOOL, "arguments": arguments, "requestState": state, "inputResponses": no});
-        assert_eq!(word(&ann.call("tools/call", back).await), "approval_withdrawn");
+        assert_eq!(word(&caller.call("tools/call", back).await), "approval_withdrawn");
         let challenge = self.stage.world.gateway.approval(&id).await.unwrap().challenge;
         Held { id, challenge }
     }
