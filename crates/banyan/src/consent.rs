@@ -1,7 +1,7 @@
 //! Asks once before anything is started that somebody configured for another program. Starts nothing.
 
-use gateway::config::secret::{Secret, SecretStore, StoreError};
-use gateway::import::{Found, Question};
+use config::secret::{Secret, SecretStore, StoreError};
+use import::{Found, Question};
 
 use crate::failure::Failure;
 use crate::output::{Look, Output};

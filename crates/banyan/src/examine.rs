@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
-use gateway::config::resolved::{Config, Join, Mount, Parent, Process, Remote, Transport};
-use gateway::config::secret::{SecretRef, SystemSources};
+use config::resolved::{Config, Join, Mount, Parent, Process, Remote, Transport};
+use config::secret::{SecretRef, SystemSources};
 use serde::Serialize;
 
 use crate::port;
@@ -60,7 +60,7 @@ pub(crate) fn configuration(config: &Config) -> Vec<Finding> {
         let (message, fix) = text.split_once("\n  ").unwrap_or((&text, "correct the paths under [tls]"));
         findings.push(Finding::problem("tls", message, fix));
     }
-    if let Some(why) = gateway::config::exposed(config.listen, config) {
+    if let Some(why) = config::exposed(config.listen, config) {
         let (message, fix) = why.split_once(": ").unwrap_or((&why, ""));
         findings.push(Finding::warning("listen", message, fix));
     }
@@ -200,7 +200,7 @@ fn secrets<'a>(subject: &str, secrets: impl Iterator<Item = &'a SecretRef>) -> V
 
 #[cfg(test)]
 mod tests {
-    use gateway::config::parse;
+    use config::parse;
 
     use super::*;
 

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use gateway::config::looks_secret;
-use gateway::config::resolved::{Process, Remote, Transport};
-use gateway::import::{Found, NoteKind, PlainSecret, SecretPlace, Server};
+use config::looks_secret;
+use config::resolved::{Process, Remote, Transport};
+use import::{Found, NoteKind, PlainSecret, SecretPlace, Server};
 
 use crate::output::{Look, Output};
 use crate::printable::printable;
@@ -95,7 +95,7 @@ fn shown_path(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use gateway::import::{Places, from_file};
+    use import::{Places, from_file};
 
     use super::*;
 

@@ -1,8 +1,8 @@
 //! The log of commands that serve, as the command line sets it. What is logged is the gateway's business, not known here.
 
 use clap::{Args, ValueEnum};
-use gateway::telemetry::log::{self, LogFormat, VARIABLE};
 use rustix::fs::{FileType, fstat, ftruncate};
+use telemetry::log::{self, LogFormat, VARIABLE};
 
 use crate::failure::Failure;
 

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use banyan_model::Segment;
-use gateway::config::resolved::{Config, Mount, Process, Transport};
-use gateway::config::secret::{SecretRef, SystemSources};
-use gateway::import::{self, Found, ImportError, Places};
+use config::resolved::{Config, Mount, Process, Transport};
+use config::secret::{SecretRef, SystemSources};
+use import::{self, Found, ImportError, Places};
 use sha2::{Digest, Sha256};
 
 use crate::arguments::Place;
@@ -88,7 +88,7 @@ pub(crate) fn for_client(from: Option<&Path>, place: &Place, output: &Output) ->
 fn demonstration() -> Result<Plan, Failure> {
     let program = std::env::current_exe().map_err(|e| Failure::Failed(format!("this program's own path is not known: {e}")))?;
     let mut config = Config::default();
-    for name in gateway::demo::NAMES {
+    for name in demo::NAMES {
         let segment = Segment::new(name).map_err(|e| Failure::Failed(e.to_string()))?;
         let process = Process {
             command: program.display().to_string(),
@@ -109,7 +109,7 @@ fn demonstration() -> Result<Plan, Failure> {
 }
 
 fn configured(path: &Path) -> Result<Plan, Failure> {
-    let config = gateway::config::load(path, &SystemSources)?;
+    let config = config::load(path, &SystemSources)?;
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     Ok(Plan { config, serves: path.display().to_string(), watched: Some(path), digest: None })
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use gateway::whole::{self, Readers};
+use runtime::whole::{self, Readers};
 
 /// Makes a file that is not there yet.
 pub(crate) fn write_new(path: &Path, text: &str) -> io::Result<()> {

@@ -6,11 +6,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
+use config::diff::Change;
+use config::watch::Watch;
 use gateway::admin::Command;
 use gateway::admin::presence::Served;
-use gateway::config::diff::Change;
-use gateway::config::watch::Watch;
-use gateway::{Gateway, Reloaded, Workers};
+use gateway::{Gateway, Reloaded};
+use runtime::worker::Workers;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -42,11 +43,11 @@ pub(crate) struct Manner {
 
 /// Serves `plan` until a signal or the admin API says to stop.
 pub(crate) async fn serve(plan: Plan, manner: Manner, workers: Workers, output: &Output) -> Result<(), Failure> {
-    gateway::config::check_listen(plan.config.listen, &plan.config).map_err(|why| Failure::Refused(why.to_string()))?;
+    config::check_listen(plan.config.listen, &plan.config).map_err(|why| Failure::Refused(why.to_string()))?;
     gateway::trust::check(&plan.config).map_err(|why| Failure::Refused(why.to_string()))?;
     let state_dir = places::state_dir()?;
     gateway::store::check(&plan.config, &state_dir).map_err(|why| Failure::Failed(why.to_string()))?;
-    if let Some(why) = gateway::config::exposed(plan.config.listen, &plan.config) {
+    if let Some(why) = config::exposed(plan.config.listen, &plan.config) {
         output.remark(&format!("{} {why}", output.paint_remark(Look::Warn, "look:")));
     }
     let scheme = if plan.config.trust.tls.is_some() { "https" } else { "http" };

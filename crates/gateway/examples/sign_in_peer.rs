@@ -6,9 +6,9 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
+use config::resolved::{Grant, OAuth};
+use config::secret::SecretRef;
 use gateway::OAuthClient;
-use gateway::config::resolved::{Grant, OAuth};
-use gateway::config::secret::SecretRef;
 use serde_json::{Value, json};
 
 const STATELESS: &str = "2026-07-28";

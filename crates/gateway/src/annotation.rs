@@ -13,8 +13,8 @@ use mcp_proto::splice::{self, Change};
 use mesh_proto::annotation::{Annotation, Availability, LatencyClass, Transport, Wishes, key};
 use mesh_proto::route_cursor::PREFIX;
 use policy::approval::{Mode, Risk};
+use telemetry::metrics::ToolSlot;
 
-use crate::telemetry::metrics::ToolSlot;
 use crate::upstream::role::Role;
 
 /// By how many the calls that outlast a class must outnumber those that keep it, before the next class is listed.

@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use banyan_model::{Era, QualifiedName, Route};
+use config::resolved::Mount;
 use mcp_proto::catalog::{Entry, Kind};
 use mcp_proto::glob::Glob;
 use mcp_proto::header::{ParamHeader, tool_headers};
 use mcp_proto::projection::{local_names, local_routes};
 
 use crate::annotation::{Noted, Pace};
-use crate::config::resolved::Mount;
 use crate::upstream::role::Role;
 use crate::upstream::{self, Instance, Wire};
 
@@ -155,7 +155,7 @@ mod tests {
     use banyan_model::Segment;
 
     use super::*;
-    use crate::config::resolved::{Process, Transport};
+    use config::resolved::{Process, Transport};
 
     #[test]
     fn ax_10_a_name_that_would_be_too_long_is_left_out_with_a_note() {

@@ -12,11 +12,19 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use audit::record::{Changed, Record};
 use banyan_model::Segment;
+use config::diff::{Change, diff};
+use config::resolved::{Config, Limits, Transport};
+use config::secret::{Sources, SystemSources};
 use futures_util::future::BoxFuture;
 use mcp_proto::catalog::Kind;
 use mcp_proto::envelope::Notification;
 use mcp_proto::json;
 use mcp_proto::projection::style_for;
+use runtime::lateness::Lateness;
+use runtime::tls::Connector;
+use runtime::worker::Workers;
+use telemetry::metrics::Metrics;
+use telemetry::otlp::Otlp;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -28,25 +36,18 @@ use crate::call::caller::ViewKey;
 use crate::call::refusals::Refusals;
 use crate::call::remember::{SeenUris, Tasks};
 use crate::child::Membership;
-use crate::config::diff::{Change, diff};
-use crate::config::resolved::{Config, Limits, Transport};
-use crate::config::secret::{Sources, SystemSources};
 use crate::console::Console;
 use crate::downstream::door::{About, Entered};
 use crate::downstream::session::Session;
 use crate::downstream::{Parked, http};
 use crate::hub::Hub;
 use crate::journal::Journal;
-use crate::lateness::Lateness;
 use crate::node::Node;
 use crate::pins::Desk;
 use crate::policy::{Decisions, Purses};
 use crate::registry::{RefusedRegistration, Registry};
 use crate::rooms::Rooms;
 use crate::shares::Shares;
-use crate::telemetry::metrics::Metrics;
-use crate::telemetry::otlp::Otlp;
-use crate::tls::Connector;
 use crate::tree::Tree;
 use crate::trust::Trust;
 use crate::upstream::Instance;
@@ -54,7 +55,6 @@ use crate::upstream::mount::{Mount, Phase};
 use crate::upstream::oauth::OAuthClient;
 use crate::upstream::origins::Origins;
 use crate::upstream::supervise::supervise;
-use crate::worker::Workers;
 
 pub use force::{NotInForce, Reloaded};
 pub(crate) use own::rows;
@@ -134,7 +134,7 @@ impl Gateway {
 
     fn of(config: Config, state_dir: PathBuf, node: Node, place: Option<&Path>) -> Self {
         let joins = place.is_some();
-        crate::tls::install_crypto();
+        runtime::tls::install_crypto();
         let config = Arc::new(config);
         let connector = Arc::new(Connector::new());
         let journal = Journal::new(&config.audit, &state_dir, place, &node.id);
@@ -142,7 +142,7 @@ impl Gateway {
         let inner = Arc::new(Inner {
             tree: ArcSwap::from_pointee(Tree::new(Arc::clone(&config))),
             shares: Shares::new(journal.parts()),
-            lateness: Lateness::new(),
+            lateness: Lateness::of_workers(),
             refusals: Arc::default(),
             decisions: Decisions::new(),
             purses: Purses::default(),
@@ -321,7 +321,7 @@ impl Inner {
         }
     }
 
-    fn begin(self: &Arc<Self>, config: &Arc<crate::config::resolved::Mount>) -> Arc<Mount> {
+    fn begin(self: &Arc<Self>, config: &Arc<config::resolved::Mount>) -> Arc<Mount> {
         let oauth = match &config.transport {
             Transport::Http(remote) | Transport::Sse(remote) => remote
                 .oauth

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use banyan_model::{Principal, Segment};
 use bytes::Bytes;
+use config::resolved::Config;
 use foldhash::fast::RandomState;
 use mcp_proto::catalog::Kind;
 use mcp_proto::envelope::{self, Answer, Notification};
@@ -17,7 +18,6 @@ use policy::decide::Subject;
 
 use crate::call::back::Back;
 use crate::call::caller::ViewKey;
-use crate::config::resolved::Config;
 use crate::downstream::lane::{Lane, Weight};
 use crate::downstream::session::Session;
 use crate::downstream::subscriptions::Subscriptions;

@@ -9,11 +9,11 @@ use bytes::Bytes;
 use mcp_proto::client::Identity;
 use mcp_proto::mcpax;
 use mesh_proto::id::NodeId;
+use runtime::random;
+use runtime::whole::{make_dirs, sync_dir};
 use sha2::{Digest, Sha256};
 
 use crate::call::SERVER_INFO;
-use crate::random;
-use crate::whole::{make_dirs, sync_dir};
 
 /// What a connection that everybody shares says Banyan's clients can do: whatever any of them might.
 const SHARED_CAPABILITIES: &[u8] = br#"{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{}}"#;

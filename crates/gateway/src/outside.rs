@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
+use import::Client;
 use rcgen::CertificateSigningRequestParams;
 use rustls::pki_types::{CertificateDer, CertificateSigningRequestDer};
 
-use crate::import::Client;
 use crate::trust;
 use crate::upstream::oauth;
 
@@ -42,7 +42,7 @@ pub fn challenge(status: u16, header: &str) -> Vec<String> {
 /// # Errors
 /// What is wrong with the file.
 pub fn connected(client: Client, file: &Path, text: &str) -> Result<[String; 3], String> {
-    crate::import::connect::on_text(client, file, text)
+    import::connect::on_text(client, file, text)
 }
 
 /// The names in the list of servers of a client's file.
@@ -50,5 +50,5 @@ pub fn connected(client: Client, file: &Path, text: &str) -> Result<[String; 3],
 /// # Errors
 /// What is wrong with the file.
 pub fn listed(client: Client, file: &Path, text: &str) -> Result<Vec<String>, String> {
-    crate::import::connect::names(client, file, text)
+    import::connect::names(client, file, text)
 }

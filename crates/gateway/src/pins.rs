@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use audit::record::{Changed, Record, Text};
+use config::resolved::Config;
 use mcp_proto::catalog;
 use policy::pin::{Kind, Standing};
 
@@ -23,7 +24,6 @@ pub use shown::{Difference, PinShown, PinsShown};
 use crate::Inner;
 use crate::admin::shapes::Refusal;
 use crate::approvals::now;
-use crate::config::resolved::Config;
 use crate::store::{Pin, Pins, Source, StoreError};
 
 /// How many names a line holds.

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use crate::config::resolved::Config;
+use config::resolved::Config;
+
 use crate::downstream::lane::Lane;
 use crate::journal::{Part, Parts};
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use banyan_model::Segment;
+use config::resolved::{Config, Profile, Transport};
 use foldhash::fast::RandomState;
 use mcp_proto::client::Negotiated;
 use mcp_proto::era;
@@ -14,7 +15,6 @@ use mcp_proto::mcpax::{self, Peer};
 
 use crate::call::caller::{Caller, ViewKey};
 use crate::catalog::Catalog;
-use crate::config::resolved::{Config, Profile, Transport};
 use crate::policy::{Standing, Standings};
 use crate::upstream::mount::{Mount, Phase};
 use crate::upstream::role::Role;

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use banyan_model::Segment;
 use bytes::Bytes;
+use config::resolved::{Config, Profile, Search};
 use mcp_proto::catalog::Kind;
 use mcp_proto::resource_index::ResourceIndex;
 
@@ -17,7 +18,6 @@ use crate::annotation::Noted;
 use crate::call::caller::ViewKey;
 use crate::call::own;
 use crate::catalog::allowed;
-use crate::config::resolved::{Config, Profile, Search};
 use crate::tree::{Branch, Tree};
 use names::{How, Listing};
 use resources::Resources;
@@ -42,7 +42,7 @@ pub(crate) struct View {
     pub(crate) has_own: bool,
     /// Whether any of the tools is answered here: what nearly all views have not, found out by one look.
     pub(crate) stands_in: bool,
-    pub(crate) index: OnceLock<crate::search::Index>,
+    pub(crate) index: OnceLock<search::Index>,
 }
 
 /// Something that a list may hold.
@@ -145,7 +145,7 @@ impl View {
 
 /// The three tools that stand for all others.
 fn stand_ins(servers: &[&str]) -> Vec<Page> {
-    Page::all([&Text::of(&crate::search::tools::definitions(servers))].into_iter())
+    Page::all([&Text::of(&search::tools::definitions(servers))].into_iter())
 }
 
 /// The gate's own tool as a part of a list, where it is shown.

@@ -7,6 +7,7 @@ pub mod client;
 pub mod cursor;
 pub mod envelope;
 pub mod era;
+pub mod field;
 pub mod glob;
 pub mod header;
 pub mod hidden;

@@ -17,7 +17,7 @@ use crate::output::{Look, Output};
 use crate::printable::printable;
 use crate::signing::{self, Agreed};
 use crate::table::{self, Align};
-use crate::{gate, runtime, time};
+use crate::{gate, threads, time};
 
 /// Shows the calls that wait until a person agrees.
 #[derive(Args)]
@@ -69,7 +69,7 @@ struct Told {
 impl Approvals {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let gate = gate::needed(place)?;
-        runtime::wait(self.print(&gate, output))?
+        threads::wait(self.print(&gate, output))?
     }
 
     async fn print(&self, gate: &AdminClient, output: &Output) -> Result<(), Failure> {
@@ -150,7 +150,7 @@ fn event(line: &[u8], output: &Output) -> Result<(), Failure> {
 impl Approve {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let gate = gate::needed(place)?;
-        runtime::wait(self.approve(&gate, output))?
+        threads::wait(self.approve(&gate, output))?
     }
 
     async fn approve(&self, gate: &AdminClient, output: &Output) -> Result<(), Failure> {
@@ -178,7 +178,7 @@ impl Approve {
 impl Deny {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let gate = gate::needed(place)?;
-        runtime::wait(self.deny(&gate, output))?
+        threads::wait(self.deny(&gate, output))?
     }
 
     async fn deny(&self, gate: &AdminClient, output: &Output) -> Result<(), Failure> {

@@ -6,9 +6,9 @@ mod verify;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use config::secret::SystemSources;
 use gateway::admin::audit::{proof, shown};
 use gateway::admin::shapes::{AuditEntry, AuditFound, AuditStatus, Status};
-use gateway::config::secret::SystemSources;
 use gateway::journal::archive::{Archive, ArchiveError, ChainDir, records};
 use gateway::journal::index::{EVENTS, Search};
 
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
 use crate::table::{self, Align};
-use crate::{document, gate, places, runtime, time};
+use crate::{document, gate, places, threads, time};
 
 /// Reads and checks the record of what was called and decided.
 #[derive(Args)]
@@ -110,13 +110,13 @@ impl Audit {
             return Ok(dir.clone());
         }
         if let Some(gate) = gate::running(place)? {
-            let status: Status = runtime::wait(gate.get("/-/status", &[]))??;
+            let status: Status = threads::wait(gate.get("/-/status", &[]))??;
             if let Some(AuditStatus { directory: Some(dir), .. }) = status.audit {
                 return Ok(dir.into());
             }
         }
         if let Some(path) = places::config_file(place.config.as_deref())?
-            && let Ok(config) = gateway::config::load(&path, &SystemSources)
+            && let Ok(config) = config::load(&path, &SystemSources)
             && let Some(dir) = &config.audit.path
         {
             return Ok(dir.clone());
@@ -191,7 +191,7 @@ fn cut(text: &str) -> String {
 
 /// A time before now, in microseconds since 1970.
 fn ago(text: &str) -> Result<u64, Failure> {
-    let age = gateway::config::age(text).ok_or_else(|| Failure::Usage(format!("`{text}` is no age: write 15m, 24h or 7d")))?;
+    let age = config::age(text).ok_or_else(|| Failure::Usage(format!("`{text}` is no age: write 15m, 24h or 7d")))?;
     Ok(time::now().saturating_sub(age.as_secs()).saturating_mul(1_000_000))
 }
 

@@ -3,17 +3,16 @@
 use std::sync::Arc;
 
 use clap::Args;
+use config::resolved::{Mount, Transport};
+use config::secret::SystemSources;
 use gateway::OAuthClient;
-use gateway::config::resolved::{Mount, Transport};
-use gateway::config::secret::SystemSources;
-use gateway::import;
 
 use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::plan::{self, Wish};
 use crate::similar::did_you_mean;
-use crate::{places, runtime};
+use crate::{places, threads};
 
 /// Signs in at a server that wants OAuth, in a browser.
 #[derive(Args)]
@@ -30,13 +29,13 @@ impl Auth {
         let mount = self.mount(place)?;
         let client = self.client(&mount)?;
         if self.out {
-            runtime::wait(client.sign_out())?.map_err(|e| Failure::Failed(e.to_string()))?;
+            threads::wait(client.sign_out())?.map_err(|e| Failure::Failed(e.to_string()))?;
         } else {
             let announce = |url: &str| {
                 output.remark("sign in with the browser that opens, or open this address on this machine:");
                 output.remark(&format!("  {}", output.paint_remark(Look::Strong, url)));
             };
-            runtime::wait(client.sign_in(announce))?.map_err(|e| Failure::Failed(e.to_string()))?;
+            threads::wait(client.sign_in(announce))?.map_err(|e| Failure::Failed(e.to_string()))?;
         }
         if output.wants_json() {
             return output.json(&serde_json::json!({ "server": self.server, "signed_in": !self.out }));
@@ -61,7 +60,7 @@ impl Auth {
     /// The server in the configuration, or in clients' files where there is none.
     fn mount(&self, place: &Place) -> Result<Arc<Mount>, Failure> {
         let mounts = match places::config_file(place.config.as_deref())? {
-            Some(path) => gateway::config::load(&path, &SystemSources)?.mounts,
+            Some(path) => config::load(&path, &SystemSources)?.mounts,
             None => import::discover(&plan::clients(&Wish { from: None, listen: None, yes: false })?).mounts(),
         };
         let found = mounts.values().find(|m| m.name.as_str() == self.server).cloned();

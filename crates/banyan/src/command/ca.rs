@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
-use gateway::config::resolved::Config;
-use gateway::config::secret::SystemSources;
+use config::resolved::Config;
+use config::secret::SystemSources;
 use gateway::trust::ca::{Ca, CaError, Issued, JoinToken, Ledger};
 use toml_edit::{DocumentMut, Item, Table, value};
 
@@ -148,7 +148,7 @@ fn revoke(dir: &Path, name: &str, output: &Output) -> Result<(), Failure> {
 /// The configuration in use.
 fn configured(place: &Place) -> Result<Config, Failure> {
     let file = places::config_file(place.config.as_deref())?;
-    let config = file.as_deref().map(|file| gateway::config::load(file, &SystemSources)).transpose()?;
+    let config = file.as_deref().map(|file| config::load(file, &SystemSources)).transpose()?;
     Ok(config.unwrap_or_default())
 }
 

@@ -11,7 +11,7 @@ use crate::asked::Asked;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::{printable, printable_lines};
-use crate::{call_arguments, runtime, table, terminal, time};
+use crate::{call_arguments, table, terminal, threads, time};
 
 /// Calls one tool and prints what it answers.
 #[derive(Args)]
@@ -43,7 +43,7 @@ impl Call {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let arguments = call_arguments::object(&self.arguments)?;
         let request = CallRequest { tool: self.tool.clone(), arguments, raw: false, waits: false };
-        let result = runtime::wait(self.ask(place, &request, output))??;
+        let result = threads::wait(self.ask(place, &request, output))??;
         let value: Value = serde_json::from_slice(&result).map_err(|e| Failure::Failed(format!("the result is no JSON: {e}")))?;
         if output.wants_json() {
             output.raw(&[&result[..], b"\n"].concat())?;

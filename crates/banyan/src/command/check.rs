@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gateway::config::resolved::{Config, Transport};
-use gateway::config::secret::SystemSources;
-use gateway::config::{ConfigError, Problem};
+use config::resolved::{Config, Transport};
+use config::secret::SystemSources;
+use config::{ConfigError, Problem};
 use serde::Serialize;
 
 use crate::arguments::Place;
@@ -44,7 +44,7 @@ impl Check {
             ))
         };
         let file = file.ok_or_else(none)?;
-        match gateway::config::load(&file, &SystemSources) {
+        match config::load(&file, &SystemSources) {
             Ok(config) => {
                 gateway::trust::check(&config).map_err(|error| Failure::Failed(error.to_string()))?;
                 fine(&file, &config, output)
@@ -61,7 +61,7 @@ impl Check {
 fn fine(file: &Path, config: &Config, output: &Output) -> Result<(), Failure> {
     let mounts: Vec<String> = config.mounts.keys().map(ToString::to_string).collect();
     if output.wants_json() {
-        return output.json(&Report { file, ok: true, problems: &[], mounts, notices: gateway::config::notices(config) });
+        return output.json(&Report { file, ok: true, problems: &[], mounts, notices: config::notices(config) });
     }
     let of = |remote: bool| config.servers().filter(|m| matches!(m.transport, Transport::Stdio(_)) != remote).count();
     let (started, reached) = (of(false), of(true));
@@ -75,7 +75,7 @@ fn fine(file: &Path, config: &Config, output: &Output) -> Result<(), Failure> {
         output
             .remark(&output.paint_remark(Look::Dim, "no server was tried: `banyan doctor` looks whether programs and addresses are there"));
     }
-    for notice in gateway::config::notices(config) {
+    for notice in config::notices(config) {
         output.remark(&format!("{} {}", output.paint_remark(Look::Warn, "look:"), printable(&notice)));
     }
     Ok(())

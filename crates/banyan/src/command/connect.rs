@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use clap::Args;
-use gateway::config::resolved::Config;
-use gateway::config::secret::SystemSources;
-use gateway::import::connect::{self, ConnectError, Endpoint, Plan, Request};
-use gateway::import::{Client, Places};
+use config::resolved::Config;
+use config::secret::SystemSources;
+use import::connect::{self, ConnectError, Endpoint, Plan, Request};
+use import::{Client, Places};
 use serde::Serialize;
 
 use crate::arguments::Place;
@@ -145,7 +145,7 @@ impl Connect {
             None => places::config_dir()?.join(places::CONFIG_NAME),
         };
         let file = std::path::absolute(&file).unwrap_or(file);
-        let config = if file.exists() { gateway::config::load(&file, &SystemSources)? } else { Config::default() };
+        let config = if file.exists() { config::load(&file, &SystemSources)? } else { Config::default() };
         let running = gate::address(place)?;
         let (is_running, address) = (running.is_some(), running.unwrap_or(config.listen));
         let places = plan::clients(&Wish { from: None, listen: Some(address), yes: false })?;

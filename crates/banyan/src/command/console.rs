@@ -6,7 +6,7 @@ use gateway::admin::shapes::ConsoleLink;
 use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::{gate, runtime, table};
+use crate::{gate, table, threads};
 
 /// Opens the console of the running gate.
 #[derive(Args)]
@@ -21,13 +21,13 @@ pub(crate) struct Console {
 impl Console {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let gate = gate::needed(place)?;
-        let answer = runtime::wait(gate.post("/-/console/code", &()))??;
+        let answer = threads::wait(gate.post("/-/console/code", &()))??;
         let link: ConsoleLink =
             serde_json::from_slice(&answer).map_err(|e| Failure::Failed(format!("the gate's answer can't be read: {e}")))?;
         if output.wants_json() {
             return output.json(&link);
         }
-        let is_open = !self.print && gateway::browser::open(&link.url);
+        let is_open = !self.print && runtime::browser::open(&link.url);
         output.line(&link.url)?;
         let lasts = table::duration(link.expires_in);
         output.remark(&if is_open {

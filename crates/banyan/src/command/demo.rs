@@ -4,20 +4,20 @@
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::runtime;
+use crate::threads;
 
 /// Serves a demonstration server.
 #[derive(Args)]
 pub(crate) struct Demo {
     /// Its name
-    #[arg(value_parser = gateway::demo::NAMES)]
+    #[arg(value_parser = demo::NAMES)]
     name: String,
 }
 
 impl Demo {
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        let runtime = runtime::serving()?;
-        let served = runtime.block_on(gateway::demo::serve(&self.name, tokio::io::stdin(), tokio::io::stdout()));
+        let runtime = threads::serving()?;
+        let served = runtime.block_on(demo::serve(&self.name, tokio::io::stdin(), tokio::io::stdout()));
         // A read of standard input can't be taken back, and nobody waits for it.
         runtime.shutdown_background();
         served.map_err(|e| Failure::Failed(e.to_string()))

@@ -1,10 +1,10 @@
 //! `banyan doctor`: names the broken thing and what mends it. Mends nothing by itself, and starts servers only when told to.
 
 use clap::Args;
+use config::resolved::Join;
+use config::secret::SystemSources;
 use gateway::admin::shapes::MountStatus;
-use gateway::config::resolved::Join;
-use gateway::config::secret::SystemSources;
-use gateway::import::{self, Found};
+use import::{self, Found};
 use serde::Serialize;
 
 use crate::arguments::Place;
@@ -16,7 +16,7 @@ use crate::output::{Look, Output};
 use crate::plan::{self, Wish};
 use crate::printable::printable;
 use crate::table::counted;
-use crate::{gate, places, runtime, trouble};
+use crate::{gate, places, threads, trouble};
 
 /// Looks for what is broken and says how to mend it.
 #[derive(Args)]
@@ -40,7 +40,7 @@ impl Doctor {
         let broken = findings.iter().any(|f| f.level == Level::Problem && f.subject == CONFIGURATION);
         let is_running = gate::running(place)?.is_some();
         if is_running || (self.start && !broken) {
-            findings.extend(runtime::wait(alive(place, servers, output))??);
+            findings.extend(threads::wait(alive(place, servers, output))??);
         } else {
             findings.extend(servers);
         }
@@ -77,7 +77,7 @@ fn at_rest(place: &Place) -> Result<Rest, Failure> {
         let servers = examine::servers(found.mounts().values().map(|mount| &**mount));
         return Ok(Rest { findings: unconfigured(&found), servers, parents: None });
     };
-    Ok(match gateway::config::load(&path, &SystemSources) {
+    Ok(match config::load(&path, &SystemSources) {
         Ok(config) => {
             let fine = Finding::ok(CONFIGURATION, format!("{} can be read", path.display()));
             let findings = [vec![fine], examine::configuration(&config)].concat();

@@ -7,7 +7,7 @@ use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
-use crate::{decided, gate, runtime, table, time};
+use crate::{decided, gate, table, threads, time};
 
 /// Says why a call was refused, by the id in its error; or why registrations were, the newest first.
 #[derive(Args)]
@@ -21,11 +21,11 @@ impl Explain {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let gate = gate::needed(place)?;
         if let Some(id) = self.of.as_deref().filter(|of| of.starts_with("d-")) {
-            let found: Decisions = runtime::wait(gate.get("/-/decisions", &[("id", id)]))??;
+            let found: Decisions = threads::wait(gate.get("/-/decisions", &[("id", id)]))??;
             return decision(id, &found, output);
         }
         let query: Vec<(&str, &str)> = self.of.iter().map(|of| ("of", of.as_str())).collect();
-        let refused: Refused = runtime::wait(gate.get("/-/refused", &query))??;
+        let refused: Refused = threads::wait(gate.get("/-/refused", &query))??;
         if output.wants_json() {
             return output.json(&refused);
         }

@@ -17,7 +17,7 @@ use crate::output::{Look, Output};
 use crate::printable::printable;
 use crate::signing::{self, Agreed};
 use crate::table::{self, Align};
-use crate::{document, gate, runtime, time};
+use crate::{document, gate, threads, time};
 
 /// What a signature is made for.
 const NAMESPACE: &str = "banyan-grant-v1";
@@ -130,7 +130,7 @@ struct Proposed {
 impl Grants {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let gate = gate::needed(place)?;
-        runtime::wait(async {
+        threads::wait(async {
             match &self.action {
                 Action::List => list(&gate, output).await,
                 Action::Add(add) => add.give(&gate, output).await,

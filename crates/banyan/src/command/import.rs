@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gateway::config::secret::SecretStore;
-use gateway::import::{self, Found, Note};
+use config::secret::SecretStore;
+use import::{self, Found, Note};
 use serde::Serialize;
 
 use crate::arguments::Place;

@@ -13,7 +13,7 @@ use crate::arguments::Place;
 use crate::document::{Document, failed};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::{places, private, runtime};
+use crate::{places, private, threads};
 
 /// Makes the gate register with a parent.
 #[derive(Args)]
@@ -167,7 +167,7 @@ impl File {
     /// Has this gate certified by the parent that was added last, with a token that is good for that once.
     fn enrol(&mut self, url: &str, invitation: &JoinToken) -> Result<(), Failure> {
         let address = url.parse().map_err(|_| Failure::Usage(format!("{url} is no address\n  write it as https://HOST:PORT")))?;
-        let enrolled = runtime::wait(enrol(&places::state_dir()?, &address, invitation, None))?;
+        let enrolled = threads::wait(enrol(&places::state_dir()?, &address, invitation, None))?;
         let enrolled = enrolled.map_err(|error| Failure::Failed(error.to_string()))?;
         let mut tls = InlineTable::new();
         for (key, file) in [("certificate", &enrolled.certificate), ("key", &enrolled.key), ("ca", &enrolled.ca)] {

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::printable::printable;
 use crate::similar::did_you_mean;
-use crate::{gate, runtime};
+use crate::{gate, threads};
 
 /// Shows the last lines of a server's standard error.
 #[derive(Args)]
@@ -24,7 +24,7 @@ pub(crate) struct Logs {
 impl Logs {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let gate = gate::needed(place)?;
-        runtime::wait(self.print(&gate, output))?
+        threads::wait(self.print(&gate, output))?
     }
 
     async fn print(&self, gate: &AdminClient, output: &Output) -> Result<(), Failure> {

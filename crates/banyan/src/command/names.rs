@@ -9,8 +9,8 @@ use crate::asked;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
-use crate::runtime;
 use crate::table::{self, Align};
+use crate::threads;
 
 /// Shows what each tool is called for a client, in the tree, and by its server.
 #[derive(Args)]
@@ -47,7 +47,7 @@ impl<'a> Name<'a> {
 impl Names {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let client = self.client.as_deref();
-        let shown = runtime::wait(asked::tools(place, client, output))??;
+        let shown = threads::wait(asked::tools(place, client, output))??;
         let names: Vec<Name<'_>> = shown.tools.iter().map(Name::of).collect();
         if output.wants_json() {
             return output.json(&Report { client, names });

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::printable::printable;
 use crate::table::{self, Align};
-use crate::{document, gate, runtime};
+use crate::{document, gate, threads};
 
 /// Says who may approve calls: public keys of persons.
 #[derive(Args)]
@@ -47,7 +47,7 @@ enum Action {
 impl Operator {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let gate = gate::needed(place)?;
-        runtime::wait(async {
+        threads::wait(async {
             match &self.action {
                 Action::Enroll { name, key, principals } => {
                     let text = std::fs::read_to_string(key).map_err(|error| document::unread(key, &error))?;

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::{printable, printable_lines};
 use crate::table::{self, Align};
-use crate::{gate, places, runtime, time};
+use crate::{gate, places, threads, time};
 
 /// Shows definitions that wait, and says which are good.
 #[derive(Args)]
@@ -62,7 +62,7 @@ fn known(place: &Place, all: bool) -> Result<PinsShown, Failure> {
         return gateway::pins::kept(&places::state_dir()?, all).map_err(|error| Failure::Failed(error.to_string()));
     };
     let query: &[(&str, &str)] = if all { &[("all", "true")] } else { &[] };
-    Ok(runtime::wait(gate.get("/-/pins", query))??)
+    Ok(threads::wait(gate.get("/-/pins", query))??)
 }
 
 /// Only what is shown now is taken: each definition is named by its hash.
@@ -82,7 +82,7 @@ fn looked(place: &Place, names: &[String], standing: Standing, output: &Output) 
             let look = Looked { mount: pin.mount, tool: Some(pin.tool), kind: Some(pin.kind), hash: Some(pin.hash) };
             let set: PinsShown = match gate::running(place)? {
                 Some(gate) => {
-                    let answer = runtime::wait(gate.post(path, &serde_json::to_value(&look).unwrap_or_default()))??;
+                    let answer = threads::wait(gate.post(path, &serde_json::to_value(&look).unwrap_or_default()))??;
                     serde_json::from_slice(&answer).map_err(|e| Failure::Failed(format!("the gate's answer can't be read: {e}")))?
                 }
                 None => gateway::pins::look(&places::state_dir()?, &look, standing).map_err(failed)?,

@@ -6,10 +6,10 @@ mod replay;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use gateway::config::resolved::Config;
-use gateway::config::rules::{self, BadRules};
-use gateway::config::secret::SystemSources;
-use gateway::config::{ConfigError, Problem};
+use config::resolved::Config;
+use config::rules::{self, BadRules};
+use config::secret::SystemSources;
+use config::{ConfigError, Problem};
 use policy::decide::{Mode, Policies};
 use serde::Serialize;
 
@@ -86,7 +86,7 @@ impl Check {
     fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let (file, checked) = match &self.file {
             Some(file) => (file.clone(), read(file, &text(file)?)),
-            None => match gateway::config::load(&configuration(place)?, &SystemSources) {
+            None => match config::load(&configuration(place)?, &SystemSources) {
                 Ok(config) => {
                     let rules = config.policy.ok_or_else(|| Failure::NotFound(NO_SECTION.into()))?;
                     let again = read(&rules.file, &text(&rules.file)?);
@@ -159,7 +159,7 @@ fn configuration(place: &Place) -> Result<PathBuf, Failure> {
 
 /// That configuration.
 fn configured(place: &Place) -> Result<Config, Failure> {
-    Ok(gateway::config::load(&configuration(place)?, &SystemSources)?)
+    Ok(config::load(&configuration(place)?, &SystemSources)?)
 }
 
 /// The rules in a file.

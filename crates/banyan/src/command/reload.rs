@@ -6,7 +6,7 @@ use gateway::admin::shapes::Reloaded;
 use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::{gate, runtime};
+use crate::{gate, threads};
 
 /// Makes the running gate read its configuration now.
 #[derive(Args)]
@@ -19,7 +19,7 @@ pub(crate) struct Stop {}
 impl Reload {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let gate = gate::needed(place)?;
-        let answer = runtime::wait(gate.post("/-/reload", &()))??;
+        let answer = threads::wait(gate.post("/-/reload", &()))??;
         let reloaded: Reloaded =
             serde_json::from_slice(&answer).map_err(|e| Failure::Failed(format!("the gate's answer can't be read: {e}")))?;
         if output.wants_json() {
@@ -35,7 +35,7 @@ impl Reload {
 impl Stop {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let gate = gate::needed(place)?;
-        runtime::wait(gate.post("/-/stop", &()))??;
+        threads::wait(gate.post("/-/stop", &()))??;
         if output.wants_json() {
             return output.json(&serde_json::json!({ "stopping": true }));
         }

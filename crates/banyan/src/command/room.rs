@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::printable::printable;
 use crate::table::{self, Align};
-use crate::{gate, meeting, runtime};
+use crate::{gate, meeting, threads};
 
 /// Rooms in which people and agents meet.
 #[derive(Args)]
@@ -55,7 +55,7 @@ impl Room {
     pub(crate) fn run(self, place: &Place, output: &Output) -> Result<(), Failure> {
         match self.what {
             What::Join(join) => join.run(place, output),
-            What::List(list) => runtime::wait(list.print(place, output))?,
+            What::List(list) => threads::wait(list.print(place, output))?,
         }
     }
 }

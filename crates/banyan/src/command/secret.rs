@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Read};
 
 use clap::{Args, Subcommand};
-use gateway::config::secret::{Secret as Value, SecretStore, StoreError};
+use config::secret::{Secret as Value, SecretStore, StoreError};
 
 use crate::failure::Failure;
 use crate::output::{Look, Output};

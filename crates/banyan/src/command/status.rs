@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
 use crate::table::{self, Align};
-use crate::{budgets, gate, joined, meeting, runtime, time, trouble};
+use crate::{budgets, gate, joined, meeting, threads, time, trouble};
 
 /// Shows every server of the running gate.
 #[derive(Args)]
@@ -18,7 +18,7 @@ pub(crate) struct Status {}
 impl Status {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let gate = gate::needed(place)?;
-        let status: StatusShape = runtime::wait(gate.get("/-/status", &[]))??;
+        let status: StatusShape = threads::wait(gate.get("/-/status", &[]))??;
         if output.wants_json() {
             return output.json(&status);
         }

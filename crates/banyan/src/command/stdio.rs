@@ -9,8 +9,8 @@ use crate::bridged::Bridged;
 use crate::failure::Failure;
 use crate::log::Log;
 use crate::output::Output;
-use crate::runtime;
 use crate::signals::Signals;
+use crate::threads;
 
 /// Serves the gate on standard input and output, for clients that start a process.
 #[derive(Args)]
@@ -30,7 +30,7 @@ impl Stdio {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         self.log.start()?;
         let gates = Bridged::new(self.from.as_deref(), place, self.log.format(), output)?;
-        let runtime = runtime::waiting()?;
+        let runtime = threads::waiting()?;
         let outcome = runtime.block_on(async {
             let mut signals = Signals::new()?;
             let first = tokio::select! {

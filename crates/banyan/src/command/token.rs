@@ -13,7 +13,7 @@ use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::similar::did_you_mean;
-use crate::{document, gate, places, private, runtime};
+use crate::{document, gate, places, private, threads};
 
 /// Says who may call: bearer tokens, kept as hashes.
 #[derive(Args)]
@@ -178,7 +178,7 @@ impl File {
                  mend that, then `banyan reload`"
             ))
         };
-        runtime::wait(asked)?.map_err(goes_on)
+        threads::wait(asked)?.map_err(goes_on)
     }
 }
 

@@ -11,9 +11,9 @@ use crate::asked;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
-use crate::runtime;
 use crate::similar::did_you_mean;
 use crate::table::{self, Align};
+use crate::threads;
 
 /// Lists tools with about how many tokens each costs a model that is shown it.
 #[derive(Args)]
@@ -53,7 +53,7 @@ struct Sum<'a> {
 
 impl Tools {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
-        let mut shown = runtime::wait(asked::tools(place, self.client.as_deref(), output))??;
+        let mut shown = threads::wait(asked::tools(place, self.client.as_deref(), output))??;
         self.narrow(&mut shown)?;
         let report = report(&shown);
         if output.wants_json() {

@@ -9,8 +9,8 @@ use crate::asked::Asked;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
-use crate::runtime;
 use crate::table::{self, Align};
+use crate::threads;
 
 /// Shows the way to a tool through the gates below, like traceroute, and how long each step takes.
 #[derive(Args)]
@@ -36,7 +36,7 @@ struct Step<'a> {
 
 impl Trace {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
-        let traced = runtime::wait(self.ask(place, output))??;
+        let traced = threads::wait(self.ask(place, output))??;
         let report = Report { tool: &traced.tool, hops: steps(&traced.hops) };
         if output.wants_json() {
             output.json(&report)?;

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
 use crate::table::counted;
-use crate::{joined, runtime};
+use crate::{joined, threads};
 
 /// Draws the tree.
 #[derive(Args)]
@@ -64,7 +64,7 @@ struct Below<'a> {
 
 impl Tree {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
-        let told = runtime::wait(self.fetch(place, output))??;
+        let told = threads::wait(self.fetch(place, output))??;
         let mounts = told.mounts.iter().map(|m| branch(m, &told.tools)).collect();
         let report = Report { url: told.url.as_deref(), joined: told.joined.as_ref(), mounts };
         if output.wants_json() {

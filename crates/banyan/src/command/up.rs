@@ -11,7 +11,7 @@ use crate::log::Log;
 use crate::output::Output;
 use crate::plan::Wish;
 use crate::serve::Manner;
-use crate::{plan, runtime, serve};
+use crate::{plan, serve, threads};
 
 /// Serves the gate over HTTP.
 #[derive(Args)]
@@ -45,9 +45,9 @@ impl Up {
             // Whatever ends the client that started it, and all that the client started, does not end the gate.
             _ = rustix::process::setsid();
         }
-        let workers = runtime::workers()?;
+        let workers = threads::workers()?;
         let manner = Manner { listen: self.listen, while_used: self.while_used };
-        runtime::wait(serve::serve(plan, manner, workers, output))?
+        threads::wait(serve::serve(plan, manner, workers, output))?
     }
 }
 

@@ -14,6 +14,7 @@ use mcp_proto::client::{Identity, stateless_meta};
 use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::json::quote;
 use policy::approval::{Approval, Operator, Proof, PublicKey, Refusal as Refused, Registration, Terms, Wrong, hex};
+use runtime::random;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -23,6 +24,7 @@ use tokio::sync::broadcast::error::RecvError;
 use super::attempts::Remote;
 use super::routes::{LINES, is_owner, json, owner, streamed};
 use super::shapes::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, OperatorShown, Refusal};
+use crate::Gateway;
 use crate::approvals::{NotKept, now, recorded, relying_party, request};
 use crate::call::back::{Back, Sink};
 use crate::call::cancel::Cancel;
@@ -34,7 +36,6 @@ use crate::downstream::reply::Payload;
 use crate::node::Node;
 use crate::tree::Sight;
 use crate::trust::Party;
-use crate::{Gateway, random};
 
 /// Longest body, in bytes.
 const POSTED_BYTES: usize = 256 << 10;

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use config::rules;
 use http::Response;
 use hyper::body::Incoming;
 use jiff::tz::TimeZone;
@@ -12,7 +13,6 @@ use super::approvals::posted;
 use super::routes::json;
 use super::shapes::Refusal;
 use crate::Gateway;
-use crate::config::rules;
 use crate::downstream::reply::Payload;
 use crate::journal::archive::Archive;
 use crate::policy::replay;

@@ -13,6 +13,7 @@ use http_body::Frame;
 use http_body_util::StreamBody;
 use hyper::body::Incoming;
 use serde::Serialize;
+use telemetry::metrics::CONTENT_TYPE;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
@@ -30,7 +31,6 @@ use crate::downstream::door;
 use crate::downstream::held::{self, Held};
 use crate::downstream::http::fields;
 use crate::downstream::reply::{self, Payload};
-use crate::telemetry::metrics::CONTENT_TYPE;
 use crate::trust::Party;
 use crate::{Gateway, Inner, rooms};
 

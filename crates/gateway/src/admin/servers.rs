@@ -72,7 +72,7 @@ fn nodes(branch: &Branch, is_shown: &dyn Fn(usize) -> bool) -> Vec<BelowNode> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::resolved::Config;
+    use config::resolved::Config;
 
     #[tokio::test]
     async fn what_is_not_there_is_said_not_to_be() {

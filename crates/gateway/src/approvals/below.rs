@@ -8,9 +8,9 @@ use banyan_model::Segment;
 use bytes::Bytes;
 use mcp_proto::json::{self, Members};
 use mcp_proto::splice::{self, Change};
+use runtime::reach::is_loopback;
 use url::Url;
 
-use crate::config::is_loopback;
 use crate::tree::{Branch, Tree};
 
 /// More are not remembered: of the mount that has most, the earliest to expire goes.

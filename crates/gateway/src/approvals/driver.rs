@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use config::resolved::{ApprovalService, Config};
 use policy::approval::{Desk, PublicKey, Service, Settings};
 use tokio::sync::mpsc;
 
@@ -11,7 +12,6 @@ use super::clerk::Clerk;
 use super::notify::{Receivers, line};
 use super::{Deliver, Job, now, policy_version, recorded};
 use crate::Inner;
-use crate::config::resolved::{ApprovalService, Config};
 
 /// How many jobs are done before what came of them is written.
 const BATCH: usize = 256;

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use policy::approval::{Anchors, Passkey, PublicKey, Registration, RelyingParty, Wrong};
+use runtime::random;
 use serde_json::{Value, json};
 
 use super::shown::base;
-use crate::{Inner, random};
+use crate::Inner;
 
 /// How long a browser may take to make a passkey or to sign with one, in seconds.
 const PATIENCE: u64 = 300;

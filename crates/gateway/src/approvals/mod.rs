@@ -18,13 +18,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use config::resolved::Config;
 use policy::approval::{Agreement, Approval, Call, Cause, Desk, End, Fresh, Held, Proof, Refusal, Standing};
+use runtime::random;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
-use crate::config::resolved::Config;
+use crate::Inner;
 use crate::journal::signing;
 use crate::tree::Branch;
-use crate::{Inner, random};
 
 pub(crate) use below::{Below, HeldBelow};
 pub(crate) use enrolment::{Passkeys, relying_party, request};

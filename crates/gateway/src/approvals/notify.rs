@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use config::resolved::Webhook;
 use policy::approval::{Approval, Desk, Event, News, Standing, hex};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
@@ -14,7 +15,6 @@ use tokio::sync::mpsc;
 use super::now;
 use super::shown::{ApprovalShown, link};
 use crate::Inner;
-use crate::config::resolved::Webhook;
 
 /// How much may wait for one of them; more is not told.
 const DEPTH: usize = 256;

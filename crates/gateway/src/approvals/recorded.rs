@@ -4,14 +4,14 @@
 use audit::hash::Hash;
 use audit::record::{Asked, Changed, Decided, Intent, Record, Refused, Text};
 use banyan_model::Era;
+use config::hex_digest;
 use policy::approval::{Approval, Confirm, Event, News, Refusal, Standing};
+use runtime::clock;
 
 use super::notify::name;
 use super::{GrantShown, OperatorShown};
 use crate::Inner;
 use crate::call::error::CallError;
-use crate::clock;
-use crate::config::hex_digest;
 use crate::journal::{self, Way};
 
 /// Records what happened to an approval. What becomes of a call that goes out, the call's own entries say.

@@ -12,11 +12,11 @@ use mcp_proto::envelope::Answer;
 use mcp_proto::era::{STATELESS, key};
 use mcp_proto::json::{self, Members, Object};
 use mcp_proto::splice::{self, Change};
+use telemetry::trace_context::TraceContext;
 
 use super::back::Back;
 use super::caller::Caller;
 use super::resolve::Resolved;
-use crate::telemetry::trace_context::TraceContext;
 
 /// How long a client may keep what a server of the initialize era has said nothing about, in milliseconds.
 const TTL_MS: &[u8] = b"0";
@@ -220,7 +220,7 @@ fn with_elicitation_id(params: &Bytes) -> Bytes {
     if members.get("mode") != Some(b"\"url\"") || members.has("elicitationId") {
         return params.clone();
     }
-    let id = json::quote(&crate::random::token());
+    let id = json::quote(&runtime::random::token());
     Bytes::from(splice::edit(params, &[("elicitationId", Change::Set(id.as_bytes()))]))
 }
 

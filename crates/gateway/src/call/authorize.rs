@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use banyan_model::Method;
+use config::resolved::Policy;
 use mcp_proto::envelope::Request;
 use mcp_proto::json::Members;
 use policy::Effect;
@@ -16,7 +17,6 @@ use super::caller::Caller;
 use super::error::{CallError, Denied};
 use super::resolve::{Aim, Resolved};
 use crate::Inner;
-use crate::config::resolved::Policy;
 use crate::policy::{self as decided, DecisionId, Facts, Settled, Standing, tool_target};
 use crate::tree::{Branch, Tree};
 

@@ -12,6 +12,7 @@ use banyan_model::Era;
 use bytes::Bytes;
 use mcp_proto::envelope::{self, Answer};
 use mcp_proto::era::{self, LogLevel};
+use telemetry::trace_context::TraceContext;
 use tokio::sync::oneshot;
 
 use super::caller::Caller;
@@ -19,7 +20,6 @@ use super::cancel::Cancel;
 use super::pour::Pour;
 use super::seated::Seated;
 use crate::downstream::lane::{Lane, Weight};
-use crate::telemetry::trace_context::TraceContext;
 
 /// Most open questions of one call, and bytes of these.
 const MOST_QUESTIONS: usize = 64;

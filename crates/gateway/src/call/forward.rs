@@ -10,14 +10,15 @@ use mcp_proto::header::expected_params;
 
 mod again;
 
+use runtime::clock;
+use telemetry::trace_context::TraceContext;
+
 use super::adapt;
 use super::back::Back;
 use super::error::CallError;
 use super::gate::Cleared;
 use super::hop;
 use super::resolve::{Aim, Resolved};
-use crate::clock;
-use crate::telemetry::trace_context::TraceContext;
 use crate::upstream::mount::{Lease, Phase};
 use crate::upstream::{Outgoing, UpstreamError};
 

@@ -10,6 +10,7 @@ mod wait;
 use std::sync::Arc;
 
 use banyan_model::Era;
+use config::resolved::Config;
 use mcp_proto::envelope::Answer;
 use policy::approval::{Call, Cause, End, Mode, Risk};
 
@@ -24,7 +25,6 @@ use super::reserve::{Reservation, Room};
 use super::resolve::{Aim, Resolved, Weight};
 use crate::Inner;
 use crate::annotation::Noted;
-use crate::config::resolved::Config;
 use crate::tree::Branch;
 use crate::upstream::UpstreamError;
 

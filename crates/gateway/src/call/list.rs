@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use banyan_model::Era;
 use bytes::Bytes;
+use config::resolved::Policy;
 use mcp_proto::catalog::Kind;
 use mcp_proto::cursor;
 use mcp_proto::envelope::{Answer, Request};
@@ -18,7 +19,6 @@ use super::caller::{Caller, ViewKey};
 use super::error::CallError;
 use super::usable::usable;
 use crate::Inner;
-use crate::config::resolved::Policy;
 use crate::policy::Standing;
 use crate::tree::{Branch, Tree};
 use crate::view::{Item, Page, View};

@@ -36,6 +36,7 @@ use bytes::Bytes;
 use mcp_proto::catalog::Kind;
 use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::json::Object;
+use telemetry::trace_context::TraceContext;
 
 pub(crate) use authorize::sees;
 pub(crate) use gate::confirm_below;
@@ -48,7 +49,6 @@ pub(crate) use usable::Places;
 
 use crate::Inner;
 use crate::downstream::door::Entered;
-use crate::telemetry::trace_context::TraceContext;
 use crate::tree::{Sight, Tree};
 use authorize::Permit;
 use back::Back;

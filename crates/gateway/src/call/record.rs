@@ -10,19 +10,19 @@ use audit::arguments::{Formed, Wanted};
 use audit::hash::sha256;
 use audit::record::{Intent, Outcome, Refused, Text};
 use banyan_model::{Era, Method};
+use config::file::RecordedArguments;
 use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::json::{Members, Object};
+use runtime::clock::{self, micros};
+use telemetry::metrics::{Ending, MethodName, MountMetrics, Operation, ProtocolVersion, Running, Side, ToolLabel, Transport};
+use telemetry::span::{About, CallSpan, Incoming};
+use telemetry::trace_context::TraceContext;
 
 use super::back::Back;
 use super::error::{CallError, Report};
 use super::gate::Cleared;
 use crate::Inner;
-use crate::clock::{self, micros};
-use crate::config::file::RecordedArguments;
 use crate::journal::{CallId, Journal, Part, Refusal, Ticket, Way};
-use crate::telemetry::metrics::{Ending, MethodName, MountMetrics, Operation, ProtocolVersion, Running, Side, ToolLabel, Transport};
-use crate::telemetry::span::{About, CallSpan, Incoming};
-use crate::telemetry::trace_context::TraceContext;
 use crate::upstream::UpstreamError;
 
 /// Counts a request that was refused before anybody looked at it.

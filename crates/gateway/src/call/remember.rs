@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use banyan_model::{Method, Principal, Segment};
+use config::resolved::Config;
 use mcp_proto::envelope::Answer;
 use mcp_proto::json::{self, Object};
 use mcp_proto::resource_index::Seen;
@@ -13,7 +14,6 @@ use policy::decide::Verdict;
 use super::caller::Caller;
 use super::key;
 use crate::Inner;
-use crate::config::resolved::Config;
 use crate::tree::Branch;
 
 /// Results longer than this are not searched for URIs.

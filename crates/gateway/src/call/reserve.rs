@@ -2,6 +2,7 @@
 //! dropped; of a budget only what was taken for a call that never left. Nobody waits for room: there is some or there is none.
 
 use banyan_model::Segment;
+use config::resolved::Config;
 
 use banyan_model::Method;
 use policy::budget::Charge;
@@ -11,7 +12,6 @@ use super::caller::Caller;
 use super::error::CallError;
 use super::resolve::{Resolved, Weight};
 use crate::Inner;
-use crate::config::resolved::Config;
 use crate::policy::{Spending, charge};
 use crate::shares::{Bound, Full, Place, Resource};
 

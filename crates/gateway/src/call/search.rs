@@ -1,6 +1,6 @@
 //! The three tools that stand in for thousands: search, describe, call. Which of them is meant, and what it answers.
 //!
-//! How tools are found, and the words of the answers, are in `crate::search`. How tools are ranked is not known here.
+//! How tools are found, and the words of the answers, are in `search`. How tools are ranked is not known here.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use mcp_proto::catalog::Kind;
 use mcp_proto::envelope::Request;
 use mcp_proto::json::Members;
 use mcp_proto::splice::{self, Change};
+use search::tools::{Found, bad_arguments, describe_result, search_arguments, search_result, unknown_tool};
+use search::{Doc, Index, parameter_text};
 
 use super::authorize::sees;
 use super::caller::Caller;
 use crate::policy::Standing;
-use crate::search::tools::{Found, bad_arguments, describe_result, search_arguments, search_result, unknown_tool};
-use crate::search::{Doc, Index, parameter_text};
 use crate::tree::Tree;
 use crate::view::View;
 

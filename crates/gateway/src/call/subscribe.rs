@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use banyan_model::{Era, Method, Segment};
 use bytes::Bytes;
+use config::resolved::Config;
 use mcp_proto::catalog::Kind;
 use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::era::{LogLevel, declares};
@@ -23,7 +24,6 @@ use super::gate::Cleared;
 use super::resolve::{self, Aim, resource};
 use super::{Errand, statuses};
 use crate::Inner;
-use crate::config::resolved::Config;
 use crate::downstream::initialize;
 use crate::downstream::lane::Lane;
 use crate::downstream::session::Session;

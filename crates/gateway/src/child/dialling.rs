@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use config::resolved::Parent;
 use mesh_proto::id::LinkId;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -10,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 use super::input::Input;
 use crate::Inner;
 use crate::call::error::answered;
-use crate::config::resolved::Parent;
 use crate::downstream::door::Entered;
 use crate::downstream::http;
 use crate::link::{self, Control, Dialled, Said, Wanted};

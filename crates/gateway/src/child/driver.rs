@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwapOption;
+use config::resolved::Join;
 use mesh_proto::child::{Child, ChildSettings, Event, Transmit};
 use mesh_proto::id::{CallId, LinkId, NodeId};
 use mesh_proto::message::{Capabilities, Proof, Register};
@@ -15,7 +16,6 @@ use super::dialling::{Held, dial, follow};
 use super::input::{self, Input};
 use super::told::{JoinStatus, seconds};
 use crate::Inner;
-use crate::config::resolved::Join;
 
 /// How long calls under way may take after this gate has left its parent.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -56,7 +56,7 @@ impl Driver {
         shown: Arc<ArcSwapOption<JoinStatus>>,
     ) -> Self {
         let id = gateway.node.node_id();
-        let machine = Child::new(settings(gateway, join, id), crate::random::seed());
+        let machine = Child::new(settings(gateway, join, id), runtime::random::seed());
         let told = JoinStatus::new(join.segment.as_str(), join.parents.iter().map(|parent| &parent.url));
         let (gateway, join) = (Arc::clone(gateway), join.clone());
         let (links, carried) = (HashMap::new(), TaskTracker::new());

@@ -16,12 +16,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use config::resolved::Join;
 use mesh_proto::refusal::Refusal;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::Inner;
-use crate::config::resolved::Join;
 use crate::trust;
 use driver::Driver;
 use input::Input;

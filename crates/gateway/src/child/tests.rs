@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use config::secret::SystemSources;
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::Empty;
 use hyper::server::conn::http1;
@@ -17,7 +18,6 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::Gateway;
-use crate::config::secret::SystemSources;
 use crate::link::{self, Link, Said};
 
 const BEAT: Duration = Duration::from_millis(300);
@@ -85,7 +85,7 @@ fn gate(parents: &[&TcpListener]) -> (Gateway, tempfile::TempDir) {
     let urls: String = parents.iter().map(|p| format!("[[parent]]\nurl = \"http://{}\"\n", p.local_addr().unwrap())).collect();
     let text = format!("[node]\nsegment = \"edge\"\nheartbeat = \"{}ms\"\n{urls}", BEAT.as_millis());
     let state = tempfile::tempdir().unwrap();
-    let config = crate::config::parse(&text, Path::new("banyan.toml"), &SystemSources).unwrap();
+    let config = config::parse(&text, Path::new("banyan.toml"), &SystemSources).unwrap();
     (Gateway::start_at(config, state.path().to_owned(), Path::new("banyan.toml")), state)
 }
 

@@ -8,6 +8,7 @@ mod session;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use config::resolved::Config;
 use http::header::{ACCEPT, COOKIE, LOCATION, SET_COOKIE};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
@@ -17,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Inner;
 use crate::admin::shapes::{ConsoleCode, ConsoleLink, ConsoleOpened, ConsoleSession, Refusal};
-use crate::config::resolved::Config;
 use crate::downstream::body;
 use crate::downstream::reply::{self, Payload};
 use crate::node::Node;

@@ -1,10 +1,10 @@
 //! Whether a request comes from a page of this very gate. Stricter than the door for clients: another port of the same host is another site
 //! here, although browsers send it the same cookies. Knows no sessions.
 
+use config::resolved::Config;
 use http::header::{HOST, ORIGIN};
 use http::request::Parts;
 
-use crate::config::resolved::Config;
 use crate::downstream::door;
 
 /// `Err` says what is wrong, and what to do.
@@ -31,7 +31,7 @@ mod tests {
     use http::Request;
 
     use super::*;
-    use crate::config::resolved::Config;
+    use config::resolved::Config;
 
     fn asked(headers: &[(&str, &str)]) -> Result<(), String> {
         let request = headers.iter().fold(Request::get("/-/status"), |request, (name, value)| request.header(*name, *value));

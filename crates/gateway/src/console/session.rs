@@ -4,11 +4,11 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use runtime::random;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::Ended;
-use crate::random;
 
 /// How long a code may lie about before it is used.
 const CODE_LASTS: Duration = Duration::from_secs(120);

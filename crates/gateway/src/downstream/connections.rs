@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use config::resolved::Limits;
 use rustix::process::{Resource, getrlimit};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::resolved::Limits;
 use crate::shares::{Bound, Full};
 
 /// Part of all places that is kept free by closing idle connections: one in so many.

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::SystemTime;
 
 use banyan_model::{Principal, Segment};
+use config::resolved::{Config, NameStyle, Token};
 use http::StatusCode;
 use mcp_proto::glob::Glob;
 use mcp_proto::http1::Fields;
@@ -17,7 +18,6 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::call::caller::ViewKey;
-use crate::config::resolved::{Config, NameStyle, Token};
 use crate::trust::{self, Bearer, Certified, Denied, Granted, Party, Place, Trust, Wrong, wall};
 
 /// Proof that somebody may come in.

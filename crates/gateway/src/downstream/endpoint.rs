@@ -8,15 +8,16 @@ use bytes::Bytes;
 use http::{HeaderValue, StatusCode};
 use mcp_proto::envelope::{self, Answer, EnvelopeError, Glance, Message, Request};
 use mcp_proto::era::{INITIALIZE, RequestMeta};
+use mcp_proto::field;
 use mcp_proto::http1::Fields;
 use mcp_proto::projection::Style;
 
 use super::door::{self, Entered};
 use super::exchange::Ended;
+use super::initialize;
 use super::known::Known;
 use super::reply::{self, Reply};
 use super::stateless::{self, Place, Streams};
-use super::{field, initialize};
 use crate::call::error::CallError;
 use crate::shares::Resource;
 use crate::{Inner, trust};

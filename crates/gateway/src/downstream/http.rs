@@ -19,6 +19,8 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use mcp_proto::http1::Fields;
+use runtime::tcp::Tcp;
+use runtime::worker::{Seat, Workers};
 use rustix::io::Errno;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
@@ -40,9 +42,7 @@ use crate::Inner;
 use crate::admin::Remote;
 use crate::rooms;
 use crate::shares::Full;
-use crate::tcp::Tcp;
 use crate::trust::{self, Party};
-use crate::worker::{Seat, Workers};
 
 /// How long open requests have when the gate shuts.
 const DRAIN: Duration = Duration::from_secs(10);

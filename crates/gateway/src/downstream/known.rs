@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::{ArcSwap, Cache};
 use banyan_model::{Era, Segment};
 use bytes::Bytes;
+use config::resolved::Config;
 use mcp_proto::era::{RequestMeta, STATELESS};
 use mcp_proto::http1::Fields;
 use mcp_proto::json::{Before, Object};
@@ -21,7 +22,6 @@ use super::initialize;
 use super::session::Session;
 use crate::Inner;
 use crate::call::caller::{Caller, Last};
-use crate::config::resolved::Config;
 use crate::trust::{Party, Trust};
 
 /// The fields by which the door decides.
@@ -248,7 +248,7 @@ mod tests {
     use sha2::{Digest, Sha256};
 
     use super::*;
-    use crate::config::resolved::Token;
+    use config::resolved::Token;
 
     fn config(token: &str) -> Arc<Config> {
         let token = Token { name: token.into(), sha256: Sha256::digest(token).into(), profile: None, metrics: false };

@@ -8,7 +8,6 @@ pub(crate) mod door;
 pub(crate) mod endpoint;
 mod events;
 pub(crate) mod exchange;
-pub(crate) mod field;
 pub(crate) mod held;
 pub(crate) mod http;
 pub(crate) mod initialize;

@@ -11,13 +11,14 @@ use banyan_model::Principal;
 use bytes::Bytes;
 use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::json;
+use runtime::random;
 
 use super::exchange::Exchange;
+use crate::Inner;
 use crate::call::back::{Question, Sink};
 use crate::call::caller::Caller;
 use crate::call::error::CallError;
 use crate::shares::{Bound, Resource, Taken};
-use crate::{Inner, random};
 
 /// How long a caller may take.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);

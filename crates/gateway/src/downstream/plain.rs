@@ -14,6 +14,9 @@ use std::time::Duration;
 use bytes::{Buf, Bytes, BytesMut};
 use http_body::Body;
 use mcp_proto::http1::{Before, Heads, Post, Unusual};
+use runtime::alarm::Alarm;
+use runtime::clock;
+use runtime::together::{self, Carried};
 use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
 use tokio_util::io::poll_read_buf;
@@ -27,9 +30,6 @@ use super::known::Known;
 use super::reply::{self, Reply};
 use super::socket::Socket;
 use crate::Inner;
-use crate::alarm::Alarm;
-use crate::clock;
-use crate::together::{self, Carried};
 use crate::trust::Party;
 
 mod pour;
@@ -70,7 +70,7 @@ pub(crate) async fn serve<S: Socket>(gateway: &Arc<Inner>, stream: S, party: Opt
             Err(Unusual) => return Left::Unusual(line.buffer.freeze(), line.stream),
         };
         connection.stir();
-        let carried = Carried::new();
+        let carried = Carried::count();
         let Some(answered) = answer(gateway, &mut line, &post, &mut known, stop).await else { return Left::Ended };
         let left = if answered.keep && together::are_many() { line.post(answered.wire).await } else { Err(answered.wire) };
         if left.is_err() {

@@ -12,11 +12,11 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 use mcp_proto::envelope::{self, Answer};
 use mcp_proto::mcpax;
+use runtime::clock;
 
 use super::events::Events;
 use super::pour::Pouring;
 use crate::call::pour::BrokenOff;
-use crate::clock;
 
 /// Bodies up to this size are copied behind their head; longer ones are sent from where they lie, in bytes.
 const COPIED: usize = 1 << 10;

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use config::resolved::Config;
 use policy::decide::{Kind, Subject};
 
 use crate::Inner;
-use crate::config::resolved::Config;
 
 /// Ends what stands open of them, now that `new` is in force in place of `old`.
 pub(crate) fn end(gateway: &Arc<Inner>, old: &Config, new: &Config) {

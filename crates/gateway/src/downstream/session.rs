@@ -12,10 +12,12 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use banyan_model::Segment;
 use bytes::Bytes;
+use config::resolved::Config;
 use foldhash::fast::RandomState;
 use mcp_proto::envelope::{self, Answer};
 use mcp_proto::era::LogLevel;
 use mcp_proto::projection::Style;
+use runtime::clock;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -24,8 +26,6 @@ use super::lane::{KEPT_BYTES, Lane, Weight};
 use super::subscriptions::Subscriptions;
 use crate::call::caller::ViewKey;
 use crate::call::cancel::Cancel;
-use crate::clock;
-use crate::config::resolved::Config;
 use crate::shares::{Bound, Full, Resource, Share, Taken};
 
 /// Most finished streams that are kept for whoever comes back for the answer. All together hold `KEPT_BYTES` at most, or one longer answer that
@@ -353,7 +353,7 @@ mod tests {
     use std::task::{Context, Waker};
 
     use super::*;
-    use crate::config::{self, secret::SystemSources};
+    use config::{self, secret::SystemSources};
 
     const IDLE: Duration = Duration::from_secs(60);
 

@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
-use crate::tcp::Tcp;
+use runtime::tcp::Tcp;
 
 /// A connection that tells before it is read whether that is worth any room.
 pub(crate) trait Socket: AsyncRead + AsyncWrite + Unpin + Send + 'static {

@@ -7,16 +7,17 @@ use bytes::Bytes;
 use http::StatusCode;
 use mcp_proto::envelope::{self, Answer, Request};
 use mcp_proto::era::{RequestMeta, STATELESS, key};
+use mcp_proto::field;
 use mcp_proto::header::{self, Mismatch};
 use mcp_proto::http1::Fields;
 use mcp_proto::projection::Style;
+use telemetry::trace_context::TraceContext;
 use tokio_util::sync::CancellationToken;
 
 use super::door::Entered;
 use super::endpoint;
 use super::events::Events;
 use super::exchange::{Ended, Exchange, Turn};
-use super::field;
 use super::known::Known;
 use super::lane::{Lane, Weight};
 use super::pour::Pouring;
@@ -27,7 +28,6 @@ use crate::call::caller::Caller;
 use crate::call::error::{CallError, status_of_code};
 use crate::call::sees;
 use crate::shares::Bound;
-use crate::telemetry::trace_context::TraceContext;
 use crate::tree::Sight;
 
 /// Answers one POST.

@@ -177,11 +177,11 @@ impl Door {
     }
 
     async fn initialize(self: &Arc<Self>, request: &Request) {
-        let id = crate::random::token().into();
+        let id = runtime::random::token().into();
         let session = initialize::begin(&self.gateway, &Entered::local(), &None, None, request, id);
         session.stand_on(&self.out);
         // A client that comes back by another connection may still answer what was asked over the one before.
-        session.number_from(u32::from_le_bytes(crate::random::bytes()));
+        session.number_from(u32::from_le_bytes(runtime::random::bytes()));
         let old = self.session.lock().unwrap_or_else(PoisonError::into_inner).replace(Arc::clone(&session));
         if let Some(old) = old {
             self.gateway.hub.close(&old.id);

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use arc_swap::ArcSwapOption;
+use config::diff::{Change, Subject};
+use config::reload::{Reload, reload};
+use config::resolved::Config;
+use config::{OpenListen, check_listen, without_revoked};
 use tokio::net::TcpListener;
 
 use super::Gateway;
-use crate::config::diff::{Change, Subject};
-use crate::config::reload::{Reload, reload};
-use crate::config::resolved::Config;
-use crate::config::{OpenListen, check_listen, without_revoked};
 
 /// Knowledge of a gate about its configuration.
 #[derive(Debug, Default)]

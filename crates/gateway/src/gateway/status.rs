@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use banyan_model::Era;
+use config::resolved::{Gate, Transport};
 use mcp_proto::json::Members;
 use policy::approval::Mode;
 
 use super::Gateway;
 use crate::admin::shapes::{AuditStatus, BrokenRecord, OverRecord};
 use crate::child::JoinStatus;
-use crate::config::resolved::{Gate, Transport};
 use crate::journal::{BrokenChain, OverShare};
 use crate::registry::Registration;
 use crate::rooms::RoomStatus;

@@ -16,13 +16,13 @@ use audit::checkpoint::Checkpoint;
 use audit::hash::Hash;
 use audit::key::Signer;
 use audit::tile::Tile;
+use runtime::whole::{self, Readers};
 
 use super::layout::{self, CHECKPOINT, ChainDir, DIRS, Segment};
 use super::parts::Unread;
 use super::queue::Waiting;
 use super::volume::Bounds;
 use super::{JournalError, Shared};
-use crate::whole::{self, Readers};
 
 /// How a file is brought to the disk, and the names in a directory.
 pub(super) type Flush = Arc<dyn Fn(&File) -> io::Result<()> + Send + Sync>;

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use audit::tile::{Tile, WIDTH};
 
-use crate::whole::make_dirs;
+use runtime::whole::make_dirs;
 
 /// The public half of the key, as C2SP signed-note hands keys on.
 pub(super) const PUBLIC_KEY: &str = "key.pub";

@@ -35,8 +35,8 @@ use audit::record::{Intent, Outcome, Record};
 use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 
-use crate::config::resolved::Audit;
-use crate::random;
+use config::resolved::Audit;
+use runtime::random;
 
 pub(crate) use broken::BrokenChain;
 pub(crate) use parts::{OverShare, Part, Parts};

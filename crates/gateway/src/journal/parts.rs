@@ -13,9 +13,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use audit::entry::Entry;
 use audit::record::{Asked, Record, Registration};
 use audit::shape::LEFT_OUT;
+use config::resolved::Audit;
 
 use super::layout::{Segment, lines};
-use crate::config::resolved::Audit;
 use crate::shares::Bound;
 
 /// Principals that are told apart. All others have one part together.

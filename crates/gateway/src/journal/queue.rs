@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use audit::bounds::MAX_FACTS;
 use audit::record::{Gap, Record};
+use runtime::clock::{micros, wall};
 use tokio::sync::oneshot;
 
 use super::JournalError;
 use super::draft::{Draft, Piece};
 use super::running::{Running, Ticket};
-use crate::clock::{micros, wall};
 
 /// How much text may wait, in bytes, and how many records.
 const MOST_BYTES: usize = 8 << 20;

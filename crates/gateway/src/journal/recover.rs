@@ -11,13 +11,13 @@ use audit::checkpoint::Checkpoint;
 use audit::key::{Signer, Verifier};
 use audit::record::{After, Broke, Record, Started};
 use audit::tile::{Tile, Tiles, WIDTH};
+use runtime::random;
+use runtime::whole::{Readers, make_dirs, replace};
 
 use super::keeper::{Bounded, Flush, Keeper};
 use super::layout::{ChainDir, LOCK, PUBLIC_KEY, Segment, TORN};
 use super::signing;
 use super::volume::{Bounds, Volume};
-use crate::random;
-use crate::whole::{Readers, make_dirs, replace};
 
 /// Where the record of a gate goes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::random;
-use crate::whole::{create, make_dirs, sync_dir};
+use runtime::random;
+use runtime::whole::{create, make_dirs, sync_dir};
 
 /// The key that signs checkpoints.
 pub(super) const SIGNING: &str = "audit.key";

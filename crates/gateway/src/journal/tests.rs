@@ -20,7 +20,7 @@ fn journal(state: &Path, keep_bytes: u64) -> Journal {
 }
 
 fn intent(name: &str) -> Intent<'_> {
-    Intent { name: name.into(), method: "tools/call".into(), began: crate::clock::wall(), ..Intent::default() }
+    Intent { name: name.into(), method: "tools/call".into(), began: runtime::clock::wall(), ..Intent::default() }
 }
 
 fn part() -> Arc<Part> {

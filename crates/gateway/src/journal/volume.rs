@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use audit::chain::{Chain, Full};
 use audit::record::Record;
+use runtime::clock::wall;
+use runtime::whole::sync_dir;
 
 use super::draft::{Draft, Piece};
 use super::keeper::{Head, Order};
 use super::layout::ChainDir;
 use super::queue::Waiting;
-use crate::clock::wall;
-use crate::whole::sync_dir;
 
 /// How much of the record is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

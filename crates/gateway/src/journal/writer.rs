@@ -8,6 +8,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant, SystemTime};
 
 use audit::record::{Gap, Record};
+use config::resolved::Audit;
+use runtime::clock::wall;
 
 use super::broken::broken;
 use super::draft::Piece;
@@ -16,8 +18,6 @@ use super::queue::{Held, Taken, Waiting};
 use super::recover::{self, Opened};
 use super::volume::{Bounds, Volume};
 use super::{JournalError, Shared, Standing};
-use crate::clock::wall;
-use crate::config::resolved::Audit;
 
 /// Entries are signed for after this long at most, or when there are this many.
 const SIGNED_AFTER: Duration = Duration::from_secs(1);

@@ -14,6 +14,8 @@ use hyper::rt::{Read, Write};
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use runtime::reach::is_loopback;
+use runtime::tls::{ConnectError, Connector, Security, Target};
 use rustls::ClientConfig;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -21,9 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::control::{Control, Leaving, Said};
 use super::{BEAT, CONTROL, DRAIN, FRAME, LINK_WINDOW, PATH, PROTOCOL, STREAM_WINDOW, STREAMS, look};
-use crate::config::is_loopback;
 use crate::downstream::reply::{self, Payload};
-use crate::tls::{ConnectError, Connector, Security, Target};
 
 /// How many things a parent may say before the first of them is looked at.
 const SAID: usize = 64;

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use config::resolved::{Config, Transport};
 use mcp_proto::catalog::{self, Entry};
 use mcp_proto::hidden;
 use mesh_proto::annotation::key;
@@ -15,7 +16,6 @@ use sha2::{Digest, Sha256};
 use super::record;
 use crate::approvals::now;
 use crate::catalog::{Catalog, Held, Offer};
-use crate::config::resolved::{Config, Transport};
 use crate::rooms;
 use crate::store::{Pin, Pins, Source, StoreError};
 use crate::upstream::mount::Mount;

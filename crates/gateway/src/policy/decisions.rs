@@ -10,7 +10,7 @@ use policy::Effect;
 use policy::decide::{Action, Rule, Subject, Verdict};
 use serde::{Deserialize, Serialize};
 
-use crate::random;
+use runtime::random;
 
 /// How many are kept.
 const KEPT: usize = 4096;

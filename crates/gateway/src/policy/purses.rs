@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use banyan_model::Method;
+use config::resolved::{Budget, Config};
 use mcp_proto::glob::Glob;
 use mesh_proto::annotation::CostClass;
 use policy::budget::{Charge, Exceeded, Held, Limits, Purse};
 use serde::{Deserialize, Serialize};
 
 use crate::call::caller::Caller;
-use crate::config::resolved::{Budget, Config};
 
 /// A budget by its name, and the session where each is counted by itself.
 type Account = (Arc<str>, Option<Arc<str>>);

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use audit::record::{Changed, Record, Text};
+use config::resolved::Config;
 
 use crate::Inner;
 use crate::approvals::policy_version;
-use crate::config::resolved::Config;
 
 /// Records that what `old` says of what may happen gave way to `new`; without an old one, that it holds from the start.
 pub(crate) fn changed(gateway: &Inner, old: Option<&Config>, new: &Config) {

@@ -6,6 +6,7 @@ use audit::entry::Entry;
 use audit::record::{Intent, Record};
 use audit::shape::LEFT_OUT;
 use banyan_model::Segment;
+use config::resolved::Config;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use mcp_proto::glob::Glob;
@@ -15,7 +16,6 @@ use serde::{Deserialize, Serialize};
 
 use super::moment::at;
 use super::standing::tool_target;
-use crate::config::resolved::Config;
 use crate::journal::archive::{Archive, ArchiveError};
 use crate::journal::index::route;
 use crate::tree::Tree;

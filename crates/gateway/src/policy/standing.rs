@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use banyan_model::Segment;
+use config::resolved::{Config, Policy};
 use foldhash::fast::RandomState;
 use mcp_proto::catalog::Kind;
 use mcp_proto::glob::Glob;
@@ -14,7 +15,6 @@ use policy::decide::{Action, Arguments, Asked, Foresight, Moment, Subject, Targe
 use crate::call::Places;
 use crate::call::caller::ViewKey;
 use crate::catalog::Offer;
-use crate::config::resolved::{Config, Policy};
 use crate::tree::{Branch, Tree};
 use crate::view::Page;
 

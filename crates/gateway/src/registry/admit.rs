@@ -1,16 +1,16 @@
 //! Who may register, and where the gate lets itself be sent. A URL in a registration makes the gate dial it, so whoever runs the gate says
 //! which hosts that may be. What else a registration must fulfil is not decided here but by the machine.
 
+use config::resolved::Registry;
 use mcp_proto::glob::Glob;
 use mesh_proto::authority::Identity;
 use mesh_proto::message::Register;
 use mesh_proto::parent::Session;
 use mesh_proto::refusal::Refusal;
+use runtime::reach::is_loopback;
 use url::Url;
 
 use super::input::Way;
-use crate::config::is_loopback;
-use crate::config::resolved::Registry;
 
 /// Where an applicant may be dialled; `None`: over its link.
 ///
@@ -86,7 +86,7 @@ mod tests {
     use mesh_proto::id::{LinkId, NodeId};
 
     use super::*;
-    use crate::config::resolved::Hosts;
+    use config::resolved::Hosts;
 
     const HTTP: Way = Way::Http { is_private: true, is_here: true };
 

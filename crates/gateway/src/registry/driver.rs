@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use config::resolved::Config;
 use mcp_proto::envelope::Notification;
 use mcp_proto::json::Members;
 use mesh_proto::authority::Identity;
@@ -21,7 +22,6 @@ use super::input::{Asked, Input, Way};
 use super::links::Links;
 use super::recorded::{Whose, record, unreadable};
 use crate::Inner;
-use crate::config::resolved::Config;
 use crate::store::{Claims, Keeper};
 
 /// How many inputs are taken before what came of them is carried out.

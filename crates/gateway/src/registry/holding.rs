@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use banyan_model::Segment;
+use config::resolved;
 use mesh_proto::id::SessionKey;
 use mesh_proto::namespace::{self, Namespace, Part};
 use mesh_proto::parent::{Parent, Target};
@@ -16,7 +17,6 @@ use super::registration::Registration;
 use super::runner;
 use crate::Inner;
 use crate::catalog::Catalog;
-use crate::config::resolved;
 use crate::upstream::Instance;
 use crate::upstream::mount::{Mount, Phase, State};
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use banyan_model::Segment;
+use config::resolved::{self, Remote, Transport};
 use mesh_proto::id::SessionKey;
 use mesh_proto::parent::{Parent, Session};
 use url::Url;
@@ -13,7 +14,6 @@ use url::Url;
 use super::holding::{Fetched, Holding};
 use super::registration::Registration;
 use crate::Inner;
-use crate::config::resolved::{self, Remote, Transport};
 use crate::upstream::mount::{Mount, Phase, State};
 use crate::upstream::pool::Pool;
 

@@ -17,14 +17,14 @@ use hyper_util::rt::TokioIo;
 use room_proto::name::Topic;
 use room_proto::room::Also;
 use room_proto::websocket::{End, Opcode, Reader, Received, close, frame};
+use runtime::random;
+use runtime::reach::is_loopback;
+use runtime::tls::{ConnectError, Connector, Security, Target};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use url::Url;
 
 use super::handshake::granted;
 use crate::admin::shapes::{ErrorBody, Refusal, RefusalKind};
-use crate::config::is_loopback;
-use crate::random;
-use crate::tls::{ConnectError, Connector, Security, Target};
 use crate::trust::{self, Wanted};
 
 /// How long it may take until the gate lets somebody in.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use config::resolved;
 use room_proto::capability::Capabilities;
 use room_proto::name::{ConnectionId, ParticipantId, Topic};
 use room_proto::room::{Joining, Preferences};
@@ -10,7 +11,6 @@ use room_proto::room::{Joining, Preferences};
 use super::driver::{Input, Live};
 use super::writer::{Joined, Source};
 use super::{NotSeated, Rooms, Way};
-use crate::config::resolved;
 
 /// Somebody who sits there.
 pub(super) struct Chair {

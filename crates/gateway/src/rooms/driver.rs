@@ -143,7 +143,7 @@ impl Driver {
         let (sender, inputs) = mpsc::channel(INPUTS);
         let live = Arc::new(Live { topic: topic.clone(), inputs: sender, counts: Counts::default(), people: Mutex::default() });
         let batch = batch(&settings);
-        let room = Room::new(topic, settings, u128::from_ne_bytes(crate::random::bytes()));
+        let room = Room::new(topic, settings, u128::from_ne_bytes(runtime::random::bytes()));
         let (outlets, since, interpreter) = (BTreeMap::new(), BTreeMap::new(), Interpreter::default());
         let driver = Self { rooms, live: Arc::clone(&live), inputs, room, outlets, since, framed: None, interpreter, batch };
         (live, driver)

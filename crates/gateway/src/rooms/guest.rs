@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use http::HeaderName;
 use http::request::Parts;
 use room_proto::name::{ParticipantId, Topic};
+use runtime::random;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::Inner;
 use crate::console::{self, SessionId, SignedIn};
-use crate::random;
 
 /// What the page speaks, and is told that the gate does.
 pub(super) const PROTOCOL: &str = "mcpx.v0.1";

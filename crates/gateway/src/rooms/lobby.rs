@@ -11,6 +11,7 @@ use room_proto::mew::{Join, told};
 use room_proto::name::Topic;
 use room_proto::room::{Also, Preferences, Routing};
 use room_proto::websocket::{Opcode, Received, close, frame};
+use runtime::random;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -19,12 +20,12 @@ use super::door::{self, Coming};
 use super::entry::NotEntered;
 use super::pass::{self, Showing};
 use super::{NotSeated, Way};
+use crate::Inner;
 use crate::downstream::connections::Address;
 use crate::downstream::door as gate;
 use crate::downstream::http::fields;
 use crate::shares::Bound;
 use crate::trust::Party;
-use crate::{Inner, random};
 
 /// How many may wait.
 const WAITING: usize = 64;

@@ -29,6 +29,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use config::resolved;
 use room_proto::name::{ConnectionId, Topic};
 use room_proto::room::{Joining, RoomError, Settings};
 use tokio::runtime::Handle;
@@ -40,7 +41,7 @@ pub(crate) use door::{handle, is_here};
 use driver::{Driver, Input, Live};
 use guest::Tickets;
 use lobby::Lobby;
-pub(crate) use mounted::{Mounted, SEGMENT, whose};
+pub(crate) use mounted::{Mounted, whose};
 pub(crate) use secrets::Secrets;
 pub use status::{ParticipantStatus, RoomStatus};
 use steward::Steward;
@@ -50,7 +51,6 @@ use who::Who;
 use writer::{Joined, outlet};
 
 use crate::Inner;
-use crate::config::resolved;
 use crate::console::SessionId;
 
 /// How long everybody has to hear that the gate ends.

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use config::resolved::Config;
 use mcp_proto::hidden;
 use mcp_proto::http1::Fields;
 use room_proto::access::Pass;
@@ -19,7 +20,6 @@ use tokio::sync::watch;
 use super::entry::NotEntered;
 use super::guest::Guest;
 use crate::Inner;
-use crate::config::resolved::Config;
 use crate::downstream::door::{self, Entered};
 use crate::trust::{self, Denied, Party, Place};
 

@@ -3,14 +3,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use config::resolved::{Rooms, TokenKey};
+use config::secret::{Secret, SecretRef};
 use room_proto::name::ParticipantId;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tokio::sync::OnceCell;
 
 use crate::Inner;
-use crate::config::resolved::{Rooms, TokenKey};
-use crate::config::secret::{Secret, SecretRef};
 
 /// What is known of the configuration in force.
 #[derive(Default)]

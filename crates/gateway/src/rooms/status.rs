@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use config::resolved;
 use room_proto::access::Access;
 use room_proto::capability::{Capabilities, Pattern};
 use room_proto::name::ParticipantId;
@@ -10,7 +11,6 @@ use room_proto::room::{Preferences, Routing};
 
 use super::Rooms;
 use super::driver::Live;
-use crate::config::resolved;
 
 /// What there is to say about one room.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

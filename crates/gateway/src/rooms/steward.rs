@@ -102,7 +102,7 @@ pub(super) async fn begin(gateway: &Arc<Inner>, topic: &Topic, id: ParticipantId
     gateway.rooms.who.came(topic, &id, joined.id, Entered::participant(id.as_str()));
     let (asks, asked) = mpsc::channel(ASKS);
     gateway.rooms.set_steward(topic, Steward { id: id.clone(), asks });
-    let participant = Participant::new(Bounds::default(), LONGEST, u128::from_ne_bytes(crate::random::bytes()));
+    let participant = Participant::new(Bounds::default(), LONGEST, u128::from_ne_bytes(runtime::random::bytes()));
     let orchestrator = Orchestrator::new(participant, Automation::new(room_proto::automation::Bounds::default(), kept), BTreeSet::new());
     let seat = Seat { gateway: Arc::clone(gateway), topic: topic.clone(), id, joined, orchestrator, written: None };
     gateway.rooms.runtime.spawn(seat.sit(asked));

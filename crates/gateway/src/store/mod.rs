@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::config::resolved::Config;
 pub(crate) use approvals::{Kept, Kind, Row, Turn};
+use config::resolved::Config;
 pub(crate) use learnt::{Learnt, Lessons};
 pub(crate) use pins::{Pin, Pins, Source};
 pub(crate) use ticket::Tickets;
@@ -112,7 +112,7 @@ fn open(dir: &Path) -> Result<(Connection, Arc<Tickets>), StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::resolved::Registry;
+    use config::resolved::Registry;
 
     #[test]
     fn what_is_said_to_be_kept_is_brought_to_the_disk_first() {

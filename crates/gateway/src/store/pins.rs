@@ -100,8 +100,7 @@ impl Pins {
         let mut known: BTreeMap<String, Vec<Known>> = BTreeMap::new();
         for row in rows {
             let (name, hash, standing, why) = row?;
-            let (Some(hash), Some(standing), Some(why)) = (crate::config::hex_digest(&hash), Standing::parse(&standing), Why::parse(&why))
-            else {
+            let (Some(hash), Some(standing), Some(why)) = (config::hex_digest(&hash), Standing::parse(&standing), Why::parse(&why)) else {
                 continue;
             };
             known.entry(name).or_default().push(Known { hash, standing, why });

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use config::resolved::ClientTls;
+use runtime::tls::Connector;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::aws_lc_rs;
 use rustls::{ClientConfig, version};
 
 use super::verifier::{Verifier, Wanted};
 use super::{TrustError, certificate};
-use crate::config::resolved::ClientTls;
-use crate::tls::Connector;
 
 /// TLS towards one server: the files that say how, and what was made of them last.
 ///

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use banyan_model::Principal;
+use config::resolved::{AuthorityKeys, Config, Issuer, Keys, Trust};
 use mcp_proto::glob::Glob;
 use mesh_proto::authority::Authority;
 use mesh_proto::message::Proof;
+use runtime::tls::Connector;
 
 use super::source::Source;
 use super::token::{self, Claims, Expected, Place, Wrong};
-use crate::config::resolved::{AuthorityKeys, Config, Issuer, Keys, Trust};
-use crate::tls::Connector;
 
 /// Everybody whose signature counts here.
 #[derive(Default)]

@@ -13,6 +13,7 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::rt::TokioIo;
 use mesh_proto::authority::Authority;
 use rcgen::{CertificateParams, DistinguishedName, KeyPair};
+use runtime::tls::{ConnectError, Connector, Security, Target};
 use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -23,7 +24,6 @@ use super::ca::{CaError, JoinToken, write_private};
 use super::certificate::fingerprint;
 use super::{Wanted, anonymous};
 use crate::admin::shapes::ErrorBody;
-use crate::tls::{ConnectError, Connector, Security, Target};
 
 /// How long the other gate may take.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -123,7 +123,7 @@ pub enum JoinError {
 
 /// Joins the gate at `url`: makes a key, has it certified under `name` (by default this machine's), and keeps all of it below `state_dir`.
 pub async fn enrol(state_dir: &Path, url: &Url, token: &JoinToken, name: Option<&str>) -> Result<Enrolled, JoinError> {
-    crate::tls::install_crypto();
+    runtime::tls::install_crypto();
     let place = Place::of(url)?;
     let key = KeyPair::generate().map_err(CaError::from)?;
     let name = name.map_or_else(own_name, Into::into);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use config::resolved::Tls;
 use rustls::crypto::aws_lc_rs;
 use rustls::server::{NoClientAuth, WebPkiClientVerifier, danger::ClientCertVerifier};
 use rustls::{AlertDescription, ServerConfig, version};
@@ -12,14 +13,13 @@ use tokio_rustls::server::TlsStream;
 
 use super::certificate;
 use super::{Party, TrustError};
-use crate::config::resolved::Tls;
 
 /// How long a handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// What the files say, read anew: sessions that began with others are not resumed.
 pub(super) fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, TrustError> {
-    crate::tls::install_crypto();
+    runtime::tls::install_crypto();
     let provider = Arc::new(aws_lc_rs::default_provider());
     let pair = |why: String| TrustError::Pair { certificate: tls.certificate.clone(), key: tls.key.clone(), why };
     let clients: Arc<dyn ClientCertVerifier> = match &tls.client_ca {

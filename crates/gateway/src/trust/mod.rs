@@ -24,16 +24,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use config::resolved::Config;
 use mesh_proto::authority::{Authority, Identity};
 use mesh_proto::message::Proof;
 use policy::decide::Kind;
+use runtime::tls::Connector;
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateDer;
 use tokio::sync::{Notify, watch};
 
 use crate::call::caller::Caller;
-use crate::config::resolved::Config;
-use crate::tls::Connector;
 
 pub(crate) use certificate::Names;
 pub(crate) use client::{Client, anonymous};

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use config::resolved::ClientTls;
 use rcgen::KeyPair;
+use runtime::tls::Connector;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -12,8 +14,6 @@ use super::ca::{CaError, write_private};
 use super::certificate::Names;
 use super::join::{JoinError, Place, Renewal, request};
 use super::{Client, certificate};
-use crate::config::resolved::ClientTls;
-use crate::tls::Connector;
 
 /// How often it looks.
 const LOOK: Duration = Duration::from_secs(3600);
@@ -62,10 +62,12 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::config::secret::SystemSources;
     use crate::trust::ca::{Ca, Ledger};
     use crate::trust::join::enrol;
-    use crate::{Gateway, Workers};
+    use config::secret::SystemSources;
+    use runtime::worker::Workers;
+
+    use crate::Gateway;
 
     #[tokio::test]
     async fn a_certificate_is_renewed_when_little_is_left_of_it_and_its_key_stays() {
@@ -73,7 +75,7 @@ mod tests {
         let ca = Ca::init(&Ca::dir(state.path()), &["localhost".into()]).unwrap();
         let (certificate, key, client_ca) = (ca.gate_file(), ca.gate_key_file(), ca.authority_file());
         let toml = format!("[tls]\ncertificate = {certificate:?}\nkey = {key:?}\nclient_ca = {client_ca:?}\n");
-        let config = crate::config::parse(&toml, Path::new("banyan.toml"), &SystemSources).unwrap();
+        let config = config::parse(&toml, Path::new("banyan.toml"), &SystemSources).unwrap();
         let gate = Gateway::start(config, state.path().to_owned());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url: Url = format!("https://{}", listener.local_addr().unwrap()).parse().unwrap();

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
+use config::resolved::Keys;
+use runtime::tls::Connector;
 use rustls::ClientConfig;
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::keys::KeySet;
-use crate::config::resolved::Keys;
-use crate::tls::Connector;
 
 /// How often an address is asked.
 const AGAIN: Duration = Duration::from_secs(300);

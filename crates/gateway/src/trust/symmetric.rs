@@ -48,7 +48,7 @@ mod tests {
     const SECRET: &[u8] = b"a secret of thirty-two bytes or more";
 
     fn made(algorithm: Algorithm, secret: &[u8], claims: &Value) -> String {
-        crate::tls::install_crypto();
+        runtime::tls::install_crypto();
         encode(&Header::new(algorithm), claims, &EncodingKey::from_secret(secret)).unwrap()
     }
 

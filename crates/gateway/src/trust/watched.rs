@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use config::resolved::{Config, Keys};
+use config::watch::Watch;
+
 use super::ca::Ca;
-use crate::config::resolved::{Config, Keys};
-use crate::config::watch::Watch;
 use crate::{Inner, pins};
 
 /// How often the gate looks whether its own certificate ends soon.

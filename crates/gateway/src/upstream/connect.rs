@@ -8,12 +8,14 @@ use std::time::Duration;
 
 use banyan_model::Era;
 use bytes::Bytes;
+use config::resolved::{ClientTls, Hosts, Process, Remote, Transport};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use mcp_proto::client::{Handshake, HandshakeError, Identity, Negotiated, Pipe, Step};
 use mcp_proto::envelope::{Answer, Message};
 use mcp_proto::era::STATELESS;
 use mcp_proto::json::Duplicates;
 use mcp_proto::mcpax::{self, Peer};
+use runtime::reach::{Reach, is_loopback};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -23,8 +25,6 @@ use super::pipe::{self, OpenError};
 use super::pool::Pool;
 use super::{Inbox, Instance, Outgoing, Owner, UpstreamError, Wire, process, sse, standing};
 use crate::Inner;
-use crate::config::is_loopback;
-use crate::config::resolved::{ClientTls, Hosts, Process, Reach, Remote, Transport};
 use crate::rooms::Mounted;
 use crate::trust::Client;
 
@@ -169,7 +169,7 @@ fn pool(gateway: &Inner, remote: &Remote, reach: Option<Reach>) -> Arc<Pool> {
 fn reach(gateway: &Inner, url: &url::Url) -> Reach {
     let config = gateway.config.load();
     let none = Hosts::default();
-    Reach::of(url, config.registry.as_ref().map_or(&none, |registry| &registry.hosts))
+    config.registry.as_ref().map_or(&none, |registry| &registry.hosts).reach(url)
 }
 
 /// A server at `url`, which it registered, that is asked one thing in the stateless era, without a handshake and without being a mount.

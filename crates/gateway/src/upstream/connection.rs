@@ -14,9 +14,9 @@ use mcp_proto::http1::{Before, Body, Head, Heads, HttpError};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::io::poll_read_buf;
 
-use crate::tcp::Tcp;
-use crate::tls::Io;
-use crate::together;
+use runtime::tcp::Tcp;
+use runtime::tls::Io;
+use runtime::together;
 
 /// Room for what is read at once, in bytes: where nobody knows how much will come, and at most.
 const ROOM: usize = 8 << 10;
@@ -314,7 +314,7 @@ impl Pieces {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::alarm;
+    use runtime::alarm;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::{TcpListener, TcpStream};
 
@@ -356,7 +356,7 @@ mod tests {
     #[tokio::test]
     async fn a_request_that_waits_to_be_sent_does_not_leave_when_it_is_given_up_or_its_server_has_gone() {
         alarm::sole(true);
-        let _crowd: Vec<together::Carried> = (0..30).map(|_| together::Carried::new()).collect();
+        let _crowd: Vec<together::Carried> = (0..30).map(|_| together::Carried::count()).collect();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         for is_gone in [false, true] {
             let (ours, theirs) = tokio::join!(TcpStream::connect(listener.local_addr().unwrap()), listener.accept());

@@ -35,13 +35,13 @@ use mcp_proto::client::Negotiated;
 use mcp_proto::envelope::{Answer, Notification};
 use mcp_proto::json::Object;
 use mcp_proto::mcpax::{self, Peer};
+use runtime::clock;
+use telemetry::trace_context::TraceContext;
 
 use crate::call::adapt;
 use crate::call::back::Back;
-use crate::clock;
 use crate::downstream::session::Session;
 use crate::rooms::Mounted;
-use crate::telemetry::trace_context::TraceContext;
 use mount::Mount;
 use silence::Silence;
 

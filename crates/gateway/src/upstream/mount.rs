@@ -16,10 +16,12 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use banyan_model::Era;
 use bytes::Bytes;
+use config::resolved::{self, Transport};
 use mcp_proto::catalog::Kind;
 use mcp_proto::client::Negotiated;
 use mcp_proto::envelope::{self, Notification};
 use mcp_proto::json;
+use telemetry::metrics::{MountMetrics, MountState};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -33,11 +35,9 @@ use crate::Inner;
 use crate::call::back::Back;
 use crate::call::error::CallError;
 use crate::catalog::Catalog;
-use crate::config::resolved::{self, Transport};
 use crate::downstream::session::Session;
 use crate::registry::Registration;
 use crate::shares::Places;
-use crate::telemetry::metrics::{MountMetrics, MountState};
 
 pub(crate) use lease::Lease;
 pub(crate) use left::Left;

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use runtime::reach::Reach;
+use runtime::tls::Connector;
+
 use super::pool::Pool;
-use crate::config::resolved::Reach;
-use crate::tls::Connector;
 
 /// The pools of all origins that somebody uses.
 ///
@@ -34,7 +35,7 @@ impl Origins {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::resolved::Hosts;
+    use config::resolved::Hosts;
 
     #[test]
     fn servers_at_one_origin_share_connections_and_no_others_do() {
@@ -47,7 +48,7 @@ mod tests {
             assert!(!Arc::ptr_eq(&first, other), "{i}");
             assert!(others[..i].iter().all(|before| !Arc::ptr_eq(before, other)), "{i}");
         }
-        let reach = Reach::of(&url::Url::parse("http://a.example/").unwrap(), &Hosts::default());
+        let reach = Hosts::default().reach(&url::Url::parse("http://a.example/").unwrap());
         let bounded = origins.pool(&url::Url::parse("http://a.example/").unwrap(), &connector, Some(reach));
         assert!(!Arc::ptr_eq(&first, &bounded), "who may be led anywhere makes no connections for others");
         drop((first, others, bounded));

@@ -10,14 +10,14 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use mcp_proto::http1::{Body, Fields, Head};
+use runtime::reach::Reach;
+use runtime::tls::{Connector, Security, Target};
+use runtime::worker;
 
 use super::UpstreamError;
 use super::connection::{Connection, ConnectionError, Pieces};
-use crate::config::resolved::Reach;
 use crate::link::Link;
-use crate::tls::{Connector, Security, Target};
 use crate::trust::Client;
-use crate::worker;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// How long the end of a response is waited for once its answer is there.

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use config::resolved::Process;
+use config::secret::Sources;
 use mcp_proto::glob::Glob;
 use mcp_proto::lines::{Line, Lines};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -17,8 +19,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::pipe::{Carrier, Incoming};
 use super::stderr::Stderr;
-use crate::config::resolved::Process;
-use crate::config::secret::Sources;
 
 /// How long a process has between the end of its input and SIGTERM, and between that and SIGKILL.
 const GRACE: Duration = Duration::from_millis(700);
@@ -273,7 +273,7 @@ fn how(status: Option<ExitStatus>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::secret::SystemSources;
+    use config::secret::SystemSources;
 
     #[cfg(unix)]
     #[tokio::test]
@@ -285,7 +285,7 @@ mod tests {
         let process = Process {
             command: "env".into(),
             args: Vec::new(),
-            env: [("OWN".to_owned(), crate::config::secret::SecretRef::plain("set"))].into(),
+            env: [("OWN".to_owned(), config::secret::SecretRef::plain("set"))].into(),
             pass_env: vec!["CARGO_PKG_N*".into()],
             cwd: None,
         };

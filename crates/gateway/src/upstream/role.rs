@@ -1,10 +1,10 @@
 //! The part that the server behind a mount plays: a server, or another gate, and on whose word. A gate below is trusted with more than a
 //! server, so whoever runs this gate says which mounts are gates, or a certificate does; a server's own word makes nothing laxer.
 
+use config::resolved::Transport;
 use mcp_proto::mcpax::{self, Peer};
 
 use super::mount::Mount;
-use crate::config::resolved::Transport;
 use crate::pins;
 
 /// The part that a server plays.

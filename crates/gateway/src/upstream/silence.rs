@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use runtime::alarm::Alarm;
+
 use super::UpstreamError;
-use crate::alarm::Alarm;
 use crate::call::back::Back;
 
 /// Watches for a request that gives no sign of life for too long, or takes too long in all.

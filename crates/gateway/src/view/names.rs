@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use banyan_model::Segment;
 use bytes::Bytes;
+use config::resolved::{Config, Profile};
 use mcp_proto::catalog::Kind;
 use mcp_proto::projection::{self, Apart, Projection, Reason, Style};
 
@@ -12,7 +13,6 @@ use super::is_gated;
 use super::text::Text;
 use crate::call::caller::ViewKey;
 use crate::catalog::{Catalog, Offer, allowed};
-use crate::config::resolved::{Config, Profile};
 use crate::tree::{Branch, Tree};
 
 /// What one branch lists, and where it stands in the tree.

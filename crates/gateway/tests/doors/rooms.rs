@@ -1,6 +1,6 @@
 //! Rooms over real sockets: who comes in and who does not, what reaches whom, and how it ends.
 
-use gateway::config::{self, secret::SystemSources};
+use config::{self, secret::SystemSources};
 use rcgen::{KeyPair, PKCS_ED25519};
 use room_proto::websocket::close;
 use serde_json::{Value, json};

@@ -4,13 +4,13 @@ use std::io::{Error, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
 
-use gateway::config::resolved::{Config, Mount};
-use gateway::config::secret::{KeyringError, SecretRef, Sources};
-use gateway::config::{ConfigError, parse};
-use gateway::import::connect::ENTRY;
-use gateway::import::{Client, Places, Platform, from_text, to_toml};
+use config::resolved::{Config, Mount};
+use config::secret::{KeyringError, SecretRef, Sources};
+use config::{ConfigError, parse};
 use gateway::outside;
 use gateway::trust::ca::JoinToken;
+use import::connect::ENTRY;
+use import::{Client, Places, Platform, from_text, to_toml};
 
 /// A world without secrets.
 struct Nothing;

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use banyan_model::{QualifiedName, Route, Segment};
-use gateway::search::tools::{Found, describe_result, search_arguments, search_result};
-use gateway::search::{Doc, Index, parameter_text};
 use mcp_proto::catalog::Kind;
 use mcp_proto::cursor;
 use mcp_proto::header::{check_name, check_params, decode, encode, expected_params, param_headers};
 use mcp_proto::json::{Duplicates, Members};
 use mcp_proto::projection::{Entry, Projection, Style, local_names, local_routes};
 use mcp_proto::resource_index::{Listed, ResourceIndex};
+use search::tools::{Found, describe_result, search_arguments, search_result};
+use search::{Doc, Index, parameter_text};
 
 /// A cursor leads to a page of one list at most, and is what is written for that page.
 pub(super) fn cursor(data: &[u8]) {

@@ -2,8 +2,8 @@
 //! token is shown is not known here.
 
 use gateway::outside;
-use gateway::telemetry::trace_context::TraceContext;
 use policy::approval::PublicKey;
+use telemetry::trace_context::TraceContext;
 
 /// A key that has signed nothing here.
 const KEYS: &str = r#"{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k","use":"sig","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;

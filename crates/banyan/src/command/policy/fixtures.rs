@@ -107,7 +107,7 @@ impl Test {
                     config
                         .groups
                         .iter()
-                        .filter(|g| g.members.iter().any(|m| gateway::config::matches(m, name)))
+                        .filter(|g| g.members.iter().any(|m| config::matches(m, name)))
                         .map(|g| g.name.to_string())
                         .collect()
                 };

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
 use crate::table::{self, Align, counted};
-use crate::{gate, runtime, time};
+use crate::{gate, threads, time};
 
 /// Asks the rules about calls that were made, from the record.
 #[derive(Args)]
@@ -25,7 +25,7 @@ pub(super) struct Replay {
 
 impl Replay {
     pub(super) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
-        let age = gateway::config::age(&self.since);
+        let age = config::age(&self.since);
         let age = age.ok_or_else(|| Failure::Usage(format!("`{}` is no age: write 15m, 24h or 7d", self.since)))?;
         let since = time::now().saturating_sub(age.as_secs()).saturating_mul(1_000_000);
         let rules = self.rules.as_ref().map(|file| {
@@ -36,7 +36,7 @@ impl Replay {
         });
         let body = serde_json::json!({ "since": since, "rules": rules.transpose()? });
         let gate = gate::needed(place)?;
-        let answer = runtime::wait(gate.post("/-/policy/replay", &body))??;
+        let answer = threads::wait(gate.post("/-/policy/replay", &body))??;
         let told: Replayed =
             serde_json::from_slice(&answer).map_err(|error| Failure::Failed(format!("the gate's answer can't be read: {error}")))?;
         if output.wants_json() {

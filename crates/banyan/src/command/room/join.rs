@@ -26,7 +26,7 @@ use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::printable::printable;
-use crate::{gate, runtime, terminal};
+use crate::{gate, terminal, threads};
 
 /// What is answered to whoever calls a tool of a terminal.
 const NO_TOOLS: &[u8] = br#"{"code":-32601,"message":"this participant is a terminal and has no tools: ask it in words"}"#;
@@ -74,7 +74,7 @@ impl Join {
         let orchestrator = Orchestrator::new(participant, automation, people);
         let typed = if self.watch { None } else { Some(typed()) };
         let mut table = Table { orchestrator, shelf, output, is_person: terminal::somebody_is_there() };
-        runtime::wait(async {
+        threads::wait(async {
             let attendance = Attendance::open(&entrance).await?;
             table.serve(attendance, typed).await
         })?

@@ -8,7 +8,7 @@ use mesh_proto::route_cursor::{CURSOR, ROUTE};
 use policy::approval::{Call, NotCanonical, canonical, hex};
 use sha2::{Digest, Sha256};
 
-use crate::telemetry::trace_context::TraceContext;
+use telemetry::trace_context::TraceContext;
 
 /// Members of `_meta` that may be others each time.
 const FREE: [&str; 3] = ["progressToken", "traceparent", "tracestate"];

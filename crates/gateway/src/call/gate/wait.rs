@@ -8,13 +8,14 @@ use bytes::Bytes;
 use mcp_proto::envelope::{self, Answer};
 use mcp_proto::json::quote;
 use policy::approval::{Approval, Refusal, Standing};
+use runtime::random;
 
 use super::hold::{not_kept, over};
 use super::told::{Pending, REASON, Way};
+use crate::Inner;
 use crate::approvals::{Waiting, link};
 use crate::call::back::Back;
 use crate::call::error::CallError;
-use crate::{Inner, random};
 
 /// How often a caller hears for what it waits.
 const PROGRESS: Duration = Duration::from_secs(5);

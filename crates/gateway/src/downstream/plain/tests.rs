@@ -1,9 +1,9 @@
 //! How long a connection is waited on. What a request means is tried at the doors (`tests/doors`).
 
+use runtime::tcp::Tcp;
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
-use crate::tcp::Tcp;
 
 const SHORT: Duration = Duration::from_millis(400);
 const LONG: Duration = Duration::from_secs(600);

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
+use config::{self, secret::SystemSources};
 use http::{Response, StatusCode};
 use http_body_util::BodyExt;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
@@ -14,7 +15,6 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::Gateway;
-use crate::config::{self, secret::SystemSources};
 use crate::downstream::endpoint::{self, Asked};
 use crate::downstream::known::Known;
 use crate::downstream::reply::Payload;

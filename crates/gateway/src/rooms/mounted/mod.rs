@@ -31,8 +31,6 @@ use crate::upstream::{Outgoing, UpstreamError};
 use offers::Offers;
 pub(super) use passage::Passage;
 
-/// The segment under which rooms stand in the tree.
-pub(crate) const SEGMENT: &str = "room";
 /// What waits for one room; who calls more waits.
 const WANTED: usize = 256;
 

@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 
 use banyan_model::Segment;
 use bytes::Bytes;
+use config::resolved::ROOM_SEGMENT;
 use mcp_proto::json::{Members, quote};
 use mcp_proto::projection::local_names;
 use mcp_proto::splice::{self, Change};
 use policy::approval::hex;
 use room_proto::name::Topic;
 use sha2::{Digest, Sha256};
-
-use super::SEGMENT;
 
 /// How many bytes of a hash stand behind a name that had to be changed.
 const HASHED: usize = 4;
@@ -77,5 +76,5 @@ pub(super) fn segment(id: &str) -> Segment {
 }
 
 fn is_of_a_room(name: &str) -> bool {
-    name.strip_prefix(SEGMENT).is_some_and(|rest| rest.starts_with("__") || rest.starts_with('.'))
+    name.strip_prefix(ROOM_SEGMENT).is_some_and(|rest| rest.starts_with("__") || rest.starts_with('.'))
 }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
+use config::resolved::ROOM_SEGMENT;
+use config::resolved::gate_seat;
 use mcp_proto::catalog::Kind;
 use mcp_proto::client::restore_token;
 use mcp_proto::envelope::{self, Answer, Notification};
@@ -14,14 +16,14 @@ use room_proto::name::{ParticipantId, Topic};
 use room_proto::room::Now;
 use room_proto::sitting::CallId;
 use room_proto::voice::Call;
+use runtime::random;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{SEGMENT, Wanted, Wish, refused};
+use super::{Wanted, Wish, refused};
+use crate::Inner;
 use crate::call::back::Back;
-use crate::config::resolved::gate_seat;
 use crate::rooms::chair::Chair;
 use crate::upstream::{UpstreamError, asks};
-use crate::{Inner, random};
 
 /// Calls at one participant that may be under way: who is slow fills no other's places.
 const CALLS: usize = 64;
@@ -132,7 +134,7 @@ impl<'a> Passage<'a> {
 
     /// The tree is made anew, and clients hear of it.
     fn tell(&self) {
-        if let Some(mount) = self.gateway.find(SEGMENT) {
+        if let Some(mount) = self.gateway.find(ROOM_SEGMENT) {
             mount.dirty(&[Kind::Tools]);
         }
     }

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use banyan_model::Segment;
+use config::resolved::Transport;
 use mcp_proto::catalog::Kind;
 
 use crate::catalog::Catalog;
-use crate::config::resolved::Transport;
 use crate::tree::Tree;
 
 /// What one mount lists.

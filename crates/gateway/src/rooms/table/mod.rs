@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use banyan_model::Segment;
+use config::resolved::{Seats, gate_seat};
 use room_proto::name::{ParticipantId, Topic};
 use room_proto::room::{Preferences, Routing};
 use tokio_util::sync::CancellationToken;
@@ -19,7 +20,6 @@ use super::NotSeated;
 use super::chair::{Chair, Place};
 use super::mounted::Passage;
 use crate::Inner;
-use crate::config::resolved::{Seats, gate_seat};
 
 /// How long somebody who lost its seat waits before it sits down again.
 const AGAIN: Duration = Duration::from_secs(1);

@@ -7,22 +7,23 @@ use std::time::{Duration, Instant, SystemTime};
 
 use banyan_model::Segment;
 use bytes::Bytes;
+use config::resolved::gate_seat;
 use mcp_proto::envelope;
 use room_proto::room::{Also, Now, Preferences, Routing};
 use room_proto::sitting::{Asked, Bounds, CallId, Output, Sitting};
 use room_proto::voice::Answer;
+use runtime::random;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{Id, JoinSet};
 
 use super::Sits;
 use super::asking::{Asking, Ended, caller, told};
 use super::lists::Lists;
+use crate::Inner;
 use crate::call::cancel::Cancel;
 use crate::call::error::CallError;
 use crate::call::seated::{Agreed, Proposed, Seated};
-use crate::config::resolved::gate_seat;
 use crate::rooms::chair::Chair;
-use crate::{Inner, random};
 
 /// What a server may send.
 pub(super) const MAY: [&str; 2] = ["mcp/response:*", "mcp/request:notifications/*"];

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use runtime::whole::{self, Readers};
+
 use super::CaError;
-use crate::whole::{self, Readers};
 
 pub(in crate::trust) fn make_dir(dir: &Path) -> Result<(), CaError> {
     let failed = |source| CaError::File { file: dir.to_owned(), what: "written", source };

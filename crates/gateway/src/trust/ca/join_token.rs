@@ -32,7 +32,7 @@ impl JoinToken {
     pub(super) fn new(authority: [u8; 32]) -> Result<Self, CaError> {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(|error| CaError::Made(error.to_string()))?;
-        let id = crate::random::token()[..8].to_owned();
+        let id = runtime::random::token()[..8].to_owned();
         Ok(Self { authority, id, secret: URL_SAFE_NO_PAD.encode(secret) })
     }
 

@@ -245,7 +245,7 @@ fn at(time: SystemTime) -> Result<ASN1Time, CaError> {
 
 /// 127 random bits that make a positive number.
 fn serial() -> [u8; 16] {
-    let mut bytes = u128::from_str_radix(&crate::random::token(), 16).unwrap_or_default().to_be_bytes();
+    let mut bytes = u128::from_str_radix(&runtime::random::token(), 16).unwrap_or_default().to_be_bytes();
     bytes[0] = bytes[0] & 0x3f | 0x40;
     bytes
 }

@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use banyan_model::{Era, Principal};
 use bytes::Bytes;
+use config::resolved::Sharing;
 use mcp_proto::client::Identity;
 use mcp_proto::json::Members;
 
 use super::{Mount, subscribe_on};
 use crate::call::caller::Caller;
-use crate::config::resolved::Sharing;
 use crate::downstream::session::Session;
 use crate::node::Node;
 use crate::upstream::{Instance, Owner, UpstreamError, connect};

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::config::secret::SecretError;
+use config::secret::SecretError;
 
 /// Why signing in did not work. Never holds a token or a secret.
 #[derive(Debug, thiserror::Error)]

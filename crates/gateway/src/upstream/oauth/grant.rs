@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use config::resolved::Grant;
+use config::secret::SystemSources;
 use rmcp::transport::auth::{
     AuthError as Rmcp, AuthorizationManager, ClientCredentialsConfig, CredentialStore, InMemoryCredentialStore, OAuthClientConfig,
 };
@@ -10,8 +12,6 @@ use super::challenge::{Challenge, Wants};
 use super::record::Record;
 use super::sign_in::Pending;
 use super::{AuthError, Client, State, Token};
-use crate::config::resolved::Grant;
-use crate::config::secret::SystemSources;
 
 /// rmcp's state machine, and the place where it leaves what it got.
 pub(super) struct Grantor {

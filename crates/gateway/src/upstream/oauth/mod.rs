@@ -13,8 +13,8 @@ use arc_swap::ArcSwapOption;
 use tokio::sync::{Mutex, watch};
 use url::Url;
 
-use crate::config::resolved;
-use crate::config::secret::Secret;
+use config::resolved;
+use config::secret::Secret;
 
 mod challenge;
 mod error;
@@ -91,7 +91,7 @@ impl OAuthClient {
             token: ArcSwapOption::empty(),
             state: Mutex::default(),
             renewed: watch::Sender::new(0),
-            open: crate::browser::open,
+            open: runtime::browser::open,
         }))
     }
 

@@ -7,13 +7,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use config::secret::{Secret, keyring};
 use oauth2::TokenResponse;
 use rmcp::transport::auth::StoredCredentials;
+use runtime::whole::{Readers, make_dirs, replace};
 use serde::{Deserialize, Serialize};
 
 use super::{AuthError, EARLY, Token};
-use crate::config::secret::{Secret, keyring};
-use crate::whole::{Readers, make_dirs, replace};
 
 /// Longer than this no token is taken to last, whatever its server says.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::Mutex as StdMutex;
 
 use bytes::Bytes;
+use config::resolved::{Grant, OAuth};
+use config::secret::SecretRef;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -14,8 +16,6 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::config::resolved::{Grant, OAuth};
-use crate::config::secret::SecretRef;
 
 #[tokio::test]
 async fn without_a_browser_the_error_says_where_to_sign_in_and_the_token_comes_with_the_redirect() {
@@ -228,7 +228,7 @@ struct Seen {
 
 impl Server {
     async fn start(settings: Settings) -> Self {
-        crate::tls::install_crypto();
+        runtime::tls::install_crypto();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let state = Arc::new(StdMutex::new(Seen { settings, ..Seen::default() }));

@@ -14,8 +14,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
-use gateway::config::{self, resolved::Config, secret::SystemSources};
-use gateway::{Gateway, MountStatus, Workers};
+use config::{self, resolved::Config, secret::SystemSources};
+use gateway::{Gateway, MountStatus};
+use runtime::worker::Workers;
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;

@@ -1,0 +1,86 @@
+//! What the gate is told to be: `banyan.toml`, from text to checked values, and its changes over time.
+//!
+//! This module does not act on a configuration: it starts no server and opens no listener.
+
+pub mod diff;
+pub mod file;
+mod notice;
+mod problem;
+pub mod reload;
+mod resolve;
+pub mod resolved;
+mod revoked;
+pub mod rules;
+mod schema;
+pub mod secret;
+mod shape;
+pub mod snippet;
+pub mod suggest;
+mod units;
+pub mod watch;
+
+pub use notice::notices;
+pub use problem::{ConfigError, Problem};
+pub use resolve::hex_digest;
+pub use resolve::{OpenListen, check_listen, exposed, load, parse};
+pub use revoked::without_revoked;
+pub use schema::schema;
+
+/// A length of time as the configuration writes it: `15m`, `1h30m`, `7d`.
+pub fn age(text: &str) -> Option<std::time::Duration> {
+    units::duration(text)
+}
+
+/// Whether a variable, header or key with this name usually holds a secret.
+pub fn looks_secret(name: &str) -> bool {
+    const PARTS: [&str; 9] = ["token", "secret", "passwd", "password", "passphrase", "credential", "authorization", "cookie", "bearer"];
+    const WORDS: [&str; 4] = ["pat", "pwd", "dsn", "auth"];
+    let name = name.trim().to_ascii_lowercase();
+    let plural_of_a_count = name.ends_with("tokens");
+    let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    (!plural_of_a_count && PARTS.iter().any(|part| name.contains(part))) || words.any(|word| word.ends_with("key") || WORDS.contains(&word))
+}
+
+/// Whether a name is one of those that `glob` stands for; `*` stands for any text.
+pub fn matches(glob: &str, name: &str) -> bool {
+    mcp_proto::glob::Glob::new(glob).matches(name)
+}
+
+/// Whether the value at this place of `banyan.toml` may hold a secret.
+fn is_secret_path<'a>(mut path: impl Iterator<Item = &'a str>) -> bool {
+    let mut of_holder = false;
+    path.any(|key| {
+        of_holder |= matches!(key, "parent" | "participant");
+        matches!(key, "args" | "authority_proof" | "client_secret" | "env" | "headers" | "secret" | "sha256")
+            || (of_holder && key == "token")
+    })
+}
+
+/// Replaces `${env:NAME}` in an address. Other references are refused: an address is shown, and they are not.
+pub fn address(text: &str, sources: &dyn secret::Sources) -> Result<String, String> {
+    use secret::Piece;
+    let reference = secret::SecretRef::parse(text).map_err(|error| error.to_string())?;
+    if reference.pieces().iter().any(|piece| matches!(piece, Piece::File(_) | Piece::Keyring(_))) {
+        return Err("an address takes ${env:NAME} only, not secrets from files or the keyring".into());
+    }
+    let address = reference.resolve(sources).map_err(|error| error.to_string())?;
+    Ok(address.expose().to_owned())
+}
+
+/// Whether Banyan writes this header itself on every request to a server.
+pub fn is_own_header(name: &str) -> bool {
+    const OWN: [&str; 11] = [
+        "accept",
+        "connection",
+        "content-length",
+        "content-type",
+        "last-event-id",
+        "mcp-method",
+        "mcp-name",
+        "mcp-protocol-version",
+        "mcp-session-id",
+        "te",
+        "transfer-encoding",
+    ];
+    OWN.contains(&name.to_ascii_lowercase().as_str())
+}

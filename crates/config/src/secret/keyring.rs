@@ -1,0 +1,69 @@
+//! The system's keyring: Secret Service, Keychain or Credential Manager. Does not keep the list of names.
+
+use keyring::{Entry, Error};
+
+/// The service under which Banyan's entries are kept.
+const SERVICE: &str = "banyan";
+
+/// Why the keyring could not be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyringError {
+    /// It is there and refuses: locked, or access denied.
+    #[error("the keyring refused ({0}); unlock it if it is locked")]
+    Refused(String),
+    /// There is none, as in a container, over ssh or on a server without a desktop.
+    #[error("no keyring can be reached here ({0})")]
+    Unavailable(String),
+}
+
+/// The value of an entry; `None` when there is no such entry.
+pub fn get(name: &str) -> Result<Option<String>, KeyringError> {
+    apart(|| match entry(name)?.get_password() {
+        Ok(value) => Ok(Some(value)),
+        Err(Error::NoEntry) => Ok(None),
+        Err(error) => Err(explained(&error)),
+    })
+}
+
+/// Makes or replaces an entry.
+pub fn set(name: &str, value: &str) -> Result<(), KeyringError> {
+    apart(|| entry(name)?.set_password(value).map_err(|error| explained(&error)))
+}
+
+/// Ends an entry; `false` when there was none.
+pub fn remove(name: &str) -> Result<bool, KeyringError> {
+    apart(|| match entry(name)?.delete_credential() {
+        Ok(()) => Ok(true),
+        Err(Error::NoEntry) => Ok(false),
+        Err(error) => Err(explained(&error)),
+    })
+}
+
+fn entry(name: &str) -> Result<Entry, KeyringError> {
+    if let Err(error) = Entry::store_status() {
+        return Err(KeyringError::Unavailable(error.to_string()));
+    }
+    Entry::new(SERVICE, name).map_err(|error| explained(&error))
+}
+
+fn explained(error: &Error) -> KeyringError {
+    match error {
+        Error::PlatformFailure(_) | Error::NoDefaultStore => KeyringError::Unavailable(error.to_string()),
+        // These hold what was found: only their kind is told.
+        Error::BadEncoding(_) | Error::BadDataFormat(..) => KeyringError::Refused("the entry is not text".into()),
+        Error::Ambiguous(_) => KeyringError::Refused("several entries have this name".into()),
+        Error::NoStorageAccess(_)
+        | Error::NoEntry
+        | Error::BadStoreFormat(_)
+        | Error::TooLong(..)
+        | Error::Invalid(..)
+        | Error::NotSupportedByStore(_)
+        | _ => KeyringError::Refused(error.to_string()),
+    }
+}
+
+/// Runs on a thread of its own: the Secret Service client blocks on its own executor, which panics inside an async
+/// task.
+fn apart<T: Send>(work: impl FnOnce() -> Result<T, KeyringError> + Send) -> Result<T, KeyringError> {
+    std::thread::scope(|scope| scope.spawn(work).join()).unwrap_or_else(|_| Err(KeyringError::Unavailable("its client failed".into())))
+}

@@ -1,0 +1,213 @@
+//! All that was found, each server once and each under a name of its own. Does not write it down.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use banyan_model::Segment;
+use serde::Serialize;
+
+use config::resolved::{Mount, Process, Remote, Transport};
+use config::secret::{Piece, SecretRef};
+use config::suggest;
+
+use super::client::Client;
+use super::note::{Note, NoteKind};
+use super::reading::Reading;
+use super::text::Question;
+
+/// What the files say.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// The files that are there, in the order in which they were read.
+    pub files: Vec<SourceFile>,
+    /// The servers, in the order of the files.
+    pub servers: Vec<Server>,
+    /// What people should know.
+    pub notes: Vec<Note>,
+    /// What has to be asked before all servers work.
+    pub questions: Vec<Question>,
+}
+
+/// A file that is there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SourceFile {
+    /// Whose it is; `None` when it was named.
+    pub client: Option<Client>,
+    /// Where it is.
+    pub path: PathBuf,
+    /// The directory whose project it belongs to.
+    pub project: Option<PathBuf>,
+    /// How many servers it holds that can be taken, those that other files have too included.
+    pub servers: usize,
+    /// Why nothing could be taken from it.
+    pub problem: Option<String>,
+}
+
+/// A server that can be mounted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Server {
+    /// The mount, under a name that no other has.
+    pub mount: Mount,
+    /// The name in the client's file.
+    pub name: String,
+    /// Whether the client has it switched on.
+    pub enabled: bool,
+    /// Where it stands; the first is the one that was taken.
+    pub origins: Vec<Origin>,
+}
+
+/// A place where a server stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Origin {
+    /// Whose file it is; `None` when it was named.
+    pub client: Option<Client>,
+    /// The file.
+    pub file: PathBuf,
+    /// The place in it: `mcpServers.github`.
+    pub path: String,
+    /// The directory whose project it belongs to. Whoever wrote that project wrote the entry.
+    pub project: Option<PathBuf>,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.client {
+            Some(client) => write!(f, "{client}: {}", self.file.display()),
+            None => write!(f, "{}", self.file.display()),
+        }
+    }
+}
+
+impl Found {
+    /// The mounts of the servers that are switched on.
+    pub fn mounts(&self) -> BTreeMap<Segment, Arc<Mount>> {
+        let enabled = self.servers.iter().filter(|server| server.enabled);
+        enabled.map(|server| (server.mount.name.clone(), Arc::new(server.mount.clone()))).collect()
+    }
+
+    /// Puts the answer to a question into the servers that asked, for answers that are no secrets. Secrets are stored
+    /// under the question's name instead.
+    pub fn answer(&mut self, name: &str, answer: &str) {
+        let texts = self.servers.iter_mut().flat_map(|server| texts(&mut server.mount.transport));
+        for text in texts {
+            replace(text, &|piece| (*piece == Piece::Keyring(name.to_owned())).then(|| Piece::Plain(answer.to_owned())));
+        }
+        self.questions.retain(|question| question.name != name);
+    }
+
+    pub(super) fn take(&mut self, mut reading: Reading<'_>) {
+        self.tell_questions_apart(&mut reading);
+        let (client, path, project) = (reading.client, reading.file.clone(), reading.project.clone());
+        self.files.push(SourceFile { client, path, project, servers: reading.servers.len(), problem: None });
+        self.questions.extend(std::mem::take(&mut reading.questions).into_values());
+        for server in std::mem::take(&mut reading.servers) {
+            self.take_server(server, &mut reading);
+        }
+        self.notes.append(&mut reading.notes);
+    }
+
+    pub(super) fn take_unreadable(&mut self, mut reading: Reading<'_>, problem: String) {
+        reading.note(NoteKind::Skipped, "", problem.clone());
+        let (client, path, project) = (reading.client, reading.file.clone(), reading.project.clone());
+        self.files.push(SourceFile { client, path, project, servers: 0, problem: Some(problem) });
+        self.notes.append(&mut reading.notes);
+    }
+
+    fn take_server(&mut self, mut server: Server, reading: &mut Reading<'_>) {
+        let path = server.origins.first().map(|origin| origin.path.clone()).unwrap_or_default();
+        if let Some(known) = self.servers.iter_mut().find(|known| is_same(known, &server)) {
+            let with = match (credentials(&known.mount), credentials(&server.mount)) {
+                (first, this) if first == this || this.is_empty() => "",
+                (first, _) if first.is_empty() => {
+                    known.mount.transport = server.mount.transport;
+                    "; its secrets are taken, as the first has none"
+                }
+                _ => "; its secrets differ, and those of the first are taken",
+            };
+            reading.note(NoteKind::Same, &path, format!("it is the server `{}` again{with}", known.mount.name));
+            known.enabled |= server.enabled;
+            known.origins.append(&mut server.origins);
+            return;
+        }
+        server.mount.name = self.free_name(&server.mount.name);
+        if !server.enabled {
+            reading.note(NoteKind::Disabled, &path, "it is switched off, and stays so");
+        }
+        if server.mount.name.as_str() != server.name {
+            reading.note(NoteKind::Renamed, &path, format!("it is mounted as `{}`", server.mount.name));
+        }
+        self.servers.push(server);
+    }
+
+    /// The name itself, or with the lowest number from 2 that makes it free.
+    fn free_name(&self, name: &Segment) -> Segment {
+        let taken = |name: &Segment| self.servers.iter().any(|server| server.mount.name == *name);
+        let numbered = |number: usize| {
+            let end = format!("-{number}");
+            let room = Segment::MAX - end.len();
+            suggest::segment(&format!("{}{end}", &name.as_str()[..name.as_str().len().min(room)]))
+        };
+        let candidates = std::iter::once(name.clone()).chain((2..).map(numbered));
+        candidates.into_iter().find(|name| !taken(name)).unwrap_or_else(|| name.clone())
+    }
+
+    /// Two files may use one id for different things: the later one is numbered.
+    fn tell_questions_apart(&self, reading: &mut Reading<'_>) {
+        let taken = |name: &str| self.questions.iter().any(|question| question.name == name);
+        for question in reading.questions.values_mut().filter(|question| taken(&question.name)) {
+            let old = std::mem::take(&mut question.name);
+            question.name = (2..).map(|number| format!("{old}-{number}")).find(|name| !taken(name)).unwrap_or_default();
+            let renamed = |piece: &Piece| (*piece == Piece::Keyring(old.clone())).then(|| Piece::Keyring(question.name.clone()));
+            for text in reading.servers.iter_mut().flat_map(|server| texts(&mut server.mount.transport)) {
+                replace(text, &renamed);
+            }
+        }
+    }
+}
+
+/// The same program with the same arguments, or the same address; and either the same secrets or the same name.
+fn is_same(known: &Server, other: &Server) -> bool {
+    let (a, b) = (&known.mount.transport, &other.mount.transport);
+    let same_target = match (a, b) {
+        (Transport::Stdio(a), Transport::Stdio(b)) => {
+            a.command == b.command && a.args == b.args && (a.cwd == b.cwd || a.cwd.is_none() || b.cwd.is_none())
+        }
+        (Transport::Http(a) | Transport::Sse(a), Transport::Http(b) | Transport::Sse(b)) => a.url == b.url,
+        (Transport::Stdio(_) | Transport::Rooms, _) | (Transport::Http(_) | Transport::Sse(_), Transport::Stdio(_) | Transport::Rooms) => {
+            false
+        }
+    };
+    let same_name = suggest::segment(&known.name) == suggest::segment(&other.name);
+    same_target && (same_name || credentials(&known.mount) == credentials(&other.mount))
+}
+
+fn credentials(mount: &Mount) -> &BTreeMap<String, SecretRef> {
+    static NONE: BTreeMap<String, SecretRef> = BTreeMap::new();
+    match &mount.transport {
+        Transport::Http(Remote { headers, .. }) | Transport::Sse(Remote { headers, .. }) => headers,
+        Transport::Rooms => &NONE,
+        Transport::Stdio(Process { env, .. }) => env,
+    }
+}
+
+/// Every text of a server that may hold references.
+fn texts(transport: &mut Transport) -> Vec<&mut SecretRef> {
+    match transport {
+        Transport::Http(remote) | Transport::Sse(remote) => {
+            let secret = remote.oauth.as_mut().and_then(|oauth| oauth.client_secret.as_mut());
+            remote.headers.values_mut().chain(secret).collect()
+        }
+        Transport::Rooms => Vec::new(),
+        Transport::Stdio(process) => process.args.iter_mut().chain(process.env.values_mut()).collect(),
+    }
+}
+
+/// Replaces pieces of a text; one that can't be put together stays as it was.
+fn replace(text: &mut SecretRef, with: &dyn Fn(&Piece) -> Option<Piece>) {
+    let pieces = text.pieces().iter().map(|piece| with(piece).unwrap_or_else(|| piece.clone())).collect();
+    if let Ok(replaced) = SecretRef::of(pieces) {
+        *text = replaced;
+    }
+}

@@ -1,0 +1,14 @@
+//! What every driver stands on: threads that serve, timers, the clock, random numbers, sockets and TLS, files that are replaced whole.
+//! Knows no protocol and nothing of the gate.
+
+pub mod alarm;
+pub mod browser;
+pub mod clock;
+pub mod lateness;
+pub mod random;
+pub mod reach;
+pub mod tcp;
+pub mod tls;
+pub mod together;
+pub mod whole;
+pub mod worker;
