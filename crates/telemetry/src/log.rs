@@ -12,7 +12,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 pub const VARIABLE: &str = "BANYAN_LOG";
 
 /// What is logged when nothing else is said: our own news, and of libraries only what somebody should look at.
-const DEFAULT_FILTER: &str = "warn,banyan=info,gateway=info,mcp_proto=info";
+const DEFAULT_FILTER: &str = "warn,banyan=info,config=info,gateway=info,import=info,mcp_proto=info,runtime=info,telemetry=info";
 
 /// How a line of the log is written.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
