@@ -28,7 +28,7 @@ from gateway import Gateway, binary
 from wire import Modern
 
 # Seconds that all of it may take; `run.py` says so where it took longer.
-BUDGET = 240
+BUDGET = 80
 WIPER = str(Path(__file__).with_name("wiper.py"))
 CONFIG = """
 [gate]

@@ -10,7 +10,7 @@ from rooms import beyond, entering, frames, mew, mounted, seats, silence, talk, 
 from rooms.party import FULL, PATIENCE, Party
 
 # Seconds that all of it may take; `run.py` says so where it took longer.
-BUDGET = 180
+BUDGET = 120
 CONFIG = """
 resource = "{resource}"
 [issuer.login]
