@@ -1,0 +1,7 @@
+//! Network equipment behind MCP, as the draft `mcp-network-mgmt` has it: every decision about devices, over bytes.
+//!
+//! No clock, socket, task, lock or `await` stands in this crate: time comes in as an argument. The driver (`netdev`) has the sessions.
+//!
+//! [`fault`] gives each failure of a device one of the draft's ten codes.
+
+pub mod fault;
