@@ -5,10 +5,8 @@ use std::time::Duration;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
+use mcp_server::{About, Arguments, Refusal, Request, Server, failed, number_of, structured, text_of};
 use serde_json::{Value, json};
-
-use super::request::Asked;
-use super::server::{About, Arguments, Refusal, Server, failed, number_of, structured, text_of};
 
 /// The longest that `wait` waits, in seconds.
 const LONGEST: f64 = 600.0;
@@ -19,11 +17,8 @@ pub(super) struct Clock;
 
 impl Server for Clock {
     fn about(&self) -> About {
-        About {
-            name: "clock",
-            title: "Clock",
-            instructions: "Time in any zone of the world. Zones have names such as Europe/Berlin; `zones` finds them.",
-        }
+        let instructions = "Time in any zone of the world. Zones have names such as Europe/Berlin; `zones` finds them.";
+        About::fixed("clock", "Clock", env!("CARGO_PKG_VERSION"), instructions)
     }
 
     fn tools(&self) -> Vec<Value> {
@@ -81,12 +76,12 @@ impl Server for Clock {
         ]
     }
 
-    async fn call(&self, asked: &Asked, tool: &str, arguments: &Arguments) -> Result<Value, Refusal> {
+    async fn call(&self, request: &Request, tool: &str, arguments: &Arguments) -> Result<Value, Refusal> {
         Ok(match tool {
             "now" => now(arguments),
             "convert" => convert(arguments),
             "zones" => zones(arguments),
-            _ => wait(asked, arguments).await,
+            _ => wait(request, arguments).await,
         })
     }
 }
@@ -125,15 +120,15 @@ fn zones(arguments: &Arguments) -> Value {
     structured(found.join("\n"), json!({ "zones": found, "matching": all }))
 }
 
-async fn wait(asked: &Asked, arguments: &Arguments) -> Value {
+async fn wait(request: &Request, arguments: &Arguments) -> Value {
     let Some(seconds) = arguments.get("seconds").and_then(Value::as_f64).filter(|seconds| (0.0..=LONGEST).contains(seconds)) else {
         return failed(format!("`seconds` is a number from 0 to {LONGEST}"));
     };
     let steps = number_of(arguments, "steps").unwrap_or(5).clamp(1, 100);
-    asked.log("info", &format!("waiting for {seconds} s in {steps} steps")).await;
+    request.log("info", &format!("waiting for {seconds} s in {steps} steps")).await;
     for step in 1..=steps {
         tokio::time::sleep(Duration::from_secs_f64(seconds / steps as f64)).await;
-        asked.progress(step as f64, steps as f64, &format!("step {step} of {steps}")).await;
+        request.progress(step as f64, steps as f64, &format!("step {step} of {steps}")).await;
     }
     structured(format!("Waited for {seconds} seconds."), json!({ "seconds": seconds, "steps": steps }))
 }

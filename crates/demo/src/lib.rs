@@ -9,12 +9,8 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 mod clock;
-mod connection;
 mod notes;
 mod processes;
-mod protocol;
-mod request;
-mod server;
 mod system;
 
 /// The names of the servers.
@@ -38,9 +34,9 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     match name {
-        "clock" => connection::run(Arc::new(clock::Clock), input, output).await,
-        "notes" => connection::run(Arc::new(notes::Notes::new()), input, output).await,
-        "system" => connection::run(Arc::new(system::System), input, output).await,
+        "clock" => mcp_server::run(Arc::new(clock::Clock), input, output).await,
+        "notes" => mcp_server::run(Arc::new(notes::Notes::new()), input, output).await,
+        "system" => mcp_server::run(Arc::new(system::System), input, output).await,
         _ => return Err(DemoError::Unknown(name.into())),
     }
     .map_err(DemoError::Io)

@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use serde_json::{Value, json};
-
-use super::connection::{Change, Connection};
-use super::request::{Asked, Question};
-use super::server::{About, Arguments, Refusal, Server, failed, number_of, structured, text, text_of};
+use mcp_server::{
+    About, Arguments, Change, Connection, Era, Question, Refusal, Request, Server, failed, number_of, structured, text, text_of,
+};
+use serde_json::{Map, Value, json};
 
 mod definitions;
 
@@ -128,7 +127,7 @@ impl Notes {
     }
 
     /// Deletes everything, but only what the person has seen counted: `state` is the revision that was asked about.
-    async fn delete_all(&self, asked: &Asked) -> Result<Value, Refusal> {
+    async fn delete_all(&self, request: &Request) -> Result<Value, Refusal> {
         let (count, revision) = {
             let book = self.book();
             (book.notes.len(), book.revision)
@@ -136,10 +135,10 @@ impl Notes {
         if count == 0 {
             return Ok(text("There are no notes."));
         }
-        if !asked.can_ask() {
-            return match asked.era {
-                super::request::Era::Stateless => Err(asked.cannot_ask()),
-                super::request::Era::Initialize => Ok(failed(
+        if !request.can_ask() {
+            return match request.era {
+                Era::Stateless => Err(request.cannot_ask()),
+                Era::Initialize => Ok(failed(
                     "Deleting all notes needs a person's confirmation, and this client can't ask for it. Delete them one by one with `delete`.",
                 )),
             };
@@ -154,11 +153,11 @@ impl Notes {
             }),
             state: revision.to_string(),
         };
-        let reply = asked.ask(question(count, revision)).await?;
+        let reply = request.ask(question(count, revision)).await?;
         if reply.action != "accept" || reply.content.get("confirm") != Some(&Value::Bool(true)) {
             return Ok(text("Nothing was deleted."));
         }
-        let confirmed = asked.state.as_ref().map_or(revision, |state| state.parse().unwrap_or_default());
+        let confirmed = request.state.as_ref().map_or(revision, |state| state.parse().unwrap_or_default());
         let unchanged = {
             let mut book = self.book();
             let unchanged = book.revision == confirmed;
@@ -190,14 +189,11 @@ impl Notes {
 
 impl Server for Notes {
     fn about(&self) -> About {
-        About {
-            name: "notes",
-            title: "Notes",
-            instructions: "A notebook in memory. Each note is also a resource, note://NUMBER, that can be watched.",
-        }
+        let instructions = "A notebook in memory. Each note is also a resource, note://NUMBER, that can be watched.";
+        About::fixed("notes", "Notes", env!("CARGO_PKG_VERSION"), instructions)
     }
 
-    fn capabilities(&self) -> Value {
+    fn capabilities(&self, _era: Era) -> Value {
         json!({ "resources": { "subscribe": true, "listChanged": true }, "prompts": { "listChanged": true }, "completions": {} })
     }
 
@@ -205,12 +201,12 @@ impl Server for Notes {
         definitions::tools()
     }
 
-    async fn call(&self, asked: &Asked, tool: &str, arguments: &Arguments) -> Result<Value, Refusal> {
+    async fn call(&self, request: &Request, tool: &str, arguments: &Arguments) -> Result<Value, Refusal> {
         let limit = number_of(arguments, "limit").unwrap_or(20).clamp(1, 100) as usize;
         Ok(match tool {
             "add" => self.add(arguments).await,
             "delete" => self.delete(arguments).await,
-            "delete_all" => return self.delete_all(asked).await,
+            "delete_all" => return self.delete_all(request).await,
             "list" => {
                 let tag = text_of(arguments, "tag");
                 self.find(|note| tag.is_none_or(|tag| note.tags.iter().any(|of| of == tag)), limit)
@@ -237,17 +233,18 @@ impl Server for Notes {
         definitions::templates()
     }
 
-    fn read(&self, uri: &str) -> Option<Value> {
-        let id = uri.strip_prefix("note://")?.parse::<u64>().ok()?;
-        let note = self.book().notes.get(&id)?.clone();
-        Some(json!({ "uri": uri, "mimeType": "text/markdown", "text": format!("# {}\n\n{}\n", note.title, note.text) }))
+    async fn read(&self, _request: &Request, uri: &str, _params: &Map<String, Value>) -> Result<Option<Value>, Refusal> {
+        let id = uri.strip_prefix("note://").and_then(|id| id.parse::<u64>().ok());
+        let Some(note) = id.and_then(|id| self.book().notes.get(&id).cloned()) else { return Ok(None) };
+        let text = format!("# {}\n\n{}\n", note.title, note.text);
+        Ok(Some(json!({ "contents": [{ "uri": uri, "mimeType": "text/markdown", "text": text }] })))
     }
 
     fn prompts(&self) -> Vec<Value> {
         definitions::prompts(!self.book().notes.is_empty())
     }
 
-    fn prompt(&self, name: &str, arguments: &Arguments) -> Result<Value, Refusal> {
+    async fn prompt(&self, _request: &Request, name: &str, arguments: &Arguments) -> Result<Value, Refusal> {
         let tag = text_of(arguments, "tag");
         let wanted = |note: &Note| name != "summarize" || tag.is_none_or(|tag| note.tags.iter().any(|of| of == tag));
         let texts: Vec<String> = {

@@ -5,11 +5,10 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use mcp_server::{About, Arguments, Era, Refusal, Request, Server, failed, number_of, structured, text_of};
+use serde_json::{Map, Value, json};
 
 use super::processes;
-use super::request::Asked;
-use super::server::{About, Arguments, Refusal, Server, failed, number_of, structured, text_of};
 
 /// Kinds of file systems that are no disk.
 const IN_MEMORY: [&str; 5] = ["devtmpfs", "efivarfs", "ramfs", "squashfs", "tmpfs"];
@@ -21,14 +20,11 @@ pub(super) struct System;
 
 impl Server for System {
     fn about(&self) -> About {
-        About {
-            name: "system",
-            title: "System",
-            instructions: "How this machine is: load, memory, disks, processes. Nothing can be changed here.",
-        }
+        let instructions = "How this machine is: load, memory, disks, processes. Nothing can be changed here.";
+        About::fixed("system", "System", env!("CARGO_PKG_VERSION"), instructions)
     }
 
-    fn capabilities(&self) -> Value {
+    fn capabilities(&self, _era: Era) -> Value {
         json!({ "resources": {} })
     }
 
@@ -58,7 +54,7 @@ impl Server for System {
         ]
     }
 
-    async fn call(&self, _asked: &Asked, tool: &str, arguments: &Arguments) -> Result<Value, Refusal> {
+    async fn call(&self, _request: &Request, tool: &str, arguments: &Arguments) -> Result<Value, Refusal> {
         let (tool, sort) = (tool.to_owned(), text_of(arguments, "sort").unwrap_or("memory").to_owned());
         let limit = number_of(arguments, "limit").unwrap_or(10).clamp(1, 100) as usize;
         // Files below /proc are made as they are read: that may take a while and must not hold up other requests.
@@ -76,10 +72,11 @@ impl Server for System {
         vec![json!({ "uri": SUMMARY, "name": "summary", "title": "Summary", "mimeType": "application/json" })]
     }
 
-    fn read(&self, uri: &str) -> Option<Value> {
+    async fn read(&self, _request: &Request, uri: &str, _params: &Map<String, Value>) -> Result<Option<Value>, Refusal> {
         let part = |read: Reading| read.map_or_else(|why| json!({ "error": why }), |(_, value)| value);
         let summary = || json!({ "load": part(load()), "memory": part(memory()), "disks": part(disks()) });
-        (uri == SUMMARY).then(|| json!({ "uri": uri, "mimeType": "application/json", "text": summary().to_string() }))
+        let contents = || json!({ "contents": [{ "uri": uri, "mimeType": "application/json", "text": summary().to_string() }] });
+        Ok((uri == SUMMARY).then(contents))
     }
 }
 

@@ -12,14 +12,16 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWrite
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
-use super::protocol::{self, RESERVED, STATELESS};
-use super::request::{Asked, Era, LEVELS, reserved};
-use super::server::{Refusal, Server};
+use crate::protocol::{self, RESERVED, STATELESS};
+use crate::request::{Era, LEVELS, Request, reserved};
+use crate::server::{Refusal, Server};
 
 /// How many messages may wait to be written before their senders wait too.
 const WAITING: usize = 256;
 /// How long requests under way may go on after the end of the input.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How many requests of one client may be under way.
+const UNDER_WAY: usize = 256;
 /// The longest message that is read, in bytes.
 const LINE_LIMIT: u64 = 4 << 20;
 
@@ -28,7 +30,7 @@ type Line = Option<String>;
 
 /// The way to the client, shared by all requests.
 #[derive(Clone)]
-pub(super) struct Connection {
+pub struct Connection {
     lines: mpsc::Sender<Line>,
     state: Arc<Mutex<State>>,
 }
@@ -41,7 +43,8 @@ struct State {
     running: HashMap<String, AbortHandle>,
     /// Our own requests that wait for an answer.
     pending: HashMap<u64, oneshot::Sender<Result<Value, Refusal>>>,
-    asked: u64,
+    /// Requests of our own so far.
+    sent: u64,
     /// Listen requests (stateless era): id and filter.
     listening: HashMap<String, (Value, Map<String, Value>)>,
 }
@@ -55,7 +58,7 @@ struct Session {
 
 /// Something that listeners may want to hear of.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Change<'a> {
+pub enum Change<'a> {
     /// The list of prompts.
     Prompts,
     /// The content of one resource.
@@ -65,7 +68,7 @@ pub(super) enum Change<'a> {
 }
 
 /// Serves one client until its input ends.
-pub(super) async fn run<S, R, W>(server: Arc<S>, input: R, output: W) -> std::io::Result<()>
+pub async fn run<S, R, W>(server: Arc<S>, input: R, output: W) -> std::io::Result<()>
 where
     S: Server,
     R: AsyncRead + Unpin,
@@ -93,17 +96,17 @@ async fn write<W: AsyncWrite + Unpin>(mut waiting: mpsc::Receiver<Line>, mut out
 
 impl Connection {
     /// Sends a notification.
-    pub(super) async fn notify(&self, method: &str, params: Value) {
+    pub async fn notify(&self, method: &str, params: Value) {
         self.send(json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
     }
 
     /// Sends a request of our own and waits for the answer (initialize era).
-    pub(super) async fn request(&self, method: &str, params: Value) -> Result<Value, Refusal> {
+    pub async fn request(&self, method: &str, params: Value) -> Result<Value, Refusal> {
         let (reply, answer) = oneshot::channel();
         let id = {
             let mut state = self.state();
-            state.asked += 1;
-            let id = state.asked;
+            state.sent += 1;
+            let id = state.sent;
             state.pending.insert(id, reply);
             id
         };
@@ -113,7 +116,7 @@ impl Connection {
     }
 
     /// Tells everybody who listens of a change, each in its era's way.
-    pub(super) async fn changed(&self, change: Change<'_>) {
+    pub async fn changed(&self, change: Change<'_>) {
         for message in self.news(change) {
             self.send(message).await;
         }
@@ -225,29 +228,33 @@ impl Connection {
     }
 
     async fn start<S: Server>(&self, server: &Arc<S>, id: Value, method: String, params: Map<String, Value>) {
-        let asked = match self.asked(&method, &params) {
-            Ok(asked) => asked,
+        let request = match self.incoming(&method, &params) {
+            Ok(request) => request,
             Err(refusal) => return self.refuse(id, refusal).await,
         };
-        if asked.era == Era::Stateless && method == "subscriptions/listen" {
+        if request.era == Era::Stateless && method == "subscriptions/listen" {
             return self.listen(id, &params).await;
         }
-        if let Some(done) = self.of_session(&**server, asked.era, &method, &params) {
+        if let Some(done) = self.of_session(&**server, request.era, &method, &params) {
             return match done {
                 Ok(result) => self.reply(id, result).await,
                 Err(refusal) => self.refuse(id, refusal).await,
             };
+        }
+        if self.state().running.len() >= UNDER_WAY {
+            let message = format!("{UNDER_WAY} requests are under way: send this one again when some have been answered");
+            return self.refuse(id, Refusal::Rpc { code: -32000, message, data: None }).await;
         }
         let (connection, server, key) = (self.clone(), server.clone(), id.to_string());
         let (started, begin) = oneshot::channel::<()>();
         let task = tokio::spawn(async move {
             // Waits until it is known as running, so that it can't end before.
             let _known = begin.await;
-            let done = protocol::answer(&*server, &asked, &method, &params).await;
+            let done = protocol::answer(&*server, &request, &method, &params).await;
             connection.state().running.remove(&id.to_string());
             match done {
                 Ok(result) | Err(Refusal::InputRequired(result)) => {
-                    connection.reply(id, protocol::finish(&*server, asked.era, &method, result)).await;
+                    connection.reply(id, protocol::finish(&*server, request.era, &method, result)).await;
                 }
                 Err(refusal) => connection.refuse(id, refusal).await,
             }
@@ -300,9 +307,9 @@ impl Connection {
     }
 
     /// Which era a request belongs to, and what it tells of the client.
-    fn asked(&self, method: &str, params: &Map<String, Value>) -> Result<Asked, Refusal> {
+    fn incoming(&self, method: &str, params: &Map<String, Value>) -> Result<Request, Refusal> {
         let meta = params.get("_meta").and_then(Value::as_object).cloned().unwrap_or_default();
-        let asked = |era, capabilities, level, params: &Map<String, Value>, meta| Asked {
+        let request = |era, capabilities, level, params: &Map<String, Value>, meta| Request {
             connection: self.clone(),
             era,
             capabilities,
@@ -313,7 +320,7 @@ impl Connection {
         };
         if reserved(&meta, "protocolVersion").is_some() || method == "server/discover" {
             let (capabilities, level) = stateless(&meta)?;
-            return Ok(asked(Era::Stateless, capabilities, level, params, meta));
+            return Ok(request(Era::Stateless, capabilities, level, params, meta));
         }
         let state = self.state();
         let (capabilities, level) = match &state.session {
@@ -322,7 +329,7 @@ impl Connection {
             None => return Err(Refusal::invalid("begin with `initialize`, or name the revision in `_meta` of every request")),
         };
         drop(state);
-        Ok(asked(Era::Initialize, capabilities, level, params, meta))
+        Ok(request(Era::Initialize, capabilities, level, params, meta))
     }
 
     async fn reply(&self, id: Value, result: Value) {

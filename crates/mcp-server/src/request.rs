@@ -4,13 +4,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::connection::Connection;
-use super::protocol::RESERVED;
-use super::server::Refusal;
+use crate::connection::Connection;
+use crate::protocol::RESERVED;
+use crate::server::Refusal;
 
 /// Which of MCP's two lives a request belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Era {
+pub enum Era {
     /// Revisions up to 2025-11-25.
     Initialize,
     /// Revision 2026-07-28.
@@ -18,45 +18,45 @@ pub(super) enum Era {
 }
 
 /// Log levels, from the least to the most urgent.
-pub(super) const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+pub(crate) const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// One request, for the time it runs.
-pub(super) struct Asked {
-    pub(super) connection: Connection,
-    pub(super) era: Era,
+pub struct Request {
+    pub connection: Connection,
+    pub era: Era,
     /// The capabilities that the client declared, for this request or for its session.
-    pub(super) capabilities: Value,
+    pub capabilities: Value,
     /// The log level from which on the client wants to hear, if it does.
-    pub(super) level: Option<String>,
-    pub(super) meta: Map<String, Value>,
+    pub level: Option<String>,
+    pub meta: Map<String, Value>,
     /// Answers to earlier questions, and the state that went with them (stateless era).
-    pub(super) inputs: Map<String, Value>,
-    pub(super) state: Option<String>,
+    pub inputs: Map<String, Value>,
+    pub state: Option<String>,
 }
 
 /// A question to the person behind the client.
-pub(super) struct Question {
+pub struct Question {
     /// Names the question among others.
-    pub(super) key: &'static str,
-    /// What is asked.
-    pub(super) message: String,
+    pub key: &'static str,
+    /// What is request.
+    pub message: String,
     /// The form: a JSON Schema.
-    pub(super) schema: Value,
+    pub schema: Value,
     /// What the server needs to hear again beside the answer; the client can change it.
-    pub(super) state: String,
+    pub state: String,
 }
 
 /// What the person answered.
-pub(super) struct Reply {
+pub struct Reply {
     /// `accept`, `decline` or `cancel`.
-    pub(super) action: String,
+    pub action: String,
     /// The form's content.
-    pub(super) content: Map<String, Value>,
+    pub content: Map<String, Value>,
 }
 
-impl Asked {
+impl Request {
     /// Tells how far the work is, when the client wants to know.
-    pub(super) async fn progress(&self, done: f64, total: f64, message: &str) {
+    pub async fn progress(&self, done: f64, total: f64, message: &str) {
         if let Some(token) = self.meta.get("progressToken") {
             let params = json!({ "progressToken": token, "progress": done, "total": total, "message": message });
             self.connection.notify("notifications/progress", params).await;
@@ -64,7 +64,7 @@ impl Asked {
     }
 
     /// Logs to the client, when it wants to hear that level.
-    pub(super) async fn log(&self, level: &str, data: &str) {
+    pub async fn log(&self, level: &str, data: &str) {
         let urgency = |level: &str| LEVELS.iter().position(|known| *known == level);
         let wanted = self.level.as_deref().and_then(urgency);
         if wanted.is_some_and(|wanted| urgency(level) >= Some(wanted)) {
@@ -74,12 +74,12 @@ impl Asked {
     }
 
     /// Whether the client can put a question to a person.
-    pub(super) fn can_ask(&self) -> bool {
+    pub fn can_ask(&self) -> bool {
         self.capabilities.get("elicitation").is_some_and(Value::is_object)
     }
 
     /// Asks the person behind the client: by a request of our own, or by refusing until the answer comes along.
-    pub(super) async fn ask(&self, question: Question) -> Result<Reply, Refusal> {
+    pub async fn ask(&self, question: Question) -> Result<Reply, Refusal> {
         let params = json!({ "mode": "form", "message": question.message, "requestedSchema": question.schema });
         let answer = match self.era {
             Era::Initialize => self.connection.request("elicitation/create", params).await?,
@@ -94,7 +94,7 @@ impl Asked {
     }
 
     /// The refusal for a client that can't ask anybody (stateless era).
-    pub(super) fn cannot_ask(&self) -> Refusal {
+    pub fn cannot_ask(&self) -> Refusal {
         Refusal::Rpc {
             code: -32021,
             message: "this needs a person's confirmation, and the client can't ask for it".into(),
@@ -112,6 +112,6 @@ fn input_required(question: &Question, params: &Value) -> Refusal {
 }
 
 /// The member `name` of `_meta` that MCP keeps for itself.
-pub(super) fn reserved<'a>(meta: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+pub(crate) fn reserved<'a>(meta: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     meta.get(&format!("{RESERVED}{name}"))
 }

@@ -2,44 +2,45 @@
 
 use serde_json::{Map, Value, json};
 
-use super::request::{Asked, Era};
-use super::server::{Arguments, Refusal, Server};
+use crate::request::{Era, Request};
+use crate::server::{Arguments, Refusal, Server};
 
 /// The revisions with a handshake, newest first.
 const INITIALIZE: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /// The stateless revision.
-pub(super) const STATELESS: &str = "2026-07-28";
+pub(crate) const STATELESS: &str = "2026-07-28";
 /// What begins the keys of `_meta` that MCP keeps for itself.
-pub(super) const RESERVED: &str = "io.modelcontextprotocol/";
-
-/// How long a client may keep what the stateless era says may be kept, in milliseconds. Lists change when notes do.
-const KEEP_MS: u64 = 1000;
+pub(crate) const RESERVED: &str = "io.modelcontextprotocol/";
 
 /// The result of `method`, without what the era adds.
-pub(super) async fn answer<S: Server>(server: &S, asked: &Asked, method: &str, params: &Map<String, Value>) -> Result<Value, Refusal> {
+pub(crate) async fn answer<S: Server>(server: &S, request: &Request, method: &str, params: &Map<String, Value>) -> Result<Value, Refusal> {
     match method {
         "completion/complete" => complete(server, params),
-        "prompts/get" => prompt(server, params),
+        "prompts/get" => prompt(server, request, params).await,
         "prompts/list" => list("prompts", server.prompts(), params),
         "resources/list" => list("resources", server.resources(), params),
-        "resources/read" => read(server, asked.era, params),
+        "resources/read" => read(server, request, params).await,
         "resources/templates/list" => list("resourceTemplates", server.templates(), params),
-        "tools/call" => call(server, asked, params).await,
+        "tools/call" => call(server, request, params).await,
         "tools/list" => list("tools", server.tools(), params),
-        "server/discover" if asked.era == Era::Stateless => Ok(discover(server)),
-        "ping" if asked.era == Era::Initialize => Ok(json!({})),
-        _ => Err(Refusal::Rpc { code: -32601, message: format!("there is no method `{method}`"), data: None }),
+        "server/discover" if request.era == Era::Stateless => Ok(discover(server)),
+        "ping" if request.era == Era::Initialize => Ok(json!({})),
+        _ => server
+            .other(request, method, params)
+            .await
+            .unwrap_or_else(|| Err(Refusal::Rpc { code: -32601, message: format!("there is no method `{method}`"), data: None })),
     }
 }
 
 /// Adds what the stateless era wants in every result of `method`.
-pub(super) fn finish<S: Server>(server: &S, era: Era, method: &str, mut result: Value) -> Value {
+pub(crate) fn finish<S: Server>(server: &S, era: Era, method: &str, mut result: Value) -> Value {
     let Some(members) = result.as_object_mut().filter(|_| era == Era::Stateless) else { return result };
     let complete = !members.contains_key("resultType");
     members.entry("resultType").or_insert_with(|| "complete".into());
     if complete && (method.ends_with("/list") || method == "resources/read" || method == "server/discover") {
-        members.insert("ttlMs".into(), KEEP_MS.into());
-        members.insert("cacheScope".into(), "public".into());
+        let keeping = server.keeping();
+        members.insert("ttlMs".into(), keeping.milliseconds.into());
+        members.insert("cacheScope".into(), keeping.scope.into());
     }
     let meta = members.entry("_meta").or_insert_with(|| json!({}));
     if let Some(meta) = meta.as_object_mut() {
@@ -49,12 +50,12 @@ pub(super) fn finish<S: Server>(server: &S, era: Era, method: &str, mut result: 
 }
 
 /// The result of `initialize`.
-pub(super) fn initialize<S: Server>(server: &S, params: &Map<String, Value>) -> Value {
+pub(crate) fn initialize<S: Server>(server: &S, params: &Map<String, Value>) -> Value {
     let wanted = params.get("protocolVersion").and_then(Value::as_str);
     let version = INITIALIZE.into_iter().find(|known| wanted == Some(known)).unwrap_or(INITIALIZE[0]);
     json!({
         "protocolVersion": version,
-        "capabilities": capabilities(server),
+        "capabilities": capabilities(server, Era::Initialize),
         "serverInfo": info(server),
         "instructions": server.about().instructions,
     })
@@ -63,14 +64,14 @@ pub(super) fn initialize<S: Server>(server: &S, params: &Map<String, Value>) -> 
 fn discover<S: Server>(server: &S) -> Value {
     json!({
         "supportedVersions": [STATELESS],
-        "capabilities": capabilities(server),
+        "capabilities": capabilities(server, Era::Stateless),
         "instructions": server.about().instructions,
     })
 }
 
-fn capabilities<S: Server>(server: &S) -> Value {
+fn capabilities<S: Server>(server: &S, era: Era) -> Value {
     let mut all = json!({ "tools": {}, "logging": {} });
-    if let (Some(all), Value::Object(more)) = (all.as_object_mut(), server.capabilities()) {
+    if let (Some(all), Value::Object(more)) = (all.as_object_mut(), server.capabilities(era)) {
         all.extend(more);
     }
     all
@@ -78,7 +79,7 @@ fn capabilities<S: Server>(server: &S) -> Value {
 
 fn info<S: Server>(server: &S) -> Value {
     let about = server.about();
-    json!({ "name": about.name, "title": about.title, "version": env!("CARGO_PKG_VERSION") })
+    json!({ "name": about.name, "title": about.title, "version": about.version })
 }
 
 fn list(member: &str, entries: Vec<Value>, params: &Map<String, Value>) -> Result<Value, Refusal> {
@@ -88,28 +89,28 @@ fn list(member: &str, entries: Vec<Value>, params: &Map<String, Value>) -> Resul
     Ok(Value::Object(Map::from_iter([(member.to_owned(), Value::Array(entries))])))
 }
 
-async fn call<S: Server>(server: &S, asked: &Asked, params: &Map<String, Value>) -> Result<Value, Refusal> {
+async fn call<S: Server>(server: &S, request: &Request, params: &Map<String, Value>) -> Result<Value, Refusal> {
     let name = named(params, "name")?;
     if !has(&server.tools(), "name", name) {
         return Err(Refusal::invalid(format!("there is no tool `{name}`")));
     }
-    server.call(asked, name, &arguments(params)).await
+    server.call(request, name, &arguments(params)).await
 }
 
-fn prompt<S: Server>(server: &S, params: &Map<String, Value>) -> Result<Value, Refusal> {
+async fn prompt<S: Server>(server: &S, request: &Request, params: &Map<String, Value>) -> Result<Value, Refusal> {
     let name = named(params, "name")?;
     if !has(&server.prompts(), "name", name) {
         return Err(Refusal::invalid(format!("there is no prompt `{name}`")));
     }
-    server.prompt(name, &arguments(params))
+    server.prompt(request, name, &arguments(params)).await
 }
 
-fn read<S: Server>(server: &S, era: Era, params: &Map<String, Value>) -> Result<Value, Refusal> {
+async fn read<S: Server>(server: &S, request: &Request, params: &Map<String, Value>) -> Result<Value, Refusal> {
     let uri = named(params, "uri")?;
-    let contents = server.read(uri).map(|contents| json!({ "contents": [contents] }));
     // The code of the initialize era for this one case; the stateless era has none of its own.
-    let code = if era == Era::Initialize { -32002 } else { -32602 };
-    contents.ok_or_else(|| Refusal::Rpc { code, message: format!("there is no resource `{uri}`"), data: Some(json!({ "uri": uri })) })
+    let code = if request.era == Era::Initialize { -32002 } else { -32602 };
+    let gone = || Refusal::Rpc { code, message: format!("there is no resource `{uri}`"), data: Some(json!({ "uri": uri })) };
+    server.read(request, uri, params).await?.ok_or_else(gone)
 }
 
 fn complete<S: Server>(server: &S, params: &Map<String, Value>) -> Result<Value, Refusal> {

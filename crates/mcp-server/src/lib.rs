@@ -1,0 +1,11 @@
+//! The serving half of MCP, for servers of ours: both eras over one pipe, with progress, cancelling, questions to the client and resources
+//! that change. Messages are trees of values here; no part of the gateway's own path.
+
+mod connection;
+mod protocol;
+mod request;
+mod server;
+
+pub use connection::{Change, Connection, run};
+pub use request::{Era, Question, Reply, Request};
+pub use server::{About, Arguments, Keeping, Refusal, Server, failed, number_of, structured, text, text_of};
