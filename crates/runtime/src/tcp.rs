@@ -51,6 +51,7 @@ thread_local! {
 }
 
 impl Tcp {
+    /// Splits a stream into a half to read and a half to write.
     pub fn new(stream: TcpStream) -> Self {
         let (read, write) = stream.into_split();
         Self { read, outlet: Arc::new(Outlet { write, state: AtomicU8::new(FREE), letter: Mutex::default() }) }

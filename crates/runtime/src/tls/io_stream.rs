@@ -20,6 +20,7 @@ enum Kind {
 }
 
 impl Io {
+    /// Wraps a stream without TLS.
     pub fn plain(stream: TcpStream) -> Self {
         Self(Kind::Plain(Tcp::new(stream)))
     }

@@ -8,6 +8,7 @@ mod budgets;
 mod conformance;
 mod dependencies;
 mod documents;
+mod english;
 mod layers;
 mod licences;
 mod metadata;
