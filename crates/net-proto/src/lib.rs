@@ -2,6 +2,7 @@
 //!
 //! No clock, socket, task, lock or `await` stands in this crate: time comes in as an argument. The driver (`netdev`) has the sessions.
 //!
-//! [`fault`] gives each failure of a device one of the draft's ten codes.
+//! [`fault`] gives each failure of a device one of the draft's ten codes. [`redact`] hides secrets in whatever is shown.
 
 pub mod fault;
+pub mod redact;

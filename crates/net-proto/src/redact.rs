@@ -1,0 +1,134 @@
+//! Secrets of devices replaced in whatever is shown: results, diffs, echoes, errors, logs. Every dialect's kinds at once, since a text does
+//! not say whose it is. What is hidden too much is mended by a rule; nothing here can be switched off by an argument of a call.
+//!
+//! Each pass looks at the text once and only marks ranges, so that the work is linear and no pass sees another's marks.
+
+mod blocks;
+mod markup;
+mod names;
+mod words;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use serde_json::Value;
+
+pub use names::is_secret_name;
+
+/// Stands where a secret stood.
+pub const MARK: &str = "[redacted]";
+
+/// Shorter values of known secrets would hide half of every text.
+const SHORTEST_KNOWN: usize = 4;
+
+/// Hides secrets by the words before them, by the shape of what they are, and by value where the value is known.
+#[derive(Clone, Debug, Default)]
+pub struct Redactor {
+    known: Option<AhoCorasick>,
+    words: BTreeSet<String>,
+}
+
+impl Redactor {
+    /// Hides these very values too, wherever they stand: the credentials that this process logs in with. Values below four bytes are
+    /// left to the rules.
+    #[must_use]
+    pub fn knowing<S: AsRef<str>>(self, secrets: &[S]) -> Self {
+        let long: Vec<&str> = secrets.iter().map(AsRef::as_ref).filter(|s| s.len() >= SHORTEST_KNOWN).collect();
+        let known = (!long.is_empty()).then(|| AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(long).ok()).flatten();
+        Self { known, ..self }
+    }
+
+    /// Hides what follows these words too, compared in lower case.
+    #[must_use]
+    pub fn with_words<S: AsRef<str>>(mut self, words: &[S]) -> Self {
+        self.words.extend(words.iter().map(|word| word.as_ref().to_lowercase()));
+        self
+    }
+
+    /// The text without secrets: configuration, output, diff, XML, JSON, log line or message.
+    pub fn text(&self, text: &str) -> String {
+        self.cow(text).into_owned()
+    }
+
+    fn cow<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut spans = Vec::new();
+        blocks::find(text, &mut spans);
+        markup::find(text, &mut spans);
+        words::find(text, &self.words, &mut spans);
+        if let Some(known) = &self.known {
+            spans.extend(known.find_iter(text).map(|found| found.range()));
+        }
+        if spans.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(replaced(text, spans)) }
+    }
+
+    /// Hides the members of a JSON value that are secret by name, and what [`Redactor::text`] finds in its strings.
+    pub fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(hidden) = self.cow(text) {
+                    *text = hidden;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Object(members) => {
+                let is_named_secret = ["path", "name", "leaf"].iter().any(|by| members.get(*by).is_some_and(names::names_secret));
+                for (name, member) in members.iter_mut() {
+                    let is_its_value = is_named_secret && matches!(name.as_str(), "value" | "val" | "data");
+                    if is_its_value || self.is_secret_member(name, member) {
+                        hide(member);
+                    } else if let (true, Value::String(path)) = (name == "path", &mut *member) {
+                        *path = self.path(path);
+                    } else {
+                        self.value(member);
+                    }
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn is_secret_member(&self, name: &str, member: &Value) -> bool {
+        let leaf = name.rsplit(':').next().unwrap_or(name).to_lowercase();
+        let is_public = member.as_str().is_some_and(|text| leaf == "community" && names::is_bgp_community(text));
+        (is_secret_name(&leaf) || self.words.contains(&leaf)) && !is_public
+    }
+
+    /// A YANG path without the secrets in its predicates: a community may be the key of its list.
+    pub fn path(&self, path: &str) -> String {
+        let mut spans = Vec::new();
+        names::find_in_path(path, &mut spans);
+        self.text(&replaced(path, spans))
+    }
+}
+
+/// Replaces every leaf below a secret name; truth values tell nothing.
+fn hide(value: &mut Value) {
+    match value {
+        Value::String(_) | Value::Number(_) => *value = MARK.into(),
+        Value::Array(items) => items.iter_mut().for_each(hide),
+        Value::Object(members) => members.iter_mut().for_each(|(_, member)| hide(member)),
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+/// The text with a mark for each range; ranges that touch or overlap share one.
+fn replaced(text: &str, mut spans: Vec<Range<usize>>) -> String {
+    spans.retain(|span| span.start < span.end);
+    spans.sort_unstable_by_key(|span| (span.start, span.end));
+    let (mut out, mut at, mut spans) = (String::with_capacity(text.len()), 0, spans.into_iter().peekable());
+    while let Some(mut span) = spans.next() {
+        while let Some(next) = spans.next_if(|next| next.start <= span.end) {
+            span.end = span.end.max(next.end);
+        }
+        out.push_str(text.get(at..span.start).unwrap_or_default());
+        out.push_str(MARK);
+        at = span.end;
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    out
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! Names of nodes, members and words whose value is secret. Knows nothing of where they stand.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+/// Ends of names: `auth-password` ends like `password`.
+const ENDINGS: [&str; 15] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "pass-phrase",
+    "secret",
+    "-psk",
+    "shared-key",
+    "private-key",
+    "privacy-key",
+    "authentication-key",
+    "auth-key",
+    "priv-key",
+    "api-key",
+    "secret-key",
+    "encryption-key",
+];
+
+/// Whole names, in order.
+const NAMES: [&str; 34] = [
+    "apikey",
+    "ascii-text",
+    "authkey",
+    "cert-data",
+    "certificate-data",
+    "cleartext-key",
+    "community",
+    "community-name",
+    "community-string",
+    "hashed-password",
+    "hexadecimal-string",
+    "irreversible-cipher",
+    "key-data",
+    "key-string",
+    "keystring",
+    "password-hash",
+    "plain-text-password-value",
+    "privatekey",
+    "privkey",
+    "psk",
+    "pwd",
+    "read-community",
+    "rocommunity",
+    "rocommunity6",
+    "rwcommunity",
+    "rwcommunity6",
+    "security-name",
+    "securityname",
+    "server-key",
+    "snmp-community",
+    "trap-community",
+    "trapcommunity",
+    "wep-key",
+    "write-community",
+];
+
+/// Is the value behind this name a secret? The name in lower case, without a module.
+pub fn is_secret_name(name: &str) -> bool {
+    NAMES.binary_search(&name).is_ok() || ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+/// Does this string, a path or a name, end in a secret node?
+pub(super) fn names_secret(text: &Value) -> bool {
+    let Some(text) = text.as_str() else { return false };
+    let mut depth = 0_u32;
+    let mut last = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'[' => depth += 1,
+            b']' => depth = depth.saturating_sub(1),
+            b'/' | b':' if depth == 0 => last = at + 1,
+            _ => {}
+        }
+    }
+    let node = text.get(last..).unwrap_or_default();
+    is_secret_name(&node.split('[').next().unwrap_or(node).to_lowercase())
+}
+
+/// A community of BGP, which is no secret: numbers with colons, or a name that RFC 1997 knows.
+pub(super) fn is_bgp_community(text: &str) -> bool {
+    let known = ["no-export", "no-advertise", "local-as", "no-peer", "internet", "graceful-shutdown", "blackhole", "none", "additive"];
+    let is_number = |text: &str| text.contains(':') && text.bytes().all(|b| b.is_ascii_digit() || b == b':');
+    let mut words = text.split_ascii_whitespace().peekable();
+    words.peek().is_some() && words.all(|word| is_number(word) || known.contains(&word.to_ascii_lowercase().as_str()))
+}
+
+/// Ranges of quoted values in predicates of a path that hold a secret: `community[name='public']`, `x[auth-key="k"]`.
+pub(super) fn find_in_path(path: &str, spans: &mut Vec<Range<usize>>) {
+    let mut node = String::new();
+    let mut leaf = String::new();
+    let mut is_inside = false;
+    let mut bytes = path.bytes().enumerate();
+    while let Some((at, byte)) = bytes.next() {
+        match byte {
+            b'/' | b':' if !is_inside => node.clear(),
+            b'[' => (is_inside, leaf) = (true, String::new()),
+            b']' => is_inside = false,
+            b':' => leaf.clear(),
+            b'\'' | b'"' if is_inside => {
+                let end = bytes.find(|(_, other)| *other == byte).map_or(path.len(), |(end, _)| end);
+                if is_secret_name(&node) || is_secret_name(&leaf) {
+                    spans.push(at + 1..end);
+                }
+            }
+            b'=' | b' ' => {}
+            _ if is_inside => leaf.push(char::from(byte.to_ascii_lowercase())),
+            _ => node.push(char::from(byte.to_ascii_lowercase())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_order_for_the_search() {
+        assert!(NAMES.is_sorted());
+    }
+}
