@@ -11,10 +11,12 @@ mod catalog;
 mod child;
 pub mod console;
 mod downstream;
+mod gate;
 mod gateway;
 mod hub;
 pub mod journal;
 mod link;
+mod mesh;
 mod node;
 #[doc(hidden)]
 pub mod outside;
@@ -30,7 +32,6 @@ mod upstream;
 mod view;
 
 pub use child::{JoinStatus, ParentStatus};
-pub(crate) use gateway::Inner;
 pub use gateway::{Gateway, MountStatus, NotInForce, RegisteredStatus, Reloaded, ToolRow};
 pub use policy::{BudgetStatus, DecidedRule, DecidedShadow, DecisionRow};
 pub use registry::RefusedRegistration;

@@ -9,7 +9,6 @@ mod shown;
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
-use std::sync::Arc;
 
 use audit::record::{Changed, Record, Text};
 use config::resolved::Config;
@@ -21,21 +20,21 @@ pub(crate) use follow::{file as looks_file, follow};
 pub(crate) use judged::{clean, hold, server, was_gate};
 pub use shown::{Difference, PinShown, PinsShown};
 
-use crate::Inner;
 use crate::admin::shapes::Refusal;
 use crate::approvals::now;
+use crate::gate::{Gate, Mounts, Recorder};
 use crate::store::{Pin, Pins, Source, StoreError};
 
 /// How many names a line holds.
 const NAMED: usize = 20;
 
-fn record(gateway: &Inner, lines: Vec<String>) {
+fn record(recorder: &Recorder, lines: Vec<String>) {
     let more = lines.len().saturating_sub(NAMED);
     let mut lines: Vec<Text<'_>> = lines.into_iter().take(NAMED).map(Text::Owned).collect();
     if more > 0 {
         lines.push(format!("and {more} more").into());
     }
-    gateway.journal.append(&Record::Changed(Changed { lines, version: None, what: "definitions".into() }));
+    recorder.journal.append(&Record::Changed(Changed { lines, version: None, what: "definitions".into() }));
 }
 
 /// What somebody says of definitions: as they are listed, `hash` where only the one that was shown is meant.
@@ -55,27 +54,27 @@ pub struct Look {
 }
 
 /// Takes a changed configuration: lists are judged anew where something else is done with them.
-pub(crate) fn apply(gateway: &Inner, old: &Config, new: &Config) {
+pub(crate) fn apply(mounts: &Mounts, old: &Config, new: &Config) {
     if old.pins != new.pins {
-        gateway.mounts.load().iter().for_each(|mount| mount.dirty(&catalog::Kind::ALL));
+        mounts.all.load().iter().for_each(|mount| mount.dirty(&catalog::Kind::ALL));
     }
 }
 
-impl Inner {
+impl Gate {
     /// Definitions that wait or were refused; `all`: and those that are good.
-    pub(crate) async fn pins(self: &Arc<Self>, all: bool) -> Result<PinsShown, Refusal> {
-        let (dir, sources) = (self.state_dir.clone(), self.sources());
+    pub(crate) async fn pins(&self, all: bool) -> Result<PinsShown, Refusal> {
+        let (dir, sources) = (self.rules.pinning.state_dir.clone(), self.sources());
         let shown = tokio::task::spawn_blocking(move || Ok::<_, StoreError>(shown::of(Pins::open(&dir)?.all(None)?, Some(&sources), all)));
         shown.await.map_err(|error| Refusal::failed(error.to_string()))?.map_err(|error| Refusal::failed(error.to_string()))
     }
 
     /// Somebody looked: what is meant is good from now on, or is not. The definitions that now stand otherwise.
-    pub(crate) async fn look(self: &Arc<Self>, look: Look, standing: Standing) -> Result<PinsShown, Refusal> {
-        let (dir, sources, mount) = (self.state_dir.clone(), self.sources(), look.mount.clone());
+    pub(crate) async fn look(&self, look: Look, standing: Standing) -> Result<PinsShown, Refusal> {
+        let (dir, sources, mount) = (self.rules.pinning.state_dir.clone(), self.sources(), look.mount.clone());
         let set = tokio::task::spawn_blocking(move || set(&dir, Some(&sources), &look, standing)).await;
         let shown = set.map_err(|error| Refusal::failed(error.to_string()))??;
-        record(self, shown.pins.iter().map(|pin| format!("{}: {}", standing.as_str(), pin.named())).collect());
-        if let Some(mount) = self.mounts.load().iter().find(|one| one.config.name.as_str() == mount) {
+        record(&self.record, shown.pins.iter().map(|pin| format!("{}: {}", standing.as_str(), pin.named())).collect());
+        if let Some(mount) = self.mounts.all.load().iter().find(|one| one.config.name.as_str() == mount) {
             let kinds: Vec<catalog::Kind> = shown.pins.iter().map(|pin| judged::fetched_with(pin.kind)).collect();
             mount.dirty(&kinds);
         }
@@ -84,7 +83,7 @@ impl Inner {
 
     /// The servers that there are.
     fn sources(&self) -> Vec<Source> {
-        self.mounts.load().iter().flat_map(|mount| judged::sources(mount)).collect()
+        self.mounts.all.load().iter().flat_map(|mount| judged::sources(mount)).collect()
     }
 }
 

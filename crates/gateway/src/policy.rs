@@ -29,14 +29,14 @@ use crate::admin::shapes::{RuleRow, Rules};
 impl Gateway {
     /// The last decisions of the rules, the newest first; with an id, the one of that id.
     pub fn decisions(&self, id: Option<&str>) -> Vec<DecisionRow> {
-        self.0.decisions.find(id)
+        self.0.gate.rules.decisions.find(id)
     }
 
     /// The rules that are in force or tried, and what they decided lately.
     pub fn rules(&self) -> Rules {
-        let config = self.0.config.load();
+        let config = self.0.gate.config.load();
         let Some(policy) = &config.policy else { return Rules { file: None, version: None, rules: Vec::new() } };
-        let tally = self.0.decisions.tally();
+        let tally = self.0.gate.rules.decisions.tally();
         let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
         let rules = policy.policies.rules().map(|rule| {
             let (made, would) = tally.get(&*rule.id).copied().unwrap_or_default();
@@ -60,6 +60,6 @@ impl Gateway {
 
     /// How the budgets stand.
     pub fn budgets(&self) -> Vec<BudgetStatus> {
-        self.0.purses.status(&self.0.config.load())
+        self.0.gate.rules.purses.status(&self.0.gate.config.load())
     }
 }

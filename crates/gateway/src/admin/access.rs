@@ -6,9 +6,6 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use http::HeaderMap;
-use http::header::AUTHORIZATION;
-use subtle::ConstantTimeEq;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -50,17 +47,6 @@ impl Default for Access {
 }
 
 impl Access {
-    /// Whether the request carries the token of the presence file.
-    pub(crate) fn is_owner(&self, headers: &HeaderMap) -> bool {
-        let sent = headers.get(AUTHORIZATION).and_then(|v| v.as_bytes().strip_prefix(b"Bearer "));
-        sent.is_some_and(|sent| self.is_owners(sent))
-    }
-
-    /// Whether that is the token of the presence file.
-    pub(crate) fn is_owners(&self, sent: &[u8]) -> bool {
-        self.presence.get().is_some_and(|presence| sent.ct_eq(presence.token.as_bytes()).into())
-    }
-
     /// What was published, if anything was.
     pub(crate) fn presence(&self) -> Option<&Presence> {
         self.presence.get()
@@ -84,7 +70,7 @@ impl Gateway {
         let mut token = [0; 32];
         getrandom::fill(&mut token).map_err(|e| io::Error::other(e.to_string()))?;
         let token = token.iter().map(|b| format!("{b:02x}")).collect();
-        let tls = self.0.config.load().trust.tls.clone();
+        let tls = self.0.gate.config.load().trust.tls.clone();
         let scheme = if tls.is_some() { "https" } else { "http" };
         let url = format!("{scheme}://{}", reachable(address));
         // Watched files are found wherever the asking command runs.
@@ -95,7 +81,10 @@ impl Gateway {
         let published = presence.publish(dir)?;
         let (sender, receiver) = mpsc::channel(4);
         let access = &self.0.admin;
-        if access.presence.set(presence).is_err() || access.commands.set(sender).is_err() {
+        // Who is told of calls that wait is told where to agree.
+        let is_first =
+            self.0.entrance.owner.set(presence.token.clone()) && self.0.gate.rules.approvals.listens.set(presence.url.clone()).is_ok();
+        if !is_first || access.presence.set(presence).is_err() || access.commands.set(sender).is_err() {
             return Err(io::Error::other("this gate is published already"));
         }
         Ok((published, receiver))
@@ -114,27 +103,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
-
     use super::*;
-
-    fn bearer(token: &str) -> HeaderMap {
-        HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).unwrap())])
-    }
-
-    #[test]
-    fn only_the_token_of_the_file_makes_an_owner() {
-        let access = Access::default();
-        assert!(!access.is_owner(&bearer("")), "nothing is published");
-        let (url, token, serves) = (String::new(), "right".into(), String::new());
-        let presence = Presence { url, listen: None, certificate: None, pid: 1, token, serves, digest: None, while_used: false };
-        access.presence.set(presence).unwrap();
-        assert!(access.is_owner(&bearer("right")));
-        for wrong in ["", "righ", "right2", "Right"] {
-            assert!(!access.is_owner(&bearer(wrong)), "{wrong}");
-        }
-        assert!(!access.is_owner(&HeaderMap::new()));
-    }
 
     #[test]
     fn a_gate_on_every_address_is_reached_by_loopback() {

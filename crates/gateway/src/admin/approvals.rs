@@ -21,7 +21,6 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::attempts::Remote;
 use super::routes::{LINES, is_owner, json, owner, streamed};
 use super::shapes::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, OperatorShown, Refusal};
 use crate::Gateway;
@@ -31,7 +30,9 @@ use crate::call::cancel::Cancel;
 use crate::call::{Errand, confirm_below, own_caller};
 use crate::downstream::body;
 use crate::downstream::door;
-use crate::downstream::http::fields;
+use crate::downstream::door::scope_of;
+use crate::downstream::doors::Remote;
+use crate::downstream::doors::fields;
 use crate::downstream::reply::Payload;
 use crate::node::Node;
 use crate::tree::Sight;
@@ -110,16 +111,16 @@ impl Gateway {
     /// What waits for somebody to agree; `all`: and what is over.
     pub async fn approvals(&self, all: bool) -> Result<ApprovalsShown, Refusal> {
         let gateway = Arc::clone(&self.0);
-        let approvals = self.0.approvals.ask(move |room, now| {
+        let approvals = self.0.gate.rules.approvals.ask(move |room, now| {
             room.desk.handle_timeout(now);
             // What nobody knows the outcome of is somebody's business still.
             let wanted = |a: &&Approval| all || !a.standing.is_over() || a.standing == policy::approval::Standing::OutcomeUnknown;
             let mut found: Vec<ApprovalShown> =
-                room.desk.approvals().filter(wanted).map(|a| ApprovalShown::of(&gateway, &room.desk, a)).collect();
+                room.desk.approvals().filter(wanted).map(|a| ApprovalShown::of(&gateway.gate, &room.desk, a)).collect();
             found.sort_by(|a, b| (a.requested, &a.id).cmp(&(b.requested, &b.id)));
             found
         });
-        let below = self.0.approvals.below.all(now()).into_iter().filter_map(|(id, held)| {
+        let below = self.0.gate.rules.approvals.below.all(now()).into_iter().filter_map(|(id, held)| {
             let data = RawValue::from_string(String::from_utf8_lossy(&held.data).into_owned()).ok()?;
             Some(BelowShown { id, mount: held.mount.to_string(), gate: held.gate, vouched: held.is_vouched, data })
         });
@@ -129,9 +130,9 @@ impl Gateway {
     /// One approval.
     pub async fn approval(&self, id: &str) -> Result<ApprovalShown, Refusal> {
         let (gateway, id) = (Arc::clone(&self.0), id.to_owned());
-        let found = self.0.approvals.ask(move |room, now| {
+        let found = self.0.gate.rules.approvals.ask(move |room, now| {
             room.desk.handle_timeout(now);
-            room.desk.approval(&id).map(|approval| ApprovalShown::of(&gateway, &room.desk, approval))
+            room.desk.approval(&id).map(|approval| ApprovalShown::of(&gateway.gate, &room.desk, approval))
         });
         found.await?.ok_or_else(|| Refused::Unknown.into())
     }
@@ -168,9 +169,9 @@ async fn confirm_of_stranger(
     (parts, party): (&Parts, Option<&Arc<Party>>),
     body: &mut Incoming,
 ) -> Result<Response<Payload>, Refusal> {
-    door::outer(&gateway.0.config.load(), party, &fields(parts)).map_err(|refused| Refusal::refused(refused.why))?;
+    door::outer(&gateway.0.gate.config.load(), party, &fields(parts)).map_err(|refused| Refusal::refused(refused.why))?;
     // Before anything is counted, so that made-up ids keep nobody from confirming who has the same address.
-    if !gateway.0.approvals.may_know(id) && gateway.0.approvals.below.find(id).is_none() {
+    if !gateway.0.gate.rules.approvals.may_know(id) && gateway.0.gate.rules.approvals.below.find(id).is_none() {
         return Err(Refused::Unknown.into());
     }
     let (attempts, remote) = (&gateway.0.admin.attempts, parts.extensions.get::<Remote>());
@@ -186,13 +187,13 @@ async fn confirm_of_stranger(
 }
 
 async fn confirm(gateway: &Gateway, id: &str, who: &str, posted: Confirmation) -> Result<Response<Payload>, Refusal> {
-    if gateway.0.approvals.below.find(id).is_some() {
+    if gateway.0.gate.rules.approvals.below.find(id).is_some() {
         let meta = stateless_meta(&Identity { info: Node::info(), capabilities: Bytes::from_static(b"{}") });
         let params = format!("{{\"id\":{},\"proof\":{},\"_meta\":{meta}}}", quote(id), posted.proof.get());
         let asked = Request { id: Bytes::from_static(b"0"), method: "mcpax/confirm".into(), params: Bytes::from(params).into() };
-        let back = Back::new(own_caller(gateway.0.scope_of("")), Sink::None, None, Cancel::default());
-        let sight = Sight::of(gateway.0.tree.load_full(), &back.caller);
-        let errand = Errand { gateway: &gateway.0, sight: &sight, request: &asked, back: &back };
+        let back = Back::new(own_caller(scope_of(&gateway.0.gate.config.load(), "")), Sink::None, None, Cancel::default());
+        let sight = Sight::of(gateway.0.gate.mounts.tree.load_full(), &back.caller);
+        let errand = Errand { gate: &gateway.0.gate, sight: &sight, request: &asked, back: &back };
         return match confirm_below(&errand, id).await {
             Ok(Answer::Result(result)) => Ok(json(&serde_json::from_slice::<serde_json::Value>(&result).unwrap_or_default())),
             Ok(Answer::Error(error)) => Err(Refusal::refused(super::routes::message_of(&error))),
@@ -200,13 +201,13 @@ async fn confirm(gateway: &Gateway, id: &str, who: &str, posted: Confirmation) -
         };
     }
     let confirmed = match Proof::read(posted.proof.get().as_bytes()) {
-        Ok(proof) => gateway.0.approvals.confirm(&gateway.0, id, proof).await?,
+        Ok(proof) => gateway.0.gate.rules.approvals.confirm(&gateway.0.gate, id, proof).await?,
         Err(wrong) => Err(wrong.into()),
     };
     let (standing, approvals, required) = match confirmed {
         Ok(confirmed) => confirmed,
         Err(why) => {
-            recorded::unconfirmed(&gateway.0, id, who, &why);
+            recorded::unconfirmed(&gateway.0.gate, id, who, &why);
             return Err(why.into());
         }
     };
@@ -221,13 +222,13 @@ struct Denial {
 
 async fn deny(gateway: &Gateway, id: &str, posted: Denial) -> Result<Response<Payload>, Refusal> {
     let own = id.to_owned();
-    gateway.0.approvals.ask(move |room, now| room.desk.deny(now, &own, &posted.reason)).await??;
+    gateway.0.gate.rules.approvals.ask(move |room, now| room.desk.deny(now, &own, &posted.reason)).await??;
     Ok(json(&gateway.approval(id).await?))
 }
 
 async fn webauthn(gateway: &Gateway, id: &str) -> Result<Response<Payload>, Refusal> {
-    let (own, party) = (id.to_owned(), relying_party(&gateway.0).ok_or_else(no_party)?);
-    let options = gateway.0.approvals.ask(move |room, now| {
+    let (own, party) = (id.to_owned(), relying_party(&gateway.0.gate).ok_or_else(no_party)?);
+    let options = gateway.0.gate.rules.approvals.ask(move |room, now| {
         let challenge = &room.desk.approval(&own)?.challenge;
         Some(request(room.desk.anchors(), challenge.statement().digest(), &party, (now, challenge.expires)))
     });
@@ -235,7 +236,7 @@ async fn webauthn(gateway: &Gateway, id: &str) -> Result<Response<Payload>, Refu
 }
 
 fn events(gateway: &Gateway, parts: &Parts) -> Response<Payload> {
-    let live = gateway.0.approvals.events();
+    let live = gateway.0.gate.rules.approvals.events();
     let from_now_on = stream::unfold(live, |mut live| async move {
         match live.recv().await {
             Ok(line) => Some((line, live)),
@@ -248,7 +249,8 @@ fn events(gateway: &Gateway, parts: &Parts) -> Response<Payload> {
 }
 
 async fn operators(gateway: &Gateway) -> Result<Response<Payload>, Refusal> {
-    let all = gateway.0.approvals.ask(|room, _| room.desk.anchors().operators.values().map(OperatorShown::from).collect::<Vec<_>>());
+    let all =
+        gateway.0.gate.rules.approvals.ask(|room, _| room.desk.anchors().operators.values().map(OperatorShown::from).collect::<Vec<_>>());
     Ok(json(&json!({ "operators": all.await? })))
 }
 
@@ -266,10 +268,10 @@ async fn enroll(gateway: &Gateway, posted: Enrolment) -> Result<Response<Payload
     if name.is_empty() || name.len() > 100 || name.chars().any(char::is_control) {
         return Err(Refusal::refused("an operator needs a name of 1 to 100 characters"));
     }
-    let (party, of_key) = (relying_party(&gateway.0), posted.key.as_deref().map(PublicKey::parse));
+    let (party, of_key) = (relying_party(&gateway.0.gate), posted.key.as_deref().map(PublicKey::parse));
     let of_key = of_key.transpose().map_err(|none| Refusal::refused(none.to_string()))?;
     let principals = posted.principals.into_iter().collect();
-    let enrolled = gateway.0.approvals.ask(move |room, now| {
+    let enrolled = gateway.0.gate.rules.approvals.ask(move |room, now| {
         let (key, passkey) = match (of_key, posted.credential, party) {
             (Some(key), None, _) => (key, None),
             (None, Some(made), Some(party)) => {
@@ -283,7 +285,7 @@ async fn enroll(gateway: &Gateway, posted: Enrolment) -> Result<Response<Payload
     });
     let operator = enrolled.await??;
     tracing::warn!(operator = operator.name, key = operator.id, "from now on this key approves calls");
-    recorded::operator(&gateway.0, "enrolled", &operator);
+    recorded::operator(&gateway.0.gate.record, "enrolled", &operator);
     Ok(json(&operator))
 }
 
@@ -293,8 +295,9 @@ struct Named {
 }
 
 async fn begin_passkey(gateway: &Gateway, posted: Named) -> Result<Response<Payload>, Refusal> {
-    let party = relying_party(&gateway.0).ok_or_else(no_party)?;
-    let options = gateway.0.approvals.ask(move |room, now| room.passkeys.begin(posted.name.trim(), room.desk.anchors(), &party, now));
+    let party = relying_party(&gateway.0.gate).ok_or_else(no_party)?;
+    let options =
+        gateway.0.gate.rules.approvals.ask(move |room, now| room.passkeys.begin(posted.name.trim(), room.desk.anchors(), &party, now));
     Ok(json(&options.await?))
 }
 
@@ -305,16 +308,16 @@ struct ById {
 
 async fn remove(gateway: &Gateway, posted: ById) -> Result<Response<Payload>, Refusal> {
     let ById { id } = posted;
-    let removed = gateway.0.approvals.ask(move |room, now| room.desk.remove(now, &id)).await?;
+    let removed = gateway.0.gate.rules.approvals.ask(move |room, now| room.desk.remove(now, &id)).await?;
     let removed = removed.ok_or_else(|| Refusal::not_found("there is no such key: `banyan operator list` shows them"))?;
     tracing::warn!(operator = removed.name, key = removed.id, "this key approves nothing any more");
     let removed = OperatorShown::from(&removed);
-    recorded::operator(&gateway.0, "removed", &removed);
+    recorded::operator(&gateway.0.gate.record, "removed", &removed);
     Ok(json(&removed))
 }
 
 async fn grants(gateway: &Gateway) -> Result<Response<Payload>, Refusal> {
-    let all = gateway.0.approvals.ask(|room, now| {
+    let all = gateway.0.gate.rules.approvals.ask(|room, now| {
         room.desk.handle_timeout(now);
         room.desk.grants().map(|grant| GrantShown::of(&room.desk, grant)).collect::<Vec<_>>()
     });
@@ -343,11 +346,11 @@ async fn statement(gateway: &Gateway, posted: &Wanted) -> Result<Response<Payloa
         return Err(Refusal::refused("`expires` is over already: give a time to come, in seconds since 1970"));
     }
     let id = random::token();
-    let statement = posted.terms.statement(&id, &gateway.0.node.id);
-    let required = gateway.0.config.load().gate.as_deref().map_or(1, |gate| gate.approvals);
+    let statement = posted.terms.statement(&id, &gateway.0.gate.node.id);
+    let required = gateway.0.gate.config.load().gate.as_deref().map_or(1, |gate| gate.approvals);
     let (digest, until) = (statement.digest(), posted.terms.expires);
-    let party = relying_party(&gateway.0);
-    let asked = |party| gateway.0.approvals.ask(move |room, now| request(room.desk.anchors(), digest, &party, (now, until)));
+    let party = relying_party(&gateway.0.gate);
+    let asked = |party| gateway.0.gate.rules.approvals.ask(move |room, now| request(room.desk.anchors(), digest, &party, (now, until)));
     let webauthn = match party {
         Some(party) => Some(asked(party).await?),
         None => None,
@@ -366,25 +369,25 @@ struct Given {
 async fn give(gateway: &Gateway, posted: Given) -> Result<Response<Payload>, Refusal> {
     let Given { id, terms, proofs } = posted;
     let proofs: Vec<Proof> = proofs.iter().map(|proof| Proof::read(proof.get().as_bytes())).collect::<Result<_, _>>()?;
-    let party = relying_party(&gateway.0);
-    let given = gateway.0.approvals.ask(move |room, now| {
+    let party = relying_party(&gateway.0.gate);
+    let given = gateway.0.gate.rules.approvals.ask(move |room, now| {
         room.desk.set_relying_party(party);
         room.desk.give(now, &id, terms, &proofs).map(|grant| GrantShown::of(&room.desk, &grant))
     });
     let grant = given.await??;
     tracing::warn!(grant = grant.id, tool = grant.terms.tool, caller = grant.terms.caller, "calls go out by this grant from now on");
-    recorded::grant(&gateway.0, "given", &grant);
+    recorded::grant(&gateway.0.gate.record, "given", &grant);
     Ok(json(&grant))
 }
 
 async fn revoke(gateway: &Gateway, id: &str) -> Result<Response<Payload>, Refusal> {
     let id = id.to_owned();
-    let revoked = gateway.0.approvals.ask(move |room, now| {
+    let revoked = gateway.0.gate.rules.approvals.ask(move |room, now| {
         room.desk.revoke(now, &id);
         room.desk.grant(&id).map(|grant| GrantShown::of(&room.desk, grant))
     });
     let grant = revoked.await?.ok_or_else(|| Refusal::not_found("there is no such grant: `banyan grants list` shows them"))?;
-    recorded::grant(&gateway.0, "revoked", &grant);
+    recorded::grant(&gateway.0.gate.record, "revoked", &grant);
     Ok(json(&grant))
 }
 

@@ -22,18 +22,18 @@ pub(super) const PROTOCOL: &str = "banyan-stdio";
 /// Turns the connection into the lines of one client.
 pub(super) fn answer(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> {
     // A page that is signed in has no use for it.
-    if !gateway.0.admin.is_owner(&parts.headers) {
+    if !gateway.0.entrance.owner.is_owner(&parts.headers) {
         return Err(Refusal::refused("this takes the admin token, which `banyan stdio` of the user who runs the gate has"));
     }
     let asks = parts.headers.get(UPGRADE).is_some_and(|wanted| wanted.as_bytes().eq_ignore_ascii_case(PROTOCOL.as_bytes()));
     let upgrade = parts.extensions.get::<OnUpgrade>().cloned().filter(|_| asks);
     let upgrade = upgrade.ok_or_else(|| Refusal::failed(format!("`banyan stdio` connects here, with `Upgrade: {PROTOCOL}`")))?;
-    let (inner, stop) = (Arc::clone(&gateway.0), gateway.0.admin.closing.clone());
+    let (server, stop) = (Arc::clone(&gateway.0.server), gateway.0.admin.closing.clone());
     gateway.0.open.spawn(async move {
         match upgrade.await {
             Ok(io) => {
                 let (input, output) = tokio::io::split(TokioIo::new(io));
-                stdio::serve(inner, Box::new(input), Box::new(output), stop).await;
+                stdio::serve(server, Box::new(input), Box::new(output), stop).await;
             }
             Err(error) => tracing::debug!(%error, "a client of `banyan stdio` went away before it was served"),
         }

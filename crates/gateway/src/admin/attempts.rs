@@ -9,15 +9,13 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
+use crate::downstream::doors::Remote;
+
 /// Failed attempts at one thing that an address has within the time below.
 const MOST: u32 = 30;
 const WITHIN: Duration = Duration::from_secs(60);
 /// Pairs of a thing and an address that are counted separately; all other addresses share the attempts of one, at each thing.
 const MOST_PAIRS: usize = 4096;
-
-/// The address that a request came from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Remote(pub(crate) IpAddr);
 
 /// Attempts of all addresses.
 #[derive(Debug, Default)]

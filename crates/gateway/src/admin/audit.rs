@@ -8,9 +8,10 @@ use http::request::Parts;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::routes::{json, query};
+use super::routes::json;
 use super::shapes::{AuditCheckpoint, AuditEntry, AuditFound, AuditProof, AuditStatus, DecisionRow, Refusal};
 use crate::Gateway;
+use crate::downstream::doors::query;
 use crate::downstream::reply::Payload;
 use crate::journal::archive::{Archive, ArchiveError, ChainDir, Found};
 use crate::journal::examine::{Known, examine};

@@ -33,16 +33,16 @@ pub(super) async fn answer(
 ) -> Result<Response<Payload>, Refusal> {
     match (&parts.method, parts.uri.path()) {
         (&Method::POST, "/-/join") => {
-            trust::may_try(&gateway.0, party, parts.extensions.get())?;
-            Ok(json(&trust::admit(&gateway.0, posted(body).await?).await?))
+            trust::may_try(&gateway.0.trust, party, parts.extensions.get())?;
+            Ok(json(&trust::admit(&gateway.0.trust, posted(body).await?).await?))
         }
         (&Method::POST, "/-/renew") => {
             let certified = trust::may_renew(party)?;
-            Ok(json(&trust::renew(&gateway.0, certified, posted(body).await?).await?))
+            Ok(json(&trust::renew(&gateway.0.trust, certified, posted(body).await?).await?))
         }
         (&Method::GET, path) if path.starts_with(METADATA) => {
             let none = || Refusal::not_found("this gate takes no tokens of authorization servers");
-            trust::metadata(&gateway.0.config.load()).map(|metadata| json(&metadata)).ok_or_else(none)
+            trust::metadata(&gateway.0.gate.config.load()).map(|metadata| json(&metadata)).ok_or_else(none)
         }
         (method, path) => Err(Refusal::not_found(format!("there is no {method} {path} here"))),
     }

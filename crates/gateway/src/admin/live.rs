@@ -38,7 +38,7 @@ pub(super) fn events(gateway: Gateway, viewer: Viewer) -> impl Stream<Item = Byt
 impl Reader {
     async fn next(&mut self) -> Bytes {
         let Some(mut last) = self.last.take() else {
-            self.tree = self.gateway.0.tree.load().number();
+            self.tree = self.gateway.0.gate.mounts.tree.load().number();
             let whole = self.viewer.status(&self.gateway, false).await;
             let event = self.event("snapshot", &whole);
             self.last = Some(whole);
@@ -60,7 +60,7 @@ impl Reader {
 
     /// What is other than in `last`, which becomes what is; `None`: nothing.
     async fn change(&mut self, last: &mut Status) -> Option<Change> {
-        let tree = self.gateway.0.tree.load().number();
+        let tree = self.gateway.0.gate.mounts.tree.load().number();
         let lists = std::mem::replace(&mut self.tree, tree) != tree;
         let now = self.viewer.status(&self.gateway, false).await;
         let change = difference(last, &now, lists);

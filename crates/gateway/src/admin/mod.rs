@@ -12,6 +12,7 @@ mod known;
 mod live;
 mod pins;
 pub mod presence;
+mod receivers;
 mod replay;
 mod routes;
 mod servers;
@@ -21,5 +22,5 @@ mod viewer;
 
 pub(crate) use access::Access;
 pub use access::Command;
-pub(crate) use attempts::Remote;
-pub(crate) use routes::{handle, is_owner, query};
+pub(crate) use receivers::Receivers;
+pub(crate) use routes::AdminDoor;

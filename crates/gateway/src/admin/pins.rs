@@ -6,9 +6,10 @@ use hyper::body::Incoming;
 use policy::pin::Standing;
 
 use super::approvals::posted;
-use super::routes::{json, owner, query};
+use super::routes::{json, owner};
 use super::shapes::Refusal;
 use crate::Gateway;
+use crate::downstream::doors::query;
 use crate::downstream::reply::Payload;
 use crate::pins::Look;
 
@@ -21,11 +22,11 @@ pub(super) fn is_here(path: &str) -> bool {
 pub(super) async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
     owner(gateway, parts)?;
     let standing = match (&parts.method, parts.uri.path()) {
-        (&Method::GET, "/-/pins") => return Ok(json(&gateway.0.pins(query(parts, "all").is_some()).await?)),
+        (&Method::GET, "/-/pins") => return Ok(json(&gateway.0.gate.pins(query(parts, "all").is_some()).await?)),
         (&Method::POST, "/-/pins/accept") => Standing::Accepted,
         (&Method::POST, "/-/pins/refuse") => Standing::Refused,
         _ => return Err(Refusal::not_found(format!("there is no {} {} here", parts.method, parts.uri.path()))),
     };
     let look: Look = posted(body).await?;
-    Ok(json(&gateway.0.look(look, standing).await?))
+    Ok(json(&gateway.0.gate.look(look, standing).await?))
 }

@@ -29,7 +29,7 @@ struct Wanted {
 /// Answers.
 pub(super) async fn answer(gateway: &Gateway, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
     let Wanted { since, rules: given } = posted(body).await?;
-    let tree = gateway.0.tree.load_full();
+    let tree = gateway.0.gate.mounts.tree.load_full();
     let (own, zone) = tree.config.policy.as_ref().map_or((None, TimeZone::system()), |own| (Some(&own.policies), own.time_zone.clone()));
     let asked = match given {
         Some(text) => Arc::new(rules::parse(Path::new("the given rules"), &text).map_err(|bad| Refusal::failed(bad.to_string()))?),

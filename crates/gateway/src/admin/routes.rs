@@ -4,6 +4,7 @@ use crate::call::pour::BrokenOff;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use futures_util::stream::{self, Stream};
 use futures_util::{FutureExt, StreamExt};
 use http::header::CACHE_CONTROL;
@@ -25,27 +26,36 @@ use super::shapes::{
 };
 use super::viewer::Viewer;
 use super::{approvals, attached, audit, known, live, pins, replay};
+use crate::Gateway;
 use crate::console;
 use crate::downstream::body;
 use crate::downstream::door;
+use crate::downstream::doors::{Door, fields, query};
 use crate::downstream::held::{self, Held};
-use crate::downstream::http::fields;
 use crate::downstream::reply::{self, Payload};
 use crate::trust::Party;
-use crate::{Gateway, Inner, rooms};
 
-/// Answers a request that is not for `/mcp`.
-pub(crate) async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>, party: Option<Arc<Party>>) -> Response<Payload> {
-    let (parts, mut body) = request.into_parts();
-    let gateway = Gateway(Arc::clone(gateway));
-    // Boxed: few requests come here, and the type of what they do is long.
-    let answer = if rooms::is_admin(parts.uri.path()) {
-        Ok(rooms::answer(&gateway, &parts, &mut body, party.as_ref()).boxed().await)
-    } else {
-        answer(&gateway, &parts, &mut body, party.as_ref()).boxed().await
-    };
-    body::pass_over(&mut body).await;
-    answer.unwrap_or_else(|refusal| refused(&gateway, refusal))
+/// Whatever a gate answers that no other door does: the admin API, the console, and who it is.
+pub(crate) struct AdminDoor(pub(crate) Gateway);
+
+impl Door for AdminDoor {
+    fn is_here(&self, _: &str) -> bool {
+        true
+    }
+
+    fn answer(&self, request: Request<Incoming>, party: Option<Arc<Party>>) -> BoxFuture<'_, Response<Payload>> {
+        async move {
+            let (parts, mut body) = request.into_parts();
+            let answer = answer(&self.0, &parts, &mut body, party.as_ref()).await;
+            body::pass_over(&mut body).await;
+            answer.unwrap_or_else(|refusal| refused(&self.0, refusal))
+        }
+        .boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        async { self.0.0.admin.closing.cancel() }.boxed()
+    }
 }
 
 async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming, party: Option<&Arc<Party>>) -> Result<Response<Payload>, Refusal> {
@@ -55,7 +65,7 @@ async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming, party: Op
         (_, path) if pins::is_here(path) => pins::answer(gateway, parts, body).await,
         (_, path) if known::is_here(path) => known::answer(gateway, parts, body, party).await,
         (&Method::POST, "/-/console/code") => link(gateway, parts),
-        _ if console::is_here(parts) => console::answer(&gateway.0, parts, body).await,
+        _ if console::is_here(parts) => console::answer(&gateway.0.entrance, parts, body).await,
         (&Method::GET, path) if is_viewed(path) => viewed(gateway, parts, party).await,
         _ => of_owner(gateway, parts, body).await,
     }
@@ -123,7 +133,7 @@ async fn viewed(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) ->
 /// Numbers of everybody's calls, for those who watch the gate.
 fn metrics(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Result<Response<Payload>, Refusal> {
     if !is_owner(gateway, parts) {
-        let config = gateway.0.config.load();
+        let config = gateway.0.gate.config.load();
         let entered = door::enter(&config, &gateway.0.trust, party, &fields(parts)).map_err(|refused| Refusal::refused(refused.why))?;
         if !entered.reads_metrics(&config) {
             return Err(Refusal::refused(
@@ -186,14 +196,15 @@ pub(super) fn owner(gateway: &Gateway, parts: &Parts) -> Result<(), Refusal> {
 }
 
 pub(crate) fn is_owner(gateway: &Gateway, parts: &Parts) -> bool {
-    gateway.0.admin.is_owner(&parts.headers) || gateway.0.console.is_owner(&gateway.0.config.load(), parts)
+    gateway.0.entrance.is_owner(parts)
 }
 
 /// A link into the console. Who is in the console already gets none: it would outlast a sign-in.
 fn link(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> {
     match gateway.0.admin.presence() {
-        Some(presence) if gateway.0.admin.is_owner(&parts.headers) => {
-            let link: ConsoleLink = gateway.0.console.link(&presence.url.replacen("://127.0.0.1:", "://localhost:", 1));
+        Some(presence) if gateway.0.entrance.owner.is_owner(&parts.headers) => {
+            let link: ConsoleLink =
+                console::link(&gateway.0.entrance.sign_ins, &presence.url.replacen("://127.0.0.1:", "://localhost:", 1));
             Ok(json(&link))
         }
         _ => Err(Refusal::refused("this takes the admin token, which the `banyan` command of the user who runs the gate has")),
@@ -205,7 +216,7 @@ fn lives(gateway: &Gateway, parts: &Parts) -> Response<Payload> {
     if parts.uri.path() == "/healthz" {
         return plain(StatusCode::OK, "text/plain", "ok\n".into());
     }
-    if gateway.0.is_settled() {
+    if gateway.0.gate.mounts.is_settled() {
         return plain(StatusCode::OK, "text/plain", "ready\n".into());
     }
     let starting: Vec<String> = gateway.status().into_iter().filter(|m| m.state == "starting").map(|m| m.name).collect();
@@ -223,7 +234,7 @@ pub(super) fn status(gateway: &Gateway, all: bool) -> Status {
         url: presence.map_or_else(String::new, |p| format!("{}/mcp", p.url)),
         serves: presence.map_or_else(String::new, |p| p.serves.clone()),
         uptime_seconds: gateway.0.admin.started.elapsed().as_secs(),
-        sessions: gateway.0.hub.sessions(),
+        sessions: gateway.0.gate.hub.sessions(),
         joined: gateway.joined().map(|joined| JoinStatus::clone(&joined)),
         not_in_force: gateway.not_in_force().map(|why| NotInForce { since: why.since, error: why.error.clone().filter(|_| all) }),
         audit: gateway.audit(),
@@ -249,7 +260,7 @@ fn events(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Resul
     let held = if is_owner(gateway, parts) {
         None
     } else {
-        let held = Held::enter(&gateway.0, party.cloned(), fields(parts), held::enter);
+        let held = Held::enter(&gateway.0.entrance, party.cloned(), fields(parts), held::enter);
         Some(held.map_err(|refused| Refusal::refused(refused.why))?)
     };
     let viewer = held.as_ref().map_or(Viewer::Owner, |held| Viewer::guest(gateway, &held.entered, None));
@@ -274,7 +285,7 @@ pub(super) fn streamed(
     pieces: impl Stream<Item = Bytes> + Send + 'static,
 ) -> Response<Payload> {
     let closing = gateway.0.admin.closing.clone().cancelled_owned();
-    let over = gateway.0.console.over(&gateway.0.config.load(), parts);
+    let over = gateway.0.entrance.sign_ins.over(&gateway.0.gate.config.load(), parts);
     let pieces = pieces.take_until(closing).take_until(Box::pin(over));
     let frames = pieces.map(|piece| Ok::<_, BrokenOff>(Frame::data(piece)));
     let mut response = plain(StatusCode::OK, kind, Bytes::new());
@@ -391,16 +402,11 @@ pub(super) fn message_of(error: &[u8]) -> String {
 /// How many of a server's last lines stand in the text of a failed call.
 const LAST_WORDS: usize = 10;
 
-pub(crate) fn query(parts: &Parts, name: &str) -> Option<String> {
-    let pairs = url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
-    pairs.into_iter().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
-}
-
 fn refused(gateway: &Gateway, refusal: Refusal) -> Response<Payload> {
     let status = match refusal.kind {
         RefusalKind::Failed => StatusCode::BAD_GATEWAY,
         RefusalKind::NotFound => StatusCode::NOT_FOUND,
-        RefusalKind::Refused if !gateway.0.config.load().wants_credential() => StatusCode::FORBIDDEN,
+        RefusalKind::Refused if !gateway.0.gate.config.load().wants_credential() => StatusCode::FORBIDDEN,
         RefusalKind::Refused => StatusCode::UNAUTHORIZED,
         RefusalKind::TooMany => StatusCode::TOO_MANY_REQUESTS,
     };

@@ -17,7 +17,7 @@ impl Gateway {
     pub(super) fn definition(&self, tools: Vec<ToolRow>, name: &str) -> Result<ToolDefinition, Refusal> {
         let none = || Refusal::not_found(format!("there is no tool `{name}`"));
         let tool = tools.into_iter().find(|t| t.dotted == name || t.shown == name).ok_or_else(none)?;
-        let tree = self.0.tree.load_full();
+        let tree = self.0.gate.mounts.tree.load_full();
         let (mount, local) = tool.dotted.split_once('.').ok_or_else(none)?;
         let branch = Segment::new(mount).ok().and_then(|mount| tree.branch(&mount)).ok_or_else(none)?;
         let offer = branch.catalog.tools.iter().find(|offer| offer.local.to_string() == local).ok_or_else(none)?;
@@ -31,14 +31,14 @@ impl Gateway {
 
     /// Lists what stands below servers that are gates themselves, by the names of those of their tools that may be shown.
     pub(super) fn below(&self, is_shown: &dyn Fn((usize, usize)) -> bool) -> Below {
-        let tree = self.0.tree.load_full();
+        let tree = self.0.gate.mounts.tree.load_full();
         let gates = tree.branches.iter().enumerate().filter(|(_, branch)| branch.is_gate());
         Below { nodes: gates.flat_map(|(at, branch)| nodes(branch, &|tool| is_shown((at, tool)))).collect() }
     }
 
     /// Starts a server again: its connection is closed, its process ended, and at once it is connected to anew.
     pub fn restart(&self, name: &str) -> Result<Restarted, Refusal> {
-        let mounts = self.0.mounts.load();
+        let mounts = self.0.gate.mounts.all.load();
         let found = mounts.iter().find(|m| m.config.name.as_str() == name);
         let mount = found.ok_or_else(|| Refusal::not_found(format!("there is no server `{name}`")))?;
         if mount.registration.is_some() {

@@ -13,6 +13,7 @@ use crate::call::back::{Back, Sink};
 use crate::call::caller::ViewKey;
 use crate::call::cancel::Cancel;
 use crate::call::{TRACE, own_caller, serve};
+use crate::downstream::door::scope_of;
 use crate::node::Node;
 
 impl Gateway {
@@ -25,10 +26,10 @@ impl Gateway {
         let meta = stateless_meta(&Identity { info: Node::info(), capabilities: Bytes::from_static(b"{}") });
         let params = format!("{{\"name\":{},\"_meta\":{meta}}}", json::quote(&tool.dotted));
         let asked = Request { id: Bytes::from_static(b"0"), method: TRACE.into(), params: Bytes::from(params).into() };
-        let scope = ViewKey { style: Style::Qualified, ..self.0.scope_of("") };
+        let scope = ViewKey { style: Style::Qualified, ..scope_of(&self.0.gate.config.load(), "") };
         let back = Back::new(own_caller(scope), Sink::None, None, Cancel::default());
         let failed = |text: &[u8]| Refusal { kind: RefusalKind::Failed, message: String::from_utf8_lossy(text).into_owned() };
-        let result = match serve(&self.0, &asked, &back).await {
+        let result = match serve(&self.0.gate, &asked, &back).await {
             Ok(Answer::Result(result)) => result,
             Ok(Answer::Error(error)) => return Err(failed(&error)),
             Err(error) => return Err(failed(error.tell(Era::Stateless).message.as_bytes())),

@@ -13,7 +13,7 @@ use crate::Gateway;
 use crate::call::caller::Caller;
 use crate::call::sees;
 use crate::downstream::door::{self, About, Entered};
-use crate::downstream::http::fields;
+use crate::downstream::doors::fields;
 use crate::downstream::known::stateless;
 use crate::gateway::rows;
 use crate::tree::Tree;
@@ -40,7 +40,7 @@ impl Viewer {
         if is_owner(gateway, parts) {
             return Ok(Self::Owner);
         }
-        let entered = door::enter(&gateway.0.config.load(), &gateway.0.trust, party, &fields(parts));
+        let entered = door::enter(&gateway.0.gate.config.load(), &gateway.0.trust, party, &fields(parts));
         Ok(Self::guest(gateway, &entered.map_err(|refused| Refusal::refused(refused.why))?, client))
     }
 
@@ -48,7 +48,7 @@ impl Viewer {
     pub(super) fn guest(gateway: &Gateway, entered: &Entered, client: Option<&str>) -> Self {
         let info = format!("{{\"name\":{}}}", quote(client.unwrap_or_default()));
         let about = About { info: info.as_bytes(), capabilities: b"{}" };
-        let caller = stateless(&gateway.0.config.load(), entered, (None, None), about);
+        let caller = stateless(&gateway.0.gate.config.load(), entered, (None, None), about);
         Self::Guest(Guest { caller: Arc::new(caller), seen: None })
     }
 
@@ -90,7 +90,7 @@ impl Viewer {
 impl Guest {
     /// Looks at the tree as it is now. Rules that are asked about a hundred thousand tools take seconds, and calls go on meanwhile.
     async fn look<T: Default + Send + 'static>(&self, gateway: &Gateway, look: fn(&Caller, &Tree) -> T) -> T {
-        let (tree, caller) = (gateway.0.tree.load_full(), Arc::clone(&self.caller));
+        let (tree, caller) = (gateway.0.gate.mounts.tree.load_full(), Arc::clone(&self.caller));
         tokio::task::spawn_blocking(move || look(&caller, &tree)).await.unwrap_or_default()
     }
 
@@ -125,7 +125,7 @@ impl Guest {
 
     /// Its own name and budgets, and how the servers are that it can use. What is wrong with one may tell of others' calls.
     async fn status(&mut self, gateway: &Gateway) -> Status {
-        let number = gateway.0.tree.load().number();
+        let number = gateway.0.gate.mounts.tree.load().number();
         let seen = match self.seen.take().filter(|(of, _)| *of == number) {
             Some((_, seen)) => seen,
             None => Arc::new(self.look(gateway, Self::servers).await),

@@ -9,9 +9,9 @@ use policy::approval::{Desk, PublicKey, Service, Settings};
 use tokio::sync::mpsc;
 
 use super::clerk::Clerk;
-use super::notify::{Receivers, line};
-use super::{Deliver, Job, now, policy_version, recorded};
-use crate::Inner;
+use super::shown::line;
+use super::{Audience, Deliver, Job, now, policy_version, recorded};
+use crate::gate::Gate;
 
 /// How many jobs are done before what came of them is written.
 const BATCH: usize = 256;
@@ -23,13 +23,12 @@ const AGAIN: Duration = Duration::from_secs(1);
 const WARNING: u64 = 60;
 
 /// Runs until the gate ends.
-pub(super) async fn run(gateway: Arc<Inner>, mut jobs: mpsc::Receiver<Job>) {
-    let config = gateway.config.load_full();
-    let mut desk = Desk::new(settings(&gateway.node.id, &config));
+pub(super) async fn run(gate: Arc<Gate>, mut jobs: mpsc::Receiver<Job>, mut audience: Box<dyn Audience>) {
+    let config = gate.config.load_full();
+    let mut desk = Desk::new(settings(&gate.node.id, &config));
     desk.trust(trusted(&config));
-    let mut clerk = Clerk::new(desk, gateway.state_dir.clone(), gateway.node.id.to_string(), policy_version(&config));
-    let mut receivers = Receivers::new(Arc::clone(&gateway));
-    let (mut batch, stop) = (Vec::new(), gateway.stop.clone());
+    let mut clerk = Clerk::new(desk, gate.rules.approvals.state_dir.clone(), gate.node.id.to_string(), policy_version(&config));
+    let (mut batch, stop) = (Vec::new(), gate.stop.clone());
     let mut is_due = config.gate.is_some();
     loop {
         if !is_due {
@@ -55,7 +54,7 @@ pub(super) async fn run(gateway: Arc<Inner>, mut jobs: mpsc::Receiver<Job>) {
             Err(error) => return tracing::error!(%error, "nobody works at what waits for approval any more: restart the gate"),
         };
         if let Some(deliver) = deliver {
-            settle(&gateway, &mut clerk, &mut receivers, deliver);
+            settle(&gate, &mut clerk, &mut *audience, deliver);
         }
     }
 }
@@ -70,15 +69,15 @@ fn rest(clerk: &Clerk) -> Duration {
 
 /// Tells what happened, and then delivers answers: a decision stands in the record before the call that goes out by it. All of it is on the
 /// disk.
-fn settle(gateway: &Inner, clerk: &mut Clerk, receivers: &mut Receivers, deliver: Vec<Deliver>) {
+fn settle(gate: &Gate, clerk: &mut Clerk, audience: &mut dyn Audience, deliver: Vec<Deliver>) {
     let room = &mut clerk.room;
-    gateway.approvals.follow(&room.desk, None);
+    gate.rules.approvals.follow(&room.desk, None);
     while let Some(news) = room.desk.poll_news() {
-        gateway.approvals.follow(&room.desk, Some(&news.id));
+        gate.rules.approvals.follow(&room.desk, Some(&news.id));
         let approval = room.desk.approval(&news.id);
         // Before the call can leave: whoever waits comes back only behind this.
         if let Some(approval) = approval {
-            recorded::news(gateway, &news, approval);
+            recorded::news(&gate.record, &news, approval);
         }
         if let Some(rings) = room.waiting.get(&news.id) {
             rings.notify_one();
@@ -87,9 +86,9 @@ fn settle(gateway: &Inner, clerk: &mut Clerk, receivers: &mut Receivers, deliver
         if approval.standing.is_over() {
             room.waiting.remove(&news.id);
         }
-        receivers.tell(&news, approval);
+        audience.tell(&news, approval);
         // Nobody may be reading.
-        drop(gateway.approvals.events.send(line(gateway, &room.desk, &news, approval)));
+        drop(gate.rules.approvals.events.send(line(gate, &room.desk, &news, approval)));
     }
     deliver.into_iter().for_each(|deliver| deliver());
 }

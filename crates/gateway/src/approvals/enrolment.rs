@@ -9,7 +9,7 @@ use runtime::random;
 use serde_json::{Value, json};
 
 use super::shown::base;
-use crate::Inner;
+use crate::gate::Gate;
 
 /// How long a browser may take to make a passkey or to sign with one, in seconds.
 const PATIENCE: u64 = 300;
@@ -68,8 +68,8 @@ impl Passkeys {
 }
 
 /// Whom passkeys are for: the host where people approve; `None`: the gate does not listen.
-pub(crate) fn relying_party(gateway: &Inner) -> Option<RelyingParty> {
-    let url = url::Url::parse(&base(gateway)?).ok()?;
+pub(crate) fn relying_party(gate: &Gate) -> Option<RelyingParty> {
+    let url = url::Url::parse(&base(gate)?).ok()?;
     Some(RelyingParty { id: url.host_str()?.to_owned(), origins: vec![url.origin().ascii_serialization()] })
 }
 

@@ -7,7 +7,6 @@ mod below;
 mod clerk;
 mod driver;
 mod enrolment;
-mod notify;
 pub(crate) mod recorded;
 mod rows;
 mod shown;
@@ -19,18 +18,18 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use config::resolved::Config;
-use policy::approval::{Agreement, Approval, Call, Cause, Desk, End, Fresh, Held, Proof, Refusal, Standing};
+use policy::approval::{Agreement, Approval, Call, Cause, Desk, End, Fresh, Held, News, Proof, Refusal, Standing};
 use runtime::random;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
-use crate::Inner;
+use crate::gate::Gate;
 use crate::journal::signing;
 use crate::tree::Branch;
 
 pub(crate) use below::{Below, HeldBelow};
 pub(crate) use enrolment::{Passkeys, relying_party, request};
-pub(crate) use shown::link;
 pub use shown::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, OperatorShown, Previous};
+pub(crate) use shown::{link, name_of};
 
 /// How many jobs may wait for the task.
 const DEPTH: usize = 1024;
@@ -52,7 +51,15 @@ pub(crate) struct Approvals {
     pub(crate) below: Below,
     /// What states of calls that come back are sealed with, once one was; the same over restarts.
     seal: OnceLock<[u8; 32]>,
+    /// Where the listener is reached, once it is known.
+    pub(crate) listens: OnceLock<String>,
     state_dir: PathBuf,
+}
+
+/// Those who are told what becomes of calls that wait.
+pub(crate) trait Audience: Send {
+    /// Tells of a transition.
+    fn tell(&mut self, news: &News, approval: &Approval);
 }
 
 /// What the task works on.
@@ -121,15 +128,16 @@ impl Approvals {
             known: Mutex::new(None),
             below: Below::default(),
             seal: OnceLock::new(),
+            listens: OnceLock::new(),
             state_dir: state_dir.to_owned(),
         }
     }
 
     /// Begins the task. It ends with the gate.
-    pub(crate) fn begin(gateway: &Arc<Inner>) {
-        let unread = gateway.approvals.unread.lock().unwrap_or_else(PoisonError::into_inner).take();
+    pub(crate) fn begin(gate: &Arc<Gate>, audience: Box<dyn Audience>) {
+        let unread = gate.rules.approvals.unread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(unread) = unread {
-            tokio::spawn(driver::run(Arc::clone(gateway), unread));
+            tokio::spawn(driver::run(Arc::clone(gate), unread, audience));
         }
     }
 
@@ -191,8 +199,8 @@ impl Approvals {
 
     /// A gate behind `branch` says that it holds a call; the id, and what it says. `None`: it names none that is its own, so that nobody is sent
     /// there with it.
-    pub(crate) async fn note_below(&self, gateway: &Inner, branch: &Branch, data: &Bytes) -> Option<(String, HeldBelow)> {
-        let (id, held) = HeldBelow::read(&gateway.tree.load(), branch, &gateway.node.id, data, now())?;
+    pub(crate) async fn note_below(&self, gate: &Gate, branch: &Branch, data: &Bytes) -> Option<(String, HeldBelow)> {
+        let (id, held) = HeldBelow::read(&gate.mounts.tree.load(), branch, &gate.node.id, data, now())?;
         let own = self.look(&id).await;
         (own.is_ok_and(|own| own.is_none()) && self.below.note(&id, held.clone(), now())).then_some((id, held))
     }
@@ -288,11 +296,11 @@ impl Approvals {
     }
 
     /// Somebody agrees: how it stands, how many have agreed, and how many have to.
-    pub(crate) async fn confirm(&self, gateway: &Inner, id: &str, proof: Proof) -> Result<Result<(Standing, usize, u8), Refusal>, NotKept> {
+    pub(crate) async fn confirm(&self, gate: &Gate, id: &str, proof: Proof) -> Result<Result<(Standing, usize, u8), Refusal>, NotKept> {
         if !self.may_know(id) {
             return Ok(Err(Refusal::Unknown));
         }
-        let (id, party) = (id.to_owned(), relying_party(gateway));
+        let (id, party) = (id.to_owned(), relying_party(gate));
         self.ask(move |room, now| {
             room.desk.set_relying_party(party);
             let standing = room.desk.confirm(now, &id, &proof)?;
@@ -303,8 +311,8 @@ impl Approvals {
     }
 
     /// Takes a changed configuration.
-    pub(crate) fn apply(&self, gateway: &Inner, config: &Config) {
-        let (settings, services) = (driver::settings(&gateway.node.id, config), driver::trusted(config));
+    pub(crate) fn apply(&self, gate: &Gate, config: &Config) {
+        let (settings, services) = (driver::settings(&gate.node.id, config), driver::trusted(config));
         let version = policy_version(config);
         let fact = move |desk: &mut Desk, now| {
             desk.set(settings.clone());

@@ -8,14 +8,14 @@ use config::hex_digest;
 use policy::approval::{Approval, Confirm, Event, News, Refusal, Standing};
 use runtime::clock;
 
-use super::notify::name;
+use super::shown::name_of;
 use super::{GrantShown, OperatorShown};
-use crate::Inner;
 use crate::call::error::CallError;
+use crate::gate::{Gate, Recorder};
 use crate::journal::{self, Way};
 
 /// Records what happened to an approval. What becomes of a call that goes out, the call's own entries say.
-pub(super) fn news(gateway: &Inner, news: &News, approval: &Approval) {
+pub(super) fn news(recorder: &Recorder, news: &News, approval: &Approval) {
     let challenge = &approval.challenge;
     let digest = Hash(challenge.statement().digest());
     let record = match news.event {
@@ -43,7 +43,7 @@ pub(super) fn news(gateway: &Inner, news: &News, approval: &Approval) {
             Record::ApprovalDecided(decided(news, approval, digest))
         }
     };
-    gateway.journal.append_for(&challenge.call.caller, &record);
+    recorder.journal.append_for(&challenge.call.caller, &record);
 }
 
 fn decided<'a>(news: &News, approval: &'a Approval, challenge: Hash) -> Decided<'a> {
@@ -51,7 +51,7 @@ fn decided<'a>(news: &News, approval: &'a Approval, challenge: Hash) -> Decided<
         approval: Text::Borrowed(approval.id()),
         by: None,
         challenge,
-        decision: Text::Borrowed(name(news.event)),
+        decision: Text::Borrowed(name_of(news.event)),
         key: None,
         proof: None,
         reason: approval.reason.as_deref().map(Text::Borrowed),
@@ -61,11 +61,11 @@ fn decided<'a>(news: &News, approval: &'a Approval, challenge: Hash) -> Decided<
 
 /// Records that a confirmation was not taken, whoever brought it. `principal` is empty where nobody knows who that was. What was never asked
 /// for is not recorded: anybody can make up ids by the thousand.
-pub(crate) fn unconfirmed(gateway: &Inner, id: &str, principal: &str, why: &Refusal) {
-    if !gateway.approvals.may_know(id) && gateway.approvals.below.find(id).is_none() {
+pub(crate) fn unconfirmed(gate: &Gate, id: &str, principal: &str, why: &Refusal) {
+    if !gate.rules.approvals.may_know(id) && gate.rules.approvals.below.find(id).is_none() {
         return;
     }
-    let journal = &gateway.journal;
+    let journal = &gate.record.journal;
     let way = journal.refusal(principal, why.reason());
     if way == Way::Counted {
         return;
@@ -85,20 +85,20 @@ pub(crate) fn unconfirmed(gateway: &Inner, id: &str, principal: &str, why: &Refu
 }
 
 /// Records that a key approves from now on, or no more (`what`: `enrolled`, `removed`).
-pub(crate) fn operator(gateway: &Inner, what: &str, operator: &OperatorShown) {
+pub(crate) fn operator(recorder: &Recorder, what: &str, operator: &OperatorShown) {
     let OperatorShown { id, name, passkey, .. } = operator;
     let kind = if *passkey { "passkey" } else { "key" };
-    changed(gateway, "operators", id, format!("{what}: {kind} {id} of {name}"));
+    changed(recorder, "operators", id, format!("{what}: {kind} {id} of {name}"));
 }
 
 /// Records that a grant was given, or taken back (`what`: `given`, `revoked`).
-pub(crate) fn grant(gateway: &Inner, what: &str, grant: &GrantShown) {
+pub(crate) fn grant(recorder: &Recorder, what: &str, grant: &GrantShown) {
     let GrantShown { id, terms, given, .. } = grant;
     let by: Vec<&str> = given.iter().map(|vote| vote.person.as_str()).collect();
-    changed(gateway, "grants", id, format!("{what}: {id} by {}: {} for {}", by.join(", "), terms.tool, terms.caller));
+    changed(recorder, "grants", id, format!("{what}: {id} by {}: {} for {}", by.join(", "), terms.tool, terms.caller));
 }
 
-fn changed(gateway: &Inner, what: &str, version: &str, line: String) {
+fn changed(recorder: &Recorder, what: &str, version: &str, line: String) {
     let lines = vec![Text::Owned(line)];
-    gateway.journal.append(&Record::Changed(Changed { lines, version: Some(Text::Borrowed(version)), what: Text::Borrowed(what) }));
+    recorder.journal.append(&Record::Changed(Changed { lines, version: Some(Text::Borrowed(version)), what: Text::Borrowed(what) }));
 }

@@ -1,10 +1,12 @@
 //! Approvals, grants and operators as the admin API shows them (docs/approvals.md). These shapes only ever grow; nothing is decided here.
 
-use policy::approval::{Approval, Cause, Desk, Grant, Operator, Standing, Terms, Vote, hex};
+use bytes::Bytes;
+use policy::approval::{Approval, Cause, Desk, Event, Grant, News, Operator, Standing, Terms, Vote, hex};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::Inner;
+use crate::gate::Gate;
 
 /// `GET /-/approvals`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -135,21 +137,21 @@ pub struct GrantShown {
 }
 
 impl ApprovalShown {
-    pub(crate) fn of(gateway: &Inner, desk: &Desk, approval: &Approval) -> Self {
+    pub(crate) fn of(gate: &Gate, desk: &Desk, approval: &Approval) -> Self {
         let previous = desk.previous(approval).map(|previous| Previous {
             id: previous.id().to_owned(),
             arguments: previous.challenge.call.arguments.clone(),
             since: previous.since,
         });
-        Self { previous, ..Self::alone(gateway, approval) }
+        Self { previous, ..Self::alone(gate, approval) }
     }
 
     /// Without the call before it.
-    pub(crate) fn alone(gateway: &Inner, approval: &Approval) -> Self {
+    pub(crate) fn alone(gate: &Gate, approval: &Approval) -> Self {
         let Approval { challenge, causes, annotation, standing, requested, since, votes, reason, room, attended, .. } = approval.clone();
         let statement = challenge.statement();
         Self {
-            url: link(gateway, &challenge.id),
+            url: link(gate, &challenge.id),
             arguments_sha256: challenge.call.arguments_hash(),
             digest: hex(&statement.digest()),
             challenge: statement.text,
@@ -196,13 +198,29 @@ impl GrantShown {
     }
 }
 
+/// The name of an event.
+pub(crate) fn name_of(event: Event) -> &'static str {
+    match event {
+        Event::Requested => "requested",
+        Event::Approved => "approved",
+        Event::Expiring => "expiring",
+        Event::Moved(standing) => standing.as_str(),
+    }
+}
+
+/// A line of `GET /-/approvals/events`.
+pub(super) fn line(gate: &Gate, desk: &Desk, news: &News, approval: &Approval) -> Bytes {
+    let shown = ApprovalShown::of(gate, desk, approval);
+    Bytes::from(format!("{}\n", json!({ "event": name_of(news.event), "approval": shown })))
+}
+
 /// Where people approve at this gate: an address without a path; `None`: it does not listen.
-pub(super) fn base(gateway: &Inner) -> Option<String> {
-    let url = gateway.config.load().gate.as_deref().and_then(|gate| gate.url.clone());
+pub(super) fn base(gate: &Gate) -> Option<String> {
+    let url = gate.config.load().gate.as_deref().and_then(|gate| gate.url.clone());
     if let Some(url) = url {
         return Some(url.as_str().trim_end_matches('/').to_owned());
     }
-    let own = url::Url::parse(&gateway.admin.presence()?.url).ok()?;
+    let own = url::Url::parse(gate.rules.approvals.listens.get()?).ok()?;
     // Passkeys belong to names, not to addresses.
     let is_loopback = own.host_str().is_some_and(|host| host.starts_with("127.") || host == "[::1]");
     let host = if is_loopback { "localhost" } else { own.host_str()? };
@@ -210,6 +228,6 @@ pub(super) fn base(gateway: &Inner) -> Option<String> {
 }
 
 /// Where a person agrees to one call; empty where the gate does not listen.
-pub(crate) fn link(gateway: &Inner, id: &str) -> String {
-    base(gateway).map_or_else(String::new, |base| format!("{base}/-/console/#/approvals/{id}"))
+pub(crate) fn link(gate: &Gate, id: &str) -> String {
+    base(gate).map_or_else(String::new, |base| format!("{base}/-/console/#/approvals/{id}"))
 }

@@ -16,7 +16,7 @@ use policy::decide::{Action, Cause, Kind, Subject, Target, Traits, Verdict};
 use super::caller::Caller;
 use super::error::{CallError, Denied};
 use super::resolve::{Aim, Resolved};
-use crate::Inner;
+use crate::gate::Gate;
 use crate::policy::{self as decided, DecisionId, Facts, Settled, Standing, tool_target};
 use crate::tree::{Branch, Tree};
 
@@ -49,15 +49,15 @@ impl Decision {
 }
 
 /// Decides whether the call may be made. `request` is what the caller wrote, `tree` where it was resolved.
-pub(crate) fn authorize(gateway: &Inner, tree: &Tree, request: &Request, resolved: Box<Resolved>) -> Result<Permit, CallError> {
-    let decision = decided_of(gateway, tree, request, &resolved)?;
+pub(crate) fn authorize(gate: &Gate, tree: &Tree, request: &Request, resolved: Box<Resolved>) -> Result<Permit, CallError> {
+    let decision = decided_of(gate, tree, request, &resolved)?;
     Ok(Permit { resolved, decision })
 }
 
-fn decided_of(gateway: &Inner, tree: &Tree, request: &Request, resolved: &Resolved) -> Result<Option<Decision>, CallError> {
+fn decided_of(gate: &Gate, tree: &Tree, request: &Request, resolved: &Resolved) -> Result<Option<Decision>, CallError> {
     // Whoever has a proof for a call that a gate below holds may show it: that gate says whether it counts.
     let Some(rules) = tree.config.policy.as_ref().filter(|_| resolved.aim.method() != Method::Confirm) else { return Ok(None) };
-    let asking = Asking::new(gateway, tree, rules, &resolved.caller);
+    let asking = Asking::new(gate, tree, rules, &resolved.caller);
     let offer = resolved.place.and_then(|(b, i)| Some((tree.branches.get(b)?, tree.branches.get(b)?.catalog.tools.get(i)?)));
     let decision = match (offer, resolved.place) {
         (Some((branch, offer)), Some(place)) => {
@@ -77,8 +77,8 @@ fn decided_of(gateway: &Inner, tree: &Tree, request: &Request, resolved: &Resolv
 ///
 /// # Errors
 /// Where it is denied, or somebody would have to agree.
-pub(super) fn one_of(gateway: &Inner, tree: &Tree, request: &Request, resolved: &Resolved) -> Result<Option<Decision>, CallError> {
-    let decision = decided_of(gateway, tree, request, resolved)?;
+pub(super) fn one_of(gate: &Gate, tree: &Tree, request: &Request, resolved: &Resolved) -> Result<Option<Decision>, CallError> {
+    let decision = decided_of(gate, tree, request, resolved)?;
     match decision {
         Some(decision) if decision.is_gated() && !matches!(resolved.aim, Aim::Task(_)) => Err(CallError::Unapproved(decision.id)),
         decision => Ok(decision),
@@ -103,10 +103,10 @@ fn settled_before(known: Settled, rules: &Policy, aim: &Aim) -> Settled {
 
 /// The error of a name that was not found, as it is told where rules hold: like that of one that is not allowed. What is down at present
 /// is said only to those who may use it.
-pub(super) fn unfound(gateway: &Inner, tree: &Tree, request: &Request, caller: &Caller, error: CallError) -> CallError {
+pub(super) fn unfound(gate: &Gate, tree: &Tree, request: &Request, caller: &Caller, error: CallError) -> CallError {
     let Some(rules) = &tree.config.policy else { return error };
     let shown = shown(request).unwrap_or_default();
-    let asking = Asking::new(gateway, tree, rules, caller);
+    let asking = Asking::new(gate, tree, rules, caller);
     let like = unknown(request, &shown);
     let action = match &like {
         Some(CallError::UnknownPrompt(_)) => Action::Prompt,
@@ -124,7 +124,7 @@ pub(super) fn unfound(gateway: &Inner, tree: &Tree, request: &Request, caller: &
     }
     let like = like.unwrap_or(error);
     let facts = Facts { subject: &asking.standing.subject, action, resource: &|| shown.clone(), inputs: &BTreeMap::new };
-    let id = gateway.decisions.keep_unknown(facts);
+    let id = gate.rules.decisions.keep_unknown(facts);
     CallError::Denied(Box::new(Denied { id, like, cause: "unknown", rules: Vec::new(), owner: None, scope: None }))
 }
 
@@ -145,15 +145,15 @@ pub(super) fn hears(tree: &Tree, caller: &Caller, branch: &Branch, uri: &str) ->
 
 /// Everything that a decision about one caller needs.
 struct Asking<'a> {
-    gateway: &'a Inner,
+    gate: &'a Gate,
     rules: &'a Policy,
     standing: Arc<Standing>,
     caller: &'a Caller,
 }
 
 impl<'a> Asking<'a> {
-    fn new(gateway: &'a Inner, tree: &Tree, rules: &'a Policy, caller: &'a Caller) -> Self {
-        Self { gateway, rules, standing: tree.standing(caller), caller }
+    fn new(gate: &'a Gate, tree: &Tree, rules: &'a Policy, caller: &'a Caller) -> Self {
+        Self { gate, rules, standing: tree.standing(caller), caller }
     }
 
     fn profile(&self) -> &str {
@@ -168,7 +168,7 @@ impl<'a> Asking<'a> {
         };
         let inputs = || self.inputs(target, params);
         let facts = Facts { subject: &self.standing.subject, action: target.action, resource: &|| target.dotted(), inputs: &inputs };
-        let id = self.gateway.decisions.keep(facts, &verdict);
+        let id = self.gate.rules.decisions.keep(facts, &verdict);
         if verdict.effect != Effect::Deny {
             return Ok(Decision { id, verdict });
         }

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use mcp_proto::projection::Style;
 use policy::decide::Subject;
 
-use crate::Inner;
 use crate::downstream::session::Session;
+use crate::gate::Load;
 use crate::policy::Standing;
 use crate::shares::Share;
 use crate::trust::Party;
@@ -100,8 +100,8 @@ impl ViewKey {
 
 impl Caller {
     /// The share of its principal.
-    pub(crate) fn share(&self, gateway: &Inner) -> &Arc<Share> {
-        self.share.get_or_init(|| gateway.shares.of(&self.principal.name))
+    pub(crate) fn share(&self, load: &Load) -> &Arc<Share> {
+        self.share.get_or_init(|| load.shares.of(&self.principal.name))
     }
 
     /// Whether it can be asked anything at all.

@@ -120,7 +120,7 @@ async fn timed(resolved: &Resolved, lease: &Lease, out: &Outgoing<'_>, back: &Ar
         && matches!(answer, Ok(_) | Err(UpstreamError::Endless(_) | UpstreamError::Silent(_)))
         && noted.took(took, || back.stirred().is_none())
     {
-        resolved.branch.mount.gateway.reannotate(&resolved.branch.mount);
+        resolved.branch.mount.gate.reannotate(&resolved.branch.mount);
     }
     answer
 }

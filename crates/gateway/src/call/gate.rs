@@ -23,8 +23,8 @@ use super::back::Back;
 use super::error::CallError;
 use super::reserve::{Reservation, Room};
 use super::resolve::{Aim, Resolved, Weight};
-use crate::Inner;
 use crate::annotation::Noted;
+use crate::gate::Gate;
 use crate::tree::Branch;
 use crate::upstream::UpstreamError;
 
@@ -73,7 +73,7 @@ pub(crate) enum Gated {
 }
 
 /// Lets the call through, or waits for somebody to agree, or says how to go on.
-pub(crate) async fn gate(gateway: &Arc<Inner>, config: &Config, reservation: Reservation, back: &Arc<Back>) -> Result<Gated, CallError> {
+pub(crate) async fn gate(gate: &Arc<Gate>, config: &Config, reservation: Reservation, back: &Arc<Back>) -> Result<Gated, CallError> {
     let Weight::Calls(noted) = reservation.resolved.aim.weight() else { return ungated(reservation, back) };
     let causes = causes(config, &reservation, noted, back);
     // What a gate below asks for is asked for there, whatever was agreed to here (AX-47).
@@ -85,7 +85,7 @@ pub(crate) async fn gate(gateway: &Arc<Inner>, config: &Config, reservation: Res
         return Err(CallError::MethodNotFound(reservation.resolved.wire_method.to_string()));
     }
     let noted = noted.map(Arc::clone);
-    Box::pin(hold::hold(gateway, reservation, noted.as_deref(), back, causes)).await
+    Box::pin(hold::hold(gate, reservation, noted.as_deref(), back, causes)).await
 }
 
 /// What only reads goes out, unless a rule says that somebody has to agree. How a task stands is told to whoever began it.
@@ -118,7 +118,7 @@ fn causes(config: &Config, reservation: &Reservation, noted: Option<&Arc<Noted>>
 
 /// Notes how a call ended that somebody agreed to, and turns what a gate below says of one that it holds into this caller's own terms.
 pub(crate) async fn settle(
-    gateway: &Arc<Inner>,
+    gate: &Arc<Gate>,
     release: Option<Release>,
     owner: &Branch,
     back: &Back,
@@ -135,17 +135,17 @@ pub(crate) async fn settle(
         // A server that only calls itself a gate may have made the call: what was agreed to is used then.
         let end = if below.is_some() && owner.role.is_vouched() { End::HeldBelow } else { end(&outcome, back.caller.era) };
         match release {
-            Some(Release::Approval(id)) => gateway.approvals.finish(&id, end).await,
+            Some(Release::Approval(id)) => gate.rules.approvals.finish(&id, end).await,
             Some(Release::Grant(id, begun)) => match (end, begun.state) {
-                (End::NotSent, None) => gateway.approvals.give_back(&id).await,
-                (End::NotSent, Some(state)) | (End::Asked(state), _) => gateway.approvals.asked(&id, begun.call, state).await,
+                (End::NotSent, None) => gate.rules.approvals.give_back(&id).await,
+                (End::NotSent, Some(state)) | (End::Asked(state), _) => gate.rules.approvals.asked(&id, begun.call, state).await,
                 (End::Answered | End::HeldBelow | End::Unknown, _) => {}
             },
             None => {}
         }
         let Some(data) = below else { return outcome };
-        match gateway.approvals.note_below(gateway, owner, &data).await {
-            Some((id, held)) => Pending::below(gateway, id, &held.data).answer(gateway, back),
+        match gate.rules.approvals.note_below(gate, owner, &data).await {
+            Some((id, held)) => Pending::below(gate, id, &held.data).answer(gate, back),
             None => outcome,
         }
     })

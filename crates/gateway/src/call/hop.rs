@@ -74,7 +74,7 @@ pub(crate) fn params<'a>(params: &'a Object, caller: &Caller, branch: &Branch, e
             Some(params) => Cow::Owned(adapt::params(&params, caller, era).into_owned()),
         };
     }
-    Cow::Owned(for_gate(&adapt::params(params, caller, era), &branch.mount.gateway.node, caller.scope.is_for_gate(), era, onward))
+    Cow::Owned(for_gate(&adapt::params(params, caller, era), &branch.mount.gate.node, caller.scope.is_for_gate(), era, onward))
 }
 
 /// A gate is shown that a gate asks, by every single request: it shows a gate other names than it shows the client behind it.

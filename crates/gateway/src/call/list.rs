@@ -18,7 +18,7 @@ use super::authorize;
 use super::caller::{Caller, ViewKey};
 use super::error::CallError;
 use super::usable::usable;
-use crate::Inner;
+use crate::gate::Gate;
 use crate::policy::Standing;
 use crate::tree::{Branch, Tree};
 use crate::view::{Item, Page, View};
@@ -30,12 +30,12 @@ const TTL_MS: u64 = 5_000;
 pub(crate) const SERVER_INFO: &str = concat!(r#"{"name":"banyan","title":"Banyan","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#);
 
 /// One page of a list.
-pub(crate) async fn list(gateway: &Inner, kind: Kind, request: &Request, caller: &Caller) -> Result<Answer, CallError> {
+pub(crate) async fn list(gate: &Gate, kind: Kind, request: &Request, caller: &Caller) -> Result<Answer, CallError> {
     // Clients that ask but once must not miss what is starting just now.
-    if !gateway.is_settled_in(caller.scope.mount.as_ref()) {
-        gateway.settled_in(caller.scope.mount.as_ref(), gateway.startup_wait()).await;
+    if !gate.mounts.is_settled_in(caller.scope.mount.as_ref()) {
+        gate.mounts.settled_in(caller.scope.mount.as_ref(), gate.mounts.startup_wait()).await;
     }
-    let tree = gateway.tree.load_full();
+    let tree = gate.mounts.tree.load_full();
     let members = request.params.members();
     let page = match members.get("cursor") {
         None | Some(b"null") => 0,
@@ -56,7 +56,7 @@ pub(crate) async fn list(gateway: &Inner, kind: Kind, request: &Request, caller:
         out.extend_from_slice(format!(",\"nextCursor\":\"{}\"", cursor::encode(kind, page + 1)).as_bytes());
     }
     if kind == Kind::Tools && caller.scope.is_for_gate() {
-        let ids = gateway.gates(&tree);
+        let ids = gate.gates(&tree);
         let ids = mcpax::write_ids(ids.iter().map(String::as_str));
         out.extend_from_slice(format!(",\"_meta\":{{\"{}\":{ids}}}", mcpax::SUBTREE_IDS).as_bytes());
     }
@@ -96,8 +96,8 @@ fn listed(standing: &Standing, rules: &Policy, tree: &Tree, key: &ViewKey, kind:
 }
 
 /// The answer to `server/discover`.
-pub(crate) async fn discovered(gateway: &Inner, tree: &Arc<Tree>, caller: &Caller) -> Bytes {
-    let (capabilities, instructions) = capabilities(gateway, tree, caller).await;
+pub(crate) async fn discovered(gate: &Gate, tree: &Arc<Tree>, caller: &Caller) -> Bytes {
+    let (capabilities, instructions) = capabilities(gate, tree, caller).await;
     let instructions = instructions.map(|i| format!(",\"instructions\":{}", json::quote(&i))).unwrap_or_default();
     Bytes::from(format!(
         "{{\"resultType\":\"complete\",\"supportedVersions\":[\"{STATELESS}\"],\"capabilities\":{capabilities}{instructions},\"ttlMs\":{TTL_MS},\"cacheScope\":\"private\",\"_meta\":{{\"{}\":{SERVER_INFO}}}}}",
@@ -108,7 +108,7 @@ pub(crate) async fn discovered(gateway: &Inner, tree: &Arc<Tree>, caller: &Calle
 /// The `capabilities` object for this caller, raw, and the instructions: of the servers of which it can use anything.
 ///
 /// Tools are always named, for a server that is down at present may come; everything else only where somebody serves it.
-pub(crate) async fn capabilities(gateway: &Inner, tree: &Arc<Tree>, caller: &Caller) -> (String, Option<String>) {
+pub(crate) async fn capabilities(gate: &Gate, tree: &Arc<Tree>, caller: &Caller) -> (String, Option<String>) {
     let usable = usable(tree, caller).await;
     let pending = tree.within(&caller.scope).any(|(_, b)| b.negotiated.is_none());
     let is_usable = |place: &usize| usable.as_ref().is_none_or(|usable| usable.contains(place));
@@ -129,7 +129,7 @@ pub(crate) async fn capabilities(gateway: &Inner, tree: &Arc<Tree>, caller: &Cal
     let extension = if tree.config.registry.is_some() { mcpax::extension_with_registry } else { mcpax::extension };
     for group in ["experimental", "extensions"] {
         let mut merged = merged(&branches, group);
-        merged.push(format!("\"{}\":{}", mcpax::ID, extension(&gateway.node.id)));
+        merged.push(format!("\"{}\":{}", mcpax::ID, extension(&gate.node.id)));
         parts.push(format!("\"{group}\":{{{}}}", merged.join(",")));
     }
     if caller.era == Era::Initialize

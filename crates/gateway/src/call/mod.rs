@@ -47,8 +47,8 @@ pub(crate) use subscribe::{decide_anew, forget, open_listener};
 pub(crate) use trace::METHOD as TRACE;
 pub(crate) use usable::Places;
 
-use crate::Inner;
 use crate::downstream::door::Entered;
+use crate::gate::Gate;
 use crate::tree::{Sight, Tree};
 use authorize::Permit;
 use back::Back;
@@ -58,33 +58,33 @@ use gate::Cleared;
 use resolve::Resolved;
 
 /// Answers one request of a caller that is known, by the tree as it is now.
-pub(crate) async fn serve(gateway: &Arc<Inner>, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
-    let sight = Sight::of(gateway.tree.load_full(), &back.caller);
-    serve_by(gateway, &sight, request, back).await
+pub(crate) async fn serve(gate: &Arc<Gate>, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
+    let sight = Sight::of(gate.mounts.tree.load_full(), &back.caller);
+    serve_by(gate, &sight, request, back).await
 }
 
 /// Answers one request by what its caller is shown.
-pub(crate) async fn serve_by(gateway: &Arc<Inner>, sight: &Sight, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
+pub(crate) async fn serve_by(gate: &Arc<Gate>, sight: &Sight, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
     let (caller, tree) = (&back.caller, &sight.tree);
     let empty = || Ok(Answer::Result(Object::empty()));
     if request.method != "ping" && tree.lacks_profile(&caller.scope) {
         return Err(CallError::ProfileGone(Arc::clone(&caller.scope.profile)));
     }
-    let errand = Errand { gateway, sight, request, back };
+    let errand = Errand { gate, sight, request, back };
     // What is not a call is boxed: every call under way holds room for all that could be done here.
     match (&*request.method, caller.era) {
-        ("tools/call", _) => tool(gateway, sight, request, back).await,
-        ("prompts/get", _) => call(gateway, sight, request, Method::PromptGet, back).await,
-        ("resources/read", _) => call(gateway, sight, request, Method::ResourceRead, back).await,
-        ("completion/complete", _) => call(gateway, sight, request, Method::Complete, back).await,
-        ("server/discover", Era::Stateless) => Ok(Answer::Result(Box::pin(list::discovered(gateway, tree, caller)).await.into())),
+        ("tools/call", _) => tool(gate, sight, request, back).await,
+        ("prompts/get", _) => call(gate, sight, request, Method::PromptGet, back).await,
+        ("resources/read", _) => call(gate, sight, request, Method::ResourceRead, back).await,
+        ("completion/complete", _) => call(gate, sight, request, Method::Complete, back).await,
+        ("server/discover", Era::Stateless) => Ok(Answer::Result(Box::pin(list::discovered(gate, tree, caller)).await.into())),
         ("ping", Era::Initialize) => empty(),
         ("logging/setLevel", Era::Initialize) => Box::pin(subscribe::set_level(&errand)).await,
         ("resources/subscribe", Era::Initialize) => Box::pin(subscribe::subscribe(&errand)).await,
         ("resources/unsubscribe", Era::Initialize) => Box::pin(subscribe::unsubscribe(&errand)).await,
         ("tasks/list", Era::Initialize) => Box::pin(passing::tasks_list(&errand)).await,
         ("tasks/get" | "tasks/cancel", _) | ("tasks/result", Era::Initialize) | ("tasks/update", Era::Stateless) => {
-            call(gateway, sight, request, Method::Task, back).await
+            call(gate, sight, request, Method::Task, back).await
         }
         _ => Box::pin(other(&errand)).await,
     }
@@ -94,17 +94,17 @@ pub(crate) async fn serve_by(gateway: &Arc<Inner>, sight: &Sight, request: &Requ
 async fn other(errand: &Errand<'_>) -> Result<Answer, CallError> {
     let method = &*errand.request.method;
     match Kind::of_method(method) {
-        Some(kind) => list::list(errand.gateway, kind, errand.request, &errand.back.caller).await,
+        Some(kind) => list::list(errand.gate, kind, errand.request, &errand.back.caller).await,
         None if method.starts_with("tasks/") => Err(CallError::MethodNotFound(method.to_owned())),
         None => passing::unknown(errand).await,
     }
 }
 
 /// A tool call: one of the tools that find tools, or an owner's.
-async fn tool(gateway: &Arc<Inner>, sight: &Sight, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
+async fn tool(gate: &Arc<Gate>, sight: &Sight, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
     let Sight { tree, view } = sight;
     if view.stands_in && view.has_own && request.params.str("name").as_deref() == Some(own::NAME) {
-        return Ok(Answer::Result(adapted(own::answer(gateway), back.caller.era)));
+        return Ok(Answer::Result(adapted(own::answer(gate), back.caller.era)));
     }
     if view.stands_in
         && view.searched
@@ -112,16 +112,16 @@ async fn tool(gateway: &Arc<Inner>, sight: &Sight, request: &Request, back: &Arc
     {
         return match meant {
             search::Meant::Answer(result) => Ok(Answer::Result(adapted(result.into(), back.caller.era))),
-            search::Meant::Call(request) => call(gateway, sight, &request, Method::ToolCall, back).await,
+            search::Meant::Call(request) => call(gate, sight, &request, Method::ToolCall, back).await,
         };
     }
-    call(gateway, sight, request, Method::ToolCall, back).await
+    call(gate, sight, request, Method::ToolCall, back).await
 }
 
 /// Request of a caller, and what its caller is shown of the tree.
 #[derive(Clone, Copy)]
 pub(crate) struct Errand<'a> {
-    pub(crate) gateway: &'a Arc<Inner>,
+    pub(crate) gate: &'a Arc<Gate>,
     pub(crate) sight: &'a Sight,
     pub(crate) request: &'a Request,
     pub(crate) back: &'a Arc<Back>,
@@ -129,13 +129,13 @@ pub(crate) struct Errand<'a> {
 
 /// Carries one call from its caller to its owner and back.
 pub(crate) async fn call(
-    gateway: &Arc<Inner>,
+    gate: &Arc<Gate>,
     sight: &Sight,
     request: &Request,
     method: Method,
     back: &Arc<Back>,
 ) -> Result<Answer, CallError> {
-    let errand = Errand { gateway, sight, request, back };
+    let errand = Errand { gate, sight, request, back };
     errand.named(method, |cleared, trace| forward::forward(cleared, back, trace)).await
 }
 
@@ -146,7 +146,7 @@ impl Errand<'_> {
         method: Method,
         send: impl FnOnce(Cleared, Option<TraceContext>) -> F,
     ) -> Result<Answer, CallError> {
-        let mut record = record::Record::begin(self.gateway, self.back, self.request);
+        let mut record = record::Record::begin(self.gate, self.back, self.request);
         let mut outcome = self.stages(method, &mut record, send).await;
         record.finish(self.request, &mut outcome);
         outcome
@@ -159,13 +159,13 @@ impl Errand<'_> {
         record: &mut record::Record<'_>,
         send: impl FnOnce(Cleared, Option<TraceContext>) -> F,
     ) -> Result<Answer, CallError> {
-        let Self { gateway, sight, request, back } = *self;
+        let Self { gate, sight, request, back } = *self;
         let (tree, view) = (&*sight.tree, &*sight.view);
-        let permit = match resolve::resolve(gateway, (tree, view), &back.caller, request, method) {
-            Ok(resolved) => authorize::authorize(gateway, tree, request, resolved),
-            Err(error) => Box::pin(found_later(gateway, tree, request, method, back, error)).await,
+        let permit = match resolve::resolve(&gate.load, (tree, view), &back.caller, request, method) {
+            Ok(resolved) => authorize::authorize(gate, tree, request, resolved),
+            Err(error) => Box::pin(found_later(gate, tree, request, method, back, error)).await,
         };
-        let permit = permit.map_err(|error| reserve::refused(gateway, &tree.config, &back.caller, error))?;
+        let permit = permit.map_err(|error| reserve::refused(&gate.rules, &tree.config, &back.caller, error))?;
         self.carry(permit, record, send).await
     }
 
@@ -175,10 +175,10 @@ impl Errand<'_> {
         resolved: Box<Resolved>,
         send: impl FnOnce(Cleared, Option<TraceContext>) -> F,
     ) -> Result<Answer, CallError> {
-        let mut record = record::Record::begin(self.gateway, self.back, self.request);
-        let mut outcome = match authorize::authorize(self.gateway, &self.sight.tree, self.request, resolved) {
+        let mut record = record::Record::begin(self.gate, self.back, self.request);
+        let mut outcome = match authorize::authorize(self.gate, &self.sight.tree, self.request, resolved) {
             Ok(permit) => self.carry(permit, &mut record, send).await,
-            Err(error) => Err(reserve::refused(self.gateway, &self.sight.tree.config, &self.back.caller, error)),
+            Err(error) => Err(reserve::refused(&self.gate.rules, &self.sight.tree.config, &self.back.caller, error)),
         };
         record.finish(self.request, &mut outcome);
         outcome
@@ -190,7 +190,7 @@ impl Errand<'_> {
         permit: Permit,
         send: impl FnOnce(Cleared, Option<TraceContext>) -> F,
     ) -> Result<Answer, CallError> {
-        let mut record = record::Record::begin(self.gateway, self.back, self.request);
+        let mut record = record::Record::begin(self.gate, self.back, self.request);
         let mut outcome = self.carry(permit, &mut record, send).await;
         record.finish(self.request, &mut outcome);
         outcome
@@ -203,10 +203,10 @@ impl Errand<'_> {
         record: &mut record::Record<'_>,
         send: impl FnOnce(Cleared, Option<TraceContext>) -> F,
     ) -> Result<Answer, CallError> {
-        let Self { gateway, sight, request, back } = *self;
+        let Self { gate, sight, request, back } = *self;
         let config = &sight.tree.config;
-        let reservation = reserve::reserve(gateway, config, permit)?;
-        let mut cleared = match gate::gate(gateway, config, reservation, back).await? {
+        let reservation = reserve::reserve(gate, config, permit)?;
+        let mut cleared = match gate::gate(gate, config, reservation, back).await? {
             gate::Gated::Cleared(cleared) => cleared,
             gate::Gated::Answered(answer) => return Ok(answer),
         };
@@ -220,15 +220,15 @@ impl Errand<'_> {
             Ok(()) => send(cleared, record.trace()).await,
             Err(unrecorded) => Err(unrecorded),
         };
-        let answer = gate::settle(gateway, release, &owner, back, outcome).await?;
-        remember::remember(gateway, (config, &owner), &back.caller, about, &answer);
+        let answer = gate::settle(gate, release, &owner, back, outcome).await?;
+        remember::remember(&gate.load, (config, &owner), &back.caller, about, &answer);
         Ok(answer)
     }
 }
 
 /// What was not found may come with a server that is just being started.
 async fn found_later(
-    gateway: &Arc<Inner>,
+    gate: &Arc<Gate>,
     tree: &Tree,
     request: &Request,
     method: Method,
@@ -238,28 +238,28 @@ async fn found_later(
     let caller = &back.caller;
     let later = if let CallError::Unavailable { mount, .. } = &error {
         // Its server is being started for the first time, and nobody knows its names yet.
-        gateway.started(mount).await.then(|| gateway.tree.load_full())
+        gate.mounts.started(mount).await.then(|| gate.mounts.tree.load_full())
     } else if error.is_unknown() {
-        grown(gateway, caller).await
+        grown(gate, caller).await
     } else {
         None
     };
     let (tree, found) = match &later {
-        Some(later) => (&**later, resolve::resolve(gateway, (later, &later.shown(caller)), caller, request, method)),
+        Some(later) => (&**later, resolve::resolve(&gate.load, (later, &later.shown(caller)), caller, request, method)),
         None => (tree, Err(error)),
     };
-    let resolved = found.map_err(|error| authorize::unfound(gateway, tree, request, caller, error))?;
-    authorize::authorize(gateway, tree, request, resolved)
+    let resolved = found.map_err(|error| authorize::unfound(gate, tree, request, caller, error))?;
+    authorize::authorize(gate, tree, request, resolved)
 }
 
 /// The tree once servers that are just being started are there; `None`: none is.
-async fn grown(gateway: &Arc<Inner>, caller: &Caller) -> Option<Arc<Tree>> {
+async fn grown(gate: &Arc<Gate>, caller: &Caller) -> Option<Arc<Tree>> {
     let scope = caller.scope.mount.as_ref();
-    if gateway.is_settled_in(scope) {
+    if gate.mounts.is_settled_in(scope) {
         return None;
     }
-    gateway.settled_in(scope, gateway.startup_wait()).await;
-    Some(gateway.tree.load_full())
+    gate.mounts.settled_in(scope, gate.mounts.startup_wait()).await;
+    Some(gate.mounts.tree.load_full())
 }
 
 /// A result of our own as the caller's era wants it.

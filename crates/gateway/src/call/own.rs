@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use mcp_proto::json::{self, Object};
 
-use crate::Inner;
+use crate::gate::Gate;
 
 /// Its name, in every spelling.
 pub(crate) const NAME: &str = "notifications_dropped";
@@ -13,8 +13,8 @@ pub(crate) const NAME: &str = "notifications_dropped";
 pub(crate) const DEFINITION: &str = r#"{"name":"notifications_dropped","title":"Notifications dropped","description":"How many notifications of registered servers this gate dropped because they came faster than they could be passed on: in all since it began, and by server.","inputSchema":{"type":"object","properties":{},"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;
 
 /// The result of a call.
-pub(super) fn answer(gateway: &Inner) -> Object {
-    let told = gateway.registry.dropped.told();
+pub(super) fn answer(gate: &Gate) -> Object {
+    let told = gate.mesh().map(|mesh| mesh.dropped()).unwrap_or_default();
     let text = json::quote(&told);
     Bytes::from(format!("{{\"content\":[{{\"type\":\"text\",\"text\":{text}}}],\"structuredContent\":{told},\"isError\":false}}")).into()
 }

@@ -17,18 +17,18 @@ use super::error::CallError;
 use super::forward::forward;
 use super::resolve::{self, Aim, task_of};
 use super::{Errand, gate, registration, trace};
-use crate::Inner;
+use crate::gate::{Gate, Load};
 use crate::tree::{Branch, Sight, Tree};
 use crate::upstream::mount::Mount;
 
 /// What gates ask each other is answered here. Any other method goes to the only server there is, or to the only one that names its extension.
 pub(crate) async fn unknown(errand: &Errand<'_>) -> Result<Answer, CallError> {
-    let Errand { gateway, sight, request, back } = *errand;
+    let Errand { gate, sight, request, back } = *errand;
     if request.method == trace::METHOD {
         return trace::trace(errand).await;
     }
     if registration::is_ours(&request.method) {
-        return registration::answer(gateway, request, back).await;
+        return registration::answer(gate, request, back).await;
     }
     if request.method == policy::approval::Confirm::METHOD {
         return gate::confirm(errand).await;
@@ -36,12 +36,12 @@ pub(crate) async fn unknown(errand: &Errand<'_>) -> Result<Answer, CallError> {
     if is_removed(&request.method) {
         return Err(CallError::MethodNotFound(request.method.clone().into_owned()));
     }
-    super::call(gateway, sight, request, Method::Unknown, back).await
+    super::call(gate, sight, request, Method::Unknown, back).await
 }
 
 /// `tasks/list` of 2025-11-25: of every server that has any, the tasks of the caller, in one list.
 pub(crate) async fn tasks_list(errand: &Errand<'_>) -> Result<Answer, CallError> {
-    let Errand { gateway, sight, request, back } = *errand;
+    let Errand { gate, sight, request, back } = *errand;
     let declares = |branch: &&Branch| branch.negotiated.as_ref().is_some_and(|n| mcp_proto::era::declares(&n.capabilities, "tasks"));
     let with: Vec<&Branch> = sight.tree.within(&back.caller.scope).map(|(_, branch)| branch).filter(declares).collect();
     if with.is_empty() {
@@ -58,7 +58,7 @@ pub(crate) async fn tasks_list(errand: &Errand<'_>) -> Result<Answer, CallError>
             answer => return answer,
         };
         let of = result.members().get("tasks").and_then(json::elements).unwrap_or_default();
-        let own = of.into_iter().filter(|raw| is_own(gateway, &sight.tree, (&back.caller, branch), raw));
+        let own = of.into_iter().filter(|raw| is_own(&gate.load, &sight.tree, (&back.caller, branch), raw));
         let own: Vec<Bytes> = own.map(|raw| result.slice_ref(raw)).collect();
         if with.len() == 1 {
             let own = [&b"["[..], &own.join(&b','), b"]"].concat();
@@ -70,25 +70,25 @@ pub(crate) async fn tasks_list(errand: &Errand<'_>) -> Result<Answer, CallError>
 }
 
 /// Checks whether a task in the list of a server is the caller's own.
-fn is_own(gateway: &Inner, tree: &Tree, (caller, branch): (&Caller, &Branch), task: &[u8]) -> bool {
+fn is_own(load: &Load, tree: &Tree, (caller, branch): (&Caller, &Branch), task: &[u8]) -> bool {
     let id = Members::again(task).str("taskId").unwrap_or_default();
-    let owner = task_of(gateway, tree, caller, (&id, false)).map(|(owner, ..)| owner);
+    let owner = task_of(load, tree, caller, (&id, false)).map(|(owner, ..)| owner);
     owner.is_some_and(|owner| owner.mount.config.name == branch.mount.config.name)
 }
 
 /// A notification that nobody knows, for the connections that are the client's own: it goes the way of a method that nobody knows. Nobody is
 /// told why it is not passed on, and nobody waits for that.
-pub(crate) async fn notified(gateway: &Arc<Inner>, mut caller: Arc<Caller>, notification: &Notification) {
+pub(crate) async fn notified(gate: &Arc<Gate>, mut caller: Arc<Caller>, notification: &Notification) {
     let own = Arc::get_mut(&mut caller).and_then(|caller| {
         caller.capabilities = Bytes::from_static(b"{}");
         caller.session.take()
     });
     let Some(session) = own.filter(|_| notification.method.starts_with("notifications/")) else { return };
-    let sight = Sight::of(gateway.tree.load_full(), &caller);
+    let sight = Sight::of(gate.mounts.tree.load_full(), &caller);
     let Notification { method, params, whole } = notification;
     let request = Request { id: Bytes::from_static(b"null"), method: method.clone().into(), params: params.clone() };
     let back = Back::new(Arc::clone(&caller), Sink::None, None, Cancel::default());
-    let errand = Errand { gateway, sight: &sight, request: &request, back: &back };
+    let errand = Errand { gate, sight: &sight, request: &request, back: &back };
     for branch in sight.tree.branches.iter().filter(|branch| takes_unknown(&branch.mount)) {
         let Some(instance) = branch.mount.own_of(&session) else { continue };
         let resolved = resolve::at(branch.clone(), &caller, &request, (Aim::Unknown, String::new()));

@@ -21,21 +21,21 @@ use telemetry::trace_context::TraceContext;
 use super::back::Back;
 use super::error::{CallError, Report};
 use super::gate::Cleared;
-use crate::Inner;
+use crate::gate::{Gate, Recorder};
 use crate::journal::{CallId, Journal, Part, Refusal, Ticket, Way};
 use crate::upstream::UpstreamError;
 
 /// Counts a request that was refused before anybody looked at it.
-pub(crate) fn refused(gateway: &Inner, method: &str) {
+pub(crate) fn refused(recorder: &Recorder, method: &str) {
     let (method, version) = (MethodName::of(method), ProtocolVersion::of(""));
     let operation = Operation { side: Side::Server, method, transport: Transport::Tcp, version, tool: ToolLabel::NONE };
     let now = clock::now();
-    gateway.metrics.whole().start_here(operation, now).finish(Ending::Error(-32009), now);
+    recorder.metrics.whole().start_here(operation, now).finish(Ending::Error(-32009), now);
 }
 
 /// A call that has begun.
 pub(crate) struct Record<'a> {
-    gateway: &'a Inner,
+    gate: &'a Gate,
     back: &'a Back,
     method: MethodName,
     version: ProtocolVersion,
@@ -53,11 +53,11 @@ pub(crate) struct Record<'a> {
 
 impl<'a> Record<'a> {
     /// A request has come.
-    pub(crate) fn begin(gateway: &'a Inner, back: &'a Back, request: &Request) -> Self {
+    pub(crate) fn begin(gate: &'a Gate, back: &'a Back, request: &Request) -> Self {
         let caller = &back.caller;
         let (method, version) = (MethodName::of(&request.method), ProtocolVersion::of(caller.version));
         let meta = request.params.meta().and_then(|m| TraceContext::of_meta(&m));
-        let span = gateway.otlp.tracer().start(&Incoming {
+        let span = gate.record.otlp.tracer().start(&Incoming {
             method: &request.method,
             request_id: &request.id,
             principal: &caller.principal.name,
@@ -68,10 +68,10 @@ impl<'a> Record<'a> {
         });
         let operation = Operation { side: Side::Server, method, transport: Transport::Tcp, version, tool: ToolLabel::NONE };
         let at = clock::now();
-        let server = gateway.metrics.whole().start_here(operation, at);
+        let server = gate.record.metrics.whole().start_here(operation, at);
         let trace = span.passed_on().cloned();
-        let (call, began) = (gateway.journal.call(), (clock::wall(), at));
-        Self { gateway, back, method, version, server, client: None, span, call, began, is_intended: false, ticket: None, trace }
+        let (call, began) = (gate.record.journal.call(), (clock::wall(), at));
+        Self { gate, back, method, version, server, client: None, span, call, began, is_intended: false, ticket: None, trace }
     }
 
     /// It is about to leave for its owner.
@@ -82,10 +82,10 @@ impl<'a> Record<'a> {
         let resolved = &cleared.resolved;
         self.counted(cleared);
         if self.trace.is_none() && resolved.branch.is_gate() {
-            self.trace = TraceContext::parse(&self.gateway.journal.traceparent(self.call), None);
+            self.trace = TraceContext::parse(&self.gate.record.journal.traceparent(self.call), None);
         }
         self.is_intended = true;
-        if !self.gateway.journal.audit().enabled {
+        if !self.gate.record.journal.audit().enabled {
             return Ok(());
         }
         if cleared.is_gated() {
@@ -107,7 +107,7 @@ impl<'a> Record<'a> {
 
     /// Part of the record that the caller's principal has.
     fn part(&self) -> &Part {
-        &self.back.caller.share(self.gateway).part
+        &self.back.caller.share(&self.gate.load).part
     }
 
     fn counted(&mut self, cleared: &Cleared) {
@@ -145,7 +145,7 @@ impl<'a> Record<'a> {
 
     /// Gives `record` what is wanted, as far as it is known: before its owner is, by the name that the caller used.
     fn described<T>(&self, request: &Request, cleared: Option<&Cleared>, record: impl FnOnce(&Journal, Intent<'_>) -> T) -> T {
-        let journal = &self.gateway.journal;
+        let journal = &self.gate.record.journal;
         let members = request.params.members();
         let raw = said(request, &members);
         let formed = raw.map(|raw| Formed::of(raw, wanted(journal.audit().arguments)));
@@ -182,7 +182,7 @@ impl<'a> Record<'a> {
             && !matches!(error, CallError::Overloaded { .. })
         {
             let fault = error.tell(Era::Stateless).fault;
-            let call = self.gateway.journal.spelled(self.call);
+            let call = self.gate.record.journal.spelled(self.call);
             tracing::warn!(source = ?fault.source, retry = fault.retry, call, %error, "a call failed");
         }
         let at = clock::now();
@@ -196,7 +196,7 @@ impl<'a> Record<'a> {
     }
 
     fn recorded(&self, request: &Request, outcome: &Result<Answer, CallError>, ending: Ending, at: Instant) {
-        let journal = &self.gateway.journal;
+        let journal = &self.gate.record.journal;
         if !journal.audit().enabled || matches!(outcome, Err(CallError::Overloaded { .. })) {
             return;
         }
@@ -239,9 +239,9 @@ impl<'a> Record<'a> {
     /// Gives the failure of a server the id of this call, and to whoever runs the gate the server's own words.
     fn report(&self, error: &mut CallError) {
         let Some((mount, report)) = error.failing() else { return };
-        let mount = if self.back.caller.is_owner { self.gateway.find(mount) } else { None };
+        let mount = if self.back.caller.is_owner { self.gate.mounts.find(mount) } else { None };
         let stderr = mount.map(|mount| mount.stderr.lines()).unwrap_or_default();
-        *report = Some(Box::new(Report { call: self.gateway.journal.spelled(self.call), stderr }));
+        *report = Some(Box::new(Report { call: self.gate.record.journal.spelled(self.call), stderr }));
     }
 
     /// The trace context for the next hop.

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use mcp_proto::envelope::{Answer, Request};
 use mesh_proto::message::Method;
+use mesh_proto::refusal::Refusal;
 
 use super::back::Back;
 use super::error::{CallError, answered};
-use crate::{Inner, trust};
+use crate::gate::Gate;
 
 /// Whether a method is one of those that a server sends to a gate, or a gate to one that is registered with it.
 pub(super) fn is_ours(method: &str) -> bool {
@@ -16,18 +17,15 @@ pub(super) fn is_ours(method: &str) -> bool {
 }
 
 /// Answers such a request.
-pub(super) async fn answer(gateway: &Arc<Inner>, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
+pub(super) async fn answer(gate: &Arc<Gate>, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
     // On the endpoint of one mount there is nothing to register with.
     if back.caller.scope.mount.is_some() {
         return Err(CallError::MethodNotFound(request.method.clone().into_owned()));
     }
     let params = request.params.text();
-    let answer = if request.method == Method::Parent.as_str() {
-        gateway.membership.ask(&request.method, params).await
-    } else {
-        let identity = trust::identity(&back.caller);
-        let way = (trust::is_private(&back.caller), trust::is_here(&back.caller));
-        gateway.registry.request_by_http(&identity, way, &request.method, params.clone()).await
+    let answer = match gate.mesh() {
+        Some(mesh) => mesh.answer(&request.method, params, &back.caller).await,
+        None => Err(Refusal::MethodUnknown),
     };
     Ok(match answered(answer) {
         Answer::Result(result) => Answer::Result(super::adapted(result, back.caller.era)),

@@ -13,7 +13,7 @@ use policy::decide::Verdict;
 
 use super::caller::Caller;
 use super::key;
-use crate::Inner;
+use crate::gate::Load;
 use crate::tree::Branch;
 
 /// Results longer than this are not searched for URIs.
@@ -150,7 +150,7 @@ pub(crate) struct About {
 }
 
 /// Notes the tasks and URIs of an answer.
-pub(crate) fn remember(gateway: &Inner, (config, owner): (&Config, &Branch), caller: &Caller, about: About, answer: &Answer) {
+pub(crate) fn remember(load: &Load, (config, owner): (&Config, &Branch), caller: &Caller, about: About, answer: &Answer) {
     let Answer::Result(result) = answer else { return };
     let mount = &owner.mount.config.name;
     // Who asks about a task has not begun it.
@@ -160,12 +160,12 @@ pub(crate) fn remember(gateway: &Inner, (config, owner): (&Config, &Branch), cal
         let tool = about.tool.and_then(|place| owner.catalog.tools.get(place)).map(|offer| offer.entry.key.as_str());
         let verdict = config.policy.as_ref().map(|rules| rules.digest).zip(about.verdict);
         let begun = Begun { mount: mount.clone(), tool: tool.unwrap_or_default().into(), verdict };
-        gateway.tasks.note(&caller.principal, &id, begun);
+        load.tasks.note(&caller.principal, &id, begun);
     }
     if owner.has_resources && result.len() <= SEARCHED {
         let uris = uris(result);
         if !uris.is_empty() {
-            gateway.seen.note(mount, &uris);
+            load.seen.note(mount, &uris);
         }
     }
 }

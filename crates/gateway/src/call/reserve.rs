@@ -11,7 +11,7 @@ use super::authorize::{Decision, Permit};
 use super::caller::Caller;
 use super::error::CallError;
 use super::resolve::{Resolved, Weight};
-use crate::Inner;
+use crate::gate::{Gate, Load, Rules};
 use crate::policy::{Spending, charge};
 use crate::shares::{Bound, Full, Place, Resource};
 
@@ -40,43 +40,43 @@ impl Room {
 }
 
 /// Takes room for the call, or refuses at once: a queue would only hide the overload.
-pub(crate) fn reserve(gateway: &Inner, config: &Config, permit: Permit) -> Result<Reservation, CallError> {
+pub(crate) fn reserve(gate: &Gate, config: &Config, permit: Permit) -> Result<Reservation, CallError> {
     // Before anybody is asked to agree to what can't be made.
-    if gateway.journal.is_full() {
+    if gate.record.journal.is_full() {
         return Err(CallError::RecordFull);
     }
     let limits = &config.limits;
     let Permit { resolved, decision } = permit;
     let mount = &resolved.branch.mount;
-    let share = resolved.caller.share(gateway);
+    let share = resolved.caller.share(&gate.load);
     if let Some(until) = share.part.refused_until() {
         return Err(CallError::RecordShare { until });
     }
     let in_gate = share.take(Resource::Calls, 1, Bound::of(config, limits.calls));
     let in_gate = in_gate.map_err(|full| match full {
-        Full::All => crowded(gateway, "the gate is full", limits.calls, None),
-        Full::Share(share) => crowded(gateway, "this caller has its share of the gate", share, None),
+        Full::All => crowded(&gate.load, "the gate is full", limits.calls, None),
+        Full::Share(share) => crowded(&gate.load, "this caller has its share of the gate", share, None),
     })?;
     let place = in_gate.at(&mount.places, Bound::of(config, limits.calls_per_mount)).map_err(|full| match full {
-        Full::All => crowded(gateway, "the server is busy", limits.calls_per_mount, Some(&mount.config.name)),
-        Full::Share(share) => crowded(gateway, "this caller has its share of the server", share, Some(&mount.config.name)),
+        Full::All => crowded(&gate.load, "the server is busy", limits.calls_per_mount, Some(&mount.config.name)),
+        Full::Share(share) => crowded(&gate.load, "this caller has its share of the server", share, Some(&mount.config.name)),
     })?;
-    let spending = spend(gateway, config, &resolved)?;
+    let spending = spend(&gate.rules, config, &resolved)?;
     Ok(Reservation { resolved, decision, room: Room { _place: place, spending } })
 }
 
-fn crowded(gateway: &Inner, what: &'static str, most: usize, mount: Option<&Segment>) -> CallError {
-    gateway.refusals.note(what, mount);
+fn crowded(load: &Load, what: &'static str, most: usize, mount: Option<&Segment>) -> CallError {
+    load.refusals.note(what, mount);
     CallError::Overloaded { what, most }
 }
 
 /// Charges a call that the rules refuse, or that names nothing, to the budgets that concern its caller, so that whoever may do nothing asks no
 /// more often than others call. Gives the error that the caller is told.
-pub(crate) fn refused(gateway: &Inner, config: &Config, caller: &Caller, error: CallError) -> CallError {
+pub(crate) fn refused(rules: &Rules, config: &Config, caller: &Caller, error: CallError) -> CallError {
     if config.budgets.is_empty() || (error.decided().is_none() && !error.is_unknown()) {
         return error;
     }
-    match gateway.purses.take(config, caller, Charge::default()) {
+    match rules.purses.take(config, caller, Charge::default()) {
         Ok(spending) => {
             spending.into_iter().for_each(|mut spending| spending.keep());
             error
@@ -86,7 +86,7 @@ pub(crate) fn refused(gateway: &Inner, config: &Config, caller: &Caller, error: 
 }
 
 /// Takes what the call costs from the budgets that concern its caller.
-fn spend(gateway: &Inner, config: &Config, resolved: &Resolved) -> Result<Option<Spending>, CallError> {
+fn spend(rules: &Rules, config: &Config, resolved: &Resolved) -> Result<Option<Spending>, CallError> {
     if config.budgets.is_empty() {
         return Ok(None);
     }
@@ -97,5 +97,5 @@ fn spend(gateway: &Inner, config: &Config, resolved: &Resolved) -> Result<Option
         Weight::Calls(Some(noted)) => Some(noted.annotation()),
     };
     let Some(charge) = charge(resolved.aim.method(), annotation) else { return Ok(None) };
-    gateway.purses.take(config, &resolved.caller, charge).map_err(|over| CallError::Budget(Box::new(over)))
+    rules.purses.take(config, &resolved.caller, charge).map_err(|over| CallError::Budget(Box::new(over)))
 }

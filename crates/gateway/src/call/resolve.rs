@@ -18,9 +18,9 @@ use super::error::CallError;
 use super::hop::{self, Onward};
 use super::passing::{self, takes_unknown};
 use super::remember::{Begun, Whose};
-use crate::Inner;
 use crate::annotation::Noted;
 use crate::catalog::{Catalog, Held};
+use crate::gate::Load;
 use crate::tree::{Branch, Tree};
 use crate::upstream::mount::Phase;
 use crate::view::View;
@@ -153,7 +153,7 @@ pub(super) fn at(branch: Branch, caller: &Arc<Caller>, request: &Request, (aim, 
 
 /// Finds the owner of a request.
 pub(crate) fn resolve(
-    gateway: &Inner,
+    load: &Load,
     (tree, view): (&Tree, &View),
     caller: &Arc<Caller>,
     request: &Request,
@@ -162,7 +162,7 @@ pub(crate) fn resolve(
     let members = request.params.members();
     spelt(&members, method)?;
     let found = match method {
-        Method::Complete => complete(gateway, tree, caller, view, &members)?,
+        Method::Complete => complete(load, tree, caller, view, &members)?,
         Method::PromptGet => {
             let shown = named(&members, "name")?;
             let why = || held(tree, caller, Pinned::Prompt, &shown).or_else(|| down(tree, caller, &shown));
@@ -173,15 +173,15 @@ pub(crate) fn resolve(
         }
         Method::ResourceRead => {
             let shown = named(&members, "uri")?;
-            let (branch, uri) = resource(gateway, tree, view, &shown)?;
+            let (branch, uri) = resource(load, tree, view, &shown)?;
             Found::renamed(Aim::Resource, branch, "uri", &shown, uri)
         }
         Method::Subscribe => {
             let shown = named(&members, "uri")?;
-            let (branch, uri) = resource(gateway, tree, view, &shown)?;
+            let (branch, uri) = resource(load, tree, view, &shown)?;
             Found::renamed(Aim::Subscription, branch, "uri", &shown, uri)
         }
-        Method::Task => task(gateway, tree, caller, request, &members)?,
+        Method::Task => task(load, tree, caller, request, &members)?,
         Method::Unknown => Found::renamed(Aim::Unknown, unknown(tree, caller, &request.method)?, "", "", String::new()),
         // Several servers may be meant, and each is asked by itself.
         Method::Confirm | Method::LogLevel | Method::TaskList => return Err(CallError::MethodNotFound(request.method.to_string())),
@@ -286,13 +286,13 @@ fn down(tree: &Tree, caller: &Caller, shown: &str) -> Option<CallError> {
 }
 
 /// The mount a resource URI belongs to, and the URI as it knows it.
-pub(crate) fn resource(gateway: &Inner, tree: &Tree, view: &View, shown: &str) -> Result<(Branch, String), CallError> {
+pub(crate) fn resource(load: &Load, tree: &Tree, view: &View, shown: &str) -> Result<(Branch, String), CallError> {
     let branches = || view.mounts.iter().filter_map(|b| tree.branches.get(*b));
     let unknown = || {
         let mut effort = Effort::default();
         branches().find_map(|b| held_back(b, shown, &mut effort)).unwrap_or_else(|| CallError::UnknownResource(shown.to_owned()))
     };
-    let owner = view.resources().owner(shown, |uri| gateway.seen.find(uri));
+    let owner = view.resources().owner(shown, |uri| load.seen.find(uri));
     let (mount, uri) = match &owner {
         Some(owner) => (owner.mount.clone(), owner.uri.to_owned()),
         None => (only_server_of_resources(tree, view).ok_or_else(unknown)?, shown.to_owned()),
@@ -325,7 +325,7 @@ impl Found {
     }
 }
 
-fn complete(gateway: &Inner, tree: &Tree, caller: &Caller, view: &View, members: &Members<'_>) -> Result<Found, CallError> {
+fn complete(load: &Load, tree: &Tree, caller: &Caller, view: &View, members: &Members<'_>) -> Result<Found, CallError> {
     let raw = members.get("ref").ok_or_else(|| CallError::BadParams("`params.ref` is missing".into()))?;
     let reference = Members::again(raw);
     let (key, branch, shown, name) = if let Some(shown) = reference.str("name") {
@@ -337,7 +337,7 @@ fn complete(gateway: &Inner, tree: &Tree, caller: &Caller, view: &View, members:
         // A reference names the template itself, which no template matches.
         let (branch, uri) = match template(tree, view, &shown) {
             Some(found) => found,
-            None => resource(gateway, tree, view, &shown)?,
+            None => resource(load, tree, view, &shown)?,
         };
         ("uri", branch, shown, uri)
     } else {
@@ -355,10 +355,10 @@ fn template(tree: &Tree, view: &View, shown: &str) -> Option<(Branch, String)> {
     })
 }
 
-fn task(gateway: &Inner, tree: &Tree, caller: &Caller, request: &Request, members: &Members<'_>) -> Result<Found, CallError> {
+fn task(load: &Load, tree: &Tree, caller: &Caller, request: &Request, members: &Members<'_>) -> Result<Found, CallError> {
     let id = named(members, "taskId")?;
     let (branch, aim, place) =
-        task_of(gateway, tree, caller, (&id, is_input(request, members))).ok_or_else(|| CallError::UnknownTask(id.clone().into_owned()))?;
+        task_of(load, tree, caller, (&id, is_input(request, members))).ok_or_else(|| CallError::UnknownTask(id.clone().into_owned()))?;
     Ok(Found { aim, branch, edit: None, name: id.into_owned(), headers: Vec::new(), onward: None, place })
 }
 
@@ -373,8 +373,8 @@ type TaskFound = (Branch, Aim, Option<(usize, usize)>);
 /// The server that runs a task of `caller`, what is asked of it, and the place of the tool that began it. A task of which nobody knows who
 /// began it is taken for the only server of tasks where only one principal comes here, and for nobody's anywhere else: who it belongs to is
 /// kept in memory alone, for a server that ends with the gate gives the same ids once more.
-pub(super) fn task_of(gateway: &Inner, tree: &Tree, caller: &Caller, (id, is_input): (&str, bool)) -> Option<TaskFound> {
-    let (owner, begun) = match gateway.tasks.of(&caller.principal, id) {
+pub(super) fn task_of(load: &Load, tree: &Tree, caller: &Caller, (id, is_input): (&str, bool)) -> Option<TaskFound> {
+    let (owner, begun) = match load.tasks.of(&caller.principal, id) {
         Whose::Own(begun) => (begun.mount.clone(), Some(begun)),
         Whose::Foreign => return None,
         Whose::Unknown if tree.config.is_for_one() => (only_server_of_tasks(tree, caller)?, None),

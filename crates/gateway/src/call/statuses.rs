@@ -56,7 +56,7 @@ impl Wanted {
 /// The tasks that a `subscriptions/listen` asks about, by the servers that run them; those that are not the caller's, or of a tool that
 /// rules deny by now, are left out.
 pub(super) fn wanted(errand: &Errand<'_>) -> Result<Vec<Wanted>, CallError> {
-    let Errand { gateway, sight, request, back } = *errand;
+    let Errand { gate, sight, request, back } = *errand;
     let (tree, caller) = (&sight.tree, &back.caller);
     let members = Members::again(&request.params);
     let filter = members.get("notifications").map(Members::again).unwrap_or_default();
@@ -71,14 +71,14 @@ pub(super) fn wanted(errand: &Errand<'_>) -> Result<Vec<Wanted>, CallError> {
     // A task that is named twice is followed once.
     let ids: BTreeSet<_> = ids.into_iter().filter_map(json::as_str).filter(|id| id.len() <= LONGEST_ID).collect();
     for id in ids {
-        let Some((branch, aim, place)) = task_of(gateway, tree, caller, (&id, false)) else { continue };
+        let Some((branch, aim, place)) = task_of(&gate.load, tree, caller, (&id, false)) else { continue };
         // The initialize era has no such stream, and its tasks are none of the extension's.
         if branch.negotiated.as_ref().is_none_or(|n| n.era != Era::Stateless) {
             continue;
         }
         let mut resolved = resolve::at(branch, caller, request, (aim, id.clone().into_owned()));
         resolved.place = place;
-        let Ok(decision) = authorize::one_of(gateway, tree, request, &resolved) else { continue };
+        let Ok(decision) = authorize::one_of(gate, tree, request, &resolved) else { continue };
         let (branch, aim) = (resolved.branch, resolved.aim);
         let mount = branch.mount.config.name.clone();
         all.entry(mount).or_insert_with(|| Wanted { branch, ids: Vec::new(), decision, aim }).ids.push(id.into_owned());

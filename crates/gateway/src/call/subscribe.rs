@@ -23,11 +23,11 @@ use super::error::CallError;
 use super::gate::Cleared;
 use super::resolve::{self, Aim, resource};
 use super::{Errand, statuses};
-use crate::Inner;
 use crate::downstream::initialize;
 use crate::downstream::lane::Lane;
 use crate::downstream::session::Session;
 use crate::downstream::subscriptions::Subscriptions;
+use crate::gate::Gate;
 use crate::hub::Listener;
 use crate::shares::{Bound, Full, Resource};
 use crate::tree::{Branch, Sight, Tree};
@@ -45,7 +45,7 @@ const LONGEST_URI: usize = 8 << 10;
 /// `logging/setLevel`: kept for this session; servers are set to the most talkative level anybody wants. They are told in tasks of their
 /// own, so that one that does not answer keeps nobody waiting.
 pub(crate) async fn set_level(errand: &Errand<'_>) -> Result<Answer, CallError> {
-    let Errand { gateway, sight, request, back } = *errand;
+    let Errand { gate, sight, request, back } = *errand;
     let members = request.params.members();
     let level = members.str("level").and_then(|l| LogLevel::parse(&l));
     let level = level.ok_or_else(|| {
@@ -53,14 +53,14 @@ pub(crate) async fn set_level(errand: &Errand<'_>) -> Result<Answer, CallError> 
     })?;
     let session = session(&back.caller)?;
     session.set_log_level(level);
-    let most_talkative = gateway.hub.lowest_level().unwrap_or(level);
+    let most_talkative = gate.hub.lowest_level().unwrap_or(level);
     let logs =
         |branch: &&Branch| branch.negotiated.as_ref().is_some_and(|n| n.era == Era::Initialize && declares(&n.capabilities, "logging"));
     let told = sight.tree.within(&back.caller.scope).map(|(_, branch)| branch).filter(logs).map(|branch| {
-        let (gateway, sight, request, back) = (Arc::clone(gateway), sight.clone(), request.clone(), Arc::clone(back));
+        let (gate, sight, request, back) = (Arc::clone(gate), sight.clone(), request.clone(), Arc::clone(back));
         let resolved = resolve::at(branch.clone(), &back.caller, &request, (Aim::LogLevel, String::new()));
         tokio::spawn(async move {
-            let errand = Errand { gateway: &gateway, sight: &sight, request: &request, back: &back };
+            let errand = Errand { gate: &gate, sight: &sight, request: &request, back: &back };
             errand.to(resolved, |cleared, _| told_level(cleared, most_talkative)).await
         })
     });
@@ -94,12 +94,12 @@ async fn subscribed(errand: &Errand<'_>, session: &Arc<Session>, cleared: Cleare
     }
     let config = &errand.sight.tree.config;
     let bound = Bound::of(config, config.limits.subscriptions);
-    if session.subscribe((name, uri, &shown), bound).map_err(|full| too_many(errand.gateway, full, "subscriptions", bound))? {
+    if session.subscribe((name, uri, &shown), bound).map_err(|full| too_many(errand.gate, full, "subscriptions", bound))? {
         mount.subscribe(uri);
     }
     if let Some((_, error)) = mount.follows(&[uri]).await.pop() {
         if session.unsubscribe(name, uri) {
-            unfollow(errand.gateway, name, uri).await;
+            unfollow(errand.gate, name, uri).await;
         }
         return Err(failed(mount, error));
     }
@@ -109,26 +109,26 @@ async fn subscribed(errand: &Errand<'_>, session: &Arc<Session>, cleared: Cleare
 
 /// `resources/unsubscribe`: of what was subscribed to, whoever has that name by now, and also where its server is gone.
 pub(crate) async fn unsubscribe(errand: &Errand<'_>) -> Result<Answer, CallError> {
-    let Errand { gateway, sight, request, back } = *errand;
+    let Errand { gate, sight, request, back } = *errand;
     let session = session(&back.caller)?;
     let shown = request.params.members().str("uri").unwrap_or_default();
     let Some((mount, uri)) = session.subscriptions(|all| all.meant(&shown)) else {
-        return errand.named(Method::Subscribe, |cleared, _| unsubscribed(gateway, session, cleared)).await;
+        return errand.named(Method::Subscribe, |cleared, _| unsubscribed(gate, session, cleared)).await;
     };
     let Some(branch) = sight.tree.branch(&mount) else {
         if session.unsubscribe(&mount, &uri) {
-            unfollow(gateway, &mount, &uri).await;
+            unfollow(gate, &mount, &uri).await;
         }
         return empty();
     };
     let resolved = resolve::at(branch.clone(), &back.caller, request, (Aim::Subscription, uri));
-    errand.to(resolved, |cleared, _| unsubscribed(gateway, session, cleared)).await
+    errand.to(resolved, |cleared, _| unsubscribed(gate, session, cleared)).await
 }
 
-async fn unsubscribed(gateway: &Arc<Inner>, session: &Arc<Session>, cleared: Cleared) -> Result<Answer, CallError> {
+async fn unsubscribed(gate: &Arc<Gate>, session: &Arc<Session>, cleared: Cleared) -> Result<Answer, CallError> {
     let (mount, uri) = (&cleared.resolved.branch.mount, &*cleared.resolved.name);
     if session.unsubscribe(&mount.config.name, uri) {
-        unfollow(gateway, &mount.config.name, uri).await;
+        unfollow(gate, &mount.config.name, uri).await;
     }
     mount.subscription_of(session, uri, "resources/unsubscribe").await;
     empty()
@@ -140,22 +140,22 @@ fn failed(mount: &Mount, error: UpstreamError) -> CallError {
 
 /// Ends what was subscribed to by rules that are in force no more: what the new ones deny in sessions, and the streams of listeners that follow
 /// resources or tasks. Their clients may ask anew.
-pub(crate) fn decide_anew(gateway: &Arc<Inner>, old: &Config, new: &Config) {
+pub(crate) fn decide_anew(gate: &Arc<Gate>, old: &Config, new: &Config) {
     if new.policy.is_none() || (&old.policy, &old.groups) == (&new.policy, &new.groups) {
         return;
     }
-    gateway.hub.end_decided();
-    let (inner, tree) = (Arc::clone(gateway), gateway.tree.load_full());
+    gate.hub.end_decided();
+    let (inner, tree) = (Arc::clone(gate), gate.mounts.tree.load_full());
     // Rules are asked about each of a hundred thousand subscriptions.
     let looking = tokio::task::spawn_blocking(move || {
         inner.hub.every_session().into_iter().map(|session| denied(&tree, session)).collect::<Vec<_>>()
     });
-    let gateway = Arc::clone(gateway);
+    let gate = Arc::clone(gate);
     tokio::spawn(async move {
         for (session, denied) in looking.await.unwrap_or_default() {
             for (mount, uri) in denied {
                 if session.unsubscribe(&mount, &uri) {
-                    unfollow(&gateway, &mount, &uri).await;
+                    unfollow(&gate, &mount, &uri).await;
                 }
             }
         }
@@ -177,44 +177,44 @@ fn denied(tree: &Tree, session: Arc<Session>) -> (Arc<Session>, Vec<(Segment, St
 }
 
 /// Ends the subscriptions of a session that is over.
-pub(crate) async fn forget(gateway: &Arc<Inner>, session: &Session) {
+pub(crate) async fn forget(gate: &Arc<Gate>, session: &Session) {
     let over = session.unsubscribe_all();
     for (mount, uri, _) in over.all() {
-        unfollow(gateway, mount, uri).await;
+        unfollow(gate, mount, uri).await;
     }
 }
 
 /// `subscriptions/listen`: opens a listener on `lane`; it ends when the token fires, or `until` has passed: what let its caller in ends then.
 pub(crate) async fn open_listener(
-    gateway: &Arc<Inner>,
+    gate: &Arc<Gate>,
     caller: &Arc<Caller>,
     request: &Request,
     lane: &Arc<Lane>,
     until: Option<SystemTime>,
 ) -> Result<CancellationToken, CallError> {
     let back = Back::new(Arc::clone(caller), Sink::None, None, Cancel::default());
-    let sight = Sight::of(gateway.tree.load_full(), caller);
-    let errand = Errand { gateway, sight: &sight, request, back: &back };
+    let sight = Sight::of(gate.mounts.tree.load_full(), caller);
+    let errand = Errand { gate, sight: &sight, request, back: &back };
     resolve::spelt(&request.params.members(), Method::Subscribe)?;
     let config = &sight.tree.config;
     let bound = Bound::of(config, config.limits.listeners);
-    let place = caller.share(gateway).take(Resource::Listeners, 1, bound).map_err(|full| too_many(gateway, full, "listeners", bound))?;
+    let place = caller.share(&gate.load).take(Resource::Listeners, 1, bound).map_err(|full| too_many(gate, full, "listeners", bound))?;
     let tasks = statuses::wanted(&errand)?;
     let (listener, mut honoured, following) = listener(&errand, lane, !tasks.is_empty())?;
     let bound = Bound::of(config, config.limits.subscriptions);
     let followed = listener.wanted.len() + tasks.iter().map(statuses::Wanted::len).sum::<usize>();
-    let wanted = caller.share(gateway).take(Resource::Subscriptions, followed, bound);
-    let wanted = wanted.map_err(|full| too_many(gateway, full, "subscriptions", bound))?;
+    let wanted = caller.share(&gate.load).take(Resource::Subscriptions, followed, bound);
+    let wanted = wanted.map_err(|full| too_many(gate, full, "subscriptions", bound))?;
     // Should the caller go away meanwhile, everything begun here ends.
     let opening = CancellationToken::new().drop_guard();
     let gone = opening.token().clone();
-    gateway.hub.listen(&listener);
+    gate.hub.listen(&listener);
     let (tells, follows) = oneshot::channel();
-    let (inner, listens, ended, asked) = (Arc::clone(gateway), Arc::clone(&listener), gone.clone(), request.clone());
+    let (inner, listens, ended, asked) = (Arc::clone(gate), Arc::clone(&listener), gone.clone(), request.clone());
     let (sees, goes_back) = (sight.clone(), Arc::clone(&back));
     tokio::spawn(async move {
         let _held = (place, wanted);
-        let errand = Errand { gateway: &inner, sight: &sees, request: &asked, back: &goes_back };
+        let errand = Errand { gate: &inner, sight: &sees, request: &asked, back: &goes_back };
         let followed = follow(&errand, &listens, following).await;
         // Whoever waits for it may have gone.
         drop(tells.send(followed.clone()));
@@ -238,8 +238,8 @@ pub(crate) async fn open_listener(
     Ok(opening.disarm())
 }
 
-fn too_many(gateway: &Arc<Inner>, full: Full, what: &'static str, bound: Bound) -> CallError {
-    gateway.refusals.note(what, None);
+fn too_many(gate: &Arc<Gate>, full: Full, what: &'static str, bound: Bound) -> CallError {
+    gate.load.refusals.note(what, None);
     let most = if let Full::Share(share) = full { share } else { bound.most };
     CallError::Overloaded { what, most }
 }
@@ -264,7 +264,7 @@ type Wanted = (Arc<Listener>, Vec<String>, BTreeMap<Segment, Following>);
 
 /// The listener, the members of the filter that are honoured so far, and what servers are to be asked for.
 fn listener(errand: &Errand<'_>, lane: &Arc<Lane>, has_tasks: bool) -> Result<Wanted, CallError> {
-    let Errand { gateway, sight, request, back } = *errand;
+    let Errand { gate, sight, request, back } = *errand;
     let caller = &back.caller;
     let members = request.params.members();
     let filter = members.get("notifications").map(Members::again).unwrap_or_default();
@@ -288,9 +288,9 @@ fn listener(errand: &Errand<'_>, lane: &Arc<Lane>, has_tasks: bool) -> Result<Wa
     }
     for raw in asked {
         let Some(shown) = json::as_str(raw).filter(|shown| shown.len() <= LONGEST_URI) else { continue };
-        let Ok((branch, uri)) = resource(gateway, &sight.tree, &sight.view, &shown) else { continue };
+        let Ok((branch, uri)) = resource(&gate.load, &sight.tree, &sight.view, &shown) else { continue };
         let resolved = resolve::at(branch, caller, request, (Aim::Subscription, uri));
-        let Ok(decision) = authorize::one_of(gateway, &sight.tree, request, &resolved) else { continue };
+        let Ok(decision) = authorize::one_of(gate, &sight.tree, request, &resolved) else { continue };
         let (branch, uri) = (resolved.branch, resolved.name);
         let mount = branch.mount.config.name.clone();
         if wanted.add(&mount, &uri, &shown) {
@@ -311,7 +311,7 @@ async fn follow(errand: &Errand<'_>, listener: &Listener, wanted: BTreeMap<Segme
         let all = following.uris.clone();
         let refused = followed(errand, following).await.unwrap_or(all);
         for uri in &refused {
-            unfollow(errand.gateway, &mount, uri).await;
+            unfollow(errand.gate, &mount, uri).await;
         }
         refused.into_iter().map(|uri| (mount.clone(), uri)).collect::<Vec<_>>()
     });
@@ -338,11 +338,11 @@ async fn followed(errand: &Errand<'_>, Following { branch, uris, decision }: Fol
 }
 
 /// Ends one, wherever it is by now.
-async fn unfollow(gateway: &Arc<Inner>, mount: &Segment, uri: &str) {
-    let tree = gateway.tree.load_full();
+async fn unfollow(gate: &Arc<Gate>, mount: &Segment, uri: &str) {
+    let tree = gate.mounts.tree.load_full();
     match tree.branch(mount) {
         Some(branch) if branch.mount.subscribed.has(uri) => branch.mount.unsubscribe(uri).await,
-        Some(_) | None => gateway.hub.left.remove(mount, uri),
+        Some(_) | None => gate.hub.left.remove(mount, uri),
     }
 }
 

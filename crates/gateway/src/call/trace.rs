@@ -68,7 +68,7 @@ async fn step(resolved: &Resolved, back: &Arc<Back>) -> Result<Answer, UpstreamE
     let (method, params): (&str, Object) = if resolved.branch.is_gate() {
         (METHOD, hop::params(&resolved.params, &resolved.caller, &resolved.branch, era, resolved.onward.as_ref()).into_owned())
     } else if era == Era::Stateless {
-        let meta = stateless_meta(&mount.gateway.node.shared());
+        let meta = stateless_meta(&mount.gate.node.shared());
         ("server/discover", Bytes::from(format!("{{\"_meta\":{meta}}}")).into())
     } else {
         ("ping", Object::empty())

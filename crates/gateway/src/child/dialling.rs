@@ -9,11 +9,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::input::Input;
-use crate::Inner;
 use crate::call::error::answered;
 use crate::downstream::door::Entered;
-use crate::downstream::http;
+use crate::downstream::mcp;
 use crate::link::{self, Control, Dialled, Said, Wanted};
+use crate::mesh::Mesh;
 use crate::trust::Client;
 
 /// How long dialling may take at most.
@@ -29,25 +29,25 @@ pub(super) struct Held {
 ///
 /// # Errors
 /// What is wrong, and what to do.
-pub(super) async fn dial(gateway: Arc<Inner>, parent: Parent, beat: Duration) -> Result<Dialled, String> {
+pub(super) async fn dial(mesh: Arc<Mesh>, parent: Parent, beat: Duration) -> Result<Dialled, String> {
     let token = match &parent.token {
-        Some(token) => Some(token.resolve(&*gateway.sources).map_err(|e| e.to_string())?),
+        Some(token) => Some(token.resolve(&*mesh.sources).map_err(|e| e.to_string())?),
         None => None,
     };
     let tls = match &parent.tls {
-        Some(files) => Some(Client::new(files.clone()).config(&gateway.connector).map_err(|e| e.to_string())?),
+        Some(files) => Some(Client::new(files.clone()).config(&mesh.upstreams.connector).map_err(|e| e.to_string())?),
         None => None,
     };
     let limit = if beat.is_zero() { LONGEST } else { LONGEST.min(beat) };
     let wanted =
         Wanted { url: &parent.url, token: token.as_ref().map(|token| token.expose()), tls, insecure: parent.insecure, beat, limit };
     let name = parent.url.host_str().unwrap_or("parent").to_owned();
-    let served = Arc::clone(&gateway);
+    let served = Arc::clone(&mesh.server);
     let service = move |request| {
-        let (gateway, name) = (Arc::clone(&served), name.clone());
-        async move { http::over_link(&gateway, Entered::parent(&name), request).await }
+        let (server, name) = (Arc::clone(&served), name.clone());
+        async move { mcp::over_link(&server, Entered::parent(&name), request).await }
     };
-    link::dial(&gateway.connector, &wanted, service).await.map_err(|e| e.to_string())
+    link::dial(&mesh.upstreams.connector, &wanted, service).await.map_err(|e| e.to_string())
 }
 
 /// Passes on what comes over a link until it is gone.

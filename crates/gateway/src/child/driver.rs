@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use super::dialling::{Held, dial, follow};
 use super::input::{self, Input};
 use super::told::{JoinStatus, seconds};
-use crate::Inner;
+use crate::mesh::Mesh;
 
 /// How long calls under way may take after this gate has left its parent.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ const NEVER: Duration = Duration::from_secs(86_400);
 
 /// The machine, and all that it has to do with.
 pub(super) struct Driver {
-    gateway: Arc<Inner>,
+    mesh: Arc<Mesh>,
     join: Join,
     id: NodeId,
     machine: Child,
@@ -50,18 +50,18 @@ pub(super) struct Driver {
 impl Driver {
     /// A driver of a gate that is registered with nobody yet.
     pub(super) fn new(
-        gateway: &Arc<Inner>,
+        mesh: &Arc<Mesh>,
         join: &Join,
         (sender, inputs): (mpsc::Sender<Input>, mpsc::Receiver<Input>),
         shown: Arc<ArcSwapOption<JoinStatus>>,
     ) -> Self {
-        let id = gateway.node.node_id();
-        let machine = Child::new(settings(gateway, join, id), runtime::random::seed());
+        let id = mesh.gate.node.node_id();
+        let machine = Child::new(settings(mesh, join, id), runtime::random::seed());
         let told = JoinStatus::new(join.segment.as_str(), join.parents.iter().map(|parent| &parent.url));
-        let (gateway, join) = (Arc::clone(gateway), join.clone());
+        let (mesh, join) = (Arc::clone(mesh), join.clone());
         let (links, carried) = (HashMap::new(), TaskTracker::new());
         let mut driver = Self {
-            gateway,
+            mesh,
             join,
             id,
             machine,
@@ -82,7 +82,7 @@ impl Driver {
 
     /// Runs until it is told to leave, or the gate ends.
     pub(super) async fn run(mut self) {
-        let mut subtree = self.gateway.registry.subtree();
+        let mut subtree = self.mesh.registry.subtree();
         self.below(&subtree.borrow_and_update().clone());
         loop {
             self.settle().await;
@@ -92,7 +92,7 @@ impl Driver {
             let until = self.machine.poll_timeout().map_or_else(|| Instant::now() + NEVER, |(at, _)| at);
             tokio::select! {
                 biased;
-                () = self.gateway.stop.cancelled() => break,
+                () = self.mesh.gate.stop.cancelled() => break,
                 input = self.inputs.recv() => match input {
                     Some(Input::MountsChanged) => self.below(&subtree.borrow().clone()),
                     Some(input) => self.take(input),
@@ -162,7 +162,7 @@ impl Driver {
 
     /// The gates below: those that are registered, those behind mounts, and this one.
     fn below(&mut self, registered: &BTreeSet<NodeId>) {
-        let mounts = self.gateway.mounts.load_full();
+        let mounts = self.mesh.gate.mounts.all.load_full();
         let mounted =
             mounts.iter().flat_map(|mount| mount.catalog.load().subtree.iter().filter_map(|id| NodeId::parse(id)).collect::<Vec<_>>());
         let ids = registered.iter().copied().chain(mounted).chain([self.id]).collect();
@@ -185,7 +185,7 @@ impl Driver {
         self.told.next_try = next.and_then(|wait| SystemTime::now().checked_add(wait)).map(seconds);
         if self.shown.load().as_deref() != Some(&self.told) {
             self.shown.store(Some(Arc::new(self.told.clone())));
-            self.gateway.changed.notify_waiters();
+            self.mesh.gate.mounts.changed.notify_waiters();
         }
     }
 
@@ -197,9 +197,9 @@ impl Driver {
                     told.try_it();
                 }
                 self.pending += 1;
-                let (gateway, beat, to) = (Arc::clone(&self.gateway), self.join.heartbeat, self.sender.clone());
+                let (mesh, beat, to) = (Arc::clone(&self.mesh), self.join.heartbeat, self.sender.clone());
                 tokio::spawn(async move {
-                    let dialled = dial(gateway, wanted, beat).await;
+                    let dialled = dial(mesh, wanted, beat).await;
                     drop(to.send(Input::Dialled(parent, dialled)).await);
                 });
             }
@@ -227,8 +227,8 @@ impl Driver {
 
     async fn happened(&mut self, event: Event) {
         match event {
-            Event::Above(above) => self.gateway.registry.above(above).await,
-            Event::Cycle { ids } => self.gateway.registry.cycle(ids).await,
+            Event::Above(above) => self.mesh.registry.above(above).await,
+            Event::Cycle { ids } => self.mesh.registry.cycle(ids).await,
             Event::Stopped => self.over = true,
             Event::Withheld(count) => self.told.withheld = count,
             Event::Lost { parent, why } => {
@@ -259,8 +259,8 @@ impl Driver {
     }
 }
 
-fn settings(gateway: &Inner, join: &Join, id: NodeId) -> ChildSettings {
-    let proof = join.authority_proof.as_ref().and_then(|proof| match proof.resolve(&*gateway.sources) {
+fn settings(mesh: &Mesh, join: &Join, id: NodeId) -> ChildSettings {
+    let proof = join.authority_proof.as_ref().and_then(|proof| match proof.resolve(&*mesh.sources) {
         Ok(proof) => Proof::new(proof.expose().trim()),
         Err(error) => {
             tracing::warn!(%error, "the proof of authority can't be had; this gate registers without");

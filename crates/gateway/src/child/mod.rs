@@ -21,7 +21,7 @@ use mesh_proto::refusal::Refusal;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::Inner;
+use crate::mesh::Mesh;
 use crate::trust;
 use driver::Driver;
 use input::Input;
@@ -45,11 +45,11 @@ pub(crate) struct Membership {
 
 impl Membership {
     /// Registers as `join` says from now on. Who was registered otherwise before leaves first.
-    pub(crate) fn begin(&self, gateway: &Arc<Inner>, join: Option<&Join>) {
+    pub(crate) fn begin(&self, mesh: &Arc<Mesh>, join: Option<&Join>) {
         let (inputs, unread) = mpsc::channel(DEPTH);
         let before = std::mem::replace(&mut *self.lock(), join.map(|_| inputs.clone()));
-        let driver = join.map(|join| Driver::new(gateway, join, (inputs, unread), Arc::clone(&self.told)));
-        self.renew(gateway, join);
+        let driver = join.map(|join| Driver::new(mesh, join, (inputs, unread), Arc::clone(&self.told)));
+        self.renew(mesh, join);
         let told = Arc::clone(&self.told);
         tokio::spawn(async move {
             if let Some(before) = before {
@@ -63,15 +63,15 @@ impl Membership {
     }
 
     /// Keeps the certificates good that parents have made for this gate. Others are somebody else's to renew.
-    fn renew(&self, gateway: &Arc<Inner>, join: Option<&Join>) {
+    fn renew(&self, mesh: &Arc<Mesh>, join: Option<&Join>) {
         let stop = CancellationToken::new();
         let before = std::mem::replace(&mut *self.renewing.lock().unwrap_or_else(PoisonError::into_inner), stop.clone());
         before.cancel();
         for parent in join.map(|join| join.parents.as_slice()).unwrap_or_default() {
             if let Some(tls) = parent.tls.clone()
-                && tls.own.as_ref().is_some_and(|(file, _)| trust::join::is_joined(&gateway.state_dir, file))
+                && tls.own.as_ref().is_some_and(|(file, _)| trust::join::is_joined(&mesh.state_dir, file))
             {
-                tokio::spawn(trust::keep(parent.url.clone(), tls, Arc::clone(&gateway.connector), stop.clone()));
+                tokio::spawn(trust::keep(parent.url.clone(), tls, Arc::clone(&mesh.upstreams.connector), stop.clone()));
             }
         }
     }

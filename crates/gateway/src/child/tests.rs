@@ -99,7 +99,7 @@ async fn ax_22_a_gate_registers_as_what_it_is_and_then_says_within_each_interval
     let (gate, _state) = gate(&[&listener]);
     let mut parent = ByHand::accept(&listener).await;
     let (id, asked) = parent.asked("mcpax/register").await;
-    let own = json!(&*gate.0.node.id);
+    let own = json!(&*gate.0.gate.node.id);
     assert_eq!((&asked["segment"], &asked["subserver_id"], &asked["aggregator_id"]), (&json!("edge"), &own, &own));
     assert_eq!((&asked["heartbeat_interval_ms"], &asked["x-mcpax-subtree-ids"]), (&json!(300), &json!([own])));
     assert_eq!(gate.joined().unwrap().parents[0].state, "trying");
@@ -127,7 +127,7 @@ async fn ax_25_a_gate_that_is_asked_over_its_link_says_with_whom_it_is_registere
     parent.asked("mcpax/heartbeat").await;
     assert_eq!(parent.ask(own).await, json!({"parent_id": PARENT}));
     let params = json!({"aggregator_id": PARENT, "subserver_id": own}).to_string();
-    assert_eq!(gate.0.membership.ask("mcpax/parent", params.as_bytes()).await.unwrap(), json!({"parent_id": PARENT}).to_string());
+    assert_eq!(gate.0.mesh.membership.ask("mcpax/parent", params.as_bytes()).await.unwrap(), json!({"parent_id": PARENT}).to_string());
 }
 
 #[tokio::test]

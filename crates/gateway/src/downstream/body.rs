@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::endpoint;
 use super::reply::{self, Reply};
-use crate::Inner;
+use crate::gate::{Gate, Load};
 use crate::shares::{Bound, Resource, Taken};
 
 /// Time for a body to arrive; a second more for each `RATE` bytes that have arrived.
@@ -54,28 +54,28 @@ pub(crate) fn counted(body: Bytes, taken: Option<Taken>) -> Bytes {
 }
 
 /// Takes room for a body of `length` bytes.
-pub(crate) fn room(gateway: &Inner, principal: &Principal, length: usize) -> Result<Taken, Reply> {
-    let config = gateway.config.load();
+pub(crate) fn room(gate: &Gate, principal: &Principal, length: usize) -> Result<Taken, Reply> {
+    let config = gate.config.load();
     let bound = Bound::of(&config, config.limits.body_bytes);
-    gateway.shares.of(&principal.name).take(Resource::Bodies, length, bound).map_err(|_| crowded(gateway))
+    gate.load.shares.of(&principal.name).take(Resource::Bodies, length, bound).map_err(|_| crowded(&gate.load))
 }
 
-fn crowded(gateway: &Inner) -> Reply {
-    gateway.refusals.note("requests that are too much together (limits.bodies)", None);
+fn crowded(load: &Load) -> Reply {
+    load.refusals.note("requests that are too much together (limits.bodies)", None);
     let why = "this caller's requests hold all the room there is for them (limits.bodies); try again shortly";
     reply::refuse(StatusCode::SERVICE_UNAVAILABLE, None, -32009, why)
 }
 
 /// Reads the body of a request that was let in.
-pub(super) async fn request(gateway: &Arc<Inner>, principal: &Principal, mut body: Incoming) -> Result<Bytes, Reply> {
-    let config = gateway.config.load_full();
+pub(super) async fn request(gate: &Arc<Gate>, principal: &Principal, mut body: Incoming) -> Result<Bytes, Reply> {
+    let config = gate.config.load_full();
     let (limit, bound) = (config.limits.request_bytes, Bound::of(&config, config.limits.body_bytes));
     let broken = |why: &dyn fmt::Display| reply::refuse(StatusCode::BAD_REQUEST, None, -32700, &format!("the request broke off: {why}"));
     if body.size_hint().lower() > limit as u64 {
         return Err(endpoint::too_long(limit));
     }
     let (began, mut read) = (Instant::now(), BytesMut::new());
-    let mut taken = room(gateway, principal, 0)?;
+    let mut taken = room(gate, principal, 0)?;
     loop {
         let frame = timeout_at(began + patience(ARRIVAL, read.len()), body.frame()).await.map_err(|_| broken(&"it took too long"))?;
         let Some(frame) = frame else { return Ok(counted(read.freeze(), Some(taken))) };
@@ -83,7 +83,7 @@ pub(super) async fn request(gateway: &Arc<Inner>, principal: &Principal, mut bod
         if read.len() + data.len() > limit {
             return Err(endpoint::too_long(limit));
         }
-        taken.grow(data.len(), bound).map_err(|_| crowded(gateway))?;
+        taken.grow(data.len(), bound).map_err(|_| crowded(&gate.load))?;
         read.extend_from_slice(&data);
     }
 }

@@ -14,6 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::shares::{Bound, Full};
 
+/// How long a connection may lie idle between two requests.
+pub(crate) const IDLE: Duration = Duration::from_secs(600);
 /// Part of all places that is kept free by closing idle connections: one in so many.
 const SPARE: usize = 16;
 /// Pause after a look for idle connections that found none.

@@ -10,7 +10,7 @@ use config::resolved::{Config, NameStyle, Token};
 use http::StatusCode;
 use mcp_proto::glob::Glob;
 use mcp_proto::http1::Fields;
-use mcp_proto::json::Members;
+use mcp_proto::json::{self, Members};
 use mcp_proto::mcpax::{self, Peer};
 use mcp_proto::projection::{Style, style_for};
 use policy::decide::{Kind, Subject};
@@ -299,6 +299,13 @@ impl Entered {
         let named = self.profile.as_ref().or(profile.map(|p| &p.name));
         ViewKey { mount, profile: named.cloned().unwrap_or_else(no_profile), style, annotated: peer != Peer::Plain, is_seated: false }
     }
+}
+
+/// What a client that calls itself `name` is shown.
+pub(crate) fn scope_of(config: &Config, name: &str) -> ViewKey {
+    let info = format!("{{\"name\":{}}}", json::quote(name));
+    let asked = (name.is_empty()).then(|| style_for(""));
+    Entered::local().scope(config, None, About { info: info.as_bytes(), capabilities: b"{}" }, asked)
 }
 
 fn no_profile() -> Arc<str> {

@@ -19,8 +19,9 @@ use super::known::Known;
 use super::reply::{self, Reply};
 use super::stateless::{self, Place, Streams};
 use crate::call::error::CallError;
+use crate::downstream::Server;
 use crate::shares::Resource;
-use crate::{Inner, trust};
+use crate::trust;
 
 /// What is known of a request before its body is there.
 #[derive(Clone, Copy)]
@@ -42,23 +43,23 @@ pub(crate) fn is_here(path: &str) -> bool {
 }
 
 /// Lets a request in, or says why not.
-pub(crate) fn admit(gateway: &Arc<Inner>, asked: Asked<'_>, known: &mut Known) -> Result<Admitted, Reply> {
-    let entered = known.enter(gateway, asked.fields).map_err(|refused| refuse(&refused))?;
-    admit_known(gateway, asked.path, entered)
+pub(crate) fn admit(server: &Arc<Server>, asked: Asked<'_>, known: &mut Known) -> Result<Admitted, Reply> {
+    let entered = known.enter(&server.entrance, asked.fields).map_err(|refused| refuse(&refused))?;
+    admit_known(server, asked.path, entered)
 }
 
 /// Lets a request in that somebody made who is known already.
-pub(crate) fn admit_known(gateway: &Inner, path: &str, entered: Entered) -> Result<Admitted, Reply> {
-    let mount = mount(gateway, path).map_err(|why| reply::refuse(StatusCode::NOT_FOUND, None, -32000, &why))?;
+pub(crate) fn admit_known(server: &Server, path: &str, entered: Entered) -> Result<Admitted, Reply> {
+    let mount = mount(server, path).map_err(|why| reply::refuse(StatusCode::NOT_FOUND, None, -32000, &why))?;
     Ok(Admitted { entered, mount })
 }
 
 /// Answers a POST.
-pub(crate) async fn post(gateway: &Arc<Inner>, admitted: &Admitted, asked: Asked<'_>, body: &Bytes, known: &mut Known) -> Reply {
-    if let Some(refused) = turned_away(gateway, known, asked.fields, body) {
+pub(crate) async fn post(server: &Arc<Server>, admitted: &Admitted, asked: Asked<'_>, body: &Bytes, known: &mut Known) -> Reply {
+    if let Some(refused) = turned_away(server, known, asked.fields, body) {
         return refused;
     }
-    if let Err(refused) = known.again(gateway, asked.fields, &admitted.entered) {
+    if let Err(refused) = known.again(&server.entrance, asked.fields, &admitted.entered) {
         return refuse(&refused);
     }
     let message = match Message::parse_after(body, &mut known.before) {
@@ -67,8 +68,8 @@ pub(crate) async fn post(gateway: &Arc<Inner>, admitted: &Admitted, asked: Asked
     };
     let (entered, place) = (&admitted.entered, admitted.place(asked));
     match sorted(message, place.fields) {
-        Sorted::Alone(request) => stateless::post(gateway, entered, place, request, known).await,
-        Sorted::OfSession(message) => initialize::post(gateway, entered, place, message, known).await,
+        Sorted::Alone(request) => stateless::post(server, entered, place, request, known).await,
+        Sorted::OfSession(message) => initialize::post(server, entered, place, message, known).await,
         Sorted::Taken => reply::empty(StatusCode::ACCEPTED),
     }
 }
@@ -94,37 +95,43 @@ fn sorted(message: Message, fields: &Fields) -> Sorted {
 
 /// The answer to a request that the gate has no time for. Asked before the request is read: while there is too much to do, a refusal must
 /// cost far less than a call.
-fn turned_away(gateway: &Arc<Inner>, known: &mut Known, fields: &Fields, body: &Bytes) -> Option<Reply> {
+fn turned_away(server: &Arc<Server>, known: &mut Known, fields: &Fields, body: &Bytes) -> Option<Reply> {
     static LATE: LazyLock<(StatusCode, Bytes)> = LazyLock::new(|| {
         let told = CallError::Late.tell(Era::Stateless);
         (told.status, told.object())
     });
-    if gateway.lateness.has_time(known.config(gateway).limits.wait, gateway.shares.taken(Resource::Calls)) {
+    if server
+        .entrance
+        .gate
+        .load
+        .lateness
+        .has_time(known.config(&server.entrance).limits.wait, server.entrance.gate.load.shares.taken(Resource::Calls))
+    {
         return None;
     }
     let Glance { id, method } = envelope::glance(body)?;
-    gateway.refusals.note("the gate has more to do than it can", None);
-    crate::call::refused(gateway, method);
+    server.entrance.gate.load.refusals.note("the gate has more to do than it can", None);
+    crate::call::refused(&server.entrance.gate.record, method);
     let (status, error) = &*LATE;
     let status = if speaks_stateless(fields) { *status } else { StatusCode::OK };
     Some(reply::rpc(status, body.slice_ref(id), Answer::Error(error.clone())))
 }
 
 /// Answers a GET.
-pub(crate) fn get(gateway: &Arc<Inner>, admitted: &Admitted, asked: Asked<'_>) -> Reply {
+pub(crate) fn get(server: &Arc<Server>, admitted: &Admitted, asked: Asked<'_>) -> Reply {
     // The stateless era has neither GET nor DELETE; a client that speaks it says so in the header.
     if speaks_stateless(asked.fields) {
         return not_allowed();
     }
-    initialize::get(gateway, &admitted.entered, admitted.place(asked))
+    initialize::get(server, &admitted.entered, admitted.place(asked))
 }
 
 /// Answers a DELETE.
-pub(crate) async fn delete(gateway: &Arc<Inner>, admitted: &Admitted, asked: Asked<'_>) -> Reply {
+pub(crate) async fn delete(server: &Arc<Server>, admitted: &Admitted, asked: Asked<'_>) -> Reply {
     if speaks_stateless(asked.fields) {
         return not_allowed();
     }
-    initialize::delete(gateway, &admitted.entered, admitted.place(asked)).await
+    initialize::delete(server, &admitted.entered, admitted.place(asked)).await
 }
 
 /// The answer to any other method of HTTP, known or not.
@@ -169,12 +176,12 @@ fn unreadable(error: EnvelopeError) -> Reply {
 }
 
 /// `/mcp` is the whole tree, `/mcp/NAME` one mount.
-fn mount(gateway: &Inner, path: &str) -> Result<Option<Segment>, String> {
+fn mount(server: &Server, path: &str) -> Result<Option<Segment>, String> {
     let name = path.strip_prefix("/mcp").unwrap_or_default().trim_matches('/');
     if name.is_empty() {
         return Ok(None);
     }
-    let tree = gateway.tree.load();
+    let tree = server.entrance.gate.mounts.tree.load();
     match Segment::new(name) {
         Ok(segment) if tree.branch(&segment).is_some() => Ok(Some(segment)),
         _ => {
@@ -212,20 +219,20 @@ fn streams(fields: &Fields) -> Streams {
 }
 
 /// The answer to a request that has ended. What is no result, `told` puts into the words of an era.
-pub(crate) fn ended(gateway: &Inner, id: Bytes, ended: Ended, told: impl FnOnce(&Ended) -> (StatusCode, Answer)) -> Reply {
+pub(crate) fn ended(server: &Server, id: Bytes, ended: Ended, told: impl FnOnce(&Ended) -> (StatusCode, Answer)) -> Reply {
     match ended {
         Ok(Answer::Result(result)) => reply::rpc(StatusCode::OK, id, Answer::Result(result)),
         ended => {
             let (status, answer) = told(&ended);
-            stepped_up(gateway, &ended, reply::rpc(status, id, answer))
+            stepped_up(server, &ended, reply::rpc(status, id, answer))
         }
     }
 }
 
 /// An answer that says with which scope the call would come through (RFC 6750, 3.1), so that a client signs in again for it.
-fn stepped_up(gateway: &Inner, ended: &Ended, reply: Reply) -> Reply {
+fn stepped_up(server: &Server, ended: &Ended, reply: Reply) -> Reply {
     let Some(scope) = ended.as_ref().err().and_then(CallError::wanted_scope) else { return reply };
-    let challenge = trust::challenge_for(&gateway.config.load(), Some("insufficient_scope"), scope);
+    let challenge = trust::challenge_for(&server.entrance.gate.config.load(), Some("insufficient_scope"), scope);
     match challenge.and_then(|challenge| HeaderValue::from_str(&challenge).ok()) {
         Some(challenge) => reply.standing(StatusCode::FORBIDDEN).with(http::header::WWW_AUTHENTICATE, challenge),
         None => reply,

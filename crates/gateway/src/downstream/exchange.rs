@@ -11,11 +11,11 @@ use mcp_proto::envelope::{Answer, Request};
 use tokio_util::sync::ReusableBoxFuture;
 
 use super::lane::Lane;
-use crate::Inner;
 use crate::call::back::{Back, Question, Takes};
 use crate::call::cancel::Guard;
 use crate::call::error::CallError;
 use crate::call::pour::{End, Filler, Pour};
+use crate::gate::Gate;
 use crate::tree::Sight;
 
 /// How a request ended.
@@ -57,9 +57,9 @@ pub(crate) enum Turn {
 
 impl Exchange {
     /// Begins to answer `request`. `stop_when_lost`: a caller that goes away cancels it.
-    pub(crate) fn begin(gateway: &Arc<Inner>, sight: Sight, request: Arc<Request>, back: &Arc<Back>, stop_when_lost: bool) -> Self {
-        let (gateway, to) = (Arc::clone(gateway), Arc::clone(back));
-        let run = async move { crate::call::serve_by(&gateway, &sight, &request, &to).await };
+    pub(crate) fn begin(gate: &Arc<Gate>, sight: Sight, request: Arc<Request>, back: &Arc<Back>, stop_when_lost: bool) -> Self {
+        let (gate, to) = (Arc::clone(gate), Arc::clone(back));
+        let run = async move { crate::call::serve_by(&gate, &sight, &request, &to).await };
         let spare = ROOM.try_with(|room| room.try_borrow_mut().ok()?.pop()).ok().flatten();
         let run = match spare {
             Some(mut spare) => {

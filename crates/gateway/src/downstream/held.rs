@@ -8,20 +8,20 @@ use mcp_proto::http1::Fields;
 
 use super::door::{Entered, Refused};
 use super::known::Known;
-use crate::Inner;
+use crate::downstream::entrance::Entrance;
 use crate::trust::Party;
 
 /// Lets a request in, or not.
-pub(crate) type Enter = fn(&Arc<Inner>, &mut Known, &Fields) -> Result<Entered, Refused>;
+pub(crate) type Enter = fn(&Arc<Entrance>, &mut Known, &Fields) -> Result<Entered, Refused>;
 
 /// The way in that is everybody's.
-pub(crate) fn enter(gateway: &Arc<Inner>, known: &mut Known, fields: &Fields) -> Result<Entered, Refused> {
-    known.enter(gateway, fields)
+pub(crate) fn enter(entrance: &Arc<Entrance>, known: &mut Known, fields: &Fields) -> Result<Entered, Refused> {
+    known.enter(entrance, fields)
 }
 
 /// What it was.
 pub(crate) struct Held {
-    gateway: Arc<Inner>,
+    entrance: Arc<Entrance>,
     known: Known,
     fields: Fields,
     pub(crate) entered: Entered,
@@ -30,17 +30,17 @@ pub(crate) struct Held {
 
 impl Held {
     /// Lets somebody in, or not.
-    pub(crate) fn enter(gateway: &Arc<Inner>, party: Option<Arc<Party>>, fields: Fields, enter: Enter) -> Result<Self, Refused> {
+    pub(crate) fn enter(entrance: &Arc<Entrance>, party: Option<Arc<Party>>, fields: Fields, enter: Enter) -> Result<Self, Refused> {
         let mut known = Known::of(party);
-        let entered = enter(gateway, &mut known, &fields)?;
-        Ok(Self { gateway: Arc::clone(gateway), known, fields, entered, enter })
+        let entered = enter(entrance, &mut known, &fields)?;
+        Ok(Self { entrance: Arc::clone(entrance), known, fields, entered, enter })
     }
 
     /// Ready, with the reason, when whoever came in would not be let in any more, or as somebody else.
     pub(crate) async fn over(mut self) -> String {
-        let mut applied = self.gateway.trust.reapplied();
+        let mut applied = self.entrance.trust.reapplied();
         loop {
-            match (self.enter)(&self.gateway, &mut self.known, &self.fields) {
+            match (self.enter)(&self.entrance, &mut self.known, &self.fields) {
                 Ok(now) if now.principal == self.entered.principal => {}
                 Ok(_) => return "it is somebody else by the configuration in force".into(),
                 // Whether its token is good shows only when the keys are there.
@@ -49,7 +49,7 @@ impl Held {
             }
             tokio::select! {
                 changed = applied.changed() => if changed.is_err() { return "the gate ends".into() },
-                () = self.entered.over(&self.gateway.trust) => return "its certificate or token has ended or was taken back".into(),
+                () = self.entered.over(&self.entrance.trust) => return "its certificate or token has ended or was taken back".into(),
             }
         }
     }

@@ -10,15 +10,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use futures_util::future::join_all;
 use http::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
-use http::request::Parts;
-use http::{Method, Request, Response, StatusCode};
+use http::{Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use mcp_proto::http1::Fields;
 use runtime::tcp::Tcp;
 use runtime::worker::{Seat, Workers};
 use rustix::io::Errno;
@@ -28,19 +27,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::body;
-use super::connections::{Busy, Connection, Connections, Place};
-use super::door::Entered;
-use super::endpoint::{self, Asked};
-use super::known::Known;
-use super::link;
-use super::plain::{self, Left};
-use super::reply::{self, Payload, Reply};
+use super::connections::{Busy, Connection, Connections, IDLE, Place};
+use super::doors::{Door, FirstReader, Left, Remote};
+use super::entrance::Entrance;
+use super::reply::{self, Payload};
 use super::rewind::Rewind;
 use super::socket::Socket;
-use crate::Inner;
-use crate::admin::Remote;
-use crate::rooms;
 use crate::shares::Full;
 use crate::trust::{self, Party};
 
@@ -60,25 +52,36 @@ const STREAMS: u32 = 100;
 /// First bytes of HTTP/2 (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
+/// Everything that comes over HTTP.
+pub(crate) struct Listener {
+    pub(crate) entrance: Arc<Entrance>,
+    /// Reads connections before it is known what comes on them.
+    pub(crate) first: Arc<dyn FirstReader>,
+    /// The first that is at a path answers.
+    pub(crate) doors: Vec<Arc<dyn Door>>,
+    /// Connections that stand open.
+    pub(crate) open: TaskTracker,
+}
+
 /// Serves until `stop` fires, then lets requests in flight finish.
-pub(crate) async fn serve(gateway: Arc<Inner>, listener: TcpListener, stop: CancellationToken, workers: &Workers) {
-    let open = gateway.open.clone();
-    let connections = Connections::new(listener.local_addr().ok().map(|here| here.ip()), stop.clone());
+pub(crate) async fn serve(listener: Arc<Listener>, socket: TcpListener, stop: CancellationToken, workers: &Workers) {
+    let open = listener.open.clone();
+    let connections = Connections::new(socket.local_addr().ok().map(|here| here.ip()), stop.clone());
     let mut reserve = Reserve::new();
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = socket.accept() => accepted,
             () = stop.cancelled() => break,
         };
         match accepted {
-            Ok((stream, address)) => match connections.admit(address.ip(), &gateway.config.load().limits) {
-                Ok((place, connection)) => hand_over(&gateway, Came { stream, address, place, connection }, workers.seat(), &open),
-                Err(full) => gateway.refusals.note(crowded(full), None),
+            Ok((stream, address)) => match connections.admit(address.ip(), &listener.entrance.gate.config.load().limits) {
+                Ok((place, connection)) => hand_over(&listener, Came { stream, address, place, connection }, workers.seat(), &open),
+                Err(full) => listener.entrance.gate.load.refusals.note(crowded(full), None),
             },
             Err(error) if is_out_of_files(&error) => {
-                gateway.refusals.note("the system lets the gate open no more files (`ulimit -n`)", None);
+                listener.entrance.gate.load.refusals.note("the system lets the gate open no more files (`ulimit -n`)", None);
                 connections.make_room();
-                reserve.turn_away(&listener).await;
+                reserve.turn_away(&socket).await;
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -86,11 +89,10 @@ pub(crate) async fn serve(gateway: Arc<Inner>, listener: TcpListener, stop: Canc
             }
         }
     }
-    drop(listener);
-    gateway.hub.end();
-    gateway.admin.closing.cancel();
+    drop(socket);
     open.close();
-    tokio::join!(gateway.rooms.end(), async { drop(tokio::time::timeout(DRAIN, open.wait()).await) });
+    let closing = join_all(listener.doors.iter().map(|door| door.close()));
+    tokio::join!(closing, async { drop(tokio::time::timeout(DRAIN, open.wait()).await) });
 }
 
 fn is_out_of_files(error: &io::Error) -> bool {
@@ -133,12 +135,12 @@ struct Came {
 }
 
 /// Gives a connection to the worker whose seat it has.
-fn hand_over(gateway: &Arc<Inner>, came: Came, seat: Seat, open: &TaskTracker) {
-    let gateway = Arc::clone(gateway);
+fn hand_over(listener: &Arc<Listener>, came: Came, seat: Seat, open: &TaskTracker) {
+    let listener = Arc::clone(listener);
     let Some(runtime) = seat.runtime.clone() else {
         open.spawn(async move {
             let _seat = seat;
-            connection(gateway, came).await;
+            connection(listener, came).await;
         });
         return;
     };
@@ -148,27 +150,27 @@ fn hand_over(gateway: &Arc<Inner>, came: Came, seat: Seat, open: &TaskTracker) {
         let _seat = seat;
         // The worker watches it from here on.
         match moved.and_then(TcpStream::from_std) {
-            Ok(stream) => connection(gateway, Came { stream, address, place, connection: at }).await,
+            Ok(stream) => connection(listener, Came { stream, address, place, connection: at }).await,
             Err(error) => tracing::warn!(%error, "a connection could not be handed to its worker"),
         }
     };
     open.spawn_on(served, &runtime);
 }
 
-async fn connection(gateway: Arc<Inner>, came: Came) {
+async fn connection(listener: Arc<Listener>, came: Came) {
     let Came { stream, address, place, connection } = came;
     // Small answers must not wait for the acknowledgement of the one before.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY");
     }
     give_up_on_stuck(&stream);
-    if gateway.trust.speaks_tls() {
+    if listener.entrance.trust.speaks_tls() {
         // Few connections come to what is boxed here, and those that do not should not hold the room it needs.
-        return Box::pin(protected(gateway, stream, place, connection)).await;
+        return Box::pin(protected(listener, stream, place, connection)).await;
     }
     let party = Party::plain(address);
-    if let Left::Unusual(read, stream) = plain::serve(&gateway, Tcp::new(stream), party.clone(), &connection).await {
-        Box::pin(any(gateway, (read, stream, place), party, connection)).await;
+    if let Left::Unusual(read, stream) = listener.first.read(Tcp::new(stream), party.clone(), &connection).await {
+        Box::pin(any(listener, (read, stream, place), party, connection)).await;
     }
 }
 
@@ -183,23 +185,23 @@ fn give_up_on_stuck(stream: &TcpStream) {
 }
 
 /// Serves a connection with TLS, as long as the certificate holds that its client has shown.
-async fn protected(gateway: Arc<Inner>, stream: TcpStream, place: Place, connection: Arc<Connection>) {
-    let Some(server) = gateway.trust.server() else { return };
+async fn protected(listener: Arc<Listener>, stream: TcpStream, place: Place, connection: Arc<Connection>) {
+    let Some(server) = listener.entrance.trust.server() else { return };
     let Some((stream, party)) = trust::accept(server, stream).await else { return };
     let serving = async {
-        if let Left::Unusual(read, stream) = plain::serve(&gateway, stream, Some(Arc::clone(&party)), &connection).await {
-            any(Arc::clone(&gateway), (read, stream, place), Some(Arc::clone(&party)), connection).await;
+        if let Left::Unusual(read, stream) = listener.first.read_tls(stream, Some(Arc::clone(&party)), &connection).await {
+            any(Arc::clone(&listener), (read, stream, place), Some(Arc::clone(&party)), connection).await;
         }
     };
     tokio::select! {
         () = serving => {}
-        () = gateway.trust.ended(&party) => {}
+        () = listener.entrance.trust.ended(&party) => {}
     }
 }
 
 /// Serves whatever HTTP there is.
 async fn any<S: Socket>(
-    gateway: Arc<Inner>,
+    listener: Arc<Listener>,
     (read, mut stream, place): (Bytes, S, Place),
     party: Option<Arc<Party>>,
     connection: Arc<Connection>,
@@ -208,10 +210,10 @@ async fn any<S: Socket>(
     connection.rest(Instant::now());
     let at = Arc::clone(&connection);
     let service = service_fn(move |mut request: Request<Incoming>| {
-        let (gateway, party, busy) = (Arc::clone(&gateway), party.clone(), at.busy());
+        let (listener, party, busy) = (Arc::clone(&listener), party.clone(), at.busy());
         request.extensions_mut().insert(at.address);
         request.extensions_mut().insert(Remote(at.ip));
-        async move { Ok::<_, Infallible>(Answered::of(handle(&gateway, request, party).await, busy)) }
+        async move { Ok::<_, Infallible>(Answered::of(handle(&listener, request, party).await, busy)) }
     });
     let mut server = auto::Builder::new(TokioExecutor::new());
     server.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(30));
@@ -223,7 +225,7 @@ async fn any<S: Socket>(
     tokio::select! {
         ended = serving.as_mut() => return log(ended),
         () = connection.stop.cancelled() => {}
-        () = connection.idle_for(plain::IDLE) => {}
+        () = connection.idle_for(IDLE) => {}
     }
     serving.as_mut().graceful_shutdown();
     log(serving.await);
@@ -282,65 +284,15 @@ fn log(ended: Result<(), Box<dyn std::error::Error + Send + Sync>>) {
     }
 }
 
-async fn handle(gateway: &Arc<Inner>, request: Request<Incoming>, party: Option<Arc<Party>>) -> Response<Payload> {
+async fn handle(listener: &Arc<Listener>, request: Request<Incoming>, party: Option<Arc<Party>>) -> Response<Payload> {
     // By these it is decided who is let in, and whatever stands in front of the gate may have looked at the other one.
     let is_twice = |name: &HeaderName| request.headers().get_all(name).iter().nth(1).is_some();
     if let Some(name) = [AUTHORIZATION, HOST, ORIGIN].into_iter().find(is_twice) {
         let why = format!("Bad Request: the field `{name}` stands there twice; send it once");
         return reply::refuse(StatusCode::BAD_REQUEST, None, -32000, &why).into_http();
     }
-    if link::is_here(request.uri().path()) {
-        return link::handle(gateway, request, party);
+    match listener.doors.iter().find(|door| door.is_here(request.uri().path())) {
+        Some(door) => door.answer(request, party).await,
+        None => reply::refuse(StatusCode::NOT_FOUND, None, -32000, "nothing is served here").into_http(),
     }
-    if rooms::is_here(request.uri().path()) {
-        // Boxed: few come, and the type of what they do is long.
-        return Box::pin(rooms::handle(gateway, request, party)).await;
-    }
-    if !endpoint::is_here(request.uri().path()) {
-        return crate::admin::handle(gateway, request, party).await;
-    }
-    // Streams of one connection run side by side here, so each proves itself.
-    mcp(gateway, request, Known::of(party), None).await.into_http()
-}
-
-/// Answers a request that came over a link, from a parent that this gate has dialled. Nothing but MCP is served there.
-pub(crate) async fn over_link(gateway: &Arc<Inner>, parent: Entered, request: Request<Incoming>) -> Response<Payload> {
-    if !endpoint::is_here(request.uri().path()) {
-        return reply::refuse(StatusCode::NOT_FOUND, None, -32000, "over a link, a parent is served at /mcp only").into_http();
-    }
-    mcp(gateway, request, Known::default(), Some(parent)).await.into_http()
-}
-
-/// `proven`: who makes the request, where that is known beforehand.
-async fn mcp(gateway: &Arc<Inner>, request: Request<Incoming>, mut known: Known, proven: Option<Entered>) -> Reply {
-    let (parts, mut body) = request.into_parts();
-    let fields = fields(&parts);
-    let asked = Asked { path: parts.uri.path(), query: parts.uri.query(), fields: &fields };
-    let admitted = match proven {
-        Some(entered) => endpoint::admit_known(gateway, asked.path, entered),
-        None => endpoint::admit(gateway, asked, &mut known),
-    };
-    let admitted = match admitted {
-        Ok(admitted) => admitted,
-        Err(refused) => {
-            body::pass_over(&mut body).await;
-            return refused;
-        }
-    };
-    match parts.method {
-        Method::POST => match body::request(gateway, admitted.principal(), body).await {
-            Ok(body) => endpoint::post(gateway, &admitted, asked, &body, &mut known).await,
-            Err(reply) => reply,
-        },
-        Method::GET => endpoint::get(gateway, &admitted, asked),
-        Method::DELETE => endpoint::delete(gateway, &admitted, asked).await,
-        _ => endpoint::not_allowed(),
-    }
-}
-
-/// The same fields as this gate's own reader gives them. HTTP/2 names the host elsewhere (RFC 9113, section 8.3.1).
-pub(crate) fn fields(parts: &Parts) -> Fields {
-    let authority = parts.uri.authority().filter(|_| !parts.headers.contains_key(HOST));
-    let host = authority.map(|authority| (HOST.as_str(), authority.as_str().as_bytes()));
-    Fields::new(parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).chain(host))
 }

@@ -31,9 +31,9 @@ use super::pour::Pouring;
 use super::reply::{self, Reply};
 use super::session::{Opening, STANDING, Session};
 use super::stateless::{Place, Streams};
-use crate::Inner;
 use crate::call::back::{Back, Sink, Takes};
 use crate::call::caller::{Caller, Last};
+use crate::downstream::Server;
 use crate::shares::{Bound, Full, Resource};
 use crate::tree::Sight;
 use crate::trust::wall;
@@ -49,14 +49,14 @@ const OVER: &str =
     "the token that opened this stream has expired: come back with a new one, and with the last event's id for what you missed";
 
 /// Answers one POST.
-pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, message: Message, known: &mut Known) -> Reply {
+pub(crate) async fn post(server: &Arc<Server>, entered: &Entered, place: Place<'_>, message: Message, known: &mut Known) -> Reply {
     if let Message::Request(request) = &message
         && request.method == "initialize"
     {
         // All messages but the first hold no room for it.
-        return Box::pin(open(gateway, entered, place, request, known)).await;
+        return Box::pin(open(server, entered, place, request, known)).await;
     }
-    let session = match session(gateway, entered, place.fields, place.mount) {
+    let session = match session(server, entered, place.fields, place.mount) {
         Ok(session) => session,
         Err((status, why)) => {
             let id = if let Message::Request(r) = &message { Some(&r.id) } else { None };
@@ -65,14 +65,14 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
     };
     match message {
         Message::Notification(notification) => {
-            Box::pin(notified(gateway, &session, &notification)).await;
+            Box::pin(notified(server, &session, &notification)).await;
             reply::empty(StatusCode::ACCEPTED)
         }
         Message::Request(request) => {
             let lane = Lane::keeping(KEPT_EVENTS);
             let sink = Sink::Lane(Arc::clone(&lane));
             let back = Back::traced(known.of_session(&session, entered), sink, None, TraceContext::of_fields(place.fields));
-            answer(gateway, &session, place.streams, Arc::new(request), (back, lane)).await
+            answer(server, &session, place.streams, Arc::new(request), (back, lane)).await
         }
         Message::Response(response) => {
             session.answered(&response.id, response.answer);
@@ -82,8 +82,8 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
 }
 
 /// Opens the stream of a session, or takes one up again.
-pub(crate) fn get(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>) -> Reply {
-    let session = match session(gateway, entered, place.fields, place.mount) {
+pub(crate) fn get(server: &Arc<Server>, entered: &Entered, place: Place<'_>) -> Reply {
+    let session = match session(server, entered, place.fields, place.mount) {
         Ok(session) => session,
         Err((status, why)) => return reply::refuse(status, None, -32000, &why),
     };
@@ -106,20 +106,20 @@ pub(crate) fn get(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>) -> 
 }
 
 /// Ends a session.
-pub(crate) async fn delete(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>) -> Reply {
-    match session(gateway, entered, place.fields, place.mount) {
+pub(crate) async fn delete(server: &Arc<Server>, entered: &Entered, place: Place<'_>) -> Reply {
+    match session(server, entered, place.fields, place.mount) {
         Ok(session) => {
-            end(gateway, &session).await;
+            end(server, &session).await;
             reply::empty(StatusCode::NO_CONTENT)
         }
         Err((status, why)) => reply::refuse(status, None, -32000, &why),
     }
 }
 
-async fn open(gateway: &Arc<Inner>, entered: &Entered, at: Place<'_>, request: &Request, known: &mut Known) -> Reply {
-    let config = gateway.config.load_full();
+async fn open(server: &Arc<Server>, entered: &Entered, at: Place<'_>, request: &Request, known: &mut Known) -> Reply {
+    let config = server.entrance.gate.config.load_full();
     let most = config.limits.sessions;
-    let place = gateway.shares.of(&entered.principal.name).take(Resource::Sessions, 1, Bound::of(&config, most));
+    let place = server.entrance.gate.load.shares.of(&entered.principal.name).take(Resource::Sessions, 1, Bound::of(&config, most));
     let place = match place {
         Ok(place) => place,
         Err(full) => {
@@ -130,16 +130,16 @@ async fn open(gateway: &Arc<Inner>, entered: &Entered, at: Place<'_>, request: &
             return reply::refuse(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), -32009, &why);
         }
     };
-    let session = begin(gateway, entered, at.mount, at.style, request, random::token().into());
-    gateway.hub.open(Arc::clone(&session), Some(place));
+    let session = begin(server, entered, at.mount, at.style, request, random::token().into());
+    server.entrance.gate.hub.open(Arc::clone(&session), Some(place));
     // A reload between its beginning and its entry has passed it over.
-    session.follow(&gateway.config.load());
-    if let Err(refused) = known.again(gateway, at.fields, entered) {
+    session.follow(&server.entrance.gate.config.load());
+    if let Err(refused) = known.again(&server.entrance, at.fields, entered) {
         // Boxed: few come here.
-        Box::pin(end(gateway, &session)).await;
+        Box::pin(end(server, &session)).await;
         return endpoint::refuse(&refused);
     }
-    let result = initialized(gateway, &session).await;
+    let result = initialized(server, &session).await;
     let reply = reply::rpc(StatusCode::OK, request.id.clone(), Answer::Result(result.into()));
     match HeaderValue::from_str(&session.id) {
         Ok(id) => reply.with(HeaderName::from_static(field::SESSION), id),
@@ -147,15 +147,15 @@ async fn open(gateway: &Arc<Inner>, entered: &Entered, at: Place<'_>, request: &
     }
 }
 
-async fn end(gateway: &Arc<Inner>, session: &Session) {
-    gateway.hub.close(&session.id);
+async fn end(server: &Arc<Server>, session: &Session) {
+    server.entrance.gate.hub.close(&session.id);
     session.end();
-    crate::call::forget(gateway, session).await;
+    crate::call::forget(&server.entrance.gate, session).await;
 }
 
 /// Makes a session from an `initialize` request.
 pub(crate) fn begin(
-    gateway: &Inner,
+    server: &Server,
     entered: &Entered,
     mount: &Option<Segment>,
     style: Option<Style>,
@@ -172,13 +172,14 @@ pub(crate) fn begin(
         mount: mount.clone(),
         style,
     };
-    Session::new(id, opening, gateway.shares.of(&entered.principal.name), &gateway.tree.load().config)
+    Session::new(id, opening, server.entrance.gate.load.shares.of(&entered.principal.name), &server.entrance.gate.mounts.tree.load().config)
 }
 
 /// The result of `initialize`.
-pub(crate) async fn initialized(gateway: &Arc<Inner>, session: &Arc<Session>) -> Bytes {
-    let tree = gateway.tree.load_full();
-    let (capabilities, instructions) = crate::call::capabilities(gateway, &tree, &caller(session, &session.opening.entered)).await;
+pub(crate) async fn initialized(server: &Arc<Server>, session: &Arc<Session>) -> Bytes {
+    let tree = server.entrance.gate.mounts.tree.load_full();
+    let (capabilities, instructions) =
+        crate::call::capabilities(&server.entrance.gate, &tree, &caller(session, &session.opening.entered)).await;
     let instructions = instructions.map(|i| format!(",\"instructions\":{}", json::quote(&i))).unwrap_or_default();
     let info = crate::call::SERVER_INFO;
     let version = session.opening.version;
@@ -206,7 +207,7 @@ pub(crate) fn caller(session: &Arc<Session>, entered: &Entered) -> Arc<Caller> {
 }
 
 /// Takes a notification of the client.
-pub(crate) async fn notified(gateway: &Arc<Inner>, session: &Arc<Session>, notification: &Notification) {
+pub(crate) async fn notified(server: &Arc<Server>, session: &Arc<Session>, notification: &Notification) {
     session.touch();
     match notification.method.as_str() {
         "notifications/cancelled" => {
@@ -215,12 +216,14 @@ pub(crate) async fn notified(gateway: &Arc<Inner>, session: &Arc<Session>, notif
             }
         }
         "notifications/initialized" => {}
-        "notifications/progress" | "notifications/roots/list_changed" => gateway.to_own_connections(session, notification).await,
-        _ => crate::call::notified(gateway, caller(session, &session.opening.entered), notification).await,
+        "notifications/progress" | "notifications/roots/list_changed" => {
+            server.entrance.gate.mounts.to_own_connections(session, notification).await
+        }
+        _ => crate::call::notified(&server.entrance.gate, caller(session, &session.opening.entered), notification).await,
     }
 }
 
-fn session(gateway: &Inner, entered: &Entered, fields: &Fields, mount: &Option<Segment>) -> Result<Arc<Session>, (StatusCode, String)> {
+fn session(server: &Server, entered: &Entered, fields: &Fields, mount: &Option<Segment>) -> Result<Arc<Session>, (StatusCode, String)> {
     let text = |name| fields.str(name);
     if let Some(version) = text(field::VERSION)
         && !INITIALIZE.contains(&version)
@@ -233,7 +236,7 @@ fn session(gateway: &Inner, entered: &Entered, fields: &Fields, mount: &Option<S
     let id = text(field::SESSION)
         .ok_or_else(|| (StatusCode::BAD_REQUEST, "Bad Request: Mcp-Session-Id is missing; send `initialize` first".to_owned()))?;
     let unknown = || (StatusCode::NOT_FOUND, "Session not found: it has ended or expired; send `initialize` again".to_owned());
-    let session = gateway.hub.session(id).ok_or_else(unknown)?;
+    let session = server.entrance.gate.hub.session(id).ok_or_else(unknown)?;
     // An id is no credential: it is good for its own principal and endpoint only.
     if session.opening.entered.principal != entered.principal || session.opening.mount != *mount {
         return Err(unknown());
@@ -242,7 +245,7 @@ fn session(gateway: &Inner, entered: &Entered, fields: &Fields, mount: &Option<S
 }
 
 async fn answer(
-    gateway: &Arc<Inner>,
+    server: &Arc<Server>,
     session: &Arc<Session>,
     streams: Streams,
     request: Arc<Request>,
@@ -253,8 +256,8 @@ async fn answer(
     }
     let id = request.id.clone();
     let finish = Finish { session: Arc::clone(session), id: id.clone() };
-    let sight = Sight::of(gateway.tree.load_full(), &back.caller);
-    let mut exchange = Exchange::begin(gateway, sight, request, &back, false);
+    let sight = Sight::of(server.entrance.gate.mounts.tree.load_full(), &back.caller);
+    let mut exchange = Exchange::begin(&server.entrance.gate, sight, request, &back, false);
     if streams == Streams::Refused {
         // Nobody will read what is said before the answer.
         lane.end();
@@ -271,7 +274,7 @@ async fn answer(
         () = std::future::ready(()), if streams == Streams::Preferred => {}
         turn = exchange.turn((streams != Streams::Refused).then_some(&*lane)) => {
             match turn {
-                Turn::Ended(ended) => return endpoint::ended(gateway, id, ended, |ended| (StatusCode::OK, told(ended))),
+                Turn::Ended(ended) => return endpoint::ended(server, id, ended, |ended| (StatusCode::OK, told(ended))),
                 Turn::Pour(pour) => {
                     let gone = exchange.fill(&pour);
                     return reply::pour(Pouring::new(&id, pour, finish, gone));

@@ -20,8 +20,8 @@ use mcp_proto::recent::Recent;
 use super::door::{self, About, Entered, Refused};
 use super::initialize;
 use super::session::Session;
-use crate::Inner;
 use crate::call::caller::{Caller, Last};
+use crate::downstream::entrance::Entrance;
 use crate::trust::{Party, Trust};
 
 /// The fields by which the door decides.
@@ -46,13 +46,13 @@ pub(crate) struct Known {
 }
 
 /// Where a gate keeps the configuration in force.
-struct InForce(Arc<Inner>);
+struct InForce(Arc<Entrance>);
 
 impl Deref for InForce {
     type Target = ArcSwap<Config>;
 
     fn deref(&self) -> &ArcSwap<Config> {
-        &self.0.config
+        &self.0.gate.config
     }
 }
 
@@ -103,25 +103,25 @@ impl Known {
     }
 
     /// The configuration in force.
-    pub(crate) fn config(&mut self, gateway: &Arc<Inner>) -> &Arc<Config> {
-        in_force(&mut self.config, gateway)
+    pub(crate) fn config(&mut self, entrance: &Arc<Entrance>) -> &Arc<Config> {
+        in_force(&mut self.config, entrance)
     }
 
     /// Lets a request in, or not: at once, where it shows what the one before has shown.
-    pub(crate) fn enter(&mut self, gateway: &Arc<Inner>, fields: &Fields) -> Result<Entered, Refused> {
-        let config = in_force(&mut self.config, gateway);
-        enter(&mut self.entry, config, &gateway.trust, self.party.as_ref(), fields)
+    pub(crate) fn enter(&mut self, entrance: &Arc<Entrance>, fields: &Fields) -> Result<Entered, Refused> {
+        let config = in_force(&mut self.config, entrance);
+        enter(&mut self.entry, config, &entrance.trust, self.party.as_ref(), fields)
     }
 
     /// Lets in once more whoever was let in, where that was taken away or has ended since: a body may be long on its way, and a stream may
     /// stand open for long.
-    pub(crate) fn again(&mut self, gateway: &Arc<Inner>, fields: &Fields, entered: &Entered) -> Result<(), Refused> {
+    pub(crate) fn again(&mut self, entrance: &Arc<Entrance>, fields: &Fields, entered: &Entered) -> Result<(), Refused> {
         // Over a link nobody shows anything.
         let Some(entry) = &self.entry else { return Ok(()) };
-        if Arc::ptr_eq(&entry.config, in_force(&mut self.config, gateway)) && entry.entered.holds() {
+        if Arc::ptr_eq(&entry.config, in_force(&mut self.config, entrance)) && entry.entered.holds() {
             return Ok(());
         }
-        let now = self.enter(gateway, fields)?;
+        let now = self.enter(entrance, fields)?;
         if now.principal == entered.principal { Ok(()) } else { Err(door::another()) }
     }
 
@@ -183,8 +183,8 @@ impl Known {
 }
 
 /// To ask whether it is still the one before takes nothing that another thread writes, as taking it anew would.
-fn in_force<'a>(kept: &'a mut Option<Cache<InForce, Arc<Config>>>, gateway: &Arc<Inner>) -> &'a Arc<Config> {
-    kept.get_or_insert_with(|| Cache::new(InForce(Arc::clone(gateway)))).load()
+fn in_force<'a>(kept: &'a mut Option<Cache<InForce, Arc<Config>>>, entrance: &Arc<Entrance>) -> &'a Arc<Config> {
+    kept.get_or_insert_with(|| Cache::new(InForce(Arc::clone(entrance)))).load()
 }
 
 fn enter(

@@ -5,7 +5,9 @@
 pub(crate) mod body;
 pub(crate) mod connections;
 pub(crate) mod door;
+pub(crate) mod doors;
 pub(crate) mod endpoint;
+pub(crate) mod entrance;
 mod events;
 pub(crate) mod exchange;
 pub(crate) mod held;
@@ -13,7 +15,8 @@ pub(crate) mod http;
 pub(crate) mod initialize;
 pub(crate) mod known;
 pub(crate) mod lane;
-pub(crate) mod link;
+pub(crate) mod mcp;
+pub(crate) mod origin;
 mod parked;
 mod plain;
 mod pour;
@@ -21,9 +24,27 @@ pub(crate) mod reply;
 pub(crate) mod revoked;
 mod rewind;
 pub(crate) mod session;
+pub(crate) mod sign_in;
 mod socket;
 mod stateless;
 pub(crate) mod stdio;
 pub(crate) mod subscriptions;
 
+use std::sync::Arc;
+
+use entrance::Entrance;
 pub(crate) use parked::Parked;
+
+/// The gate as an MCP server.
+pub(crate) struct Server {
+    pub(crate) entrance: Arc<Entrance>,
+    /// Calls whose callers are asked for something.
+    pub(crate) parked: Parked,
+}
+
+impl Server {
+    pub(crate) fn new(entrance: Arc<Entrance>) -> Arc<Self> {
+        let parked = Parked::of(&entrance.gate.node.id);
+        Arc::new(Self { entrance, parked })
+    }
+}

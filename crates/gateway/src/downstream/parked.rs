@@ -14,10 +14,10 @@ use mcp_proto::json;
 use runtime::random;
 
 use super::exchange::Exchange;
-use crate::Inner;
 use crate::call::back::{Question, Sink};
 use crate::call::caller::Caller;
 use crate::call::error::CallError;
+use crate::downstream::Server;
 use crate::shares::{Bound, Resource, Taken};
 
 /// How long a caller may take.
@@ -63,7 +63,7 @@ impl Parked {
     }
 
     /// Parks a call; the raw result that tells its caller what to answer.
-    pub(crate) fn park(&self, gateway: &Inner, mut exchange: Exchange, questions: Vec<Question>, request: &Request) -> Bytes {
+    pub(crate) fn park(&self, server: &Server, mut exchange: Exchange, questions: Vec<Question>, request: &Request) -> Bytes {
         exchange.keep();
         // What is said from here on is for nobody, until the caller is back.
         exchange.back.redirect(Sink::None);
@@ -72,11 +72,11 @@ impl Parked {
         let principal = exchange.back.caller.principal.clone();
         let questions = questions.into_iter().map(|q| (q.key.clone(), q)).collect();
         let (request, since) = (identity(request), Instant::now());
-        let config = gateway.config.load();
+        let config = server.entrance.gate.config.load();
         let bound = Bound::of(&config, config.limits.parked);
         let mut all = self.lock();
         let place = loop {
-            match exchange.back.caller.share(gateway).take(Resource::Parked, 1, bound) {
+            match exchange.back.caller.share(&server.entrance.gate.load).take(Resource::Parked, 1, bound) {
                 Ok(place) => break Some(place),
                 Err(_) if all.cancel_oldest(&principal.name) => {}
                 // Everybody has some, and this one has none.

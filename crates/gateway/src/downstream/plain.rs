@@ -23,13 +23,14 @@ use tokio_util::io::poll_read_buf;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::body;
-use super::connections::Connection;
+use super::connections::{Connection, IDLE};
+use super::doors::Left;
 use super::endpoint::{self, Asked};
 use super::events::Events;
 use super::known::Known;
 use super::reply::{self, Reply};
 use super::socket::Socket;
-use crate::Inner;
+use crate::downstream::Server;
 use crate::trust::Party;
 
 mod pour;
@@ -38,8 +39,6 @@ mod tests;
 
 /// Time for a client to begin with its first request.
 const FIRST: Duration = Duration::from_secs(10);
-/// How long a connection may lie idle between two requests.
-pub(super) const IDLE: Duration = Duration::from_secs(600);
 /// How long what nobody wants to know is read before a connection is closed for good.
 const LINGER: Duration = Duration::from_secs(2);
 /// Room for what is read at once, in bytes: where nobody knows how much will come, and at least.
@@ -50,16 +49,8 @@ const SPREAD: usize = 256;
 /// A client may send so much of its next requests while it waits, in bytes.
 const AHEAD: usize = 64 << 10;
 
-/// How serving ended.
-pub(crate) enum Left<S> {
-    /// The connection is over.
-    Ended,
-    /// A request has come that is none of ours; these bytes of it have been read.
-    Unusual(Bytes, S),
-}
-
 /// Serves until something unusual comes, the connection ends or `stop` fires.
-pub(crate) async fn serve<S: Socket>(gateway: &Arc<Inner>, stream: S, party: Option<Arc<Party>>, connection: &Connection) -> Left<S> {
+pub(crate) async fn serve<S: Socket>(server: &Arc<Server>, stream: S, party: Option<Arc<Party>>, connection: &Connection) -> Left<S> {
     let stop = &connection.stop;
     let mut line = Line::new(stream, stop, Patience { arrival: body::ARRIVAL, idle: FIRST, later: IDLE });
     let mut known = Known::of(party);
@@ -71,7 +62,7 @@ pub(crate) async fn serve<S: Socket>(gateway: &Arc<Inner>, stream: S, party: Opt
         };
         connection.stir();
         let carried = Carried::count();
-        let Some(answered) = answer(gateway, &mut line, &post, &mut known, stop).await else { return Left::Ended };
+        let Some(answered) = answer(server, &mut line, &post, &mut known, stop).await else { return Left::Ended };
         let left = if answered.keep && together::are_many() { line.post(answered.wire).await } else { Err(answered.wire) };
         if left.is_err() {
             together::others_first().await;
@@ -98,7 +89,7 @@ struct Answered {
 
 /// The answer to one request; `None`: the client has gone.
 async fn answer<S: Socket>(
-    gateway: &Arc<Inner>,
+    server: &Arc<Server>,
     line: &mut Line<S>,
     post: &Post,
     known: &mut Known,
@@ -110,20 +101,21 @@ async fn answer<S: Socket>(
     };
     let (path, query) = post.target();
     let asked = Asked { path, query, fields: post.fields() };
-    let limit = known.config(gateway).limits.request_bytes;
+    let limit = known.config(&server.entrance).limits.request_bytes;
     if post.length() > limit {
         return Some(answered(endpoint::too_long(limit), false));
     }
-    let admitted = match endpoint::admit(gateway, asked, known) {
+    let admitted = match endpoint::admit(server, asked, known) {
         Ok(admitted) => admitted,
         Err(reply) => return Some(answered(reply, line.skip(post.length()))),
     };
-    let taken = match (post.length() > body::COUNTED).then(|| body::room(gateway, admitted.principal(), post.length())).transpose() {
-        Ok(taken) => taken,
-        Err(reply) => return Some(answered(reply, line.skip(post.length()))),
-    };
+    let taken =
+        match (post.length() > body::COUNTED).then(|| body::room(&server.entrance.gate, admitted.principal(), post.length())).transpose() {
+            Ok(taken) => taken,
+            Err(reply) => return Some(answered(reply, line.skip(post.length()))),
+        };
     let body = body::counted(line.body(post.length()).await?, taken);
-    line.watched(pin!(async { answered(endpoint::post(gateway, &admitted, asked, &body, known).await, true) })).await
+    line.watched(pin!(async { answered(endpoint::post(server, &admitted, asked, &body, known).await, true) })).await
 }
 
 thread_local! {

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use config::resolved::Config;
 use policy::decide::{Kind, Subject};
 
-use crate::Inner;
+use crate::gate::Gate;
 
 /// Ends what stands open of them, now that `new` is in force in place of `old`.
-pub(crate) fn end(gateway: &Arc<Inner>, old: &Config, new: &Config) {
+pub(crate) fn end(gate: &Arc<Gate>, old: &Config, new: &Config) {
     let is_kept = |name: &str, sha256| new.tokens.iter().any(|token| *token.name == *name && token.sha256 == sha256);
     let tokens: BTreeSet<&str> = old.tokens.iter().filter(|token| !is_kept(&token.name, token.sha256)).map(|token| &*token.name).collect();
     let issuers = old.trust.issuers.iter().filter(|issuer| !new.trust.issuers.contains(issuer));
@@ -26,10 +26,10 @@ pub(crate) fn end(gateway: &Arc<Inner>, old: &Config, new: &Config) {
         Kind::Certificate => certificates,
         Kind::Local | Kind::Parent | Kind::Participant => false,
     };
-    for session in gateway.hub.let_go(is_over) {
+    for session in gate.hub.let_go(is_over) {
         session.end();
-        let gateway = Arc::clone(gateway);
-        tokio::spawn(async move { crate::call::forget(&gateway, &session).await });
+        let gate = Arc::clone(gate);
+        tokio::spawn(async move { crate::call::forget(&gate, &session).await });
     }
 }
 

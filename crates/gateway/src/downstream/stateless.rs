@@ -22,37 +22,37 @@ use super::known::Known;
 use super::lane::{Lane, Weight};
 use super::pour::Pouring;
 use super::reply::{self, Reply};
-use crate::Inner;
 use crate::call::back::{Back, Question, Sink, Takes};
 use crate::call::caller::Caller;
 use crate::call::error::{CallError, status_of_code};
 use crate::call::sees;
+use crate::downstream::Server;
 use crate::shares::Bound;
 use crate::tree::Sight;
 
 /// Answers one POST.
-pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'_>, request: Arc<Request>, known: &mut Known) -> Reply {
+pub(crate) async fn post(server: &Arc<Server>, entered: &Entered, place: Place<'_>, request: Arc<Request>, known: &mut Known) -> Reply {
     let meta = known.meta(&request.params);
     if let Err(refused) = check_meta(&meta).and_then(|()| check_headers(place.fields, &request, &meta)).and_then(|()| check_version(&meta))
     {
         return refusal(&request.id, &refused);
     }
-    let tree = gateway.tree.load_full();
+    let tree = server.entrance.gate.mounts.tree.load_full();
     let caller = known.caller(&tree.config, entered, place.mount.as_ref(), place.style, &meta);
     let sight = Sight::of(tree, &caller);
     if let Err(mismatch) = check_params(&sight, &caller, place.fields, &request) {
         return refusal(&request.id, &CallError::HeaderMismatch(mismatch));
     }
     if request.method == "subscriptions/listen" {
-        return listen(gateway, (entered, &caller), place.fields, &request, known).await;
+        return listen(server, (entered, &caller), place.fields, &request, known).await;
     }
     let lane = Lane::new();
-    let (mut exchange, open) = match begin(gateway, sight, (&caller, &meta), &request, &lane, TraceContext::of_fields(place.fields)) {
+    let (mut exchange, open) = match begin(server, sight, (&caller, &meta), &request, &lane, TraceContext::of_fields(place.fields)) {
         Ok(begun) => begun,
         Err(refused) => return refusal(&request.id, &refused),
     };
     if !open.is_empty() {
-        return parked(gateway, exchange, open, &request);
+        return parked(server, exchange, open, &request);
     }
     exchange.take_pours(Takes::Alone);
     if place.streams == Streams::Refused {
@@ -60,19 +60,19 @@ pub(crate) async fn post(gateway: &Arc<Inner>, entered: &Entered, place: Place<'
         lane.end();
     }
     match exchange.turn((place.streams != Streams::Refused).then_some(&*lane)).await {
-        Turn::Ended(ended) => endpoint::ended(gateway, request.id.clone(), ended, told),
+        Turn::Ended(ended) => endpoint::ended(server, request.id.clone(), ended, told),
         Turn::Pour(pour) => {
             let gone = exchange.fill(&pour);
             reply::pour(Pouring::new(&request.id, pour, (), gone))
         }
-        Turn::Questions(questions) => parked(gateway, exchange, questions, &request),
+        Turn::Questions(questions) => parked(server, exchange, questions, &request),
         Turn::Message => {
             exchange.take_pours(Takes::Behind);
-            let config = gateway.config.load();
-            lane.charge_to(caller.share(gateway), Bound::of(&config, config.limits.stream_bytes));
+            let config = server.entrance.gate.config.load();
+            lane.charge_to(caller.share(&server.entrance.gate.load), Bound::of(&config, config.limits.stream_bytes));
             let gone = CancellationToken::new();
             let body = Events::new(lane.read(0), None, Some(gone.clone().drop_guard()));
-            tokio::spawn(stream(Arc::clone(gateway), exchange, lane, request, gone));
+            tokio::spawn(stream(Arc::clone(server), exchange, lane, request, gone));
             reply::events(body)
         }
     }
@@ -102,30 +102,30 @@ pub(crate) enum Streams {
 
 /// Begins a request, or takes up the parked call that it comes back to; with the questions that are still open.
 pub(crate) fn begin(
-    gateway: &Arc<Inner>,
+    server: &Arc<Server>,
     sight: Sight,
     (caller, meta): (&Arc<Caller>, &RequestMeta),
     request: &Arc<Request>,
     lane: &Arc<Lane>,
     trace: Option<TraceContext>,
 ) -> Result<(Exchange, Vec<Question>), CallError> {
-    if gateway.parked.is_return(request) {
-        let resumed = gateway.parked.resume(request, caller)?;
+    if server.parked.is_return(request) {
+        let resumed = server.parked.resume(request, caller)?;
         resumed.exchange.back.redirect(Sink::Lane(Arc::clone(lane)));
         return Ok((resumed.exchange, resumed.open));
     }
     let back = Back::traced(Arc::clone(caller), Sink::Lane(Arc::clone(lane)), meta.log_level, trace);
-    Ok((Exchange::begin(gateway, sight, Arc::clone(request), &back, true), Vec::new()))
+    Ok((Exchange::begin(&server.entrance.gate, sight, Arc::clone(request), &back, true), Vec::new()))
 }
 
 /// Parks a call that asks first, and tells its caller so.
-fn parked(gateway: &Inner, exchange: Exchange, questions: Vec<Question>, request: &Request) -> Reply {
-    let result = gateway.parked.park(gateway, exchange, questions, request);
+fn parked(server: &Server, exchange: Exchange, questions: Vec<Question>, request: &Request) -> Reply {
+    let result = server.parked.park(server, exchange, questions, request);
     reply::rpc(StatusCode::OK, request.id.clone(), Answer::Result(result.into()))
 }
 
 /// Carries an exchange to its end on an open stream.
-async fn stream(gateway: Arc<Inner>, mut exchange: Exchange, lane: Arc<Lane>, request: Arc<Request>, gone: CancellationToken) {
+async fn stream(server: Arc<Server>, mut exchange: Exchange, lane: Arc<Lane>, request: Arc<Request>, gone: CancellationToken) {
     let answer = loop {
         let turn = tokio::select! {
             turn = exchange.turn(None) => turn,
@@ -137,7 +137,7 @@ async fn stream(gateway: Arc<Inner>, mut exchange: Exchange, lane: Arc<Lane>, re
         };
         match turn {
             Turn::Ended(ended) => break told(&ended).1,
-            Turn::Questions(questions) => break Answer::Result(gateway.parked.park(&gateway, exchange, questions, &request).into()),
+            Turn::Questions(questions) => break Answer::Result(server.parked.park(&server, exchange, questions, &request).into()),
             Turn::Pour(pour) => {
                 let back = Arc::clone(&exchange.back);
                 lane.end_with(Pouring::new(&request.id, Arc::clone(&pour), (), exchange.fill(&pour)));
@@ -153,21 +153,21 @@ async fn stream(gateway: Arc<Inner>, mut exchange: Exchange, lane: Arc<Lane>, re
 
 /// A stream that stands open until the client closes it, or what let it in ends.
 async fn listen(
-    gateway: &Arc<Inner>,
+    server: &Arc<Server>,
     (entered, caller): (&Entered, &Arc<Caller>),
     fields: &Fields,
     request: &Request,
     known: &mut Known,
 ) -> Reply {
     let lane = Lane::new();
-    let gone = match crate::call::open_listener(gateway, caller, request, &lane, entered.until()).await {
+    let gone = match crate::call::open_listener(&server.entrance.gate, caller, request, &lane, entered.until()).await {
         Ok(gone) => gone.drop_guard(),
         Err(refused) => return refusal(&request.id, &refused),
     };
-    let config = gateway.config.load();
-    lane.charge_to(caller.share(gateway), Bound::of(&config, config.limits.stream_bytes));
+    let config = server.entrance.gate.config.load();
+    lane.charge_to(caller.share(&server.entrance.gate.load), Bound::of(&config, config.limits.stream_bytes));
     // A configuration that came into force meanwhile may have passed it over.
-    match known.again(gateway, fields, entered) {
+    match known.again(&server.entrance, fields, entered) {
         Ok(()) => reply::events(Events::new(lane.read(0), None, Some(gone))),
         Err(refused) => endpoint::refuse(&refused),
     }

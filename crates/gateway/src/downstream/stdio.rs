@@ -22,10 +22,10 @@ use super::known::Known;
 use super::lane::{Lane, Weight};
 use super::session::Session;
 use super::stateless;
-use crate::Inner;
 use crate::call::back::{Back, Sink};
 use crate::call::cancel::Cancel;
 use crate::call::error::CallError;
+use crate::downstream::Server;
 use crate::tree::Sight;
 
 /// Where a client's lines come from.
@@ -34,15 +34,15 @@ pub(crate) type Input = Box<dyn AsyncRead + Unpin + Send>;
 pub(crate) type Output = Box<dyn AsyncWrite + Unpin + Send>;
 
 /// Serves one client until its input ends or `stop` fires.
-pub(crate) fn serve(gateway: Arc<Inner>, input: Input, output: Output, stop: CancellationToken) -> BoxFuture<'static, ()> {
-    Box::pin(served(gateway, input, output, stop))
+pub(crate) fn serve(server: Arc<Server>, input: Input, output: Output, stop: CancellationToken) -> BoxFuture<'static, ()> {
+    Box::pin(served(server, input, output, stop))
 }
 
-async fn served(gateway: Arc<Inner>, mut input: Input, output: Output, stop: CancellationToken) {
+async fn served(server: Arc<Server>, mut input: Input, output: Output, stop: CancellationToken) {
     let door =
-        Arc::new(Door { gateway, out: Lane::new(), session: Mutex::default(), in_flight: Mutex::default(), tasks: TaskTracker::new() });
+        Arc::new(Door { server, out: Lane::new(), session: Mutex::default(), in_flight: Mutex::default(), tasks: TaskTracker::new() });
     let writing = tokio::spawn(write(Arc::clone(&door.out), output));
-    let mut lines = Lines::new(door.gateway.limits().request_bytes);
+    let mut lines = Lines::new(door.server.entrance.gate.limits().request_bytes);
     loop {
         lines.buffer().reserve(16 << 10);
         let read = tokio::select! {
@@ -64,7 +64,7 @@ async fn served(gateway: Arc<Inner>, mut input: Input, output: Output, stop: Can
 }
 
 struct Door {
-    gateway: Arc<Inner>,
+    server: Arc<Server>,
     out: Arc<Lane>,
     session: Mutex<Option<Arc<Session>>>,
     in_flight: Mutex<HashMap<Bytes, Cancel>>,
@@ -112,8 +112,8 @@ impl Door {
         };
         let back = Back::new(initialize::caller(&session, &session.opening.entered), Sink::Lane(Arc::clone(&self.out)), None, cancel);
         let id = request.id.clone();
-        let sight = Sight::of(self.gateway.tree.load_full(), &back.caller);
-        let mut exchange = Exchange::begin(&self.gateway, sight, request, &back, false);
+        let sight = Sight::of(self.server.entrance.gate.mounts.tree.load_full(), &back.caller);
+        let mut exchange = Exchange::begin(&self.server.entrance.gate, sight, request, &back, false);
         let door = Arc::clone(self);
         self.tasks.spawn(async move {
             loop {
@@ -129,13 +129,13 @@ impl Door {
         if let Err(refused) = stateless::check_meta(meta).and_then(|()| stateless::check_version(meta)) {
             return self.send(&request.id, &Answer::Error(refused.tell(banyan_model::Era::Stateless).object()));
         }
-        let tree = self.gateway.tree.load_full();
+        let tree = self.server.entrance.gate.mounts.tree.load_full();
         let caller = Known::default().caller(&tree.config, &Entered::local(), None, None, meta);
         if request.method == "subscriptions/listen" {
             let door = Arc::clone(self);
             // Servers are asked first, and the lines behind this one must not wait for them.
             tokio::spawn(async move {
-                match crate::call::open_listener(&door.gateway, &caller, &request, &door.out, None).await {
+                match crate::call::open_listener(&door.server.entrance.gate, &caller, &request, &door.out, None).await {
                     Ok(gone) => {
                         cancel.cancelled().await;
                         gone.cancel();
@@ -145,7 +145,7 @@ impl Door {
             });
             return;
         }
-        let begun = stateless::begin(&self.gateway, Sight::of(tree, &caller), (&caller, meta), &request, &self.out, None);
+        let begun = stateless::begin(&self.server, Sight::of(tree, &caller), (&caller, meta), &request, &self.out, None);
         let (mut exchange, open) = match begun {
             Ok(begun) => begun,
             Err(refused) => return self.send(&request.id, &Answer::Error(refused.tell(banyan_model::Era::Stateless).object())),
@@ -153,7 +153,7 @@ impl Door {
         let door = Arc::clone(self);
         self.tasks.spawn(async move {
             if !open.is_empty() {
-                let result = door.gateway.parked.park(&door.gateway, exchange, open, &request);
+                let result = door.server.parked.park(&door.server, exchange, open, &request);
                 return door.send(&request.id, &Answer::Result(result.into()));
             }
             loop {
@@ -167,7 +167,7 @@ impl Door {
                 match turn {
                     Turn::Ended(ended) => return door.send(&request.id, &stateless::told(&ended).1),
                     Turn::Questions(questions) => {
-                        let result = door.gateway.parked.park(&door.gateway, exchange, questions, &request);
+                        let result = door.server.parked.park(&door.server, exchange, questions, &request);
                         return door.send(&request.id, &Answer::Result(result.into()));
                     }
                     Turn::Message | Turn::Pour(_) => {}
@@ -178,18 +178,18 @@ impl Door {
 
     async fn initialize(self: &Arc<Self>, request: &Request) {
         let id = runtime::random::token().into();
-        let session = initialize::begin(&self.gateway, &Entered::local(), &None, None, request, id);
+        let session = initialize::begin(&self.server, &Entered::local(), &None, None, request, id);
         session.stand_on(&self.out);
         // A client that comes back by another connection may still answer what was asked over the one before.
         session.number_from(u32::from_le_bytes(runtime::random::bytes()));
         let old = self.session.lock().unwrap_or_else(PoisonError::into_inner).replace(Arc::clone(&session));
         if let Some(old) = old {
-            self.gateway.hub.close(&old.id);
+            self.server.entrance.gate.hub.close(&old.id);
         }
-        let result = Box::pin(initialize::initialized(&self.gateway, &session)).await;
+        let result = Box::pin(initialize::initialized(&self.server, &session)).await;
         self.send(&request.id, &Answer::Result(result.into()));
         // Nothing may come before the answer to `initialize`.
-        self.gateway.hub.open(session, None);
+        self.server.entrance.gate.hub.open(session, None);
     }
 
     async fn notified(&self, notification: &Notification) {
@@ -201,7 +201,7 @@ impl Door {
             return;
         }
         if let Some(session) = self.session() {
-            initialize::notified(&self.gateway, &session, notification).await;
+            initialize::notified(&self.server, &session, notification).await;
         }
     }
 
@@ -238,9 +238,9 @@ impl Door {
         let cancels: Vec<_> = self.lock().drain().map(|(_, c)| c).collect();
         cancels.iter().for_each(Cancel::cancel);
         if let Some(session) = self.session() {
-            self.gateway.hub.close(&session.id);
+            self.server.entrance.gate.hub.close(&session.id);
             session.end();
-            crate::call::forget(&self.gateway, &session).await;
+            crate::call::forget(&self.server.entrance.gate, &session).await;
         }
         self.out.end();
     }

@@ -115,6 +115,6 @@ impl Gateway {
         let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let since = known.map_or_else(now, |known| known.since);
         self.0.force.refused.store(Some(Arc::new(NotInForce { since, error: Some(error.to_owned()) })));
-        self.0.changed.notify_waiters();
+        self.0.gate.mounts.changed.notify_waiters();
     }
 }

@@ -21,6 +21,7 @@ use crate::call::back::{Back, Sink};
 use crate::call::caller::ViewKey;
 use crate::call::cancel::Cancel;
 use crate::call::error::CallError;
+use crate::downstream::door::scope_of;
 use crate::downstream::stdio;
 use crate::node::Node;
 use crate::tree::Tree;
@@ -35,8 +36,8 @@ pub(crate) fn rows(tree: &Tree, view: &View, is_shown: &dyn Fn((usize, usize)) -
 impl Gateway {
     /// The tools as a client of that name sees them; without a name, as an unknown client does.
     pub fn tools(&self, client: Option<&str>) -> Vec<ToolRow> {
-        let tree = self.0.tree.load_full();
-        let view = tree.view(&self.0.scope_of(client.unwrap_or_default()));
+        let tree = self.0.gate.mounts.tree.load_full();
+        let view = tree.view(&scope_of(&self.0.gate.config.load(), client.unwrap_or_default()));
         rows(&tree, &view, &|_| true)
     }
 
@@ -61,13 +62,13 @@ impl Gateway {
         output: impl AsyncWrite + Unpin + Send + 'static,
         stop: CancellationToken,
     ) -> BoxFuture<'static, ()> {
-        stdio::serve(Arc::clone(&self.0), Box::new(input), Box::new(output), stop)
+        stdio::serve(Arc::clone(&self.0.server), Box::new(input), Box::new(output), stop)
     }
 
     /// Checks whether anybody uses it: a connection or a session stands open, a server has registered itself, or a call waits for somebody to agree.
     pub async fn is_used(&self) -> bool {
-        let has_registered = || self.0.mounts.load().iter().any(|mount| mount.registration.is_some());
-        if !self.0.open.is_empty() || !self.0.rooms.open.is_empty() || self.0.hub.sessions() > 0 || has_registered() {
+        let has_registered = || self.0.gate.mounts.all.load().iter().any(|mount| mount.registration.is_some());
+        if !self.0.open.is_empty() || !self.0.rooms.open.is_empty() || self.0.gate.hub.sessions() > 0 || has_registered() {
             return true;
         }
         let config = self.config();
@@ -77,8 +78,8 @@ impl Gateway {
 
     async fn called(&self, CallRequest { tool, arguments, waits, .. }: &CallRequest, cancel: Cancel) -> Result<Bytes, Bytes> {
         let arguments = arguments.get();
-        let scope = self.0.scope_of("");
-        let tree = self.0.tree.load_full();
+        let scope = scope_of(&self.0.gate.config.load(), "");
+        let tree = self.0.gate.mounts.tree.load_full();
         let dotted = ViewKey { style: Style::Dotted, ..scope.clone() };
         let scope =
             if tree.view(&scope).tools.find(tool).is_none() && tree.view(&dotted).tools.find(tool).is_some() { dotted } else { scope };
@@ -94,7 +95,7 @@ impl Gateway {
         let params = format!("{{\"name\":{},\"arguments\":{arguments},\"_meta\":{meta}}}", json::quote(&name));
         let request = Request { id: Bytes::from_static(b"0"), method: "tools/call".into(), params: Bytes::from(params).into() };
         let back = Back::new(crate::call::own_caller(scope), Sink::None, None, cancel);
-        match crate::call::serve(&self.0, &request, &back).await {
+        match crate::call::serve(&self.0.gate, &request, &back).await {
             Ok(Answer::Result(result)) => Ok(result.text().clone()),
             Ok(Answer::Error(error)) => Err(error),
             Err(error) => Err(error.tell(Era::Stateless).object()),

@@ -121,7 +121,7 @@ pub struct ToolRow {
 impl Gateway {
     /// How it stands with the record; `None`: none is kept.
     pub fn audit(&self) -> Option<AuditStatus> {
-        let journal = &self.0.journal;
+        let journal = &self.0.gate.record.journal;
         let standing = journal.standing();
         let over = journal.parts().over().into_iter();
         journal.audit().enabled.then(|| AuditStatus {
@@ -141,28 +141,28 @@ impl Gateway {
 impl Gateway {
     /// What there is to say about every mount.
     pub fn status(&self) -> Vec<MountStatus> {
-        let config = self.0.config.load();
-        self.0.mounts.load().iter().map(|mount| status(mount, config.gate.as_deref())).collect()
+        let config = self.0.gate.config.load();
+        self.0.gate.mounts.all.load().iter().map(|mount| status(mount, config.gate.as_deref())).collect()
     }
 
     /// Every room that is configured or open, by name.
     pub fn rooms(&self) -> Vec<RoomStatus> {
-        self.0.rooms.status(&self.0.config.load().rooms)
+        self.0.rooms.status(&self.0.gate.config.load().rooms)
     }
 
     /// With whom it is registered, or why not; `None`: it joins nobody.
     pub fn joined(&self) -> Option<Arc<JoinStatus>> {
-        self.0.membership.status()
+        self.0.mesh.membership.status()
     }
 
     /// The last lines a mount's process wrote to its standard error; `None` where there is no such mount.
     pub fn stderr(&self, name: &str) -> Option<Vec<String>> {
-        self.0.find(name).map(|m| m.stderr.lines())
+        self.0.gate.mounts.find(name).map(|m| m.stderr.lines())
     }
 
     /// The lines from now on.
     pub fn follow_stderr(&self, name: &str) -> Option<tokio::sync::broadcast::Receiver<String>> {
-        self.0.find(name).map(|m| m.stderr.follow())
+        self.0.gate.mounts.find(name).map(|m| m.stderr.follow())
     }
 }
 

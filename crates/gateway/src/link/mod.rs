@@ -6,6 +6,7 @@
 
 mod child;
 mod control;
+mod door;
 mod parent;
 
 #[cfg(test)]
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 pub(crate) use child::{Dialled, Wanted, dial};
 pub(crate) use control::{Control, Said};
+pub(crate) use door::LinkDoor;
 pub(crate) use parent::{Link, take};
 
 /// What is spoken after the upgrade.

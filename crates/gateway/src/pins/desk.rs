@@ -23,7 +23,7 @@ type Said = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 /// The desk of one gate.
 pub(crate) struct Desk {
-    dir: PathBuf,
+    pub(super) state_dir: PathBuf,
     waiting: Mutex<Waiting>,
 }
 
@@ -37,7 +37,7 @@ struct Waiting {
 impl Desk {
     /// Over the files in `dir`.
     pub(crate) fn new(dir: &Path) -> Arc<Self> {
-        Arc::new(Self { dir: dir.to_owned(), waiting: Mutex::default() })
+        Arc::new(Self { state_dir: dir.to_owned(), waiting: Mutex::default() })
     }
 
     /// What `work` makes of `count` definitions and of what is remembered, once what it remembers is on the disk. `take_in` comes before: as
@@ -100,7 +100,7 @@ impl Desk {
                 store::breathe();
             }
             let (mut said, mut work) = (Vec::with_capacity(ready.len()), ready.into_iter());
-            let opened = pins.take().map_or_else(|| Pins::open(&self.dir), Ok);
+            let opened = pins.take().map_or_else(|| Pins::open(&self.state_dir), Ok);
             let kept = opened.and_then(|mut opened| {
                 opened.together(|pins| said.extend(work.by_ref().map(|work| work(Some(&mut *pins)))))?;
                 pins = Some(opened);

@@ -8,26 +8,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::judged::fetched_with;
-use crate::Inner;
 use crate::approvals::now;
+use crate::gate::Gate;
 use crate::store::{self, Pins, StoreError};
 
 /// The store is asked so often though nobody tells of anything: whoever looked may have ended before the file was touched.
 const ANYWAY: Duration = Duration::from_secs(60);
 
 /// Runs until the gate ends.
-pub(crate) async fn follow(gateway: Arc<Inner>) {
+pub(crate) async fn follow(gate: Arc<Gate>) {
     let (began, mut open) = (now(), None);
     loop {
         tokio::select! {
-            () = gateway.looks.notified() => {}
+            () = gate.rules.looks.notified() => {}
             () = tokio::time::sleep(ANYWAY) => {}
-            () = gateway.stop.cancelled() => return,
+            () = gate.stop.cancelled() => return,
         }
-        if !store::exists(&gateway.state_dir) {
+        if !store::exists(&gate.rules.pinning.state_dir) {
             continue;
         }
-        let (dir, before) = (gateway.state_dir.clone(), open.take());
+        let (dir, before) = (gate.rules.pinning.state_dir.clone(), open.take());
         let looked = tokio::task::spawn_blocking(move || {
             let (pins, at) = match before {
                 Some(before) => before,
@@ -43,7 +43,7 @@ pub(crate) async fn follow(gateway: Arc<Inner>) {
         // What can't be read is said where lists are judged; here it is tried again.
         let Ok(Ok((next, looks))) = looked.await else { continue };
         open = Some(next);
-        for mount in gateway.mounts.load().iter() {
+        for mount in gate.mounts.all.load().iter() {
             let of_mount = looks.iter().filter(|(name, _)| name == mount.config.name.as_str());
             let kinds: Vec<_> = of_mount.map(|(_, kind)| fetched_with(*kind)).collect();
             if !kinds.is_empty() {

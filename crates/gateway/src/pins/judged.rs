@@ -51,7 +51,7 @@ struct Judged {
 pub(crate) async fn hold(mount: &Mount, (catalog, old): (&mut Catalog, &Catalog), kinds: &[catalog::Kind], said: Option<&str>) {
     let role = **mount.role.load();
     let listed = {
-        let config = mount.gateway.config.load();
+        let config = mount.gate.config.load();
         listed(catalog, (kinds, said), role, &|kind| mode(&config, mount, role, kind))
     };
     catalog.held.retain(|held| !listed.iter().any(|one| one.kind == held.kind));
@@ -112,7 +112,7 @@ async fn judged(mount: &Mount, (catalog, old): (&mut Catalog, &Catalog), listed:
     let owned: Vec<Listed> = listed.iter().map(|one| Listed { all: one.all.clone(), ..*one }).collect();
     let count = owned.iter().map(|one| one.all.len()).sum();
     let take_in = move || owned.into_iter().map(defined).collect::<Vec<_>>();
-    match mount.gateway.pinning.judged(count, take_in, move |pins, all| remembered(pins, &source, all)).await {
+    match mount.gate.rules.pinning.judged(count, take_in, move |pins, all| remembered(pins, &source, all)).await {
         Ok(judged) => judged,
         Err(error) => {
             tracing::error!(mount = %mount.config.name, %error, "definitions can't be pinned: see that the state directory can be written");
@@ -212,7 +212,7 @@ pub(super) fn named(mount: &str, kind: Kind, name: &str) -> String {
 fn told(mount: &Mount, catalog: &mut Catalog, fresh: Vec<String>) {
     if !fresh.is_empty() {
         tracing::warn!(mount = %mount.config.name, definitions = fresh.len(), "definitions wait: `banyan pins` shows them");
-        record(&mount.gateway, fresh);
+        record(&mount.gate.record, fresh);
     }
     let waiting = |kind: Kind| catalog.held.iter().filter(|held| held.kind == kind && held.standing == Standing::Held).count();
     let counted = |kind: Kind| match (waiting(kind), kind) {
@@ -270,8 +270,8 @@ fn mode(config: &Config, mount: &Mount, role: Role, kind: Kind) -> Mode {
 pub(crate) async fn was_gate(mount: &Mount) -> Result<bool, StoreError> {
     let source = source(mount);
     // Where gates are pinned, what is pinned may be a gate's from before it was written down which are.
-    let is_pinned_as_gate = mount.gateway.config.load().pins.gates != Mode::Trust;
-    mount.gateway.pinning.judged(0, || (), move |pins, ()| pins.was_gate(&source, is_pinned_as_gate, now())).await
+    let is_pinned_as_gate = mount.gate.config.load().pins.gates != Mode::Trust;
+    mount.gate.rules.pinning.judged(0, || (), move |pins, ()| pins.was_gate(&source, is_pinned_as_gate, now())).await
 }
 
 /// By what a mount's server is known again. Its environment and headers hold what changes, such as tokens, and say little of who it is.

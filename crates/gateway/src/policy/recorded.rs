@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use audit::record::{Changed, Record, Text};
 use config::resolved::Config;
 
-use crate::Inner;
 use crate::approvals::policy_version;
+use crate::gate::Recorder;
 
 /// Records that what `old` says of what may happen gave way to `new`; without an old one, that it holds from the start.
-pub(crate) fn changed(gateway: &Inner, old: Option<&Config>, new: &Config) {
+pub(crate) fn changed(recorder: &Recorder, old: Option<&Config>, new: &Config) {
     let version = policy_version(new);
     if old.map_or_else(|| new.policy.is_none() && new.gate.is_none(), |old| policy_version(old) == version) {
         return;
     }
     let lines = lines(&old.map(rules).unwrap_or_default(), &rules(new)).into_iter().map(Text::Owned).collect();
-    gateway.journal.append(&Record::Changed(Changed { lines, version: Some(version.into()), what: "policy".into() }));
+    recorder.journal.append(&Record::Changed(Changed { lines, version: Some(version.into()), what: "policy".into() }));
 }
 
 /// Rules by name, and their texts.

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::input::{Input, Replied};
 use super::links::Dialled;
-use crate::Inner;
+use crate::mesh::Mesh;
 use crate::upstream::{Outgoing, UpstreamError, connect};
 
 /// The method.
@@ -21,24 +21,24 @@ pub(super) const METHOD: &str = "mcpax/parent";
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// Waits for the answer of a child on its link.
-pub(super) fn wait(gateway: &Arc<Inner>, call: CallId, answer: oneshot::Receiver<Answer>) {
-    let gateway = Arc::clone(gateway);
+pub(super) fn wait(mesh: &Arc<Mesh>, call: CallId, answer: oneshot::Receiver<Answer>) {
+    let mesh = Arc::clone(mesh);
     tokio::spawn(async move {
         let replied = match tokio::time::timeout(LONGEST, answer).await {
             Ok(Ok(answer)) => said(answer),
             Ok(Err(_)) | Err(_) => Replied::Lost,
         };
-        gateway.registry.put(Input::Answered(call, replied)).await;
+        mesh.registry.put(Input::Answered(call, replied)).await;
     });
 }
 
 /// Asks a server at its URL. Whatever speaks HTTP there is alive; one that knows no such method, or cannot be reached, says nothing.
-pub(super) fn dial(gateway: &Arc<Inner>, call: CallId, dialled: &Dialled, params: String) {
-    let (gateway, url, patience) = (Arc::clone(gateway), dialled.url.clone(), dialled.patience);
+pub(super) fn dial(mesh: &Arc<Mesh>, call: CallId, dialled: &Dialled, params: String) {
+    let (mesh, url, patience) = (Arc::clone(mesh), dialled.url.clone(), dialled.patience);
     tokio::spawn(async move {
-        let tls = gateway.config.load().registry.as_ref().and_then(|registry| registry.tls.clone());
-        let wire = connect::registered(&gateway, &url, tls);
-        let meta = stateless_meta(&gateway.node.shared());
+        let tls = mesh.gate.config.load().registry.as_ref().and_then(|registry| registry.tls.clone());
+        let wire = connect::registered(&mesh.upstreams, &url, tls);
+        let meta = stateless_meta(&mesh.gate.node.shared());
         let params = bytes::Bytes::from(splice::edit(params.as_bytes(), &[("_meta", Change::Set(meta.as_bytes()))]));
         let out = Outgoing::plain(METHOD, params);
         let replied = match tokio::time::timeout(patience, wire.request(&out, None)).await {
@@ -48,7 +48,7 @@ pub(super) fn dial(gateway: &Arc<Inner>, call: CallId, dialled: &Dialled, params
             }
             Ok(Err(_)) | Err(_) => Replied::Mute,
         };
-        gateway.registry.put(Input::Answered(call, replied)).await;
+        mesh.registry.put(Input::Answered(call, replied)).await;
     });
 }
 

@@ -21,7 +21,7 @@ use super::holdings::Holdings;
 use super::input::{Asked, Input, Way};
 use super::links::Links;
 use super::recorded::{Whose, record, unreadable};
-use crate::Inner;
+use crate::mesh::Mesh;
 use crate::store::{Claims, Keeper};
 
 /// How many inputs are taken before what came of them is carried out.
@@ -35,7 +35,7 @@ pub(super) const AGAIN: Duration = Duration::from_secs(2);
 
 /// The task.
 pub(super) struct Driver {
-    pub(super) gateway: Arc<Inner>,
+    pub(super) mesh: Arc<Mesh>,
     pub(super) parent: Parent,
     pub(super) relay: Relay,
     pub(super) links: Links,
@@ -64,9 +64,9 @@ pub(super) struct Waiting {
 }
 
 /// Runs until the gate ends.
-pub(super) async fn run(gateway: Arc<Inner>, mut inputs: mpsc::Receiver<Input>) {
-    let Some(mut driver) = Driver::begin(&gateway).await else { return };
-    let stop = gateway.stop.clone();
+pub(super) async fn run(mesh: Arc<Mesh>, mut inputs: mpsc::Receiver<Input>) {
+    let Some(mut driver) = Driver::begin(&mesh).await else { return };
+    let stop = mesh.gate.stop.clone();
     loop {
         let wake = tokio::time::Instant::from_std(driver.wake());
         tokio::select! {
@@ -88,9 +88,9 @@ pub(super) async fn run(gateway: Arc<Inner>, mut inputs: mpsc::Receiver<Input>) 
 
 impl Driver {
     /// `None`: this gate has no id that could be told to others.
-    async fn begin(gateway: &Arc<Inner>) -> Option<Self> {
-        let config = gateway.config.load_full();
-        let Some(own) = NodeId::parse(&gateway.node.id) else {
+    async fn begin(mesh: &Arc<Mesh>) -> Option<Self> {
+        let config = mesh.gate.config.load_full();
+        let Some(own) = NodeId::parse(&mesh.gate.node.id) else {
             tracing::error!("the id of this gate is no UUID: nobody can register");
             return None;
         };
@@ -101,9 +101,9 @@ impl Driver {
         }
         let mut parent = Parent::new(settings(own, &config), seed);
         parent.handle_mounts(config.mounts.keys().cloned().collect());
-        gateway.registry.subtree.send_replace(parent.subtree());
+        mesh.registry.subtree.send_replace(parent.subtree());
         let mut driver = Self {
-            gateway: Arc::clone(gateway),
+            mesh: Arc::clone(mesh),
             parent,
             relay: Relay::new(RelayLimits::default()),
             links: Links::default(),
@@ -119,12 +119,12 @@ impl Driver {
 
     /// Takes a changed configuration: segments of mounts can't be registered, and who may register is decided anew.
     async fn follow(&mut self) {
-        let now = self.gateway.config.load_full();
+        let now = self.mesh.gate.config.load_full();
         if !Arc::ptr_eq(&now, &self.config) {
             self.parent.handle_mounts(now.mounts.keys().cloned().collect());
             let before = std::mem::replace(&mut self.config, now);
             if before.registry != self.config.registry {
-                self.parent.handle_settings(Instant::now(), settings(self.gateway.node.node_id(), &self.config));
+                self.parent.handle_settings(Instant::now(), settings(self.mesh.gate.node.node_id(), &self.config));
                 self.put_out();
             }
         }
@@ -145,13 +145,13 @@ impl Driver {
         if self.config.registry.is_none() || due > Instant::now() {
             return;
         }
-        match Claims::open(self.gateway.state_dir.clone(), self.gateway.node.id.to_string()).await {
+        match Claims::open(self.mesh.state_dir.clone(), self.mesh.gate.node.id.to_string()).await {
             Ok((keeper, kept)) => {
                 self.parent.restore(kept);
                 self.claims = Kept::There(keeper);
             }
             Err(error) => {
-                let dir = self.gateway.state_dir.display();
+                let dir = self.mesh.state_dir.display();
                 tracing::error!(%error, %dir, "who owns which segment can't be kept: nobody registers until the state directory can be written");
                 self.claims = Kept::Nowhere(Instant::now() + AGAIN);
             }
@@ -200,7 +200,7 @@ impl Driver {
         self.relay.handle_timeout(now);
         self.drain(now);
         self.links.let_go();
-        self.holdings.publish(now, &self.gateway, &self.parent);
+        self.holdings.publish(now, &self.mesh, &self.parent);
     }
 
     /// When something is due.
@@ -217,8 +217,8 @@ impl Driver {
             // The machine refuses it; a registration that can't be read is told of as well.
             Err(refusal) => {
                 if Method::parse(&method) == Some(Method::Register) {
-                    self.gateway.registry.refused.note(&identity.principal, None, &refusal);
-                    unreadable(&self.gateway, &identity.principal, refusal.error().message);
+                    self.mesh.registry.refused.note(&identity.principal, None, &refusal);
+                    unreadable(&self.mesh, &identity.principal, refusal.error().message);
                 }
                 None
             }
@@ -227,10 +227,10 @@ impl Driver {
         let link = match proved.and_then(|()| self.link(&identity, way, register.as_deref(), &params)) {
             Ok(link) => link,
             Err(refusal) => {
-                self.gateway.registry.refused.note(&identity.principal, register.as_deref(), &refusal);
+                self.mesh.registry.refused.note(&identity.principal, register.as_deref(), &refusal);
                 if let Some(register) = register.as_deref() {
                     let whose = Whose { principal: &identity.principal, segment: &register.segment, subserver: register.subserver_id };
-                    record(&self.gateway, "refused", &whose, Some(refusal.error().message));
+                    record(&self.mesh, "refused", &whose, Some(refusal.error().message));
                 }
                 // Whoever asked may have gone meanwhile.
                 _ = reply.send(Err(refusal));
@@ -247,7 +247,7 @@ impl Driver {
     /// Adds what the proof in a registration proves to who asks (AX-13).
     fn proved(&self, identity: &mut Identity, register: Option<&Register>) -> Result<(), Refusal> {
         let Some(proof) = register.and_then(|register| register.authority_proof.as_ref()) else { return Ok(()) };
-        let proved = self.gateway.trust.prove(proof);
+        let proved = self.mesh.trust.prove(proof);
         let authority =
             proved.map_err(|why| Refusal::ParamsInvalid { member: "authority_proof".into(), why: format!("is not taken: {why}") })?;
         identity.proven.insert(authority);
@@ -265,7 +265,7 @@ impl Driver {
             (Way::Http { .. }, Some(register), Some(url)) => {
                 let interval = register.heartbeat_interval;
                 let within = if interval.is_zero() { ASK } else { ASK.min(interval / 4) };
-                let new = || self.gateway.registry.next_link();
+                let new = || self.mesh.registry.next_link();
                 // Who cannot answer in time is to be one that says nothing, before the machine takes it for one that is gone.
                 Ok(self.links.dial(identity, register.subserver_id, url, within * 3 / 4, new))
             }

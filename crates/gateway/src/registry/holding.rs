@@ -15,8 +15,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::registration::Registration;
 use super::runner;
-use crate::Inner;
 use crate::catalog::Catalog;
+use crate::mesh::Mesh;
 use crate::upstream::Instance;
 use crate::upstream::mount::{Mount, Phase, State};
 
@@ -57,16 +57,16 @@ pub(super) struct Holding {
 
 impl Holding {
     /// Of a session that began. What stood there before is shown, as degraded, until the new list is there.
-    pub(super) fn begin(gateway: &Arc<Inner>, config: resolved::Mount, registration: Registration, before: Option<&Self>) -> Self {
+    pub(super) fn begin(mesh: &Arc<Mesh>, config: resolved::Mount, registration: Registration, before: Option<&Self>) -> Self {
         let session = registration.session;
-        let mount = Mount::registered(Arc::new(config), Arc::clone(gateway), registration);
+        let mount = Mount::registered(Arc::new(config), Arc::clone(&mesh.upstreams), registration);
         if let Some(before) = before {
             mount.catalog.store(before.mount.catalog.load_full());
             mount.known.store(before.mount.known.load_full());
             mount.role.store(before.mount.role.load_full());
         }
         let (wanted, over) = (Arc::new(Notify::new()), CancellationToken::new());
-        tokio::spawn(runner::run(Arc::clone(&mount), session, Arc::clone(&wanted), over.clone()));
+        tokio::spawn(runner::run(Arc::clone(mesh), Arc::clone(&mount), session, Arc::clone(&wanted), over.clone()));
         Self {
             mount,
             session,
@@ -144,7 +144,7 @@ impl Holding {
         let mount = Arc::clone(&self.mount);
         tokio::spawn(async move {
             mount.drain(DRAIN).await;
-            mount.gateway.hub.left.leave(&mount);
+            mount.gate.hub.left.leave(&mount);
             mount.close().await;
         });
     }

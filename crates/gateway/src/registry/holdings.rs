@@ -13,7 +13,7 @@ use url::Url;
 
 use super::holding::{Fetched, Holding};
 use super::registration::Registration;
-use crate::Inner;
+use crate::mesh::Mesh;
 use crate::upstream::mount::{Mount, Phase, State};
 use crate::upstream::pool::Pool;
 
@@ -51,7 +51,7 @@ impl Holdings {
     }
 
     /// A session began; `held`: where its link leads, and the connections over it.
-    pub(super) fn begin(&mut self, gateway: &Arc<Inner>, session: &Session, held: Option<(Url, Arc<Pool>)>) {
+    pub(super) fn begin(&mut self, mesh: &Arc<Mesh>, session: &Session, held: Option<(Url, Arc<Pool>)>) {
         let dialled = session.url.as_deref().and_then(|url| Url::parse(url).ok());
         let (url, pool) = match (dialled, held) {
             (Some(url), _) => (url, None),
@@ -59,7 +59,7 @@ impl Holdings {
             (None, None) => return tracing::error!(segment = %session.segment, "a registration has neither a URL nor a link"),
         };
         // No credential of anybody goes to a server that only says where it is, but the certificate that is there for such servers.
-        let (insecure, tls) = gateway.config.load().registry.as_ref().map_or((false, None), |r| (r.insecure, r.tls.clone()));
+        let (insecure, tls) = mesh.gate.config.load().registry.as_ref().map_or((false, None), |r| (r.insecure, r.tls.clone()));
         let tls = tls.filter(|_| url.scheme() == "https");
         let remote = Remote { url, headers: BTreeMap::new(), oauth: None, tls, insecure };
         let origin = format!("registered by {}", session.principal);
@@ -69,7 +69,7 @@ impl Holdings {
             ..resolved::Mount::new(session.segment.clone(), Transport::Http(remote), origin)
         };
         let before = self.by_segment.remove(&session.segment);
-        let new = Holding::begin(gateway, config, Registration::of(session, pool), before.as_ref());
+        let new = Holding::begin(mesh, config, Registration::of(session, pool), before.as_ref());
         if let Some(before) = before {
             self.segments.remove(&before.session);
             before.retire();
@@ -149,7 +149,7 @@ impl Holdings {
     }
 
     /// Makes the tree anew, if it is due, and tells whoever wants to know.
-    pub(super) fn publish(&mut self, now: Instant, gateway: &Arc<Inner>, parent: &Parent) {
+    pub(super) fn publish(&mut self, now: Instant, mesh: &Arc<Mesh>, parent: &Parent) {
         for (session, segment) in std::mem::take(&mut self.replaced) {
             if self.by_segment.get(&segment).is_some_and(|holding| holding.session == session) {
                 self.end(session);
@@ -176,10 +176,10 @@ impl Holdings {
         }
         // Before the tree is made, for it says who is lost; who waits for a mount looks there after it is told.
         ready.iter().for_each(|mount| mount.set_state(State::new(Phase::Ready, None, None)));
-        gateway.set_registered(self.by_segment.values().map(|holding| Arc::clone(&holding.mount)).collect());
+        mesh.upstreams.set_registered(self.by_segment.values().map(|holding| Arc::clone(&holding.mount)).collect());
         let is_subtree_changed = std::mem::take(&mut self.is_subtree_changed);
-        gateway.hub.registered_changed(&lists, &annotations, is_subtree_changed);
-        gateway.changed.notify_waiters();
+        mesh.gate.hub.registered_changed(&lists, &annotations, is_subtree_changed);
+        mesh.gate.mounts.changed.notify_waiters();
     }
 
     /// The registration behind a session, and the first dotted name that it lists.

@@ -30,7 +30,7 @@ use mesh_proto::message::Above;
 use mesh_proto::refusal::Refusal;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::Inner;
+use crate::mesh::Mesh;
 use input::{Asked, Input, Way};
 use refused::Refusals;
 
@@ -70,10 +70,10 @@ impl Registry {
     }
 
     /// Begins the task. It ends with the gate.
-    pub(crate) fn begin(gateway: &Arc<Inner>) {
-        let unread = gateway.registry.unread.lock().unwrap_or_else(PoisonError::into_inner).take();
+    pub(crate) fn begin(mesh: &Arc<Mesh>) {
+        let unread = mesh.registry.unread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(unread) = unread {
-            tokio::spawn(driver::run(Arc::clone(gateway), unread));
+            tokio::spawn(driver::run(Arc::clone(mesh), unread));
         }
     }
 

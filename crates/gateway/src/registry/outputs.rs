@@ -44,12 +44,12 @@ impl Driver {
             } else if let Some(transmit) = self.parent.poll_transmit() {
                 self.transmit(now, transmit, &mut later);
             } else if let Some(relayed) = self.relay.poll_transmit() {
-                told::relayed(&self.gateway, &relayed);
+                told::relayed(&self.mesh, &relayed);
             } else {
                 break;
             }
         }
-        self.gateway.registry.dropped.note(&self.relay, &self.parent);
+        self.mesh.registry.dropped.note(&self.relay, &self.parent);
         self.finish(later);
     }
 
@@ -72,10 +72,10 @@ impl Driver {
                 self.relay.handle_closed(session);
                 self.links.over(session);
                 self.holdings.lose(session, &self.parent);
-                told::lost(&self.gateway, &segment, why);
+                told::lost(&self.mesh, &segment, why);
             }
             Event::SubtreeChanged => {
-                self.gateway.registry.subtree.send_replace(self.parent.subtree());
+                self.mesh.registry.subtree.send_replace(self.parent.subtree());
                 self.holdings.subtree_changed();
             }
         }
@@ -89,15 +89,15 @@ impl Driver {
         };
         tracing::info!(%segment, principal = %session.principal, subserver = %session.subserver_id, "a server registered");
         let whose = Whose { principal: &session.principal, segment: &segment, subserver: session.subserver_id };
-        record(&self.gateway, "registered", &whose, None);
-        self.holdings.begin(&self.gateway, session, held);
+        record(&self.mesh, "registered", &whose, None);
+        self.holdings.begin(&self.mesh, session, held);
         self.relay.handle_opened(key, segment);
     }
 
     fn gone(&self, key: SessionKey, segment: &Segment, what: &str, why: &str) {
         if let Some((registration, _)) = self.holdings.held(key) {
             let whose = Whose { principal: &registration.principal, segment, subserver: registration.subserver_id };
-            record(&self.gateway, what, &whose, Some(why));
+            record(&self.mesh, what, &whose, Some(why));
         }
     }
 
@@ -116,7 +116,7 @@ impl Driver {
             };
             if let Some(refusal) = refusal {
                 let register = Register::plain(registration.subserver_id, segment.clone());
-                self.gateway.registry.refused.note(&registration.principal, Some(&register), &refusal);
+                self.mesh.registry.refused.note(&registration.principal, Some(&register), &refusal);
             }
         }
         match why {
@@ -141,7 +141,7 @@ impl Driver {
 
     /// An answer to a registration, with what its server may spend when it calls this gate (AX-21).
     fn budgeted(&self, principal: &str, result: String) -> String {
-        let budget = budget_of(&self.gateway.config.load(), principal);
+        let budget = budget_of(&self.mesh.gate.config.load(), principal);
         Registered::decode(result.as_bytes()).map_or(result, |registered| Registered { budget, ..registered }.encode())
     }
 
@@ -157,9 +157,9 @@ impl Driver {
             }
             Err(refusal) => {
                 tracing::warn!(segment = %register.segment, principal = %waiting.principal, %refusal, "a registration was refused");
-                self.gateway.registry.refused.note(&waiting.principal, Some(register), refusal);
+                self.mesh.registry.refused.note(&waiting.principal, Some(register), refusal);
                 let whose = Whose { principal: &waiting.principal, segment: &register.segment, subserver: register.subserver_id };
-                record(&self.gateway, "refused", &whose, Some(refusal.error().message));
+                record(&self.mesh, "refused", &whose, Some(refusal.error().message));
                 self.links.left(link);
                 None
             }
@@ -173,9 +173,9 @@ impl Driver {
                 if end.asks.try_send(Ask { method: asking::METHOD, params, reply }).is_err() {
                     return self.parent.handle_answer(now, call, Reply::Lost);
                 }
-                asking::wait(&self.gateway, call, answer);
+                asking::wait(&self.mesh, call, answer);
             }
-            Some(End::Dialled(dialled)) => asking::dial(&self.gateway, call, dialled, params),
+            Some(End::Dialled(dialled)) => asking::dial(&self.mesh, call, dialled, params),
             None => self.parent.handle_answer(now, call, Reply::Lost),
         }
     }
@@ -187,7 +187,7 @@ impl Driver {
             Kept::There(keeper) if !claims.is_empty() => keeper.keep(claims),
             Kept::There(_) | Kept::Nowhere(_) => return answers.into_iter().for_each(Answered::send),
         };
-        let gateway = Arc::clone(&self.gateway);
+        let mesh = Arc::clone(&self.mesh);
         tokio::spawn(async move {
             if kept.await.is_ok() {
                 return answers.into_iter().for_each(Answered::send);
@@ -195,7 +195,7 @@ impl Driver {
             for mut answered in answers {
                 if let Some(session) = answered.began {
                     answered.answer = Err(Refusal::ClaimsUnavailable { retry_after: AGAIN });
-                    gateway.registry.put(Input::Unkept(session)).await;
+                    mesh.registry.put(Input::Unkept(session)).await;
                 }
                 answered.send();
             }

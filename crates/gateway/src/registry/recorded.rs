@@ -4,8 +4,8 @@ use audit::record::{Record, Registration, Text};
 use banyan_model::Segment;
 use mesh_proto::id::NodeId;
 
-use crate::Inner;
 use crate::journal::{REGISTRATION, Refusal};
+use crate::mesh::Mesh;
 
 /// Whose registration it is.
 pub(super) struct Whose<'a> {
@@ -15,7 +15,7 @@ pub(super) struct Whose<'a> {
 }
 
 /// Records that it is `registered`, `refused`, `lost` or `ended`, and why.
-pub(super) fn record(gateway: &Inner, what: &str, whose: &Whose<'_>, reason: Option<&str>) {
+pub(super) fn record(mesh: &Mesh, what: &str, whose: &Whose<'_>, reason: Option<&str>) {
     let registration = Registration {
         authority: None,
         count: None,
@@ -26,26 +26,26 @@ pub(super) fn record(gateway: &Inner, what: &str, whose: &Whose<'_>, reason: Opt
         what: Text::Borrowed(what),
     };
     match what {
-        REFUSED => refused(gateway, registration),
-        _ => gateway.journal.append_for(whose.principal, &Record::Registration(registration)),
+        REFUSED => refused(mesh, registration),
+        _ => mesh.gate.record.journal.append_for(whose.principal, &Record::Registration(registration)),
     }
 }
 
 /// Records that a registration was refused that can't be read, so that nothing but its sender is known.
-pub(super) fn unreadable(gateway: &Inner, principal: &str, reason: &str) {
+pub(super) fn unreadable(mesh: &Mesh, principal: &str, reason: &str) {
     let registration = Registration {
         principal: Text::Borrowed(principal),
         reason: Some(Text::Borrowed(reason)),
         what: Text::Borrowed(REFUSED),
         ..Registration::default()
     };
-    refused(gateway, registration);
+    refused(mesh, registration);
 }
 
 /// Word of the record for a registration that was not taken.
 const REFUSED: &str = "refused";
 
-fn refused(gateway: &Inner, registration: Registration<'_>) {
-    let way = gateway.journal.refusal(&registration.principal, REGISTRATION);
-    gateway.journal.refuse(way, Refusal::Registration(registration));
+fn refused(mesh: &Mesh, registration: Registration<'_>) {
+    let way = mesh.gate.record.journal.refusal(&registration.principal, REGISTRATION);
+    mesh.gate.record.journal.refuse(way, Refusal::Registration(registration));
 }

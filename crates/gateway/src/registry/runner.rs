@@ -12,15 +12,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::holding::Fetched;
 use crate::catalog::Catalog;
+use crate::mesh::Mesh;
 use crate::upstream::listening::{self, Listening};
 use crate::upstream::mount::{Mount, Phase, State};
 use crate::upstream::role::Role;
 use crate::upstream::{Instance, Owner, UpstreamError, connect, supervise};
 
 /// Runs until `over` fires: the session ended, or its server is lost.
-pub(super) async fn run(mount: Arc<Mount>, session: SessionKey, wanted: Arc<Notify>, over: CancellationToken) {
+pub(super) async fn run(mesh: Arc<Mesh>, mount: Arc<Mount>, session: SessionKey, wanted: Arc<Notify>, over: CancellationToken) {
     let mut line = Line::default();
-    let registry = &mount.gateway.registry;
+    let registry = &mesh.registry;
     loop {
         let is_stale = tokio::select! {
             () = over.cancelled() => break,
@@ -74,9 +75,9 @@ impl Line {
                 (Arc::clone(instance), if dirty.is_empty() { vec![Kind::Tools] } else { dirty.into_iter().collect() })
             }
             None => {
-                let instance = connect::connect(mount, Owner::Shared, mount.gateway.node.shared()).await?;
+                let instance = connect::connect(mount, Owner::Shared, mount.gate.node.shared()).await?;
                 self.instance = Some(Arc::clone(&instance));
-                if instance.gate_id().as_deref() == Some(&*mount.gateway.node.id) {
+                if instance.gate_id().as_deref() == Some(&*mount.gate.node.id) {
                     return Err(UpstreamError::Loop);
                 }
                 mount.role.store(Arc::new(Role::of(mount, &instance.negotiated.capabilities).await));

@@ -13,7 +13,7 @@ use mesh_proto::parent::Parent;
 use mesh_proto::refusal::Ended;
 use mesh_proto::relay::{Relay, Relayed, SOURCE, notice, source};
 
-use crate::Inner;
+use crate::mesh::Mesh;
 
 /// How many notifications were dropped, and whose.
 #[derive(Debug, Default)]
@@ -51,22 +51,22 @@ impl Dropped {
 }
 
 /// Passes on what the relay lets through.
-pub(super) fn relayed(gateway: &Inner, relayed: &Relayed) {
+pub(super) fn relayed(mesh: &Mesh, relayed: &Relayed) {
     match relayed {
         Relayed::Notification { segment, bytes } => {
             if let Ok(Message::Notification(notification)) = Message::parse(bytes, Duplicates::RefuseTop) {
-                gateway.hub.relayed(segment, &prefixed(segment, &notification));
+                mesh.gate.hub.relayed(segment, &prefixed(segment, &notification));
             }
         }
         Relayed::Overflow { segment, dropped } => {
-            gateway.hub.noticed(segment, &made(notice::OVERFLOW, &notice::overflow(segment, *dropped)));
+            mesh.gate.hub.noticed(segment, &made(notice::OVERFLOW, &notice::overflow(segment, *dropped)));
         }
     }
 }
 
 /// Says that a registered server is lost.
-pub(super) fn lost(gateway: &Inner, segment: &Segment, why: Ended) {
-    gateway.hub.noticed(segment, &made(notice::LOST, &notice::lost(segment, why)));
+pub(super) fn lost(mesh: &Mesh, segment: &Segment, why: Ended) {
+    mesh.gate.hub.noticed(segment, &made(notice::LOST, &notice::lost(segment, why)));
 }
 
 fn made(method: &str, params: &str) -> Notification {

@@ -6,8 +6,9 @@ use std::time::SystemTime;
 
 use audit::record::{Changed as Record, Record as Entry};
 use banyan_model::Timestamp;
+use futures_util::future::{BoxFuture, FutureExt};
 use http::request::Parts;
-use http::{Method, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use room_proto::capability::{Capabilities, Pattern};
 use room_proto::name::{ParticipantId, Topic};
@@ -20,12 +21,11 @@ use super::entry::{NotEntered, told};
 use super::pass::{self, Showing};
 use super::rules;
 use super::status::{ParticipantStatus, RoomStatus, texts};
-use crate::admin::{is_owner, query};
 use crate::downstream::body;
-use crate::downstream::http::fields;
+use crate::downstream::doors::{Door, fields, query};
 use crate::downstream::reply::{self, Payload};
+use crate::rooms::Rooms;
 use crate::trust::Party;
-use crate::{Gateway, Inner};
 
 /// Longest body, in bytes.
 const POSTED_BYTES: usize = 256 << 10;
@@ -36,19 +36,37 @@ const TICKET: &str = "/ticket";
 /// How changes that the gate's owner makes are signed.
 const OWNER: &str = "owner";
 
-/// Whether `path` is one of these endpoints.
-pub(crate) fn is_here(path: &str) -> bool {
+/// The administration of rooms at the listener.
+pub(crate) struct RoomAdmin(pub(crate) Arc<Rooms>);
+
+impl Door for RoomAdmin {
+    fn is_here(&self, path: &str) -> bool {
+        is_here(path)
+    }
+
+    fn answer(&self, request: Request<Incoming>, party: Option<Arc<Party>>) -> BoxFuture<'_, Response<Payload>> {
+        async move {
+            let (parts, mut body) = request.into_parts();
+            let answer = answer(&self.0, &parts, &mut body, party.as_ref()).await;
+            body::pass_over(&mut body).await;
+            answer
+        }
+        .boxed()
+    }
+}
+
+fn is_here(path: &str) -> bool {
     path.starts_with(PARTICIPANTS) || path.strip_prefix(ROOMS).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Answers a request for one of them.
-pub(crate) async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming, party: Option<&Arc<Party>>) -> Response<Payload> {
+async fn answer(rooms: &Arc<Rooms>, parts: &Parts, body: &mut Incoming, party: Option<&Arc<Party>>) -> Response<Payload> {
     if let Some(place) = rules::place(parts.uri.path()) {
-        let asking = Asking { gateway, parts, party, room: None };
+        let asking = Asking { rooms, parts, party, room: None };
         return rules::answer(&asking, place, body).await.unwrap_or_else(NotDone::into_http);
     }
     let (room, rest) = place(parts.uri.path());
-    let asking = Asking { gateway, parts, party, room };
+    let asking = Asking { rooms, parts, party, room };
     let answered = match (&parts.method, rest) {
         (&Method::POST, Some(rest)) if rest.ends_with("/capabilities") => {
             asking.capabilities(rest.trim_end_matches("/capabilities"), body).await
@@ -139,7 +157,7 @@ struct Made<'a> {
 
 /// `GET /-/rooms`.
 #[derive(Serialize)]
-struct Rooms {
+struct RoomList {
     rooms: Vec<RoomStatus>,
 }
 
@@ -159,7 +177,7 @@ struct Coming {
 
 /// One request.
 pub(super) struct Asking<'a> {
-    pub(super) gateway: &'a Gateway,
+    pub(super) rooms: &'a Arc<Rooms>,
     pub(super) parts: &'a Parts,
     party: Option<&'a Arc<Party>>,
     /// As it stands in the path.
@@ -167,45 +185,41 @@ pub(super) struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    pub(super) fn inner(&self) -> &Arc<Inner> {
-        &self.gateway.0
-    }
-
     /// All rooms, or who is in one: for whoever runs the gate.
     async fn rooms(&self) -> Result<Response<Payload>, NotDone> {
-        if !is_owner(self.gateway, self.parts) {
+        if !self.rooms.entrance.is_owner(self.parts) {
             return Err(NotDone::NotAdmin);
         }
         let name = decoded(self.parts.uri.path().trim_start_matches(ROOMS).trim_matches('/'))?;
         if name.is_empty() {
-            let rooms = self.inner().rooms.status(&self.inner().config.load().rooms);
-            return Ok(json(&Rooms { rooms }));
+            let rooms = self.rooms.status(&self.rooms.gate.config.load().rooms);
+            return Ok(json(&RoomList { rooms }));
         }
         let room = self.open(&topic(&name)?);
         let participants = match &room {
             Ok(room) => room.ask(Input::Present).await.unwrap_or_default(),
             Err(_) => Vec::new(),
         };
-        let is_known = room.is_ok() || self.inner().config.load().rooms.rooms.keys().any(|topic| topic.as_str() == name);
+        let is_known = room.is_ok() || self.rooms.gate.config.load().rooms.rooms.keys().any(|topic| topic.as_str() == name);
         if is_known { Ok(json(&Room { name, participants })) } else { Err(NotDone::NotOpen(name)) }
     }
 
     /// A ticket, by which a page of the console comes into a room.
     async fn ticket(&self, body: &mut Incoming) -> Result<Response<Payload>, NotDone> {
         let name = self.parts.uri.path().trim_start_matches(ROOMS).trim_end_matches(TICKET).trim_matches('/');
-        let signed_in = self.inner().console.signed_in(&self.inner().config.load(), self.parts).ok_or(NotDone::NotSignedIn)?;
+        let signed_in = self.rooms.entrance.signed_in(self.parts).ok_or(NotDone::NotSignedIn)?;
         let topic = topic(&decoded(name)?)?;
         let body = body::posted(body, POSTED_BYTES).await.map_err(|why| NotDone::Wrong(why.to_string()))?;
         let Coming { participant } =
             serde_json::from_slice(&body).map_err(|e| NotDone::Wrong(format!("the request is not {{\"participant\": NAME}}: {e}")))?;
         let id =
             ParticipantId::new(&participant).map_err(|why| NotDone::Wrong(format!("nobody can be called {participant:?} here: {why}")))?;
-        let rooms = &self.inner().config.load().rooms;
+        let rooms = &self.rooms.gate.config.load().rooms;
         if !rooms.are_served() {
             return Err(NotEntered::NoRooms.into());
         }
         rooms.doors().admit(&pass::of_owner(id.clone(), &topic), &topic).map_err(NotEntered::from)?;
-        let (ticket, lasts) = self.inner().rooms.tickets.issue(signed_in, &topic, id);
+        let (ticket, lasts) = self.rooms.tickets.issue(signed_in, &topic, id);
         Ok(json(&serde_json::json!({ "ticket": ticket, "expires_in": lasts.as_secs() })))
     }
 
@@ -245,7 +259,7 @@ impl Asking<'_> {
     async fn room_of(&self, id: &ParticipantId) -> Result<(Arc<Live>, String), NotDone> {
         let named = self.room.map(decoded).transpose()?.or_else(|| query(self.parts, "topic"));
         let named = named.map(|name| topic(&name)).transpose()?;
-        if is_owner(self.gateway, self.parts) {
+        if self.rooms.entrance.is_owner(self.parts) {
             let room = match named {
                 Some(topic) => self.open(&topic)?,
                 None => self.only_room_of(id).await?,
@@ -255,8 +269,8 @@ impl Asking<'_> {
         let topic = named.ok_or_else(|| NotDone::Wrong("the address names no room: add `?topic=NAME`".to_owned()))?;
         let showing =
             Showing { party: self.party.cloned(), fields: fields(self.parts), topic, participant: None, guest: None, is_mew: false };
-        let by = pass::admit(self.inner(), &showing).await?.id;
-        if !self.inner().config.load().rooms.is_admin(&showing.topic, &by) {
+        let by = pass::admit(self.rooms, &showing).await?.id;
+        if !self.rooms.gate.config.load().rooms.is_admin(&showing.topic, &by) {
             return Err(NotDone::NotAdmin);
         }
         Ok((self.open(&showing.topic)?, by.as_str().to_owned()))
@@ -265,7 +279,7 @@ impl Asking<'_> {
     /// Ids are good for one room only, so that one that is in several has to be told apart.
     async fn only_room_of(&self, id: &ParticipantId) -> Result<Arc<Live>, NotDone> {
         let mut found = Vec::new();
-        for room in self.inner().rooms.all() {
+        for room in self.rooms.all() {
             let present = room.ask(Input::Present).await.unwrap_or_default();
             if present.iter().any(|one| one.id == id.as_str()) {
                 found.push(room);
@@ -279,12 +293,12 @@ impl Asking<'_> {
     }
 
     fn open(&self, topic: &Topic) -> Result<Arc<Live>, NotDone> {
-        self.inner().rooms.find(topic).ok_or_else(|| NotDone::NotOpen(topic.as_str().to_owned()))
+        self.rooms.find(topic).ok_or_else(|| NotDone::NotOpen(topic.as_str().to_owned()))
     }
 
     pub(super) fn record(&self, topic: &Topic, what: &str) {
         let lines = vec![format!("room {}: {what}", topic.as_str()).into()];
-        self.inner().journal.append(&Entry::Changed(Record { lines, version: None, what: "room".into() }));
+        self.rooms.gate.record.journal.append(&Entry::Changed(Record { lines, version: None, what: "room".into() }));
     }
 }
 

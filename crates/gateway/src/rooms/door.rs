@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
+use futures_util::future::{BoxFuture, FutureExt};
 use http::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL, UPGRADE};
 use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode};
@@ -20,34 +21,46 @@ use super::entry::NotEntered;
 use super::pass::{self, Entrant, Held, Showing};
 use super::writer::Joined;
 use super::{NotSeated, Way, connection, guest, handshake, lobby};
-use crate::Inner;
 use crate::downstream::door::Entered;
-use crate::downstream::http::fields;
+use crate::downstream::doors::{Door, fields};
 use crate::downstream::reply::{self, Payload};
+use crate::rooms::Rooms;
 use crate::trust::Party;
 
+/// [`Rooms`] at the listener.
+pub(crate) struct RoomDoor(pub(crate) Arc<Rooms>);
+
+impl Door for RoomDoor {
+    fn is_here(&self, path: &str) -> bool {
+        is_here(path)
+    }
+
+    fn answer(&self, request: Request<Incoming>, party: Option<Arc<Party>>) -> BoxFuture<'_, Response<Payload>> {
+        handle(&self.0, request, party).boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.0.end().boxed()
+    }
+}
+
 /// Whether `path` is this endpoint.
-pub(crate) fn is_here(path: &str) -> bool {
+fn is_here(path: &str) -> bool {
     path == "/ws"
 }
 
 /// Takes somebody in, or says why not.
-pub(crate) async fn handle(gateway: &Arc<Inner>, mut request: Request<Incoming>, party: Option<Arc<Party>>) -> Response<Payload> {
+async fn handle(rooms: &Arc<Rooms>, mut request: Request<Incoming>, party: Option<Arc<Party>>) -> Response<Payload> {
     let upgrade = hyper::upgrade::on(&mut request);
     let (parts, _) = request.into_parts();
-    enter(gateway, &parts, upgrade, party).await.unwrap_or_else(NotEntered::into_http)
+    enter(rooms, &parts, upgrade, party).await.unwrap_or_else(NotEntered::into_http)
 }
 
-async fn enter(
-    gateway: &Arc<Inner>,
-    parts: &Parts,
-    upgrade: OnUpgrade,
-    party: Option<Arc<Party>>,
-) -> Result<Response<Payload>, NotEntered> {
+async fn enter(rooms: &Arc<Rooms>, parts: &Parts, upgrade: OnUpgrade, party: Option<Arc<Party>>) -> Result<Response<Payload>, NotEntered> {
     let accept = handshake::accept(parts)?;
-    let config = gateway.config.load_full();
+    let config = rooms.gate.config.load_full();
     let asked = Asked::read(parts.uri.query().unwrap_or_default())?;
-    let applied = gateway.trust.reapplied();
+    let applied = rooms.trust.reapplied();
     let fields = match asked.token.filter(|_| config.rooms.query_token) {
         Some(token) => with_token(&fields(parts), parts, &token),
         None => fields(parts),
@@ -58,20 +71,20 @@ async fn enter(
         Place::Space(_) if !config.rooms.mew => return Err(NotEntered::NoMew),
         Place::Space(Some(topic)) if is_known => (topic, Way::Mew, lobby::PREFERENCES),
         Place::Space(space) => {
-            lobby::wait(gateway, parts, space, party, upgrade)?;
+            lobby::wait(rooms, parts, space, party, upgrade)?;
             return Ok(switching(accept));
         }
         Place::Nowhere if config.rooms.mew => {
-            lobby::wait(gateway, parts, None, party, upgrade)?;
+            lobby::wait(rooms, parts, None, party, upgrade)?;
             return Ok(switching(accept));
         }
         Place::Nowhere => return Err(NotEntered::Query("the address names no room: connect to /ws?topic=NAME".into())),
     };
-    let guest = gateway.rooms.tickets.redeem(gateway, parts, &topic).transpose().map_err(NotEntered::Ticket)?;
+    let guest = rooms.tickets.redeem(rooms, parts, &topic).transpose().map_err(NotEntered::Ticket)?;
     let way = guest.as_ref().map_or(way, |guest| Way::Page(guest.session()));
     let showing = Showing { party, fields, topic, participant: asked.participant, guest, is_mew: way == Way::Mew };
-    let entrant = pass::admit(gateway, &showing).await?;
-    seat(Coming::new(gateway, showing, entrant, (preferences, way), applied), upgrade).await?;
+    let entrant = pass::admit(rooms, &showing).await?;
+    seat(Coming::new(rooms, showing, entrant, (preferences, way), applied), upgrade).await?;
     let mut response = switching(accept);
     if matches!(way, Way::Page(_)) {
         // Browsers leave again where none of the protocols that they list is taken up.
@@ -92,7 +105,7 @@ fn switching(accept: HeaderValue) -> Response<Payload> {
 
 /// Somebody who was let in and has no seat yet.
 pub(super) struct Coming {
-    gateway: Arc<Inner>,
+    rooms: Arc<Rooms>,
     joining: Joining,
     way: Way,
     entered: Entered,
@@ -101,7 +114,7 @@ pub(super) struct Coming {
 
 /// Somebody who has a seat.
 pub(super) struct Come {
-    gateway: Arc<Inner>,
+    rooms: Arc<Rooms>,
     joined: Joined,
     id: ParticipantId,
     held: Held,
@@ -110,7 +123,7 @@ pub(super) struct Come {
 impl Coming {
     /// `applied` has to be older than the look that let it in.
     pub(super) fn new(
-        gateway: &Arc<Inner>,
+        rooms: &Arc<Rooms>,
         showing: Showing,
         entrant: Entrant,
         (preferences, way): (Preferences, Way),
@@ -125,16 +138,16 @@ impl Coming {
             is_steward: entrant.is_steward,
         };
         let entered = entrant.entered.clone();
-        Self { gateway: Arc::clone(gateway), joining, way, entered, held: Held::new(gateway, showing, entrant, applied) }
+        Self { rooms: Arc::clone(rooms), joining, way, entered, held: Held::new(rooms, showing, entrant, applied) }
     }
 
     /// Takes a seat.
     pub(super) async fn join(self) -> Result<Come, NotSeated> {
-        let Self { gateway, joining, way, entered, held } = self;
-        let settings = gateway.config.load().rooms.settings_of(held.topic()).clone();
-        let joined = gateway.rooms.join(held.topic(), &settings, &joining, way).await?;
-        gateway.rooms.who.came(held.topic(), &joining.id, joined.id, entered);
-        Ok(Come { gateway, joined, id: joining.id, held })
+        let Self { rooms, joining, way, entered, held } = self;
+        let settings = rooms.gate.config.load().rooms.settings_of(held.topic()).clone();
+        let joined = rooms.join(held.topic(), &settings, &joining, way).await?;
+        rooms.who.came(held.topic(), &joining.id, joined.id, entered);
+        Ok(Come { rooms, joined, id: joining.id, held })
     }
 }
 
@@ -145,17 +158,17 @@ impl Come {
     }
 
     async fn serve<S: Future<Output = ()>>(self, serving: impl FnOnce(Joined, Held) -> S) {
-        let Self { gateway, joined, id, held } = self;
+        let Self { rooms, joined, id, held } = self;
         let (topic, connection) = (held.topic().clone(), joined.id);
         serving(joined, held).await;
-        gateway.rooms.who.went(&topic, &id, connection);
+        rooms.who.went(&topic, &id, connection);
     }
 }
 
 /// Ready when there is a seat, which a task of its own keeps from then on: whoever asked for it may go at any time.
 async fn seat(coming: Coming, upgrade: OnUpgrade) -> Result<(), NotSeated> {
     let (answer, answered) = oneshot::channel();
-    let gateway = Arc::clone(&coming.gateway);
+    let rooms = Arc::clone(&coming.rooms);
     let serving = async move {
         match coming.join().await {
             Ok(come) => {
@@ -165,7 +178,7 @@ async fn seat(coming: Coming, upgrade: OnUpgrade) -> Result<(), NotSeated> {
             Err(why) => drop(answer.send(Err(why))),
         }
     };
-    tokio::spawn(gateway.rooms.open.track_future(serving));
+    tokio::spawn(rooms.open.track_future(serving));
     answered.await.unwrap_or(Err(NotSeated::Ending))
 }
 

@@ -17,7 +17,7 @@ use super::mew::Interpreter;
 use super::status::ParticipantStatus;
 use super::writer::Outlet;
 use super::{Rooms, Way};
-use crate::console::SessionId;
+use crate::downstream::sign_in::SessionId;
 
 /// How much may wait for a room. Who sends more waits, and nobody else.
 const INPUTS: usize = 1024;

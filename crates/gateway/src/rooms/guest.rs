@@ -13,8 +13,9 @@ use runtime::random;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::Inner;
-use crate::console::{self, SessionId, SignedIn};
+use crate::downstream::origin;
+use crate::downstream::sign_in::{Kept as SignedIn, SessionId};
+use crate::rooms::Rooms;
 
 /// What the page speaks, and is told that the gate does.
 pub(super) const PROTOCOL: &str = "mcpx.v0.1";
@@ -81,9 +82,9 @@ impl Tickets {
     ///
     /// # Errors
     /// What is wrong with the one that it shows.
-    pub(super) fn redeem(&self, gateway: &Arc<Inner>, parts: &Parts, topic: &Topic) -> Option<Result<Guest, String>> {
+    pub(super) fn redeem(&self, rooms: &Arc<Rooms>, parts: &Parts, topic: &Topic) -> Option<Result<Guest, String>> {
         let shown = shown(parts)?;
-        let is_own = console::check_origin(&gateway.config.load(), parts);
+        let is_own = origin::check(&rooms.gate.config.load(), parts);
         let stale = || "this ticket was used before, is too old, or is for another room: ask for one again".to_owned();
         Some(is_own.and_then(|()| self.take(shown, topic, Instant::now()).ok_or_else(stale)))
     }

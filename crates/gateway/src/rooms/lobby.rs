@@ -20,10 +20,10 @@ use super::door::{self, Coming};
 use super::entry::NotEntered;
 use super::pass::{self, Showing};
 use super::{NotSeated, Way};
-use crate::Inner;
 use crate::downstream::connections::Address;
 use crate::downstream::door as gate;
-use crate::downstream::http::fields;
+use crate::downstream::doors::fields;
+use crate::rooms::Rooms;
 use crate::shares::Bound;
 use crate::trust::Party;
 
@@ -76,7 +76,7 @@ impl Drop for Place {
 
 /// Somebody who waits.
 struct Waiting {
-    gateway: Arc<Inner>,
+    rooms: Arc<Rooms>,
     party: Option<Arc<Party>>,
     parts: Parts,
     /// The space that its address names.
@@ -87,28 +87,28 @@ struct Waiting {
 
 /// Lets somebody wait for a first message over what the connection becomes.
 pub(super) fn wait(
-    gateway: &Arc<Inner>,
+    rooms: &Arc<Rooms>,
     parts: &Parts,
     space: Option<Topic>,
     party: Option<Arc<Party>>,
     upgrade: OnUpgrade,
 ) -> Result<(), NotEntered> {
-    let config = gateway.config.load();
+    let config = rooms.gate.config.load();
     gate::outer(&config, party.as_ref(), &fields(parts)).map_err(NotEntered::Door)?;
     if !config.rooms.are_served() {
         return Err(NotEntered::NoRooms);
     }
-    let place = gateway.rooms.lobby.take(parts.extensions.get().copied(), config.listen.ip().is_loopback()).ok_or(NotEntered::Crowded)?;
-    let applied = gateway.trust.reapplied();
-    let waiting = Waiting { gateway: Arc::clone(gateway), party, parts: parts.clone(), space, applied, _place: place };
-    tokio::spawn(gateway.rooms.open.track_future(waiting.serve(upgrade)));
+    let place = rooms.lobby.take(parts.extensions.get().copied(), config.listen.ip().is_loopback()).ok_or(NotEntered::Crowded)?;
+    let applied = rooms.trust.reapplied();
+    let waiting = Waiting { rooms: Arc::clone(rooms), party, parts: parts.clone(), space, applied, _place: place };
+    tokio::spawn(rooms.open.track_future(waiting.serve(upgrade)));
     Ok(())
 }
 
 impl Waiting {
     async fn serve(self, upgrade: OnUpgrade) {
         let Some(mut line) = Line::open(upgrade, FIRST).await else { return };
-        let stop = self.gateway.stop.clone();
+        let stop = self.rooms.gate.stop.clone();
         let first = tokio::select! {
             first = timeout(PATIENCE, first(&mut line)) => first.unwrap_or_else(|_| Err(NotEntered::Query(LATE.into()))),
             () = stop.cancelled() => Err(NotSeated::Ending.into()),
@@ -143,11 +143,11 @@ impl Waiting {
         let shown = fields(&self.parts);
         let fields = token.map_or_else(|| shown.clone(), |token| door::with_token(&shown, &self.parts, &token));
         let showing = Showing { party: self.party, fields, topic, participant: participant.clone(), guest: None, is_mew: true };
-        let entrant = pass::admit(&self.gateway, &showing).await?;
+        let entrant = pass::admit(&self.rooms, &showing).await?;
         if let Some(given) = participant.filter(|given| *given != entrant.id.as_str()) {
             return Err(NotEntered::Name { given, own: entrant.id });
         }
-        Ok(Coming::new(&self.gateway, showing, entrant, (PREFERENCES, Way::Mew), self.applied))
+        Ok(Coming::new(&self.rooms, showing, entrant, (PREFERENCES, Way::Mew), self.applied))
     }
 }
 

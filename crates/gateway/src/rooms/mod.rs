@@ -25,19 +25,21 @@ mod who;
 mod writer;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use config::resolved;
+use config::secret::Sources;
 use room_proto::name::{ConnectionId, Topic};
 use room_proto::room::{Joining, RoomError, Settings};
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use admin::{answer, is_here as is_admin};
+pub(crate) use admin::RoomAdmin;
 pub use attend::{AttendError, Attendance, Entrance, LONGEST, Token};
-pub(crate) use door::{handle, is_here};
+pub(crate) use door::RoomDoor;
 use driver::{Driver, Input, Live};
 use guest::Tickets;
 use lobby::Lobby;
@@ -50,14 +52,21 @@ use table::Tables;
 use who::Who;
 use writer::{Joined, outlet};
 
-use crate::Inner;
-use crate::console::SessionId;
+use crate::downstream::entrance;
+use crate::downstream::sign_in::SessionId;
+use crate::gate::Gate;
+use crate::trust::Trust;
 
 /// How long everybody has to hear that the gate ends.
 const DRAIN: Duration = Duration::from_secs(5);
 
 /// The rooms of one gate.
 pub(crate) struct Rooms {
+    pub(crate) gate: Arc<Gate>,
+    trust: Arc<Trust>,
+    entrance: Arc<entrance::Entrance>,
+    sources: Arc<dyn Sources>,
+    state_dir: PathBuf,
     /// Where rooms run: connections come and go, each with a worker of its own.
     runtime: Handle,
     live: Mutex<BTreeMap<Topic, Arc<Live>>>,
@@ -106,9 +115,14 @@ pub(crate) enum NotSeated {
 
 impl Rooms {
     /// No room is open. Needs a tokio runtime, in which rooms will run.
-    pub(crate) fn new() -> Arc<Self> {
+    pub(crate) fn new(entrance: &Arc<entrance::Entrance>, sources: Arc<dyn Sources>, state_dir: PathBuf) -> Arc<Self> {
         let (live, open) = (Mutex::default(), TaskTracker::new());
         Arc::new(Self {
+            gate: Arc::clone(&entrance.gate),
+            trust: Arc::clone(&entrance.trust),
+            entrance: Arc::clone(entrance),
+            sources,
+            state_dir,
             runtime: Handle::current(),
             live,
             connections: AtomicU64::new(0),
@@ -181,13 +195,13 @@ impl Rooms {
     }
 
     /// Seats what is to sit in rooms.
-    pub(crate) fn begin(&self, gateway: &Arc<Inner>) {
-        self.tables.apply(gateway);
+    pub(crate) fn begin(self: &Arc<Self>) {
+        self.tables.apply(self);
     }
 
     /// Takes a changed configuration: bounds hold from now on. Whoever would not be let in any more finds out itself.
-    pub(crate) fn apply(&self, gateway: &Arc<Inner>, config: &resolved::Rooms) {
-        self.tables.apply(gateway);
+    pub(crate) fn apply(self: &Arc<Self>, config: &resolved::Rooms) {
+        self.tables.apply(self);
         for room in self.all() {
             room.tell(Input::Settings(config.settings_of(room.topic()).clone()));
         }

@@ -19,8 +19,8 @@ use tokio::sync::watch;
 
 use super::entry::NotEntered;
 use super::guest::Guest;
-use crate::Inner;
 use crate::downstream::door::{self, Entered};
+use crate::rooms::Rooms;
 use crate::trust::{self, Denied, Party, Place};
 
 /// What somebody shows who wants to come in, and where to.
@@ -78,15 +78,15 @@ const MISSING: &str = "a bearer token is needed here: send `Authorization: Beare
 const UNKNOWN: &str = "the bearer token is not known here: it is that of no [participant.NAME], and of no caller of this gate";
 
 /// Lets somebody in, or not.
-pub(super) async fn admit(gateway: &Arc<Inner>, showing: &Showing) -> Result<Entrant, NotEntered> {
-    let config = gateway.config.load_full();
+pub(super) async fn admit(rooms: &Arc<Rooms>, showing: &Showing) -> Result<Entrant, NotEntered> {
+    let config = rooms.gate.config.load_full();
     if !config.rooms.are_served() {
         return Err(NotEntered::NoRooms);
     }
     if showing.is_mew && !config.rooms.mew {
         return Err(NotEntered::NoMew);
     }
-    let Known { pass, until, entered, is_owner } = who(gateway, &config, showing).await?;
+    let Known { pass, until, entered, is_owner } = who(rooms, &config, showing).await?;
     if config.rooms.sits(&showing.topic, &pass.id) {
         return Err(NotEntered::Seated(pass.id.as_str().to_owned()));
     }
@@ -96,7 +96,7 @@ pub(super) async fn admit(gateway: &Arc<Inner>, showing: &Showing) -> Result<Ent
     Ok(Entrant { id: pass.id, capabilities, until, entered, is_steward: is_owner || is_admin })
 }
 
-async fn who(gateway: &Arc<Inner>, config: &Arc<Config>, showing: &Showing) -> Result<Known, NotEntered> {
+async fn who(rooms: &Arc<Rooms>, config: &Arc<Config>, showing: &Showing) -> Result<Known, NotEntered> {
     let (party, fields) = (showing.party.as_ref(), &showing.fields);
     door::outer(config, party, fields).map_err(NotEntered::Door)?;
     if let Some(guest) = &showing.guest {
@@ -106,10 +106,10 @@ async fn who(gateway: &Arc<Inner>, config: &Arc<Config>, showing: &Showing) -> R
         return Ok(Known::owner(of_owner(guest.id.clone(), &showing.topic)));
     }
     if let Some(token) = door::bearer(config, fields).map_err(NotEntered::Door)? {
-        if gateway.admin.is_owners(token.as_bytes()) {
+        if rooms.entrance.owner.is_owners(token.as_bytes()) {
             return Ok(Known::owner(owner(showing)?));
         }
-        let secrets = gateway.rooms.secrets.of(gateway, &config.rooms).await;
+        let secrets = rooms.secrets.of(rooms, &config.rooms).await;
         if let Some((id, who)) = secrets.holder(token).and_then(|id| config.rooms.participants.get_key_value(id)) {
             let pass = Pass { id: id.clone(), topics: who.rooms.clone(), capabilities: who.capabilities.clone() };
             return Ok(Known::participant(pass, None));
@@ -122,7 +122,7 @@ async fn who(gateway: &Arc<Inner>, config: &Arc<Config>, showing: &Showing) -> R
             return Ok(Known::participant(claimed(config, &place)?, Some(until)));
         }
     }
-    let entered = door::enter(config, &gateway.trust, party, fields).map_err(NotEntered::Door)?;
+    let entered = door::enter(config, &rooms.trust, party, fields).map_err(NotEntered::Door)?;
     if entered.is_anybody() {
         return Err(NotEntered::Unknown(if fields.get("authorization").is_some() { UNKNOWN } else { MISSING }));
     }
@@ -222,7 +222,7 @@ fn texts(value: Option<&Value>) -> Option<Vec<String>> {
 
 /// What somebody was let in by. It has to hold as long as it is there.
 pub(super) struct Held {
-    gateway: Arc<Inner>,
+    rooms: Arc<Rooms>,
     showing: Showing,
     entrant: Entrant,
     applied: watch::Receiver<()>,
@@ -230,8 +230,8 @@ pub(super) struct Held {
 
 impl Held {
     /// `applied` has to be older than the look that let it in, so that no change is missed.
-    pub(super) fn new(gateway: &Arc<Inner>, showing: Showing, entrant: Entrant, applied: watch::Receiver<()>) -> Self {
-        Self { gateway: Arc::clone(gateway), showing, entrant, applied }
+    pub(super) fn new(rooms: &Arc<Rooms>, showing: Showing, entrant: Entrant, applied: watch::Receiver<()>) -> Self {
+        Self { rooms: Arc::clone(rooms), showing, entrant, applied }
     }
 
     /// The room that it was let into.
@@ -245,7 +245,7 @@ impl Held {
         loop {
             let certificate = async {
                 match &self.showing.party {
-                    Some(party) => self.gateway.trust.ended(party).await,
+                    Some(party) => self.rooms.trust.ended(party).await,
                     None => std::future::pending().await,
                 }
             };
@@ -260,7 +260,7 @@ impl Held {
                 () = certificate => return,
                 () = signed_out => return,
             }
-            match admit(&self.gateway, &self.showing).await {
+            match admit(&self.rooms, &self.showing).await {
                 Ok(now) if now == self.entrant => {}
                 Err(why) if why.is_passing() => {}
                 Ok(_) | Err(_) => return,

@@ -11,10 +11,9 @@ use serde_json::{Value, json};
 
 use super::admin::{Asking, NotDone, decoded, json as answered, topic};
 use super::steward::{self, Asked, Steward};
-use crate::admin::is_owner;
-use crate::console::SessionId;
 use crate::downstream::body;
 use crate::downstream::reply::Payload;
+use crate::downstream::sign_in::SessionId;
 
 /// Longest body, in bytes.
 const POSTED_BYTES: usize = 4 << 10;
@@ -56,7 +55,7 @@ pub(super) fn place(path: &str) -> Option<(&str, &str)> {
 
 /// Answers a request for them.
 pub(super) async fn answer(asking: &Asking<'_>, (room, rest): (&str, &str), body: &mut Incoming) -> Result<Response<Payload>, NotDone> {
-    if !is_owner(asking.gateway, asking.parts) {
+    if !asking.rooms.entrance.is_owner(asking.parts) {
         return Err(NotDone::NotAdmin);
     }
     let topic = topic(&decoded(room)?)?;
@@ -96,7 +95,7 @@ fn rule(rule: &Rule) -> Value {
 
 /// What is known now; where nobody learns, what was.
 async fn show(asking: &Asking<'_>, topic: &Topic) -> Result<Response<Payload>, NotDone> {
-    let steward = asking.inner().rooms.steward(topic);
+    let steward = asking.rooms.steward(topic);
     let name = steward.as_ref().map(|steward| steward.id.as_str().to_owned());
     let now = match steward {
         Some(steward) => steward.ask(Asked::Show).await,
@@ -105,7 +104,7 @@ async fn show(asking: &Asking<'_>, topic: &Topic) -> Result<Response<Payload>, N
     let mut told = match now {
         Some(now) => now,
         None => {
-            let kept = steward::kept(asking.inner(), topic).await.ok().flatten();
+            let kept = steward::kept(asking.rooms, topic).await.ok().flatten();
             let kept = kept.and_then(|learnt| serde_json::from_str(&learnt.kept).ok()).unwrap_or_default();
             shown(&Automation::new(Bounds::default(), kept))
         }
@@ -118,17 +117,17 @@ async fn show(asking: &Asking<'_>, topic: &Topic) -> Result<Response<Payload>, N
 
 async fn begin(asking: &Asking<'_>, topic: &Topic, begin: Begin) -> Result<Response<Payload>, NotDone> {
     let id = participant(&begin.r#as)?;
-    let present = match asking.inner().rooms.find(topic) {
+    let present = match asking.rooms.find(topic) {
         Some(room) => room.ask(super::driver::Input::Present).await.unwrap_or_default(),
         None => Vec::new(),
     };
-    if present.iter().any(|one| one.id == begin.r#as) || asking.inner().config.load().rooms.participants.contains_key(&id) {
+    if present.iter().any(|one| one.id == begin.r#as) || asking.rooms.gate.config.load().rooms.participants.contains_key(&id) {
         return Err(NotDone::Wrong(format!("{:?} is somebody else's name: choose another for the gate", begin.r#as)));
     }
-    if !asking.inner().config.load().rooms.rooms.contains_key(topic) {
+    if !asking.rooms.gate.config.load().rooms.rooms.contains_key(topic) {
         return Err(NotDone::Wrong("rules are learnt in rooms that are configured: add [room.NAME] to banyan.toml".to_owned()));
     }
-    steward::begin(asking.inner(), topic, id).await.map_err(super::entry::NotEntered::from)?;
+    steward::begin(asking.rooms, topic, id).await.map_err(super::entry::NotEntered::from)?;
     asking.record(topic, &format!("rules are learnt by {} (by owner)", begin.r#as));
     show(asking, topic).await
 }
@@ -159,14 +158,14 @@ async fn revoke(asking: &Asking<'_>, topic: &Topic, revoke: Revoke) -> Result<Re
 }
 
 fn steward_of(asking: &Asking<'_>, topic: &Topic) -> Result<Steward, NotDone> {
-    asking.inner().rooms.steward(topic).ok_or(NotDone::NotLearning)
+    asking.rooms.steward(topic).ok_or(NotDone::NotLearning)
 }
 
 /// Whoever asks, as who it is in the room by a page of the console. Nobody is named by somebody else: each sign-in has names of its own there.
 fn person(asking: &Asking<'_>, topic: &Topic, name: &str) -> Result<Person, NotDone> {
     let id = participant(name)?;
-    let asks = asking.inner().console.signed_in(&asking.inner().config.load(), asking.parts).map(|kept| kept.id);
-    let there = asking.inner().rooms.find(topic).and_then(|room| room.signed_in(&id));
+    let asks = asking.rooms.entrance.signed_in(asking.parts).map(|kept| kept.id);
+    let there = asking.rooms.find(topic).and_then(|room| room.signed_in(&id));
     in_own_name(asks, there, name).map(|()| Person(id))
 }
 

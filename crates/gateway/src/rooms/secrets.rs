@@ -3,14 +3,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use config::resolved::{Rooms, TokenKey};
+use config::resolved::{self, TokenKey};
 use config::secret::{Secret, SecretRef};
 use room_proto::name::ParticipantId;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tokio::sync::OnceCell;
 
-use crate::Inner;
+use crate::rooms::Rooms;
 
 /// What is known of the configuration in force.
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub(crate) struct Secrets(Mutex<Option<Of>>);
 /// What belongs to one configuration.
 #[derive(Clone)]
 struct Of {
-    config: Arc<Rooms>,
+    config: Arc<resolved::Rooms>,
     fetched: Arc<OnceCell<Arc<Fetched>>>,
 }
 
@@ -36,7 +36,7 @@ const LEAST: usize = 32;
 
 impl Secrets {
     /// The secrets that `config` names. They are fetched once, so that guessing at the door costs no reading of files.
-    pub(super) async fn of(&self, gateway: &Arc<Inner>, config: &Arc<Rooms>) -> Arc<Fetched> {
+    pub(super) async fn of(&self, rooms: &Arc<Rooms>, config: &Arc<resolved::Rooms>) -> Arc<Fetched> {
         let fetched = {
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             match known.as_ref().filter(|known| Arc::ptr_eq(&known.config, config)) {
@@ -45,8 +45,8 @@ impl Secrets {
             }
         };
         let fetch = async || {
-            let (gateway, config) = (Arc::clone(gateway), Arc::clone(config));
-            let fetched = tokio::task::spawn_blocking(move || Fetched::fetch(&gateway, &config)).await;
+            let (rooms, config) = (Arc::clone(rooms), Arc::clone(config));
+            let fetched = tokio::task::spawn_blocking(move || Fetched::fetch(&rooms, &config)).await;
             Arc::new(fetched.unwrap_or_else(|_| Fetched { tokens: Vec::new(), shared: None }))
         };
         Arc::clone(fetched.get_or_init(fetch).await)
@@ -54,9 +54,9 @@ impl Secrets {
 }
 
 impl Fetched {
-    fn fetch(gateway: &Inner, config: &Rooms) -> Self {
+    fn fetch(rooms: &Rooms, config: &resolved::Rooms) -> Self {
         let resolve = |secret: &SecretRef| {
-            let resolved = secret.resolve(&*gateway.sources);
+            let resolved = secret.resolve(&*rooms.sources);
             resolved.map_err(|error| tracing::warn!(%error, "nobody comes into a room by a secret that can't be read")).ok()
         };
         let token = |key: &TokenKey| match key {

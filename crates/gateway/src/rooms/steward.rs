@@ -21,8 +21,8 @@ use super::driver::Input;
 use super::rules::shown;
 use super::writer::Joined;
 use super::{LONGEST, NotSeated, Way};
-use crate::Inner;
 use crate::downstream::door::Entered;
+use crate::rooms::Rooms;
 use crate::store::{Learnt, Lessons, StoreError};
 
 /// What it may send: calls that rules make, and what it has to say of them.
@@ -60,33 +60,33 @@ impl Steward {
 }
 
 /// What was kept of a room.
-pub(super) async fn kept(gateway: &Arc<Inner>, topic: &Topic) -> Result<Option<Learnt>, StoreError> {
-    let (gate, room) = (gateway.node.id.to_string(), topic.as_str().to_owned());
-    stored(gateway, move |lessons| lessons.of(&gate, &room)).await
+pub(super) async fn kept(rooms: &Arc<Rooms>, topic: &Topic) -> Result<Option<Learnt>, StoreError> {
+    let (gate, room) = (rooms.gate.node.id.to_string(), topic.as_str().to_owned());
+    stored(rooms, move |lessons| lessons.of(&gate, &room)).await
 }
 
 /// Goes on where it learnt before the gate ended.
-pub(crate) async fn resume(gateway: Arc<Inner>) {
-    let gate = gateway.node.id.to_string();
-    let all = stored(&gateway, move |lessons| lessons.all(&gate)).await.unwrap_or_default();
+pub(crate) async fn resume(rooms: Arc<Rooms>) {
+    let gate = rooms.gate.node.id.to_string();
+    let all = stored(&rooms, move |lessons| lessons.all(&gate)).await.unwrap_or_default();
     for learnt in all.into_iter().filter(|learnt| learnt.is_on) {
         let names = Topic::new(&learnt.room).ok().zip(ParticipantId::new(&learnt.name).ok());
-        let Some((topic, id)) = names.filter(|(topic, _)| gateway.config.load().rooms.rooms.contains_key(topic)) else { continue };
-        if let Err(error) = begin(&gateway, &topic, id).await {
+        let Some((topic, id)) = names.filter(|(topic, _)| rooms.gate.config.load().rooms.rooms.contains_key(topic)) else { continue };
+        if let Err(error) = begin(&rooms, &topic, id).await {
             tracing::warn!(room = topic.as_str(), %error, "no rules are learnt in this room");
         }
     }
 }
 
 /// Takes a seat, unless there is one.
-pub(super) async fn begin(gateway: &Arc<Inner>, topic: &Topic, id: ParticipantId) -> Result<(), NotSeated> {
-    if gateway.rooms.steward(topic).is_some() {
+pub(super) async fn begin(rooms: &Arc<Rooms>, topic: &Topic, id: ParticipantId) -> Result<(), NotSeated> {
+    if rooms.steward(topic).is_some() {
         return Ok(());
     }
-    if gateway.config.load().rooms.sits(topic, &id) {
+    if rooms.gate.config.load().rooms.sits(topic, &id) {
         return Err(NotSeated::Taken);
     }
-    let learnt = kept(gateway, topic).await.ok().flatten();
+    let learnt = kept(rooms, topic).await.ok().flatten();
     let kept: Kept = learnt.and_then(|learnt| serde_json::from_str(&learnt.kept).ok()).unwrap_or_default();
     let capabilities = Capabilities::read(CAPABILITIES).unwrap_or_default();
     let joining = Joining {
@@ -97,30 +97,30 @@ pub(super) async fn begin(gateway: &Arc<Inner>, topic: &Topic, id: ParticipantId
         is_own: true,
         is_steward: true,
     };
-    let settings = gateway.config.load().rooms.settings_of(topic).clone();
-    let joined = gateway.rooms.join(topic, &settings, &joining, Way::Plain).await?;
-    gateway.rooms.who.came(topic, &id, joined.id, Entered::participant(id.as_str()));
+    let settings = rooms.gate.config.load().rooms.settings_of(topic).clone();
+    let joined = rooms.join(topic, &settings, &joining, Way::Plain).await?;
+    rooms.who.came(topic, &id, joined.id, Entered::participant(id.as_str()));
     let (asks, asked) = mpsc::channel(ASKS);
-    gateway.rooms.set_steward(topic, Steward { id: id.clone(), asks });
+    rooms.set_steward(topic, Steward { id: id.clone(), asks });
     let participant = Participant::new(Bounds::default(), LONGEST, u128::from_ne_bytes(runtime::random::bytes()));
     let orchestrator = Orchestrator::new(participant, Automation::new(room_proto::automation::Bounds::default(), kept), BTreeSet::new());
-    let seat = Seat { gateway: Arc::clone(gateway), topic: topic.clone(), id, joined, orchestrator, written: None };
-    gateway.rooms.runtime.spawn(seat.sit(asked));
+    let seat = Seat { rooms: Arc::clone(rooms), topic: topic.clone(), id, joined, orchestrator, written: None };
+    rooms.runtime.spawn(seat.sit(asked));
     Ok(())
 }
 
 async fn stored<T: Send + 'static>(
-    gateway: &Arc<Inner>,
+    rooms: &Arc<Rooms>,
     work: impl FnOnce(Lessons) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let dir = gateway.state_dir.clone();
+    let dir = rooms.state_dir.clone();
     let done = tokio::task::spawn_blocking(move || work(Lessons::open(&dir)?)).await;
     done.unwrap_or_else(|_| Err(std::io::Error::other("the store was not written to its end").into()))
 }
 
 /// The seat itself.
 struct Seat {
-    gateway: Arc<Inner>,
+    rooms: Arc<Rooms>,
     topic: Topic,
     id: ParticipantId,
     joined: Joined,
@@ -216,9 +216,9 @@ impl Seat {
     async fn keep(&mut self, is_on: bool) {
         let kept = self.orchestrator.automation.kept().clone();
         let Ok(text) = serde_json::to_string(&kept) else { return };
-        let (gate, room, name) = (self.gateway.node.id.to_string(), self.topic.as_str().to_owned(), self.id.as_str().to_owned());
+        let (gate, room, name) = (self.rooms.gate.node.id.to_string(), self.topic.as_str().to_owned(), self.id.as_str().to_owned());
         let learnt = Learnt { room, name, is_on, kept: text };
-        if let Err(error) = stored(&self.gateway, move |lessons| lessons.put(&gate, &learnt)).await {
+        if let Err(error) = stored(&self.rooms, move |lessons| lessons.put(&gate, &learnt)).await {
             tracing::warn!(room = self.topic.as_str(), %error, "what was learnt in this room is not kept: it is lost when the gate ends");
         }
         self.written = Some(kept);

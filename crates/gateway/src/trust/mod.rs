@@ -20,7 +20,7 @@ mod verifier;
 pub(crate) mod wall;
 mod watched;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -66,6 +66,8 @@ pub(crate) struct Trust {
     applied: watch::Sender<()>,
     connector: Arc<Connector>,
     tries: Tries,
+    /// Where our own authority is.
+    state_dir: PathBuf,
     /// Wakes whoever watches the files that are named.
     changed: Notify,
 }
@@ -100,8 +102,8 @@ pub(crate) fn is_here(caller: &Caller) -> bool {
 
 impl Trust {
     /// What `config` says.
-    pub(crate) fn new(config: &Config, connector: Arc<Connector>) -> Self {
-        let trust = Self { tls: config.trust.tls.is_some(), connector, ..Self::default() };
+    pub(crate) fn new(config: &Config, connector: Arc<Connector>, state_dir: &Path) -> Self {
+        let trust = Self { tls: config.trust.tls.is_some(), connector, state_dir: state_dir.to_owned(), ..Self::default() };
         trust.apply(config);
         trust
     }

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
+use super::Trust;
 use super::ca::{Ca, CaError, Signed};
 use super::join::{Admission, Admitted, Renewal};
 use super::{Certified, Party};
-use crate::Inner;
 use crate::downstream::connections::Address;
 
 /// Most tries to join from one address in a [`WINDOW`], and most addresses.
@@ -57,9 +57,9 @@ impl Tries {
 }
 
 /// Lets somebody try to join, before anything of the request's body is read.
-pub(crate) fn may_try(gateway: &Inner, party: Option<&Arc<Party>>, from: Option<&Address>) -> Result<(), NotSigned> {
+pub(crate) fn may_try(trust: &Trust, party: Option<&Arc<Party>>, from: Option<&Address>) -> Result<(), NotSigned> {
     over_tls(party)?;
-    if gateway.trust.tries.count(from.copied(), Instant::now()) { Ok(()) } else { Err(NotSigned::TooOften) }
+    if trust.tries.count(from.copied(), Instant::now()) { Ok(()) } else { Err(NotSigned::TooOften) }
 }
 
 /// The certificate that somebody shows who wants another one in its place.
@@ -69,8 +69,8 @@ pub(crate) fn may_renew(party: Option<&Arc<Party>>) -> Result<&Certified, NotSig
 }
 
 /// Uses up a join token and answers with a certificate. To be asked of whoever may try.
-pub(crate) async fn join(gateway: &Arc<Inner>, asked: Admission) -> Result<Admitted, NotSigned> {
-    let admitted = with_authority(gateway, move |ca| {
+pub(crate) async fn join(trust: &Trust, asked: Admission) -> Result<Admitted, NotSigned> {
+    let admitted = with_authority(trust, move |ca| {
         let signed = ca.admit(&asked.id, &asked.secret, &asked.name, &asked.csr)?;
         Ok(admitted(ca, signed))
     });
@@ -78,9 +78,9 @@ pub(crate) async fn join(gateway: &Arc<Inner>, asked: Admission) -> Result<Admit
 }
 
 /// Answers with a new certificate in place of the one that was shown.
-pub(crate) async fn renew(gateway: &Arc<Inner>, shown: &Certified, asked: Renewal) -> Result<Admitted, NotSigned> {
+pub(crate) async fn renew(trust: &Trust, shown: &Certified, asked: Renewal) -> Result<Admitted, NotSigned> {
     let serial = shown.names.serial.clone();
-    with_authority(gateway, move |ca| Ok(admitted(ca, ca.renew(&serial, &asked.csr)?))).await
+    with_authority(trust, move |ca| Ok(admitted(ca, ca.renew(&serial, &asked.csr)?))).await
 }
 
 fn over_tls(party: Option<&Arc<Party>>) -> Result<(), NotSigned> {
@@ -89,10 +89,10 @@ fn over_tls(party: Option<&Arc<Party>>) -> Result<(), NotSigned> {
 
 /// Files and signatures hold up whoever else is served on this thread.
 async fn with_authority<T: Send + 'static>(
-    gateway: &Inner,
+    trust: &Trust,
     ask: impl FnOnce(&Ca) -> Result<T, CaError> + Send + 'static,
 ) -> Result<T, NotSigned> {
-    let dir = Ca::dir(&gateway.state_dir);
+    let dir = Ca::dir(&trust.state_dir);
     let asked = tokio::task::spawn_blocking(move || ask(&Ca::open(&dir)?)).await;
     Ok(asked.map_err(|error| CaError::Made(error.to_string()))??)
 }

@@ -8,44 +8,46 @@ use std::time::Duration;
 use config::resolved::{Config, Keys};
 use config::watch::Watch;
 
+use super::Trust;
 use super::ca::Ca;
-use crate::{Inner, pins};
+use crate::gate::Gate;
+use crate::pins;
 
 /// How often the gate looks whether its own certificate ends soon.
 const LOOK: Duration = Duration::from_secs(6 * 3600);
 
 /// Follows the files that the configuration in force names, until the gate ends.
-pub(crate) async fn follow(gateway: Arc<Inner>) {
-    let authority = Ca::dir(&gateway.state_dir);
+pub(crate) async fn follow(trust: Arc<Trust>, gate: Arc<Gate>) {
+    let authority = Ca::dir(&trust.state_dir);
     loop {
         if let Err(error) = Ca::renew_own(&authority) {
             tracing::warn!(%error, "the certificate of this gate is not renewed");
         }
-        let config = gateway.config.load_full();
+        let config = gate.config.load_full();
         let ledger = Ca::ledger_file(&authority);
-        let looks = pins::looks_file(&gateway.state_dir);
+        let looks = pins::looks_file(&trust.state_dir);
         let own = ledger.parent().filter(|dir| dir.is_dir()).map(|_| ledger.clone()).into_iter().chain(looks.clone());
         let mut watch = Watch::start(files(&config).chain(own).collect());
         // What changed before it was watched is seen here.
-        gateway.trust.take_back(&authority);
-        gateway.looks.notify_one();
+        trust.take_back(&authority);
+        gate.rules.looks.notify_one();
         loop {
             tokio::select! {
                 changed = watch.changed() => {
                     if changed.iter().flatten().any(|file| *file == ledger) {
-                        gateway.trust.take_back(&authority);
+                        trust.take_back(&authority);
                     }
                     if changed.iter().flatten().any(|file| looks.as_ref() == Some(file)) {
-                        gateway.looks.notify_one();
+                        gate.rules.looks.notify_one();
                     }
                     if changed.iter().flatten().any(|file| *file != ledger && looks.as_ref() != Some(file)) {
-                        gateway.trust.apply(&config);
+                        trust.apply(&config);
                         break;
                     }
                 }
-                () = gateway.trust.changed.notified() => break,
+                () = trust.changed.notified() => break,
                 () = tokio::time::sleep(LOOK) => break,
-                () = gateway.stop.cancelled() => return,
+                () = gate.stop.cancelled() => return,
             }
         }
     }

@@ -24,9 +24,9 @@ use super::mount::Mount;
 use super::pipe::{self, OpenError};
 use super::pool::Pool;
 use super::{Inbox, Instance, Outgoing, Owner, UpstreamError, Wire, process, sse, standing};
-use crate::Inner;
 use crate::rooms::Mounted;
 use crate::trust::Client;
+use crate::upstream::Upstreams;
 
 /// How long the probe for the stateless era may stay unanswered on a child process.
 const PROBE: Duration = Duration::from_secs(3);
@@ -45,7 +45,7 @@ pub(crate) async fn connect(mount: &Arc<Mount>, owner: Owner, identity: Identity
             Transport::Stdio(process) => open_process(mount, process, inbox, identity).await,
             Transport::Http(remote) => open_http(mount, remote, inbox, identity).await,
             Transport::Sse(remote) => open_sse(mount, remote, inbox, identity).await,
-            Transport::Rooms => Ok((Wire::Rooms(mount.gateway.rooms.mounted()), Mounted::negotiated())),
+            Transport::Rooms => Ok((Wire::Rooms(Arc::clone(&mount.upstreams.mounted)), Mounted::negotiated())),
         }
     };
     match tokio::time::timeout(mount.config.start_timeout, opening).await {
@@ -59,8 +59,8 @@ pub(crate) async fn connect(mount: &Arc<Mount>, owner: Owner, identity: Identity
 async fn open_process(mount: &Arc<Mount>, child: &Process, inbox: Inbox, identity: Identity) -> Result<Opened, UpstreamError> {
     let mut era = mount.config.era;
     loop {
-        let limit = mount.gateway.limits().response_bytes;
-        let carrier = process::start(child, &*mount.gateway.sources, &mount.stderr, limit, PROBE).map_err(UpstreamError::Unreachable)?;
+        let limit = mount.gate.limits().response_bytes;
+        let carrier = process::start(child, &*mount.upstreams.sources, &mount.stderr, limit, PROBE).map_err(UpstreamError::Unreachable)?;
         let (close, ended) = (carrier.close.clone(), carrier.ended.clone());
         let _closes_on_drop = close.clone().drop_guard();
         match pipe::open(Pipe::new(era, identity.clone()), carrier, inbox.clone()).await {
@@ -89,7 +89,7 @@ async fn open_http(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: 
     let shows_something = !remote.headers.is_empty() || mount.oauth.is_some();
     if shows_something && remote.url.scheme() == "http" && !remote.insecure && !is_loopback(&remote.url) {
         // What is configured for a gate is not to be read by whoever listens in, so it is asked first without that whether it is one.
-        if is_gate(&mount.gateway, &remote.url, Handshake::new(mount.config.era, identity.clone())).await {
+        if is_gate(&mount.upstreams, &remote.url, Handshake::new(mount.config.era, identity.clone())).await {
             return Err(UpstreamError::Exposed);
         }
     }
@@ -114,8 +114,8 @@ async fn open_http(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: 
 }
 
 /// Whether a gate answers at `url` to somebody who shows nothing. One that wants to be shown something says so as gates do.
-async fn is_gate(gateway: &Inner, url: &url::Url, handshake: Handshake) -> bool {
-    let wire = Arc::new(anonymous(gateway, url, None, None));
+async fn is_gate(upstreams: &Upstreams, url: &url::Url, handshake: Handshake) -> bool {
+    let wire = Arc::new(anonymous(upstreams, url, None, None));
     let found = match shake(&wire, handshake).await {
         Ok(negotiated) => matches!(mcpax::peer(&negotiated.capabilities), Peer::Gate(_)),
         Err(UpstreamError::Refused { body, .. }) => body.contains(mcpax::ID),
@@ -144,7 +144,7 @@ async fn open_sse(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: I
 fn wire(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox) -> Result<HttpWire, UpstreamError> {
     let mut headers = HeaderMap::new();
     for (name, value) in &remote.headers {
-        let secret = value.resolve(&*mount.gateway.sources).map_err(|e| UpstreamError::Unreachable(e.to_string()))?;
+        let secret = value.resolve(&*mount.upstreams.sources).map_err(|e| UpstreamError::Unreachable(e.to_string()))?;
         let bad = || UpstreamError::Unreachable(format!("its configured header `{name}` is not a legal HTTP header"));
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
         let mut value = HeaderValue::from_str(secret.expose()).map_err(|_| bad())?;
@@ -152,41 +152,41 @@ fn wire(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox) -> Result<HttpWire, U
         headers.insert(name, value);
     }
     let held = mount.registration.as_ref().and_then(|registration| registration.pool.clone());
-    let reach = mount.registration.as_ref().map(|_| reach(&mount.gateway, &remote.url));
-    let pool = held.unwrap_or_else(|| pool(&mount.gateway, remote, reach));
-    Ok(HttpWire { oauth: mount.oauth.clone(), ..bare(&mount.gateway, &remote.url, &headers, pool, inbox) })
+    let reach = mount.registration.as_ref().map(|_| reach(&mount.upstreams, &remote.url));
+    let pool = held.unwrap_or_else(|| pool(&mount.upstreams, remote, reach));
+    Ok(HttpWire { oauth: mount.oauth.clone(), ..bare(&mount.upstreams, &remote.url, &headers, pool, inbox) })
 }
 
 /// Where TLS is spoken with something of its own, nobody else's calls may go over its connections.
-fn pool(gateway: &Inner, remote: &Remote, reach: Option<Reach>) -> Arc<Pool> {
+fn pool(upstreams: &Upstreams, remote: &Remote, reach: Option<Reach>) -> Arc<Pool> {
     match remote.tls.clone() {
-        None => gateway.origins.pool(&remote.url, &gateway.connector, reach),
-        Some(tls) => Pool::new(&remote.url, Arc::clone(&gateway.connector), Some(Client::new(tls)), reach),
+        None => upstreams.origins.pool(&remote.url, &upstreams.connector, reach),
+        Some(tls) => Pool::new(&remote.url, Arc::clone(&upstreams.connector), Some(Client::new(tls)), reach),
     }
 }
 
 /// To which addresses the host of a URL may lead that somebody registered.
-fn reach(gateway: &Inner, url: &url::Url) -> Reach {
-    let config = gateway.config.load();
+fn reach(upstreams: &Upstreams, url: &url::Url) -> Reach {
+    let config = upstreams.gate.config.load();
     let none = Hosts::default();
     config.registry.as_ref().map_or(&none, |registry| &registry.hosts).reach(url)
 }
 
 /// A server at `url`, which it registered, that is asked one thing in the stateless era, without a handshake and without being a mount.
-pub(crate) fn registered(gateway: &Inner, url: &url::Url, tls: Option<ClientTls>) -> Arc<HttpWire> {
-    let wire = anonymous(gateway, url, tls, Some(reach(gateway, url)));
+pub(crate) fn registered(upstreams: &Upstreams, url: &url::Url, tls: Option<ClientTls>) -> Arc<HttpWire> {
+    let wire = anonymous(upstreams, url, tls, Some(reach(upstreams, url)));
     wire.spoken.set(Some(STATELESS));
     Arc::new(wire)
 }
 
 /// A server at `url` that is told nothing of what the configuration has for it, and is no mount.
-fn anonymous(gateway: &Inner, url: &url::Url, tls: Option<ClientTls>, reach: Option<Reach>) -> HttpWire {
+fn anonymous(upstreams: &Upstreams, url: &url::Url, tls: Option<ClientTls>, reach: Option<Reach>) -> HttpWire {
     let inbox = Inbox { mount: Weak::new(), owner: Owner::Shared };
-    let pool = Pool::new(url, Arc::clone(&gateway.connector), tls.map(Client::new), reach);
-    bare(gateway, url, &HeaderMap::new(), pool, inbox)
+    let pool = Pool::new(url, Arc::clone(&upstreams.connector), tls.map(Client::new), reach);
+    bare(upstreams, url, &HeaderMap::new(), pool, inbox)
 }
 
-fn bare(gateway: &Inner, url: &url::Url, headers: &HeaderMap, pool: Arc<Pool>, inbox: Inbox) -> HttpWire {
+fn bare(upstreams: &Upstreams, url: &url::Url, headers: &HeaderMap, pool: Arc<Pool>, inbox: Inbox) -> HttpWire {
     HttpWire {
         pool,
         url: url.clone(),
@@ -195,7 +195,7 @@ fn bare(gateway: &Inner, url: &url::Url, headers: &HeaderMap, pool: Arc<Pool>, i
         spoken: Spoken::default(),
         session: OnceLock::new(),
         inbox,
-        limit: gateway.limits().response_bytes,
+        limit: upstreams.gate.limits().response_bytes,
         next_id: AtomicU64::new(2),
         calls: Mutex::default(),
         closed: CancellationToken::new(),

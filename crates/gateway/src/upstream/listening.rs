@@ -25,6 +25,7 @@ use super::{Instance, Owner, UpstreamError, standing};
 use crate::call::back::{Back, Sink};
 use crate::call::cancel::{Cancel, Guard};
 use crate::call::own_caller;
+use crate::downstream::door::scope_of;
 use crate::downstream::lane::Lane;
 
 /// How long lists wait for the server to agree. One that takes longer has them fetched twice.
@@ -192,8 +193,8 @@ impl Streams {
     /// One stream, to its end. `agreed`: its number, once the server agreed to it.
     async fn stream(&mut self, edition: Edition, uris: &[String], agreed: &mut Option<u64>) -> Result<Answer, UpstreamError> {
         let (mount, instance) = (Arc::clone(&self.mount), Arc::clone(&self.instance));
-        let identity = mount.gateway.node.shared();
-        let (lane, caller) = (Lane::new(), own_caller(mount.gateway.scope_of("")));
+        let identity = mount.gate.node.shared();
+        let (lane, caller) = (Lane::new(), own_caller(scope_of(&mount.gate.config.load(), "")));
         let back = Back::new(caller, Sink::Standing(Arc::clone(&lane)), Some(LogLevel::Debug), self.over.clone());
         // Some servers do not say to which stream they agree.
         let mut untagged = mount.agreed.subscribe();

@@ -8,6 +8,7 @@ pub(crate) mod connection;
 pub(crate) mod http;
 pub(crate) mod listening;
 pub(crate) mod mount;
+mod mounting;
 pub(crate) mod oauth;
 pub(crate) mod origins;
 mod pages;
@@ -43,6 +44,7 @@ use crate::call::back::Back;
 use crate::downstream::session::Session;
 use crate::rooms::Mounted;
 use mount::Mount;
+pub(crate) use mounting::Upstreams;
 use silence::Silence;
 
 /// A request on its way to a server.

@@ -2,6 +2,7 @@
 //!
 //! Starting and restarting is in `supervise.rs`. Calls are not decided on here.
 
+mod following;
 mod lease;
 mod left;
 mod recent;
@@ -14,13 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use banyan_model::Era;
-use bytes::Bytes;
 use config::resolved::{self, Transport};
 use mcp_proto::catalog::Kind;
 use mcp_proto::client::Negotiated;
-use mcp_proto::envelope::{self, Notification};
-use mcp_proto::json;
+use mcp_proto::envelope::Notification;
 use telemetry::metrics::{MountMetrics, MountState};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -30,29 +28,27 @@ use super::listening::{Freshness, Honoured};
 use super::oauth::OAuthClient;
 use super::role::Role;
 use super::stderr::Stderr;
-use super::{Instance, Outgoing, Owner, UpstreamError, asks};
-use crate::Inner;
+use super::{Instance, Owner, asks};
 use crate::call::back::Back;
 use crate::call::error::CallError;
 use crate::catalog::Catalog;
-use crate::downstream::session::Session;
+use crate::gate::Gate;
 use crate::registry::Registration;
 use crate::shares::Places;
+use crate::upstream::Upstreams;
 
 pub(crate) use lease::Lease;
 pub(crate) use left::Left;
 use recent::Recent;
 pub use state::{Phase, State};
+use subscribed::Subscribed;
 pub(crate) use subscribed::{AGREES_WITHIN, Edition};
-use subscribed::{Subscribed, Waited};
-
-/// Subscriptions that are made at a server at once.
-const AT_ONCE: usize = 16;
 
 /// A mount.
 pub(crate) struct Mount {
     pub(crate) config: Arc<resolved::Mount>,
-    pub(crate) gateway: Arc<Inner>,
+    pub(crate) gate: Arc<Gate>,
+    pub(super) upstreams: Arc<Upstreams>,
     pub(crate) stderr: Arc<Stderr>,
     pub(crate) oauth: Option<Arc<OAuthClient>>,
     /// Where its server registered itself; `None`: the configuration put it here.
@@ -113,13 +109,13 @@ impl std::fmt::Debug for Mount {
 }
 
 impl Mount {
-    pub(crate) fn new(config: Arc<resolved::Mount>, gateway: Arc<Inner>, oauth: Option<Arc<OAuthClient>>) -> Arc<Self> {
-        Self::made(config, gateway, oauth, None)
+    pub(crate) fn new(config: Arc<resolved::Mount>, upstreams: Arc<Upstreams>, oauth: Option<Arc<OAuthClient>>) -> Arc<Self> {
+        Self::made(config, upstreams, oauth, None)
     }
 
     /// A mount of a server that registered itself.
-    pub(crate) fn registered(config: Arc<resolved::Mount>, gateway: Arc<Inner>, registration: Registration) -> Arc<Self> {
-        Self::made(config, gateway, None, Some(registration))
+    pub(crate) fn registered(config: Arc<resolved::Mount>, upstreams: Arc<Upstreams>, registration: Registration) -> Arc<Self> {
+        Self::made(config, upstreams, None, Some(registration))
     }
 
     /// How it is reached, in a word for people: `stdio`, `http`, `sse`, `rooms`, or `link` where a child has dialled and is called over that.
@@ -136,14 +132,15 @@ impl Mount {
 
     fn made(
         config: Arc<resolved::Mount>,
-        gateway: Arc<Inner>,
+        upstreams: Arc<Upstreams>,
         oauth: Option<Arc<OAuthClient>>,
         registration: Option<Registration>,
     ) -> Arc<Self> {
-        let metrics = gateway.metrics.mount(config.name.as_str());
+        let metrics = upstreams.gate.record.metrics.mount(config.name.as_str());
         Arc::new(Self {
             config,
-            gateway,
+            gate: Arc::clone(&upstreams.gate),
+            upstreams,
             stderr: Arc::new(Stderr::new()),
             oauth,
             registration,
@@ -234,7 +231,7 @@ impl Mount {
             method if method.ends_with("/list_changed") && !method.contains("roots") => self.list_changed(owner, notification),
             "notifications/resources/updated" => {
                 if let Some(uri) = notification.params.members().str("uri") {
-                    self.gateway.hub.updated(&self.config.name, &uri, notification);
+                    self.gate.hub.updated(&self.config.name, &uri, notification);
                 }
             }
             "notifications/subscriptions/acknowledged" => self.agree(Some(Honoured::read(notification))),
@@ -245,12 +242,12 @@ impl Mount {
                 (_, [only]) => asks::pass_on(only, notification),
                 (Owner::Session(session), _) => {
                     if let Some(session) = session.upgrade() {
-                        self.gateway.hub.to_session(&session, notification);
+                        self.gate.hub.to_session(&session, notification);
                     }
                 }
                 (Owner::Shared, _) => {
                     tracing::trace!(mount = %self.config.name, method, "broadcast");
-                    self.gateway.hub.broadcast(&self.config.name, notification, near);
+                    self.gate.hub.broadcast(&self.config.name, notification, near);
                 }
             },
         }
@@ -260,7 +257,9 @@ impl Mount {
     fn relayed(&self, owner: &Owner, near: &[Arc<Back>], notification: &Notification) -> bool {
         let registration = self.registration.as_ref().filter(|registration| registration.notifies);
         let Some(registration) = registration.filter(|_| near.is_empty() && matches!(owner, Owner::Shared)) else { return false };
-        self.gateway.registry.relay(registration.session, notification.whole.clone());
+        if let Some(mesh) = self.gate.mesh() {
+            mesh.relay(registration.session, notification.whole.clone());
+        }
         true
     }
 
@@ -269,10 +268,10 @@ impl Mount {
         let id = notification.params.members().str("taskId").map(|id| id.into_owned()).unwrap_or_default();
         let principal = match owner {
             Owner::Session(_) => None,
-            Owner::Shared => self.gateway.tasks.began(&self.config.name, &id),
+            Owner::Shared => self.gate.load.tasks.began(&self.config.name, &id),
         };
         if let Some(principal) = &principal {
-            self.gateway.hub.to_principal(&self.config.name, principal, notification);
+            self.gate.hub.to_principal(&self.config.name, principal, notification);
         }
         principal.is_some()
     }
@@ -282,7 +281,7 @@ impl Mount {
         if let Owner::Session(session) = owner
             && let Some(session) = session.upgrade()
         {
-            self.gateway.hub.to_session(&session, notification);
+            self.gate.hub.to_session(&session, notification);
         }
         let of = |k: &Kind| k.list_changed() == notification.method;
         self.dirty(&Kind::ALL.into_iter().filter(of).collect::<Vec<_>>());
@@ -319,84 +318,10 @@ impl Mount {
         self.stderr.push(&format!("[stdout, not MCP] {what}"));
     }
 
-    /// Adds a subscriber to `uri`. It can count on that when [`Self::follows`] has come back.
-    pub(crate) fn subscribe(&self, uri: &str) {
-        if self.subscribed.add(uri) && self.shared.load().as_ref().is_none_or(|instance| instance.era() == Era::Stateless) {
-            self.subscribed.change();
-            self.wake.notify_one();
-        }
-    }
-
-    /// Takes a subscriber from `uri`.
-    pub(crate) async fn unsubscribe(&self, uri: &str) {
-        if !self.subscribed.remove(uri) {
-            return;
-        }
-        let Some(instance) = self.shared.load_full() else { return };
-        if instance.era() == Era::Stateless {
-            self.subscribed.change();
-            self.wake.notify_one();
-        } else if let Err(error) = subscribe_on(&instance, "resources/unsubscribe", uri).await {
-            tracing::debug!(%error, uri, "a subscription could not be ended at the server");
-        }
-    }
-
-    /// Waits until the server tells of each of `uris`, which somebody subscribes to. Gives those of which it never will, with why. One that
-    /// can't be reached, or is slow to agree, is not waited for: when it has agreed, an update is told, as there may have been one.
-    pub(crate) async fn follows<'u>(&self, uris: &[&'u str]) -> Vec<(&'u str, UpstreamError)> {
-        let Some(instance) = self.shared.load_full() else {
-            self.subscribed.owe(uris);
-            return Vec::new();
-        };
-        if instance.era() == Era::Stateless {
-            let waited = self.subscribed.agreed(uris).await;
-            if waited == Waited::Late {
-                self.subscribed.owe(uris);
-            }
-            let is_refused = |uri: &str| waited == Waited::Refused || waited == Waited::Agreed && self.subscribed.is_left_out(uri);
-            let how = if waited == Waited::Refused { "it refuses" } else { "it leaves this out of what it agrees to in" };
-            let why = || UpstreamError::Untold(format!("{how} `subscriptions/listen`"));
-            return uris.iter().filter(|uri| is_refused(uri)).map(|uri| (*uri, why())).collect();
-        }
-        let mut refused = Vec::new();
-        for some in uris.chunks(AT_ONCE) {
-            let taken = futures_util::future::join_all(some.iter().map(|uri| self.take(&instance, uri))).await;
-            refused.extend(some.iter().zip(taken).filter_map(|(uri, taken)| Some((*uri, taken.err()?))));
-        }
-        refused
-    }
-
-    /// Subscribes to `uri` at a server of the initialize era, unless that was done on this connection.
-    pub(crate) async fn take(&self, instance: &Instance, uri: &str) -> Result<(), UpstreamError> {
-        let Some(taken) = self.subscribed.taken(uri) else { return Ok(()) };
-        taken.get_or_try_init(|| subscribe_on(instance, "resources/subscribe", uri)).await?;
-        if self.subscribed.take_owed(uri) {
-            self.may_have_changed(uri);
-        }
-        Ok(())
-    }
-
-    /// Tells those who subscribe to `uri` that it changed: it may have done so while nobody was told.
-    pub(crate) fn may_have_changed(&self, uri: &str) {
-        let params = format!("{{\"uri\":{}}}", json::quote(uri));
-        let whole = envelope::notification("notifications/resources/updated", params.as_bytes());
-        let method = "notifications/resources/updated".to_owned();
-        self.gateway.hub.updated(&self.config.name, uri, &Notification { method, params: Bytes::from(params).into(), whole });
-    }
-
-    /// The same on the connection of one session alone, where it has one.
-    pub(crate) async fn subscription_of(&self, session: &Session, uri: &str, method: &str) {
-        if let Some(instance) = self.own_of(session)
-            && let Err(error) = subscribe_on(&instance, method, uri).await
-        {
-            tracing::debug!(%error, uri, "a subscription could not be changed on a session's own connection");
-        }
-    }
-
     /// Sets the state people see, and tells whoever waits for it.
     pub(crate) fn enter(&self, state: State) {
         self.set_state(state);
-        self.gateway.changed.notify_waiters();
+        self.gate.mounts.changed.notify_waiters();
     }
 
     /// Sets the state people see.
@@ -426,7 +351,7 @@ impl Mount {
     pub(crate) async fn settle(&self, longest: Duration) {
         let settled = async {
             loop {
-                let changed = self.gateway.changed.notified();
+                let changed = self.gate.mounts.changed.notified();
                 tokio::pin!(changed);
                 changed.as_mut().enable();
                 let reconnecting = self.lock().reconnect.is_some();
@@ -482,16 +407,5 @@ impl Mount {
 
     fn lock(&self) -> MutexGuard<'_, Changing> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-async fn subscribe_on(instance: &Instance, method: &str, uri: &str) -> Result<(), UpstreamError> {
-    let params = Bytes::from(format!("{{\"uri\":{}}}", json::quote(uri)));
-    match instance.request(&Outgoing::plain(method, params), None).await? {
-        envelope::Answer::Result(_) => Ok(()),
-        envelope::Answer::Error(error) => {
-            let said = json::Members::again(&error).str("message").unwrap_or_default().into_owned();
-            Err(UpstreamError::Untold(format!("it refuses `{method}`: {said}")))
-        }
     }
 }

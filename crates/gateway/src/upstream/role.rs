@@ -78,7 +78,7 @@ impl Role {
 
 /// Checks whether a server that registered as a gate may be one by what it proved, or by what the configuration says of all that register.
 fn is_vouched(mount: &Mount) -> bool {
-    let config = mount.gateway.config.load();
+    let config = mount.gate.config.load();
     let trusts_all = config.registry.as_ref().is_some_and(|registry| registry.trust_gates);
     mount.registration.as_ref().is_some_and(|registration| {
         let is_proven = registration.authority.as_ref().is_some_and(|(_, proven)| *proven);

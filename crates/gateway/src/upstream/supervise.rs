@@ -62,11 +62,11 @@ pub(crate) async fn supervise(mount: Arc<Mount>) {
 
 /// One life of a connection; says why it ended.
 async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamError {
-    let instance = match connect::connect(mount, Owner::Shared, mount.gateway.node.shared()).await {
+    let instance = match connect::connect(mount, Owner::Shared, mount.gate.node.shared()).await {
         Ok(instance) => instance,
         Err(e) => return e,
     };
-    if instance.gate_id().as_deref() == Some(&*mount.gateway.node.id) {
+    if instance.gate_id().as_deref() == Some(&*mount.gate.node.id) {
         instance.close().await;
         return UpstreamError::Loop;
     }
@@ -88,12 +88,12 @@ async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamE
     mount.catalog.store(Arc::new(catalog));
     *last_ready = Some(Instant::now());
     // In the tree before it is ready: whoever waits for that looks there next.
-    mount.gateway.publish(&mount.config.name, &Kind::ALL);
+    mount.gate.publish(&mount.config.name, &Kind::ALL);
     let was = mount.state.load().phase;
     mount.enter(State::new(Phase::Ready, None, None));
     if was == Phase::Degraded {
         // The tree was made while it was not ready yet, and says so of its tools.
-        mount.gateway.reannotate(mount);
+        mount.gate.reannotate(mount);
     }
     subscribe_again(mount, &instance).await;
     follow(mount, &instance, &mut listening).await
@@ -118,7 +118,7 @@ async fn follow(mount: &Arc<Mount>, instance: &Arc<Instance>, listening: &mut Op
         match fetch(mount, instance, &old, &kinds).await {
             Ok(new) if new != *old => {
                 mount.catalog.store(Arc::new(new));
-                mount.gateway.publish(&mount.config.name, &kinds);
+                mount.gate.publish(&mount.config.name, &kinds);
             }
             Ok(_) => {}
             Err(e) => return e,
@@ -163,7 +163,7 @@ pub(crate) async fn fetch(mount: &Mount, instance: &Instance, old: &Catalog, kin
     pins::hold(mount, (&mut catalog, old), &fresh, said).await;
     pins::clean(&mut catalog, &fresh);
     // Each change of a subtree comes up as a change of its tools, so a loop is seen whoever closes it.
-    if catalog.subtree.iter().any(|id| **id == *mount.gateway.node.id) { Err(UpstreamError::Loop) } else { Ok(catalog) }
+    if catalog.subtree.iter().any(|id| **id == *mount.gate.node.id) { Err(UpstreamError::Loop) } else { Ok(catalog) }
 }
 
 /// A whole list.
@@ -182,7 +182,7 @@ enum Listing {
 }
 
 async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<Listed, Listing> {
-    let most = mount.gateway.limits().tools_per_mount;
+    let most = mount.gate.limits().tools_per_mount;
     let mut pages = Pages::new(kind, most);
     let mut subtree = Vec::new();
     let mut good_for = Duration::MAX;
@@ -191,7 +191,7 @@ async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<Listed, 
     for _ in 0..MOST_PAGES {
         let mut params = list_params(cursor.as_deref());
         if instance.era() == Era::Stateless {
-            let meta = stateless_meta(&mount.gateway.node.shared());
+            let meta = stateless_meta(&mount.gate.node.shared());
             params = Bytes::from(splice::edit(&params, &[("_meta", Change::Set(meta.as_bytes()))]));
         }
         let answer = instance.request(&Outgoing::plain(kind.method(), params), None).await.map_err(Listing::Broken)?;
@@ -244,11 +244,11 @@ fn fall(mount: &Arc<Mount>, why: &UpstreamError, wait: Duration, last_ready: Opt
     let was = mount.state.load().phase;
     mount.enter(state);
     if phase == Phase::Degraded && was != phase {
-        mount.gateway.reannotate(mount);
+        mount.gate.reannotate(mount);
     }
     if phase == Phase::Failed && !mount.catalog.load().is_empty() {
         mount.catalog.store(Arc::default());
-        mount.gateway.publish(&mount.config.name, &Kind::ALL);
+        mount.gate.publish(&mount.config.name, &Kind::ALL);
     }
 }
 

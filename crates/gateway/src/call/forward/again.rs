@@ -56,7 +56,7 @@ pub(super) async fn repeat(
     // A connection may have broken alone; a link takes everything with it, and is seen to go at the same moment.
     let is_over = old.is_lost() || (old.is_linked() && tokio::time::timeout(SEEN_WITHIN, old.lost()).await.is_ok());
     let again = if is_over {
-        let waiting = mount.gateway.reconnected(&mount.config.name, &old, BACK_WITHIN);
+        let waiting = mount.gate.mounts.reconnected(&mount.config.name, &old, BACK_WITHIN);
         tokio::select! {
             again = waiting => again,
             () = back.cancel.cancelled() => return Err(CallError::Cancelled),

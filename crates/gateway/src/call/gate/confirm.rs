@@ -15,19 +15,19 @@ use crate::call::{Errand, adapted};
 
 /// Answers a confirmation.
 pub(crate) async fn confirm(errand: &Errand<'_>) -> Result<Answer, CallError> {
-    let Errand { gateway, request, back, .. } = *errand;
+    let Errand { gate, request, back, .. } = *errand;
     let named = request.params.str("id").unwrap_or_default();
-    if gateway.approvals.below.find(&named).is_some() {
+    if gate.rules.approvals.below.find(&named).is_some() {
         return confirm_below(errand, &named).await;
     }
     let confirmed = match Confirm::read(request.params.text()) {
-        Ok(Confirm { id, proof }) => gateway.approvals.confirm(gateway, &id, proof).await.map_err(not_kept)?.map(|how| (id, how)),
+        Ok(Confirm { id, proof }) => gate.rules.approvals.confirm(gate, &id, proof).await.map_err(not_kept)?.map(|how| (id, how)),
         Err(wrong) => Err(wrong.into()),
     };
     let (id, (standing, approvals, required)) = match confirmed {
         Ok(confirmed) => confirmed,
         Err(why) => {
-            recorded::unconfirmed(gateway, &named, &back.caller.principal.name, &why);
+            recorded::unconfirmed(gate, &named, &back.caller.principal.name, &why);
             return Err(CallError::Approval(why));
         }
     };
@@ -38,19 +38,19 @@ pub(crate) async fn confirm(errand: &Errand<'_>) -> Result<Answer, CallError> {
 
 /// Passes a confirmation down to the gate that holds the call.
 pub(crate) async fn confirm_below(errand: &Errand<'_>, id: &str) -> Result<Answer, CallError> {
-    let Errand { gateway, sight, request, back } = *errand;
+    let Errand { gate, sight, request, back } = *errand;
     let unknown = || CallError::Approval(Refusal::Unknown);
-    let held = gateway.approvals.below.find(id).ok_or_else(unknown)?;
+    let held = gate.rules.approvals.below.find(id).ok_or_else(unknown)?;
     let branch = sight.tree.branch(&held.mount).filter(|branch| branch.is_gate()).ok_or_else(unknown)?;
     let resolved = resolve::at(branch.clone(), &back.caller, request, (Aim::Confirmation, id.to_owned()));
     let answer = errand.to(resolved, |cleared, trace| forward(cleared, back, trace)).await?;
     let Answer::Result(result) = &answer else { return Ok(answer) };
     match is_released(result, id, &held.data) {
-        Ok(true) => gateway.approvals.below.freed(id, now()),
+        Ok(true) => gate.rules.approvals.below.freed(id, now()),
         Ok(false) => {}
         Err(wrong) => {
             let why = Refusal::FalseAnswer(wrong);
-            recorded::unconfirmed(gateway, id, &back.caller.principal.name, &why);
+            recorded::unconfirmed(gate, id, &back.caller.principal.name, &why);
             return Err(CallError::Approval(why));
         }
     }

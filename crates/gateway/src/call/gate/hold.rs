@@ -11,7 +11,6 @@ use super::bound::{self, Bound};
 use super::told::{Pending, Way, returned, token};
 use super::wait::{Waited, wait};
 use super::{Begun, Cleared, Gated, Release};
-use crate::Inner;
 use crate::annotation::Noted;
 use crate::approvals::{NotKept, Waiting, policy_version};
 use crate::call::back::Back;
@@ -19,6 +18,7 @@ use crate::call::error::CallError;
 use crate::call::reserve::Reservation;
 use crate::call::resolve::{Aim, Resolved};
 use crate::call::seated::Agreed;
+use crate::gate::{Gate, Rules};
 use crate::pins;
 
 /// Longer arguments are read by nobody, in bytes.
@@ -28,34 +28,34 @@ const RETURNED: Duration = Duration::from_secs(20);
 
 /// Puts a call before those who may agree, and waits as long as its caller does.
 pub(super) async fn hold(
-    gateway: &Arc<Inner>,
+    gate: &Arc<Gate>,
     reservation: Reservation,
     noted: Option<&Noted>,
     back: &Arc<Back>,
     causes: Vec<Cause>,
 ) -> Result<Gated, CallError> {
     let Reservation { mut resolved, decision, room } = reservation;
-    let returned = returned(gateway, &mut resolved);
-    if let Some((call, release, agreed)) = gone_on(gateway, &resolved).await? {
+    let returned = returned(gate, &mut resolved);
+    if let Some((call, release, agreed)) = gone_on(gate, &resolved).await? {
         shown(&mut resolved, &call);
         return Ok(Gated::Cleared(Cleared { resolved, decision, room, release: Some(release), agreed: Some(agreed) }));
     }
-    let call = called(gateway, &resolved, &resolved.params)?;
+    let call = called(gate, &resolved, &resolved.params)?;
     let has_returned = match returned {
-        Some(returned) => come_back(gateway, &returned, &call).await?,
+        Some(returned) => come_back(gate, &returned, &call).await?,
         None => false,
     };
     let way = Way::of(back);
-    let patience = patience(gateway, &resolved, back, has_returned);
+    let patience = patience(gate, &resolved, back, has_returned);
     let from = back.seated.as_ref().map(|seated| Arc::clone(&seated.room));
-    let held = gateway.approvals.hold(call.clone(), (causes, annotation(noted)), !patience.is_zero(), from).await;
+    let held = gate.rules.approvals.hold(call.clone(), (causes, annotation(noted)), !patience.is_zero(), from).await;
     let (held, waiting) = held.map_err(not_kept)?;
     let id: Arc<str> = match (held, waiting) {
         (Held::Free(id), _) => id.into(),
         (Held::Granted(grant), _) => {
             let grant: Arc<str> = grant.into();
             if let Some(seated) = &back.seated {
-                let by = gateway.approvals.gave(&grant).await;
+                let by = gate.rules.approvals.gave(&grant).await;
                 seated.fulfil(Agreed { id: grant.to_string(), by }, &back.cancel).await?;
             }
             shown(&mut resolved, &call);
@@ -71,21 +71,21 @@ pub(super) async fn hold(
         (Held::Full(most), _) => return Err(CallError::Overloaded { what: "calls that wait for approval", most }),
         (Held::TooOften(wait), _) => return Err(CallError::WithdrawnTooOften { wait }),
         (Held::Over(_), Some(Waiting { approval, .. })) => return Err(over(&approval)),
-        (Held::Waits(id), Some(waiting)) => match wait(gateway, back, &waiting, way, patience, token(&resolved)).await {
+        (Held::Waits(id), Some(waiting)) => match wait(gate, back, &waiting, way, patience, token(&resolved)).await {
             Ok(Waited::Free) => id.into(),
-            Ok(Waited::Waits) => return Pending::of(gateway, &waiting.approval).answer(gateway, back).map(Gated::Answered),
+            Ok(Waited::Waits) => return Pending::of(gate, &waiting.approval).answer(gate, back).map(Gated::Answered),
             Err(error) => {
-                let_go(gateway, &id, &error);
+                let_go(&gate.rules, &id, &error);
                 return Err(error);
             }
         },
         (Held::Over(_) | Held::Waits(_), None) => return Err(CallError::Approval(Refusal::Unknown)),
     };
-    fulfil(gateway, back, &id).await?;
+    fulfil(&gate.rules, back, &id).await?;
     // What is listed may have changed while somebody thought about it.
-    let call = called(gateway, &resolved, &resolved.params)?;
+    let call = called(gate, &resolved, &resolved.params)?;
     shown(&mut resolved, &call);
-    let claimed = gateway.approvals.claim(&id, call).await.map_err(not_kept).inspect_err(|error| let_go(gateway, &id, error));
+    let claimed = gate.rules.approvals.claim(&id, call).await.map_err(not_kept).inspect_err(|error| let_go(&gate.rules, &id, error));
     claimed?.map_err(CallError::Approval)?;
     Ok(Gated::Cleared(Cleared { resolved, decision, room, agreed: Some(Arc::clone(&id)), release: Some(Release::Approval(id)) }))
 }
@@ -97,10 +97,10 @@ fn shown(resolved: &mut Resolved, call: &Call) {
 }
 
 /// Whether a request is the next round of a call that went out and was asked for input: the call, what lets it out, once, and the id of that.
-async fn gone_on(gateway: &Inner, resolved: &Resolved) -> Result<Option<(Call, Release, Arc<str>)>, CallError> {
+async fn gone_on(gate: &Gate, resolved: &Resolved) -> Result<Option<(Call, Release, Arc<str>)>, CallError> {
     let Some((before, state)) = bound::round(&resolved.params) else { return Ok(None) };
-    let call = called(gateway, resolved, &before)?;
-    let (release, id) = match gateway.approvals.go_on(call.clone(), state).await.map_err(not_kept)? {
+    let call = called(gate, resolved, &before)?;
+    let (release, id) = match gate.rules.approvals.go_on(call.clone(), state).await.map_err(not_kept)? {
         Some(Agreement::Approval(id)) => (Release::Approval(id.as_str().into()), id),
         Some(Agreement::Grant(id)) => (Release::Grant(id.as_str().into(), Box::new(Begun { call: call.clone(), state: Some(state) })), id),
         None => return Ok(None),
@@ -109,27 +109,27 @@ async fn gone_on(gateway: &Inner, resolved: &Resolved) -> Result<Option<(Call, R
 }
 
 /// Whoever is told that something could not be written down does not wait any more.
-fn let_go(gateway: &Inner, id: &str, error: &CallError) {
+fn let_go(rules: &Rules, id: &str, error: &CallError) {
     if matches!(error, CallError::Policy(_)) {
-        gateway.approvals.let_go(id);
+        rules.approvals.let_go(id);
     }
 }
 
 /// Somebody has agreed to what is proposed in a room: the call goes out once the room has seen that, unless somebody there was faster.
-async fn fulfil(gateway: &Inner, back: &Back, id: &str) -> Result<(), CallError> {
+async fn fulfil(rules: &Rules, back: &Back, id: &str) -> Result<(), CallError> {
     let Some(seated) = &back.seated else { return Ok(()) };
-    let votes = gateway.approvals.look(id).await.map_err(not_kept)?.map(|approval| approval.votes).unwrap_or_default();
+    let votes = rules.approvals.look(id).await.map_err(not_kept)?.map(|approval| approval.votes).unwrap_or_default();
     let by = votes.into_iter().map(|vote| vote.person).collect();
     let fulfilled = seated.fulfil(Agreed { id: id.to_owned(), by }, &back.cancel).await;
     if fulfilled.is_err() {
-        gateway.approvals.take_back(id, seated.why()).await;
+        rules.approvals.take_back(id, seated.why()).await;
     }
     fulfilled
 }
 
 /// A caller came back with a state of ours: to the very call that it was given for?
-async fn come_back(gateway: &Arc<Inner>, returned: &super::told::Returned, call: &Call) -> Result<bool, CallError> {
-    let Some(approval) = gateway.approvals.look(&returned.id).await.map_err(not_kept)? else { return Ok(false) };
+async fn come_back(gate: &Arc<Gate>, returned: &super::told::Returned, call: &Call) -> Result<bool, CallError> {
+    let Some(approval) = gate.rules.approvals.look(&returned.id).await.map_err(not_kept)? else { return Ok(false) };
     if let Some(what) = approval.challenge.call.difference(call) {
         return Err(CallError::Approval(Refusal::Changed(what)));
     }
@@ -138,15 +138,15 @@ async fn come_back(gateway: &Arc<Inner>, returned: &super::told::Returned, call:
         return Err(CallError::Approval(Refusal::Over(approval.standing)));
     }
     if returned.is_declined && approval.standing.is_held() {
-        gateway.approvals.leave(&returned.id, false).await;
+        gate.rules.approvals.leave(&returned.id, false).await;
         return Err(CallError::Approval(Refusal::Over(Standing::Withdrawn)));
     }
     Ok(true)
 }
 
 /// How long its caller is kept waiting.
-fn patience(gateway: &Inner, resolved: &Resolved, back: &Back, has_returned: bool) -> Duration {
-    let config = gateway.config.load();
+fn patience(gate: &Gate, resolved: &Resolved, back: &Back, has_returned: bool) -> Duration {
+    let config = gate.config.load();
     let Some(gate) = config.gate.as_deref() else { return Duration::ZERO };
     // Whoever hears progress, asks a person meanwhile or sits in a room waits as long as somebody may take.
     if token(resolved).is_some() || Way::of(back) == Way::Elicits || back.seated.is_some() {
@@ -157,7 +157,7 @@ fn patience(gateway: &Inner, resolved: &Resolved, back: &Back, has_returned: boo
 
 /// The call as it is put before people, with the tool as it is listed now; `params`: what of it is looked at. What is no call of a tool is
 /// named by its method, behind the way to what it is about, and its arguments are all that it says.
-fn called(gateway: &Inner, resolved: &Resolved, params: &Object) -> Result<Call, CallError> {
+fn called(gate: &Gate, resolved: &Resolved, params: &Object) -> Result<Call, CallError> {
     let bad =
         |why: String| CallError::BadParams(format!("this call waits for approval, and its arguments can't be shown to anybody: {why}"));
     let is_call = matches!(resolved.aim, Aim::Tool(_));
@@ -166,7 +166,7 @@ fn called(gateway: &Inner, resolved: &Resolved, params: &Object) -> Result<Call,
         return Err(bad(format!("they are longer than {LONGEST} bytes")));
     }
     let mount = &resolved.branch.mount.config.name;
-    let tree = gateway.tree.load();
+    let tree = gate.mounts.tree.load();
     let tool = if is_call { Some(&*resolved.name) } else { resolved.aim.began() };
     let listed = |tool| tree.branch(mount).and_then(|branch| branch.catalog.tools.iter().find(|offer| offer.entry.key == tool));
     let offer = tool.and_then(listed);
@@ -191,7 +191,7 @@ fn called(gateway: &Inner, resolved: &Resolved, params: &Object) -> Result<Call,
         others,
         server: pins::server(&resolved.branch.mount, tool.unwrap_or_default()),
         client,
-        policy: policy_version(&gateway.config.load()),
+        policy: policy_version(&gate.config.load()),
     })
 }
 

@@ -10,13 +10,13 @@ use policy::approval::{Approval, hex};
 use subtle::ConstantTimeEq;
 
 use super::bound::without_state;
-use crate::Inner;
 use crate::approvals::link;
 use crate::call::adapted;
 use crate::call::back::Back;
 use crate::call::caller::Caller;
 use crate::call::error::CallError;
 use crate::call::resolve::Resolved;
+use crate::gate::Gate;
 
 /// The reason in `data` of a call that waits.
 pub(crate) const REASON: &str = "confirmation_required";
@@ -65,10 +65,10 @@ pub(crate) struct Pending {
 
 impl Pending {
     /// One that this gate holds.
-    pub(super) fn of(gateway: &Inner, approval: &Approval) -> Self {
+    pub(super) fn of(gate: &Gate, approval: &Approval) -> Self {
         let challenge = &approval.challenge;
         let (call, statement) = (&challenge.call, challenge.statement());
-        let url = link(gateway, &challenge.id);
+        let url = link(gate, &challenge.id);
         let text = words(&call.tool, &challenge.id, &url, challenge.required);
         let causes: Vec<String> = approval.causes.iter().filter_map(|cause| serde_json::to_string(cause).ok()).collect();
         let route: Vec<String> = call.route.iter().map(|segment| quote(segment)).collect();
@@ -96,23 +96,23 @@ impl Pending {
     }
 
     /// One that a gate below holds, by what that gate said of it. Its `url`, if there is one, may be opened.
-    pub(super) fn below(gateway: &Inner, id: String, data: &Bytes) -> Self {
+    pub(super) fn below(gate: &Gate, id: String, data: &Bytes) -> Self {
         let members = Members::again(data);
         let tool: String = hidden::without(&members.str("tool").unwrap_or_default()).chars().take(QualifiedName::MAX).collect();
         let theirs = members.str("url").unwrap_or_default().into_owned();
-        let url = if theirs.is_empty() { link(gateway, &id) } else { theirs };
+        let url = if theirs.is_empty() { link(gate, &id) } else { theirs };
         let required = members.get("required").and_then(|raw| std::str::from_utf8(raw).ok()?.parse().ok()).unwrap_or(1);
         let text = words(&tool, &id, &url, required);
         Self { id, url, text, data: data.clone() }
     }
 
     /// The answer to its caller.
-    pub(super) fn answer(&self, gateway: &Inner, back: &Back) -> Result<Answer, CallError> {
+    pub(super) fn answer(&self, gate: &Gate, back: &Back) -> Result<Answer, CallError> {
         let (text, caller) = (quote(&self.text), &back.caller);
         let raw = match Way::of(back) {
             Way::Code => return Err(CallError::ConfirmationRequired(Box::new(self.clone()))),
             Way::Requires => {
-                let (url, state) = (quote(&self.url), quote(&state(gateway, &self.id, caller)));
+                let (url, state) = (quote(&self.url), quote(&state(gate, &self.id, caller)));
                 let question =
                     format!("{{\"method\":\"elicitation/create\",\"params\":{{\"mode\":\"url\",\"url\":{url},\"message\":{text}}}}}");
                 let raw = format!(
@@ -169,20 +169,20 @@ pub(super) struct Returned {
 }
 
 /// What the states of this gate begin with: another gate's pass through it.
-fn mark(gateway: &Inner) -> String {
-    format!("banyan-approval-{}-", gateway.node.id)
+fn mark(gate: &Gate) -> String {
+    format!("banyan-approval-{}-", gate.node.id)
 }
 
-fn state(gateway: &Inner, id: &str, caller: &Caller) -> String {
-    format!("{}{id}.{}", mark(gateway), gateway.approvals.sealed(id, &caller.principal.name))
+fn state(gate: &Gate, id: &str, caller: &Caller) -> String {
+    format!("{}{id}.{}", mark(gate), gate.rules.approvals.sealed(id, &caller.principal.name))
 }
 
 /// Whether a call comes back with a state of ours, which is taken out of its params. One whose seal is not ours counts for nothing: its
 /// call is known again by what it says.
-pub(super) fn returned(gateway: &Inner, resolved: &mut Resolved) -> Option<Returned> {
+pub(super) fn returned(gate: &Gate, resolved: &mut Resolved) -> Option<Returned> {
     let state = resolved.params.str("requestState")?.into_owned();
-    let (id, seal) = state.strip_prefix(&mark(gateway))?.split_once('.')?;
-    let expected = gateway.approvals.sealed(id, &resolved.caller.principal.name);
+    let (id, seal) = state.strip_prefix(&mark(gate))?.split_once('.')?;
+    let expected = gate.rules.approvals.sealed(id, &resolved.caller.principal.name);
     let is_ours = bool::from(expected.as_bytes().ct_eq(seal.as_bytes()));
     let is_declined = is_declined(&resolved.params);
     resolved.params = without_state(&resolved.params);

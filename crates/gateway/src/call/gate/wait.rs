@@ -12,10 +12,10 @@ use runtime::random;
 
 use super::hold::{not_kept, over};
 use super::told::{Pending, REASON, Way};
-use crate::Inner;
 use crate::approvals::{Waiting, link};
 use crate::call::back::Back;
 use crate::call::error::CallError;
+use crate::gate::{Gate, Rules};
 
 /// How often a caller hears for what it waits.
 const PROGRESS: Duration = Duration::from_secs(5);
@@ -30,7 +30,7 @@ pub(super) enum Waited {
 
 /// Waits for somebody to agree, for at most `patience`. `token`: where progress is told.
 pub(super) async fn wait(
-    gateway: &Arc<Inner>,
+    gate: &Arc<Gate>,
     back: &Arc<Back>,
     waiting: &Waiting,
     way: Way,
@@ -41,18 +41,18 @@ pub(super) async fn wait(
         return Ok(Waited::Waits);
     }
     if back.seated.is_some() {
-        back.send(waits(gateway, &waiting.approval));
+        back.send(waits(gate, &waiting.approval));
     }
     let id = waiting.approval.id();
     let began = Instant::now();
     let end = tokio::time::sleep(patience);
     let mut ticks = tokio::time::interval(PROGRESS);
-    let asked = ask(gateway, back, &waiting.approval, way);
+    let asked = ask(gate, back, &waiting.approval, way);
     tokio::pin!(end, asked);
     let mut is_asking = way == Way::Elicits;
     loop {
         tokio::select! {
-            () = waiting.rings.notified() => match decided(gateway, id).await? {
+            () = waiting.rings.notified() => match decided(&gate.rules, id).await? {
                 Some(waited) => return Ok(waited),
                 None => continue,
             },
@@ -62,7 +62,7 @@ pub(super) async fn wait(
                 match answer {
                     Asked::Accepted => {}
                     Asked::Declined => {
-                        gateway.approvals.leave(id, false).await;
+                        gate.rules.approvals.leave(id, false).await;
                         return Err(CallError::Approval(Refusal::Over(Standing::Withdrawn)));
                     }
                     Asked::Unable if token.is_some() => {}
@@ -71,21 +71,21 @@ pub(super) async fn wait(
             }
             () = &mut end => break,
             () = back.cancel.cancelled() => {
-                gateway.approvals.take_back(id, back.seated.as_ref().and_then(|seated| seated.why())).await;
+                gate.rules.approvals.take_back(id, back.seated.as_ref().and_then(|seated| seated.why())).await;
                 return Err(CallError::Cancelled);
             }
         }
     }
-    gateway.approvals.leave(id, true).await;
-    Ok(decided(gateway, id).await?.unwrap_or(Waited::Waits))
+    gate.rules.approvals.leave(id, true).await;
+    Ok(decided(&gate.rules, id).await?.unwrap_or(Waited::Waits))
 }
 
 /// What was decided; `None`: nothing so far.
-async fn decided(gateway: &Inner, id: &str) -> Result<Option<Waited>, CallError> {
-    let approval = gateway.approvals.look(id).await.map_err(not_kept)?;
+async fn decided(rules: &Rules, id: &str) -> Result<Option<Waited>, CallError> {
+    let approval = rules.approvals.look(id).await.map_err(not_kept)?;
     let approval = approval.ok_or(CallError::Approval(Refusal::Unknown))?;
     if approval.standing.is_over() {
-        gateway.approvals.hear(id).await;
+        rules.approvals.hear(id).await;
         return Err(over(&approval));
     }
     Ok((approval.standing == Standing::Released).then_some(Waited::Free))
@@ -111,9 +111,9 @@ fn tell(back: &Back, approval: &Approval, token: Option<&Bytes>, since: Duration
 }
 
 /// Says once to whoever asked in a room, and may hear no progress, for what its call waits, and where a person agrees: a whole message.
-fn waits(gateway: &Inner, approval: &Approval) -> Bytes {
+fn waits(gate: &Gate, approval: &Approval) -> Bytes {
     let challenge = &approval.challenge;
-    let (who, url) = (who(challenge.required), link(gateway, &challenge.id));
+    let (who, url) = (who(challenge.required), link(gate, &challenge.id));
     let place = if url.is_empty() { String::new() } else { format!("open {url}, or ") };
     let text = format!(
         "`{}` waits for {who} to approve it: {place}run `banyan approve {}`. The answer comes when that is decided.",
@@ -141,11 +141,11 @@ enum Asked {
 }
 
 /// Asks a client of the initialize era to open the address (2025-11-25, "URL mode elicitation").
-async fn ask(gateway: &Inner, back: &Back, approval: &Approval, way: Way) -> Asked {
+async fn ask(gate: &Gate, back: &Back, approval: &Approval, way: Way) -> Asked {
     if way != Way::Elicits {
         return std::future::pending().await;
     }
-    let pending = Pending::of(gateway, approval);
+    let pending = Pending::of(gate, approval);
     let (url, text, id) = (quote(&pending.url), quote(&pending.text), quote(&random::token()));
     let params = format!("{{\"mode\":\"url\",\"url\":{url},\"message\":{text},\"elicitationId\":{id}}}");
     match back.ask("elicitation/create", &Bytes::from(params)).await {

@@ -81,7 +81,7 @@ impl Gate {
 
     /// Something that whoever listens is told.
     fn change(&self) {
-        self.gateway.0.hub.lists_changed(None, &[catalog::Kind::Tools]);
+        self.gateway.0.gate.hub.lists_changed(None, &[catalog::Kind::Tools]);
     }
 
     async fn post(&self, fields: &Fields, message: &Value) -> Response<Payload> {
@@ -91,19 +91,19 @@ impl Gate {
     /// The same, with something that happens between the head of the request and its body.
     async fn post_late(&self, fields: &Fields, message: &Value, meanwhile: impl FnOnce()) -> Response<Payload> {
         let (asked, mut known) = (Asked { path: "/mcp", query: None, fields }, Known::default());
-        let admitted = match endpoint::admit(&self.gateway.0, asked, &mut known) {
+        let admitted = match endpoint::admit(&self.gateway.0.server, asked, &mut known) {
             Ok(admitted) => admitted,
             Err(refused) => return refused.into_http(),
         };
         meanwhile();
         let body = Bytes::from(message.to_string());
-        endpoint::post(&self.gateway.0, &admitted, asked, &body, &mut known).await.into_http()
+        endpoint::post(&self.gateway.0.server, &admitted, asked, &body, &mut known).await.into_http()
     }
 
     fn get(&self, fields: &Fields) -> Response<Payload> {
         let asked = Asked { path: "/mcp", query: None, fields };
-        let admitted = endpoint::admit(&self.gateway.0, asked, &mut Known::default());
-        admitted.map_or_else(|refused| refused, |admitted| endpoint::get(&self.gateway.0, &admitted, asked)).into_http()
+        let admitted = endpoint::admit(&self.gateway.0.server, asked, &mut Known::default());
+        admitted.map_or_else(|refused| refused, |admitted| endpoint::get(&self.gateway.0.server, &admitted, asked)).into_http()
     }
 
     async fn listen(&self, token: &str) -> Stream {
@@ -206,5 +206,5 @@ async fn ax_40_a_request_whose_body_is_long_on_its_way_is_let_in_by_what_is_good
         let late = gate.post_late(&head, &body, || drop(gate.gateway.apply(parse(&gate.issuer)).unwrap())).await;
         assert_eq!(late.status(), StatusCode::UNAUTHORIZED, "{body}");
     }
-    assert_eq!(gate.gateway.0.hub.sessions(), 1, "that of ann, who was in time");
+    assert_eq!(gate.gateway.0.gate.hub.sessions(), 1, "that of ann, who was in time");
 }

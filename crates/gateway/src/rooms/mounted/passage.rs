@@ -20,8 +20,8 @@ use runtime::random;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Wanted, Wish, refused};
-use crate::Inner;
 use crate::call::back::Back;
+use crate::rooms::Rooms;
 use crate::rooms::chair::Chair;
 use crate::upstream::{UpstreamError, asks};
 
@@ -30,7 +30,7 @@ const CALLS: usize = 64;
 
 /// One sitting of the gate in a mounted room.
 pub(in crate::rooms) struct Passage<'a> {
-    gateway: &'a Arc<Inner>,
+    rooms: &'a Arc<Rooms>,
     topic: &'a Topic,
     calling: Calling,
     wanted: mpsc::Sender<Wanted>,
@@ -49,16 +49,16 @@ struct Underway {
 impl<'a> Passage<'a> {
     /// From a chair that was just taken, in a room in which these are part of the gate, too.
     pub(in crate::rooms) fn new<'b>(
-        gateway: &'a Arc<Inner>,
+        rooms: &'a Arc<Rooms>,
         topic: &'a Topic,
         chair: &Chair,
         seats: impl Iterator<Item = &'b ParticipantId>,
     ) -> Self {
         let own: BTreeSet<ParticipantId> = seats.cloned().chain([gate_seat()]).collect();
-        let bounds = Bounds { own, calls: CALLS, tools: gateway.limits().tools_per_mount, message_bytes: chair.longest };
+        let bounds = Bounds { own, calls: CALLS, tools: rooms.gate.limits().tools_per_mount, message_bytes: chair.longest };
         let calling = Calling::new(bounds, u128::from_ne_bytes(random::bytes()));
-        let (wanted, queue) = gateway.rooms.mounted.open(topic);
-        Self { gateway, topic, calling, wanted, queue, calls: HashMap::new() }
+        let (wanted, queue) = rooms.mounted.open(topic);
+        Self { rooms, topic, calling, wanted, queue, calls: HashMap::new() }
     }
 
     /// Until the chair is taken away.
@@ -100,7 +100,7 @@ impl<'a> Passage<'a> {
                 Output::Failed { call, why } => self.end(call, |to, topic| failed(&why, to, topic)),
                 Output::Notified { call, method, params } => self.notify(call, method, params),
                 Output::Offered { id, tools } => {
-                    if self.gateway.rooms.mounted.offered(self.topic, &id, &tools) {
+                    if self.rooms.mounted.offered(self.topic, &id, &tools) {
                         self.tell();
                     }
                 }
@@ -134,7 +134,7 @@ impl<'a> Passage<'a> {
 
     /// The tree is made anew, and clients hear of it.
     fn tell(&self) {
-        if let Some(mount) = self.gateway.find(ROOM_SEGMENT) {
+        if let Some(mount) = self.rooms.gate.mounts.find(ROOM_SEGMENT) {
             mount.dirty(&[Kind::Tools]);
         }
     }
@@ -142,7 +142,7 @@ impl<'a> Passage<'a> {
 
 impl Drop for Passage<'_> {
     fn drop(&mut self) {
-        if self.gateway.rooms.mounted.close(self.topic, &self.wanted) {
+        if self.rooms.mounted.close(self.topic, &self.wanted) {
             self.tell();
         }
     }

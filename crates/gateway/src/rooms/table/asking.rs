@@ -12,7 +12,6 @@ use room_proto::sitting::Asked;
 use tokio::sync::{mpsc, oneshot};
 
 use super::seat::News;
-use crate::Inner;
 use crate::call::back::{Back, Sink};
 use crate::call::caller::{Caller, Last, ViewKey};
 use crate::call::cancel::Cancel;
@@ -21,6 +20,7 @@ use crate::call::seated::{Agreed, Seated};
 use crate::call::serve;
 use crate::downstream::door::{About, Entered};
 use crate::downstream::lane::Lane;
+use crate::rooms::Rooms;
 
 /// What a participant says of its program: nothing.
 const INFO: &[u8] = b"{\"name\":\"mcpx\"}";
@@ -30,7 +30,7 @@ pub(super) type Ended = Result<Answer, CallError>;
 
 /// A call of a participant.
 pub(super) struct Asking {
-    pub(super) gateway: Arc<Inner>,
+    pub(super) rooms: Arc<Rooms>,
     pub(super) asked: Asked,
     pub(super) caller: Arc<Caller>,
     pub(super) seated: Arc<Seated>,
@@ -46,7 +46,7 @@ impl Asking {
         let back = Back::seated(Arc::clone(&self.caller), Sink::Lane(Arc::clone(&lane)), self.cancel, self.seated);
         let Asked { call, method, params, id, .. } = self.asked;
         let request = Request { id, method: method.into(), params: params.into() };
-        let served = serve(&self.gateway, &request, &back);
+        let served = serve(&self.rooms.gate, &request, &back);
         let agreed = async {
             match agreed {
                 Some(agreed) => agreed.await.ok(),
@@ -73,8 +73,8 @@ impl Asking {
 }
 
 /// A participant as a caller. It is one of the initialize era, so that what an owner answers is not changed for it, and it can't be asked.
-pub(super) fn caller(gateway: &Inner, entered: &Entered, mount: Option<Segment>) -> Arc<Caller> {
-    let config = gateway.config.load();
+pub(super) fn caller(rooms: &Rooms, entered: &Entered, mount: Option<Segment>) -> Arc<Caller> {
+    let config = rooms.gate.config.load();
     let entered = entered.under(&config);
     let scope = entered.scope(&config, mount, About { info: INFO, capabilities: b"{}" }, None);
     let scope = ViewKey { is_seated: true, ..scope };

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::NotSeated;
 use super::chair::{Chair, Place};
 use super::mounted::Passage;
-use crate::Inner;
+use crate::rooms::Rooms;
 
 /// How long somebody who lost its seat waits before it sits down again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -37,8 +37,8 @@ struct Table {
 
 impl Tables {
     /// Takes a configuration: who sits where it is not to gets up, and who is to sits down.
-    pub(crate) fn apply(&self, gateway: &Arc<Inner>) {
-        let config = gateway.config.load_full();
+    pub(crate) fn apply(&self, rooms: &Arc<Rooms>) {
+        let config = rooms.gate.config.load_full();
         let wanted = |topic: &Topic| config.rooms.rooms.get(topic).map(|room| &room.seats).filter(|seats| !seats.is_empty());
         let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tables.retain(|topic, table| {
@@ -50,20 +50,20 @@ impl Tables {
         });
         for topic in config.rooms.rooms.keys() {
             let Some(seats) = wanted(topic).filter(|_| !tables.contains_key(topic)) else { continue };
-            let ends = gateway.stop.child_token();
-            begin(gateway, topic, seats, &ends);
+            let ends = rooms.gate.stop.child_token();
+            begin(rooms, topic, seats, &ends);
             tables.insert(topic.clone(), Table { seats: seats.clone(), ends });
         }
     }
 }
 
 /// Seats all that is to sit in one room.
-fn begin(gateway: &Arc<Inner>, topic: &Topic, seats: &Seats, ends: &CancellationToken) {
+fn begin(rooms: &Arc<Rooms>, topic: &Topic, seats: &Seats, ends: &CancellationToken) {
     let gate = Place::default();
-    let of = |id: &ParticipantId| Sits { gateway: Arc::clone(gateway), topic: topic.clone(), id: id.clone(), gate: gate.clone() };
+    let of = |id: &ParticipantId| Sits { rooms: Arc::clone(rooms), topic: topic.clone(), id: id.clone(), gate: gate.clone() };
     let run = |task: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>| {
         let ends = ends.clone();
-        gateway.rooms.runtime.spawn(async move { ends.run_until_cancelled(task).await.unwrap_or_default() });
+        rooms.runtime.spawn(async move { ends.run_until_cancelled(task).await.unwrap_or_default() });
     };
     run(Box::pin(of(&gate_seat()).be_gate(seats.clone())));
     for (id, mount) in &seats.servers {
@@ -73,7 +73,7 @@ fn begin(gateway: &Arc<Inner>, topic: &Topic, seats: &Seats, ends: &Cancellation
 
 /// One who sits in a room.
 struct Sits {
-    gateway: Arc<Inner>,
+    rooms: Arc<Rooms>,
     topic: Topic,
     id: ParticipantId,
     /// Where the gate itself sits.
@@ -86,7 +86,7 @@ impl Sits {
         while let Some(mut chair) = self.chair(&MAY, preferences).await {
             self.gate.set(Some(chair.voice.clone()));
             if seats.is_mounted {
-                Passage::new(&self.gateway, &self.topic, &chair, seats.servers.keys()).run(&mut chair).await;
+                Passage::new(&self.rooms, &self.topic, &chair, seats.servers.keys()).run(&mut chair).await;
             }
             // What else is said to it others have asked for in its name, and they hear it themselves.
             while chair.next().await.is_some() {}
@@ -106,8 +106,8 @@ impl Sits {
     /// A chair, once there is one; `None`: the gate ends.
     async fn chair(&self, may: &[&str], preferences: Preferences) -> Option<Chair> {
         loop {
-            let config = self.gateway.config.load_full();
-            match Chair::take(&self.gateway.rooms, &config.rooms, &self.topic, &self.id, may, preferences).await {
+            let config = self.rooms.gate.config.load_full();
+            match Chair::take(&self.rooms, &config.rooms, &self.topic, &self.id, may, preferences).await {
                 Ok(chair) => return Some(chair),
                 Err(NotSeated::Ending) => return None,
                 Err(why) => {

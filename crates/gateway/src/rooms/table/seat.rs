@@ -19,10 +19,10 @@ use tokio::task::{Id, JoinSet};
 use super::Sits;
 use super::asking::{Asking, Ended, caller, told};
 use super::lists::Lists;
-use crate::Inner;
 use crate::call::cancel::Cancel;
 use crate::call::error::CallError;
 use crate::call::seated::{Agreed, Proposed, Seated};
+use crate::rooms::Rooms;
 use crate::rooms::chair::Chair;
 
 /// What a server may send.
@@ -80,23 +80,23 @@ impl<'a> Seat<'a> {
             proposals: PROPOSALS,
             message_bytes: chair.longest,
         };
-        let expiry = sits.gateway.config.load().gate.as_deref().map_or(EXPIRY, |gate| gate.expires);
+        let expiry = sits.rooms.gate.config.load().gate.as_deref().map_or(EXPIRY, |gate| gate.expires);
         let sitting = Sitting::new(bounds, gate_seat(), expiry, u128::from_ne_bytes(random::bytes()));
         let (tell, news) = mpsc::channel(NEWS);
         let (calls, tasks, ids) = (HashMap::new(), JoinSet::new(), HashMap::new());
-        let lists = Lists::of(&sits.gateway.tree.load(), mount.as_ref());
+        let lists = Lists::of(&sits.rooms.gate.mounts.tree.load(), mount.as_ref());
         Self { sits, chair, mount, sitting, lists, calls, tasks, ids, news, tell }
     }
 
     /// Until its chair is taken away.
     pub(super) async fn run(mut self) {
-        let gateway = Arc::clone(self.gateway());
+        let rooms = Arc::clone(self.rooms());
         loop {
-            let changed = gateway.changed.notified();
+            let changed = rooms.gate.mounts.changed.notified();
             tokio::pin!(changed);
             // What changes from here on is not missed, and what did before is looked at now.
             changed.as_mut().enable();
-            for method in self.lists.follow(&gateway.tree.load(), self.mount.as_ref()) {
+            for method in self.lists.follow(&rooms.gate.mounts.tree.load(), self.mount.as_ref()) {
                 self.sitting.handle_change(SystemTime::now(), method);
             }
             self.carry_out().await;
@@ -126,8 +126,8 @@ impl<'a> Seat<'a> {
         }
     }
 
-    fn gateway(&self) -> &Arc<Inner> {
-        &self.sits.gateway
+    fn rooms(&self) -> &Arc<Rooms> {
+        &self.sits.rooms
     }
 
     fn hear(&mut self, news: News) {
@@ -215,7 +215,7 @@ impl<'a> Seat<'a> {
 
     /// A proposal waits at the gate where calls can. Where none ever does, those in the room decide alone.
     fn propose(&mut self, asked: Asked) {
-        if self.gateway().config.load().gate.is_none() {
+        if self.rooms().gate.config.load().gate.is_none() {
             return self.sitting.handle_unheld(asked.call);
         }
         let (seated, proposed) = Seated::proposed(self.room());
@@ -224,14 +224,14 @@ impl<'a> Seat<'a> {
 
     /// Begins a call, in a task of its own.
     fn begin(&mut self, asked: Asked, seated: Arc<Seated>, proposed: Option<Proposed>) {
-        let Some(entered) = self.gateway().rooms.who.is(&self.sits.topic, &asked.by) else {
+        let Some(entered) = self.rooms().who.is(&self.sits.topic, &asked.by) else {
             return self.sitting.handle_answer(SystemTime::now(), asked.call, Answer::Error(&told(&CallError::Cancelled).object()));
         };
-        let caller = caller(self.gateway(), &entered, self.mount.clone());
+        let caller = caller(self.rooms(), &entered, self.mount.clone());
         let cancel = Cancel::default();
         let (call, (agreed, fulfilled)) = (asked.call, proposed.map(|ends| (ends.agreed, ends.fulfilled)).unzip());
-        let gateway = Arc::clone(self.gateway());
-        let asking = Asking { gateway, asked, caller, seated: Arc::clone(&seated), cancel: cancel.clone(), tell: self.tell.clone() };
+        let rooms = Arc::clone(self.rooms());
+        let asking = Asking { rooms, asked, caller, seated: Arc::clone(&seated), cancel: cancel.clone(), tell: self.tell.clone() };
         let task = self.tasks.spawn(asking.run(agreed));
         self.ids.insert(task.id(), call);
         self.calls.insert(call, Running { cancel, seated, fulfilled });

@@ -90,7 +90,7 @@ impl HttpWire {
 
     /// The era that the server speaks by its own answer; `None`: that does not say.
     async fn speaks(self: &Arc<Self>, mount: &Mount) -> Option<Era> {
-        let params = Bytes::from(format!("{{\"_meta\":{}}}", stateless_meta(&mount.gateway.node.shared())));
+        let params = Bytes::from(format!("{{\"_meta\":{}}}", stateless_meta(&mount.gate.node.shared())));
         let out = Outgoing::plain(DISCOVER, params);
         match tokio::time::timeout(PATIENCE, Box::pin(self.request(&out, None))).await.ok()? {
             Ok(Answer::Result(result)) => {

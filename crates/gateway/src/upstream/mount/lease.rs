@@ -10,7 +10,8 @@ use config::resolved::Sharing;
 use mcp_proto::client::Identity;
 use mcp_proto::json::Members;
 
-use super::{Mount, subscribe_on};
+use super::Mount;
+use super::following::subscribe_on;
 use crate::call::caller::Caller;
 use crate::downstream::session::Session;
 use crate::node::Node;
@@ -144,7 +145,7 @@ impl Mount {
         }
         let instance = match self.spare() {
             Some(instance) => instance,
-            None => Box::pin(connect::connect(self, Owner::Shared, self.gateway.node.shared())).await?,
+            None => Box::pin(connect::connect(self, Owner::Shared, self.gate.node.shared())).await?,
         };
         let keep = self.lock().leases.len() < MOST_LEASES;
         Ok(lease(instance, if keep { Held::Spare(Arc::clone(self)) } else { Held::Nothing }))
@@ -183,7 +184,7 @@ impl Mount {
     /// What a server is told about one client. Another gate is told that a gate asks: it shows a gate names that it shows no client.
     fn on_behalf_of(&self, info: &Bytes, capabilities: &Bytes) -> Identity {
         if self.role.load().is_gate() {
-            return self.gateway.node.with(capabilities);
+            return self.gate.node.with(capabilities);
         }
         Identity { info: info.clone(), capabilities: capabilities.clone() }
     }

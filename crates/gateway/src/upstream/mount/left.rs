@@ -25,7 +25,7 @@ impl Left {
     /// A mount that is out of the tree is closed: whoever was just about to subscribe when it went is not forgotten.
     pub(crate) fn leave(&self, gone: &Mount) {
         self.keep(gone);
-        if let Some(next) = gone.gateway.mounts.load().iter().find(|mount| mount.config.name == gone.config.name) {
+        if let Some(next) = gone.gate.mounts.all.load().iter().find(|mount| mount.config.name == gone.config.name) {
             self.give(next);
         }
     }

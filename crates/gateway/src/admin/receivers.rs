@@ -5,16 +5,16 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use config::resolved::Webhook;
-use policy::approval::{Approval, Desk, Event, News, Standing, hex};
+use config::secret::Sources;
+use policy::approval::{Approval, Event, News, Standing, hex};
+use runtime::tls::Connector;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 
-use super::now;
-use super::shown::{ApprovalShown, link};
-use crate::Inner;
+use crate::approvals::{Audience, link, name_of, now};
+use crate::gate::Gate;
 
 /// How much may wait for one of them; more is not told.
 const DEPTH: usize = 256;
@@ -23,25 +23,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long to wait before it is tried again, each time.
 const AGAIN: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(20)];
 
-/// The name of an event.
-pub(super) fn name(event: Event) -> &'static str {
-    match event {
-        Event::Requested => "requested",
-        Event::Approved => "approved",
-        Event::Expiring => "expiring",
-        Event::Moved(standing) => standing.as_str(),
-    }
-}
-
-/// A line of `GET /-/approvals/events`.
-pub(super) fn line(gateway: &Inner, desk: &Desk, news: &News, approval: &Approval) -> Bytes {
-    let shown = ApprovalShown::of(gateway, desk, approval);
-    Bytes::from(format!("{}\n", json!({ "event": name(news.event), "approval": shown })))
-}
-
 /// Whoever is told, with a queue each: one that does not answer keeps no other waiting.
-pub(super) struct Receivers {
-    gateway: Arc<Inner>,
+pub(crate) struct Receivers {
+    gate: Arc<Gate>,
+    sources: Arc<dyn Sources>,
+    connector: Arc<Connector>,
     all: Vec<(Receiver, mpsc::Sender<Arc<Told>>)>,
 }
 
@@ -63,12 +49,14 @@ struct Told {
 
 impl Receivers {
     /// Nobody so far.
-    pub(super) fn new(gateway: Arc<Inner>) -> Self {
-        Self { gateway, all: Vec::new() }
+    pub(crate) fn new(gate: Arc<Gate>, sources: Arc<dyn Sources>, connector: Arc<Connector>) -> Self {
+        Self { gate, sources, connector, all: Vec::new() }
     }
+}
 
+impl Audience for Receivers {
     /// Tells of a transition. A call that goes out after people agreed is no news to them.
-    pub(super) fn tell(&mut self, news: &News, approval: &Approval) {
+    fn tell(&mut self, news: &News, approval: &Approval) {
         self.follow();
         let is_quiet = matches!(news.event, Event::Moved(Standing::Dispatched | Standing::Done | Standing::Below));
         if is_quiet || self.all.is_empty() {
@@ -81,10 +69,12 @@ impl Receivers {
             }
         }
     }
+}
 
+impl Receivers {
     /// Whoever is not configured any more gets what waits for it, and then no more.
     fn follow(&mut self) {
-        let gate = self.gateway.config.load().gate.clone();
+        let gate = self.gate.config.load().gate.clone();
         let commands = gate.iter().flat_map(|gate| &gate.commands).map(|(program, args)| Receiver::Command(program.clone(), args.clone()));
         let webhooks = gate.iter().flat_map(|gate| &gate.webhooks).cloned().map(Receiver::Webhook);
         let wanted: Vec<Receiver> = commands.chain(webhooks).collect();
@@ -92,7 +82,7 @@ impl Receivers {
         for receiver in wanted {
             if !self.all.iter().any(|(known, _)| *known == receiver) {
                 let (queue, waiting) = mpsc::channel(DEPTH);
-                tokio::spawn(receiver.clone().serve(Arc::clone(&self.gateway), waiting));
+                tokio::spawn(receiver.clone().serve(Arc::clone(&self.sources), Arc::clone(&self.connector), waiting));
                 self.all.push((receiver, queue));
             }
         }
@@ -101,7 +91,7 @@ impl Receivers {
     fn told(&self, news: &News, approval: &Approval) -> Told {
         let challenge = &approval.challenge;
         let body = json!({
-            "event": name(news.event),
+            "event": name_of(news.event),
             "id": challenge.id,
             "tool": challenge.call.tool,
             "caller": challenge.call.caller,
@@ -109,15 +99,15 @@ impl Receivers {
             "approvals": approval.votes.len(),
             "required": challenge.required,
             "expires": challenge.expires,
-            "url": link(&self.gateway, &challenge.id),
+            "url": link(&self.gate, &challenge.id),
         });
         let variables = vec![
-            ("BANYAN_EVENT", name(news.event).to_owned()),
+            ("BANYAN_EVENT", name_of(news.event).to_owned()),
             ("BANYAN_ID", challenge.id.clone()),
             ("BANYAN_TOOL", challenge.call.tool.clone()),
             ("BANYAN_CALLER", challenge.call.caller.clone()),
             ("BANYAN_EXPIRES", challenge.expires.to_string()),
-            ("BANYAN_URL", link(&self.gateway, &challenge.id)),
+            ("BANYAN_URL", link(&self.gate, &challenge.id)),
         ];
         Told { id: challenge.id.clone(), body: body.to_string(), variables }
     }
@@ -125,11 +115,11 @@ impl Receivers {
 
 impl Receiver {
     /// Tells it one after the other. It ends with its last sender.
-    async fn serve(self, gateway: Arc<Inner>, mut waiting: mpsc::Receiver<Arc<Told>>) {
+    async fn serve(self, sources: Arc<dyn Sources>, connector: Arc<Connector>, mut waiting: mpsc::Receiver<Arc<Told>>) {
         while let Some(told) = waiting.recv().await {
             match &self {
                 Self::Command(program, args) => start(program, args, &told).await,
-                Self::Webhook(webhook) => deliver(&gateway, webhook, &told.body).await,
+                Self::Webhook(webhook) => deliver(&*sources, &connector, webhook, &told.body).await,
             }
         }
     }
@@ -167,13 +157,13 @@ fn without_controls(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
 
-async fn deliver(gateway: &Inner, webhook: &Webhook, body: &str) {
-    let secret = match webhook.secret.resolve(&*gateway.sources) {
+async fn deliver(sources: &dyn Sources, connector: &Connector, webhook: &Webhook, body: &str) {
+    let secret = match webhook.secret.resolve(sources) {
         Ok(secret) => secret,
         Err(error) => return tracing::error!(%error, url = %webhook.url, "a webhook can't be signed, so it is not posted"),
     };
     for (tries, wait) in AGAIN.into_iter().map(Some).chain([None]).enumerate() {
-        match post(gateway, webhook, secret.expose(), body).await {
+        match post(connector, webhook, secret.expose(), body).await {
             Ok(()) => return,
             Err(why) => tracing::warn!(why, tries = tries + 1, url = %webhook.url, "a webhook was not taken"),
         }
@@ -184,10 +174,10 @@ async fn deliver(gateway: &Inner, webhook: &Webhook, body: &str) {
     tracing::error!(url = %webhook.url, "a webhook was not taken: whoever it tells does not know that something waits");
 }
 
-async fn post(gateway: &Inner, webhook: &Webhook, secret: &str, body: &str) -> Result<(), String> {
+async fn post(connector: &Connector, webhook: &Webhook, secret: &str, body: &str) -> Result<(), String> {
     let told = |error: reqwest::Error| error.without_url().to_string();
     let builder = reqwest::Client::builder().timeout(PATIENCE).redirect(reqwest::redirect::Policy::none()).no_proxy();
-    let builder = match gateway.connector.tls() {
+    let builder = match connector.tls() {
         Ok(tls) => builder.tls_backend_preconfigured(rustls::ClientConfig::clone(&tls)),
         Err(_) => builder,
     };

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
+use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::FuturesUnordered;
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -17,14 +18,16 @@ use mesh_proto::authority::Identity;
 use mesh_proto::id::LinkId;
 use tokio::sync::mpsc;
 
-use super::door::{Entered, Refused};
-use super::held::{self, Held};
-use super::http::fields;
-use super::known::Known;
-use super::reply::{self, Payload};
-use crate::Inner;
 use crate::call::error::answered;
+use crate::downstream::door::{Entered, Refused};
+use crate::downstream::doors::{Door, fields};
+use crate::downstream::endpoint;
+use crate::downstream::entrance::Entrance;
+use crate::downstream::held::{self, Held};
+use crate::downstream::known::Known;
+use crate::downstream::reply::{self, Payload};
 use crate::link::{self, Link, Said};
+use crate::mesh::Mesh;
 use crate::registry::{Ask, LinkEnd};
 use crate::trust::Party;
 use crate::upstream::pool::Pool;
@@ -39,13 +42,21 @@ const ENDPOINT: &str = "http://child/mcp";
 const EXPOSED: &str = "a gate on the network is taken over TLS 1.3 only: others could read and change every call. Give this gate a \
      certificate (section [tls]) and dial it by https://, or say `insecure = true` in its section [registry]";
 
-/// Whether `path` is this endpoint.
-pub(crate) fn is_here(path: &str) -> bool {
-    path == link::PATH
+/// The endpoint of links at the listener.
+pub(crate) struct LinkDoor(pub(crate) Arc<Mesh>);
+
+impl Door for LinkDoor {
+    fn is_here(&self, path: &str) -> bool {
+        path == link::PATH
+    }
+
+    fn answer(&self, request: Request<Incoming>, party: Option<Arc<Party>>) -> BoxFuture<'_, Response<Payload>> {
+        std::future::ready(handle(&self.0, request, party)).boxed()
+    }
 }
 
 /// Takes a link, or says why not.
-pub(crate) fn handle(gateway: &Arc<Inner>, mut request: Request<Incoming>, party: Option<Arc<Party>>) -> Response<Payload> {
+fn handle(mesh: &Arc<Mesh>, mut request: Request<Incoming>, party: Option<Arc<Party>>) -> Response<Payload> {
     let asks = request.headers().get(UPGRADE).is_some_and(|wanted| wanted.as_bytes().eq_ignore_ascii_case(link::PROTOCOL.as_bytes()));
     if !asks || request.method() != Method::GET {
         let why = format!("gates below connect here, with `Upgrade: {}`; MCP clients connect to /mcp", link::PROTOCOL);
@@ -56,11 +67,11 @@ pub(crate) fn handle(gateway: &Arc<Inner>, mut request: Request<Incoming>, party
         request.headers().get(link::BEAT).and_then(|ms| ms.to_str().ok()?.parse().ok()).map_or(Duration::ZERO, Duration::from_millis);
     let upgrade = hyper::upgrade::on(&mut request);
     let (parts, _) = request.into_parts();
-    let held = match Held::enter(gateway, party, fields(&parts), enter) {
+    let held = match Held::enter(&mesh.server.entrance, party, fields(&parts), enter) {
         Ok(held) => held,
-        Err(refused) => return super::endpoint::refuse(&refused).into_http(),
+        Err(refused) => return endpoint::refuse(&refused).into_http(),
     };
-    let gateway = Arc::clone(gateway);
+    let mesh = Arc::clone(mesh);
     tokio::spawn(async move {
         let taken = match upgrade.await {
             Ok(io) => link::take(io, beat).await.map_err(|e| e.to_string()),
@@ -69,7 +80,7 @@ pub(crate) fn handle(gateway: &Arc<Inner>, mut request: Request<Incoming>, party
         match taken {
             Ok((link, said)) => {
                 let is_here = held.entered.party.as_ref().is_none_or(|party| party.is_here());
-                let serving = Serving { gateway: Arc::clone(&gateway), link, identity: identity(&held.entered), is_here };
+                let serving = Serving { mesh: Arc::clone(&mesh), link, identity: identity(&held.entered), is_here };
                 serving.run(said, held.over()).await;
             }
             Err(error) => tracing::warn!(error, principal = %held.entered.principal.name, "a gate below dialled, and no link came of it"),
@@ -82,9 +93,9 @@ pub(crate) fn handle(gateway: &Arc<Inner>, mut request: Request<Incoming>, party
 }
 
 /// Lets a gate in that dials, or not.
-fn enter(gateway: &Arc<Inner>, known: &mut Known, fields: &Fields) -> Result<Entered, Refused> {
-    let config = gateway.config.load();
-    let entered = held::enter(gateway, known, fields)?;
+fn enter(entrance: &Arc<Entrance>, known: &mut Known, fields: &Fields) -> Result<Entered, Refused> {
+    let config = entrance.gate.config.load();
+    let entered = held::enter(entrance, known, fields)?;
     let insecure = config.registry.as_ref().is_some_and(|registry| registry.insecure);
     if !insecure && entered.party.as_ref().is_some_and(|party| !party.is_private()) {
         return Err(Refused { status: StatusCode::FORBIDDEN, why: EXPOSED.into(), challenge: None });
@@ -99,7 +110,7 @@ fn identity(entered: &Entered) -> Identity {
 
 /// One link, for as long as it is there.
 struct Serving {
-    gateway: Arc<Inner>,
+    mesh: Arc<Mesh>,
     link: Arc<Link>,
     identity: Identity,
     /// Whether the gate below is on this machine.
@@ -111,7 +122,7 @@ impl Serving {
     async fn run(self, mut said: mpsc::Receiver<Said>, over: impl Future<Output = String>) {
         let Ok(url) = ENDPOINT.parse() else { return };
         let (asks, mut asked) = mpsc::channel(AT_ONCE);
-        let id = self.gateway.registry.open_link(LinkEnd { url, pool: Pool::over(Arc::clone(&self.link)), asks }).await;
+        let id = self.mesh.registry.open_link(LinkEnd { url, pool: Pool::over(Arc::clone(&self.link)), asks }).await;
         let mut answering = FuturesUnordered::new();
         let mut over = pin!(over);
         loop {
@@ -119,7 +130,7 @@ impl Serving {
                 // A request is handed on before the next one is read, so that they keep their order.
                 biased;
                 Some(()) = answering.next() => {}
-                () = self.gateway.stop.cancelled() => break,
+                () = self.mesh.gate.stop.cancelled() => break,
                 () = self.link.gone() => break,
                 why = &mut over => {
                     tracing::warn!(why, principal = %self.identity.principal, "a gate below is let go");
@@ -135,14 +146,14 @@ impl Serving {
                     Some(Said::Notification { method, params }) => {
                         let whole = envelope::notification(&method, &params);
                         let notification = Notification { method, params: Object::from(params), whole };
-                        self.gateway.registry.notified(id, notification).await;
+                        self.mesh.registry.notified(id, notification).await;
                     }
                     None => break,
                 },
             }
         }
         self.link.close();
-        self.gateway.registry.link_lost(id).await;
+        self.mesh.registry.link_lost(id).await;
     }
 
     /// Asks the child.
@@ -158,7 +169,7 @@ impl Serving {
 
     /// Answers the child.
     async fn answer(&self, link: LinkId, request: Bytes, method: String, params: Bytes) {
-        let answer = self.gateway.registry.request((link, self.is_here), &self.identity, &method, params).await;
+        let answer = self.mesh.registry.request((link, self.is_here), &self.identity, &method, params).await;
         self.link.control().answer(&request, &answered(answer));
     }
 }

@@ -8,7 +8,19 @@ use runtime::random;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::Ended;
+use config::resolved::Config;
+use http::header::COOKIE;
+use http::request::Parts;
+use tokio_util::sync::CancellationToken;
+
+use super::origin;
+use crate::node::Node;
+
+/// What a page shows besides the cookie, so that neither alone is of use.
+const PROOF: &str = "banyan-console";
+
+/// Fires when a sign-in ends.
+type Ended = CancellationToken;
 
 /// How long a code may lie about before it is used.
 const CODE_LASTS: Duration = Duration::from_secs(120);
@@ -17,9 +29,49 @@ const SESSION_LASTS: Duration = Duration::from_secs(12 * 3600);
 /// Of either, the oldest go when there are more.
 const MOST: usize = 32;
 
+/// Who is signed in.
+#[derive(Debug)]
+pub(crate) struct SignIns {
+    pub(crate) sessions: Sessions,
+    /// Cookies do not tell ports apart: the name says which gate one belongs to.
+    pub(crate) cookie: String,
+}
+
+impl SignIns {
+    pub(crate) fn of(node: &Node) -> Self {
+        let digest = Sha256::digest(node.id.as_bytes());
+        let mark: String = digest.iter().take(4).map(|b| format!("{b:02x}")).collect();
+        Self { sessions: Sessions::default(), cookie: format!("banyan-console-{mark}") }
+    }
+
+    /// Ends when the sign-in of whoever asks does; never for those who did not sign in here.
+    pub(crate) fn over(&self, config: &Config, parts: &Parts) -> impl Future<Output = ()> + Send + 'static {
+        let kept = self.session(config, parts);
+        async move {
+            match kept {
+                Some(kept) => kept.over().await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// The sign-in of whoever asks, if that is a page of this gate that has one.
+    pub(crate) fn session(&self, config: &Config, parts: &Parts) -> Option<Kept> {
+        let proof = parts.headers.get(PROOF)?.to_str().ok()?;
+        let cookie = self.cookie_of(parts)?;
+        origin::check(config, parts).ok()?;
+        self.sessions.find(cookie, proof, Instant::now())
+    }
+
+    fn cookie_of<'a>(&self, parts: &'a Parts) -> Option<&'a str> {
+        let pairs = parts.headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(';'));
+        pairs.filter_map(|pair| pair.trim().split_once('=')).find(|(name, _)| *name == self.cookie).map(|(_, value)| value)
+    }
+}
+
 /// What was handed out.
 #[derive(Debug, Default)]
-pub(super) struct Sessions(Mutex<Held>);
+pub(crate) struct Sessions(Mutex<Held>);
 
 /// Which session it is. None is given twice while the gate runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +88,8 @@ struct Held {
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
     pub(crate) id: SessionId,
-    pub(super) until: Instant,
-    pub(super) ended: Ended,
+    pub(crate) until: Instant,
+    pub(crate) ended: Ended,
 }
 
 impl Kept {
@@ -76,10 +128,10 @@ impl Kept {
 
 /// A session that was just opened, with its two halves: one for the cookie, which pages can't read, one for the page, which other
 /// ports of the same host are not sent.
-pub(super) struct Opened {
-    pub(super) cookie: String,
-    pub(super) proof: String,
-    pub(super) lasts: Duration,
+pub(crate) struct Opened {
+    pub(crate) cookie: String,
+    pub(crate) proof: String,
+    pub(crate) lasts: Duration,
 }
 
 /// The digest of something secret.
@@ -87,7 +139,7 @@ type Hidden = [u8; 32];
 
 impl Sessions {
     /// A new code, and how long it lasts.
-    pub(super) fn code(&self, now: Instant) -> (String, Duration) {
+    pub(crate) fn code(&self, now: Instant) -> (String, Duration) {
         let code = secret();
         let mut held = self.lock();
         held.codes.retain(|(_, until)| *until > now);
@@ -99,7 +151,7 @@ impl Sessions {
     }
 
     /// A session for a code; `None`: it is not one, or not any more.
-    pub(super) fn exchange(&self, code: &str, now: Instant) -> Option<Opened> {
+    pub(crate) fn exchange(&self, code: &str, now: Instant) -> Option<Opened> {
         let wanted = hidden(code);
         let mut held = self.lock();
         let at = held.codes.iter().position(|(known, until)| *until > now && known.ct_eq(&wanted).into())?;
@@ -115,7 +167,7 @@ impl Sessions {
     }
 
     /// The session that both halves belong to.
-    pub(super) fn find(&self, cookie: &str, proof: &str, now: Instant) -> Option<Kept> {
+    pub(crate) fn find(&self, cookie: &str, proof: &str, now: Instant) -> Option<Kept> {
         let (cookie, proof) = (hidden(cookie), hidden(proof));
         let held = self.lock();
         let found = held.sessions.iter().find(|(c, p, _)| (c.ct_eq(&cookie) & p.ct_eq(&proof)).into())?;
@@ -123,7 +175,7 @@ impl Sessions {
     }
 
     /// Forgets what is over.
-    pub(super) fn sweep(&self, now: Instant) {
+    pub(crate) fn sweep(&self, now: Instant) {
         self.lock().sessions.retain(|(_, _, kept)| kept.until > now && !kept.ended.is_cancelled());
     }
 

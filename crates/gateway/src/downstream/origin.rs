@@ -5,7 +5,7 @@ use config::resolved::Config;
 use http::header::{HOST, ORIGIN};
 use http::request::Parts;
 
-use crate::downstream::door;
+use super::door;
 
 /// `Err` says what is wrong, and what to do.
 pub(crate) fn check(config: &Config, parts: &Parts) -> Result<(), String> {

@@ -1,0 +1,97 @@
+//! Which mounts run: those of the configuration, and those of registered servers. How one is kept alive is not known here but
+//! in `supervise.rs`.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use banyan_model::Segment;
+use config::resolved::{Config, Transport};
+use config::secret::Sources;
+use mcp_proto::catalog::Kind;
+use runtime::tls::Connector;
+
+use super::mount::Mount;
+use super::oauth::OAuthClient;
+use super::origins::Origins;
+use super::supervise::supervise;
+use crate::gate::Gate;
+use crate::rooms::Mounted;
+
+/// How servers are reached.
+pub(crate) struct Upstreams {
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) connector: Arc<Connector>,
+    pub(crate) origins: Origins,
+    pub(crate) sources: Arc<dyn Sources>,
+    pub(crate) mounted: Arc<Mounted>,
+    /// Keeps tokens of upstreams.
+    pub(crate) state_dir: PathBuf,
+}
+
+impl Upstreams {
+    /// Makes the running mounts those of `config`.
+    pub(crate) fn mount(self: &Arc<Self>, config: &Config) {
+        let mounts = &self.gate.mounts;
+        let publishing = mounts.publishing();
+        let (registered, old): (Vec<_>, Vec<_>) = mounts.all.load_full().iter().cloned().partition(|m| m.registration.is_some());
+        let mut wanted_mounts = Vec::with_capacity(config.mounts.len() + registered.len());
+        for wanted in config.mounts.values() {
+            // Whoever has registered a segment keeps it; the mount begins when that is over.
+            if registered.iter().any(|m| m.config.name == wanted.name) {
+                tracing::warn!(mount = %wanted.name, "a registered server has this segment: the mount waits until its registration ends");
+                continue;
+            }
+            let same = old.iter().find(|m| m.config == *wanted || (m.config.name == wanted.name && *m.config == **wanted));
+            wanted_mounts.push(match same {
+                Some(same) => Arc::clone(same),
+                None => self.begin(wanted),
+            });
+        }
+        let gone: Vec<_> = old.iter().filter(|m| !wanted_mounts.iter().any(|n| Arc::ptr_eq(n, m))).cloned().collect();
+        wanted_mounts.extend(registered);
+        self.gate.replace(wanted_mounts);
+        drop(publishing);
+        mounts.changed.notify_waiters();
+        self.gate.mounts_changed();
+        for gone in gone {
+            self.gate.hub.lists_changed(Some(&gone.config.name), &Kind::ALL);
+            let gate = Arc::clone(&self.gate);
+            // Out of the tree at once; closed when its calls are over.
+            tokio::spawn(async move {
+                gone.drain(Duration::from_secs(30)).await;
+                gate.hub.left.leave(&gone);
+                gone.close().await;
+            });
+        }
+    }
+
+    /// The mounts of registered servers are these from now on.
+    pub(crate) fn set_registered(self: &Arc<Self>, registered: Vec<Arc<Mount>>) {
+        let is_waiting = {
+            let _one = self.gate.mounts.publishing();
+            let mut mounts: Vec<_> = self.gate.mounts.all.load().iter().filter(|m| m.registration.is_none()).cloned().collect();
+            mounts.extend(registered);
+            let running: HashSet<Segment> = mounts.iter().map(|m| m.config.name.clone()).collect();
+            self.gate.replace(mounts);
+            self.gate.config.load().mounts.keys().any(|name| !running.contains(name))
+        };
+        if is_waiting {
+            self.mount(&self.gate.config.load_full());
+        }
+    }
+
+    fn begin(self: &Arc<Self>, config: &Arc<config::resolved::Mount>) -> Arc<Mount> {
+        let oauth = match &config.transport {
+            Transport::Http(remote) | Transport::Sse(remote) => remote
+                .oauth
+                .clone()
+                .map(|oauth| Arc::new(OAuthClient::new(config.name.as_str(), remote.url.clone(), oauth, &self.state_dir))),
+            Transport::Rooms | Transport::Stdio(_) => None,
+        };
+        let mount = Mount::new(Arc::clone(config), Arc::clone(self), oauth);
+        tokio::spawn(supervise(Arc::clone(&mount)));
+        mount
+    }
+}
