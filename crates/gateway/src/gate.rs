@@ -30,7 +30,7 @@ use crate::shares::Shares;
 
 pub(crate) use mounts::Mounts;
 
-/// What calls and lists go through.
+/// Everything that calls and lists go through.
 pub(crate) struct Gate {
     pub(crate) config: ArcSwap<Config>,
     pub(crate) node: Node,
@@ -88,7 +88,7 @@ pub(crate) trait Mesh: Send + Sync {
     /// The ids of the gates below that are registered.
     fn registered(&self) -> Vec<String>;
 
-    /// How many notifications were dropped, as JSON.
+    /// Counts of dropped notifications, as JSON.
     fn dropped(&self) -> String;
 }
 

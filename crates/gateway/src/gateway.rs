@@ -29,7 +29,7 @@ use crate::admin::{Access, AdminDoor, Receivers};
 use crate::approvals::Approvals;
 use crate::call::remember::{SeenUris, Tasks};
 use crate::child::Membership;
-use crate::downstream::Server;
+use crate::downstream::McpServer;
 use crate::downstream::doors::Door;
 use crate::downstream::entrance::Entrance;
 use crate::downstream::http::{self, Listener};
@@ -62,11 +62,11 @@ pub(crate) struct Parts {
     pub(crate) trust: Arc<Trust>,
     pub(crate) entrance: Arc<Entrance>,
     upstreams: Arc<Upstreams>,
-    pub(crate) server: Arc<Server>,
+    pub(crate) server: Arc<McpServer>,
     pub(crate) mesh: Arc<Mesh>,
     pub(crate) rooms: Arc<Rooms>,
     sources: Arc<dyn Sources>,
-    /// Whether it registers with the parents that its configuration names.
+    /// Registers with the parents that its configuration names.
     joins: bool,
     pub(crate) admin: Access,
     /// Connections that stand open.
@@ -217,7 +217,7 @@ impl Parts {
             mounted: rooms.mounted(),
             state_dir: state_dir.clone(),
         });
-        let server = Server::new(Arc::clone(&entrance));
+        let server = McpServer::new(Arc::clone(&entrance));
         let mesh = Arc::new(Mesh {
             gate: Arc::clone(&gate),
             trust: Arc::clone(&trust),
@@ -303,7 +303,7 @@ fn gate(config: &Arc<Config>, state_dir: &Path, (node, place): (Node, Option<&Pa
 }
 
 /// Ends what nobody has used for long.
-async fn sweep(gate: Arc<Gate>, server: Arc<Server>) {
+async fn sweep(gate: Arc<Gate>, server: Arc<McpServer>) {
     loop {
         tokio::select! {
             () = tokio::time::sleep(SWEEP) => {}

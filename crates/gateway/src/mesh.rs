@@ -13,7 +13,7 @@ use mesh_proto::refusal::Refusal;
 
 use crate::call::caller::Caller;
 use crate::child::Membership;
-use crate::downstream::Server;
+use crate::downstream::McpServer;
 use crate::gate::{self, Gate};
 use crate::registry::Registry;
 use crate::trust::{self, Trust};
@@ -23,13 +23,13 @@ use crate::upstream::Upstreams;
 pub(crate) struct Mesh {
     pub(crate) gate: Arc<Gate>,
     pub(crate) trust: Arc<Trust>,
-    /// How registered servers are called.
+    /// Connections to registered servers.
     pub(crate) upstreams: Arc<Upstreams>,
-    /// Where parents call, over links that this gate has dialled.
-    pub(crate) server: Arc<Server>,
-    /// Who is registered here.
+    /// Answers parents, over links that this gate has dialled.
+    pub(crate) server: Arc<McpServer>,
+    /// Servers and gates that are registered here.
     pub(crate) registry: Registry,
-    /// With whom this gate is registered.
+    /// Parents with which this gate is registered.
     pub(crate) membership: Membership,
     pub(crate) sources: Arc<dyn Sources>,
     pub(crate) state_dir: PathBuf,

@@ -51,12 +51,12 @@ pub(crate) struct Approvals {
     pub(crate) below: Below,
     /// What states of calls that come back are sealed with, once one was; the same over restarts.
     seal: OnceLock<[u8; 32]>,
-    /// Where the listener is reached, once it is known.
+    /// Address of the listener, once there is one.
     pub(crate) listens: OnceLock<String>,
     state_dir: PathBuf,
 }
 
-/// Those who are told what becomes of calls that wait.
+/// People and programs that hear what becomes of calls that wait.
 pub(crate) trait Audience: Send {
     /// Tells of a transition.
     fn tell(&mut self, news: &News, approval: &Approval);

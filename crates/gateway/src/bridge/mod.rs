@@ -43,7 +43,7 @@ pub struct Bridge<G: Gates, I, O> {
     gates: G,
     conversation: Conversation,
     client: Client<I, O>,
-    gate: Option<Gate<G::Connection>>,
+    gate: Option<GateBeside<G::Connection>>,
     /// When it is looked for a gate, and how long after that again.
     look: (Instant, Duration),
 }
@@ -56,7 +56,7 @@ struct Client<I, O> {
     until: Option<Instant>,
 }
 
-struct Gate<C> {
+struct GateBeside<C> {
     read: ReadHalf<C>,
     said: Lines,
     out: Outgoing<WriteHalf<C>>,
@@ -92,7 +92,7 @@ impl<G: Gates, I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Bridge<G, I, O> {
     /// Between a client and the gate at the other end of `connection`.
     pub fn new(gates: G, connection: G::Connection, input: I, output: O) -> Self {
         let client = Client { input, typed: Lines::new(LONGEST), out: Outgoing::new(output), until: None };
-        Self { gates, conversation: Conversation::default(), client, gate: Some(Gate::new(connection)), look: (Instant::now(), LOOK) }
+        Self { gates, conversation: Conversation::default(), client, gate: Some(GateBeside::new(connection)), look: (Instant::now(), LOOK) }
     }
 
     /// Carries messages until the client says nothing more, or `stop` fires, and the last answers are there.
@@ -120,7 +120,7 @@ impl<G: Gates, I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Bridge<G, I, O> {
         let (looks, at) = (gate.is_none() && conversation.has_session(), look.0);
         let (gate_is_full, client_is_full) = (gate.as_ref().is_some_and(|gate| gate.out.is_full()), client.out.is_full());
         let (read, write) = match gate {
-            Some(Gate { read, said, out }) => (Some((read, said)), Some(out)),
+            Some(GateBeside { read, said, out }) => (Some((read, said)), Some(out)),
             None => (None, None),
         };
         let Client { input, typed, out, until } = client;
@@ -172,7 +172,7 @@ impl<G: Gates, I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Bridge<G, I, O> {
     }
 
     fn resume(&mut self, connection: G::Connection) {
-        let mut gate = Gate::new(connection);
+        let mut gate = GateBeside::new(connection);
         self.conversation.resumed().iter().for_each(|line| gate.out.push(line));
         self.gate = Some(gate);
     }
@@ -218,7 +218,7 @@ impl<G: Gates, I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Bridge<G, I, O> {
     }
 }
 
-impl<C: AsyncRead + AsyncWrite> Gate<C> {
+impl<C: AsyncRead + AsyncWrite> GateBeside<C> {
     fn new(connection: C) -> Self {
         let (read, write) = tokio::io::split(connection);
         Self { read, said: Lines::new(LONGEST), out: Outgoing::new(write) }

@@ -20,7 +20,7 @@ use crate::trust::Party;
 
 /// A place at the listener. What is not private to a door (whether its fields are unambiguous, for example) is looked at before.
 pub(crate) trait Door: Send + Sync {
-    /// Whether requests to `path` are for this door.
+    /// Checks that requests to `path` are for this door.
     fn is_here(&self, path: &str) -> bool;
 
     /// Answers a request.
@@ -46,9 +46,9 @@ pub(crate) trait FirstReader: Send + Sync {
     ) -> BoxFuture<'a, Left<Box<TlsStream<TcpStream>>>>;
 }
 
-/// What becomes of a connection.
+/// The end of reading a connection.
 pub(crate) enum Left<S> {
-    /// It is over.
+    /// The connection is over.
     Ended,
     /// Something else came on it: the bytes that were read, and the stream.
     Unusual(Bytes, S),

@@ -19,7 +19,7 @@ use super::known::Known;
 use super::reply::{self, Reply};
 use super::stateless::{self, Place, Streams};
 use crate::call::error::CallError;
-use crate::downstream::Server;
+use crate::downstream::McpServer;
 use crate::shares::Resource;
 use crate::trust;
 
@@ -43,19 +43,19 @@ pub(crate) fn is_here(path: &str) -> bool {
 }
 
 /// Lets a request in, or says why not.
-pub(crate) fn admit(server: &Arc<Server>, asked: Asked<'_>, known: &mut Known) -> Result<Admitted, Reply> {
+pub(crate) fn admit(server: &Arc<McpServer>, asked: Asked<'_>, known: &mut Known) -> Result<Admitted, Reply> {
     let entered = known.enter(&server.entrance, asked.fields).map_err(|refused| refuse(&refused))?;
     admit_known(server, asked.path, entered)
 }
 
 /// Lets a request in that somebody made who is known already.
-pub(crate) fn admit_known(server: &Server, path: &str, entered: Entered) -> Result<Admitted, Reply> {
+pub(crate) fn admit_known(server: &McpServer, path: &str, entered: Entered) -> Result<Admitted, Reply> {
     let mount = mount(server, path).map_err(|why| reply::refuse(StatusCode::NOT_FOUND, None, -32000, &why))?;
     Ok(Admitted { entered, mount })
 }
 
 /// Answers a POST.
-pub(crate) async fn post(server: &Arc<Server>, admitted: &Admitted, asked: Asked<'_>, body: &Bytes, known: &mut Known) -> Reply {
+pub(crate) async fn post(server: &Arc<McpServer>, admitted: &Admitted, asked: Asked<'_>, body: &Bytes, known: &mut Known) -> Reply {
     if let Some(refused) = turned_away(server, known, asked.fields, body) {
         return refused;
     }
@@ -95,7 +95,7 @@ fn sorted(message: Message, fields: &Fields) -> Sorted {
 
 /// The answer to a request that the gate has no time for. Asked before the request is read: while there is too much to do, a refusal must
 /// cost far less than a call.
-fn turned_away(server: &Arc<Server>, known: &mut Known, fields: &Fields, body: &Bytes) -> Option<Reply> {
+fn turned_away(server: &Arc<McpServer>, known: &mut Known, fields: &Fields, body: &Bytes) -> Option<Reply> {
     static LATE: LazyLock<(StatusCode, Bytes)> = LazyLock::new(|| {
         let told = CallError::Late.tell(Era::Stateless);
         (told.status, told.object())
@@ -118,7 +118,7 @@ fn turned_away(server: &Arc<Server>, known: &mut Known, fields: &Fields, body: &
 }
 
 /// Answers a GET.
-pub(crate) fn get(server: &Arc<Server>, admitted: &Admitted, asked: Asked<'_>) -> Reply {
+pub(crate) fn get(server: &Arc<McpServer>, admitted: &Admitted, asked: Asked<'_>) -> Reply {
     // The stateless era has neither GET nor DELETE; a client that speaks it says so in the header.
     if speaks_stateless(asked.fields) {
         return not_allowed();
@@ -127,7 +127,7 @@ pub(crate) fn get(server: &Arc<Server>, admitted: &Admitted, asked: Asked<'_>) -
 }
 
 /// Answers a DELETE.
-pub(crate) async fn delete(server: &Arc<Server>, admitted: &Admitted, asked: Asked<'_>) -> Reply {
+pub(crate) async fn delete(server: &Arc<McpServer>, admitted: &Admitted, asked: Asked<'_>) -> Reply {
     if speaks_stateless(asked.fields) {
         return not_allowed();
     }
@@ -176,7 +176,7 @@ fn unreadable(error: EnvelopeError) -> Reply {
 }
 
 /// `/mcp` is the whole tree, `/mcp/NAME` one mount.
-fn mount(server: &Server, path: &str) -> Result<Option<Segment>, String> {
+fn mount(server: &McpServer, path: &str) -> Result<Option<Segment>, String> {
     let name = path.strip_prefix("/mcp").unwrap_or_default().trim_matches('/');
     if name.is_empty() {
         return Ok(None);
@@ -219,7 +219,7 @@ fn streams(fields: &Fields) -> Streams {
 }
 
 /// The answer to a request that has ended. What is no result, `told` puts into the words of an era.
-pub(crate) fn ended(server: &Server, id: Bytes, ended: Ended, told: impl FnOnce(&Ended) -> (StatusCode, Answer)) -> Reply {
+pub(crate) fn ended(server: &McpServer, id: Bytes, ended: Ended, told: impl FnOnce(&Ended) -> (StatusCode, Answer)) -> Reply {
     match ended {
         Ok(Answer::Result(result)) => reply::rpc(StatusCode::OK, id, Answer::Result(result)),
         ended => {
@@ -230,7 +230,7 @@ pub(crate) fn ended(server: &Server, id: Bytes, ended: Ended, told: impl FnOnce(
 }
 
 /// An answer that says with which scope the call would come through (RFC 6750, 3.1), so that a client signs in again for it.
-fn stepped_up(server: &Server, ended: &Ended, reply: Reply) -> Reply {
+fn stepped_up(server: &McpServer, ended: &Ended, reply: Reply) -> Reply {
     let Some(scope) = ended.as_ref().err().and_then(CallError::wanted_scope) else { return reply };
     let challenge = trust::challenge_for(&server.entrance.gate.config.load(), Some("insufficient_scope"), scope);
     match challenge.and_then(|challenge| HeaderValue::from_str(&challenge).ok()) {

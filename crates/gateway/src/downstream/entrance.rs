@@ -1,4 +1,4 @@
-//! What decides who comes in, at every door: credentials of callers, the owner's token, and sign-ins at the console. It passes no call on.
+//! Admission at every door: credentials of callers, the owner's token, and sign-ins at the console. No call is passed on here.
 
 use std::sync::{Arc, OnceLock};
 
@@ -25,7 +25,7 @@ impl Entrance {
         Arc::new(Self { gate: Arc::clone(gate), trust: Arc::clone(trust), owner, sign_ins })
     }
 
-    /// Whether the owner asks: by the token, or by a page of the console that somebody has signed in to.
+    /// Checks that the owner asks: by the token, or by a page of the console that somebody has signed in to.
     pub(crate) fn is_owner(&self, parts: &Parts) -> bool {
         self.owner.is_owner(&parts.headers) || self.signed_in(parts).is_some()
     }
@@ -52,13 +52,13 @@ impl OwnerToken {
         self.0.set(token).is_ok()
     }
 
-    /// Whether the request carries it.
+    /// Checks that the request carries the token.
     pub(crate) fn is_owner(&self, headers: &HeaderMap) -> bool {
         let sent = headers.get(AUTHORIZATION).and_then(|v| v.as_bytes().strip_prefix(b"Bearer "));
         sent.is_some_and(|sent| self.is_owners(sent))
     }
 
-    /// Whether that is it.
+    /// Compares what was sent with the token.
     pub(crate) fn is_owners(&self, sent: &[u8]) -> bool {
         self.0.get().is_some_and(|token| sent.ct_eq(token.as_bytes()).into())
     }

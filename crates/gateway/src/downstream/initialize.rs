@@ -33,7 +33,7 @@ use super::session::{Opening, STANDING, Session};
 use super::stateless::{Place, Streams};
 use crate::call::back::{Back, Sink, Takes};
 use crate::call::caller::{Caller, Last};
-use crate::downstream::Server;
+use crate::downstream::McpServer;
 use crate::shares::{Bound, Full, Resource};
 use crate::tree::Sight;
 use crate::trust::wall;
@@ -49,7 +49,7 @@ const OVER: &str =
     "the token that opened this stream has expired: come back with a new one, and with the last event's id for what you missed";
 
 /// Answers one POST.
-pub(crate) async fn post(server: &Arc<Server>, entered: &Entered, place: Place<'_>, message: Message, known: &mut Known) -> Reply {
+pub(crate) async fn post(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>, message: Message, known: &mut Known) -> Reply {
     if let Message::Request(request) = &message
         && request.method == "initialize"
     {
@@ -82,7 +82,7 @@ pub(crate) async fn post(server: &Arc<Server>, entered: &Entered, place: Place<'
 }
 
 /// Opens the stream of a session, or takes one up again.
-pub(crate) fn get(server: &Arc<Server>, entered: &Entered, place: Place<'_>) -> Reply {
+pub(crate) fn get(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>) -> Reply {
     let session = match session(server, entered, place.fields, place.mount) {
         Ok(session) => session,
         Err((status, why)) => return reply::refuse(status, None, -32000, &why),
@@ -106,7 +106,7 @@ pub(crate) fn get(server: &Arc<Server>, entered: &Entered, place: Place<'_>) -> 
 }
 
 /// Ends a session.
-pub(crate) async fn delete(server: &Arc<Server>, entered: &Entered, place: Place<'_>) -> Reply {
+pub(crate) async fn delete(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>) -> Reply {
     match session(server, entered, place.fields, place.mount) {
         Ok(session) => {
             end(server, &session).await;
@@ -116,7 +116,7 @@ pub(crate) async fn delete(server: &Arc<Server>, entered: &Entered, place: Place
     }
 }
 
-async fn open(server: &Arc<Server>, entered: &Entered, at: Place<'_>, request: &Request, known: &mut Known) -> Reply {
+async fn open(server: &Arc<McpServer>, entered: &Entered, at: Place<'_>, request: &Request, known: &mut Known) -> Reply {
     let config = server.entrance.gate.config.load_full();
     let most = config.limits.sessions;
     let place = server.entrance.gate.load.shares.of(&entered.principal.name).take(Resource::Sessions, 1, Bound::of(&config, most));
@@ -147,7 +147,7 @@ async fn open(server: &Arc<Server>, entered: &Entered, at: Place<'_>, request: &
     }
 }
 
-async fn end(server: &Arc<Server>, session: &Session) {
+async fn end(server: &Arc<McpServer>, session: &Session) {
     server.entrance.gate.hub.close(&session.id);
     session.end();
     crate::call::forget(&server.entrance.gate, session).await;
@@ -155,7 +155,7 @@ async fn end(server: &Arc<Server>, session: &Session) {
 
 /// Makes a session from an `initialize` request.
 pub(crate) fn begin(
-    server: &Server,
+    server: &McpServer,
     entered: &Entered,
     mount: &Option<Segment>,
     style: Option<Style>,
@@ -176,7 +176,7 @@ pub(crate) fn begin(
 }
 
 /// The result of `initialize`.
-pub(crate) async fn initialized(server: &Arc<Server>, session: &Arc<Session>) -> Bytes {
+pub(crate) async fn initialized(server: &Arc<McpServer>, session: &Arc<Session>) -> Bytes {
     let tree = server.entrance.gate.mounts.tree.load_full();
     let (capabilities, instructions) =
         crate::call::capabilities(&server.entrance.gate, &tree, &caller(session, &session.opening.entered)).await;
@@ -207,7 +207,7 @@ pub(crate) fn caller(session: &Arc<Session>, entered: &Entered) -> Arc<Caller> {
 }
 
 /// Takes a notification of the client.
-pub(crate) async fn notified(server: &Arc<Server>, session: &Arc<Session>, notification: &Notification) {
+pub(crate) async fn notified(server: &Arc<McpServer>, session: &Arc<Session>, notification: &Notification) {
     session.touch();
     match notification.method.as_str() {
         "notifications/cancelled" => {
@@ -223,7 +223,7 @@ pub(crate) async fn notified(server: &Arc<Server>, session: &Arc<Session>, notif
     }
 }
 
-fn session(server: &Server, entered: &Entered, fields: &Fields, mount: &Option<Segment>) -> Result<Arc<Session>, (StatusCode, String)> {
+fn session(server: &McpServer, entered: &Entered, fields: &Fields, mount: &Option<Segment>) -> Result<Arc<Session>, (StatusCode, String)> {
     let text = |name| fields.str(name);
     if let Some(version) = text(field::VERSION)
         && !INITIALIZE.contains(&version)
@@ -245,7 +245,7 @@ fn session(server: &Server, entered: &Entered, fields: &Fields, mount: &Option<S
 }
 
 async fn answer(
-    server: &Arc<Server>,
+    server: &Arc<McpServer>,
     session: &Arc<Session>,
     streams: Streams,
     request: Arc<Request>,

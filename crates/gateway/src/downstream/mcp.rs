@@ -15,11 +15,11 @@ use super::doors::{Door, FirstReader, Left, fields};
 use super::endpoint::{self, Asked};
 use super::known::Known;
 use super::reply::{self, Payload, Reply};
-use super::{Server, body, plain};
+use super::{McpServer, body, plain};
 use crate::trust::Party;
 
-/// [`Server`] at the listener.
-pub(crate) struct McpDoor(pub(crate) Arc<Server>);
+/// [`McpServer`] at the listener.
+pub(crate) struct McpDoor(pub(crate) Arc<McpServer>);
 
 impl Door for McpDoor {
     fn is_here(&self, path: &str) -> bool {
@@ -52,7 +52,7 @@ impl FirstReader for McpDoor {
 }
 
 /// Answers a request that came over a link, from a parent that this gate has dialled. Nothing but MCP is served there.
-pub(crate) async fn over_link(server: &Arc<Server>, parent: Entered, request: Request<Incoming>) -> Response<Payload> {
+pub(crate) async fn over_link(server: &Arc<McpServer>, parent: Entered, request: Request<Incoming>) -> Response<Payload> {
     if !endpoint::is_here(request.uri().path()) {
         return reply::refuse(StatusCode::NOT_FOUND, None, -32000, "over a link, a parent is served at /mcp only").into_http();
     }
@@ -60,7 +60,7 @@ pub(crate) async fn over_link(server: &Arc<Server>, parent: Entered, request: Re
 }
 
 /// `proven`: who makes the request, where that is known beforehand.
-async fn mcp(server: &Arc<Server>, request: Request<Incoming>, mut known: Known, proven: Option<Entered>) -> Reply {
+async fn mcp(server: &Arc<McpServer>, request: Request<Incoming>, mut known: Known, proven: Option<Entered>) -> Reply {
     let (parts, mut body) = request.into_parts();
     let fields = fields(&parts);
     let asked = Asked { path: parts.uri.path(), query: parts.uri.query(), fields: &fields };

@@ -36,13 +36,13 @@ use entrance::Entrance;
 pub(crate) use parked::Parked;
 
 /// The gate as an MCP server.
-pub(crate) struct Server {
+pub(crate) struct McpServer {
     pub(crate) entrance: Arc<Entrance>,
     /// Calls whose callers are asked for something.
     pub(crate) parked: Parked,
 }
 
-impl Server {
+impl McpServer {
     pub(crate) fn new(entrance: Arc<Entrance>) -> Arc<Self> {
         let parked = Parked::of(&entrance.gate.node.id);
         Arc::new(Self { entrance, parked })

@@ -17,7 +17,7 @@ use super::exchange::Exchange;
 use crate::call::back::{Question, Sink};
 use crate::call::caller::Caller;
 use crate::call::error::CallError;
-use crate::downstream::Server;
+use crate::downstream::McpServer;
 use crate::shares::{Bound, Resource, Taken};
 
 /// How long a caller may take.
@@ -63,7 +63,7 @@ impl Parked {
     }
 
     /// Parks a call; the raw result that tells its caller what to answer.
-    pub(crate) fn park(&self, server: &Server, mut exchange: Exchange, questions: Vec<Question>, request: &Request) -> Bytes {
+    pub(crate) fn park(&self, server: &McpServer, mut exchange: Exchange, questions: Vec<Question>, request: &Request) -> Bytes {
         exchange.keep();
         // What is said from here on is for nobody, until the caller is back.
         exchange.back.redirect(Sink::None);

@@ -30,7 +30,7 @@ use super::events::Events;
 use super::known::Known;
 use super::reply::{self, Reply};
 use super::socket::Socket;
-use crate::downstream::Server;
+use crate::downstream::McpServer;
 use crate::trust::Party;
 
 mod pour;
@@ -50,7 +50,7 @@ const SPREAD: usize = 256;
 const AHEAD: usize = 64 << 10;
 
 /// Serves until something unusual comes, the connection ends or `stop` fires.
-pub(crate) async fn serve<S: Socket>(server: &Arc<Server>, stream: S, party: Option<Arc<Party>>, connection: &Connection) -> Left<S> {
+pub(crate) async fn serve<S: Socket>(server: &Arc<McpServer>, stream: S, party: Option<Arc<Party>>, connection: &Connection) -> Left<S> {
     let stop = &connection.stop;
     let mut line = Line::new(stream, stop, Patience { arrival: body::ARRIVAL, idle: FIRST, later: IDLE });
     let mut known = Known::of(party);
@@ -89,7 +89,7 @@ struct Answered {
 
 /// The answer to one request; `None`: the client has gone.
 async fn answer<S: Socket>(
-    server: &Arc<Server>,
+    server: &Arc<McpServer>,
     line: &mut Line<S>,
     post: &Post,
     known: &mut Known,

@@ -26,12 +26,12 @@ use crate::call::back::{Back, Question, Sink, Takes};
 use crate::call::caller::Caller;
 use crate::call::error::{CallError, status_of_code};
 use crate::call::sees;
-use crate::downstream::Server;
+use crate::downstream::McpServer;
 use crate::shares::Bound;
 use crate::tree::Sight;
 
 /// Answers one POST.
-pub(crate) async fn post(server: &Arc<Server>, entered: &Entered, place: Place<'_>, request: Arc<Request>, known: &mut Known) -> Reply {
+pub(crate) async fn post(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>, request: Arc<Request>, known: &mut Known) -> Reply {
     let meta = known.meta(&request.params);
     if let Err(refused) = check_meta(&meta).and_then(|()| check_headers(place.fields, &request, &meta)).and_then(|()| check_version(&meta))
     {
@@ -102,7 +102,7 @@ pub(crate) enum Streams {
 
 /// Begins a request, or takes up the parked call that it comes back to; with the questions that are still open.
 pub(crate) fn begin(
-    server: &Arc<Server>,
+    server: &Arc<McpServer>,
     sight: Sight,
     (caller, meta): (&Arc<Caller>, &RequestMeta),
     request: &Arc<Request>,
@@ -119,13 +119,13 @@ pub(crate) fn begin(
 }
 
 /// Parks a call that asks first, and tells its caller so.
-fn parked(server: &Server, exchange: Exchange, questions: Vec<Question>, request: &Request) -> Reply {
+fn parked(server: &McpServer, exchange: Exchange, questions: Vec<Question>, request: &Request) -> Reply {
     let result = server.parked.park(server, exchange, questions, request);
     reply::rpc(StatusCode::OK, request.id.clone(), Answer::Result(result.into()))
 }
 
 /// Carries an exchange to its end on an open stream.
-async fn stream(server: Arc<Server>, mut exchange: Exchange, lane: Arc<Lane>, request: Arc<Request>, gone: CancellationToken) {
+async fn stream(server: Arc<McpServer>, mut exchange: Exchange, lane: Arc<Lane>, request: Arc<Request>, gone: CancellationToken) {
     let answer = loop {
         let turn = tokio::select! {
             turn = exchange.turn(None) => turn,
@@ -153,7 +153,7 @@ async fn stream(server: Arc<Server>, mut exchange: Exchange, lane: Arc<Lane>, re
 
 /// A stream that stands open until the client closes it, or what let it in ends.
 async fn listen(
-    server: &Arc<Server>,
+    server: &Arc<McpServer>,
     (entered, caller): (&Entered, &Arc<Caller>),
     fields: &Fields,
     request: &Request,

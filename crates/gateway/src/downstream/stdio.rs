@@ -25,7 +25,7 @@ use super::stateless;
 use crate::call::back::{Back, Sink};
 use crate::call::cancel::Cancel;
 use crate::call::error::CallError;
-use crate::downstream::Server;
+use crate::downstream::McpServer;
 use crate::tree::Sight;
 
 /// Where a client's lines come from.
@@ -34,11 +34,11 @@ pub(crate) type Input = Box<dyn AsyncRead + Unpin + Send>;
 pub(crate) type Output = Box<dyn AsyncWrite + Unpin + Send>;
 
 /// Serves one client until its input ends or `stop` fires.
-pub(crate) fn serve(server: Arc<Server>, input: Input, output: Output, stop: CancellationToken) -> BoxFuture<'static, ()> {
+pub(crate) fn serve(server: Arc<McpServer>, input: Input, output: Output, stop: CancellationToken) -> BoxFuture<'static, ()> {
     Box::pin(served(server, input, output, stop))
 }
 
-async fn served(server: Arc<Server>, mut input: Input, output: Output, stop: CancellationToken) {
+async fn served(server: Arc<McpServer>, mut input: Input, output: Output, stop: CancellationToken) {
     let door =
         Arc::new(Door { server, out: Lane::new(), session: Mutex::default(), in_flight: Mutex::default(), tasks: TaskTracker::new() });
     let writing = tokio::spawn(write(Arc::clone(&door.out), output));
@@ -64,7 +64,7 @@ async fn served(server: Arc<Server>, mut input: Input, output: Output, stop: Can
 }
 
 struct Door {
-    server: Arc<Server>,
+    server: Arc<McpServer>,
     out: Arc<Lane>,
     session: Mutex<Option<Arc<Session>>>,
     in_flight: Mutex<HashMap<Bytes, Cancel>>,

@@ -53,7 +53,7 @@ impl Mounts {
         self.all.load().iter().find(|m| m.config.name.as_str() == name).cloned()
     }
 
-    /// Whether no mount is in its first start.
+    /// Checks that no mount is in its first start.
     pub(crate) fn is_settled(&self) -> bool {
         self.is_settled_in(None)
     }

@@ -1,4 +1,4 @@
-//! Which mounts run: those of the configuration, and those of registered servers. How one is kept alive is not known here but
+//! Mounts that run: those of the configuration, and those of registered servers. How one is kept alive is not known here but
 //! in `supervise.rs`.
 
 use std::collections::HashSet;
@@ -19,7 +19,7 @@ use super::supervise::supervise;
 use crate::gate::Gate;
 use crate::rooms::Mounted;
 
-/// How servers are reached.
+/// Everything by which servers are reached.
 pub(crate) struct Upstreams {
     pub(crate) gate: Arc<Gate>,
     pub(crate) connector: Arc<Connector>,
