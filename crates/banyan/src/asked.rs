@@ -44,7 +44,7 @@ impl Asked {
         let nothing =
             || Failure::NotFound("no gate is running, and there is no banyan.toml to start\n  start one with `banyan up`".to_owned());
         let path = places::config_file(place.config.as_deref())?.ok_or_else(nothing)?;
-        let config = config::load(&path, &SystemSources)?;
+        let config = gateway::parts::sections().load(&path, &SystemSources)?;
         let text =
             format!("no gate is running: starting {} of {} for this question", counted(config.servers().count(), "server"), path.display());
         output.remark(&output.paint_remark(Look::Dim, &text));

@@ -45,7 +45,7 @@ impl Document {
 
     /// Whether a gate would take it.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        config::parse(&self.toml.to_string(), &self.path, &SystemSources)?;
+        gateway::parts::sections().parse(&self.toml.to_string(), &self.path, &SystemSources)?;
         Ok(())
     }
 
@@ -64,7 +64,7 @@ impl Document {
 
 /// A `banyan.toml` that is to be edited. What is wrong with one is said as `banyan check` says it: its lines may hold secrets.
 pub(crate) fn parsed(text: &str, path: &Path) -> Result<DocumentMut, Failure> {
-    text.parse().map_err(|error: toml_edit::TomlError| match config::parse(text, path, &SystemSources) {
+    text.parse().map_err(|error: toml_edit::TomlError| match gateway::parts::sections().parse(text, path, &SystemSources) {
         Err(shown) => shown.into(),
         Ok(_) => Failure::Failed(format!("{} is no TOML: {}\n  mend it, then try again", path.display(), error.message())),
     })

@@ -23,7 +23,7 @@ impl Moved {
     /// What `file`, which need not be there, becomes when it takes `servers`.
     pub(crate) fn plan(servers: &[Server], file: &Path) -> Result<Self, Failure> {
         let is_new = !file.exists();
-        let config = if is_new { Config::default() } else { config::load(file, &SystemSources)? };
+        let config = if is_new { Config::default() } else { gateway::parts::sections().load(file, &SystemSources)? };
         let mut taken: Vec<Segment> = config.mounts.keys().cloned().collect();
         let mut found = Found::default();
         for server in servers.iter().filter(|s| !config.mounts.values().any(|m| same(m, &s.mount))) {
@@ -70,7 +70,7 @@ fn appended(file: &Path, found: &Found) -> Result<String, Failure> {
     let new = to_toml(found);
     let sections = new.split_once("\n\n").map_or("", |(_, sections)| sections);
     let text = format!("{}\n\n{sections}", old.trim_end());
-    config::parse(&text, file, &SystemSources)?;
+    gateway::parts::sections().parse(&text, file, &SystemSources)?;
     Ok(text)
 }
 
@@ -117,7 +117,7 @@ mod tests {
         moved.write().unwrap();
         let text = std::fs::read_to_string(&file).unwrap();
         assert!(text.starts_with(old.trim_end()), "{text}");
-        let config = config::load(&file, &SystemSources).unwrap();
+        let config = gateway::parts::sections().load(&file, &SystemSources).unwrap();
         assert_eq!(config.mounts.keys().map(Segment::as_str).collect::<Vec<_>>(), ["a-b", "b", "b-2", "other"]);
         assert_eq!(Moved::plan(&servers, &file).unwrap().names(), [""; 0]);
     }

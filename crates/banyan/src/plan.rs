@@ -109,7 +109,7 @@ fn demonstration() -> Result<Plan, Failure> {
 }
 
 fn configured(path: &Path) -> Result<Plan, Failure> {
-    let config = config::load(path, &SystemSources)?;
+    let config = gateway::parts::sections().load(path, &SystemSources)?;
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     Ok(Plan { config, serves: path.display().to_string(), watched: Some(path), digest: None })
 }

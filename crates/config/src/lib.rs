@@ -1,30 +1,51 @@
-//! What the gate is told to be: `banyan.toml`, from text to checked values, and its changes over time.
+//! The configuration of a gate: `banyan.toml`, from text to checked values, and changes of the file over time.
 //!
-//! This module does not act on a configuration: it starts no server and opens no listener.
+//! Each section of the file stands in a folder below `section`, behind one trait; other crates hand in more of them ([`Sections::with`]).
+//! The crate does not act on a configuration: it starts no server and opens no listener.
 
 pub mod diff;
 pub mod file;
-mod notice;
 mod problem;
+pub mod reading;
 pub mod reload;
-mod resolve;
 pub mod resolved;
 mod revoked;
 pub mod rules;
 mod schema;
 pub mod secret;
+pub mod section;
+pub mod sections;
 mod shape;
 pub mod snippet;
 pub mod suggest;
 mod units;
+mod values;
 pub mod watch;
 
-pub use notice::notices;
-pub use problem::{ConfigError, Problem};
-pub use resolve::hex_digest;
-pub use resolve::{OpenListen, check_listen, exposed, load, parse};
-pub use revoked::without_revoked;
-pub use schema::schema;
+use std::path::Path;
+
+pub use problem::{ConfigError, Flaw, Problem};
+pub use revoked::{Refused, without_revoked};
+pub use section::Section;
+pub use section::listen::resolve::{OpenListen, check_listen, exposed};
+pub use sections::Sections;
+pub use units::hex_digest;
+pub use values::Values;
+
+/// Reads the configuration file at `path` with the sections of this crate alone.
+pub fn load(path: &Path, sources: &dyn secret::Sources) -> Result<resolved::Config, ConfigError> {
+    Sections::default().load(path, sources)
+}
+
+/// Reads a configuration from `text` with the sections of this crate alone; `path` stands in errors, and relative paths start beside it.
+pub fn parse(text: &str, path: &Path, sources: &dyn secret::Sources) -> Result<resolved::Config, ConfigError> {
+    Sections::default().parse(text, path, sources)
+}
+
+/// Finds what a good configuration leaves to the word of others, each a line for people.
+pub fn notices(config: &resolved::Config) -> Vec<String> {
+    config.sections.notices(config)
+}
 
 /// A length of time as the configuration writes it: `15m`, `1h30m`, `7d`.
 pub fn age(text: &str) -> Option<std::time::Duration> {

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::snippet::{self, Shown};
 
@@ -62,9 +63,9 @@ pub struct Problem {
     pub snippet: String,
 }
 
-/// What is wrong with a range of bytes of the file; becomes a [`Problem`] when the text is at hand.
+/// A wrong range of bytes in the file; becomes a [`Problem`] when the text is at hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Flaw {
+pub struct Flaw {
     pub(super) span: Range<usize>,
     pub(super) message: String,
     pub(super) help: Option<String>,
@@ -73,31 +74,35 @@ pub(super) struct Flaw {
 }
 
 impl Flaw {
-    pub(super) fn new(span: Range<usize>, message: impl Into<String>) -> Self {
+    /// Says what is wrong at `span`, a range of bytes.
+    pub fn new(span: Range<usize>, message: impl Into<String>) -> Self {
         Self { span, message: message.into(), help: None, shown: Shown::Flaw }
     }
 
-    pub(super) fn help(mut self, help: impl Into<String>) -> Self {
+    /// Says what to do about the flaw.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
     /// Hides the text at `span`, which may be a secret.
-    pub(super) fn secret(mut self) -> Self {
+    #[must_use]
+    pub fn secret(mut self) -> Self {
         self.shown = Shown::NotTheFlaw;
         self
     }
 }
 
 /// Puts flaws into the order of the file and shows their lines.
-pub(super) fn invalid(path: &Path, text: &str, mut flaws: Vec<Flaw>) -> ConfigError {
+pub(super) fn invalid(path: &Path, text: &str, schema: &Value, mut flaws: Vec<Flaw>) -> ConfigError {
     flaws.sort_by_key(|flaw| (flaw.span.start, flaw.span.end));
     flaws.dedup();
-    let problems = flaws.into_iter().map(|flaw| problem(text, flaw)).collect();
+    let problems = flaws.into_iter().map(|flaw| problem(text, schema, flaw)).collect();
     ConfigError::Invalid { path: path.to_owned(), problems }
 }
 
-fn problem(text: &str, flaw: Flaw) -> Problem {
+fn problem(text: &str, schema: &Value, flaw: Flaw) -> Problem {
     let start = floor(text, flaw.span.start);
     let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
     let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
@@ -105,7 +110,7 @@ fn problem(text: &str, flaw: Flaw) -> Problem {
     let end = floor(text, flaw.span.end).clamp(start, line_end);
     let width = text[start..end].chars().count().max(1);
 
-    let shown = snippet::line(text, line_start..line_end, start..end, flaw.shown);
+    let shown = snippet::line(text, line_start..line_end, start..end, flaw.shown, schema);
     let pad: String = text[line_start..start].chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
 
     let number = line.to_string();

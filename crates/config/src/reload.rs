@@ -27,9 +27,9 @@ pub enum Reload {
     Unchanged,
 }
 
-/// Reads the file at `path` again.
+/// Reads the file at `path` again, with the sections that `current` was read with.
 pub fn reload(current: &Config, path: &Path, sources: &dyn Sources) -> Reload {
-    let config = match super::load(path, sources) {
+    let config = match current.sections.load(path, sources) {
         Ok(config) => config,
         Err(error) => return Reload::Bad { error },
     };

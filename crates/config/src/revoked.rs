@@ -1,109 +1,64 @@
-//! Revocation by a file that is not in force: a credential that stands in it no more is void all the same. Nothing else of such a file counts.
+//! Revocation by a file that is not in force: a credential that stands in the file no more is void all the same. Nothing else of such a
+//! file counts.
 
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
 
 use toml::{Table, Value};
 use url::Url;
 
-use super::resolved::{ApprovalService, AuthorityKeys, Config, Issuer, Keys, Participant, Token, TokenKey};
+use super::resolved::{Config, Keys};
 use super::secret::SecretRef;
 
-/// The configuration in force without the credentials that `text` has no more, or has otherwise: tokens, issuers, participants, approval
-/// services, what proves names, the authority of client certificates, and who makes tokens for rooms; `None`: all are there.
+/// A refused file, in which sections look for the credentials that are in force.
+pub enum Refused<'a> {
+    /// The whole file, which is TOML.
+    Table(Value),
+    /// A text that is no TOML: the hashes of tokens are searched for, and nothing else is taken away.
+    Text(&'a str),
+}
+
+/// Makes the configuration in force without the credentials that `text` has no more, or has otherwise: tokens, issuers, participants,
+/// approval services, keys of authorities, the authority of client certificates, and makers of tokens for rooms; `None` where all are there.
 ///
-/// A text that is no TOML is searched for the hashes of tokens, and takes nothing else away. An empty text is most likely a file that an
-/// editor is about to write.
+/// An empty text is most likely a file that an editor is about to write.
 pub fn without_revoked(current: &Config, text: &str) -> Option<Config> {
     if text.is_empty() {
         return None;
     }
+    let refused = text.parse::<Table>().map_or(Refused::Text(text), |table| Refused::Table(Value::Table(table)));
     let mut left = current.clone();
-    match text.parse::<Table>() {
-        Ok(table) => keep(&mut left, &Value::Table(table)),
-        Err(_) => keep_lines(&mut left, text),
-    }
+    current.sections.revoke(&refused, &mut left);
     // The last credential that goes must not let everybody in.
     left.shut |= current.wants_credential() && !left.wants_credential();
     (left != *current).then_some(left)
 }
 
-/// Keeps what stands in a refused file as it is in force.
-fn keep(left: &mut Config, file: &Value) {
-    left.tokens.retain(|token| is_in_table(token, file));
-    left.trust.issuers.retain(|issuer| at(file, &["issuer", &issuer.name]).is_some_and(|entry| is_issuer(issuer, entry)));
-    for authority in &mut left.trust.authorities {
-        let names = at(file, &["authority", &authority.name]).filter(|entry| is_keys(&authority.keys, entry.get("keys")));
-        authority.names.retain(|name| names.is_some_and(|entry| lists(entry.get("names"), name)));
-    }
-    left.trust.authorities.retain(|authority: &AuthorityKeys| !authority.names.is_empty());
-    if let Some(tls) = &mut left.trust.tls {
-        tls.client_ca = tls.client_ca.take().filter(|path| is_path(path, at(file, &["tls", "client_ca"])));
-    }
-    let is_service = |one: &ApprovalService| at(file, &["gate", "service", &one.name]).is_some_and(|entry| is_service(one, entry));
-    if left.gate.as_ref().is_some_and(|gate| !gate.services.iter().all(is_service)) {
-        left.gate.as_mut().map(Arc::make_mut).into_iter().for_each(|gate| gate.services.retain(is_service));
-    }
-    let is_participant = |id: &str, one: &Participant| at(file, &["participant", id]).is_some_and(|entry| is_participant(one, entry));
-    let is_maker = |name: &str| lists(at(file, &["rooms", "issuers"]), name);
-    let is_secret = |secret: &SecretRef| is_secret(secret, at(file, &["rooms", "secret"]));
-    let rooms = Arc::make_mut(&mut left.rooms);
-    rooms.participants.retain(|id, one| is_participant(id.as_str(), one));
-    rooms.issuers.retain(|name| is_maker(name));
-    rooms.secret = rooms.secret.take().filter(is_secret);
-}
-
-/// Keeps what may stand in a file that is no TOML.
-fn keep_lines(left: &mut Config, text: &str) {
-    let is_there = |sha256: &[u8; 32]| {
+impl Refused<'_> {
+    /// Searches the lines of a text that is no TOML for a hash, comments left out.
+    pub(crate) fn mentions(text: &str, sha256: &[u8; 32]) -> bool {
         let hash = hex(sha256);
         text.lines().filter(|line| !line.trim_start().starts_with('#')).any(|line| line.to_ascii_lowercase().contains(&hash))
-    };
-    left.tokens.retain(|token| is_there(&token.sha256));
-    let is_kept = |one: &Participant| if let TokenKey::Sha256(sha256) = &one.token { is_there(sha256) } else { true };
-    Arc::make_mut(&mut left.rooms).participants.retain(|_, one| is_kept(one));
+    }
 }
 
-/// What stands in a file at the end of a way through tables.
-fn at<'a>(file: &'a Value, way: &[&str]) -> Option<&'a Value> {
+/// Follows a way through tables to a value of the file.
+pub(crate) fn at<'a>(file: &'a Value, way: &[&str]) -> Option<&'a Value> {
     way.iter().try_fold(file, |table, name| table.get(name))
 }
 
-fn lists(entries: Option<&Value>, wanted: &str) -> bool {
+pub(crate) fn lists(entries: Option<&Value>, wanted: &str) -> bool {
     entries.and_then(Value::as_array).is_some_and(|entries| entries.iter().any(|entry| entry.as_str() == Some(wanted)))
 }
 
-fn is_in_table(token: &Token, file: &Value) -> bool {
-    let is_same = |entry: &Value| entry.get("name").and_then(Value::as_str) == Some(&*token.name) && is_hash(&token.sha256, entry);
-    file.get("token").and_then(Value::as_array).is_some_and(|entries| entries.iter().any(is_same))
-}
-
-fn is_hash(sha256: &[u8; 32], entry: &Value) -> bool {
+pub(crate) fn is_hash(sha256: &[u8; 32], entry: &Value) -> bool {
     entry.get("sha256").and_then(Value::as_str).is_some_and(|text| text.eq_ignore_ascii_case(&hex(sha256)))
 }
 
-fn is_participant(one: &Participant, entry: &Value) -> bool {
-    match &one.token {
-        TokenKey::Secret(secret) => is_secret(secret, entry.get("token")),
-        TokenKey::Sha256(sha256) => is_hash(sha256, entry),
-    }
-}
-
-fn is_secret(secret: &SecretRef, entry: Option<&Value>) -> bool {
+pub(crate) fn is_secret(secret: &SecretRef, entry: Option<&Value>) -> bool {
     entry.and_then(Value::as_str).and_then(|text| SecretRef::parse(text).ok()).is_some_and(|written| written == *secret)
 }
 
-fn is_issuer(issuer: &Issuer, entry: &Value) -> bool {
-    entry.get("issuer").and_then(Value::as_str) == Some(&issuer.issuer) && is_keys(&issuer.keys, entry.get("keys"))
-}
-
-fn is_service(service: &ApprovalService, entry: &Value) -> bool {
-    let audience = entry.get("audience").and_then(Value::as_str);
-    let is_same = entry.get("issuer").and_then(Value::as_str) == Some(&service.issuer) && is_path(&service.keys, entry.get("keys"));
-    is_same && audience.is_none_or(|audience| audience == service.audience)
-}
-
-fn is_keys(keys: &Keys, entry: Option<&Value>) -> bool {
+pub(crate) fn is_keys(keys: &Keys, entry: Option<&Value>) -> bool {
     match keys {
         Keys::File(path) => is_path(path, entry),
         // What a reference in an address stands for is not looked up for a refused file.
@@ -113,8 +68,8 @@ fn is_keys(keys: &Keys, entry: Option<&Value>) -> bool {
     }
 }
 
-/// Whether a path in force is the one that is written, which may begin where the file is, or at home.
-fn is_path(path: &Path, entry: Option<&Value>) -> bool {
+/// Checks whether the path in force is the written one, which may begin beside the file or at home.
+pub(crate) fn is_path(path: &Path, entry: Option<&Value>) -> bool {
     let Some(written) = entry.and_then(Value::as_str) else { return false };
     let written = Path::new(written.strip_prefix("~/").unwrap_or(written)).components();
     let written: PathBuf = written.filter(|part| *part != Component::CurDir).collect();

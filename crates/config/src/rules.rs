@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use policy::decide::Policies;
+use serde_json::Value;
 
 use super::problem::{ConfigError, Flaw, invalid};
 use super::snippet::Shown;
@@ -17,7 +18,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Policies, BadRules> {
     Policies::parse(text).map_err(|flaws| {
         // Rules hold no secrets, so the whole line is shown.
         let shown = flaws.into_iter().map(|flaw| Flaw { help: flaw.help, shown: Shown::Whole, ..Flaw::new(flaw.span, flaw.message) });
-        BadRules(invalid(path, text, shown.collect()))
+        BadRules(invalid(path, text, &Value::Null, shown.collect()))
     })
 }
 

@@ -20,10 +20,10 @@ pub(super) enum Shown {
 }
 
 /// The line that lies at `line`, with stars for what is hidden.
-pub(super) fn line(text: &str, line: Range<usize>, flaw: Range<usize>, shown: Shown) -> String {
+pub(super) fn line(text: &str, line: Range<usize>, flaw: Range<usize>, shown: Shown, schema: &Value) -> String {
     let hidden = match shown {
         Shown::Flaw | Shown::NotTheFlaw => hidden_ranges(text),
-        Shown::Keys => unsure_ranges(text, line.clone()),
+        Shown::Keys => unsure_ranges(text, line.clone(), schema),
         Shown::Whole => Vec::new(),
     };
     let is_hidden = |at: usize, c: char| match shown {
@@ -60,7 +60,7 @@ fn hidden_ranges(text: &str) -> Vec<Range<usize>> {
 }
 
 /// What may be secret in a line of a text that is not TOML.
-fn unsure_ranges(text: &str, line: Range<usize>) -> Vec<Range<usize>> {
+fn unsure_ranges(text: &str, line: Range<usize>, schema: &Value) -> Vec<Range<usize>> {
     let whole = &text[line.clone()];
     if has_open_string(&text[..line.start]) {
         return vec![line];
@@ -70,7 +70,7 @@ fn unsure_ranges(text: &str, line: Range<usize>) -> Vec<Range<usize>> {
     }
     let Some(equals) = whole.find('=') else { return vec![line] };
     let (key, value) = (&whole[..equals], &whole[equals + 1..]);
-    let known = known_keys(super::schema());
+    let known = known_keys(schema);
     let is_word = |c: char| c.is_alphanumeric() || "_-".contains(c);
     let words = key.split_inclusive(|c: char| !is_word(c)).map(|word| word.trim_end_matches(|c: char| !is_word(c)));
     let unknown = words.filter(|word| !known.iter().any(|known| known == word));

@@ -49,6 +49,18 @@ fn split_where(text: &str, stop: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at(text.find(stop).unwrap_or(text.len()))
 }
 
+/// Reads 64 hexadecimal digits as 32 bytes.
+pub fn hex_digest(text: &str) -> Option<[u8; 32]> {
+    if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return None;
+    }
+    let mut digest = [0; 32];
+    for (byte, at) in digest.iter_mut().zip((0..64).step_by(2)) {
+        *byte = u8::from_str_radix(&text[at..at + 2], 16).ok()?;
+    }
+    Some(digest)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

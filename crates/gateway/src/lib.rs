@@ -20,6 +20,7 @@ mod mesh;
 mod node;
 #[doc(hidden)]
 pub mod outside;
+pub mod parts;
 pub mod pins;
 mod policy;
 mod registry;

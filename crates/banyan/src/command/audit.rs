@@ -116,7 +116,7 @@ impl Audit {
             }
         }
         if let Some(path) = places::config_file(place.config.as_deref())?
-            && let Ok(config) = config::load(&path, &SystemSources)
+            && let Ok(config) = gateway::parts::sections().load(&path, &SystemSources)
             && let Some(dir) = &config.audit.path
         {
             return Ok(dir.clone());

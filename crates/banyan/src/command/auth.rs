@@ -60,7 +60,7 @@ impl Auth {
     /// The server in the configuration, or in clients' files where there is none.
     fn mount(&self, place: &Place) -> Result<Arc<Mount>, Failure> {
         let mounts = match places::config_file(place.config.as_deref())? {
-            Some(path) => config::load(&path, &SystemSources)?.mounts,
+            Some(path) => gateway::parts::sections().load(&path, &SystemSources)?.mounts,
             None => import::discover(&plan::clients(&Wish { from: None, listen: None, yes: false })?).mounts(),
         };
         let found = mounts.values().find(|m| m.name.as_str() == self.server).cloned();

@@ -148,7 +148,7 @@ fn revoke(dir: &Path, name: &str, output: &Output) -> Result<(), Failure> {
 /// The configuration in use.
 fn configured(place: &Place) -> Result<Config, Failure> {
     let file = places::config_file(place.config.as_deref())?;
-    let config = file.as_deref().map(|file| config::load(file, &SystemSources)).transpose()?;
+    let config = file.as_deref().map(|file| gateway::parts::sections().load(file, &SystemSources)).transpose()?;
     Ok(config.unwrap_or_default())
 }
 

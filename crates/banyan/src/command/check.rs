@@ -44,7 +44,7 @@ impl Check {
             ))
         };
         let file = file.ok_or_else(none)?;
-        match config::load(&file, &SystemSources) {
+        match gateway::parts::sections().load(&file, &SystemSources) {
             Ok(config) => {
                 gateway::trust::check(&config).map_err(|error| Failure::Failed(error.to_string()))?;
                 fine(&file, &config, output)

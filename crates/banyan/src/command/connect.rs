@@ -145,7 +145,7 @@ impl Connect {
             None => places::config_dir()?.join(places::CONFIG_NAME),
         };
         let file = std::path::absolute(&file).unwrap_or(file);
-        let config = if file.exists() { config::load(&file, &SystemSources)? } else { Config::default() };
+        let config = if file.exists() { gateway::parts::sections().load(&file, &SystemSources)? } else { Config::default() };
         let running = gate::address(place)?;
         let (is_running, address) = (running.is_some(), running.unwrap_or(config.listen));
         let places = plan::clients(&Wish { from: None, listen: Some(address), yes: false })?;

@@ -77,7 +77,7 @@ fn at_rest(place: &Place) -> Result<Rest, Failure> {
         let servers = examine::servers(found.mounts().values().map(|mount| &**mount));
         return Ok(Rest { findings: unconfigured(&found), servers, parents: None });
     };
-    Ok(match config::load(&path, &SystemSources) {
+    Ok(match gateway::parts::sections().load(&path, &SystemSources) {
         Ok(config) => {
             let fine = Finding::ok(CONFIGURATION, format!("{} can be read", path.display()));
             let findings = [vec![fine], examine::configuration(&config)].concat();

@@ -86,7 +86,7 @@ impl Check {
     fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let (file, checked) = match &self.file {
             Some(file) => (file.clone(), read(file, &text(file)?)),
-            None => match config::load(&configuration(place)?, &SystemSources) {
+            None => match gateway::parts::sections().load(&configuration(place)?, &SystemSources) {
                 Ok(config) => {
                     let rules = config.policy.ok_or_else(|| Failure::NotFound(NO_SECTION.into()))?;
                     let again = read(&rules.file, &text(&rules.file)?);
@@ -159,7 +159,7 @@ fn configuration(place: &Place) -> Result<PathBuf, Failure> {
 
 /// That configuration.
 fn configured(place: &Place) -> Result<Config, Failure> {
-    Ok(config::load(&configuration(place)?, &SystemSources)?)
+    Ok(gateway::parts::sections().load(&configuration(place)?, &SystemSources)?)
 }
 
 /// The rules in a file.

@@ -11,6 +11,6 @@ pub(crate) struct Schema {}
 
 impl Schema {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
-        output.json(config::schema())
+        output.json(gateway::parts::sections().schema())
     }
 }

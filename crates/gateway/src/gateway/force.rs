@@ -107,7 +107,7 @@ impl Gateway {
         // One that is not UTF-8 is refused, and takes away all the same.
         let text = std::fs::read(path).unwrap_or_default();
         let changes = without_revoked(&self.config(), &String::from_utf8_lossy(&text)).map(|left| self.change(left)).unwrap_or_default();
-        changes.into_iter().filter(|change| change.subject != Subject::Shut).collect()
+        changes.into_iter().filter(|change| change.subject != Subject::SHUT).collect()
     }
 
     fn refuse(&self, error: &str) {

@@ -1,0 +1,184 @@
+//! One pass over `banyan.toml`: reads the texts of all sections, and collects every flaw. A wrong value is replaced by a default so that
+//! the rest of the file can still be looked at. Does not fetch secrets.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use banyan_model::Segment;
+use toml::de::DeTable;
+
+use crate::file::At;
+use crate::problem::{ConfigError, Flaw};
+use crate::secret::{SecretRef, Sources};
+use crate::{suggest, units};
+
+/// Longest duration: a longer one overflows when it is added to the time.
+const MAX_DURATION: Duration = Duration::from_secs(365 * 86_400);
+
+/// The tools that sections resolve their texts with, and the flaws found so far.
+pub struct Reading<'a> {
+    /// The directory of the file; absolute, so that relative paths stay the same when the file is read again by another name.
+    dir: PathBuf,
+    pub(crate) sources: &'a dyn Sources,
+    table: &'a DeTable<'a>,
+    pub(crate) flaws: Vec<Flaw>,
+    /// The error of another file that the configuration names.
+    pub(crate) elsewhere: Option<ConfigError>,
+}
+
+impl<'a> Reading<'a> {
+    pub(crate) fn new(dir: PathBuf, table: &'a DeTable<'a>, sources: &'a dyn Sources) -> Self {
+        Self { dir, sources, table, flaws: Vec::new(), elsewhere: None }
+    }
+
+    /// Refuses the file for `flaw`; the other sections are still read.
+    pub fn refuse(&mut self, flaw: Flaw) {
+        self.flaws.push(flaw);
+    }
+
+    /// Checks whether the file has `key` at the top.
+    pub fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
+    /// Lists the names of the sections `[key.NAME]`, in any order.
+    pub fn names(&self, key: &str) -> Vec<&'a str> {
+        self.named(key).map(|(name, _)| name).collect()
+    }
+
+    /// Finds the place of the section `[key.NAME]`.
+    pub(crate) fn place(&self, key: &str, name: &str) -> Option<Range<usize>> {
+        self.named(key).find(|(known, _)| *known == name).map(|(_, span)| span)
+    }
+
+    fn named(&self, key: &str) -> impl Iterator<Item = (&'a str, Range<usize>)> + use<'a> {
+        let table = self.table.get(key).and_then(|value| value.get_ref().as_table());
+        table.into_iter().flatten().map(|(name, _)| (name.get_ref().as_ref(), name.span()))
+    }
+
+    /// Refuses `name` where no section `[key.NAME]` has it, with the nearest known name, or else `advice`, as help.
+    pub fn known(&mut self, key: &str, name: &At<String>, advice: &str) -> bool {
+        let known = self.names(key);
+        let text = name.get().as_str();
+        if known.contains(&text) {
+            return true;
+        }
+        let flaw = Flaw::new(name.span(), format!("there is no {key} `{text}`"));
+        self.flaws.push(match suggest::nearest(text, known) {
+            Some(near) => flaw.help(format!("did you mean `{near}`?")),
+            None => flaw.help(advice),
+        });
+        false
+    }
+}
+
+impl Reading<'_> {
+    /// Reads names in which `*` stands for any text.
+    pub fn globs(&mut self, globs: &[At<String>]) -> Vec<String> {
+        for glob in globs.iter().filter(|glob| glob.get().trim().is_empty()) {
+            let flaw = Flaw::new(glob.span(), "an empty text matches nothing");
+            self.flaws.push(flaw.help("write a name, or `*` for all"));
+        }
+        globs.iter().map(|glob| glob.get().clone()).collect()
+    }
+
+    /// Two tools under one name are refused: one of them would be lost.
+    pub(crate) fn renames(&mut self, renames: &BTreeMap<At<String>, At<String>>) -> BTreeMap<String, String> {
+        let mut taken: BTreeMap<&str, &str> = BTreeMap::new();
+        for (tool, shown) in renames {
+            if let Some(other) = taken.insert(shown.get(), tool.get()) {
+                let message = format!("`{other}` and `{}` would both be named `{}`", tool.get(), shown.get());
+                self.flaws.push(Flaw::new(shown.span(), message).help("give each tool a name of its own"));
+            }
+        }
+        renames.iter().map(|(tool, shown)| (tool.get().clone(), shown.get().clone())).collect()
+    }
+
+    /// Reads a size in bytes, such as `16MiB`.
+    pub fn size(&mut self, text: Option<&At<String>>) -> Option<usize> {
+        let text = text?;
+        let size = units::size(text.get()).filter(|size| *size > 0);
+        if size.is_none() {
+            let flaw = Flaw::new(text.span(), format!("\"{}\" is not a size", text.get()));
+            self.flaws.push(flaw.help("write a whole number with B, kB, MB, GB, KiB, MiB or GiB, for example \"16MiB\""));
+        }
+        size
+    }
+
+    /// Reads settings for single mounts by name. Absent mounts are taken: a client's file may bring them later.
+    pub(crate) fn by_mount<T: Copy, M>(
+        &mut self,
+        written: &BTreeMap<At<String>, T>,
+        example: &str,
+        lowered: impl Fn(T) -> M,
+    ) -> BTreeMap<Segment, M> {
+        let mut mounts = BTreeMap::new();
+        for (name, own) in written {
+            match Segment::new(name.get()) {
+                Ok(segment) => drop(mounts.insert(segment, lowered(*own))),
+                Err(bad) => {
+                    let near = suggest::segment(name.get());
+                    self.flaws.push(Flaw::new(name.span(), bad.to_string()).help(format!("for example {near} = \"{example}\"")));
+                }
+            }
+        }
+        mounts
+    }
+
+    /// Reads a length of time from 1 ms to a year, such as `1h30m`.
+    pub fn duration(&mut self, text: Option<&At<String>>) -> Option<Duration> {
+        let text = text?;
+        let duration = units::duration(text.get()).filter(|duration| (Duration::from_millis(1)..=MAX_DURATION).contains(duration));
+        if duration.is_none() {
+            let flaw = Flaw::new(text.span(), format!("\"{}\" is not a duration of 1ms to 365d", text.get()));
+            self.flaws.push(flaw.help("write whole numbers with ms, s, m, h or d, for example \"30s\" or \"1h30m\""));
+        }
+        duration
+    }
+
+    /// Reads an `http` or `https` address, and replaces environment references in the text.
+    pub fn address(&mut self, text: &At<String>) -> Option<url::Url> {
+        let flaw = |message: String| Flaw::new(text.span(), message).secret();
+        let address = match crate::address(text.get(), self.sources) {
+            Ok(address) => address,
+            Err(message) => {
+                self.flaws.push(flaw(message).help("secrets belong into `headers`; addresses are shown in lists and logs"));
+                return None;
+            }
+        };
+        match url::Url::parse(&address) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Some(url),
+            Ok(_) | Err(_) => {
+                let flaw = flaw("this is not an http:// or https:// address".into());
+                self.flaws.push(flaw.help("for example \"https://mcp.example.com/mcp\""));
+                None
+            }
+        }
+    }
+
+    /// Reads a reference to a secret, and names `place` as its user; the secret is not fetched.
+    pub fn secret(&mut self, text: &At<String>, place: &str) -> SecretRef {
+        SecretRef::parse(text.get()).map(|reference| reference.used_by(place)).unwrap_or_else(|error| {
+            self.flaws.push(Flaw::new(text.span(), error.to_string()).secret());
+            SecretRef::plain("")
+        })
+    }
+
+    /// Makes a path absolute: one that is not starts below the home directory (`~/`) or beside the file.
+    pub fn path(&mut self, text: &At<String>) -> PathBuf {
+        let written = text.get();
+        match written.strip_prefix("~/").or_else(|| (written == "~").then_some("")) {
+            Some(rest) => match self.sources.env("HOME").map_or_else(std::env::home_dir, |home| Some(home.into())) {
+                Some(home) => home.join(rest),
+                None => {
+                    let flaw = Flaw::new(text.span(), "no home directory is known for `~`");
+                    self.flaws.push(flaw.help("write the whole path"));
+                    PathBuf::from(written)
+                }
+            },
+            None => self.dir.join(written),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Calls that wait for somebody to agree. Asks nobody.
+
+mod diff;
+pub(crate) mod file;
+pub(crate) mod resolve;
+pub(crate) mod resolved;
+mod revoke;
+
+use std::sync::Arc;
+
+use policy::approval::Mode;
+
+use crate::diff::Change;
+use crate::reading::Reading;
+use crate::resolved::Config;
+use crate::revoked::Refused;
+use crate::section::Section;
+
+/// Approvals: `[gate]`.
+pub(crate) struct GateSection;
+
+impl Section for GateSection {
+    type Form = file::Form;
+
+    fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
+        config.gate = form.gate.as_ref().map(|section| Arc::new(reading.gate(section, config.trust.resource.as_deref())));
+    }
+
+    fn compare(&self, old: &Config, new: &Config) -> Vec<Change> {
+        diff::changes(old, new)
+    }
+
+    fn notices(&self, config: &Config) -> Vec<String> {
+        let Some(gate) = &config.gate else { return Vec::new() };
+        let believes = |mode: &Mode| matches!(mode, Mode::Irreversible | Mode::Mutable);
+        let notice = "[gate]: calls go unasked where a server says that its tool only reads, or can be undone: `banyan tools` marks them; \
+                      mode = \"unlisted\" believes this file alone";
+        let is_due = std::iter::once(&gate.mode).chain(gate.mounts.values()).any(believes);
+        is_due.then(|| notice.to_owned()).into_iter().collect()
+    }
+
+    fn revoke(&self, refused: &Refused<'_>, left: &mut Config) {
+        if let Refused::Table(file) = refused {
+            revoke::keep(&mut left.gate, file);
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The tree that the gate joins. Dials nobody.
+
+mod diff;
+pub(crate) mod file;
+pub(crate) mod resolve;
+pub(crate) mod resolved;
+
+use crate::diff::Change;
+use crate::reading::Reading;
+use crate::resolved::Config;
+use crate::section::Section;
+
+/// The tree that the gate joins: `[node]`, `[[parent]]`.
+pub(crate) struct JoinSection;
+
+impl Section for JoinSection {
+    type Form = file::Form;
+
+    fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
+        config.join = reading.join(form.node.as_ref(), &form.parent);
+    }
+
+    fn compare(&self, old: &Config, new: &Config) -> Vec<Change> {
+        diff::changes(old, new)
+    }
+}

@@ -1,0 +1,27 @@
+//! Servers behind the gate. Starts none.
+
+mod diff;
+pub(crate) mod file;
+pub(crate) mod resolve;
+pub(crate) mod resolved;
+pub(crate) mod tool;
+
+use crate::diff::Change;
+use crate::reading::Reading;
+use crate::resolved::Config;
+use crate::section::Section;
+
+/// Servers behind the gate: `[mount.NAME]`.
+pub(crate) struct MountSection;
+
+impl Section for MountSection {
+    type Form = file::Form;
+
+    fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
+        config.mounts.extend(reading.mounts(&form.mount));
+    }
+
+    fn compare(&self, old: &Config, new: &Config) -> Vec<Change> {
+        diff::changes(old, new)
+    }
+}

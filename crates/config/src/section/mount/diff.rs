@@ -1,0 +1,81 @@
+//! Differences of servers, by name. Reaches none.
+
+use crate::diff::{self, Change, differing};
+use crate::resolved::{Config, Mount, Remote, Transport};
+
+/// Lists the differences of the section.
+pub(super) fn changes(old: &Config, new: &Config) -> Vec<Change> {
+    diff::named("mount", by_name(old), by_name(new), mount_fields)
+}
+
+fn by_name(config: &Config) -> impl Iterator<Item = (&str, &Mount)> {
+    config.mounts.iter().map(|(name, mount)| (name.as_str(), &**mount))
+}
+
+/// Where a mount comes from is no difference: it runs the same. How a registered one is reached stands in no file.
+fn mount_fields(old: &Mount, new: &Mount) -> Vec<&'static str> {
+    let Mount {
+        name: _,
+        transport,
+        era,
+        sharing,
+        timeout,
+        timeouts,
+        longest,
+        start_timeout,
+        is_gate,
+        include,
+        exclude,
+        rename,
+        tools,
+        reached: _,
+        origin: _,
+    } = old;
+    let mut keys = transport_fields(transport, &new.transport);
+    keys.extend(differing([
+        ("era", *era != new.era),
+        ("sharing", *sharing != new.sharing),
+        ("timeout", (*timeout, timeouts) != (new.timeout, &new.timeouts)),
+        ("longest", *longest != new.longest),
+        ("tools", *tools != new.tools),
+        ("start_timeout", *start_timeout != new.start_timeout),
+        ("gate", *is_gate != new.is_gate),
+        ("include", *include != new.include),
+        ("exclude", *exclude != new.exclude),
+        ("rename", *rename != new.rename),
+    ]));
+    keys
+}
+
+fn transport_fields(old: &Transport, new: &Transport) -> Vec<&'static str> {
+    match (old, new) {
+        (Transport::Stdio(old), Transport::Stdio(new)) => differing([
+            ("command", old.command != new.command),
+            ("args", old.args != new.args),
+            ("env", old.env != new.env),
+            ("pass_env", old.pass_env != new.pass_env),
+            ("cwd", old.cwd != new.cwd),
+        ]),
+        (Transport::Http(old), Transport::Http(new)) | (Transport::Sse(old), Transport::Sse(new)) => remote_fields(old, new),
+        (Transport::Http(old), Transport::Sse(new)) | (Transport::Sse(old), Transport::Http(new)) => {
+            let mut keys = vec!["transport"];
+            keys.extend(remote_fields(old, new));
+            keys
+        }
+        (Transport::Rooms, Transport::Rooms) => Vec::new(),
+        (Transport::Stdio(_) | Transport::Rooms, _) | (Transport::Http(_) | Transport::Sse(_), Transport::Stdio(_) | Transport::Rooms) => {
+            vec!["command", "url"]
+        }
+    }
+}
+
+fn remote_fields(old: &Remote, new: &Remote) -> Vec<&'static str> {
+    let Remote { url, headers, oauth, tls, insecure } = old;
+    differing([
+        ("url", *url != new.url),
+        ("headers", *headers != new.headers),
+        ("oauth", *oauth != new.oauth),
+        ("tls", *tls != new.tls),
+        ("insecure", *insecure != new.insecure),
+    ])
+}

@@ -1,0 +1,103 @@
+//! The sections `[profile.NAME]` and the key `names`, as people write them. Checks no text.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer};
+
+use crate::file::At;
+
+/// The keys of views.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct Form {
+    /// How the names of tools are spelled for clients that no profile matches. Default: `safe`.
+    pub names: Option<Names>,
+    /// What particular clients are shown. The first profile in the file whose `clients` match applies.
+    pub profile: BTreeMap<At<String>, Profile>,
+}
+
+/// What particular clients are shown.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Profile {
+    /// Names by which clients introduce themselves (`clientInfo.name`); `*` stands for any text. Empty: only holders
+    /// of a token that names this profile.
+    #[schemars(example = ["claude-*"])]
+    pub clients: Vec<At<String>>,
+    /// Only these tools are shown, by dotted name; `*` stands for any text. Default: all.
+    #[schemars(example = ["github.*", "files.read_*"])]
+    pub include: Vec<At<String>>,
+    /// These tools are hidden.
+    #[schemars(example = ["*.delete_*"])]
+    pub exclude: Vec<At<String>>,
+    /// Other names for tools: dotted name to the one shown.
+    #[schemars(with = "BTreeMap<String, String>", example = BTreeMap::from([("github.create_issue", "new_issue")]))]
+    pub rename: BTreeMap<At<String>, At<String>>,
+    /// How names are spelled. Default: as at the top of the file.
+    pub names: Option<Names>,
+    /// Whether tools are shown, or three tools that find, describe and call them: `always`, `never`, or a number
+    /// of tools above which they are. Default: 128.
+    pub search: Option<Search>,
+}
+
+/// How the names of tools are spelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Names {
+    /// `mount.tool`.
+    Dotted,
+    /// `mount__tool`: letters, digits, `_` and `-`, at most 64, as most clients demand.
+    Safe,
+}
+
+/// When a client is shown three tools that find the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Search {
+    /// When it would see more tools than this.
+    Above(usize),
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl<'de> Deserialize<'de> for Search {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct When;
+
+        impl Visitor<'_> for When {
+            type Value = Search;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"always\", \"never\" or a number of tools")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Search, E> {
+                match text {
+                    "always" => Ok(Search::Always),
+                    "never" => Ok(Search::Never),
+                    other => Err(E::unknown_variant(other, &["always", "never"])),
+                }
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, tools: i64) -> Result<Search, E> {
+                usize::try_from(tools).map(Search::Above).map_err(|_| E::custom("a number of tools is not negative"))
+            }
+        }
+
+        deserializer.deserialize_any(When)
+    }
+}
+
+impl JsonSchema for Search {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Search".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({ "anyOf": [{ "type": "string", "enum": ["always", "never"] }, { "type": "integer", "minimum": 0 }] })
+    }
+}

@@ -1,0 +1,55 @@
+//! Resolves `[registry]`. Registers nobody.
+
+use std::time::Duration;
+
+use banyan_model::Segment;
+
+use super::file;
+use super::hosts::Hosts;
+use super::resolved::{Demand, Registry, SegmentPolicy};
+use crate::problem::Flaw;
+use crate::reading::Reading;
+use crate::suggest;
+
+impl Reading<'_> {
+    pub(super) fn registry(&mut self, section: &file::Registry) -> Registry {
+        let defaults = Registry::default();
+        let policy = policy(section.proof, section.sticky, defaults.policy);
+        let mut policies = std::collections::BTreeMap::new();
+        for (name, own) in &section.segment {
+            match Segment::new(name.get()) {
+                Ok(segment) => drop(policies.insert(segment, self::policy(own.proof, own.sticky, policy))),
+                Err(bad) => {
+                    let near = suggest::segment(name.get());
+                    self.flaws.push(Flaw::new(name.span(), bad.to_string()).help(format!("for example [registry.segment.{near}]")));
+                }
+            }
+        }
+        // Of all durations this one may be nothing.
+        let none = section.grace.as_ref().is_some_and(|grace| grace.get().trim() == "0s");
+        let grace = if none { Some(Duration::ZERO) } else { self.duration(section.grace.as_ref()) };
+        Registry {
+            principals: section.principals.as_ref().map(|names| self.globs(names)),
+            hosts: Hosts::of(self.globs(&section.hosts).iter().map(String::as_str)),
+            policy,
+            policies,
+            grace: grace.unwrap_or(defaults.grace),
+            insecure: section.insecure,
+            trust_gates: section.trust_gates,
+            tls: section.tls.as_ref().map(|tls| self.client_tls("registry", tls)),
+            registrations: section.registrations.unwrap_or(defaults.registrations),
+        }
+    }
+}
+
+fn policy(proof: Option<file::Demand>, sticky: Option<file::Demand>, otherwise: SegmentPolicy) -> SegmentPolicy {
+    SegmentPolicy { proof: proof.map_or(otherwise.proof, demand), sticky: sticky.map_or(otherwise.sticky, demand) }
+}
+
+fn demand(written: file::Demand) -> Demand {
+    match written {
+        file::Demand::Always => Demand::Always,
+        file::Demand::ForChanges => Demand::ForChanges,
+        file::Demand::Never => Demand::Never,
+    }
+}

@@ -1,0 +1,36 @@
+//! Rooms in which people and agents meet. Opens none.
+
+mod diff;
+pub(crate) mod file;
+pub(crate) mod resolve;
+pub(crate) mod resolved;
+mod revoke;
+
+use std::sync::Arc;
+
+use crate::diff::Change;
+use crate::reading::Reading;
+use crate::resolved::Config;
+use crate::revoked::Refused;
+use crate::section::Section;
+
+/// Rooms: `[rooms]`, `[room.NAME]`, `[participant.NAME]`.
+pub(crate) struct RoomSection;
+
+impl Section for RoomSection {
+    type Form = file::Form;
+
+    fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
+        let rooms = reading.rooms(form);
+        config.mounts.extend(reading.mounted(form, &rooms));
+        config.rooms = Arc::new(rooms);
+    }
+
+    fn compare(&self, old: &Config, new: &Config) -> Vec<Change> {
+        diff::changes(old, new)
+    }
+
+    fn revoke(&self, refused: &Refused<'_>, left: &mut Config) {
+        revoke::keep(Arc::make_mut(&mut left.rooms), refused);
+    }
+}

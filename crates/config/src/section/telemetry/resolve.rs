@@ -1,0 +1,11 @@
+//! Resolves `[telemetry]`. Connects to nobody.
+
+use super::file;
+use super::resolved::Telemetry;
+use crate::reading::Reading;
+
+impl Reading<'_> {
+    pub(super) fn telemetry(&mut self, telemetry: &file::Telemetry) -> Telemetry {
+        Telemetry { otlp: telemetry.otlp.as_ref().and_then(|otlp| self.address(otlp)) }
+    }
+}

@@ -1,0 +1,19 @@
+//! Revocation of bearer tokens. Ends no session.
+
+use toml::Value;
+
+use super::resolved::Token;
+use crate::revoked::{Refused, is_hash};
+
+/// Keeps the tokens that stand in the refused file.
+pub(super) fn keep(tokens: &mut Vec<Token>, refused: &Refused<'_>) {
+    tokens.retain(|token| match refused {
+        Refused::Table(file) => is_in_table(token, file),
+        Refused::Text(text) => Refused::mentions(text, &token.sha256),
+    });
+}
+
+fn is_in_table(token: &Token, file: &Value) -> bool {
+    let is_same = |entry: &Value| entry.get("name").and_then(Value::as_str) == Some(&*token.name) && is_hash(&token.sha256, entry);
+    file.get("token").and_then(Value::as_array).is_some_and(|entries| entries.iter().any(is_same))
+}

@@ -1,0 +1,34 @@
+//! Certificates and signed tokens, by which others are known. Reads no key.
+
+mod diff;
+pub(crate) mod file;
+pub(crate) mod resolve;
+pub(crate) mod resolved;
+mod revoke;
+
+use crate::diff::Change;
+use crate::reading::Reading;
+use crate::resolved::Config;
+use crate::revoked::Refused;
+use crate::section::Section;
+
+/// Certificates and signed tokens: `tls`, `resource`, `[issuer.NAME]`, `[authority.NAME]`.
+pub(crate) struct TrustSection;
+
+impl Section for TrustSection {
+    type Form = file::Form;
+
+    fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
+        config.trust = reading.trust(form);
+    }
+
+    fn compare(&self, old: &Config, new: &Config) -> Vec<Change> {
+        diff::changes(old, new)
+    }
+
+    fn revoke(&self, refused: &Refused<'_>, left: &mut Config) {
+        if let Refused::Table(file) = refused {
+            revoke::keep(&mut left.trust, file);
+        }
+    }
+}
