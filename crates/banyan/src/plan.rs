@@ -87,7 +87,7 @@ pub(crate) fn for_client(from: Option<&Path>, place: &Place, output: &Output) ->
 /// The servers that ship in this binary, each a process of its own.
 fn demonstration() -> Result<Plan, Failure> {
     let program = std::env::current_exe().map_err(|e| Failure::Failed(format!("this program's own path is not known: {e}")))?;
-    let mut config = Config::default();
+    let mut config = gateway::parts::sections().empty();
     for name in demo::NAMES {
         let segment = Segment::new(name).map_err(|e| Failure::Failed(e.to_string()))?;
         let process = Process {
@@ -116,7 +116,7 @@ fn configured(path: &Path) -> Result<Plan, Failure> {
 
 fn agreed(mut found: Found, serves: String, wish: &Wish<'_>, output: &Output) -> Result<Plan, Failure> {
     consent::obtain(&mut found, wish.yes, output)?;
-    let config = Config { mounts: found.mounts(), ..Config::default() };
+    let config = Config { mounts: found.mounts(), ..gateway::parts::sections().empty() };
     Ok(Plan { config, serves, watched: None, digest: None })
 }
 

@@ -14,12 +14,12 @@ pub(super) fn merged(forms: Vec<Schema>, generator: &mut SchemaGenerator) -> Val
         required.extend(form.get_mut("required").and_then(Value::as_array_mut).map(std::mem::take).unwrap_or_default());
     }
     let mut schema = json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": properties,
         "title": "banyan.toml",
         "description": "The configuration of Banyan.",
-        "type": "object",
-        "properties": properties,
-        "additionalProperties": false,
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$defs": generator.take_definitions(true),
     });
     if !required.is_empty() {

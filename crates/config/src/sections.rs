@@ -150,6 +150,11 @@ impl Sections {
         keys.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect()
     }
 
+    /// Makes the configuration of an empty file.
+    pub fn empty(&self) -> Config {
+        Config { sections: self.clone(), ..Config::default() }
+    }
+
     /// Reads the configuration file at `path`. References in addresses are looked up in the environment of `sources`.
     pub fn load(&self, path: &Path, sources: &dyn Sources) -> Result<Config, ConfigError> {
         let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
@@ -190,7 +195,7 @@ impl Sections {
     }
 
     fn resolve(&self, forms: &[Box<dyn Any>], reading: &mut Reading<'_>) -> Config {
-        let mut config = Config { sections: self.clone(), ..Config::default() };
+        let mut config = self.empty();
         for (section, form) in self.0.all.iter().zip(forms) {
             section.resolve(&**form, reading, &mut config);
         }

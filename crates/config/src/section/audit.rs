@@ -14,7 +14,7 @@ use crate::section::Section;
 pub(crate) struct AuditSection;
 
 impl Section for AuditSection {
-    type Form = file::Form;
+    type Form = file::AuditForm;
 
     fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
         config.audit = reading.audit(&form.audit);

@@ -20,7 +20,7 @@ use crate::section::Section;
 pub(crate) struct GateSection;
 
 impl Section for GateSection {
-    type Form = file::Form;
+    type Form = file::GateForm;
 
     fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
         config.gate = form.gate.as_ref().map(|section| Arc::new(reading.gate(section, config.trust.resource.as_deref())));

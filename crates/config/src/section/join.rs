@@ -14,7 +14,7 @@ use crate::section::Section;
 pub(crate) struct JoinSection;
 
 impl Section for JoinSection {
-    type Form = file::Form;
+    type Form = file::JoinForm;
 
     fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
         config.join = reading.join(form.node.as_ref(), &form.parent);

@@ -14,7 +14,7 @@ use crate::section::Section;
 pub(crate) struct LimitsSection;
 
 impl Section for LimitsSection {
-    type Form = file::Form;
+    type Form = file::LimitsForm;
 
     fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
         config.limits = reading.limits(&form.limits);

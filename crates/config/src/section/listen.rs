@@ -13,7 +13,7 @@ use crate::section::Section;
 pub(crate) struct ListenSection;
 
 impl Section for ListenSection {
-    type Form = file::Form;
+    type Form = file::ListenForm;
 
     fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
         config.listen = form.listen.as_ref().and_then(|listen| reading.listen(listen)).unwrap_or(config.listen);

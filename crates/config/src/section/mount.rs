@@ -15,7 +15,7 @@ use crate::section::Section;
 pub(crate) struct MountSection;
 
 impl Section for MountSection {
-    type Form = file::Form;
+    type Form = file::MountForm;
 
     fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
         config.mounts.extend(reading.mounts(&form.mount));

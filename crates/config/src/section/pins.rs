@@ -14,7 +14,7 @@ use crate::section::Section;
 pub(crate) struct PinsSection;
 
 impl Section for PinsSection {
-    type Form = file::Form;
+    type Form = file::PinsForm;
 
     fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
         config.pins = reading.pins(&form.pins);

@@ -14,7 +14,7 @@ use crate::section::Section;
 pub(crate) struct PolicySection;
 
 impl Section for PolicySection {
-    type Form = file::Form;
+    type Form = file::PolicyForm;
 
     fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
         config.policy = form.policy.as_ref().and_then(|section| reading.policy(section));

@@ -14,7 +14,7 @@ use crate::section::Section;
 pub(crate) struct ProfileSection;
 
 impl Section for ProfileSection {
-    type Form = file::Form;
+    type Form = file::ProfileForm;
 
     fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
         config.names = form.names.map_or(config.names, resolve::name_style);

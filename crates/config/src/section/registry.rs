@@ -15,7 +15,7 @@ use crate::section::Section;
 pub(crate) struct RegistrySection;
 
 impl Section for RegistrySection {
-    type Form = file::Form;
+    type Form = file::RegistryForm;
 
     fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
         config.registry = form.registry.as_ref().map(|section| reading.registry(section));

@@ -18,7 +18,7 @@ use crate::section::Section;
 pub(crate) struct RoomSection;
 
 impl Section for RoomSection {
-    type Form = file::Form;
+    type Form = file::RoomForm;
 
     fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
         let rooms = reading.rooms(form);

@@ -14,7 +14,7 @@ use crate::section::Section;
 pub(crate) struct TelemetrySection;
 
 impl Section for TelemetrySection {
-    type Form = file::Form;
+    type Form = file::TelemetryForm;
 
     fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
         config.telemetry = reading.telemetry(&form.telemetry);

@@ -16,7 +16,7 @@ use crate::section::Section;
 pub(crate) struct TokenSection;
 
 impl Section for TokenSection {
-    type Form = file::Form;
+    type Form = file::TokenForm;
 
     fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
         config.tokens = reading.tokens(&form.token);

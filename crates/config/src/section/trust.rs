@@ -16,7 +16,7 @@ use crate::section::Section;
 pub(crate) struct TrustSection;
 
 impl Section for TrustSection {
-    type Form = file::Form;
+    type Form = file::TrustForm;
 
     fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
         config.trust = reading.trust(form);

@@ -8,7 +8,7 @@ use crate::file::At;
 /// The key of the record.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Form {
+pub(crate) struct AuditForm {
     /// The record of what was called and decided.
     pub audit: Audit,
 }

@@ -10,7 +10,7 @@ use crate::file::At;
 /// The key of approvals.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Form {
+pub(crate) struct GateForm {
     /// Which calls wait for somebody to agree. Without this section, none does by the word of this gate.
     pub gate: Option<Gate>,
 }

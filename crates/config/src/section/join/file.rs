@@ -10,7 +10,7 @@ use crate::section::trust::file::MountTls;
 /// The keys of the tree that this gate joins.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Form {
+pub(crate) struct JoinForm {
     /// This gate as others of its tree know it.
     pub node: Option<At<Node>>,
     /// The gates that this one registers with, the preferred one first. `banyan join URL` adds one.

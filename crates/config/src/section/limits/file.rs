@@ -8,7 +8,7 @@ use crate::file::At;
 /// The key of the bounds.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Form {
+pub(crate) struct LimitsForm {
     /// Bounds on what callers and servers may use.
     pub limits: Limits,
 }

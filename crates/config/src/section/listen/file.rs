@@ -8,7 +8,7 @@ use crate::file::At;
 /// The keys of the listener.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Form {
+pub(crate) struct ListenForm {
     /// Where this schema is published, for editors that read it from here.
     #[serde(rename = "$schema")]
     pub schema: Option<String>,

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::file::Form;
+use super::file::ListenForm;
 use crate::file::At;
 use crate::problem::Flaw;
 use crate::reading::Reading;
@@ -59,14 +59,14 @@ impl Reading<'_> {
         hosts.iter().map(|host| host.get().to_ascii_lowercase()).collect()
     }
 
-    pub(super) fn open_listen(&mut self, form: &Form, config: &Config) {
+    pub(super) fn open_listen(&mut self, form: &ListenForm, config: &Config) {
         if let (Some(listen), Err(open)) = (&form.listen, check_listen(config.listen, config)) {
             self.flaws.push(Flaw::new(listen.span(), open.message()).help(OpenListen::HELP));
         }
     }
 
     /// Refuses a proxy without credentials: without any, whoever is on this machine may come in, and behind a proxy everybody or nobody is.
-    pub(super) fn open_proxy(&mut self, form: &Form, config: &Config) {
+    pub(super) fn open_proxy(&mut self, form: &ListenForm, config: &Config) {
         let Some(behind) = form.behind_proxy.as_ref().filter(|behind| *behind.get()) else { return };
         if !config.wants_credential() {
             let flaw = Flaw::new(

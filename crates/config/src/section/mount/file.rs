@@ -14,7 +14,7 @@ use crate::section::trust::file::MountTls;
 /// The key of the servers.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Form {
+pub(crate) struct MountForm {
     /// The servers behind the gate, by the name in front of their tools: 1 to 63 of a-z, 0-9, `_` and `-`.
     #[schemars(extend("propertyNames" = { "pattern": "^[a-z0-9_-]{1,63}$" }))]
     pub mount: BTreeMap<At<String>, Mount>,

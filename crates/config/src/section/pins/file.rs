@@ -10,7 +10,7 @@ use crate::file::At;
 /// The key of pinned definitions.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Form {
+pub(crate) struct PinsForm {
     /// What is done with definitions that nobody has looked at.
     pub pins: Pins,
 }

@@ -10,7 +10,7 @@ use crate::file::At;
 /// The keys of rules and budgets.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Form {
+pub(crate) struct PolicyForm {
     /// Rules that say who may call what. Without this section everybody may call whatever is shown.
     pub policy: Option<Policy>,
     /// Callers that rules speak of as one, by the name of the group.

@@ -12,7 +12,7 @@ use crate::file::At;
 /// The keys of views.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Form {
+pub(crate) struct ProfileForm {
     /// How the names of tools are spelled for clients that no profile matches. Default: `safe`.
     pub names: Option<Names>,
     /// What particular clients are shown. The first profile in the file whose `clients` match applies.

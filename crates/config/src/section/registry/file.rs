@@ -11,7 +11,7 @@ use crate::section::trust::file::MountTls;
 /// The key of registration.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Form {
+pub(crate) struct RegistryForm {
     /// Servers that register themselves. Without this section, nobody may.
     pub registry: Option<Registry>,
 }

@@ -14,7 +14,7 @@ use crate::section::mount::tool::Tool;
 /// The keys of rooms.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Form {
+pub(crate) struct RoomForm {
     /// What holds for all rooms.
     pub rooms: Rooms,
     /// The rooms in which people and agents meet (MCPx), by name.

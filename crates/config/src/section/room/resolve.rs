@@ -9,7 +9,7 @@ use room_proto::capability::{Capabilities, Pattern};
 use room_proto::name::{ParticipantId, Topic};
 use room_proto::room::{Rate, Settings};
 
-use super::file::{self, Form, RoomAccess};
+use super::file::{self, RoomAccess, RoomForm};
 use super::resolved::{Participant, ROOM_SEGMENT, Room, Rooms, Seats, TokenKey, gate_seat};
 use crate::file::At;
 use crate::problem::Flaw;
@@ -19,7 +19,7 @@ use crate::section::mount::resolved::{Mount, Sharing, Transport};
 use crate::units::hex_digest;
 
 impl Reading<'_> {
-    pub(super) fn rooms(&mut self, form: &Form) -> Rooms {
+    pub(super) fn rooms(&mut self, form: &RoomForm) -> Rooms {
         let (section, defaults) = (&form.rooms, Rooms::default());
         let settings = self.room_settings(&section.limits, &defaults.settings);
         let rooms: BTreeMap<Topic, Room> = form.room.iter().filter_map(|(name, room)| self.room(name, room, &settings)).collect();
@@ -82,7 +82,7 @@ impl Reading<'_> {
     }
 
     /// Makes the mount of all rooms whose participants' tools stand in the tree.
-    pub(super) fn mounted(&mut self, form: &Form, rooms: &Rooms) -> Option<(Segment, Arc<Mount>)> {
+    pub(super) fn mounted(&mut self, form: &RoomForm, rooms: &Rooms) -> Option<(Segment, Arc<Mount>)> {
         let segment = Segment::new(ROOM_SEGMENT).ok().filter(|_| rooms.mounted().next().is_some())?;
         let mounted: Vec<_> = form.room.iter().filter_map(|(name, room)| Some((name, room.mount.0.as_deref()?))).collect();
         for (name, _) in mounted.iter().filter(|(name, _)| Segment::new(name.get()).is_err()) {

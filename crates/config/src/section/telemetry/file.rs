@@ -8,7 +8,7 @@ use crate::file::At;
 /// The key of telemetry.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Form {
+pub(crate) struct TelemetryForm {
     /// Where traces go.
     pub telemetry: Telemetry,
 }

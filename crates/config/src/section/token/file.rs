@@ -8,7 +8,7 @@ use crate::file::At;
 /// The key of bearer tokens.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Form {
+pub(crate) struct TokenForm {
     /// Who may call: one entry for each bearer token. `banyan token add NAME` makes one.
     pub token: Vec<Token>,
 }

@@ -11,7 +11,7 @@ use crate::file::At;
 /// The keys of certificates and signed tokens.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Form {
+pub(crate) struct TrustForm {
     /// TLS 1.3 on the listener.
     pub tls: Option<At<Tls>>,
     /// The address by which tokens name this gate: their `aud` (RFC 8707). Needed beside `issuer` and `authority`.

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use runtime::reach::is_loopback;
 
-use super::file::{self, Clients, Form, MountTls};
+use super::file::{self, Clients, MountTls, TrustForm};
 use super::resolved::{AuthorityKeys, ClientTls, Issuer, Keys, Tls, Trust};
 use crate::file::At;
 use crate::problem::Flaw;
 use crate::reading::Reading;
 
 impl Reading<'_> {
-    pub(super) fn trust(&mut self, form: &Form) -> Trust {
+    pub(super) fn trust(&mut self, form: &TrustForm) -> Trust {
         let resource = form.resource.as_ref().and_then(|resource| self.resource(resource));
         let first = form.issuer.keys().chain(form.authority.keys()).next();
         if let (None, Some(first)) = (&form.resource, first) {
