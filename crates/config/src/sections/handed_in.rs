@@ -1,4 +1,5 @@
-//! A section of another crate, handed in: its form in the file, its resolved form, the difference of a reload, and flaws with their places.
+//! A section of another crate, handed in: its form, its resolved form, the difference of a reload, and flaws with their places. Tests no
+//! section of this crate.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Resolves `[pins]`. Absent mounts may be named: a client's file may bring them later.
+//! Resolves `[pins]`. Asks for no mount of a name: a client's file may bring it later.
 
 use policy::pin::Mode;
 
