@@ -12,6 +12,7 @@ use futures_util::future::BoxFuture;
 use mesh_proto::id::SessionKey;
 use mesh_proto::refusal::Refusal;
 use runtime::lateness::Lateness;
+use store::Journal;
 use telemetry::metrics::Metrics;
 use telemetry::otlp::Otlp;
 use tokio::sync::Notify;
@@ -22,7 +23,6 @@ use crate::call::caller::Caller;
 use crate::call::refusals::Refusals;
 use crate::call::remember::{SeenUris, Tasks};
 use crate::hub::Hub;
-use crate::journal::Journal;
 use crate::node::Node;
 use crate::pins::Desk;
 use crate::policy::{Decisions, Purses};
@@ -60,7 +60,7 @@ pub(crate) struct Rules {
 
 /// Everything that is written down of calls.
 pub(crate) struct Recorder {
-    pub(crate) journal: Journal,
+    pub(crate) journal: Arc<dyn Journal>,
     pub(crate) metrics: Metrics,
     pub(crate) otlp: Otlp,
 }

@@ -13,11 +13,13 @@ use audit::record::{Changed, Record};
 use config::diff::{Change, diff};
 use config::resolved::Config;
 use config::secret::{Sources, SystemSources};
+use disk::DiskJournal;
 use futures_util::future::BoxFuture;
 use mcp_proto::catalog::Kind;
 use runtime::lateness::Lateness;
 use runtime::tls::Connector;
 use runtime::worker::Workers;
+use store::Journal;
 use telemetry::metrics::Metrics;
 use telemetry::otlp::Otlp;
 use tokio::net::TcpListener;
@@ -36,7 +38,6 @@ use crate::downstream::http::{self, Listener};
 use crate::downstream::mcp::McpDoor;
 use crate::gate::{Gate, Load, Mounts, Recorder, Rules};
 use crate::hub::Hub;
-use crate::journal::Journal;
 use crate::link::LinkDoor;
 use crate::mesh::Mesh;
 use crate::node::Node;
@@ -139,7 +140,7 @@ impl Gateway {
         let config = Arc::new(config);
         self.0.trust.apply(&config);
         self.0.gate.config.store(Arc::clone(&config));
-        self.0.gate.record.journal.parts().share_by(config.share());
+        self.0.gate.record.journal.share_by(config.share());
         self.0.rooms.apply(&config.rooms);
         self.0.trust.in_force();
         if old.gate != config.gate || old.policy != config.policy {
@@ -196,7 +197,7 @@ impl Gateway {
     pub fn metrics(&self) -> String {
         let journal = &self.0.gate.record.journal;
         self.0.gate.record.metrics.set_record(journal.unrecorded(), journal.removed(), journal.is_full());
-        self.0.gate.record.metrics.set_over_share(journal.parts().over().into_iter().map(|over| over.principal).collect());
+        self.0.gate.record.metrics.set_over_share(journal.over_share().into_iter().map(|over| over.principal).collect());
         self.0.gate.record.metrics.encode()
     }
 }
@@ -271,8 +272,8 @@ impl Parts {
 
 /// The parts that calls go through.
 fn gate(config: &Arc<Config>, state_dir: &Path, (node, place): (Node, Option<&Path>), connector: &Arc<Connector>) -> Gate {
-    let journal = Journal::new(&config.audit, state_dir, place, &node.id);
-    journal.parts().share_by(config.share());
+    let journal: Arc<dyn Journal> = Arc::new(DiskJournal::new(&config.audit, state_dir, place, &node.id));
+    journal.share_by(config.share());
     let otlp = Otlp::start(config.telemetry.otlp.as_ref(), Arc::clone(connector)).unwrap_or_else(|error| {
         tracing::warn!(%error, "spans are not exported");
         Otlp::off()
@@ -289,7 +290,7 @@ fn gate(config: &Arc<Config>, state_dir: &Path, (node, place): (Node, Option<&Pa
             looks: Notify::new(),
         },
         load: Load {
-            shares: Shares::new(journal.parts()),
+            shares: Arc::new(Shares::new(Arc::clone(&journal))),
             lateness: Lateness::of_workers(),
             refusals: Arc::default(),
             seen: SeenUris::new(),

@@ -14,7 +14,6 @@ mod downstream;
 mod gate;
 mod gateway;
 mod hub;
-pub mod journal;
 mod link;
 mod mesh;
 mod node;

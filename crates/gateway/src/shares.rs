@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use config::resolved::Config;
+pub(crate) use policy::share::{Bound, Full};
+use store::{Journal, Part};
 
 use crate::downstream::lane::Lane;
-use crate::journal::{Part, Parts};
 
 /// Something that a gate has only so much of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,53 +34,11 @@ pub(crate) enum Resource {
 
 const RESOURCES: usize = 7;
 
-/// A bound in all, and the percentage of what is left that one principal may hold of it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Bound {
-    pub(crate) most: usize,
-    pub(crate) percent: usize,
-}
-
-/// Reason for which there is no room.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Full {
-    /// Everything is taken.
-    All,
-    /// The principal has its share, which is so much.
-    Share(usize),
-}
-
-impl Bound {
-    /// `most` in all, shared as `config` says.
-    pub(crate) fn of(config: &Config, most: usize) -> Self {
-        Self { most, percent: config.share() }
-    }
-
-    /// Share of somebody who holds `own` of `taken`.
-    fn share(self, own: usize, taken: usize) -> usize {
-        let within_reach = own.saturating_add(self.most.saturating_sub(taken));
-        within_reach.saturating_mul(self.percent).div_ceil(100)
-    }
-
-    /// Checks that somebody who holds `own` of `taken`, the last of these included, has no more than a share.
-    pub(crate) fn holds(self, own: usize, taken: usize) -> Result<(), Full> {
-        if taken > self.most {
-            return Err(Full::All);
-        }
-        let share = self.share(own, taken);
-        if own > share { Err(Full::Share(share)) } else { Ok(()) }
-    }
-
-    fn is_shared(self) -> bool {
-        self.percent < 100
-    }
-}
-
 /// Everything that principals hold.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Shares {
     taken: [AtomicUsize; RESOURCES],
-    parts: Arc<Parts>,
+    journal: Arc<dyn Journal>,
     principals: Mutex<Principals>,
 }
 
@@ -112,9 +70,9 @@ struct Shelf {
 }
 
 impl Shares {
-    /// Makes shares where these are the parts of the record.
-    pub(crate) fn new(parts: &Arc<Parts>) -> Arc<Self> {
-        Arc::new(Self { parts: Arc::clone(parts), ..Self::default() })
+    /// Makes shares of a gate that has this record.
+    pub(crate) fn new(journal: Arc<dyn Journal>) -> Self {
+        Self { taken: Default::default(), journal, principals: Mutex::default() }
     }
 
     /// Amount that is taken in all.
@@ -132,7 +90,7 @@ impl Shares {
             principals.numbers += 1;
             principals.numbers - 1
         });
-        let (principal, own, part) = (Arc::clone(principal), Default::default(), self.parts.of(principal));
+        let (principal, own, part) = (Arc::clone(principal), Default::default(), self.journal.part(principal));
         let share = Share { all: Arc::clone(self), principal: Arc::clone(&principal), number, own, part, shelf: Mutex::default() };
         let share = Arc::new(share);
         principals.known.insert(principal, Arc::downgrade(&share));
@@ -303,7 +261,7 @@ mod tests {
     const HALF: Bound = Bound { most: 12, percent: 50 };
 
     fn shares<const N: usize>(names: [&str; N]) -> (Arc<Shares>, [Arc<Share>; N]) {
-        let all = Arc::new(Shares::default());
+        let all = Arc::new(Shares::new(Arc::new(store::memory::MemoryJournal::default())));
         let of = names.map(|name| all.of(&name.into()));
         (all, of)
     }
@@ -333,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_server_counts_for_each_principal_however_many_there_are() {
-        let all = Arc::new(Shares::default());
+        let all = Arc::new(Shares::new(Arc::new(store::memory::MemoryJournal::default())));
         let many: Vec<_> = (0..100).map(|n| all.of(&format!("p{n}").into())).collect();
         let places = Arc::new(Places::default());
         let bound = Bound { most: 1000, percent: 50 };

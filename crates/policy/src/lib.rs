@@ -8,5 +8,6 @@ pub mod decide;
 mod effect;
 pub mod jws;
 pub mod pin;
+pub mod share;
 
 pub use effect::Effect;

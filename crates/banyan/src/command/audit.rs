@@ -7,10 +7,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use config::secret::SystemSources;
+use disk::journal::archive::{Archive, ArchiveError, ChainDir, records};
+use disk::journal::index::{EVENTS, Search};
 use gateway::admin::audit::{proof, shown};
 use gateway::admin::shapes::{AuditEntry, AuditFound, AuditStatus, Status};
-use gateway::journal::archive::{Archive, ArchiveError, ChainDir, records};
-use gateway::journal::index::{EVENTS, Search};
 
 use crate::arguments::Place;
 use crate::failure::Failure;

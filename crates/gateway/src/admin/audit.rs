@@ -3,6 +3,9 @@
 
 use audit::entry::Entry;
 use audit::record::Record;
+use disk::journal::archive::{Archive, ArchiveError, ChainDir, Found};
+use disk::journal::examine::{Known, examine};
+use disk::journal::index::{Search, Summary};
 use http::Response;
 use http::request::Parts;
 use serde::Serialize;
@@ -13,9 +16,6 @@ use super::shapes::{AuditCheckpoint, AuditEntry, AuditFound, AuditProof, AuditSt
 use crate::Gateway;
 use crate::downstream::doors::query;
 use crate::downstream::reply::Payload;
-use crate::journal::archive::{Archive, ArchiveError, ChainDir, Found};
-use crate::journal::examine::{Known, examine};
-use crate::journal::index::{Search, Summary};
 use crate::policy::recalled;
 
 /// How many entries are given unless more are asked for.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use config::rules;
+use disk::journal::archive::Archive;
 use http::Response;
 use hyper::body::Incoming;
 use jiff::tz::TimeZone;
@@ -14,7 +15,6 @@ use super::routes::json;
 use super::shapes::Refusal;
 use crate::Gateway;
 use crate::downstream::reply::Payload;
-use crate::journal::archive::Archive;
 use crate::policy::replay;
 
 #[derive(Deserialize)]

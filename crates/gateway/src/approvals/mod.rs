@@ -18,12 +18,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use config::resolved::Config;
+use disk::seed;
 use policy::approval::{Agreement, Approval, Call, Cause, Desk, End, Fresh, Held, News, Proof, Refusal, Standing};
 use runtime::random;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use crate::gate::Gate;
-use crate::journal::signing;
 use crate::tree::Branch;
 
 pub(crate) use below::{Below, HeldBelow};
@@ -333,7 +333,7 @@ impl Approvals {
     /// A text that only this gate can have made, for `id` and `principal`.
     pub(crate) fn sealed(&self, id: &str, principal: &str) -> String {
         let seal = self.seal.get_or_init(|| {
-            signing::seed(&self.state_dir, signing::SEALING).unwrap_or_else(|error| {
+            seed::seed(&self.state_dir, seed::SEALING).unwrap_or_else(|error| {
                 tracing::warn!(%error, "callers that wait for somebody are not known again after a restart by what they hold, only by their calls");
                 random::seed()
             })

@@ -7,12 +7,12 @@ use banyan_model::Era;
 use config::hex_digest;
 use policy::approval::{Approval, Confirm, Event, News, Refusal, Standing};
 use runtime::clock;
+use store::Way;
 
 use super::shown::name_of;
 use super::{GrantShown, OperatorShown};
 use crate::call::error::CallError;
 use crate::gate::{Gate, Recorder};
-use crate::journal::{self, Way};
 
 /// Records what happened to an approval. What becomes of a call that goes out, the call's own entries say.
 pub(super) fn news(recorder: &Recorder, news: &News, approval: &Approval) {
@@ -66,14 +66,14 @@ pub(crate) fn unconfirmed(gate: &Gate, id: &str, principal: &str, why: &Refusal)
         return;
     }
     let journal = &gate.record.journal;
-    let way = journal.refusal(principal, why.reason());
+    let way = journal.count_refusal(principal, why.reason());
     if way == Way::Counted {
         return;
     }
     let intent = Intent {
         approval: Some(Text::Borrowed(id)),
         began: clock::wall(),
-        call: Text::Owned(journal.spelled(journal.call())),
+        call: Text::Owned(journal.ids().spelled(journal.ids().next_call())),
         method: Text::Borrowed(Confirm::METHOD),
         principal: Text::Borrowed(principal),
         request: Text::Borrowed("null"),
@@ -81,7 +81,7 @@ pub(crate) fn unconfirmed(gate: &Gate, id: &str, principal: &str, why: &Refusal)
     };
     let code = CallError::Approval(why.clone()).tell(Era::Stateless).code;
     let refused = Refused { code, count: None, intent, reason: Text::Borrowed(why.reason()), rules: Vec::new() };
-    journal.refuse(way, journal::Refusal::Call(refused));
+    journal.refuse(way, store::Refusal::Call(refused));
 }
 
 /// Records that a key approves from now on, or no more (`what`: `enrolled`, `removed`).

@@ -6,14 +6,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use audit::arguments::{Formed, Wanted};
+use audit::arguments::Formed;
 use audit::hash::sha256;
 use audit::record::{Intent, Outcome, Refused, Text};
 use banyan_model::{Era, Method};
-use config::file::RecordedArguments;
 use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::json::{Members, Object};
 use runtime::clock::{self, micros};
+use store::{CallId, Journal, Part, Refusal, Ticket, Way};
 use telemetry::metrics::{Ending, MethodName, MountMetrics, Operation, ProtocolVersion, Running, Side, ToolLabel, Transport};
 use telemetry::span::{About, CallSpan, Incoming};
 use telemetry::trace_context::TraceContext;
@@ -22,7 +22,6 @@ use super::back::Back;
 use super::error::{CallError, Report};
 use super::gate::Cleared;
 use crate::gate::{Gate, Recorder};
-use crate::journal::{CallId, Journal, Part, Refusal, Ticket, Way};
 use crate::upstream::UpstreamError;
 
 /// Counts a request that was refused before anybody looked at it.
@@ -70,7 +69,7 @@ impl<'a> Record<'a> {
         let at = clock::now();
         let server = gate.record.metrics.whole().start_here(operation, at);
         let trace = span.passed_on().cloned();
-        let (call, began) = (gate.record.journal.call(), (clock::wall(), at));
+        let (call, began) = (gate.record.journal.ids().next_call(), (clock::wall(), at));
         Self { gate, back, method, version, server, client: None, span, call, began, is_intended: false, ticket: None, trace }
     }
 
@@ -82,10 +81,10 @@ impl<'a> Record<'a> {
         let resolved = &cleared.resolved;
         self.counted(cleared);
         if self.trace.is_none() && resolved.branch.is_gate() {
-            self.trace = TraceContext::parse(&self.gate.record.journal.traceparent(self.call), None);
+            self.trace = TraceContext::parse(&self.gate.record.journal.ids().traceparent(self.call), None);
         }
         self.is_intended = true;
-        if !self.gate.record.journal.audit().enabled {
+        if !self.gate.record.journal.is_on() {
             return Ok(());
         }
         if cleared.is_gated() {
@@ -144,12 +143,12 @@ impl<'a> Record<'a> {
     }
 
     /// Gives `record` what is wanted, as far as it is known: before its owner is, by the name that the caller used.
-    fn described<T>(&self, request: &Request, cleared: Option<&Cleared>, record: impl FnOnce(&Journal, Intent<'_>) -> T) -> T {
-        let journal = &self.gate.record.journal;
+    fn described<T>(&self, request: &Request, cleared: Option<&Cleared>, record: impl FnOnce(&dyn Journal, Intent<'_>) -> T) -> T {
+        let journal = &*self.gate.record.journal;
         let members = request.params.members();
         let raw = said(request, &members);
-        let formed = raw.map(|raw| Formed::of(raw, wanted(journal.audit().arguments)));
-        let call = journal.spelled(self.call);
+        let formed = raw.map(|raw| Formed::of(raw, journal.wanted()));
+        let call = journal.ids().spelled(self.call);
         let named = || ["name", "uri", "taskId"].iter().find_map(|key| members.str(key)).unwrap_or_default();
         let name = cleared.map_or_else(named, |cleared| Text::Borrowed(&cleared.resolved.name));
         let decision = cleared.and_then(|cleared| cleared.decision.as_ref()).map(|decision| Text::Owned(decision.id.to_string()));
@@ -182,7 +181,7 @@ impl<'a> Record<'a> {
             && !matches!(error, CallError::Overloaded { .. })
         {
             let fault = error.tell(Era::Stateless).fault;
-            let call = self.gate.record.journal.spelled(self.call);
+            let call = self.gate.record.journal.ids().spelled(self.call);
             tracing::warn!(source = ?fault.source, retry = fault.retry, call, %error, "a call failed");
         }
         let at = clock::now();
@@ -197,7 +196,7 @@ impl<'a> Record<'a> {
 
     fn recorded(&self, request: &Request, outcome: &Result<Answer, CallError>, ending: Ending, at: Instant) {
         let journal = &self.gate.record.journal;
-        if !journal.audit().enabled || matches!(outcome, Err(CallError::Overloaded { .. })) {
+        if !journal.is_on() || matches!(outcome, Err(CallError::Overloaded { .. })) {
             return;
         }
         let told = outcome.as_ref().err().map(|error| error.tell(Era::Stateless));
@@ -211,7 +210,7 @@ impl<'a> Record<'a> {
             let reason = cause.or(reason).unwrap_or(Text::Borrowed("refused"));
             let principal = &*self.back.caller.principal.name;
             // Most of a flood is counted and described by nobody.
-            let way = journal.refusal(principal, &reason);
+            let way = journal.count_refusal(principal, &reason);
             if way == Way::Counted {
                 return;
             }
@@ -233,7 +232,7 @@ impl<'a> Record<'a> {
         });
         let outcome =
             Outcome { bytes, code, ending: Text::Borrowed(word), reason, took: micros(at.saturating_duration_since(self.began.1)) };
-        journal.ended(self.part(), self.ticket, || journal.spelled(self.call), outcome);
+        journal.ended(self.part(), self.ticket, &|| journal.ids().spelled(self.call), outcome);
     }
 
     /// Gives the failure of a server the id of this call, and to whoever runs the gate the server's own words.
@@ -241,7 +240,7 @@ impl<'a> Record<'a> {
         let Some((mount, report)) = error.failing() else { return };
         let mount = if self.back.caller.is_owner { self.gate.mounts.find(mount) } else { None };
         let stderr = mount.map(|mount| mount.stderr.lines()).unwrap_or_default();
-        *report = Some(Box::new(Report { call: self.gate.record.journal.spelled(self.call), stderr }));
+        *report = Some(Box::new(Report { call: self.gate.record.journal.ids().spelled(self.call), stderr }));
     }
 
     /// The trace context for the next hop.
@@ -256,14 +255,6 @@ const LONGEST_ID: usize = 128;
 /// The id of a request as it is recorded: a longer one by its hash.
 fn written(id: &[u8]) -> Text<'_> {
     if id.len() <= LONGEST_ID { String::from_utf8_lossy(id) } else { Text::Owned(format!("sha256:{}", sha256(id))) }
-}
-
-fn wanted(arguments: RecordedArguments) -> Wanted {
-    match arguments {
-        RecordedArguments::Hash => Wanted::default(),
-        RecordedArguments::Shape => Wanted { shape: true, value: false },
-        RecordedArguments::Full => Wanted { shape: true, value: true },
-    }
 }
 
 /// Part of a request of which the record keeps the form: its arguments; of a method that nobody knows, all that it says.

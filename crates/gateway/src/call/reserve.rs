@@ -52,12 +52,12 @@ pub(crate) fn reserve(gate: &Gate, config: &Config, permit: Permit) -> Result<Re
     if let Some(until) = share.part.refused_until() {
         return Err(CallError::RecordShare { until });
     }
-    let in_gate = share.take(Resource::Calls, 1, Bound::of(config, limits.calls));
+    let in_gate = share.take(Resource::Calls, 1, Bound { most: limits.calls, percent: config.share() });
     let in_gate = in_gate.map_err(|full| match full {
         Full::All => crowded(&gate.load, "the gate is full", limits.calls, None),
         Full::Share(share) => crowded(&gate.load, "this caller has its share of the gate", share, None),
     })?;
-    let place = in_gate.at(&mount.places, Bound::of(config, limits.calls_per_mount)).map_err(|full| match full {
+    let place = in_gate.at(&mount.places, Bound { most: limits.calls_per_mount, percent: config.share() }).map_err(|full| match full {
         Full::All => crowded(&gate.load, "the server is busy", limits.calls_per_mount, Some(&mount.config.name)),
         Full::Share(share) => crowded(&gate.load, "this caller has its share of the server", share, Some(&mount.config.name)),
     })?;

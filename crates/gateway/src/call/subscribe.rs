@@ -93,7 +93,7 @@ async fn subscribed(errand: &Errand<'_>, session: &Arc<Session>, cleared: Cleare
         return Err(CallError::BadParams(format!("`params.uri` is longer than {LONGEST_URI} bytes")));
     }
     let config = &errand.sight.tree.config;
-    let bound = Bound::of(config, config.limits.subscriptions);
+    let bound = Bound { most: config.limits.subscriptions, percent: config.share() };
     if session.subscribe((name, uri, &shown), bound).map_err(|full| too_many(errand.gate, full, "subscriptions", bound))? {
         mount.subscribe(uri);
     }
@@ -197,11 +197,11 @@ pub(crate) async fn open_listener(
     let errand = Errand { gate, sight: &sight, request, back: &back };
     resolve::spelt(&request.params.members(), Method::Subscribe)?;
     let config = &sight.tree.config;
-    let bound = Bound::of(config, config.limits.listeners);
+    let bound = Bound { most: config.limits.listeners, percent: config.share() };
     let place = caller.share(&gate.load).take(Resource::Listeners, 1, bound).map_err(|full| too_many(gate, full, "listeners", bound))?;
     let tasks = statuses::wanted(&errand)?;
     let (listener, mut honoured, following) = listener(&errand, lane, !tasks.is_empty())?;
-    let bound = Bound::of(config, config.limits.subscriptions);
+    let bound = Bound { most: config.limits.subscriptions, percent: config.share() };
     let followed = listener.wanted.len() + tasks.iter().map(statuses::Wanted::len).sum::<usize>();
     let wanted = caller.share(&gate.load).take(Resource::Subscriptions, followed, bound);
     let wanted = wanted.map_err(|full| too_many(gate, full, "subscriptions", bound))?;

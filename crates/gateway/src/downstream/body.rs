@@ -56,7 +56,7 @@ pub(crate) fn counted(body: Bytes, taken: Option<Taken>) -> Bytes {
 /// Takes room for a body of `length` bytes.
 pub(crate) fn room(gate: &Gate, principal: &Principal, length: usize) -> Result<Taken, Reply> {
     let config = gate.config.load();
-    let bound = Bound::of(&config, config.limits.body_bytes);
+    let bound = Bound { most: config.limits.body_bytes, percent: config.share() };
     gate.load.shares.of(&principal.name).take(Resource::Bodies, length, bound).map_err(|_| crowded(&gate.load))
 }
 
@@ -69,7 +69,7 @@ fn crowded(load: &Load) -> Reply {
 /// Reads the body of a request that was let in.
 pub(super) async fn request(gate: &Arc<Gate>, principal: &Principal, mut body: Incoming) -> Result<Bytes, Reply> {
     let config = gate.config.load_full();
-    let (limit, bound) = (config.limits.request_bytes, Bound::of(&config, config.limits.body_bytes));
+    let (limit, bound) = (config.limits.request_bytes, Bound { most: config.limits.body_bytes, percent: config.share() });
     let broken = |why: &dyn fmt::Display| reply::refuse(StatusCode::BAD_REQUEST, None, -32700, &format!("the request broke off: {why}"));
     if body.size_hint().lower() > limit as u64 {
         return Err(endpoint::too_long(limit));

@@ -119,7 +119,8 @@ pub(crate) async fn delete(server: &Arc<McpServer>, entered: &Entered, place: Pl
 async fn open(server: &Arc<McpServer>, entered: &Entered, at: Place<'_>, request: &Request, known: &mut Known) -> Reply {
     let config = server.entrance.gate.config.load_full();
     let most = config.limits.sessions;
-    let place = server.entrance.gate.load.shares.of(&entered.principal.name).take(Resource::Sessions, 1, Bound::of(&config, most));
+    let place =
+        server.entrance.gate.load.shares.of(&entered.principal.name).take(Resource::Sessions, 1, Bound { most, percent: config.share() });
     let place = match place {
         Ok(place) => place,
         Err(full) => {

@@ -392,7 +392,7 @@ mod tests {
 
     #[test]
     fn streams_of_one_principal_make_room_for_each_other_and_for_themselves_and_none_waits_for_another() {
-        let (shares, bound) = (Arc::new(Shares::default()), Bound { most: 64, percent: 100 });
+        let (shares, bound) = (Arc::new(Shares::new(Arc::new(store::memory::MemoryJournal::default()))), Bound { most: 64, percent: 100 });
         let share = shares.of(&"ann".into());
         let charged = || {
             let lane = Lane::keeping(10);

@@ -73,7 +73,7 @@ impl Parked {
         let questions = questions.into_iter().map(|q| (q.key.clone(), q)).collect();
         let (request, since) = (identity(request), Instant::now());
         let config = server.entrance.gate.config.load();
-        let bound = Bound::of(&config, config.limits.parked);
+        let bound = Bound { most: config.limits.parked, percent: config.share() };
         let mut all = self.lock();
         let place = loop {
             match exchange.back.caller.share(&server.entrance.gate.load).take(Resource::Parked, 1, bound) {

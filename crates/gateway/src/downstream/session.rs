@@ -108,7 +108,7 @@ impl Session {
             next_id: AtomicU64::new(1),
             state: Mutex::new(state),
             share,
-            streams: Bound::of(config, config.limits.stream_bytes),
+            streams: Bound { most: config.limits.stream_bytes, percent: config.share() },
             question: config.limits.question,
         })
     }
@@ -368,7 +368,7 @@ mod tests {
             mount: None,
             style: None,
         };
-        let shares = Arc::new(crate::shares::Shares::default());
+        let shares = Arc::new(crate::shares::Shares::new(Arc::new(store::memory::MemoryJournal::default())));
         Session::new("s".into(), opening, shares.of(&"local".into()), &config)
     }
 

@@ -69,7 +69,7 @@ pub(crate) async fn post(server: &Arc<McpServer>, entered: &Entered, place: Plac
         Turn::Message => {
             exchange.take_pours(Takes::Behind);
             let config = server.entrance.gate.config.load();
-            lane.charge_to(caller.share(&server.entrance.gate.load), Bound::of(&config, config.limits.stream_bytes));
+            lane.charge_to(caller.share(&server.entrance.gate.load), Bound { most: config.limits.stream_bytes, percent: config.share() });
             let gone = CancellationToken::new();
             let body = Events::new(lane.read(0), None, Some(gone.clone().drop_guard()));
             tokio::spawn(stream(Arc::clone(server), exchange, lane, request, gone));
@@ -165,7 +165,7 @@ async fn listen(
         Err(refused) => return refusal(&request.id, &refused),
     };
     let config = server.entrance.gate.config.load();
-    lane.charge_to(caller.share(&server.entrance.gate.load), Bound::of(&config, config.limits.stream_bytes));
+    lane.charge_to(caller.share(&server.entrance.gate.load), Bound { most: config.limits.stream_bytes, percent: config.share() });
     // A configuration that came into force meanwhile may have passed it over.
     match known.again(&server.entrance, fields, entered) {
         Ok(()) => reply::events(Events::new(lane.read(0), None, Some(gone))),

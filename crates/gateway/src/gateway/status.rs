@@ -7,11 +7,11 @@ use banyan_model::Era;
 use config::resolved::{Gate, Transport};
 use mcp_proto::json::Members;
 use policy::approval::Mode;
+use store::{BrokenChain, OverShare};
 
 use super::Gateway;
 use crate::admin::shapes::{AuditStatus, BrokenRecord, OverRecord};
 use crate::child::JoinStatus;
-use crate::journal::{BrokenChain, OverShare};
 use crate::registry::Registration;
 use crate::rooms::RoomStatus;
 use crate::tree::Tree;
@@ -123,8 +123,8 @@ impl Gateway {
     pub fn audit(&self) -> Option<AuditStatus> {
         let journal = &self.0.gate.record.journal;
         let standing = journal.standing();
-        let over = journal.parts().over().into_iter();
-        journal.audit().enabled.then(|| AuditStatus {
+        let over = journal.over_share().into_iter();
+        journal.is_on().then(|| AuditStatus {
             directory: standing.dir.as_ref().map(|dir| dir.display().to_string()),
             failing: standing.failing.clone(),
             unrecorded: journal.unrecorded(),

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use audit::entry::Entry;
 use audit::record::Record;
+use disk::journal::archive::{Archive, ArchiveError};
+use disk::journal::index::{Search, route};
 use policy::decide::Policies;
 
 use super::decisions::{DecidedRule, Decision};
-use crate::journal::archive::{Archive, ArchiveError};
-use crate::journal::index::{Search, route};
 
 /// The decision of that id.
 pub(crate) fn recalled(archive: &Archive, id: &str, rules: Option<&Policies>) -> Result<Option<Decision>, ArchiveError> {

@@ -7,6 +7,8 @@ use audit::record::{Intent, Record};
 use audit::shape::LEFT_OUT;
 use banyan_model::Segment;
 use config::resolved::Config;
+use disk::journal::archive::{Archive, ArchiveError};
+use disk::journal::index::route;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use mcp_proto::glob::Glob;
@@ -16,8 +18,6 @@ use serde::{Deserialize, Serialize};
 
 use super::moment::at;
 use super::standing::tool_target;
-use crate::journal::archive::{Archive, ArchiveError};
-use crate::journal::index::route;
 use crate::tree::Tree;
 
 /// What of rules the record says nothing about, and what rules say to read it.

@@ -3,8 +3,8 @@
 use audit::record::{Record, Registration, Text};
 use banyan_model::Segment;
 use mesh_proto::id::NodeId;
+use store::{REGISTRATION, Refusal};
 
-use crate::journal::{REGISTRATION, Refusal};
 use crate::mesh::Mesh;
 
 /// Whose registration it is.
@@ -46,6 +46,6 @@ pub(super) fn unreadable(mesh: &Mesh, principal: &str, reason: &str) {
 const REFUSED: &str = "refused";
 
 fn refused(mesh: &Mesh, registration: Registration<'_>) {
-    let way = mesh.gate.record.journal.refusal(&registration.principal, REGISTRATION);
+    let way = mesh.gate.record.journal.count_refusal(&registration.principal, REGISTRATION);
     mesh.gate.record.journal.refuse(way, Refusal::Registration(registration));
 }

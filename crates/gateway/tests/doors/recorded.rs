@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use disk::journal::archive::Archive;
+use disk::journal::examine::{Known, examine};
+use disk::journal::index::Search;
 use gateway::admin::audit::shown;
 use gateway::admin::shapes::AuditEntry;
-use gateway::journal::archive::Archive;
-use gateway::journal::examine::{Known, examine};
-use gateway::journal::index::Search;
 use serde_json::{Value, json};
 
 use crate::asked::text;

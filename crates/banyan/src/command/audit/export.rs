@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gateway::journal::archive::Archive;
+use disk::journal::archive::Archive;
 
 use crate::document;
 use crate::failure::Failure;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gateway::journal::examine::{Broken, ChainReport, Known, Report, checkpoints, examine, key};
+use disk::journal::examine::{Broken, ChainReport, Known, Report, checkpoints, examine, key};
 
 use crate::document;
 use crate::failure::Failure;

@@ -84,10 +84,10 @@ fn inodes(state: &Path) -> BTreeSet<u64> {
     chain.segments().unwrap_or_default().iter().map(|segment| fs::metadata(&segment.path).unwrap().ino()).collect()
 }
 
-pub(super) fn on(disk: &Arc<Disk>, state: &Path, keep_bytes: u64) -> Journal {
+pub(super) fn on(disk: &Arc<Disk>, state: &Path, keep_bytes: u64) -> DiskJournal {
     let (disk, of_disk) = (Arc::clone(disk), state.to_owned());
     let flush: Flush = Arc::new(move |file| disk.sync(file, &of_disk));
-    Journal::on(&Audit { keep_bytes, ..audit_at(&state.join("record")) }, state, None, &"node".into(), flush)
+    DiskJournal::on(&Audit { keep_bytes, ..audit_at(&state.join("record")) }, state, None, &"node".into(), flush)
 }
 
 pub(super) fn chain_of(state: &Path) -> ChainDir {

@@ -15,8 +15,8 @@ fn audit_at(path: &Path) -> Audit {
     Audit { path: Some(path.to_owned()), keep_at_least: Duration::ZERO, ..Audit::default() }
 }
 
-fn journal(state: &Path, keep_bytes: u64) -> Journal {
-    Journal::new(&Audit { keep_bytes, ..audit_at(&state.join("record")) }, state, None, &"node".into())
+fn journal(state: &Path, keep_bytes: u64) -> DiskJournal {
+    DiskJournal::new(&Audit { keep_bytes, ..audit_at(&state.join("record")) }, state, None, &"node".into())
 }
 
 fn intent(name: &str) -> Intent<'_> {
@@ -64,6 +64,17 @@ fn set_lines(dir: &Path, lines: &[String]) {
 }
 
 #[tokio::test]
+async fn a_record_on_the_disk_keeps_what_every_journal_promises() {
+    let state = tempfile::tempdir().unwrap();
+    let numbers = std::cell::Cell::new(0);
+    store::contract::journal::holds(|| {
+        let dir = state.path().join(numbers.replace(numbers.get() + 1).to_string());
+        (Arc::new(journal(&dir, 256 << 20)), Box::new(move || lines_of(&dir.join("record")).into_iter().map(String::into_bytes).collect()))
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn what_was_acknowledged_is_in_a_record_that_is_sound() {
     let state = tempfile::tempdir().unwrap();
     let dir = written(state.path(), 20).await;
@@ -85,9 +96,9 @@ async fn an_intent_and_its_outcome_are_one_entry_where_both_are_there() {
     let state = tempfile::tempdir().unwrap();
     let journal = journal(state.path(), 256 << 20);
     let quick = journal.intend(&part(), intent("quick"));
-    journal.ended(&part(), quick, || "c-1".into(), outcome());
+    journal.ended(&part(), quick, &|| "c-1".into(), outcome());
     journal.append_durable(&part(), &Record::Intended(intent("gated"))).await.unwrap();
-    journal.ended(&part(), None, || "c-2".into(), outcome());
+    journal.ended(&part(), None, &|| "c-2".into(), outcome());
     journal.end().await;
     let lines = lines_of(&state.path().join("record"));
     let events: Vec<_> = lines.iter().filter_map(|line| line.split('"').nth(3)).collect();
@@ -104,7 +115,7 @@ async fn a_call_that_takes_longer_than_a_moment_is_written_before_it_ends() {
     let events = || lines_of(&dir).iter().filter_map(|line| line.split('"').nth(3).map(str::to_owned)).collect::<Vec<_>>();
     disk::until("the intent of a call that is under way", || journal.standing().dir.is_some() && events().contains(&"intended".to_owned()))
         .await;
-    journal.ended(&part(), slow, || "c-1".into(), outcome());
+    journal.ended(&part(), slow, &|| "c-1".into(), outcome());
     // One that was under way when the gate ended.
     assert!(journal.intend(&part(), intent("last")).is_some());
     journal.end().await;
@@ -180,7 +191,7 @@ async fn a_tile_that_was_changed_is_found() {
 fn the_id_of_a_call_is_its_run_and_its_number_in_hex() {
     let journal = journal(Path::new("state"), 0);
     for number in [0, 9, 0x1f, 0x10_0000, u64::MAX] {
-        let spelled = journal.spelled(CallId { number });
+        let spelled = journal.ids().spelled(store::CallId { number });
         assert_eq!(spelled.split_once('-').unwrap().1, format!("{number:x}"));
     }
 }
@@ -293,13 +304,13 @@ async fn whoever_waits_for_a_record_that_cannot_be_written_hears_it_and_a_gap_is
 #[tokio::test]
 async fn nothing_is_made_where_nothing_is_recorded_and_gates_of_one_name_write_beside_each_other() {
     let state = tempfile::tempdir().unwrap();
-    let off = Journal::new(&Audit { enabled: false, ..Audit::default() }, state.path(), None, &"n".into());
+    let off = DiskJournal::new(&Audit { enabled: false, ..Audit::default() }, state.path(), None, &"n".into());
     assert_eq!(off.append_durable(&part(), &Record::Stopped).await, Ok(()));
     off.end().await;
-    let idle = Journal::new(&Audit::default(), state.path(), None, &"n".into());
+    let idle = DiskJournal::new(&Audit::default(), state.path(), None, &"n".into());
     idle.end().await;
     assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
-    let both = [0, 1].map(|_| Journal::new(&Audit::default(), state.path(), Some(Path::new("/a.toml")), &"n".into()));
+    let both = [0, 1].map(|_| DiskJournal::new(&Audit::default(), state.path(), Some(Path::new("/a.toml")), &"n".into()));
     for journal in &both {
         journal.append_durable(&part(), &Record::Intended(intent("x"))).await.unwrap();
     }
@@ -324,9 +335,9 @@ async fn entries_are_found_by_who_what_and_how_and_the_index_is_made_again() {
     };
     let traced = |intent: Intent<'static>| Intent { trace: Some("7".repeat(32).into()), ..intent };
     let quick = journal.intend(&part(), of("c-1", "ann", "files"));
-    journal.ended(&part(), quick, || "c-1".into(), outcome());
+    journal.ended(&part(), quick, &|| "c-1".into(), outcome());
     journal.append_durable(&part(), &Record::Intended(traced(of("c-2", "bob", "git")))).await.unwrap();
-    journal.ended(&part(), None, || "c-2".into(), Outcome { ending: "tool_error".into(), ..Outcome::default() });
+    journal.ended(&part(), None, &|| "c-2".into(), Outcome { ending: "tool_error".into(), ..Outcome::default() });
     journal.end().await;
     let dir = state.path().join("record");
     let archive = Archive::open(&dir).unwrap();

@@ -92,14 +92,14 @@ impl From<rusqlite::Error> for ArchiveError {
 
 /// What of an entry is looked for, and shown first.
 #[derive(Default)]
-pub(crate) struct Summary {
-    pub(crate) call: Option<String>,
-    pub(crate) approval: Option<String>,
-    pub(crate) decision: Option<String>,
-    pub(crate) principal: Option<String>,
-    pub(crate) route: Option<String>,
-    pub(crate) outcome: Option<String>,
-    pub(crate) trace: Option<String>,
+pub struct Summary {
+    pub call: Option<String>,
+    pub approval: Option<String>,
+    pub decision: Option<String>,
+    pub principal: Option<String>,
+    pub route: Option<String>,
+    pub outcome: Option<String>,
+    pub trace: Option<String>,
 }
 
 impl Index {
@@ -252,7 +252,7 @@ fn take_in(transaction: &Transaction<'_>, chain: u32, segment: &Segment, start: 
 }
 
 impl Summary {
-    pub(crate) fn of(record: &Record<'_>) -> Self {
+    pub fn of(record: &Record<'_>) -> Self {
         let text = |text: &str| Some(text.to_owned());
         let of_intent = |intent: &audit::record::Intent<'_>, outcome: Option<&str>| Self {
             call: text(&intent.call),

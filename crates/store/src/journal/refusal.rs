@@ -10,8 +10,9 @@ pub(super) const BRIEF: usize = 256;
 const RULES: usize = 4;
 
 /// A refusal.
+#[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one at a time, and a box would cost more than the room it spares")]
-pub(crate) enum Refusal<'a> {
+pub enum Refusal<'a> {
     /// Refusal of a call.
     Call(Refused<'a>),
     /// Refusal of a registration.
@@ -19,11 +20,11 @@ pub(crate) enum Refusal<'a> {
 }
 
 /// The reason of all registrations that are refused, where they are counted. What is wrong with one is text of its sender, in part.
-pub(crate) const REGISTRATION: &str = "registration";
+pub const REGISTRATION: &str = "registration";
 
 impl Refusal<'_> {
     /// Name of the refused principal.
-    pub(super) fn principal(&self) -> &str {
+    pub fn principal(&self) -> &str {
         match self {
             Self::Call(refused) => &refused.intent.principal,
             Self::Registration(registration) => &registration.principal,
@@ -90,7 +91,7 @@ impl Refusal<'_> {
 
 impl<'a> Refusal<'a> {
     /// Turns the refusal into a record.
-    pub(super) fn into_record(self) -> Record<'a> {
+    pub fn into_record(self) -> Record<'a> {
         match self {
             Self::Call(refused) => Record::Refused(refused),
             Self::Registration(registration) => Record::Registration(registration),

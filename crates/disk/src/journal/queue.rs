@@ -10,11 +10,11 @@ use std::time::Duration;
 use audit::bounds::MAX_FACTS;
 use audit::record::{Gap, Record};
 use runtime::clock::{micros, wall};
+use store::{JournalError, Ticket};
 use tokio::sync::oneshot;
 
-use super::JournalError;
 use super::draft::{Draft, Piece};
-use super::running::{Running, Ticket};
+use super::running::Running;
 
 /// How much text may wait, in bytes, and how many records.
 const MOST_BYTES: usize = 8 << 20;

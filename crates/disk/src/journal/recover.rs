@@ -16,8 +16,8 @@ use runtime::whole::{Readers, make_dirs, replace};
 
 use super::keeper::{Bounded, Flush, Keeper};
 use super::layout::{ChainDir, LOCK, PUBLIC_KEY, Segment, TORN};
-use super::signing;
 use super::volume::{Bounds, Volume};
+use crate::seed;
 
 /// Where the record of a gate goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub(super) struct Opened {
 /// Opens the record, or begins one, and writes down that the gate `node` did so.
 pub(super) fn open(state_dir: &Path, home: &Home, bounds: Bounds, node: &str, flush: &Flush) -> io::Result<Opened> {
     let (dir, lock) = locked(state_dir, home)?;
-    let seed = signing::seed(state_dir, signing::SIGNING)?;
+    let seed = seed::seed(state_dir, seed::SIGNING)?;
     let mut chains = ChainDir::all(&dir)?;
     let mut last = chains.pop();
     while let Some(place) = &last

@@ -9,7 +9,7 @@ use audit::bounds::clip;
 use audit::record::Record;
 use audit::shape::LEFT_OUT;
 
-use super::parts::AROUND;
+use super::AROUND;
 use super::refusal::{BRIEF, Refusal};
 
 /// Refusals of one principal for one reason that get an entry each, within the window below.
@@ -27,7 +27,7 @@ const OF_ONE: u64 = 8;
 
 /// Way of a refusal into the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub enum Way {
     /// An entry of its own.
     Alone,
     /// The first of those that one entry counts: its description is wanted.
@@ -37,7 +37,8 @@ pub(crate) enum Way {
 }
 
 /// Counts of refusals, by principal and reason.
-pub(super) struct Repeats {
+#[derive(Debug)]
+pub struct Repeats {
     accounts: HashMap<Box<str>, Account>,
     /// Refusals of all principals that are not counted separately.
     others: Account,
@@ -46,6 +47,7 @@ pub(super) struct Repeats {
 }
 
 /// Refusals of one principal.
+#[derive(Debug)]
 struct Account {
     allowance: Allowance,
     reasons: Vec<(Box<str>, Count)>,
@@ -53,6 +55,7 @@ struct Account {
 }
 
 /// Refusals for one reason.
+#[derive(Debug)]
 struct Count {
     since: Instant,
     alone: u32,
@@ -62,7 +65,7 @@ struct Count {
 }
 
 /// Bytes that may be written: so many at most, and so many more in a day.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Allowance {
     most: i64,
     daily: i64,
@@ -112,14 +115,14 @@ impl Account {
 
 impl Repeats {
     /// Makes counts for a record of about this size, in bytes.
-    pub(super) fn new(size: u64, now: Instant) -> Self {
+    pub fn new(size: u64, now: Instant) -> Self {
         let (most, daily) = (size / AT_ONCE, size / A_DAY);
         let one = Allowance::of(most / OF_ONE, daily / OF_ONE, now);
         Self { accounts: HashMap::new(), others: Account::new(one, now), all: Allowance::of(most, daily, now), one }
     }
 
     /// Counts a refusal; gives its way into the record. `is_full`: no refusal gets an entry of its own.
-    pub(super) fn take(&mut self, principal: &str, reason: &str, is_full: bool, now: Instant) -> Way {
+    pub fn take(&mut self, principal: &str, reason: &str, is_full: bool, now: Instant) -> Way {
         let all_has = self.all.has_some(now);
         let account = self.account(principal, now);
         let has_room = all_has && account.allowance.has_some(now) && !is_full;
@@ -136,7 +139,7 @@ impl Repeats {
     }
 
     /// An entry of so many bytes was written for a principal.
-    pub(super) fn spend(&mut self, principal: &str, facts: usize, now: Instant) {
+    pub fn spend(&mut self, principal: &str, facts: usize, now: Instant) {
         let bytes = i64::try_from(facts as u64 + AROUND).unwrap_or(i64::MAX);
         let account = self.account(principal, now);
         account.allowance.left = account.allowance.left.saturating_sub(bytes);
@@ -144,14 +147,14 @@ impl Repeats {
     }
 
     /// Keeps what is said of the first one that is counted.
-    pub(super) fn keep(&mut self, refusal: &Refusal<'_>, now: Instant) {
+    pub fn keep(&mut self, refusal: &Refusal<'_>, now: Instant) {
         let is_told_apart = self.accounts.contains_key(clip(refusal.principal(), BRIEF));
         let count = self.account(refusal.principal(), now).count(refusal.reason(), now);
         count.first = Some(if is_told_apart { refusal.brief() } else { refusal.brief().anonymous() });
     }
 
     /// The entries that count others and are due; `is_end`: all of them, for none can come later.
-    pub(super) fn due(&mut self, now: Instant, is_end: bool) -> Vec<Record<'static>> {
+    pub fn due(&mut self, now: Instant, is_end: bool) -> Vec<Record<'static>> {
         let mut due = Vec::new();
         let all = &mut self.all;
         let accounts = self.accounts.values_mut().chain([&mut self.others]);

@@ -10,14 +10,15 @@ use std::time::{Duration, Instant, SystemTime};
 use audit::record::{Gap, Record};
 use config::resolved::Audit;
 use runtime::clock::wall;
+use store::{JournalError, Standing};
 
+use super::Shared;
 use super::broken::broken;
 use super::draft::Piece;
 use super::keeper::Keeping;
 use super::queue::{Held, Taken, Waiting};
 use super::recover::{self, Opened};
 use super::volume::{Bounds, Volume};
-use super::{JournalError, Shared, Standing};
 
 /// Entries are signed for after this long at most, or when there are this many.
 const SIGNED_AFTER: Duration = Duration::from_secs(1);

@@ -42,7 +42,7 @@ fn powerless(disk: &Disk, state: &Path, dice: &mut Dice) -> tempfile::TempDir {
 }
 
 /// Writes until the file is full and the next one is begun, on a disk that comes along or does not; gives what somebody was told of.
-async fn turned(journal: &Journal, disk: &Disk, state: &Path, dice: &mut Dice) -> Vec<String> {
+async fn turned(journal: &DiskJournal, disk: &Disk, state: &Path, dice: &mut Dice) -> Vec<String> {
     let told: Arc<Mutex<Vec<String>>> = Arc::default();
     let files = || chain_of(state).segments().unwrap().len();
     // More than 64 KiB for every 256 entries: each of these fills a file.

@@ -7,20 +7,12 @@ use std::path::Path;
 use audit::entry::Entry;
 use audit::record::{Record, Started};
 
+use store::BrokenChain;
+
 use super::layout::ChainDir;
 
 /// More than the longest entry has, in bytes.
 const LONGEST: u64 = 1 << 16;
-
-/// A chain that could not be continued.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct BrokenChain {
-    /// Its directory's name.
-    pub(crate) chain: String,
-    /// When that was found, in seconds since 1970.
-    pub(crate) since: u64,
-    pub(crate) why: String,
-}
 
 /// The broken chain of the record in `dir` that was found last.
 pub(super) fn broken(dir: &Path) -> Option<BrokenChain> {

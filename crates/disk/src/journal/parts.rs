@@ -6,7 +6,7 @@
 //! that were written before the start is read once, beside the work of that thread. No file is read here.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,9 +14,10 @@ use audit::entry::Entry;
 use audit::record::{Asked, Record, Registration};
 use audit::shape::LEFT_OUT;
 use config::resolved::Audit;
+use policy::share::Bound;
+use store::{OverShare, Part};
 
 use super::layout::{Segment, lines};
-use crate::shares::Bound;
 
 /// Principals that are told apart. All others have one part together.
 const MOST_PRINCIPALS: usize = 4096;
@@ -24,31 +25,9 @@ const MOST_PRINCIPALS: usize = 4096;
 const LEAST_OF_FILE: u64 = 256;
 /// Principals over their share that people are told of, those with the most bytes first.
 const MOST_TOLD: usize = 16;
-/// Length of an entry without its facts, in bytes.
-pub(super) const AROUND: u64 = 200;
-
-/// Entries of one principal.
-#[derive(Debug)]
-pub(crate) struct Part {
-    principal: Arc<str>,
-    /// Bytes that stand in no tally of a file yet.
-    fresh: AtomicU64,
-    /// Time until which calls are refused, in seconds since 1970; 0: calls are made.
-    until: AtomicU64,
-}
-
-/// Principal whose entries take more than its share of the record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct OverShare {
-    pub(crate) principal: Arc<str>,
-    pub(crate) bytes: u64,
-    /// Time at which calls are made again, in seconds since 1970.
-    pub(crate) until: u64,
-}
-
 /// The parts of all principals.
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub(super) struct Parts {
     known: Mutex<Known>,
     /// Percentage of what is free, and of what a principal has itself, that it may have.
     percent: AtomicUsize,
@@ -84,22 +63,6 @@ pub(super) struct Unread {
     pub(super) bytes: u64,
 }
 
-impl Part {
-    fn of(principal: &Arc<str>) -> Arc<Self> {
-        Arc::new(Self { principal: Arc::clone(principal), fresh: AtomicU64::new(0), until: AtomicU64::new(0) })
-    }
-
-    /// Time until which calls of the principal are refused, in seconds since 1970; `None`: calls are made.
-    pub(crate) fn refused_until(&self) -> Option<u64> {
-        Some(self.until.load(Relaxed)).filter(|until| *until > 0)
-    }
-
-    /// Counts bytes of an entry.
-    pub(super) fn add(&self, bytes: u64) {
-        self.fresh.fetch_add(bytes, Relaxed);
-    }
-}
-
 impl Default for Parts {
     fn default() -> Self {
         Self::new(&Audit::default())
@@ -127,17 +90,17 @@ impl Parts {
     }
 
     /// Sets the percentage of what is free, and of what a principal has itself, that it may have.
-    pub(crate) fn share_by(&self, percent: usize) {
+    pub(super) fn share_by(&self, percent: usize) {
         self.percent.store(percent, Relaxed);
     }
 
     /// The part of a principal.
-    pub(crate) fn of(&self, principal: &str) -> Arc<Part> {
+    pub(super) fn of(&self, principal: &str) -> Arc<Part> {
         self.lock().part(principal)
     }
 
     /// Principals that are over their share, those with the most bytes first.
-    pub(crate) fn over(&self) -> Vec<OverShare> {
+    pub(super) fn over(&self) -> Vec<OverShare> {
         self.lock().over.clone()
     }
 
@@ -174,7 +137,7 @@ impl Parts {
         tally.retain(|_, bytes| *bytes >= unread.bytes / LEAST_OF_FILE);
         let mut known = self.lock();
         for (principal, bytes) in tally {
-            let principal = Arc::clone(&known.part(&principal).principal);
+            let principal = Arc::clone(known.part(&principal).principal());
             *known.tallies.entry(unread.first).or_default().entry(principal).or_default() += bytes;
         }
         known.unread.is_empty()
@@ -192,11 +155,11 @@ impl Parts {
         for part in known.parts.values().chain([&known.others]) {
             let bytes = known.bytes(part);
             let until = if known.is_within(part, &young, bound) { None } else { Some(self.until(&known, part, &young, bound, now)) };
-            let was = part.until.swap(until.unwrap_or(0), Relaxed);
+            let was = part.refuse_until(until);
             if let Some(until) = until {
-                over.push(OverShare { principal: Arc::clone(&part.principal), bytes, until });
+                over.push(OverShare { principal: Arc::clone(part.principal()), bytes, until });
             }
-            tell(part, bytes, was > 0, until.is_some());
+            tell(part, bytes, was.is_some(), until.is_some());
         }
         over.sort_by_key(|over| std::cmp::Reverse(over.bytes));
         over.truncate(MOST_TOLD);
@@ -245,9 +208,9 @@ impl Known {
         self.open = open.first;
         let tally = self.tallies.entry(full.first).or_default();
         for part in self.parts.values().chain([&self.others]) {
-            let bytes = part.fresh.swap(0, Relaxed);
+            let bytes = part.take_fresh();
             if bytes > 0 && bytes >= full.bytes / LEAST_OF_FILE {
-                *tally.entry(Arc::clone(&part.principal)).or_default() += bytes;
+                *tally.entry(Arc::clone(part.principal())).or_default() += bytes;
             }
         }
     }
@@ -255,19 +218,18 @@ impl Known {
     /// Forgets principals that nobody speaks for and of whom no young file tells.
     fn forget(&mut self) {
         let Self { parts, tallies, .. } = self;
-        parts.retain(|name, part| {
-            Arc::strong_count(part) > 1 || part.fresh.load(Relaxed) > 0 || tallies.values().any(|tally| tally.contains_key(name))
-        });
+        parts
+            .retain(|name, part| Arc::strong_count(part) > 1 || part.fresh() > 0 || tallies.values().any(|tally| tally.contains_key(name)));
     }
 
     fn bytes(&self, part: &Part) -> u64 {
-        part.fresh.load(Relaxed) + self.tallies.values().filter_map(|tally| tally.get(&part.principal)).sum::<u64>()
+        part.fresh() + self.tallies.values().filter_map(|tally| tally.get(part.principal())).sum::<u64>()
     }
 
     /// Tells if a principal is within its share where these files count.
     fn is_within(&self, part: &Part, files: &[&Segment], bound: Bound) -> bool {
-        let of_file = |file: &&Segment| self.tallies.get(&file.first).and_then(|tally| tally.get(&part.principal)).copied().unwrap_or(0);
-        let own = part.fresh.load(Relaxed) + files.iter().map(of_file).sum::<u64>();
+        let of_file = |file: &&Segment| self.tallies.get(&file.first).and_then(|tally| tally.get(part.principal())).copied().unwrap_or(0);
+        let own = part.fresh() + files.iter().map(of_file).sum::<u64>();
         let taken = files.iter().map(|file| file.bytes).sum::<u64>();
         // Where the record is full nobody makes a call, and who has taken how much matters still.
         bound.holds(as_usize(own), as_usize(taken).min(bound.most)).is_ok()
@@ -283,7 +245,7 @@ fn principal<'a>(record: &'a Record<'_>) -> Option<&'a str> {
 }
 
 fn tell(part: &Part, bytes: u64, was_over: bool, is_over: bool) {
-    let principal = &*part.principal;
+    let principal = &**part.principal();
     if is_over && !was_over {
         tracing::warn!(
             principal,

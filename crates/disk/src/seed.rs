@@ -11,12 +11,12 @@ use runtime::random;
 use runtime::whole::{create, make_dirs, sync_dir};
 
 /// The key that signs checkpoints.
-pub(super) const SIGNING: &str = "audit.key";
+pub(crate) const SIGNING: &str = "audit.key";
 /// What the states of calls that wait for somebody are sealed with.
-pub(crate) const SEALING: &str = "approvals.key";
+pub const SEALING: &str = "approvals.key";
 
 /// The seed of that name in `state_dir`, which is made where it is missing. Two that start at once get the same.
-pub(crate) fn seed(state_dir: &Path, name: &str) -> io::Result<[u8; 32]> {
+pub fn seed(state_dir: &Path, name: &str) -> io::Result<[u8; 32]> {
     let path = state_dir.join(name);
     if let Err(error) = fs::metadata(&path) {
         if error.kind() != io::ErrorKind::NotFound {

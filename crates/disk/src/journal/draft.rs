@@ -6,7 +6,8 @@ use audit::entry::Entry;
 use audit::record::{Gap, Record};
 use audit::tile::WIDTH;
 
-use super::JournalError;
+use store::JournalError;
+
 use super::queue::Waiting;
 
 /// Lines that are written with one go.

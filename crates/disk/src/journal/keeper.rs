@@ -17,12 +17,13 @@ use audit::hash::Hash;
 use audit::key::Signer;
 use audit::tile::Tile;
 use runtime::whole::{self, Readers};
+use store::JournalError;
 
+use super::Shared;
 use super::layout::{self, CHECKPOINT, ChainDir, DIRS, Segment};
 use super::parts::Unread;
 use super::queue::Waiting;
 use super::volume::Bounds;
-use super::{JournalError, Shared};
 
 /// How a file is brought to the disk, and the names in a directory.
 pub(super) type Flush = Arc<dyn Fn(&File) -> io::Result<()> + Send + Sync>;

@@ -3,12 +3,7 @@
 
 use std::ops::Range;
 
-/// Where an intent is kept.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ticket {
-    slot: usize,
-    number: u64,
-}
+use store::Ticket;
 
 /// The intents.
 #[derive(Default)]

@@ -1,0 +1,39 @@
+//! Fair shares: what one principal may hold of something that there is only so much of. Nothing is counted here.
+
+/// A bound in all, and the percentage of what is left that one principal may hold of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Bound {
+    pub most: usize,
+    pub percent: usize,
+}
+
+/// Reason for which there is no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Full {
+    /// Everything is taken.
+    All,
+    /// The principal has its share, which is so much.
+    Share(usize),
+}
+
+impl Bound {
+    /// Share of somebody who holds `own` of `taken`.
+    fn share(self, own: usize, taken: usize) -> usize {
+        let within_reach = own.saturating_add(self.most.saturating_sub(taken));
+        within_reach.saturating_mul(self.percent).div_ceil(100)
+    }
+
+    /// Checks that somebody who holds `own` of `taken`, the last of these included, has no more than a share.
+    pub fn holds(self, own: usize, taken: usize) -> Result<(), Full> {
+        if taken > self.most {
+            return Err(Full::All);
+        }
+        let share = self.share(own, taken);
+        if own > share { Err(Full::Share(share)) } else { Ok(()) }
+    }
+
+    /// Tells if one principal may hold less than all.
+    pub fn is_shared(self) -> bool {
+        self.percent < 100
+    }
+}
