@@ -1,6 +1,6 @@
-//! Fair shares: what one principal may hold of something that there is only so much of. Nothing is counted here.
+//! Fair shares: the amount of a scarce resource that one principal may hold. Nothing is counted here.
 
-/// A bound in all, and the percentage of what is left that one principal may hold of it.
+/// Bound in all, and the percentage of the rest that one principal may hold.
 #[derive(Debug, Clone, Copy)]
 pub struct Bound {
     pub most: usize,
@@ -12,7 +12,7 @@ pub struct Bound {
 pub enum Full {
     /// Everything is taken.
     All,
-    /// The principal has its share, which is so much.
+    /// The principal has its share, of this size.
     Share(usize),
 }
 
@@ -23,7 +23,7 @@ impl Bound {
         within_reach.saturating_mul(self.percent).div_ceil(100)
     }
 
-    /// Checks that somebody who holds `own` of `taken`, the last of these included, has no more than a share.
+    /// Checks that somebody who holds `own` of `taken`, the last one included, has no more than a share.
     pub fn holds(self, own: usize, taken: usize) -> Result<(), Full> {
         if taken > self.most {
             return Err(Full::All);
