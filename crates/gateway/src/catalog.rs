@@ -14,7 +14,7 @@ use mcp_proto::projection::{local_names, local_routes};
 
 use crate::annotation::{Noted, Pace};
 use crate::upstream::role::Role;
-use crate::upstream::{self, Instance, Wire};
+use crate::upstream::{self, Instance};
 
 /// Everything one mount lists.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -70,13 +70,13 @@ impl Catalog {
     /// Replaces one list.
     pub(crate) fn set(&mut self, kind: Kind, entries: Vec<Entry>, of: &upstream::mount::Mount, instance: &Instance) {
         let (mount, role) = (&*of.config, **of.role.load());
-        let has_paths = role.is_gate() || matches!(instance.wire, Wire::Rooms(_));
+        let has_paths = role.is_gate() || instance.traits.has_paths;
         match kind {
             Kind::Prompts => self.prompts = named(unnamed(entries, mount, &mut Vec::new(), false), mount, &mut self.notes, has_paths),
             Kind::Resources => self.resources = Arc::new(entries),
             Kind::Templates => self.templates = Arc::new(entries),
             Kind::Tools => {
-                let over_http = matches!(instance.wire, Wire::Http(_)) && instance.era() == Era::Stateless;
+                let over_http = instance.is_http() && instance.era() == Era::Stateless;
                 let allowed = entries.into_iter().filter(|e| allowed(&e.key, &mount.include, &mount.exclude)).collect();
                 let kept = unnamed(allowed, mount, &mut self.notes, over_http);
                 let tools = named(kept, mount, &mut self.notes, has_paths);

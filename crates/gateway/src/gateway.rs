@@ -44,7 +44,7 @@ use crate::node::Node;
 use crate::pins::Desk;
 use crate::policy::{Decisions, Purses};
 use crate::registry::{RefusedRegistration, Registry};
-use crate::rooms::{RoomAdmin, RoomDoor, Rooms};
+use crate::rooms::{RoomAdmin, RoomDoor, RoomFamily, Rooms};
 use crate::shares::Shares;
 use crate::trust::Trust;
 use crate::upstream::Upstreams;
@@ -215,7 +215,7 @@ impl Parts {
             connector,
             origins: Origins::default(),
             sources: Arc::clone(&sources),
-            mounted: rooms.mounted(),
+            families: vec![Arc::new(RoomFamily(rooms.mounted()))],
             state_dir: state_dir.clone(),
         });
         let server = McpServer::new(Arc::clone(&entrance));

@@ -56,7 +56,7 @@ pub struct Look {
 /// Takes a changed configuration: lists are judged anew where something else is done with them.
 pub(crate) fn apply(mounts: &Mounts, old: &Config, new: &Config) {
     if old.pins != new.pins {
-        mounts.all.load().iter().for_each(|mount| mount.dirty(&catalog::Kind::ALL));
+        mounts.all.load().iter().for_each(|mount| mount.connections.dirty(&catalog::Kind::ALL));
     }
 }
 
@@ -76,7 +76,7 @@ impl Gate {
         record(&self.record, shown.pins.iter().map(|pin| format!("{}: {}", standing.as_str(), pin.named())).collect());
         if let Some(mount) = self.mounts.all.load().iter().find(|one| one.config.name.as_str() == mount) {
             let kinds: Vec<catalog::Kind> = shown.pins.iter().map(|pin| judged::fetched_with(pin.kind)).collect();
-            mount.dirty(&kinds);
+            mount.connections.dirty(&kinds);
         }
         Ok(shown)
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use banyan_model::Segment;
-use config::resolved::{Config, Profile, Transport};
+use config::resolved::{Config, Profile};
 use foldhash::fast::RandomState;
 use mcp_proto::client::Negotiated;
 use mcp_proto::era;
@@ -188,7 +188,7 @@ impl Tree {
     /// The branches that `scope` covers, with their places.
     pub(crate) fn within<'a>(&'a self, scope: &'a ViewKey) -> impl Iterator<Item = (usize, &'a Branch)> {
         let covers = |b: &Branch| scope.mount.as_ref().is_none_or(|s| *s == b.mount.config.name);
-        let is_round = |b: &Branch| scope.is_seated && matches!(b.mount.config.transport, Transport::Rooms);
+        let is_round = |b: &Branch| scope.is_seated && b.mount.opens.has_parts();
         self.branches.iter().enumerate().filter(move |(_, b)| covers(b) && !is_round(b))
     }
 

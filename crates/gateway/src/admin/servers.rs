@@ -46,7 +46,7 @@ impl Gateway {
             return Err(Refusal::refused(why));
         }
         tracing::info!(mount = name, "somebody asked for a restart");
-        mount.restart();
+        mount.connections.restart();
         Ok(Restarted { restarting: name.to_owned() })
     }
 }

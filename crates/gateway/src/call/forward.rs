@@ -101,7 +101,7 @@ async fn attempt(cleared: &Cleared, lease: Lease, out: &Outgoing<'_>, back: &Arc
         Err(error) => return Err(failed(resolved, error)),
     }
     let mount = &resolved.branch.mount;
-    mount.forget(&lease.instance);
+    mount.connections.forget(&lease.instance);
     drop(lease);
     Box::pin(mount.settle(Duration::from_secs(10))).await;
     let lease = self::lease(resolved).await?;
@@ -133,13 +133,13 @@ fn limit(resolved: &Resolved) -> Duration {
 
 async fn lease(resolved: &Resolved) -> Result<Lease, CallError> {
     let mount = &resolved.branch.mount;
-    let shared = match mount.shared.load_full() {
+    let shared = match mount.connections.shared.load_full() {
         Some(shared) => shared,
         None => {
             if mount.state.load().phase == Phase::Starting {
                 Box::pin(mount.settle(mount.config.start_timeout)).await;
             }
-            mount.shared.load_full().ok_or_else(|| mount.unavailable())?
+            mount.connections.shared.load_full().ok_or_else(|| mount.unavailable())?
         }
     };
     mount.lease_by(shared, &resolved.caller).await.map_err(|e| failed(resolved, e))

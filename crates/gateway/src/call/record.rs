@@ -239,7 +239,7 @@ impl<'a> Record<'a> {
     fn report(&self, error: &mut CallError) {
         let Some((mount, report)) = error.failing() else { return };
         let mount = if self.back.caller.is_owner { self.gate.mounts.find(mount) } else { None };
-        let stderr = mount.map(|mount| mount.stderr.lines()).unwrap_or_default();
+        let stderr = mount.map(|mount| mount.connections.stderr.lines()).unwrap_or_default();
         *report = Some(Box::new(Report { call: self.gate.record.journal.ids().spelled(self.call), stderr }));
     }
 

@@ -71,7 +71,7 @@ pub(crate) async fn set_level(errand: &Errand<'_>) -> Result<Answer, CallError> 
 
 async fn told_level(cleared: Cleared, level: LogLevel) -> Result<Answer, CallError> {
     let mount = &cleared.resolved.branch.mount;
-    let Some(instance) = mount.shared.load_full() else { return Err(mount.unavailable()) };
+    let Some(instance) = mount.connections.shared.load_full() else { return Err(mount.unavailable()) };
     let params = Bytes::from(format!("{{\"level\":\"{}\"}}", level.name()));
     instance.request(&Outgoing::plain("logging/setLevel", params), None).await.map_err(|error| failed(mount, error))
 }
@@ -341,7 +341,7 @@ async fn followed(errand: &Errand<'_>, Following { branch, uris, decision }: Fol
 async fn unfollow(gate: &Arc<Gate>, mount: &Segment, uri: &str) {
     let tree = gate.mounts.tree.load_full();
     match tree.branch(mount) {
-        Some(branch) if branch.mount.subscribed.has(uri) => branch.mount.unsubscribe(uri).await,
+        Some(branch) if branch.mount.connections.subscribed.has(uri) => branch.mount.unsubscribe(uri).await,
         Some(_) | None => gate.hub.left.remove(mount, uri),
     }
 }

@@ -44,7 +44,7 @@ async fn stepped(cleared: Cleared, back: &Arc<Back>) -> Result<Answer, CallError
     let began = Instant::now();
     let answer = tokio::time::timeout(patience, step(resolved, back)).await.unwrap_or(Err(UpstreamError::Silent(patience)));
     let ms = began.elapsed().as_secs_f64() * 1000.0;
-    let transport = mount.transport();
+    let transport = mount.opens.kind();
     let era = mount.negotiated().map_or("null", |n| if n.era == Era::Stateless { "\"stateless\"" } else { "\"initialize\"" });
     let (after, error) = match answer {
         // A server that refuses is there all the same.
@@ -63,7 +63,7 @@ async fn stepped(cleared: Cleared, back: &Arc<Back>) -> Result<Answer, CallError
 /// Asks the next one: a gate for its own steps, a server whether it is there.
 async fn step(resolved: &Resolved, back: &Arc<Back>) -> Result<Answer, UpstreamError> {
     let mount = &resolved.branch.mount;
-    let instance = mount.shared.load_full().ok_or_else(|| UpstreamError::Unreachable(mount.trouble()))?;
+    let instance = mount.connections.shared.load_full().ok_or_else(|| UpstreamError::Unreachable(mount.trouble()))?;
     let era = instance.era();
     let (method, params): (&str, Object) = if resolved.branch.is_gate() {
         (METHOD, hop::params(&resolved.params, &resolved.caller, &resolved.branch, era, resolved.onward.as_ref()).into_owned())

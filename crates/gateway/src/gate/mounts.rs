@@ -89,7 +89,9 @@ impl Mounts {
                 tokio::pin!(changed);
                 changed.as_mut().enable();
                 let mount = self.find(name.as_str());
-                let is_new = |mount: &Arc<Mount>| mount.shared.load().as_ref().is_some_and(|new| !Arc::ptr_eq(new, old) && !new.is_lost());
+                let is_new = |mount: &Arc<Mount>| {
+                    mount.connections.shared.load().as_ref().is_some_and(|new| !Arc::ptr_eq(new, old) && !new.is_lost())
+                };
                 if let Some(mount) = mount.filter(is_new) {
                     return mount;
                 }

@@ -157,12 +157,12 @@ impl Gateway {
 
     /// The last lines a mount's process wrote to its standard error; `None` where there is no such mount.
     pub fn stderr(&self, name: &str) -> Option<Vec<String>> {
-        self.0.gate.mounts.find(name).map(|m| m.stderr.lines())
+        self.0.gate.mounts.find(name).map(|m| m.connections.stderr.lines())
     }
 
     /// The lines from now on.
     pub fn follow_stderr(&self, name: &str) -> Option<tokio::sync::broadcast::Receiver<String>> {
-        self.0.gate.mounts.find(name).map(|m| m.stderr.follow())
+        self.0.gate.mounts.find(name).map(|m| m.connections.stderr.follow())
     }
 }
 
@@ -187,7 +187,7 @@ fn status(mount: &Arc<Mount>, asking: Option<&Gate>) -> MountStatus {
         error: state.explained(),
         era: negotiated.as_ref().map(|n| if n.era == Era::Stateless { "stateless" } else { "initialize" }.to_owned()),
         version: negotiated.map(|n| n.version.clone()),
-        transport: mount.transport().to_owned(),
+        transport: mount.opens.kind().to_owned(),
         tools: catalog.tools.len(),
         prompts: catalog.prompts.len(),
         resources: catalog.resources.len() + catalog.templates.len(),

@@ -47,7 +47,7 @@ pub(crate) async fn follow(gate: Arc<Gate>) {
             let of_mount = looks.iter().filter(|(name, _)| name == mount.config.name.as_str());
             let kinds: Vec<_> = of_mount.map(|(_, kind)| fetched_with(*kind)).collect();
             if !kinds.is_empty() {
-                mount.dirty(&kinds);
+                mount.connections.dirty(&kinds);
             }
         }
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use config::resolved::{Config, Transport};
+use config::resolved::Config;
 use mcp_proto::catalog::{self, Entry};
 use mcp_proto::hidden;
 use mesh_proto::annotation::key;
@@ -16,8 +16,8 @@ use sha2::{Digest, Sha256};
 use super::record;
 use crate::approvals::now;
 use crate::catalog::{Catalog, Held, Offer};
-use crate::rooms;
 use crate::store::{Pin, Pins, Source, StoreError};
+use crate::upstream::Opens;
 use crate::upstream::mount::Mount;
 use crate::upstream::role::Role;
 
@@ -108,7 +108,7 @@ pub(super) fn fetched_with(kind: Kind) -> catalog::Kind {
 }
 
 async fn judged(mount: &Mount, (catalog, old): (&mut Catalog, &Catalog), listed: &[Listed]) -> Judged {
-    let source = Whose { source: source(mount), is_rooms: is_rooms(mount), has_turned: **mount.role.load() == Role::Turned };
+    let source = Whose { source: source(mount), opens: Arc::clone(&mount.opens), has_turned: **mount.role.load() == Role::Turned };
     let owned: Vec<Listed> = listed.iter().map(|one| Listed { all: one.all.clone(), ..*one }).collect();
     let count = owned.iter().map(|one| one.all.len()).sum();
     let take_in = move || owned.into_iter().map(defined).collect::<Vec<_>>();
@@ -276,14 +276,9 @@ pub(crate) async fn was_gate(mount: &Mount) -> Result<bool, StoreError> {
 
 /// By what a mount's server is known again. Its environment and headers hold what changes, such as tokens, and say little of who it is.
 pub(super) fn source(mount: &Mount) -> Source {
-    let server = match (&mount.registration, &mount.config.transport) {
-        (Some(registration), _) => format!("registered by {}", registration.principal),
-        (None, Transport::Http(remote) | Transport::Sse(remote)) => remote.url.to_string(),
-        (None, Transport::Rooms) => "rooms".to_owned(),
-        (None, Transport::Stdio(process)) => {
-            let args: Vec<String> = process.args.iter().map(ToString::to_string).collect();
-            format!("{:?} {args:?} {:?}", process.command, process.cwd)
-        }
+    let server = match &mount.registration {
+        Some(registration) => format!("registered by {}", registration.principal),
+        None => mount.opens.identity(),
     };
     let server = policy::approval::hex(&Sha256::digest(server)[..16]);
     Source { mount: mount.config.name.to_string(), server }
@@ -292,13 +287,13 @@ pub(super) fn source(mount: &Mount) -> Source {
 /// By what the server of a tool is known again, in hexadecimal: of a mount of rooms the participant who offers it.
 pub(crate) fn server(mount: &Mount, tool: &str) -> String {
     let source = source(mount);
-    if is_rooms(mount) { of_participant(&source, rooms::whose(tool)).server } else { source.server }
+    if is_rooms(mount) { of_participant(&source, mount.opens.part_of(tool)).server } else { source.server }
 }
 
 /// By what the servers of a mount are known again: one, or of the mount of rooms each participant by itself.
 struct Whose {
     source: Source,
-    is_rooms: bool,
+    opens: Arc<dyn Opens>,
     /// The server says that it is a gate, which it was not when it was first seen.
     has_turned: bool,
 }
@@ -306,12 +301,12 @@ struct Whose {
 impl Whose {
     /// Whose a definition of this name is.
     fn of(&self, name: &str) -> Source {
-        if self.is_rooms { of_participant(&self.source, rooms::whose(name)) } else { self.source.clone() }
+        if self.opens.has_parts() { of_participant(&self.source, self.opens.part_of(name)) } else { self.source.clone() }
     }
 
     /// Whether two definitions are of one.
     fn is_one(&self, a: &str, b: &str) -> bool {
-        !self.is_rooms || rooms::whose(a) == rooms::whose(b)
+        !self.opens.has_parts() || self.opens.part_of(a) == self.opens.part_of(b)
     }
 }
 
@@ -328,12 +323,12 @@ pub(super) fn sources(mount: &Mount) -> Vec<Source> {
     }
     let catalog = mount.catalog.load();
     let names = catalog.tools.iter().map(|offer| &offer.entry.key).chain(catalog.held.iter().map(|held| &held.key));
-    let all: BTreeSet<&str> = names.map(|name| rooms::whose(name)).collect();
+    let all: BTreeSet<&str> = names.map(|name| mount.opens.part_of(name)).collect();
     all.into_iter().map(|whose| of_participant(&source, whose)).collect()
 }
 
 fn is_rooms(mount: &Mount) -> bool {
-    matches!(mount.config.transport, Transport::Rooms)
+    mount.opens.has_parts()
 }
 
 /// Judges lists and remembers what is new in them.

@@ -18,7 +18,9 @@ use super::runner;
 use crate::catalog::Catalog;
 use crate::mesh::Mesh;
 use crate::upstream::Instance;
+use crate::upstream::connect::Dialer;
 use crate::upstream::mount::{Mount, Phase, State};
+use crate::upstream::pool::Pool;
 
 /// How long calls in flight may take to end once their server is out of the tree.
 const DRAIN: Duration = Duration::from_secs(30);
@@ -57,9 +59,16 @@ pub(super) struct Holding {
 
 impl Holding {
     /// Of a session that began. What stood there before is shown, as degraded, until the new list is there.
-    pub(super) fn begin(mesh: &Arc<Mesh>, config: resolved::Mount, registration: Registration, before: Option<&Self>) -> Self {
+    pub(super) fn begin(
+        mesh: &Arc<Mesh>,
+        (config, link): (resolved::Mount, Option<Arc<Pool>>),
+        registration: Registration,
+        before: Option<&Self>,
+    ) -> Self {
         let session = registration.session;
-        let mount = Mount::registered(Arc::new(config), Arc::clone(&mesh.upstreams), registration);
+        let config = Arc::new(config);
+        let dialer = Dialer::registered(&mesh.upstreams, &config, link);
+        let mount = Mount::new(config, &mesh.gate, Arc::new(dialer), Some(registration));
         if let Some(before) = before {
             mount.catalog.store(before.mount.catalog.load_full());
             mount.known.store(before.mount.known.load_full());
@@ -119,7 +128,7 @@ impl Holding {
                 self.mount.known.store(Some(Arc::new(fetched.instance.negotiated.clone())));
                 self.mount.metrics.set_tools(catalog.tools.len());
                 self.mount.catalog.store(Arc::new(catalog));
-                self.mount.shared.store(Some(Arc::clone(&fetched.instance)));
+                self.mount.connections.shared.store(Some(Arc::clone(&fetched.instance)));
                 if let Some(registration) = &self.mount.registration {
                     registration.lost.store(None);
                 }
@@ -175,7 +184,7 @@ impl Holding {
     }
 
     fn unplug(&self) {
-        if let Some(instance) = self.mount.shared.swap(None) {
+        if let Some(instance) = self.mount.connections.shared.swap(None) {
             tokio::spawn(async move { instance.close().await });
         }
     }

@@ -11,7 +11,6 @@ use mesh_proto::parent::Session;
 use mesh_proto::refusal::Ended;
 
 use crate::call::error::CallError;
-use crate::upstream::pool::Pool;
 
 /// The registration behind a mount.
 #[derive(Debug)]
@@ -28,8 +27,6 @@ pub(crate) struct Registration {
     pub(crate) interval: Duration,
     /// Whether what it notifies is for everybody.
     pub(crate) notifies: bool,
-    /// The connections of its link; `None`: its URL is dialled.
-    pub(crate) pool: Option<Arc<Pool>>,
     /// Why it is not there, and since when.
     pub(crate) lost: ArcSwapOption<Lost>,
 }
@@ -42,8 +39,8 @@ pub(crate) struct Lost {
 }
 
 impl Registration {
-    /// Of this session, reached over `pool` where that is given.
-    pub(super) fn of(session: &Session, pool: Option<Arc<Pool>>) -> Self {
+    /// The registration of a session.
+    pub(super) fn of(session: &Session) -> Self {
         Self {
             session: session.key,
             subserver_id: session.subserver_id,
@@ -53,7 +50,6 @@ impl Registration {
             auth_scope: session.auth_scope,
             interval: session.interval,
             notifies: session.capabilities.notifications,
-            pool,
             lost: ArcSwapOption::empty(),
         }
     }

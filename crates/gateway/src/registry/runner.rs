@@ -16,7 +16,7 @@ use crate::mesh::Mesh;
 use crate::upstream::listening::{self, Listening};
 use crate::upstream::mount::{Mount, Phase, State};
 use crate::upstream::role::Role;
-use crate::upstream::{Instance, Owner, UpstreamError, connect, supervise};
+use crate::upstream::{Instance, Owner, UpstreamError, supervise};
 
 /// Runs until `over` fires: the session ended, or its server is lost.
 pub(super) async fn run(mesh: Arc<Mesh>, mount: Arc<Mount>, session: SessionKey, wanted: Arc<Notify>, over: CancellationToken) {
@@ -33,7 +33,7 @@ pub(super) async fn run(mesh: Arc<Mesh>, mount: Arc<Mount>, session: SessionKey,
                 }
                 false
             }
-            () = mount.wake.notified() => line.stirred(&mount).await,
+            () = mount.connections.wake.notified() => line.stirred(&mount).await,
             () = line.lost() => {
                 line.close().await;
                 true
@@ -75,16 +75,16 @@ impl Line {
                 (Arc::clone(instance), if dirty.is_empty() { vec![Kind::Tools] } else { dirty.into_iter().collect() })
             }
             None => {
-                let instance = connect::connect(mount, Owner::Shared, mount.gate.node.shared()).await?;
+                let instance = mount.open(Owner::Shared, mount.gate.node.shared()).await?;
                 self.instance = Some(Arc::clone(&instance));
                 if instance.gate_id().as_deref() == Some(&*mount.gate.node.id) {
                     return Err(UpstreamError::Loop);
                 }
                 mount.role.store(Arc::new(Role::of(mount, &instance.negotiated.capabilities).await));
-                mount.subscribed.forget();
+                mount.connections.subscribed.forget();
                 supervise::subscribe_again(mount, &instance).await;
                 self.listening = listening::begin(mount, &instance).await;
-                mount.take_dirty();
+                mount.connections.take_dirty();
                 self.dirty.clear();
                 (instance, Kind::ALL.to_vec())
             }
@@ -99,9 +99,9 @@ impl Line {
         if let Some(instance) = &self.instance {
             listening::resubscribe(mount, instance, &mut self.listening).await;
         }
-        self.dirty.extend(mount.take_dirty());
-        if mount.take_reconnect().is_some() {
-            mount.shared.store(None);
+        self.dirty.extend(mount.connections.take_dirty());
+        if mount.connections.take_reconnect().is_some() {
+            mount.connections.shared.store(None);
             self.forget();
             return true;
         }

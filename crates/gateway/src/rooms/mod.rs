@@ -43,7 +43,7 @@ pub(crate) use door::RoomDoor;
 use driver::{Driver, Input, Live};
 use guest::Tickets;
 use lobby::Lobby;
-pub(crate) use mounted::{Mounted, whose};
+pub(crate) use mounted::{Mounted, RoomFamily};
 pub(crate) use secrets::Secrets;
 pub use status::{ParticipantStatus, RoomStatus};
 use steward::Steward;

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use banyan_model::Era;
 use bytes::Bytes;
-use config::resolved::{ClientTls, Hosts, Process, Remote, Transport};
+use config::resolved::{self, ClientTls, Hosts, Process, Remote, Transport};
+use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use mcp_proto::client::{Handshake, HandshakeError, Identity, Negotiated, Pipe, Step};
 use mcp_proto::envelope::{Answer, Message};
@@ -19,12 +20,12 @@ use runtime::reach::{Reach, is_loopback};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::http::{Body, Heads, HttpWire, Sent, Spoken, excerpt};
+use super::http::{Body, Doubts, Heads, HttpUpstream, HttpWire, Sent, Spoken, excerpt};
 use super::mount::Mount;
+use super::oauth::OAuthClient;
 use super::pipe::{self, OpenError};
 use super::pool::Pool;
-use super::{Inbox, Instance, Outgoing, Owner, UpstreamError, Wire, process, sse, standing};
-use crate::rooms::Mounted;
+use super::{Inbox, Opened, Opens, Outgoing, Owner, UpstreamError, process, sse, standing};
 use crate::trust::Client;
 use crate::upstream::Upstreams;
 
@@ -34,82 +35,157 @@ const PROBE: Duration = Duration::from_secs(3);
 /// How long the first call waits for the stream that stands open.
 const OPENING: Duration = Duration::from_millis(50);
 
-/// Wire of a connection, and what its server said about itself.
-type Opened = (Wire, Negotiated);
+/// Opens connections to one MCP server.
+pub(crate) struct Dialer {
+    upstreams: Arc<Upstreams>,
+    config: Arc<resolved::Mount>,
+    oauth: Option<Arc<OAuthClient>>,
+    doubts: Arc<Doubts>,
+    /// The connections of the link of a server that registered over one; `None`: its URL is dialled.
+    link: Option<Arc<Pool>>,
+}
 
-/// Opens a connection for `owner`, which says `identity` about itself.
-pub(crate) async fn connect(mount: &Arc<Mount>, owner: Owner, identity: Identity) -> Result<Arc<Instance>, UpstreamError> {
-    let inbox = Inbox { mount: Arc::downgrade(mount), owner };
-    let opening = async {
-        match &mount.config.transport {
-            Transport::Stdio(process) => open_process(mount, process, inbox, identity).await,
-            Transport::Http(remote) => open_http(mount, remote, inbox, identity).await,
-            Transport::Sse(remote) => open_sse(mount, remote, inbox, identity).await,
-            Transport::Rooms => Ok((Wire::Rooms(Arc::clone(&mount.upstreams.mounted)), Mounted::negotiated())),
-        }
-    };
-    match tokio::time::timeout(mount.config.start_timeout, opening).await {
-        Ok(opened) => opened.map(|(wire, negotiated)| {
-            Arc::new(Instance { wire, negotiated, timeout: mount.config.timeout, longest: mount.config.longest })
-        }),
-        Err(_) => Err(UpstreamError::Silent(mount.config.start_timeout)),
+impl Dialer {
+    /// Of a mount of the configuration.
+    pub(crate) fn new(upstreams: &Arc<Upstreams>, config: &Arc<resolved::Mount>) -> Self {
+        let oauth = match &config.transport {
+            Transport::Http(remote) | Transport::Sse(remote) => remote
+                .oauth
+                .clone()
+                .map(|oauth| Arc::new(OAuthClient::new(config.name.as_str(), remote.url.clone(), oauth, &upstreams.state_dir))),
+            Transport::Rooms | Transport::Stdio(_) => None,
+        };
+        Self { upstreams: Arc::clone(upstreams), config: Arc::clone(config), oauth, doubts: Arc::default(), link: None }
+    }
+
+    /// Of a server that registered itself, over `link` where that is given.
+    pub(crate) fn registered(upstreams: &Arc<Upstreams>, config: &Arc<resolved::Mount>, link: Option<Arc<Pool>>) -> Self {
+        Self { link, ..Self::new(upstreams, config) }
     }
 }
 
-async fn open_process(mount: &Arc<Mount>, child: &Process, inbox: Inbox, identity: Identity) -> Result<Opened, UpstreamError> {
-    let mut era = mount.config.era;
-    loop {
-        let limit = mount.gate.limits().response_bytes;
-        let carrier = process::start(child, &*mount.upstreams.sources, &mount.stderr, limit, PROBE).map_err(UpstreamError::Unreachable)?;
-        let (close, ended) = (carrier.close.clone(), carrier.ended.clone());
-        let _closes_on_drop = close.clone().drop_guard();
-        match pipe::open(Pipe::new(era, identity.clone()), carrier, inbox.clone()).await {
-            Ok((handle, negotiated)) => {
-                _closes_on_drop.disarm();
-                return Ok((Wire::Pipe(handle), negotiated));
+impl Opens for Dialer {
+    fn open<'a>(&'a self, mount: &'a Arc<Mount>, owner: Owner, identity: Identity) -> BoxFuture<'a, Result<Opened, UpstreamError>> {
+        let inbox = Inbox { mount: Arc::downgrade(mount), owner };
+        Box::pin(async move {
+            match &self.config.transport {
+                Transport::Stdio(process) => self.open_process(mount, process, inbox, identity).await,
+                Transport::Http(remote) => self.open_http(mount, remote, inbox, identity).await,
+                Transport::Sse(remote) => self.open_sse(mount, remote, inbox, identity).await,
+                Transport::Rooms => Err(UpstreamError::Unreachable("rooms are no MCP server".into())),
             }
-            // Some servers end when anything comes before `initialize`; the next one is not probed.
-            Err(OpenError::Ended { probing: true, why }) if era.is_none() => {
-                tracing::debug!(mount = %mount.config.name, why, "it ended on the probe for the stateless era; trying again without");
-                close.cancel();
-                ended.cancelled().await;
-                era = Some(Era::Initialize);
-            }
-            Err(OpenError::Ended { why, .. }) => return Err(UpstreamError::Unreachable(why)),
-            Err(OpenError::Handshake(e)) => {
-                close.cancel();
-                ended.cancelled().await;
-                return Err(UpstreamError::Unreachable(e.to_string()));
+        })
+    }
+
+    fn kind(&self) -> &'static str {
+        match &self.config.transport {
+            Transport::Http(_) if self.link.is_some() => "link",
+            Transport::Http(_) => "http",
+            Transport::Rooms => "rooms",
+            Transport::Sse(_) => "sse",
+            Transport::Stdio(_) => "stdio",
+        }
+    }
+
+    fn identity(&self) -> String {
+        match &self.config.transport {
+            Transport::Http(remote) | Transport::Sse(remote) => remote.url.to_string(),
+            Transport::Rooms => "rooms".to_owned(),
+            Transport::Stdio(process) => {
+                let args: Vec<String> = process.args.iter().map(ToString::to_string).collect();
+                format!("{:?} {args:?} {:?}", process.command, process.cwd)
             }
         }
     }
 }
 
-async fn open_http(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: Identity) -> Result<Opened, UpstreamError> {
-    let shows_something = !remote.headers.is_empty() || mount.oauth.is_some();
-    if shows_something && remote.url.scheme() == "http" && !remote.insecure && !is_loopback(&remote.url) {
-        // What is configured for a gate is not to be read by whoever listens in, so it is asked first without that whether it is one.
-        if is_gate(&mount.upstreams, &remote.url, Handshake::new(mount.config.era, identity.clone())).await {
-            return Err(UpstreamError::Exposed);
+impl Dialer {
+    async fn open_process(&self, mount: &Arc<Mount>, child: &Process, inbox: Inbox, identity: Identity) -> Result<Opened, UpstreamError> {
+        let mut era = mount.config.era;
+        loop {
+            let limit = mount.gate.limits().response_bytes;
+            let carrier = process::start(child, &*self.upstreams.sources, &mount.connections.stderr, limit, PROBE)
+                .map_err(UpstreamError::Unreachable)?;
+            let (close, ended) = (carrier.close.clone(), carrier.ended.clone());
+            let _closes_on_drop = close.clone().drop_guard();
+            match pipe::open(Pipe::new(era, identity.clone()), carrier, inbox.clone()).await {
+                Ok((handle, negotiated)) => {
+                    _closes_on_drop.disarm();
+                    return Ok((Box::new(handle), negotiated));
+                }
+                // Some servers end when anything comes before `initialize`; the next one is not probed.
+                Err(OpenError::Ended { probing: true, why }) if era.is_none() => {
+                    tracing::debug!(mount = %mount.config.name, why, "it ended on the probe for the stateless era; trying again without");
+                    close.cancel();
+                    ended.cancelled().await;
+                    era = Some(Era::Initialize);
+                }
+                Err(OpenError::Ended { why, .. }) => return Err(UpstreamError::Unreachable(why)),
+                Err(OpenError::Handshake(e)) => {
+                    close.cancel();
+                    ended.cancelled().await;
+                    return Err(UpstreamError::Unreachable(e.to_string()));
+                }
+            }
         }
     }
-    let wire = Arc::new(wire(mount, remote, inbox.clone())?);
-    match shake(&wire, Handshake::new(mount.config.era, identity.clone())).await {
-        Ok(negotiated) if is_exposed(&wire, remote, &negotiated) => Err(UpstreamError::Exposed),
-        Ok(negotiated) => {
-            if negotiated.era == Era::Initialize {
-                let (opened, open) = oneshot::channel();
-                tokio::spawn(standing::keep_get(Arc::clone(&wire), opened));
-                // Some servers ask on this stream and lose what they ask while it is not there. Others say nothing until they ask.
-                drop(tokio::time::timeout(OPENING, open).await);
+
+    async fn open_http(&self, mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: Identity) -> Result<Opened, UpstreamError> {
+        let shows_something = !remote.headers.is_empty() || self.oauth.is_some();
+        if shows_something && remote.url.scheme() == "http" && !remote.insecure && !is_loopback(&remote.url) {
+            // What is configured for a gate is not to be read by whoever listens in, so it is asked first without that whether it is one.
+            if is_gate(&self.upstreams, &remote.url, Handshake::new(mount.config.era, identity.clone())).await {
+                return Err(UpstreamError::Exposed);
             }
-            Ok((Wire::Http(wire), negotiated))
         }
-        // A server that takes no POST may be one of revision 2024-11-05 (2025-11-25 "Backwards compatibility").
-        Err(UpstreamError::Refused { status: status @ (400 | 404 | 405), body }) => {
-            open_sse(mount, remote, inbox, identity).await.map_err(|_| UpstreamError::Refused { status, body })
+        let wire = Arc::new(self.wire(mount, remote, inbox.clone())?);
+        match shake(&wire, Handshake::new(mount.config.era, identity.clone())).await {
+            Ok(negotiated) if is_exposed(&wire, remote, &negotiated) => Err(UpstreamError::Exposed),
+            Ok(negotiated) => {
+                if negotiated.era == Era::Initialize {
+                    let (opened, open) = oneshot::channel();
+                    tokio::spawn(standing::keep_get(Arc::clone(&wire), opened));
+                    // Some servers ask on this stream and lose what they ask while it is not there. Others say nothing until they ask.
+                    drop(tokio::time::timeout(OPENING, open).await);
+                }
+                Ok((Box::new(HttpUpstream(wire)), negotiated))
+            }
+            // A server that takes no POST may be one of revision 2024-11-05 (2025-11-25 "Backwards compatibility").
+            Err(UpstreamError::Refused { status: status @ (400 | 404 | 405), body }) => {
+                self.open_sse(mount, remote, inbox, identity).await.map_err(|_| UpstreamError::Refused { status, body })
+            }
+            Err(e) => Err(e),
         }
-        Err(e) => Err(e),
+    }
+
+    async fn open_sse(&self, mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: Identity) -> Result<Opened, UpstreamError> {
+        let carrier = sse::start(self.wire(mount, remote, inbox.clone())?).await?;
+        // Servers of that revision know nothing of the other era.
+        match pipe::open(Pipe::new(Some(Era::Initialize), identity), carrier, inbox).await {
+            Ok((handle, negotiated)) => Ok((Box::new(handle), negotiated)),
+            Err(OpenError::Ended { why, .. }) => Err(UpstreamError::Unreachable(why)),
+            Err(OpenError::Handshake(e)) => Err(UpstreamError::Unreachable(e.to_string())),
+        }
+    }
+
+    fn wire(&self, mount: &Arc<Mount>, remote: &Remote, inbox: Inbox) -> Result<HttpWire, UpstreamError> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &remote.headers {
+            let secret = value.resolve(&*self.upstreams.sources).map_err(|e| UpstreamError::Unreachable(e.to_string()))?;
+            let bad = || UpstreamError::Unreachable(format!("its configured header `{name}` is not a legal HTTP header"));
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+            let mut value = HeaderValue::from_str(secret.expose()).map_err(|_| bad())?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        let held = self.link.clone();
+        let reach = mount.registration.as_ref().map(|_| reach(&self.upstreams, &remote.url));
+        let pool = held.unwrap_or_else(|| pool(&self.upstreams, remote, reach));
+        Ok(HttpWire {
+            oauth: self.oauth.clone(),
+            doubts: Arc::clone(&self.doubts),
+            ..bare(&self.upstreams, &remote.url, &headers, pool, inbox)
+        })
     }
 }
 
@@ -129,32 +205,6 @@ async fn is_gate(upstreams: &Upstreams, url: &url::Url, handshake: Handshake) ->
 fn is_exposed(wire: &HttpWire, remote: &Remote, negotiated: &Negotiated) -> bool {
     let gate = matches!(mcpax::peer(&negotiated.capabilities), Peer::Gate(_));
     gate && wire.pool.is_exposed() && !remote.insecure && !is_loopback(&remote.url)
-}
-
-async fn open_sse(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: Identity) -> Result<Opened, UpstreamError> {
-    let carrier = sse::start(wire(mount, remote, inbox.clone())?).await?;
-    // Servers of that revision know nothing of the other era.
-    match pipe::open(Pipe::new(Some(Era::Initialize), identity), carrier, inbox).await {
-        Ok((handle, negotiated)) => Ok((Wire::Pipe(handle), negotiated)),
-        Err(OpenError::Ended { why, .. }) => Err(UpstreamError::Unreachable(why)),
-        Err(OpenError::Handshake(e)) => Err(UpstreamError::Unreachable(e.to_string())),
-    }
-}
-
-fn wire(mount: &Arc<Mount>, remote: &Remote, inbox: Inbox) -> Result<HttpWire, UpstreamError> {
-    let mut headers = HeaderMap::new();
-    for (name, value) in &remote.headers {
-        let secret = value.resolve(&*mount.upstreams.sources).map_err(|e| UpstreamError::Unreachable(e.to_string()))?;
-        let bad = || UpstreamError::Unreachable(format!("its configured header `{name}` is not a legal HTTP header"));
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
-        let mut value = HeaderValue::from_str(secret.expose()).map_err(|_| bad())?;
-        value.set_sensitive(true);
-        headers.insert(name, value);
-    }
-    let held = mount.registration.as_ref().and_then(|registration| registration.pool.clone());
-    let reach = mount.registration.as_ref().map(|_| reach(&mount.upstreams, &remote.url));
-    let pool = held.unwrap_or_else(|| pool(&mount.upstreams, remote, reach));
-    Ok(HttpWire { oauth: mount.oauth.clone(), ..bare(&mount.upstreams, &remote.url, &headers, pool, inbox) })
 }
 
 /// Where TLS is spoken with something of its own, nobody else's calls may go over its connections.
@@ -192,6 +242,7 @@ fn bare(upstreams: &Upstreams, url: &url::Url, headers: &HeaderMap, pool: Arc<Po
         url: url.clone(),
         heads: Heads::new(url, headers),
         oauth: None,
+        doubts: Arc::default(),
         spoken: Spoken::default(),
         session: OnceLock::new(),
         inbox,

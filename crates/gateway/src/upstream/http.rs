@@ -19,6 +19,7 @@ mod pour;
 use banyan_model::Era;
 use bytes::{Bytes, BytesMut};
 use foldhash::fast::RandomState;
+use futures_util::future::BoxFuture;
 use mcp_proto::client::own_token;
 use mcp_proto::envelope::{self, Answer, Message};
 use mcp_proto::era::{INITIALIZE, STATELESS};
@@ -35,7 +36,7 @@ use heads::Fields;
 
 use super::asks;
 use super::pool::{Pool, Reply};
-use super::{Inbox, Outgoing, UpstreamError};
+use super::{Inbox, Outgoing, Upstream, UpstreamError, UpstreamTraits};
 use crate::call::back::Back;
 use crate::upstream::oauth::OAuthClient;
 
@@ -50,6 +51,7 @@ pub(crate) struct HttpWire {
     pub(crate) url: url::Url,
     pub(crate) heads: Heads,
     pub(crate) oauth: Option<Arc<OAuthClient>>,
+    pub(crate) doubts: Arc<Doubts>,
     pub(crate) spoken: Spoken,
     /// The session, in the initialize era.
     pub(crate) session: OnceLock<String>,
@@ -61,6 +63,42 @@ pub(crate) struct HttpWire {
     pub(crate) calls: Mutex<HashMap<u64, Arc<Back>, RandomState>>,
     /// Fires when the wire is closed.
     pub(crate) closed: CancellationToken,
+}
+
+/// [`HttpWire`] as callers know it.
+#[derive(Debug)]
+pub(crate) struct HttpUpstream(pub(crate) Arc<HttpWire>);
+
+impl Upstream for HttpUpstream {
+    fn call<'a>(&'a self, out: &'a Outgoing<'a>, back: Option<&'a Arc<Back>>) -> BoxFuture<'a, Result<Answer, UpstreamError>> {
+        Box::pin(self.0.request(out, back))
+    }
+
+    fn notify<'a>(&'a self, method: &'a str, whole: Bytes) -> BoxFuture<'a, ()> {
+        Box::pin(self.0.notify(method, whole))
+    }
+
+    /// It is never seen to go, unless a link carries it.
+    fn lost(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            tokio::select! {
+                () = self.0.closed.cancelled() => {}
+                () = self.0.pool.gone() => {}
+            }
+        })
+    }
+
+    fn is_lost(&self) -> bool {
+        self.0.closed.is_cancelled() || self.0.pool.is_gone()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.0.close())
+    }
+
+    fn traits(&self) -> UpstreamTraits {
+        UpstreamTraits { has_own_connections: true, is_linked: self.0.pool.is_link(), has_paths: false }
+    }
 }
 
 /// The revision that is spoken, by its place among those there are; none before it is known. Read for every request, so it is a number.

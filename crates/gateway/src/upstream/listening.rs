@@ -2,7 +2,6 @@
 //! agreed. So it is asked before the lists are fetched, and they are fetched again where it agrees later than that. What it says is not
 //! handled here.
 
-use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,14 +11,13 @@ use banyan_model::Era;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use mcp_proto::catalog::Kind;
-use mcp_proto::envelope::{Answer, Message, Notification};
+use mcp_proto::envelope::{Answer, Message};
 use mcp_proto::era::LogLevel;
-use mcp_proto::json::{self, Duplicates};
-use tokio::sync::watch;
+use mcp_proto::json::Duplicates;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::mount::{AGREES_WITHIN, Edition, Mount};
+use super::mount::{AGREES_WITHIN, Edition, Honoured, Mount};
 use super::supervise::{self, FIRST_WAIT, HELD, LONGEST_WAIT};
 use super::{Instance, Owner, UpstreamError, standing};
 use crate::call::back::{Back, Sink};
@@ -30,44 +28,6 @@ use crate::downstream::lane::Lane;
 
 /// How long lists wait for the server to agree. One that takes longer has them fetched twice.
 const AGREED: Duration = Duration::from_millis(500);
-
-/// No list is taken to be good for longer than this, whatever its server says.
-const LONGEST_FRESH: Duration = Duration::from_secs(3600);
-
-/// Until when the lists that were fetched last are good, by what their server said of them (`ttlMs`; MCP 2026-07-28, caching).
-#[derive(Debug, Default)]
-pub(crate) struct Freshness(watch::Sender<Option<Instant>>);
-
-impl Freshness {
-    /// All lists are being fetched: nothing is known until they are there.
-    pub(crate) fn unknown(&self) {
-        self.0.send_replace(None);
-    }
-
-    /// Lists were fetched that are good for so long. Unless these are `all`, the others are good for no longer than they were.
-    pub(crate) fn fetched(&self, good_for: Duration, all: bool) {
-        let until = Instant::now() + good_for.min(LONGEST_FRESH);
-        self.0.send_modify(|good| *good = Some(good.filter(|_| !all).map_or(until, |before| before.min(until))));
-    }
-
-    /// Returns once lists are there that may have changed since.
-    async fn over(&self) {
-        let mut good = self.0.subscribe();
-        loop {
-            let until = *good.borrow_and_update();
-            let over = async {
-                match until {
-                    Some(until) => tokio::time::sleep_until(until).await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                () = over => return,
-                changed = good.changed() => if changed.is_err() { return },
-            }
-        }
-    }
-}
 
 /// Listens for as long as it is held.
 pub(crate) struct Listening {
@@ -83,15 +43,15 @@ pub(crate) async fn begin(mount: &Arc<Mount>, instance: &Arc<Instance>) -> Optio
     if instance.era() == Era::Initialize {
         return None;
     }
-    let mut agreed = mount.agreed.subscribe();
+    let mut agreed = mount.connections.agreed.subscribe();
     let late = Arc::new(AtomicBool::new(false));
-    mount.subscribed.take_changed();
+    mount.connections.subscribed.take_changed();
     let listening = listen(mount, instance, Arc::clone(&late), None);
     if tokio::time::timeout(AGREED, agreed.changed()).await.is_err() {
         late.store(true, Ordering::SeqCst);
         // It may have agreed in between.
         if agreed.has_changed().is_ok_and(|has| has) {
-            mount.dirty(&Kind::ALL);
+            mount.connections.dirty(&Kind::ALL);
         }
     }
     Some(listening)
@@ -100,10 +60,10 @@ pub(crate) async fn begin(mount: &Arc<Mount>, instance: &Arc<Instance>) -> Optio
 /// Asks the server for what it has not been asked for: another stream in the place of the one there is, which ends when the new one is
 /// there, so that nothing is said to nobody. One that is still being asked for is waited for.
 pub(crate) async fn resubscribe(mount: &Arc<Mount>, instance: &Arc<Instance>, listening: &mut Option<Listening>) {
-    if !mount.subscribed.is_changed() || listening.as_ref().is_some_and(|one| !one.is_settled.load(Ordering::SeqCst)) {
+    if !mount.connections.subscribed.is_changed() || listening.as_ref().is_some_and(|one| !one.is_settled.load(Ordering::SeqCst)) {
         return;
     }
-    mount.subscribed.take_changed();
+    mount.connections.subscribed.take_changed();
     match listening.take() {
         None => supervise::subscribe_again(mount, instance).await,
         Some(before) => {
@@ -146,22 +106,22 @@ impl Streams {
     async fn run(mut self) {
         let mut wait = FIRST_WAIT;
         loop {
-            let (began, (edition, uris)) = (Instant::now(), self.mount.subscribed.all());
+            let (began, (edition, uris)) = (Instant::now(), self.mount.connections.subscribed.all());
             let mut agreed = None;
             let outcome = self.stream(edition, &uris, &mut agreed).await;
             if let Some(stream) = agreed {
-                self.mount.subscribed.end(stream);
+                self.mount.connections.subscribed.end(stream);
             }
             if self.over.is_cancelled() || self.is_last.is_cancelled() {
                 return;
             }
             let is_refused = matches!(outcome, Ok(Answer::Error(_)) | Err(UpstreamError::Refused { .. } | UpstreamError::SignIn(_)));
             if is_refused {
-                self.mount.subscribed.refuse(edition);
+                self.mount.connections.subscribed.refuse(edition);
             }
             self.settle();
             // Nobody waits for what it does not offer.
-            self.mount.agree(None);
+            self.mount.connections.agree(None);
             if let Err(UpstreamError::Refused { .. } | UpstreamError::SignIn(_)) = outcome {
                 return;
             }
@@ -179,8 +139,8 @@ impl Streams {
             tokio::time::sleep(wait).await;
             if !has_agreed {
                 // Of a server that tells nothing it is found by looking, but not while it says itself that nothing changes.
-                self.mount.freshness.over().await;
-                self.mount.dirty(&Kind::ALL);
+                self.mount.connections.freshness.over().await;
+                self.mount.connections.dirty(&Kind::ALL);
             }
         };
         tokio::select! {
@@ -197,7 +157,7 @@ impl Streams {
         let (lane, caller) = (Lane::new(), own_caller(scope_of(&mount.gate.config.load(), "")));
         let back = Back::new(caller, Sink::Standing(Arc::clone(&lane)), Some(LogLevel::Debug), self.over.clone());
         // Some servers do not say to which stream they agree.
-        let mut untagged = mount.agreed.subscribe();
+        let mut untagged = mount.connections.agreed.subscribe();
         let listened = standing::listen(&instance, &identity, uris, &back);
         let late = tokio::time::sleep(AGREES_WITHIN);
         let looking = look(&mount);
@@ -245,14 +205,14 @@ impl Streams {
         if self.is_last.is_cancelled() {
             return None;
         }
-        if honoured.0.is_none() {
+        if honoured.is_silent() {
             tracing::warn!(mount = %self.mount.config.name, "the server agrees to tell of changes and does not say of which (`notifications` is missing): it is taken to tell of none");
         }
-        let (stream, owed) = self.mount.subscribed.agree(edition, |uri| honoured.has(uri));
-        self.mount.agree(None);
+        let (stream, owed) = self.mount.connections.subscribed.agree(edition, |uri| honoured.has(uri));
+        self.mount.connections.agree(None);
         self.settle();
         if self.late.load(Ordering::SeqCst) {
-            self.mount.dirty(&Kind::ALL);
+            self.mount.connections.dirty(&Kind::ALL);
         }
         owed.iter().for_each(|uri| self.mount.may_have_changed(uri));
         Some(stream)
@@ -262,7 +222,7 @@ impl Streams {
     fn settle(&mut self) {
         self.before = None;
         if !self.is_settled.swap(true, Ordering::SeqCst) {
-            self.mount.wake.notify_one();
+            self.mount.connections.wake.notify_one();
         }
     }
 }
@@ -272,63 +232,8 @@ async fn look(mount: &Mount) -> Infallible {
     let mut wait = FIRST_WAIT;
     loop {
         tokio::time::sleep(wait).await;
-        mount.freshness.over().await;
-        mount.dirty(&Kind::ALL);
+        mount.connections.freshness.over().await;
+        mount.connections.dirty(&Kind::ALL);
         wait = (wait * 2).min(LONGEST_WAIT);
-    }
-}
-
-/// Of what a server says it will tell. `None`: it does not say, though it has to (MCP 2026-07-28, "Subscriptions"), so that nobody may count
-/// on anything. What such a server tells all the same is heard.
-#[derive(Debug, Clone)]
-pub(crate) struct Honoured(Option<Filter>);
-
-#[derive(Debug, Clone)]
-struct Filter {
-    resources: BTreeSet<String>,
-    /// The flags of lists.
-    lists: Vec<&'static str>,
-}
-
-impl Honoured {
-    pub(crate) fn read(acknowledged: &Notification) -> Self {
-        let members = acknowledged.params.members();
-        Self(members.object("notifications").map(|filter| {
-            let uris = filter.get("resourceSubscriptions").and_then(json::elements).unwrap_or_default();
-            let resources = uris.into_iter().filter_map(|uri| json::as_str(uri).map(|uri| uri.into_owned())).collect();
-            let lists = standing::LISTS.iter().map(|(_, flag)| *flag).filter(|flag| filter.get(flag) == Some(b"true")).collect();
-            Filter { resources, lists }
-        }))
-    }
-
-    fn has(&self, uri: &str) -> bool {
-        self.0.as_ref().is_some_and(|filter| filter.resources.contains(uri))
-    }
-
-    /// Whether there are lists that may change without a word.
-    fn leaves_lists_out(&self, instance: &Instance) -> bool {
-        let says = |flag: &str| self.0.as_ref().is_some_and(|filter| filter.lists.contains(&flag));
-        standing::wanted_lists(instance).any(|flag| !says(flag))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ax_03_lists_are_good_for_as_long_as_their_server_says_and_not_longer() {
-        let (freshness, began) = (Freshness::default(), Instant::now());
-        let good_for = |said: u64, all: bool| {
-            freshness.fetched(Duration::from_secs(said), all);
-            freshness.0.borrow().unwrap().duration_since(began).as_secs()
-        };
-        assert_eq!(good_for(60, true), 60);
-        // Tools alone, which are good for longer than the others are.
-        assert_eq!(good_for(600, false), 60);
-        assert_eq!(good_for(30, false), 30);
-        assert_eq!(good_for(600, true), 600);
-        assert_eq!(good_for(u64::MAX, true), LONGEST_FRESH.as_secs());
-        assert_eq!(good_for(0, true), 0);
     }
 }

@@ -7,17 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use banyan_model::Segment;
-use config::resolved::{Config, Transport};
+use config::resolved::Config;
 use config::secret::Sources;
 use mcp_proto::catalog::Kind;
 use runtime::tls::Connector;
 
+use super::connect::Dialer;
 use super::mount::Mount;
-use super::oauth::OAuthClient;
 use super::origins::Origins;
+use super::port::Family;
 use super::supervise::supervise;
 use crate::gate::Gate;
-use crate::rooms::Mounted;
 
 /// Everything by which servers are reached.
 pub(crate) struct Upstreams {
@@ -25,7 +25,8 @@ pub(crate) struct Upstreams {
     pub(crate) connector: Arc<Connector>,
     pub(crate) origins: Origins,
     pub(crate) sources: Arc<dyn Sources>,
-    pub(crate) mounted: Arc<Mounted>,
+    /// Whoever opens what is no MCP server.
+    pub(crate) families: Vec<Arc<dyn Family>>,
     /// Keeps tokens of upstreams.
     pub(crate) state_dir: PathBuf,
 }
@@ -83,14 +84,9 @@ impl Upstreams {
     }
 
     fn begin(self: &Arc<Self>, config: &Arc<config::resolved::Mount>) -> Arc<Mount> {
-        let oauth = match &config.transport {
-            Transport::Http(remote) | Transport::Sse(remote) => remote
-                .oauth
-                .clone()
-                .map(|oauth| Arc::new(OAuthClient::new(config.name.as_str(), remote.url.clone(), oauth, &self.state_dir))),
-            Transport::Rooms | Transport::Stdio(_) => None,
-        };
-        let mount = Mount::new(Arc::clone(config), Arc::clone(self), oauth);
+        let other = self.families.iter().find_map(|family| family.opens(config));
+        let opens = other.unwrap_or_else(|| Arc::new(Dialer::new(self, config)));
+        let mount = Mount::new(Arc::clone(config), &self.gate, opens, None);
         tokio::spawn(supervise(Arc::clone(&mount)));
         mount
     }

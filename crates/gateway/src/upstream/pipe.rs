@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use mcp_proto::client::{AskKey, CallKey, Event, HandshakeError, Negotiated, Pipe};
 use mcp_proto::envelope::Answer;
 use mcp_proto::json::Object;
@@ -16,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::asks;
-use super::{Inbox, Outgoing, UpstreamError};
+use super::{Inbox, Outgoing, Upstream, UpstreamError};
 use crate::call::back::Back;
 
 /// What came from the server.
@@ -107,6 +108,32 @@ pub(crate) enum OpenError {
         why: String,
     },
     Handshake(HandshakeError),
+}
+
+impl Upstream for PipeHandle {
+    fn call<'a>(&'a self, out: &'a Outgoing<'a>, back: Option<&'a Arc<Back>>) -> BoxFuture<'a, Result<Answer, UpstreamError>> {
+        Box::pin(self.request(out, back))
+    }
+
+    fn notify<'a>(&'a self, _: &'a str, whole: Bytes) -> BoxFuture<'a, ()> {
+        Box::pin(self.notify(whole))
+    }
+
+    fn lost(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.gone.cancelled())
+    }
+
+    fn is_lost(&self) -> bool {
+        self.gone.is_cancelled()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.close())
+    }
+
+    fn last_words(&self) -> String {
+        self.why()
+    }
 }
 
 impl PipeHandle {
@@ -276,7 +303,7 @@ impl Driver {
             Event::Garbled(key, what) => self.reply(key, Err(UpstreamError::Malformed(format!("its answer can't be read: {what}")))),
             Event::Noise(what) => {
                 if let Some(mount) = self.inbox.mount.upgrade() {
-                    mount.noise(&what);
+                    mount.connections.noise(&what);
                 }
             }
             Event::Notified(call, notification) => match call.and_then(|key| self.calls.get(&key)?.back.clone()) {

@@ -1,7 +1,6 @@
 //! The part that the server behind a mount plays: a server, or another gate, and on whose word. A gate below is trusted with more than a
 //! server, so whoever runs this gate says which mounts are gates, or a certificate does; a server's own word makes nothing laxer.
 
-use config::resolved::Transport;
 use mcp_proto::mcpax::{self, Peer};
 
 use super::mount::Mount;
@@ -25,7 +24,7 @@ pub(crate) enum Role {
 impl Role {
     /// The role of the server of `mount`, which has these capabilities.
     pub(crate) async fn of(mount: &Mount, capabilities: &[u8]) -> Self {
-        let declares = matches!(mcpax::peer(capabilities), Peer::Gate(_)) && !matches!(mount.config.transport, Transport::Rooms);
+        let declares = matches!(mcpax::peer(capabilities), Peer::Gate(_)) && !mount.opens.has_parts();
         if !declares {
             return Self::Server;
         }

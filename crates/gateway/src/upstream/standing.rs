@@ -12,6 +12,7 @@ use mcp_proto::sse::Decoder;
 use tokio::sync::oneshot;
 
 use super::http::HttpWire;
+use super::mount::wanted_lists;
 use super::pool::Reply;
 use super::supervise::HELD;
 use super::{Instance, Outgoing, UpstreamError};
@@ -74,16 +75,6 @@ async fn read(wire: &Arc<HttpWire>, mut body: Reply, last_id: &mut Option<Arc<st
             }
         }
     }
-}
-
-/// Capabilities, and what asks a stateless server to tell of changes of their lists.
-pub(crate) const LISTS: [(&str, &str); 3] =
-    [("tools", "toolsListChanged"), ("prompts", "promptsListChanged"), ("resources", "resourcesListChanged")];
-
-/// With what a server is asked to tell of the lists that it has.
-pub(crate) fn wanted_lists(instance: &Instance) -> impl Iterator<Item = &'static str> {
-    let has = |name: &str| mcp_proto::era::declares(&instance.negotiated.capabilities, name);
-    LISTS.into_iter().filter(move |(name, _)| has(name)).map(|(_, flag)| flag)
 }
 
 /// Listens, as `identity`, for list changes and for updates of `uris` until the stream ends. Messages go to `back`.

@@ -16,11 +16,13 @@ pub(crate) struct Stderr {
     live: broadcast::Sender<String>,
 }
 
-impl Stderr {
-    pub(crate) fn new() -> Self {
+impl Default for Stderr {
+    fn default() -> Self {
         Self { lines: Mutex::default(), live: broadcast::channel(256).0 }
     }
+}
 
+impl Stderr {
     /// Adds a line, without control characters that could play with a terminal.
     pub(crate) fn push(&self, line: &str) {
         let clean: String = line.chars().filter(|c| !c.is_control() || *c == '\t').take(LONGEST_LINE).collect();

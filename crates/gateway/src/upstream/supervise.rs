@@ -14,7 +14,6 @@ use mcp_proto::era;
 use mcp_proto::mcpax::{self, SUBTREE_IDS};
 use mcp_proto::splice::{self, Change};
 
-use super::connect;
 use super::listening::{self, Listening};
 use super::mount::{Mount, Phase, State};
 use super::pages::{self, Pages};
@@ -44,7 +43,7 @@ pub(crate) async fn supervise(mount: Arc<Mount>) {
         };
         let held = last_ready.is_some_and(|since| since.elapsed() > HELD && mount.state.load().phase == Phase::Ready);
         failures = if held { 0 } else { failures + 1 };
-        if let Some(old) = mount.shared.swap(None) {
+        if let Some(old) = mount.connections.shared.swap(None) {
             old.close().await;
         }
         // Of gates that lead to each other all may have seen it: who comes back first is taken, as long as the others wait.
@@ -52,7 +51,7 @@ pub(crate) async fn supervise(mount: Arc<Mount>) {
         fall(&mount, &outcome, wait, last_ready);
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
-            () = mount.again.notified() => {}
+            () = mount.connections.again.notified() => {}
             () = mount.gone.cancelled() => return,
         }
         mount.restarts.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -62,7 +61,7 @@ pub(crate) async fn supervise(mount: Arc<Mount>) {
 
 /// One life of a connection; says why it ended.
 async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamError {
-    let instance = match connect::connect(mount, Owner::Shared, mount.gate.node.shared()).await {
+    let instance = match mount.open(Owner::Shared, mount.gate.node.shared()).await {
         Ok(instance) => instance,
         Err(e) => return e,
     };
@@ -71,10 +70,10 @@ async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamE
         return UpstreamError::Loop;
     }
     mount.role.store(Arc::new(Role::of(mount, &instance.negotiated.capabilities).await));
-    mount.freshness.unknown();
-    mount.subscribed.forget();
+    mount.connections.freshness.unknown();
+    mount.connections.subscribed.forget();
     let mut listening = listening::begin(mount, &instance).await;
-    mount.take_dirty();
+    mount.connections.take_dirty();
     let catalog = match fetch(mount, &instance, &Catalog::default(), &Kind::ALL).await {
         Ok(catalog) => catalog,
         Err(e) => {
@@ -83,7 +82,7 @@ async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamE
         }
     };
     mount.known.store(Some(Arc::new(instance.negotiated.clone())));
-    mount.shared.store(Some(Arc::clone(&instance)));
+    mount.connections.shared.store(Some(Arc::clone(&instance)));
     mount.metrics.set_tools(catalog.tools.len());
     mount.catalog.store(Arc::new(catalog));
     *last_ready = Some(Instant::now());
@@ -103,14 +102,14 @@ async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamE
 async fn follow(mount: &Arc<Mount>, instance: &Arc<Instance>, listening: &mut Option<Listening>) -> UpstreamError {
     loop {
         tokio::select! {
-            () = instance.lost() => return UpstreamError::Lost(mount.last_words()),
-            () = mount.wake.notified() => {}
+            () = instance.lost() => return UpstreamError::Lost(mount.connections.last_words()),
+            () = mount.connections.wake.notified() => {}
         }
         listening::resubscribe(mount, instance, listening).await;
-        if let Some(why) = mount.take_reconnect() {
+        if let Some(why) = mount.connections.take_reconnect() {
             return UpstreamError::Lost(why.into());
         }
-        let kinds: Vec<Kind> = mount.take_dirty().into_iter().collect();
+        let kinds: Vec<Kind> = mount.connections.take_dirty().into_iter().collect();
         if kinds.is_empty() {
             continue;
         }
@@ -156,7 +155,7 @@ pub(crate) async fn fetch(mount: &Mount, instance: &Instance, old: &Catalog, kin
             Err(_) => return Err(UpstreamError::Silent(mount.config.start_timeout)),
         }
     }
-    mount.freshness.fetched(good_for, fresh.len() == Kind::ALL.len());
+    mount.connections.freshness.fetched(good_for, fresh.len() == Kind::ALL.len());
     let (said, note) = instance.negotiated.instructions.as_deref().map(pages::instructions).unzip();
     catalog.notes.extend(note.flatten());
     // As it was sent, so that what is hidden in it is seen.
@@ -227,7 +226,7 @@ pub(crate) async fn subscribe_again(mount: &Arc<Mount>, instance: &Arc<Instance>
     if instance.era() == Era::Stateless {
         return;
     }
-    for uri in mount.subscribed.all().1 {
+    for uri in mount.connections.subscribed.all().1 {
         if let Err(e) = mount.take(instance, &uri).await {
             tracing::warn!(mount = %mount.config.name, uri, error = %e, "a subscription could not be made again");
         }
@@ -254,7 +253,7 @@ fn fall(mount: &Arc<Mount>, why: &UpstreamError, wait: Duration, last_ready: Opt
 
 /// Last words of the process on its standard error; `None`: nothing.
 fn written_last(mount: &Mount) -> Option<String> {
-    let lines = mount.stderr.lines();
+    let lines = mount.connections.stderr.lines();
     let last: Vec<&str> = lines.iter().rev().take(3).rev().map(String::as_str).collect();
     (!last.is_empty()).then(|| last.join(" | "))
 }

@@ -17,7 +17,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use banyan_model::Era;
 use bytes::Bytes;
-use mcp_proto::client::{Negotiated, own_token};
+use config::resolved::{self, Transport};
+use futures_util::future::BoxFuture;
+use mcp_proto::client::{Identity, Negotiated, own_token};
 use mcp_proto::envelope::{Answer, error_object};
 use mcp_proto::era::INITIALIZE;
 use mcp_proto::json::{Object, quote};
@@ -27,7 +29,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::call::back::Back;
 use crate::node::Node;
-use crate::upstream::{Outgoing, UpstreamError};
+use crate::upstream::mount::Mount;
+use crate::upstream::port::Family;
+use crate::upstream::{Opened, Opens, Outgoing, Owner, Upstream, UpstreamError, UpstreamTraits};
 use offers::Offers;
 pub(super) use passage::Passage;
 
@@ -72,6 +76,71 @@ pub(super) struct Wish {
 impl fmt::Debug for Mounted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Mounted")
+    }
+}
+
+/// [`Mounted`] as callers know it.
+#[derive(Debug)]
+struct RoomUpstream(Arc<Mounted>);
+
+impl Upstream for RoomUpstream {
+    fn call<'a>(&'a self, out: &'a Outgoing<'a>, back: Option<&'a Arc<Back>>) -> BoxFuture<'a, Result<Answer, UpstreamError>> {
+        Box::pin(self.0.request(out, back))
+    }
+
+    /// There is no server that would hear it.
+    fn notify<'a>(&'a self, _: &'a str, _: Bytes) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn lost(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+
+    fn is_lost(&self) -> bool {
+        false
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn traits(&self) -> UpstreamTraits {
+        UpstreamTraits { has_paths: true, ..UpstreamTraits::default() }
+    }
+}
+
+/// Rooms as a mount.
+pub(crate) struct RoomFamily(pub(crate) Arc<Mounted>);
+
+impl Family for RoomFamily {
+    fn opens(&self, mount: &Arc<resolved::Mount>) -> Option<Arc<dyn Opens>> {
+        matches!(mount.transport, Transport::Rooms).then(|| Arc::new(RoomOpens(Arc::clone(&self.0))) as Arc<dyn Opens>)
+    }
+}
+
+struct RoomOpens(Arc<Mounted>);
+
+impl Opens for RoomOpens {
+    fn open<'a>(&'a self, _: &'a Arc<Mount>, _: Owner, _: Identity) -> BoxFuture<'a, Result<Opened, UpstreamError>> {
+        let upstream: Box<dyn Upstream> = Box::new(RoomUpstream(Arc::clone(&self.0)));
+        Box::pin(std::future::ready(Ok((upstream, Mounted::negotiated()))))
+    }
+
+    fn kind(&self) -> &'static str {
+        "rooms"
+    }
+
+    fn identity(&self) -> String {
+        "rooms".to_owned()
+    }
+
+    fn has_parts(&self) -> bool {
+        true
+    }
+
+    fn part_of<'t>(&self, tool: &'t str) -> &'t str {
+        whose(tool)
     }
 }
 

@@ -135,7 +135,7 @@ impl<'a> Passage<'a> {
     /// The tree is made anew, and clients hear of it.
     fn tell(&self) {
         if let Some(mount) = self.rooms.gate.mounts.find(ROOM_SEGMENT) {
-            mount.dirty(&[Kind::Tools]);
+            mount.connections.dirty(&[Kind::Tools]);
         }
     }
 }

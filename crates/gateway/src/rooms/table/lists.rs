@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use banyan_model::Segment;
-use config::resolved::Transport;
 use mcp_proto::catalog::Kind;
 
 use crate::catalog::Catalog;
@@ -22,7 +21,7 @@ pub(super) struct Lists {
 impl Lists {
     /// Of one mount, or of all that the tree shows in a room.
     pub(super) fn of(tree: &Tree, mount: Option<&Segment>) -> Self {
-        let shown = tree.branches.iter().filter(|branch| !matches!(branch.mount.config.transport, Transport::Rooms));
+        let shown = tree.branches.iter().filter(|branch| !branch.mount.opens.has_parts());
         let own = shown.filter(|branch| mount.is_none_or(|mount| *mount == branch.mount.config.name));
         Self { tree: tree.number(), seen: own.map(|branch| (branch.mount.config.name.clone(), Arc::clone(&branch.catalog))).collect() }
     }

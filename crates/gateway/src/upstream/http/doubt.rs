@@ -1,6 +1,7 @@
 //! A server that may speak another era than it did. One that was replaced answers what it knows no more with errors, and over HTTP no connection
 //! breaks by which that shows: so it is asked once more. How it is connected to anew is not known here.
 
+use std::any::Any;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,9 +14,9 @@ use mcp_proto::era::STATELESS;
 use mcp_proto::json::{self, Members};
 use tokio_util::sync::CancellationToken;
 
-use super::{HttpWire, Spoken};
+use super::{HttpUpstream, HttpWire, Spoken};
 use crate::upstream::mount::Mount;
-use crate::upstream::{Outgoing, UpstreamError};
+use crate::upstream::{Instance, Outgoing, UpstreamError};
 
 /// What a server of the stateless era is asked, and one of the other era does not know.
 const DISCOVER: &str = "server/discover";
@@ -60,11 +61,14 @@ impl HttpWire {
             return;
         }
         // Where the configuration names the era, it is not looked for.
-        let Some(mount) = self.inbox.mount.upgrade().filter(|mount| mount.config.era.is_none() && mount.doubts.take()) else { return };
+        let Some(mount) = self.inbox.mount.upgrade().filter(|mount| mount.config.era.is_none() && self.doubts.take()) else { return };
         let wire = Arc::clone(self);
         tokio::spawn(async move {
             if wire.beside().speaks(&mount).await.is_some_and(|era| era != wire.era()) {
-                mount.speaks_otherwise(&wire);
+                let own = |shared: &Instance| {
+                    (&*shared.upstream as &dyn Any).downcast_ref::<HttpUpstream>().is_some_and(|own| Arc::ptr_eq(&own.0, &wire))
+                };
+                mount.connections.replace_shared(own, "it does not speak the era any more that it spoke");
             }
         });
     }
@@ -76,6 +80,7 @@ impl HttpWire {
             url: self.url.clone(),
             heads: self.heads.to(&self.url),
             oauth: self.oauth.clone(),
+            doubts: Arc::clone(&self.doubts),
             spoken: Spoken::default(),
             session: OnceLock::new(),
             inbox: self.inbox.clone(),

@@ -17,21 +17,23 @@ const AT_ONCE: usize = 16;
 impl Mount {
     /// Adds a subscriber to `uri`. It can count on that when [`Self::follows`] has come back.
     pub(crate) fn subscribe(&self, uri: &str) {
-        if self.subscribed.add(uri) && self.shared.load().as_ref().is_none_or(|instance| instance.era() == Era::Stateless) {
-            self.subscribed.change();
-            self.wake.notify_one();
+        if self.connections.subscribed.add(uri)
+            && self.connections.shared.load().as_ref().is_none_or(|instance| instance.era() == Era::Stateless)
+        {
+            self.connections.subscribed.change();
+            self.connections.wake.notify_one();
         }
     }
 
     /// Takes a subscriber from `uri`.
     pub(crate) async fn unsubscribe(&self, uri: &str) {
-        if !self.subscribed.remove(uri) {
+        if !self.connections.subscribed.remove(uri) {
             return;
         }
-        let Some(instance) = self.shared.load_full() else { return };
+        let Some(instance) = self.connections.shared.load_full() else { return };
         if instance.era() == Era::Stateless {
-            self.subscribed.change();
-            self.wake.notify_one();
+            self.connections.subscribed.change();
+            self.connections.wake.notify_one();
         } else if let Err(error) = subscribe_on(&instance, "resources/unsubscribe", uri).await {
             tracing::debug!(%error, uri, "a subscription could not be ended at the server");
         }
@@ -40,16 +42,17 @@ impl Mount {
     /// Waits until the server tells of each of `uris`, which somebody subscribes to. Gives those of which it never will, with why. One that
     /// can't be reached, or is slow to agree, is not waited for: when it has agreed, an update is told, as there may have been one.
     pub(crate) async fn follows<'u>(&self, uris: &[&'u str]) -> Vec<(&'u str, UpstreamError)> {
-        let Some(instance) = self.shared.load_full() else {
-            self.subscribed.owe(uris);
+        let Some(instance) = self.connections.shared.load_full() else {
+            self.connections.subscribed.owe(uris);
             return Vec::new();
         };
         if instance.era() == Era::Stateless {
-            let waited = self.subscribed.agreed(uris).await;
+            let waited = self.connections.subscribed.agreed(uris).await;
             if waited == Waited::Late {
-                self.subscribed.owe(uris);
+                self.connections.subscribed.owe(uris);
             }
-            let is_refused = |uri: &str| waited == Waited::Refused || waited == Waited::Agreed && self.subscribed.is_left_out(uri);
+            let is_refused =
+                |uri: &str| waited == Waited::Refused || waited == Waited::Agreed && self.connections.subscribed.is_left_out(uri);
             let how = if waited == Waited::Refused { "it refuses" } else { "it leaves this out of what it agrees to in" };
             let why = || UpstreamError::Untold(format!("{how} `subscriptions/listen`"));
             return uris.iter().filter(|uri| is_refused(uri)).map(|uri| (*uri, why())).collect();
@@ -64,9 +67,9 @@ impl Mount {
 
     /// Subscribes to `uri` at a server of the initialize era, unless that was done on this connection.
     pub(crate) async fn take(&self, instance: &Instance, uri: &str) -> Result<(), UpstreamError> {
-        let Some(taken) = self.subscribed.taken(uri) else { return Ok(()) };
+        let Some(taken) = self.connections.subscribed.taken(uri) else { return Ok(()) };
         taken.get_or_try_init(|| subscribe_on(instance, "resources/subscribe", uri)).await?;
-        if self.subscribed.take_owed(uri) {
+        if self.connections.subscribed.take_owed(uri) {
             self.may_have_changed(uri);
         }
         Ok(())

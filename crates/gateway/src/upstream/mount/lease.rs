@@ -15,7 +15,7 @@ use super::following::subscribe_on;
 use crate::call::caller::Caller;
 use crate::downstream::session::Session;
 use crate::node::Node;
-use crate::upstream::{Instance, Owner, UpstreamError, connect};
+use crate::upstream::{Instance, Owner, UpstreamError};
 
 /// How many connections are kept for stateless callers that can be asked, where the server can't tell them apart.
 const MOST_LEASES: usize = 16;
@@ -45,11 +45,11 @@ impl Drop for Lease {
     fn drop(&mut self) {
         match &self.held {
             Held::Asking(mount) => {
-                mount.asking.fetch_sub(1, Ordering::Relaxed);
+                mount.connections.asking.fetch_sub(1, Ordering::Relaxed);
             }
-            Held::Client(mount) => mount.lock().clients.released(&self.instance),
+            Held::Client(mount) => mount.connections.lock().clients.released(&self.instance),
             Held::Nothing => {}
-            Held::Spare(mount) => mount.lock().leases.push(Arc::clone(&self.instance)),
+            Held::Spare(mount) => mount.connections.lock().leases.push(Arc::clone(&self.instance)),
         }
     }
 }
@@ -114,7 +114,7 @@ impl Clients {
 impl Mount {
     /// The connection a call of `caller` goes over.
     pub(crate) async fn lease(self: &Arc<Self>, caller: &Caller) -> Result<Lease, UpstreamError> {
-        let shared = self.shared.load_full().ok_or_else(|| UpstreamError::Unreachable(self.trouble()))?;
+        let shared = self.connections.shared.load_full().ok_or_else(|| UpstreamError::Unreachable(self.trouble()))?;
         self.lease_by(shared, caller).await
     }
 
@@ -127,7 +127,7 @@ impl Mount {
         if shared.era() == Era::Stateless || self.config.sharing == Sharing::Always {
             return Ok(lease(shared, Held::Nothing));
         }
-        let roots = self.asks_roots.load(Ordering::Relaxed) && mcp_proto::era::declares(&caller.capabilities, "roots");
+        let roots = self.connections.asks_roots.load(Ordering::Relaxed) && mcp_proto::era::declares(&caller.capabilities, "roots");
         let own = self.config.sharing == Sharing::Never || roots;
         match &caller.session {
             Some(session) if own => return Ok(lease(Box::pin(self.own(session)).await?, Held::Nothing)),
@@ -135,30 +135,30 @@ impl Mount {
             _ if !caller.can_answer() => return Ok(lease(shared, Held::Nothing)),
             _ => {}
         }
-        let alone = self.asking.fetch_add(1, Ordering::Relaxed) == 0;
-        if alone || !self.asks.load(Ordering::Relaxed) {
+        let alone = self.connections.asking.fetch_add(1, Ordering::Relaxed) == 0;
+        if alone || !self.connections.asks.load(Ordering::Relaxed) {
             return Ok(lease(shared, Held::Asking(Arc::clone(self))));
         }
-        self.asking.fetch_sub(1, Ordering::Relaxed);
+        self.connections.asking.fetch_sub(1, Ordering::Relaxed);
         if let Some(session) = &caller.session {
             return Ok(lease(Box::pin(self.own(session)).await?, Held::Nothing));
         }
         let instance = match self.spare() {
             Some(instance) => instance,
-            None => Box::pin(connect::connect(self, Owner::Shared, self.gate.node.shared())).await?,
+            None => Box::pin(self.open(Owner::Shared, self.gate.node.shared())).await?,
         };
-        let keep = self.lock().leases.len() < MOST_LEASES;
+        let keep = self.connections.lock().leases.len() < MOST_LEASES;
         Ok(lease(instance, if keep { Held::Spare(Arc::clone(self)) } else { Held::Nothing }))
     }
 
     /// The connection of one session alone, opened when it is first needed.
     async fn own(self: &Arc<Self>, session: &Arc<Session>) -> Result<Arc<Instance>, UpstreamError> {
-        if let Some(instance) = self.lock().own.get(&session.id) {
+        if let Some(instance) = self.connections.lock().own.get(&session.id) {
             return Ok(Arc::clone(instance));
         }
         let identity = self.on_behalf_of(&session.opening.info, &session.opening.capabilities);
-        let instance = connect::connect(self, Owner::Session(Arc::downgrade(session)), identity).await?;
-        let kept = Arc::clone(self.lock().own.entry(Arc::clone(&session.id)).or_insert_with(|| Arc::clone(&instance)));
+        let instance = self.open(Owner::Session(Arc::downgrade(session)), identity).await?;
+        let kept = Arc::clone(self.connections.lock().own.entry(Arc::clone(&session.id)).or_insert_with(|| Arc::clone(&instance)));
         if Arc::ptr_eq(&kept, &instance) {
             for uri in session.subscriptions(|all| all.of(&self.config.name)) {
                 if let Err(error) = subscribe_on(&instance, "resources/subscribe", &uri).await {
@@ -172,7 +172,7 @@ impl Mount {
                     () = mount.gone.cancelled() => {}
                     () = instance.lost() => {}
                 }
-                mount.lock().own.remove(&session.id);
+                mount.connections.lock().own.remove(&session.id);
                 instance.close().await;
             });
         } else {
@@ -191,7 +191,7 @@ impl Mount {
 
     /// A connection that no call uses at present, if there is one.
     fn spare(&self) -> Option<Arc<Instance>> {
-        let mut inner = self.lock();
+        let mut inner = self.connections.lock();
         while let Some(instance) = inner.leases.pop() {
             if !instance.is_lost() {
                 return Some(instance);
@@ -206,8 +206,8 @@ impl Mount {
         let client =
             ClientKey { principal: caller.principal.clone(), info: caller.info.clone(), capabilities: caller.capabilities.clone() };
         let lease = |instance, held| Lease { instance, held };
-        let alone = caller.can_answer() && self.asks.load(Ordering::Relaxed);
-        if let Some(instance) = self.lock().clients.take_up(&client, alone) {
+        let alone = caller.can_answer() && self.connections.asks.load(Ordering::Relaxed);
+        if let Some(instance) = self.connections.lock().clients.take_up(&client, alone) {
             return Ok(lease(instance, Held::Client(Arc::clone(self))));
         }
         let mut identity = self.on_behalf_of(&caller.info, &caller.capabilities);
@@ -216,8 +216,8 @@ impl Mount {
             // The initialize era wants both, the stateless one neither.
             identity.info = Node::info();
         }
-        let instance = connect::connect(self, Owner::Shared, identity).await?;
-        let (kept, left) = self.lock().clients.keep(client, &instance);
+        let instance = self.open(Owner::Shared, identity).await?;
+        let (kept, left) = self.connections.lock().clients.keep(client, &instance);
         if let Some(left) = left {
             left.close().await;
         }
@@ -235,13 +235,13 @@ impl Mount {
                 () = mount.gone.cancelled() => {}
                 () = instance.lost() => {}
             }
-            mount.lock().clients.forget(&instance);
+            mount.connections.lock().clients.forget(&instance);
             instance.close().await;
         });
     }
 
     /// The connection of one session alone, if it has one.
     pub(crate) fn own_of(&self, session: &Session) -> Option<Arc<Instance>> {
-        self.lock().own.get(&session.id).cloned()
+        self.connections.lock().own.get(&session.id).cloned()
     }
 }

@@ -42,16 +42,16 @@ impl Left {
     }
 
     fn keep(&self, gone: &Mount) {
-        if gone.subscribed.is_empty() {
+        if gone.connections.subscribed.is_empty() {
             return;
         }
-        self.lock().entry(gone.config.name.clone()).or_default().take_over(&gone.subscribed);
+        self.lock().entry(gone.config.name.clone()).or_default().take_over(&gone.connections.subscribed);
     }
 
     fn give(&self, next: &Mount) {
         let left = self.lock().remove(&next.config.name);
-        if left.is_some_and(|left| next.subscribed.take_over(&left)) {
-            next.wake.notify_one();
+        if left.is_some_and(|left| next.connections.subscribed.take_over(&left)) {
+            next.connections.wake.notify_one();
         }
     }
 
