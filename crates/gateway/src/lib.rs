@@ -30,6 +30,7 @@ mod tree;
 pub mod trust;
 mod upstream;
 mod view;
+mod words;
 
 pub use child::{JoinStatus, ParentStatus};
 pub use gateway::{Gateway, MountStatus, NotInForce, RegisteredStatus, Reloaded, ToolRow};

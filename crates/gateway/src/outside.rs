@@ -12,7 +12,7 @@ use crate::upstream::oauth;
 
 /// What a certificate names, as DNS names and URIs; `None`: it is none.
 pub fn certified(der: &[u8]) -> Option<Vec<String>> {
-    let names = trust::Names::of(&CertificateDer::from(der))?;
+    let names = trust::names(&CertificateDer::from(der))?;
     Some(names.dns.into_iter().chain(names.uris).collect())
 }
 

@@ -20,10 +20,10 @@ pub(crate) use follow::{file as looks_file, follow};
 pub(crate) use judged::{clean, hold, server, was_gate};
 pub use shown::{Difference, PinShown, PinsShown};
 
-use crate::admin::shapes::Refusal;
 use crate::approvals::now;
 use crate::gate::{Gate, Mounts, Recorder};
 use crate::store::{Pin, Pins, Source, StoreError};
+use crate::words::refusal::Refusal;
 
 /// How many names a line holds.
 const NAMED: usize = 20;

@@ -10,5 +10,6 @@ pub mod reach;
 pub mod tcp;
 pub mod tls;
 pub mod together;
+pub mod wall;
 pub mod whole;
 pub mod worker;

@@ -30,13 +30,13 @@ use crate::call::cancel::Cancel;
 use crate::call::{Errand, confirm_below, own_caller};
 use crate::downstream::body;
 use crate::downstream::door;
-use crate::downstream::door::scope_of;
 use crate::downstream::doors::Remote;
 use crate::downstream::doors::fields;
 use crate::downstream::reply::Payload;
 use crate::node::Node;
 use crate::tree::Sight;
 use crate::trust::Party;
+use crate::words::entered::scope_of;
 
 /// Longest body, in bytes.
 const POSTED_BYTES: usize = 256 << 10;

@@ -12,11 +12,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::routes::json;
+use super::rules::recalled;
 use super::shapes::{AuditCheckpoint, AuditEntry, AuditFound, AuditProof, AuditStatus, DecisionRow, Refusal};
 use crate::Gateway;
 use crate::downstream::doors::query;
 use crate::downstream::reply::Payload;
-use crate::policy::recalled;
 
 /// How many entries are given unless more are asked for.
 const USUAL: u64 = 100;

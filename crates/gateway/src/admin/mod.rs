@@ -15,6 +15,7 @@ pub mod presence;
 mod receivers;
 mod replay;
 mod routes;
+pub(crate) mod rules;
 mod servers;
 pub mod shapes;
 mod trace;

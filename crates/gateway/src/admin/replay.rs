@@ -12,10 +12,10 @@ use serde::Deserialize;
 
 use super::approvals::posted;
 use super::routes::json;
+use super::rules::replay;
 use super::shapes::Refusal;
 use crate::Gateway;
 use crate::downstream::reply::Payload;
-use crate::policy::replay;
 
 #[derive(Deserialize)]
 struct Wanted {

@@ -167,24 +167,6 @@ const VIEWED: [&str; 5] = ["/-/below", "/-/events", "/-/status", "/-/tools", "/m
 /// Longest body of `POST /-/call`.
 const CALL_BYTES: usize = 16 << 20;
 
-impl Refusal {
-    pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Self { kind: RefusalKind::Failed, message: message.into() }
-    }
-
-    pub(crate) fn not_found(message: impl Into<String>) -> Self {
-        Self { kind: RefusalKind::NotFound, message: message.into() }
-    }
-
-    pub(crate) fn refused(message: impl Into<String>) -> Self {
-        Self { kind: RefusalKind::Refused, message: message.into() }
-    }
-
-    pub(crate) fn too_many(message: impl Into<String>) -> Self {
-        Self { kind: RefusalKind::TooMany, message: message.into() }
-    }
-}
-
 /// Only whoever can read the presence file, or was let into the console by them.
 pub(super) fn owner(gateway: &Gateway, parts: &Parts) -> Result<(), Refusal> {
     if is_owner(gateway, parts) {

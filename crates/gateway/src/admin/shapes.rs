@@ -3,13 +3,15 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+pub use crate::admin::rules::{Guessed, Replayed, ReplayedRow};
 pub use crate::approvals::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, OperatorShown, Previous};
 pub use crate::child::{JoinStatus, ParentStatus};
 pub use crate::gateway::{MountStatus, NotInForce, RegisteredStatus, ToolRow};
 pub use crate::pins::{Difference, PinShown, PinsShown};
-pub use crate::policy::{BudgetStatus, DecidedRule, DecidedShadow, DecisionRow, Guessed, Replayed, ReplayedRow};
+pub use crate::policy::{BudgetStatus, DecidedRule, DecidedShadow, DecisionRow};
 pub use crate::registry::RefusedRegistration;
 pub use crate::rooms::{ParticipantStatus, RoomStatus};
+pub use crate::words::refusal::{ErrorBody, Refusal, RefusalKind};
 
 /// `GET /-/status`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -414,34 +416,4 @@ pub struct Called(pub Bytes);
 pub struct Reloaded {
     /// One line a difference; empty when nothing differs.
     pub changes: Vec<String>,
-}
-
-/// Why the admin API did not do it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusal {
-    /// What kind of reason it is.
-    pub kind: RefusalKind,
-    /// What is wrong and what to do next.
-    pub message: String,
-}
-
-/// The kinds of reasons, as the binary's exit codes tell them apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RefusalKind {
-    /// It was tried and failed.
-    Failed,
-    /// There is nothing of that name.
-    NotFound,
-    /// The caller is not entitled.
-    Refused,
-    /// The caller has tried too often.
-    TooMany,
-}
-
-/// The envelope of a refusal: `{"error": {...}}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ErrorBody {
-    /// The refusal.
-    pub error: Refusal,
 }

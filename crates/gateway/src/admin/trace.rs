@@ -13,8 +13,8 @@ use crate::call::back::{Back, Sink};
 use crate::call::caller::ViewKey;
 use crate::call::cancel::Cancel;
 use crate::call::{TRACE, own_caller, serve};
-use crate::downstream::door::scope_of;
 use crate::node::Node;
+use crate::words::entered::scope_of;
 
 impl Gateway {
     /// The way to a tool, by its dotted or shown name. What fails on the way stands in its last step.

@@ -12,12 +12,13 @@ use super::shapes::{Below, MountStatus, Refusal, Status, ToolDefinition, ToolRow
 use crate::Gateway;
 use crate::call::caller::Caller;
 use crate::call::sees;
-use crate::downstream::door::{self, About, Entered};
+use crate::downstream::door::{self};
 use crate::downstream::doors::fields;
 use crate::downstream::known::stateless;
 use crate::gateway::rows;
 use crate::tree::Tree;
 use crate::trust::Party;
+use crate::words::entered::{About, Entered};
 
 /// Reader below `/-/`.
 pub(super) enum Viewer {

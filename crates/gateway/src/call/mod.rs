@@ -5,6 +5,7 @@
 pub(crate) mod adapt;
 mod authorize;
 pub(crate) mod back;
+pub(crate) mod by_session;
 pub(crate) mod caller;
 pub(crate) mod cancel;
 pub(crate) mod error;
@@ -47,9 +48,9 @@ pub(crate) use subscribe::{decide_anew, forget, open_listener};
 pub(crate) use trace::METHOD as TRACE;
 pub(crate) use usable::Places;
 
-use crate::downstream::door::Entered;
 use crate::gate::Gate;
 use crate::tree::{Sight, Tree};
+use crate::words::entered::Entered;
 use authorize::Permit;
 use back::Back;
 use caller::Caller;

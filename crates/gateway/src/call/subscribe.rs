@@ -12,6 +12,7 @@ use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::era::{LogLevel, declares};
 use mcp_proto::json::Object;
 use mcp_proto::json::{self, Members};
+use runtime::wall;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +24,7 @@ use super::error::CallError;
 use super::gate::Cleared;
 use super::resolve::{self, Aim, resource};
 use super::{Errand, statuses};
-use crate::downstream::initialize;
+use crate::call::by_session::caller_of;
 use crate::downstream::lane::Lane;
 use crate::downstream::session::Session;
 use crate::downstream::subscriptions::Subscriptions;
@@ -31,7 +32,6 @@ use crate::gate::Gate;
 use crate::hub::Listener;
 use crate::shares::{Bound, Full, Resource};
 use crate::tree::{Branch, Sight, Tree};
-use crate::trust::wall;
 use crate::upstream::mount::Mount;
 use crate::upstream::{Outgoing, UpstreamError};
 
@@ -169,7 +169,7 @@ fn denied(tree: &Tree, session: Arc<Session>) -> (Arc<Session>, Vec<(Segment, St
     if all.is_empty() {
         return (session, all);
     }
-    let caller = initialize::caller(&session, &session.opening.entered);
+    let caller = caller_of(&session, &session.opening.entered);
     let denied =
         all.into_iter().filter(|(mount, uri)| tree.branch(mount).is_some_and(|branch| !authorize::hears(tree, &caller, branch, uri)));
     let denied = denied.collect();

@@ -10,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::input::Input;
 use crate::call::error::answered;
-use crate::downstream::door::Entered;
 use crate::downstream::mcp;
 use crate::link::{self, Control, Dialled, Said, Wanted};
 use crate::mesh::Mesh;
 use crate::trust::Client;
+use crate::words::entered::Entered;
 
 /// How long dialling may take at most.
 const LONGEST: Duration = Duration::from_secs(10);

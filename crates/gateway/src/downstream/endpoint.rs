@@ -12,7 +12,7 @@ use mcp_proto::field;
 use mcp_proto::http1::Fields;
 use mcp_proto::projection::Style;
 
-use super::door::{self, Entered};
+use super::door::{self};
 use super::exchange::Ended;
 use super::initialize;
 use super::known::Known;
@@ -22,6 +22,7 @@ use crate::call::error::CallError;
 use crate::downstream::McpServer;
 use crate::shares::Resource;
 use crate::trust;
+use crate::words::entered::Entered;
 
 /// What is known of a request before its body is there.
 #[derive(Clone, Copy)]

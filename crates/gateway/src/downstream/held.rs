@@ -6,10 +6,12 @@ use std::sync::Arc;
 use http::StatusCode;
 use mcp_proto::http1::Fields;
 
-use super::door::{Entered, Refused};
+use super::door;
+use super::door::Refused;
 use super::known::Known;
 use crate::downstream::entrance::Entrance;
 use crate::trust::Party;
+use crate::words::entered::Entered;
 
 /// Lets a request in, or not.
 pub(crate) type Enter = fn(&Arc<Entrance>, &mut Known, &Fields) -> Result<Entered, Refused>;
@@ -49,7 +51,7 @@ impl Held {
             }
             tokio::select! {
                 changed = applied.changed() => if changed.is_err() { return "the gate ends".into() },
-                () = self.entered.over(&self.entrance.trust) => return "its certificate or token has ended or was taken back".into(),
+                () = door::over(&self.entered, &self.entrance.trust) => return "its certificate or token has ended or was taken back".into(),
             }
         }
     }

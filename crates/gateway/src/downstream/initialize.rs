@@ -2,7 +2,7 @@
 //! What a request means is not known here.
 
 use std::future::poll_fn;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use mcp_proto::projection::Style;
 use runtime::alarm::Alarm;
 use runtime::clock;
 use runtime::random;
+use runtime::wall;
 use telemetry::trace_context::TraceContext;
 use tokio::time::Instant;
 
-use super::door::Entered;
 use super::endpoint;
 use super::events::Events;
 use super::exchange::{Ended, Exchange, Turn};
@@ -32,11 +32,11 @@ use super::reply::{self, Reply};
 use super::session::{Opening, STANDING, Session};
 use super::stateless::{Place, Streams};
 use crate::call::back::{Back, Sink, Takes};
-use crate::call::caller::{Caller, Last};
+use crate::call::by_session::caller_of;
 use crate::downstream::McpServer;
 use crate::shares::{Bound, Full, Resource};
 use crate::tree::Sight;
-use crate::trust::wall;
+use crate::words::entered::Entered;
 
 /// How long an answer may take before a stream is opened for it, where the client can come back for it.
 const STREAM_AFTER: Duration = Duration::from_millis(50);
@@ -180,31 +180,11 @@ pub(crate) fn begin(
 pub(crate) async fn initialized(server: &Arc<McpServer>, session: &Arc<Session>) -> Bytes {
     let tree = server.entrance.gate.mounts.tree.load_full();
     let (capabilities, instructions) =
-        crate::call::capabilities(&server.entrance.gate, &tree, &caller(session, &session.opening.entered)).await;
+        crate::call::capabilities(&server.entrance.gate, &tree, &caller_of(session, &session.opening.entered)).await;
     let instructions = instructions.map(|i| format!(",\"instructions\":{}", json::quote(&i))).unwrap_or_default();
     let info = crate::call::SERVER_INFO;
     let version = session.opening.version;
     Bytes::from(format!("{{\"protocolVersion\":\"{version}\",\"capabilities\":{capabilities},\"serverInfo\":{info}{instructions}}}"))
-}
-
-/// The caller of a session's requests.
-pub(crate) fn caller(session: &Arc<Session>, entered: &Entered) -> Arc<Caller> {
-    let opening = &session.opening;
-    Arc::new(Caller {
-        principal: entered.principal.clone(),
-        is_owner: entered.is_owner(),
-        subject: Arc::new(entered.subject(&opening.info)),
-        party: entered.party.clone(),
-        era: Era::Initialize,
-        version: opening.version,
-        capabilities: opening.capabilities.clone(),
-        info: opening.info.clone(),
-        scope: session.scope(),
-        session: Some(Arc::clone(session)),
-        shown: Last::default(),
-        standing: Last::default(),
-        share: OnceLock::new(),
-    })
 }
 
 /// Takes a notification of the client.
@@ -220,7 +200,7 @@ pub(crate) async fn notified(server: &Arc<McpServer>, session: &Arc<Session>, no
         "notifications/progress" | "notifications/roots/list_changed" => {
             server.entrance.gate.mounts.to_own_connections(session, notification).await
         }
-        _ => crate::call::notified(&server.entrance.gate, caller(session, &session.opening.entered), notification).await,
+        _ => crate::call::notified(&server.entrance.gate, caller_of(session, &session.opening.entered), notification).await,
     }
 }
 

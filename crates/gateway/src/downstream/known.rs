@@ -17,12 +17,13 @@ use mcp_proto::json::{Before, Object};
 use mcp_proto::projection::Style;
 use mcp_proto::recent::Recent;
 
-use super::door::{self, About, Entered, Refused};
-use super::initialize;
+use super::door::{self, Refused};
 use super::session::Session;
+use crate::call::by_session::caller_of;
 use crate::call::caller::{Caller, Last};
 use crate::downstream::entrance::Entrance;
 use crate::trust::{Party, Trust};
+use crate::words::entered::{About, Entered};
 
 /// The fields by which the door decides.
 const SHOWN: [&str; 3] = ["authorization", "host", "origin"];
@@ -177,7 +178,7 @@ impl Known {
         };
         match self.of_session.as_ref().filter(same) {
             Some((_, caller)) => Arc::clone(caller),
-            None => Arc::clone(&self.of_session.insert((entered.clone(), initialize::caller(session, entered))).1),
+            None => Arc::clone(&self.of_session.insert((entered.clone(), caller_of(session, entered))).1),
         }
     }
 }

@@ -10,13 +10,13 @@ use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 use super::connections::Connection;
-use super::door::Entered;
 use super::doors::{Door, FirstReader, Left, fields};
 use super::endpoint::{self, Asked};
 use super::known::Known;
 use super::reply::{self, Payload, Reply};
 use super::{McpServer, body, plain};
 use crate::trust::Party;
+use crate::words::entered::Entered;
 
 /// [`McpServer`] at the listener.
 pub(crate) struct McpDoor(pub(crate) Arc<McpServer>);

@@ -21,12 +21,12 @@ use runtime::clock;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::door::{About, Entered};
 use super::lane::{KEPT_BYTES, Lane, Weight};
 use super::subscriptions::Subscriptions;
 use crate::call::caller::ViewKey;
 use crate::call::cancel::Cancel;
 use crate::shares::{Bound, Full, Resource, Share, Taken};
+use crate::words::entered::{About, Entered};
 
 /// Most finished streams that are kept for whoever comes back for the answer. All together hold `KEPT_BYTES` at most, or one longer answer that
 /// nobody has read.

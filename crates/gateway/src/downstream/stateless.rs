@@ -14,7 +14,6 @@ use mcp_proto::projection::Style;
 use telemetry::trace_context::TraceContext;
 use tokio_util::sync::CancellationToken;
 
-use super::door::Entered;
 use super::endpoint;
 use super::events::Events;
 use super::exchange::{Ended, Exchange, Turn};
@@ -29,6 +28,7 @@ use crate::call::sees;
 use crate::downstream::McpServer;
 use crate::shares::Bound;
 use crate::tree::Sight;
+use crate::words::entered::Entered;
 
 /// Answers one POST.
 pub(crate) async fn post(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>, request: Arc<Request>, known: &mut Known) -> Reply {

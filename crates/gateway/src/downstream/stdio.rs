@@ -15,7 +15,6 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::door::Entered;
 use super::exchange::{Exchange, Turn};
 use super::initialize;
 use super::known::Known;
@@ -23,10 +22,12 @@ use super::lane::{Lane, Weight};
 use super::session::Session;
 use super::stateless;
 use crate::call::back::{Back, Sink};
+use crate::call::by_session::caller_of;
 use crate::call::cancel::Cancel;
 use crate::call::error::CallError;
 use crate::downstream::McpServer;
 use crate::tree::Sight;
+use crate::words::entered::Entered;
 
 /// Where a client's lines come from.
 pub(crate) type Input = Box<dyn AsyncRead + Unpin + Send>;
@@ -110,7 +111,7 @@ impl Door {
             self.lock().remove(&request.id);
             return self.send_error(&request.id, -32600, "send `initialize` first, or the `_meta` of revision 2026-07-28");
         };
-        let back = Back::new(initialize::caller(&session, &session.opening.entered), Sink::Lane(Arc::clone(&self.out)), None, cancel);
+        let back = Back::new(caller_of(&session, &session.opening.entered), Sink::Lane(Arc::clone(&self.out)), None, cancel);
         let id = request.id.clone();
         let sight = Sight::of(self.server.entrance.gate.mounts.tree.load_full(), &back.caller);
         let mut exchange = Exchange::begin(&self.server.entrance.gate, sight, request, &back, false);

@@ -21,11 +21,11 @@ use crate::call::back::{Back, Sink};
 use crate::call::caller::ViewKey;
 use crate::call::cancel::Cancel;
 use crate::call::error::CallError;
-use crate::downstream::door::scope_of;
 use crate::downstream::stdio;
 use crate::node::Node;
 use crate::tree::Tree;
 use crate::view::View;
+use crate::words::entered::scope_of;
 
 /// The tools of a view that may be shown.
 pub(crate) fn rows(tree: &Tree, view: &View, is_shown: &dyn Fn((usize, usize)) -> bool) -> Vec<ToolRow> {

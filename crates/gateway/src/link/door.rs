@@ -19,7 +19,7 @@ use mesh_proto::id::LinkId;
 use tokio::sync::mpsc;
 
 use crate::call::error::answered;
-use crate::downstream::door::{Entered, Refused};
+use crate::downstream::door::Refused;
 use crate::downstream::doors::{Door, fields};
 use crate::downstream::endpoint;
 use crate::downstream::entrance::Entrance;
@@ -31,6 +31,7 @@ use crate::mesh::Mesh;
 use crate::registry::{Ask, LinkEnd};
 use crate::trust::Party;
 use crate::upstream::pool::Pool;
+use crate::words::entered::Entered;
 
 /// How many requests of one link are under way at most; the rest waits on the wire.
 const AT_ONCE: usize = 256;

@@ -24,8 +24,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use url::Url;
 
 use super::handshake::granted;
-use crate::admin::shapes::{ErrorBody, Refusal, RefusalKind};
 use crate::trust::{self, Wanted};
+use crate::words::refusal::{ErrorBody, Refusal, RefusalKind};
 
 /// How long it may take until the gate lets somebody in.
 const ENTER: Duration = Duration::from_secs(30);

@@ -21,11 +21,11 @@ use super::entry::NotEntered;
 use super::pass::{self, Entrant, Held, Showing};
 use super::writer::Joined;
 use super::{NotSeated, Way, connection, guest, handshake, lobby};
-use crate::downstream::door::Entered;
 use crate::downstream::doors::{Door, fields};
 use crate::downstream::reply::{self, Payload};
 use crate::rooms::Rooms;
 use crate::trust::Party;
+use crate::words::entered::Entered;
 
 /// [`Rooms`] at the listener.
 pub(crate) struct RoomDoor(pub(crate) Arc<Rooms>);

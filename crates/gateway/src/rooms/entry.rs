@@ -7,9 +7,9 @@ use room_proto::name::{NameError, ParticipantId};
 
 use super::NotSeated;
 use super::handshake::BadHandshake;
-use crate::admin::shapes::{ErrorBody, Refusal, RefusalKind};
 use crate::downstream::door;
 use crate::downstream::reply::{self, Payload};
+use crate::words::refusal::{ErrorBody, Refusal, RefusalKind};
 
 /// Why somebody does not come in.
 #[derive(Debug, thiserror::Error)]

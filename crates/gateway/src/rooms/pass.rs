@@ -19,9 +19,10 @@ use tokio::sync::watch;
 
 use super::entry::NotEntered;
 use super::guest::Guest;
-use crate::downstream::door::{self, Entered};
+use crate::downstream::door::{self};
 use crate::rooms::Rooms;
 use crate::trust::{self, Denied, Party, Place};
+use crate::words::entered::Entered;
 
 /// What somebody shows who wants to come in, and where to.
 pub(super) struct Showing {

@@ -21,9 +21,9 @@ use super::driver::Input;
 use super::rules::shown;
 use super::writer::Joined;
 use super::{LONGEST, NotSeated, Way};
-use crate::downstream::door::Entered;
 use crate::rooms::Rooms;
 use crate::store::{Learnt, Lessons, StoreError};
+use crate::words::entered::Entered;
 
 /// What it may send: calls that rules make, and what it has to say of them.
 const CAPABILITIES: [&str; 3] = ["mcp/request:*", "mcp/response:*", "chat"];

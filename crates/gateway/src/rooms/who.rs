@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use room_proto::name::{ConnectionId, ParticipantId, Topic};
 
-use crate::downstream::door::Entered;
+use crate::words::entered::Entered;
 
 /// Those who are there.
 #[derive(Default)]

@@ -12,46 +12,30 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::TrustError;
+use crate::words::party::Names;
 
-/// What a certificate says of its holder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Names {
-    /// Its DNS names (SAN), in the order in which they stand there.
-    pub(crate) dns: Vec<String>,
-    /// Its URIs (SAN), in the order in which they stand there.
-    pub(crate) uris: Vec<String>,
-    /// Its IP addresses (SAN).
-    pub(crate) ips: Vec<IpAddr>,
-    /// Its serial number in hexadecimal digits.
-    pub(crate) serial: String,
-    /// When it ends.
-    pub(crate) until: SystemTime,
-}
-
-impl Names {
-    /// Reads them from a certificate; `None`: it is none.
-    pub(crate) fn of(certificate: &CertificateDer<'_>) -> Option<Self> {
-        let (_, parsed) = X509Certificate::from_der(certificate).ok()?;
-        let names = parsed.subject_alternative_name().ok()?;
-        let (mut dns, mut uris, mut ips) = (Vec::new(), Vec::new(), Vec::new());
-        for name in names.iter().flat_map(|names| &names.value.general_names) {
-            match name {
-                GeneralName::DNSName(name) => dns.push((*name).to_owned()),
-                GeneralName::URI(uri) => uris.push((*uri).to_owned()),
-                GeneralName::IPAddress(bytes) => ips.extend(ip(bytes)),
-                GeneralName::DirectoryName(_)
-                | GeneralName::EDIPartyName(_)
-                | GeneralName::Invalid(..)
-                | GeneralName::OtherName(..)
-                | GeneralName::RFC822Name(_)
-                | GeneralName::RegisteredID(_)
-                | GeneralName::X400Address(_) => {}
-            }
+/// Reads the names in a certificate; `None`: it is none.
+pub(crate) fn names(certificate: &CertificateDer<'_>) -> Option<Names> {
+    let (_, parsed) = X509Certificate::from_der(certificate).ok()?;
+    let alternative = parsed.subject_alternative_name().ok()?;
+    let (mut dns, mut uris, mut ips) = (Vec::new(), Vec::new(), Vec::new());
+    for name in alternative.iter().flat_map(|names| &names.value.general_names) {
+        match name {
+            GeneralName::DNSName(name) => dns.push((*name).to_owned()),
+            GeneralName::URI(uri) => uris.push((*uri).to_owned()),
+            GeneralName::IPAddress(bytes) => ips.extend(ip(bytes)),
+            GeneralName::DirectoryName(_)
+            | GeneralName::EDIPartyName(_)
+            | GeneralName::Invalid(..)
+            | GeneralName::OtherName(..)
+            | GeneralName::RFC822Name(_)
+            | GeneralName::RegisteredID(_)
+            | GeneralName::X400Address(_) => {}
         }
-        let until = u64::try_from(parsed.validity().not_after.timestamp()).unwrap_or(0);
-        let until = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(until)).unwrap_or(SystemTime::UNIX_EPOCH);
-        Some(Self { dns, uris, ips, serial: hex(parsed.raw_serial()), until })
     }
+    let until = u64::try_from(parsed.validity().not_after.timestamp()).unwrap_or(0);
+    let until = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(until)).unwrap_or(SystemTime::UNIX_EPOCH);
+    Some(Names { dns, uris, ips, serial: hex(parsed.raw_serial()), until })
 }
 
 fn ip(bytes: &[u8]) -> Option<IpAddr> {

@@ -1,7 +1,6 @@
 //! Whose tokens are taken: those of authorization servers for callers, those of authorities as proofs. A caller's rights end here with a
 //! principal; what it may do with that is not decided here.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -13,7 +12,8 @@ use mesh_proto::message::Proof;
 use runtime::tls::Connector;
 
 use super::source::Source;
-use super::token::{self, Claims, Expected, Place, Wrong};
+use super::token::{self, Claims, Expected, Wrong};
+use crate::words::granted::Granted;
 
 /// Everybody whose signature counts here.
 #[derive(Default)]
@@ -33,16 +33,6 @@ pub(crate) struct Bearer {
     /// When the token is over.
     pub(crate) until: SystemTime,
     pub(crate) granted: Arc<Granted>,
-}
-
-/// What a token says that its holder has. Groups and roles bear the name of the issuer, so that none can speak of another's.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Granted {
-    pub(crate) groups: BTreeSet<String>,
-    pub(crate) roles: BTreeSet<String>,
-    pub(crate) scopes: BTreeSet<String>,
-    /// Its place in rooms.
-    pub(crate) place: Place,
 }
 
 /// Why a token is not taken.

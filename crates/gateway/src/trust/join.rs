@@ -23,7 +23,7 @@ use url::Url;
 use super::ca::{CaError, JoinToken, write_private};
 use super::certificate::fingerprint;
 use super::{Wanted, anonymous};
-use crate::admin::shapes::ErrorBody;
+use crate::words::refusal::ErrorBody;
 
 /// How long the other gate may take.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -47,7 +47,7 @@ pub(crate) async fn accept(config: Arc<ServerConfig>, stream: TcpStream) -> Opti
         Ok(Ok(stream)) => {
             let certificate = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
             let is_here = stream.get_ref().0.peer_addr().is_ok_and(|address| address.ip().to_canonical().is_loopback());
-            let party = Party::tls(certificate, is_here);
+            let party = Party::tls(certificate.and_then(|certificate| certificate::names(certificate)), is_here);
             if certificate.is_some() && party.certified().is_none() {
                 tracing::warn!(
                     "a client certificate names nobody: it needs a DNS name or a spiffe:// URI among its subject alternative names"

@@ -10,14 +10,12 @@ mod issuers;
 pub mod join;
 mod keys;
 mod listener;
-mod party;
 mod renewal;
 mod sign;
 mod source;
 mod symmetric;
 mod token;
 mod verifier;
-pub(crate) mod wall;
 mod watched;
 
 use std::path::{Path, PathBuf};
@@ -35,16 +33,17 @@ use tokio::sync::{Notify, watch};
 
 use crate::call::caller::Caller;
 
-pub(crate) use certificate::Names;
+pub(crate) use crate::words::granted::Place;
+pub(crate) use crate::words::party::{Certified, Party};
+pub(crate) use certificate::names;
 pub(crate) use client::{Client, anonymous};
 pub use error::TrustError;
-pub(crate) use issuers::{Bearer, Denied, Granted, METADATA, Unproven, challenge, challenge_for, metadata};
+pub(crate) use issuers::{Bearer, Denied, METADATA, Unproven, challenge, challenge_for, metadata};
 pub(crate) use listener::accept;
-pub(crate) use party::{Certified, Party};
 pub(crate) use renewal::keep;
 pub(crate) use sign::{NotSigned, join as admit, may_renew, may_try, renew};
 pub(crate) use symmetric::{is_shared, shared};
-pub(crate) use token::{Place, Wrong, given, is_good};
+pub(crate) use token::{Wrong, given, is_good};
 pub(crate) use verifier::Wanted;
 pub(crate) use watched::follow;
 

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::ca::{CaError, write_private};
-use super::certificate::Names;
+use super::certificate::names;
 use super::join::{JoinError, Place, Renewal, request};
 use super::{Client, certificate};
 
@@ -42,7 +42,7 @@ async fn renew_if_due(url: &Url, tls: &ClientTls, connector: &Connector, early: 
     let Some((file, key)) = &tls.own else { return Ok(false) };
     let unusable = |error: super::TrustError| JoinError::Unreachable(error.to_string());
     let old = super::first_certificate(file).map_err(unusable)?;
-    let until = Names::of(&old).map_or(SystemTime::UNIX_EPOCH, |names| names.until);
+    let until = names(&old).map_or(SystemTime::UNIX_EPOCH, |names| names.until);
     if until.duration_since(SystemTime::now()).is_ok_and(|left| left > early) {
         return Ok(false);
     }

@@ -7,7 +7,8 @@ use jsonwebtoken::{Algorithm, DecodingKey};
 use policy::jws::{Expected, Token, Unverified};
 use serde::Deserialize;
 
-use super::token::{Place, Wrong, is_good_until, over_at, seconds, wrong};
+use super::token::{Wrong, is_good_until, over_at, seconds, wrong};
+use crate::words::granted::Place;
 
 /// Whether a token says that it is one of these, which nothing proves yet.
 pub(crate) fn is_shared(token: &str) -> bool {

@@ -6,7 +6,8 @@ use policy::jws::{self, LEEWAY, Token, Unverified};
 use serde::{Deserialize, Deserializer};
 
 use super::keys::KeySet;
-use super::wall;
+use crate::words::granted::Place;
+use runtime::wall;
 
 /// More keys than this are not tried for one token.
 const MOST_KEYS: usize = 8;
@@ -28,18 +29,6 @@ pub(super) struct Claims {
     roles: Names,
     #[serde(flatten)]
     pub(super) place: Place,
-}
-
-/// What a token says of its holder's place in rooms, as the reference implementation of MCPx spells it: not looked at here.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub(crate) struct Place {
-    /// As whom it is there.
-    #[serde(rename = "participantId")]
-    pub(crate) participant: Option<serde_json::Value>,
-    /// In which rooms.
-    pub(crate) topic: Option<serde_json::Value>,
-    /// What it may send.
-    pub(crate) capabilities: Option<serde_json::Value>,
 }
 
 /// A list of texts, or one.

@@ -11,8 +11,8 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-use super::certificate::{Names, fingerprint};
-use super::party::GATE_URI;
+use super::certificate::{fingerprint, names};
+use crate::words::party::GATE_URI;
 
 /// Which server is the right one.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Chain<'_> {
 
     /// Whether it is the certificate of the gate that holds the authority's key.
     fn is_of_gate(&self) -> bool {
-        Names::of(self.own).is_some_and(|names| names.uris.iter().any(|uri| uri == GATE_URI))
+        names(self.own).is_some_and(|names| names.uris.iter().any(|uri| uri == GATE_URI))
     }
 
     /// The authority with this fingerprint, if it was shown with the rest.

@@ -23,8 +23,8 @@ use super::{Instance, Owner, UpstreamError, standing};
 use crate::call::back::{Back, Sink};
 use crate::call::cancel::{Cancel, Guard};
 use crate::call::own_caller;
-use crate::downstream::door::scope_of;
 use crate::downstream::lane::Lane;
+use crate::words::entered::scope_of;
 
 /// How long lists wait for the server to agree. One that takes longer has them fetched twice.
 const AGREED: Duration = Duration::from_millis(500);

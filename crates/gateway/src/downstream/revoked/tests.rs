@@ -18,7 +18,7 @@ use crate::Gateway;
 use crate::downstream::endpoint::{self, Asked};
 use crate::downstream::known::Known;
 use crate::downstream::reply::Payload;
-use crate::trust::wall::held;
+use runtime::wall::held;
 
 const RESOURCE: &str = "https://gate.example.com/mcp";
 const ISSUER: &str = "https://login.example.com";

@@ -18,9 +18,9 @@ use crate::call::cancel::Cancel;
 use crate::call::error::{CallError, Told};
 use crate::call::seated::{Agreed, Seated};
 use crate::call::serve;
-use crate::downstream::door::{About, Entered};
 use crate::downstream::lane::Lane;
 use crate::rooms::Rooms;
+use crate::words::entered::{About, Entered};
 
 /// What a participant says of its program: nothing.
 const INFO: &[u8] = b"{\"name\":\"mcpx\"}";

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
 use super::{CaError, JoinToken, files};
-use crate::trust::certificate::{Names, hex};
+use crate::trust::certificate::hex;
+use crate::words::party::Names;
 
 pub(super) const FILE: &str = "ledger.json";
 const LOCK: &str = "ledger.lock";

@@ -18,8 +18,8 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use x509_parser::time::ASN1Time;
 
-use super::certificate::{Names, fingerprint, hex};
-use super::party::GATE_URI;
+use super::certificate::{fingerprint, hex, names};
+use crate::words::party::GATE_URI;
 
 pub use error::CaError;
 pub(super) use files::{make_dir, write as write_private};
@@ -161,7 +161,7 @@ impl Ca {
             return Ok(());
         }
         let old = first(&files::read(&dir.join(GATE))?)?;
-        let names = Names::of(&old).ok_or(CaError::Request)?;
+        let names = names(&old).ok_or(CaError::Request)?;
         if names.until > SystemTime::now() + GATE_LASTS / 3 {
             return Ok(());
         }
@@ -198,7 +198,7 @@ impl Ca {
     }
 
     fn note(&self, name: &str, certificate: &rcgen::Certificate, now: SystemTime) -> Result<Signed, CaError> {
-        let names = Names::of(certificate.der()).ok_or(CaError::Request)?;
+        let names = names(certificate.der()).ok_or(CaError::Request)?;
         Ledger::change(&self.dir, |ledger| {
             ledger.note(Issued::new(name, &names, now));
             Ok(())

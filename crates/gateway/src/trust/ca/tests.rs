@@ -24,7 +24,7 @@ fn an_authority_is_made_once_and_only_its_owner_reads_it() {
     for file in std::fs::read_dir(&dir).unwrap().flatten().filter(|file| file.file_name() != "ledger.lock") {
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{file:?}");
     }
-    let names = Names::of(&first(&files::read(&made.gate_file()).unwrap()).unwrap()).unwrap();
+    let names = names(&first(&files::read(&made.gate_file()).unwrap()).unwrap()).unwrap();
     assert_eq!((names.dns, names.uris, names.ips), (vec!["gate.example.com".into()], vec![GATE_URI.into()], vec![[127, 0, 0, 1].into()]));
 }
 
@@ -54,7 +54,7 @@ fn ax_13_a_certificate_proves_the_name_that_the_authority_gave_and_nothing_that_
     wishes.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let csr = wishes.serialize_request(&key).unwrap().pem().unwrap();
     let signed = ca.admit(&token.id, token.secret(), "edge", &csr).unwrap();
-    let names = Names::of(&first(&signed.certificate).unwrap()).unwrap();
+    let names = names(&first(&signed.certificate).unwrap()).unwrap();
     assert_eq!((names.dns, names.uris), (vec!["edge".to_owned()], vec![]));
 }
 
@@ -64,7 +64,7 @@ fn a_name_has_one_holder_until_it_is_taken_back_or_given_again() {
     let ca = ca(dir.path());
     let join = |name: &str| admitted(&ca, &ca.invite(None, Duration::from_secs(60)).unwrap(), name);
     assert!(matches!(join("GATE.example.com"), Err(CaError::Taken { .. })), "the gate's own name");
-    let first_one = Names::of(&first(&join("edge").unwrap().certificate).unwrap()).unwrap();
+    let first_one = names(&first(&join("edge").unwrap().certificate).unwrap()).unwrap();
     assert!(matches!(join("edge"), Err(CaError::Taken { .. })));
     assert_eq!(ca.renew(&first_one.serial, &request()).unwrap().name, "edge");
 

@@ -1,14 +1,13 @@
 //! Who is at the other end of one connection, as far as the connection itself shows it. Tokens come with requests and are not looked at here.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use mesh_proto::authority::Authority;
-use rustls::pki_types::CertificateDer;
 
-use super::certificate::Names;
-use super::wall::passed;
+use runtime::wall::passed;
 
 /// The URI (SAN) of the gate that holds an authority's key. Nobody else is given it, so that whoever knows the authority knows its gate.
 pub(crate) const GATE_URI: &str = "urn:banyan:gate";
@@ -20,6 +19,21 @@ pub(crate) struct Party {
     here: bool,
     certified: Option<Certified>,
     proven: BTreeSet<Authority>,
+}
+
+/// What a certificate says of its holder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Names {
+    /// Its DNS names (SAN), in the order in which they stand there.
+    pub(crate) dns: Vec<String>,
+    /// Its URIs (SAN), in the order in which they stand there.
+    pub(crate) uris: Vec<String>,
+    /// Its IP addresses (SAN).
+    pub(crate) ips: Vec<IpAddr>,
+    /// Its serial number in hexadecimal digits.
+    pub(crate) serial: String,
+    /// When it ends.
+    pub(crate) until: SystemTime,
 }
 
 /// What a verified client certificate says.
@@ -38,8 +52,8 @@ impl Party {
     }
 
     /// Somebody with TLS, `here` on this machine or elsewhere, and the certificate that was verified. One that names nobody is as none.
-    pub(crate) fn tls(certificate: Option<&CertificateDer<'_>>, here: bool) -> Arc<Self> {
-        let certified = certificate.and_then(Names::of).and_then(Certified::new);
+    pub(crate) fn tls(certificate: Option<Names>, here: bool) -> Arc<Self> {
+        let certified = certificate.and_then(Certified::new);
         let proven = certified.iter().flat_map(|c| &c.names.dns).filter_map(|name| Authority::of_dns_name(name)).collect();
         Arc::new(Self { private: true, here, certified, proven })
     }

@@ -16,8 +16,8 @@ use mcp_proto::json::Members;
 use policy::decide::{Action, Arguments, Asked, Foresight, Kind, Policies, Subject, Target, Traits, Verdict};
 use serde::{Deserialize, Serialize};
 
-use super::moment::at;
-use super::standing::tool_target;
+use crate::policy::moment::at;
+use crate::policy::tool_target;
 use crate::tree::Tree;
 
 /// What of rules the record says nothing about, and what rules say to read it.
