@@ -8,7 +8,7 @@ pub use held::{now, rest};
 /// A timer does not know that the clock was set, so that it is looked at again after so long.
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);
 
-/// What time it is.
+/// The time on the wall.
 #[cfg(not(feature = "held-clock"))]
 pub fn now() -> SystemTime {
     SystemTime::now()
@@ -43,6 +43,7 @@ pub mod held {
         HAND.with_borrow_mut(|hand| hand.get_or_insert_with(|| watch::channel(time).0).send_replace(time));
     }
 
+    /// The time that is held, or that on the wall.
     pub fn now() -> SystemTime {
         HAND.with_borrow(|hand| hand.as_ref().map_or_else(SystemTime::now, |hand| *hand.borrow()))
     }

@@ -18,7 +18,7 @@ use crate::downstream::known::stateless;
 use crate::gateway::rows;
 use crate::tree::Tree;
 use crate::trust::Party;
-use crate::words::entered::{About, Entered};
+use crate::words::entered::{AboutClient, Entered};
 
 /// Reader below `/-/`.
 pub(super) enum Viewer {
@@ -48,7 +48,7 @@ impl Viewer {
     /// Somebody who was let in already.
     pub(super) fn guest(gateway: &Gateway, entered: &Entered, client: Option<&str>) -> Self {
         let info = format!("{{\"name\":{}}}", quote(client.unwrap_or_default()));
-        let about = About { info: info.as_bytes(), capabilities: b"{}" };
+        let about = AboutClient { info: info.as_bytes(), capabilities: b"{}" };
         let caller = stateless(&gateway.0.gate.config.load(), entered, (None, None), about);
         Self::Guest(Guest { caller: Arc::new(caller), seen: None })
     }

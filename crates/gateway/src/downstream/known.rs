@@ -23,7 +23,7 @@ use crate::call::by_session::caller_of;
 use crate::call::caller::{Caller, Last};
 use crate::downstream::entrance::Entrance;
 use crate::trust::{Party, Trust};
-use crate::words::entered::{About, Entered};
+use crate::words::entered::{AboutClient, Entered};
 
 /// The fields by which the door decides.
 const SHOWN: [&str; 3] = ["authorization", "host", "origin"];
@@ -87,7 +87,13 @@ struct Calls {
 }
 
 impl Calls {
-    fn is_of(&self, config: &Arc<Config>, entered: &Entered, (mount, style): (Option<&Segment>, Option<Style>), about: About<'_>) -> bool {
+    fn is_of(
+        &self,
+        config: &Arc<Config>,
+        entered: &Entered,
+        (mount, style): (Option<&Segment>, Option<Style>),
+        about: AboutClient<'_>,
+    ) -> bool {
         Arc::ptr_eq(&self.config, config)
             && self.caller.info == about.info
             && self.caller.capabilities == about.capabilities
@@ -149,7 +155,7 @@ impl Known {
         style: Option<Style>,
         meta: &RequestMeta,
     ) -> Arc<Caller> {
-        let about = About { info: said(meta.client_info.as_ref()), capabilities: said(meta.capabilities.as_ref()) };
+        let about = AboutClient { info: said(meta.client_info.as_ref()), capabilities: said(meta.capabilities.as_ref()) };
         let is_same = |calls: &Calls| calls.is_of(config, entered, (mount, style), about);
         if let Some(calls) = &self.calls
             && is_same(calls)
@@ -220,7 +226,7 @@ pub(crate) fn stateless(
     config: &Config,
     entered: &Entered,
     (mount, style): (Option<&Segment>, Option<Style>),
-    about @ About { info, capabilities }: About<'_>,
+    about @ AboutClient { info, capabilities }: AboutClient<'_>,
 ) -> Caller {
     Caller {
         principal: entered.principal.clone(),

@@ -26,7 +26,7 @@ use super::subscriptions::Subscriptions;
 use crate::call::caller::ViewKey;
 use crate::call::cancel::Cancel;
 use crate::shares::{Bound, Full, Resource, Share, Taken};
-use crate::words::entered::{About, Entered};
+use crate::words::entered::{AboutClient, Entered};
 
 /// Most finished streams that are kept for whoever comes back for the answer. All together hold `KEPT_BYTES` at most, or one longer answer that
 /// nobody has read.
@@ -50,8 +50,8 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    fn about(&self) -> About<'_> {
-        About { info: &self.info, capabilities: &self.capabilities }
+    fn about(&self) -> AboutClient<'_> {
+        AboutClient { info: &self.info, capabilities: &self.capabilities }
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) enum By {
 
 /// What a client says about itself.
 #[derive(Clone, Copy)]
-pub(crate) struct About<'a> {
+pub(crate) struct AboutClient<'a> {
     /// Its raw `clientInfo`.
     pub(crate) info: &'a [u8],
     /// Its raw capabilities.
@@ -141,7 +141,7 @@ impl Entered {
 
     /// What a client that says this about itself is shown. Another gate sees names as they are in the tree, whatever is configured
     /// for people's clients.
-    pub(crate) fn scope(&self, config: &Config, mount: Option<Segment>, about: About<'_>, asked: Option<Style>) -> ViewKey {
+    pub(crate) fn scope(&self, config: &Config, mount: Option<Segment>, about: AboutClient<'_>, asked: Option<Style>) -> ViewKey {
         let members = Members::again(about.info);
         let name = members.str("name").unwrap_or_default();
         let profile = match &self.profile {
@@ -165,7 +165,7 @@ impl Entered {
 pub(crate) fn scope_of(config: &Config, name: &str) -> ViewKey {
     let info = format!("{{\"name\":{}}}", json::quote(name));
     let asked = (name.is_empty()).then(|| style_for(""));
-    Entered::local().scope(config, None, About { info: info.as_bytes(), capabilities: b"{}" }, asked)
+    Entered::local().scope(config, None, AboutClient { info: info.as_bytes(), capabilities: b"{}" }, asked)
 }
 
 fn no_profile() -> Arc<str> {

@@ -20,7 +20,7 @@ use crate::call::seated::{Agreed, Seated};
 use crate::call::serve;
 use crate::downstream::lane::Lane;
 use crate::rooms::Rooms;
-use crate::words::entered::{About, Entered};
+use crate::words::entered::{AboutClient, Entered};
 
 /// What a participant says of its program: nothing.
 const INFO: &[u8] = b"{\"name\":\"mcpx\"}";
@@ -76,7 +76,7 @@ impl Asking {
 pub(super) fn caller(rooms: &Rooms, entered: &Entered, mount: Option<Segment>) -> Arc<Caller> {
     let config = rooms.gate.config.load();
     let entered = entered.under(&config);
-    let scope = entered.scope(&config, mount, About { info: INFO, capabilities: b"{}" }, None);
+    let scope = entered.scope(&config, mount, AboutClient { info: INFO, capabilities: b"{}" }, None);
     let scope = ViewKey { is_seated: true, ..scope };
     Arc::new(Caller {
         principal: entered.principal.clone(),
