@@ -1,4 +1,4 @@
-//! Arguments as a record has them: their hash, what they look like, and themselves where that is wanted. Nothing here knows a call.
+//! Arguments as recorded: the hash, the shape, and the value where the configuration asks for it. Nothing here knows a call.
 
 use json::canonical::{Numbers, form};
 use json::tree;
@@ -10,16 +10,15 @@ use crate::shape;
 /// Longer canonical forms are not recorded themselves, in bytes: an entry has to fit into a bundle.
 pub const MAX_VALUE: usize = 32 << 10;
 
-/// How much of arguments is wanted beside their hash.
+/// Detail of arguments to be recorded beside their hash.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// What they look like.
     pub shape: bool,
-    /// They themselves, up to [`MAX_VALUE`].
+    /// The arguments, up to [`MAX_VALUE`].
     pub value: bool,
 }
 
-/// Arguments that were read once.
+/// Arguments read once, in the forms that a record takes.
 #[derive(Debug, Clone)]
 pub struct Formed {
     hash: Hash,
@@ -28,7 +27,7 @@ pub struct Formed {
 }
 
 impl Formed {
-    /// Of a raw JSON value. What has no canonical form is hashed as it is, and nothing else is said of it.
+    /// Reads a raw JSON value. Text without a canonical form is hashed raw, without shape and value.
     pub fn of(raw: &[u8], wanted: Wanted) -> Self {
         let bare = || Self { hash: sha256(raw), shape: None, value: None };
         let Ok(written) = tree::read(raw) else { return bare() };
@@ -40,7 +39,7 @@ impl Formed {
         Self { hash, shape, value }
     }
 
-    /// As they stand in a record.
+    /// Gives the arguments as they stand in a record.
     pub fn recorded(&self) -> Arguments<'_> {
         Arguments { hash: self.hash, shape: self.shape.as_deref().map(Raw), value: self.value.as_deref().map(Raw) }
     }

@@ -1,5 +1,5 @@
-//! The longest that each part of a record may be, so that whatever a caller wrote fits into an entry, and an entry into a bundle. Lengths are
-//! those in the line: a control character takes six bytes there. What is longer is cut, and the cut shows. Knows nothing of what an entry means.
+//! Greatest lengths of the parts of a record, so that any text of a caller fits into an entry, and an entry into a bundle. Lengths are
+//! those in the line: a control character takes six bytes there. Longer text is cut, visibly. Knows nothing of the meaning of an entry.
 
 use std::iter::once;
 
@@ -10,12 +10,12 @@ use crate::record::{
 };
 use crate::shape::{LEFT_OUT, MAX_SHAPE};
 
-/// The longest facts that fit into an entry beside its place, its time and the hash before it, in bytes.
+/// Bytes of the longest facts that fit into an entry beside place, time and the hash of the entry before.
 pub const MAX_FACTS: usize = MAX_ENTRY - 256;
 
-/// Words that a gate chooses, ids that it makes, versions and names of files.
+/// Words chosen by a gate, ids made by a gate, versions and file names.
 const WORD: usize = 256;
-/// The id of a request; a longer one stands there as its hash.
+/// The id of a request; a longer id is recorded as a hash.
 const REQUEST: usize = 384;
 /// Names of people and programs.
 const PERSON: usize = 1024;
@@ -23,13 +23,13 @@ const PERSON: usize = 1024;
 const NAME: usize = 2048;
 /// Reasons, in words for people.
 const REASON: usize = 4096;
-/// All rules, or causes, that one entry names.
+/// Bytes for all rules, or causes, named by one entry.
 const RULES: usize = 8 << 10;
 /// All lines of a change.
 const LINES: usize = 48 << 10;
 
 impl Record<'_> {
-    /// Cuts every text that is too long.
+    /// Cuts every overlong text.
     pub fn fit(&mut self) {
         match self {
             Self::ApprovalAsked(facts) => facts.fit(),
@@ -67,7 +67,7 @@ impl Record<'_> {
 }
 
 impl Intent<'_> {
-    /// Cuts every text that is too long.
+    /// Cuts every overlong text.
     pub fn fit(&mut self) {
         let Self { approval, arguments, began: _, call, decision, gated: _, method, mount, name, principal, request, trace } = self;
         if let Some(Arguments { hash: _, shape, value }) = arguments {
@@ -84,7 +84,7 @@ impl Intent<'_> {
 }
 
 impl Outcome<'_> {
-    /// Cuts every text that is too long.
+    /// Cuts every overlong text.
     pub fn fit(&mut self) {
         let Self { bytes: _, code: _, ending, reason, took: _ } = self;
         once(ending).chain(reason).for_each(|text| cut(text, WORD));
@@ -144,7 +144,7 @@ fn cut(text: &mut Text<'_>, most: usize) {
     }
 }
 
-/// Cuts each of them, and leaves out those that all together have no room; the last one says how many those are.
+/// Cuts each text, and leaves out texts beyond the room for all; the last text tells the number left out.
 fn cut_all(texts: &mut Vec<Text<'_>>, each: usize, all: usize) {
     let mut length = WORD;
     let fits = |text: &mut Text<'_>| {

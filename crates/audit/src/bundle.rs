@@ -2,10 +2,10 @@
 
 use crate::AuditError;
 
-/// The longest entry that fits, in bytes.
+/// Bytes of the longest entry that fits.
 pub const MAX_ENTRY: usize = u16::MAX as usize;
 
-/// Puts entries together; `None` when one is longer than [`MAX_ENTRY`].
+/// Puts entries together; `None` for an entry longer than [`MAX_ENTRY`].
 pub fn encode<'a>(entries: impl IntoIterator<Item = &'a [u8]>) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     for entry in entries {

@@ -5,10 +5,10 @@ use json::canonical::Numbers;
 use crate::AuditError;
 use crate::hash::{Hash, sha256};
 
-/// The canonical form of `text`.
+/// Writes the canonical form of `text`.
 ///
 /// # Errors
-/// When it is not one JSON value, holds a key twice or half of a surrogate pair.
+/// When `text` is not one JSON value, holds a key twice or half of a surrogate pair.
 pub fn canonical(text: &[u8]) -> Result<Vec<u8>, AuditError> {
     Ok(json::canonical::canonical(text, Numbers::Kept)?.into_bytes())
 }
@@ -25,7 +25,7 @@ pub fn digest(text: &[u8]) -> Result<Hash, AuditError> {
 mod tests {
     use super::*;
 
-    /// Made before the forms of records and of approvals were of one crate: whoever kept a hash finds it again.
+    /// Hashes made before records and approvals shared their canonical form: a hash kept since then must still be found.
     #[test]
     fn hashes_in_existing_records_stay_the_same() {
         for (text, hash) in [

@@ -1,5 +1,5 @@
-//! The chain that grows: every entry holds the hash of the one before, and all are leaves of one tree. Where lines and tiles are
-//! stored, and when a checkpoint is signed, is not decided here.
+//! The growing chain: every entry holds the hash of the entry before, and all entries are leaves of one tree. The store of lines and
+//! tiles, and the times of signing, are not decided here.
 
 use std::ops::Range;
 
@@ -10,56 +10,44 @@ use crate::record::Record;
 use crate::tile::{Growing, Tile};
 use crate::tree::Edge;
 
-/// A chain at its end.
+/// The end of a chain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chain {
     edge: Edge,
-    /// `None`: the entry before the next one is not known, for it is no longer kept.
+    /// `None`: the entry before the next entry is no longer kept, so that its hash is not known.
     previous: Option<Hash>,
     growing: Growing,
 }
 
-/// Tiles that are full now, with their content. Those of the lowest level are never among them: they are the hashes of the entries, and are
-/// made from these when they are wanted.
+/// Newly full tiles, with their content. Never tiles of the lowest level, which hold the hashes of entries and are made from entries
+/// on demand.
 pub type Full = Vec<(Tile, Vec<u8>)>;
 
-/// What an entry became.
+/// An appended entry, as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Appended {
-    /// Where its line stands in what it was written to, with the end of line.
+    /// Place of the line in the output buffer, with the end of line.
     pub line: Range<usize>,
-    /// Its place.
     pub seq: u64,
-    /// Tiles that are full now, with their content.
+    /// Newly full tiles, with their content.
     pub full: Full,
 }
 
-/// How a line does not follow the one before.
+/// Faults between a line and the line before.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Break {
-    /// It does not name the entry before it: one of the two was changed, or entries between them were taken out.
+    /// The hash of the entry before differs: one of the two entries was changed, or entries between them were taken out.
     #[error("entry {0} does not hold the hash of the entry before it: that one was changed, or replaced")]
     Chain(u64),
-    /// It can't be read.
     #[error("entry {seq} can't be read: {why}")]
-    Entry {
-        /// The place it should have.
-        seq: u64,
-        /// What is wrong with it.
-        why: AuditError,
-    },
-    /// It is not the next one.
+    Entry { seq: u64, why: AuditError },
+    /// The place is not the next one.
     #[error("entry {expected} is wanted and entry {found} is there: entries are missing, or stand in another order")]
-    Order {
-        /// The place it should have.
-        expected: u64,
-        /// The place it has.
-        found: u64,
-    },
+    Order { expected: u64, found: u64 },
 }
 
 impl Break {
-    /// The place in the chain where it breaks.
+    /// Gives the place of the break in the chain.
     pub fn seq(&self) -> u64 {
         match self {
             Self::Chain(seq) | Self::Entry { seq, .. } | Self::Order { expected: seq, .. } => *seq,
@@ -68,7 +56,7 @@ impl Break {
 }
 
 impl Chain {
-    /// Goes on behind a tree of which only the edge and the tiles that grow are known. The next entry's link is taken as it is.
+    /// Goes on behind a tree known only by edge and growing tiles. The link of the next entry is taken unchecked.
     pub fn behind(edge: Edge, growing: Growing) -> Self {
         let previous = (edge.size() == 0).then_some(Hash::ZERO);
         Self { edge, previous, growing }
@@ -79,7 +67,7 @@ impl Chain {
         Self::behind(Edge::default(), Growing::default())
     }
 
-    /// How many entries there are.
+    /// Counts the entries.
     pub fn size(&self) -> u64 {
         self.edge.size()
     }
@@ -89,7 +77,7 @@ impl Chain {
         self.edge.root()
     }
 
-    /// Tiles above the lowest level that are not full, each with its content.
+    /// Lists growing tiles above the lowest level, with their content.
     pub fn partial(&self) -> impl Iterator<Item = (Tile, Vec<u8>)> {
         self.growing.partial().filter(|(tile, _)| tile.level != Some(0))
     }
@@ -128,10 +116,10 @@ impl Chain {
         Ok(Appended { line: start..out.len(), seq, full })
     }
 
-    /// Takes a line, without its end, that was written before, when it is the next one.
+    /// Takes the next line, without end of line, written earlier.
     ///
     /// # Errors
-    /// When it is not; nothing has changed then.
+    /// When the line does not follow; the chain is then unchanged.
     pub fn follow<'a>(&mut self, line: &'a [u8]) -> Result<(Entry<'a>, Full), Break> {
         let seq = self.size();
         let entry = Entry::decode(line).map_err(|why| Break::Entry { seq, why })?;

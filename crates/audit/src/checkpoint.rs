@@ -1,4 +1,4 @@
-//! What a log commits itself to: how many entries it has, and the root over them (C2SP tlog-checkpoint). Does not decide when.
+//! Commitments of a log: the number of entries, and the root over them (C2SP tlog-checkpoint). Does not decide when to sign.
 
 use crate::AuditError;
 use crate::hash::Hash;
@@ -6,12 +6,12 @@ use crate::key::{Signer, Verifier};
 use crate::note::{self, Note};
 use crate::tile::decimal;
 
-/// One commitment.
+/// A commitment of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Which log it is.
+    /// The name of the log.
     pub origin: String,
-    /// How many entries it has.
+    /// The number of entries.
     pub size: u64,
     /// The root of the tree over them.
     pub root: Hash,
@@ -26,19 +26,19 @@ impl Checkpoint {
         note::sign(&format!("{}\n{}\n{}\n", self.origin, self.size, self.root), signer)
     }
 
-    /// Reads a note that this key has signed.
+    /// Reads a note signed by this key.
     ///
     /// # Errors
-    /// When it is no checkpoint, not of the log of that name, or not signed by the key.
+    /// When the note is no checkpoint, of another log, or not signed by the key.
     pub fn open(text: &str, verifier: &Verifier) -> Result<Self, AuditError> {
         let checkpoint = Self::read(note::open(text, verifier)?)?;
         if checkpoint.origin == verifier.name() { Ok(checkpoint) } else { Err(AuditError::Signature(verifier.to_string())) }
     }
 
-    /// Reads a note, whoever has signed it.
+    /// Reads a note by any signer.
     ///
     /// # Errors
-    /// When it is no checkpoint.
+    /// When the note is no checkpoint.
     pub fn parse(text: &str) -> Result<Self, AuditError> {
         Self::read(&Note::parse(text)?.text)
     }

@@ -1,5 +1,5 @@
-//! One entry as one line: canonical JSON (RFC 8785) with its place, its time and the hash of the entry before it. Does not check that
-//! entries follow each other.
+//! One entry as one line: canonical JSON (RFC 8785) with place, time and the hash of the entry before. Does not check the order of
+//! entries.
 
 use std::borrow::Cow;
 
@@ -13,27 +13,26 @@ use crate::facts::spell;
 use crate::hash::Hash;
 use crate::record::Record;
 
-/// An entry that was read.
+/// An entry read from a line.
 #[derive(Debug, Clone)]
 pub struct Entry<'a> {
-    /// What happened.
     pub record: Record<'a>,
     /// The hash ([`crate::hash::leaf`]) of the entry before; zeros for the first.
     pub previous: Hash,
-    /// Its place, from 0.
+    /// The place in the chain, from 0.
     pub seq: u64,
-    /// When it was written, in microseconds since 1970.
+    /// Time of writing, in microseconds since 1970.
     pub time: u64,
 }
 
-/// Where an entry stands, and when.
+/// Place and time of an entry.
 pub(crate) struct Place {
     pub(crate) previous: Hash,
     pub(crate) seq: u64,
     pub(crate) time: u64,
 }
 
-/// Writes an entry whose facts `facts` writes; `out` is as it was when that fails or becomes too long.
+/// Writes an entry with facts written by `facts`; failure or excess length leaves `out` unchanged.
 pub(crate) fn write(
     event: &str,
     facts: impl FnOnce(&mut Vec<u8>) -> Result<(), AuditError>,
@@ -63,10 +62,10 @@ pub(crate) fn write(
 }
 
 impl Record<'_> {
-    /// Writes what the record says behind what is in `out`: the `facts` of its line.
+    /// Appends the `facts` of the record's line to `out`.
     ///
     /// # Errors
-    /// When it can't be written as JSON.
+    /// When the record can't be written as JSON.
     pub fn facts(&self, out: &mut Vec<u8>) -> Result<(), AuditError> {
         match self {
             Self::ApprovalAsked(facts) => json(facts, out),
@@ -106,19 +105,19 @@ struct Line<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// Writes the entry behind what is in `out`, without an end of line.
+    /// Appends the entry to `out`, without end of line.
     ///
     /// # Errors
-    /// When it is longer than [`MAX_ENTRY`]; `out` is as it was.
+    /// When the entry is longer than [`MAX_ENTRY`]; `out` is then unchanged.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), AuditError> {
         let facts = |out: &mut Vec<u8>| self.record.facts(out);
         write(self.record.event(), facts, &Place { previous: self.previous, seq: self.seq, time: self.time }, out)
     }
 
-    /// Reads a line without its end.
+    /// Reads a line without end of line.
     ///
     /// # Errors
-    /// When it is no entry, or not in canonical form.
+    /// When the line is no entry, or not in canonical form.
     pub fn decode(line: &'a [u8]) -> Result<Self, AuditError> {
         let read: Line<'a> = serde_json::from_slice(line).map_err(|e| wrong(&e.to_string()))?;
         let entry = Self { record: record(read.event, read.facts)?, previous: read.prev, seq: read.seq, time: read.time };

@@ -1,25 +1,25 @@
-//! Why something read is not what it should be. Does not say where in a file it stood: whoever read the file knows.
+//! Faults of text and bytes. Does not name the place in a file: the reader of the file knows.
 
 use json::canonical::NotCanonical;
 
-/// What is wrong with bytes that were read. One variant, one reaction.
+/// Faults of bytes that were read. One variant, one reaction.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AuditError {
-    /// A text that has a form and does not keep to it.
+    /// A text that breaks its form.
     #[error("this is not {what}: {why}")]
     Form {
-        /// What it should be, with its article.
+        /// The expected form, with its article.
         what: &'static str,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
-    /// Something that is proved and does not follow: the proof, or what it is about, was changed.
+    /// A proof that does not follow: the proof or its subject was changed.
     #[error("the proof does not lead to the root: one of the two, or what is proved, is not what was recorded")]
     Proof,
-    /// No signature of this key, or one that does not fit the text.
+    /// No signature of this key, or a signature that does not fit the text.
     #[error("there is no valid signature by `{0}`")]
     Signature(String),
-    /// A hash that a proof needs is in no tile that was given.
+    /// A hash needed by a proof is in none of the given tiles.
     #[error("the tile {0} is needed and is not there, or is too short")]
     TileMissing(String),
 }

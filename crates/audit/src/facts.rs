@@ -7,7 +7,7 @@ use crate::hash::Hash;
 use crate::record::{Arguments, Intent, Outcome};
 
 impl Intent<'_> {
-    /// Writes it behind what is in `out`, as [`crate::record::Record::facts`] does.
+    /// Appends the intent to `out`, as [`crate::record::Record::facts`] does.
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut members = Members::of(out);
         members.option(r#""approval":"#, self.approval.as_deref());
@@ -31,7 +31,7 @@ impl Intent<'_> {
 }
 
 impl Outcome<'_> {
-    /// Writes it behind what is in `out`, as it stands within the facts of [`crate::record::Record::Called`].
+    /// Appends the outcome to `out`, as within the facts of [`crate::record::Record::Called`].
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut members = Members::of(out);
         if let Some(bytes) = self.bytes {
@@ -67,7 +67,7 @@ pub(crate) fn spell(hash: &Hash, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// An object that is being written. Keys come in the order in which they are to stand, as they are written: in quotes, with the colon.
+/// An object being written. Keys come in order and ready-made: in quotes, with the colon.
 struct Members<'a> {
     out: &'a mut Vec<u8>,
     before: u8,
@@ -78,7 +78,7 @@ impl<'a> Members<'a> {
         Self { out, before: b'{' }
     }
 
-    /// Where the value is to be written.
+    /// Writes a key and gives the output for the value.
     fn key(&mut self, key: &str) -> &mut Vec<u8> {
         self.out.push(std::mem::replace(&mut self.before, b','));
         self.out.extend_from_slice(key.as_bytes());

@@ -14,20 +14,19 @@ use crate::AuditError;
 pub struct Hash(pub [u8; 32]);
 
 impl Hash {
-    /// What the first entry of a chain has for its previous one.
+    /// The previous hash of the first entry of a chain.
     pub const ZERO: Self = Self([0; 32]);
 
     /// Reads the spelling.
     ///
     /// # Errors
-    /// When it is not base64 of 32 bytes in its one spelling.
+    /// When `text` is not base64 of 32 bytes in canonical spelling.
     pub fn parse(text: &str) -> Result<Self, AuditError> {
         let wrong = || AuditError::form("a hash", "44 characters of base64 are wanted");
         let bytes = STANDARD.decode(text).map_err(|_| wrong())?;
         bytes.try_into().map(Self).map_err(|_| wrong())
     }
 
-    /// The spelling, ASCII.
     pub(crate) fn spelled(&self) -> [u8; 44] {
         let mut text = [b'='; 44];
         // 32 bytes take exactly that many.
@@ -61,14 +60,14 @@ impl<'de> Deserialize<'de> for Hash {
     }
 }
 
-/// SHA-256 of `data`.
+/// Computes the SHA-256 of `data`.
 pub fn sha256(data: &[u8]) -> Hash {
     let mut hash = [0; 32];
     hash.copy_from_slice(digest(&SHA256, data).as_ref());
     Hash(hash)
 }
 
-/// Entries up to this length are hashed on the stack, in one go.
+/// Longest entry hashed on the stack, in one go.
 const SHORT: usize = 1023;
 
 /// The hash of an entry: SHA-256 of a zero byte and the entry.
@@ -81,8 +80,8 @@ pub fn leaf(entry: &[u8]) -> Hash {
     sha256(&data[..=entry.len()])
 }
 
-/// The hash of the entry that is the end of `text`, from `start` on. It is not copied where something stands before it, whose last byte
-/// gives its place to the zero for as long as that takes.
+/// Hashes the entry from `start` to the end of `text`. An entry behind other text is not copied: the last byte before the entry gives
+/// place to the zero meanwhile.
 pub(crate) fn leaf_at(text: &mut [u8], start: usize) -> Hash {
     let Some(before) = start.checked_sub(1) else { return leaf(text) };
     let last = std::mem::replace(&mut text[before], 0);

@@ -12,14 +12,14 @@ use crate::hash::sha256;
 /// Ed25519 signatures of the note itself.
 const ALGORITHM: u8 = 1;
 
-/// Who may have signed: a name, and the public half of its key.
+/// A possible signer: a name, and the public half of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verifier {
     name: String,
     public: [u8; 32],
 }
 
-/// Who signs.
+/// A signer: a name and a key pair.
 pub struct Signer {
     name: String,
     pair: Ed25519KeyPair,
@@ -35,10 +35,10 @@ impl Verifier {
         Ok(Self { name: name.to_owned(), public })
     }
 
-    /// Reads a key as it is handed on: `NAME+ID+KEY`.
+    /// Reads the published form of a key: `NAME+ID+KEY`.
     ///
     /// # Errors
-    /// When it is not of this form, of another algorithm, or its id is not that of its key.
+    /// When `text` has another form or algorithm, or the id is not that of the key.
     pub fn parse(text: &str) -> Result<Self, AuditError> {
         let wrong = |why: &str| AuditError::form("a public key", why);
         let mut parts = text.splitn(3, '+');
@@ -59,12 +59,12 @@ impl Verifier {
         Self::new(name, self.public)
     }
 
-    /// Whether both are one key, whatever they are called.
+    /// Compares keys, whatever their names.
     pub fn is_same_key(&self, other: &Self) -> bool {
         self.public == other.public
     }
 
-    /// Its name.
+    /// Gives the name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -78,7 +78,7 @@ impl Verifier {
         [hash[0], hash[1], hash[2], hash[3]]
     }
 
-    /// Whether this key signed the text.
+    /// Verifies a signature of the text.
     pub fn has_signed(&self, text: &[u8], signature: &[u8]) -> bool {
         UnparsedPublicKey::new(&ED25519, &self.public).verify(text, signature).is_ok()
     }
@@ -92,7 +92,7 @@ impl fmt::Display for Verifier {
 }
 
 impl Signer {
-    /// The key with this seed (RFC 8032), under this name.
+    /// Makes the key with this seed (RFC 8032), under this name.
     ///
     /// # Errors
     /// When the name is empty or holds space or `+`.
@@ -102,12 +102,12 @@ impl Signer {
         Ok(Self { name: name.to_owned(), pair })
     }
 
-    /// Its name.
+    /// Gives the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its public half.
+    /// Gives the public half.
     ///
     /// # Errors
     /// Never: an Ed25519 key has 32 bytes.

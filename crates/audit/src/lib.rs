@@ -1,8 +1,8 @@
-//! What is kept of calls, and how anybody can see that nothing of it was changed: records in one canonical line each, chained by
-//! hashes, in a Merkle tree (RFC 6962) with signed checkpoints (C2SP tlog-tiles, tlog-checkpoint, signed-note).
+//! The record of calls, and proofs that nothing in the record was changed: one canonical line each, chained by hashes, in a Merkle tree
+//! (RFC 6962) with signed checkpoints (C2SP tlog-tiles, tlog-checkpoint, signed-note).
 //!
 //! There is no clock, file, socket, task, lock or `await` in this crate: times and keys come in as arguments, lines and tiles go out as
-//! bytes. What is worth a record is decided by the gateway, and where it is written too.
+//! bytes. The gateway decides which events are recorded, and where.
 
 pub mod arguments;
 pub mod bounds;

@@ -1,4 +1,4 @@
-//! Signed notes (C2SP signed-note): a text, an empty line, and signatures that name their keys. What the text says is not read here.
+//! Signed notes (C2SP signed-note): a text, an empty line, and signatures that name their keys. The text is not read here.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,24 +8,24 @@ use crate::key::{Signer, Verifier};
 
 /// Longer notes are refused, in bytes.
 pub const MAX_NOTE: usize = 64 << 10;
-/// More signatures than this are refused.
+/// Greatest number of signatures.
 const MAX_SIGNATURES: usize = 100;
 /// Each signature line begins so.
 const MARK: &str = "\u{2014} ";
 
-/// A note that was taken apart; its signatures are not checked.
+/// A note taken apart; signatures are not checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// What was signed, with its last newline.
+    /// The signed text, with its last newline.
     pub text: String,
     /// The names, and behind each the key's id and the signature.
     pub signatures: Vec<(String, Vec<u8>)>,
 }
 
-/// Signs `text`, which ends with a newline.
+/// Signs `text`.
 ///
 /// # Errors
-/// When it does not, or holds control characters.
+/// When `text` does not end with a newline, or holds control characters.
 pub fn sign(text: &str, signer: &Signer) -> Result<String, AuditError> {
     check(text)?;
     let verifier = signer.verifier()?;
@@ -34,10 +34,10 @@ pub fn sign(text: &str, signer: &Signer) -> Result<String, AuditError> {
     Ok(format!("{text}\n{MARK}{} {}\n", verifier.name(), STANDARD.encode(data)))
 }
 
-/// The text of a note that this key has signed. Signatures of others are passed over.
+/// Gives the text of a note signed by this key, and passes over other signatures.
 ///
 /// # Errors
-/// When it is no note, or there is no valid signature of the key.
+/// When `note` is no note, or has no valid signature of the key.
 pub fn open<'a>(note: &'a str, verifier: &Verifier) -> Result<&'a str, AuditError> {
     let read = Note::parse(note)?;
     let of_key = |(name, data): &&(String, Vec<u8>)| name == verifier.name() && data.starts_with(&verifier.id());
@@ -49,7 +49,7 @@ pub fn open<'a>(note: &'a str, verifier: &Verifier) -> Result<&'a str, AuditErro
     Err(AuditError::Signature(verifier.to_string()))
 }
 
-/// The notes in a text to which one was added behind the other; each is still to be read.
+/// Splits a text of notes written one behind another; each is still to be read.
 pub fn each(text: &str) -> Vec<&str> {
     let (mut notes, mut begin, mut at, mut is_signed) = (Vec::new(), 0, 0, false);
     for line in text.split_inclusive('\n') {
@@ -68,7 +68,7 @@ impl Note {
     /// Takes a note apart.
     ///
     /// # Errors
-    /// When it is not of this form.
+    /// When the text is no note.
     pub fn parse(note: &str) -> Result<Self, AuditError> {
         let wrong = |why: &str| AuditError::form("a signed note", why);
         if note.len() > MAX_NOTE {

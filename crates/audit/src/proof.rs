@@ -1,5 +1,5 @@
-//! That an entry is in a tree, and that a tree is what a smaller one grew into (RFC 6962, section 2.1; the checks as RFC 9162 has them).
-//! Whose tree it is says a checkpoint, not this.
+//! Proofs that a tree holds an entry, and that a tree grew from a smaller tree (RFC 6962, section 2.1; checks as in RFC 9162).
+//! The owner of a tree is named by a checkpoint, not here.
 
 use std::fmt::Write as _;
 
@@ -7,17 +7,17 @@ use crate::AuditError;
 use crate::hash::{self, Hash};
 use crate::tile::decimal;
 
-/// Longer than this no proof of a tree of 2^64 entries is.
+/// Length of the longest proof in a tree of 2^64 entries.
 pub const MAX_HASHES: usize = 64;
-/// The first line of a proof that stands alone (C2SP tlog-proof).
+/// The first line of a portable proof (C2SP tlog-proof).
 const MAGIC: &str = "c2sp.org/tlog-proof@v1";
 
 /// The roots of complete subtrees.
 pub trait Nodes {
-    /// The root of the subtree of 2^`height` entries that is the `index`th of its height.
+    /// Gives the root of the `index`th subtree of 2^`height` entries.
     ///
     /// # Errors
-    /// When it is not at hand.
+    /// When the root is not at hand.
     fn root(&mut self, height: u32, index: u64) -> Result<Hash, AuditError>;
 }
 
@@ -76,7 +76,7 @@ pub fn consistency(old: u64, size: u64, nodes: &mut impl Nodes) -> Result<Vec<Ha
 /// Checks that `leaf` is at `index` in the tree of `size` entries with this root (RFC 9162, section 2.1.3.2).
 ///
 /// # Errors
-/// [`AuditError::Proof`] when it does not follow.
+/// [`AuditError::Proof`] for a proof that does not follow.
 pub fn verify_inclusion(leaf: Hash, index: u64, size: u64, proof: &[Hash], root: Hash) -> Result<(), AuditError> {
     if index >= size {
         return Err(AuditError::Proof);
@@ -101,13 +101,13 @@ pub fn verify_inclusion(leaf: Hash, index: u64, size: u64, proof: &[Hash], root:
     if last == 0 && hash == root { Ok(()) } else { Err(AuditError::Proof) }
 }
 
-/// A tree's size and its root.
+/// Size and root of a tree.
 pub type Head = (u64, Hash);
 
-/// Checks that the `new` tree begins with the entries of the `old` one (RFC 9162, section 2.1.4.2).
+/// Checks that the `new` tree begins with the entries of the `old` tree (RFC 9162, section 2.1.4.2).
 ///
 /// # Errors
-/// [`AuditError::Proof`] when it does not follow.
+/// [`AuditError::Proof`] for a proof that does not follow.
 pub fn verify_consistency(old: Head, new: Head, proof: &[Hash]) -> Result<(), AuditError> {
     let follows = |is_so: bool| if is_so { Ok(()) } else { Err(AuditError::Proof) };
     if old.0 == 0 {
@@ -145,19 +145,18 @@ pub fn verify_consistency(old: Head, new: Head, proof: &[Hash]) -> Result<(), Au
     follows(last == 0 && first == old.1 && second == new.1)
 }
 
-/// A proof with all that checking it needs but the entry and the log's key (C2SP tlog-proof).
+/// A portable proof: everything needed to check an entry but the entry and the log's key (C2SP tlog-proof).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
-    /// Where the entry is.
+    /// Place of the entry.
     pub index: u64,
-    /// The proof itself.
     pub hashes: Vec<Hash>,
-    /// The signed checkpoint of the tree, as it was published.
+    /// The signed checkpoint of the tree, as published.
     pub checkpoint: String,
 }
 
 impl Standing {
-    /// As text.
+    /// Writes the proof as text.
     pub fn encode(&self) -> String {
         let mut text = format!("{MAGIC}\nindex {}\n", self.index);
         for hash in &self.hashes {
@@ -169,7 +168,7 @@ impl Standing {
     /// Reads the text. Extra data is passed over; the checkpoint is not read.
     ///
     /// # Errors
-    /// When it is not of this form.
+    /// When `text` is no proof.
     pub fn parse(text: &str) -> Result<Self, AuditError> {
         let wrong = |why: &str| AuditError::form("a proof", why);
         let (head, checkpoint) = text.split_once("\n\n").ok_or_else(|| wrong("no empty line and checkpoint follow"))?;
@@ -187,7 +186,7 @@ impl Standing {
     }
 }
 
-/// The root over entries `from` to `to`, which is a subtree at the right edge or a complete one.
+/// Computes the root over entries `from` to `to`: a complete subtree, or a subtree at the right edge.
 fn range(from: u64, to: u64, nodes: &mut impl Nodes) -> Result<Hash, AuditError> {
     let length = to - from;
     if length.is_power_of_two() {
@@ -198,7 +197,7 @@ fn range(from: u64, to: u64, nodes: &mut impl Nodes) -> Result<Hash, AuditError>
     Ok(hash::node(&left, &range(middle, to, nodes)?))
 }
 
-/// The largest power of two below `length`, which is at least 2.
+/// The largest power of two below `length`, for a `length` of 2 or more.
 fn split(length: u64) -> u64 {
     1 << (length - 1).ilog2()
 }

@@ -1,4 +1,4 @@
-//! What is worth a record: one shape an event. Members stand in the order of RFC 8785, so that writing them down is canonical already.
+//! Recorded events: one shape each. Members stand in the order of RFC 8785, so that plain writing is canonical already.
 //! Does not know the chain. Times are microseconds since 1970, durations microseconds.
 
 use std::borrow::Cow;
@@ -9,10 +9,10 @@ use serde_json::value::RawValue;
 
 use crate::hash::Hash;
 
-/// Text that may be borrowed from where the record is made.
+/// Text borrowed from the maker of the record where possible.
 pub type Text<'a> = Cow<'a, str>;
 
-/// One event.
+/// An event.
 #[derive(Debug, Clone)]
 pub enum Record<'a> {
     /// Somebody has to agree to a call.
@@ -21,15 +21,15 @@ pub enum Record<'a> {
     ApprovalDecided(Decided<'a>),
     /// Entries were cut or lost here, and the chain goes on.
     BrokeHere(Broke<'a>),
-    /// A call that was over when it was written down: intent and outcome in one.
+    /// A call recorded after its end: intent and outcome in one.
     Called(Called<'a>),
-    /// The configuration, or the policy, is another one from here on.
+    /// A new configuration or policy holds from here on.
     Changed(Changed<'a>),
-    /// A call that was written down as intended has ended.
+    /// The end of a call recorded earlier as intended.
     Ended(Ended<'a>),
-    /// Calls that could not be written down.
+    /// Calls that could not be recorded.
     Gap(Gap),
-    /// A call is about to leave for its owner.
+    /// A call about to leave for its owner.
     Intended(Intent<'a>),
     /// A call was not made.
     Refused(Refused<'a>),
@@ -39,16 +39,15 @@ pub enum Record<'a> {
     Started(Started<'a>),
     /// The gate ended in order.
     Stopped,
-    /// What a later version writes.
+    /// An event of a later version.
     Unknown {
-        /// Its name.
         event: Text<'a>,
-        /// What it says, raw.
+        /// The facts, raw.
         facts: &'a RawValue,
     },
 }
 
-/// The names of all events that this version writes; a record may hold others, of a later one.
+/// Names of all events written by this version; a record may hold events of later versions.
 pub const EVENTS: [&str; 12] = [
     "approval_asked",
     "approval_decided",
@@ -70,7 +69,7 @@ impl<'a> Record<'a> {
         if let Self::Unknown { event, .. } = self { event } else { self.known().unwrap_or_default() }
     }
 
-    /// The same, where this version writes such events.
+    /// Gives the event's name, for events written by this version.
     pub fn known(&self) -> Option<&'static str> {
         Some(match self {
             Self::ApprovalAsked(_) => "approval_asked",
@@ -89,7 +88,7 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// What somebody wanted done, where it says so.
+    /// Gives the intent, for events with one.
     pub fn intent(&self) -> Option<&Intent<'a>> {
         if let Self::Called(Called { intent, .. }) | Self::Intended(intent) | Self::Refused(Refused { intent, .. }) = self {
             return Some(intent);
@@ -97,68 +96,66 @@ impl<'a> Record<'a> {
         None
     }
 
-    /// How a call ended, where it says so.
+    /// Gives the outcome, for events with one.
     pub fn outcome(&self) -> Option<&Outcome<'a>> {
         if let Self::Called(Called { outcome, .. }) | Self::Ended(Ended { outcome, .. }) = self { Some(outcome) } else { None }
     }
 }
 
-/// What somebody wanted done.
+/// A wanted call.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Intent<'a> {
-    /// The approval, or the grant, by which it goes out; absent where nobody had to agree.
+    /// The approval, or the grant, that lets the call go out; absent where nobody had to agree.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Text<'a>>,
-    /// What it was to be done with; absent where nothing could be read.
+    /// Absent where no arguments could be read.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Arguments<'a>>,
-    /// When it came.
+    /// Time of arrival.
     pub began: u64,
-    /// The call's id: its records share it.
+    /// The call's id, shared by all records of the call.
     #[serde(borrow)]
     pub call: Text<'a>,
-    /// The decision that let it through, or did not.
+    /// The policy decision.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Text<'a>>,
-    /// Whether somebody had to agree.
+    /// Somebody had to agree.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gated: bool,
-    /// The MCP method.
     #[serde(borrow)]
     pub method: Text<'a>,
-    /// The mount that owns what is named; absent where nobody does.
+    /// The mount that owns the named thing; absent without an owner.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub mount: Option<Text<'a>>,
-    /// What the owner calls it: a tool, a prompt, a URI, a task; or what the caller named where nobody owns it.
+    /// The owner's name of a tool, prompt, URI or task; or the caller's name of something without an owner.
     #[serde(borrow)]
     pub name: Text<'a>,
-    /// For whom.
     #[serde(borrow)]
     pub principal: Text<'a>,
     /// The id of the request, raw JSON in a string.
     #[serde(borrow)]
     pub request: Text<'a>,
-    /// The trace (W3C, 32 digits) that it belongs to, over all gates on its way.
+    /// The trace (W3C, 32 digits) of the call, over all gates on its way.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Text<'a>>,
 }
 
-/// Arguments without what they say, unless that is configured.
+/// Arguments, without their content unless the configuration asks for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments<'a> {
-    /// SHA-256 of their canonical form; of their bytes where they have none.
+    /// SHA-256 of the canonical form; of the bytes where no canonical form exists.
     pub hash: Hash,
-    /// What they look like ([`crate::shape`]).
+    /// Types, lengths and keys ([`crate::shape`]).
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<Raw<'a>>,
-    /// They themselves, in canonical form.
+    /// The arguments in canonical form.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Raw<'a>>,
 }
 
-/// A JSON value as it is written. Whoever makes one answers for it being one, in canonical form.
+/// A JSON value as text. The maker answers for canonical form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Raw<'a>(pub &'a str);
 
@@ -175,23 +172,23 @@ impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
     }
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outcome<'a> {
-    /// The length of the result, where it is known.
+    /// Length of the result, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// The JSON-RPC code of an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<i64>,
-    /// `done`, `tool_error`, `error`, `cancelled`, `timed_out`, `unknown` (it may have taken effect), or `refused`.
+    /// `done`, `tool_error`, `error`, `cancelled`, `timed_out`, `unknown` (the call may have taken effect), or `refused`.
     #[serde(borrow)]
     pub ending: Text<'a>,
-    /// What was wrong, for people; never what an owner answered.
+    /// The fault, for people; never the answer of an owner.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Text<'a>>,
-    /// From the request to its answer.
+    /// From the request to the answer.
     pub took: u64,
 }
 
@@ -199,10 +196,8 @@ pub struct Outcome<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Called<'a> {
-    /// What was wanted.
     #[serde(borrow)]
     pub intent: Intent<'a>,
-    /// What became of it.
     #[serde(borrow)]
     pub outcome: Outcome<'a>,
 }
@@ -214,7 +209,6 @@ pub struct Ended<'a> {
     /// The call's id.
     #[serde(borrow)]
     pub call: Text<'a>,
-    /// What became of it.
     #[serde(borrow)]
     pub outcome: Outcome<'a>,
 }
@@ -223,19 +217,18 @@ pub struct Ended<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Refused<'a> {
-    /// The JSON-RPC code that the caller got.
+    /// The JSON-RPC code sent to the caller.
     pub code: i64,
-    /// Number of refusals of this principal for this reason that the entry counts, from when the first came until it was written; absent: one.
+    /// Number of refusals of this principal for this reason that the entry counts, from the first until the time of writing; absent: one.
     /// The intent is that of the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// What was wanted.
     #[serde(borrow)]
     pub intent: Intent<'a>,
-    /// Why not, in one word of `docs/audit.md`: the caller may have been told less.
+    /// The cause, in one word of `docs/audit.md`: the caller may have been told less.
     #[serde(borrow)]
     pub reason: Text<'a>,
-    /// The rules that said so.
+    /// The refusing rules.
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Text<'a>>,
 }
@@ -244,23 +237,22 @@ pub struct Refused<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked<'a> {
-    /// The approval's id: the `approval` of the calls that go out by it.
+    /// The approval's id: the `approval` of the calls sent by it.
     #[serde(borrow)]
     pub approval: Text<'a>,
-    /// Why somebody has to agree: `mode`, `policy` or `below`.
+    /// Causes for asking somebody: `mode`, `policy` or `below`.
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Text<'a>>,
-    /// SHA-256 of the challenge that is to be signed.
+    /// SHA-256 of the challenge to be signed.
     pub challenge: Hash,
-    /// When it is denied unless somebody agrees.
+    /// Time of denial, unless somebody agrees before.
     pub expires: u64,
-    /// The version of the policy that wants it.
+    /// The version of the policy.
     #[serde(borrow)]
     pub policy: Text<'a>,
-    /// Who wants the call.
     #[serde(borrow)]
     pub principal: Text<'a>,
-    /// How many different people have to agree.
+    /// Number of different people who have to agree.
     pub required: u8,
     /// The dotted name of the tool.
     #[serde(borrow)]
@@ -274,21 +266,21 @@ pub struct Decided<'a> {
     /// The approval's id.
     #[serde(borrow)]
     pub approval: Text<'a>,
-    /// Who decided; absent where nobody did, or nobody showed who they are.
+    /// The person who decided; absent where nobody decided, or nobody identified themselves.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Text<'a>>,
-    /// SHA-256 of the challenge that was signed.
+    /// SHA-256 of the signed challenge.
     pub challenge: Hash,
     /// `approved` (and more have to), `released`, `denied`, `expired`, `withdrawn`, `void` or `outcome_unknown`.
     #[serde(borrow)]
     pub decision: Text<'a>,
-    /// The fingerprint of the key that signed, or the service.
+    /// Fingerprint of the signing key, or the service.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Text<'a>>,
     /// SHA-256 of the signature, or of the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Hash>,
-    /// What whoever decided said.
+    /// The words of the person who decided.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Text<'a>>,
     /// The dotted name of the tool.
@@ -300,22 +292,21 @@ pub struct Decided<'a> {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Registration<'a> {
-    /// Who it says it is.
+    /// The authority claimed by the subserver.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub authority: Option<Text<'a>>,
     /// Number of refusals of this principal that the entry counts; absent: one. The other members describe the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// Who registered it.
     #[serde(borrow)]
     pub principal: Text<'a>,
-    /// Why it was refused or is gone.
+    /// Cause of the refusal or the departure.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Text<'a>>,
-    /// The segment it has or wanted; absent where what it asked can't be read.
+    /// The segment held or wanted; absent where the request can't be read.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<Text<'a>>,
-    /// Its stable id, where it has one.
+    /// The stable id of the subserver, if any.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub subserver: Option<Text<'a>>,
     /// `registered`, `refused`, `lost` or `ended`.
@@ -327,10 +318,10 @@ pub struct Registration<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Changed<'a> {
-    /// What differs, a line each, without secrets.
+    /// Differences, a line each, without secrets.
     #[serde(borrow)]
     pub lines: Vec<Text<'a>>,
-    /// Its number or digest, where it has one.
+    /// Number or digest of the version, if any.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub version: Option<Text<'a>>,
     /// `configuration`, `grants`, `operators` or `policy`.
@@ -342,13 +333,12 @@ pub struct Changed<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Started<'a> {
-    /// The chain before this one, where this one begins because that one is broken.
+    /// The chain before, where a broken chain made this one begin.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub after: Option<After<'a>>,
     /// The gate's id.
     #[serde(borrow)]
     pub node: Text<'a>,
-    /// Banyan's version.
     #[serde(borrow)]
     pub version: Text<'a>,
 }
@@ -357,15 +347,14 @@ pub struct Started<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct After<'a> {
-    /// Its directory's name.
+    /// Name of the directory.
     #[serde(borrow)]
     pub chain: Text<'a>,
-    /// The root of its last signed checkpoint, where that could be read.
+    /// Root of the last signed checkpoint, if readable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<Hash>,
-    /// How many entries that has.
+    /// Number of entries under the root.
     pub size: u64,
-    /// Why it is not continued.
     #[serde(borrow)]
     pub why: Text<'a>,
 }
@@ -374,9 +363,8 @@ pub struct After<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Broke<'a> {
-    /// How many bytes were cut behind the last whole entry.
+    /// Bytes cut behind the last whole entry.
     pub cut: u64,
-    /// What was found.
     #[serde(borrow)]
     pub why: Text<'a>,
 }
@@ -385,8 +373,7 @@ pub struct Broke<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gap {
-    /// How many records there would have been.
+    /// Number of missing records.
     pub missing: u64,
-    /// Since when.
     pub since: u64,
 }

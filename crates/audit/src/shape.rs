@@ -1,4 +1,4 @@
-//! What arguments look like without what they say: types, lengths and keys, never a value. Does not decide whether that is recorded.
+//! The look of arguments without their content: types, lengths and keys, never a value. Does not decide when a shape is recorded.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,20 +9,19 @@ use json::tree::{self, Json, by_utf16};
 
 use crate::AuditError;
 
-/// No shape is longer than this, in bytes.
+/// Bytes of the longest shape.
 pub const MAX_SHAPE: usize = 2048;
-/// A key longer than this is more likely a value.
+/// Longest key described: longer ones are more likely values.
 const MAX_KEY: usize = 64;
-/// Members of one object, and items of one array, that are described.
+/// Members described of one object, and items of one array.
 const MAX_MEMBERS: usize = 32;
 const MAX_DEPTH: usize = 6;
-/// The member that counts what is left out.
+/// The member that counts omissions.
 pub const LEFT_OUT: &str = "…";
 
-/// The shape of the JSON value `text`, as canonical JSON: an object is one of its keys and the shapes behind them, an array
-/// `["array:LENGTH", SHAPE, ...]` with each shape of its first items once, and everything else a string: `string:CHARACTERS`, `number`,
-/// `boolean`, `null`. What is left out for its length leaves a member `…` with the count of what is missing; a shape that would be
-/// longer than [`MAX_SHAPE`] is only its type and length.
+/// Writes the shape of the JSON value `text` as canonical JSON. An object becomes an object of its keys and their shapes, an array
+/// `["array:LENGTH", SHAPE, ...]` with each shape of its first items once, and any other value a string: `string:CHARACTERS`, `number`,
+/// `boolean`, `null`. A member `…` counts omissions; a shape longer than [`MAX_SHAPE`] is reduced to type and length.
 ///
 /// # Errors
 /// When `text` is not one JSON value.
@@ -94,7 +93,7 @@ fn array(value: &Json<'_>, items: &[Json<'_>], depth: usize, out: &mut Vec<u8>) 
     out.push(b']');
 }
 
-/// The type, and the length where there is one, as a string.
+/// Writes the type, and the length if any, as a string.
 fn name(value: &Json<'_>, out: &mut Vec<u8>) {
     let (name, length) = match value {
         Json::Null => ("null", None),

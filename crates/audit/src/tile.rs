@@ -11,26 +11,26 @@ use crate::tree::{Edge, subtrees};
 
 /// Hashes in a full tile.
 pub const WIDTH: u64 = 256;
-/// How many levels of the tree one level of tiles holds.
+/// Levels of the tree within one level of tiles.
 const HEIGHT: u32 = 8;
 /// More levels of tiles no tree of 2^64 entries has.
 const MAX_LEVEL: u8 = 7;
 /// The beginning of every path.
 const PREFIX: &str = "tile/";
 
-/// One tile: `width` hashes beside each other.
+/// A tile: `width` hashes beside each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tile {
-    /// Which level of tiles; `None`: a bundle of entries.
+    /// Level of the tile; `None`: a bundle of entries.
     pub level: Option<u8>,
-    /// Which of its level, from the left.
+    /// Index within the level, from the left.
     pub index: u64,
-    /// 1 to 256; less than 256: it still grows.
+    /// 1 to 256; a width below 256 still grows.
     pub width: u16,
 }
 
 impl Tile {
-    /// The tile that holds this hash of its level, in a tree of `size` entries; `None`: the tree has no such hash.
+    /// Gives the tile with hash `at` of `level`, in a tree of `size` entries; `None` for a hash outside the tree.
     pub fn holding(level: u8, at: u64, size: u64) -> Option<Self> {
         let hashes = size.checked_shr(HEIGHT * u32::from(level)).unwrap_or(0);
         let index = at / WIDTH;
@@ -46,7 +46,7 @@ impl Tile {
         })
     }
 
-    /// Whether it holds all it can.
+    /// Tells if the tile has its full width.
     pub fn is_full(&self) -> bool {
         u64::from(self.width) == WIDTH
     }
@@ -77,7 +77,7 @@ impl Tile {
     /// Takes the content of the tile apart.
     ///
     /// # Errors
-    /// When there are not as many hashes as its width says.
+    /// When the number of hashes differs from the width.
     pub fn hashes(&self, content: &[u8]) -> Result<Vec<Hash>, AuditError> {
         if content.len() != usize::from(self.width) * 32 {
             let why = format!("{} has {} bytes, and {} are wanted", self, content.len(), usize::from(self.width) * 32);
@@ -87,7 +87,7 @@ impl Tile {
     }
 }
 
-/// Its path: `tile/LEVEL/NUMBER` with the number in threes, and `.p/WIDTH` behind it while it grows.
+/// Writes the path: `tile/LEVEL/NUMBER` with the number in threes, and `.p/WIDTH` behind a growing tile.
 impl fmt::Display for Tile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.level {
@@ -130,15 +130,15 @@ fn index(text: &str) -> Option<u64> {
     (first != Some(0)).then_some(index)
 }
 
-/// The tiles at the right edge of a tree that grows: what is full goes out, what is not is kept here.
+/// The tiles at the right edge of a growing tree: full tiles go out, others are kept here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Growing {
-    /// By level: how many full tiles there are, and the hashes behind them.
+    /// Number of full tiles by level, and the hashes behind them.
     levels: Vec<(u64, Vec<Hash>)>,
 }
 
 impl Growing {
-    /// Takes what [`Edge::append`] tells of a completed subtree; a full tile comes back with its content.
+    /// Takes a completed subtree of [`Edge::append`]; returns a tile filled by it, with content.
     pub fn completed(&mut self, height: u32, root: Hash) -> Option<(Tile, Vec<u8>)> {
         if !height.is_multiple_of(HEIGHT) {
             return None;
@@ -157,7 +157,7 @@ impl Growing {
         Some((tile, content(&std::mem::take(hashes))))
     }
 
-    /// The tiles that are not full, each with its content.
+    /// Lists the growing tiles, each with its content.
     pub fn partial(&self) -> impl Iterator<Item = (Tile, Vec<u8>)> {
         let levels = self.levels.iter().enumerate().filter(|(_, (_, hashes))| !hashes.is_empty());
         levels.map(|(level, (full, hashes))| {
@@ -193,7 +193,7 @@ impl<R: FnMut(&Tile) -> Option<Vec<u8>>> Tiles<R> {
         Edge::of(self.size, roots).ok_or(AuditError::Proof)
     }
 
-    /// The tiles that still grow in a tree of this size.
+    /// Collects the growing tiles in a tree of this size.
     ///
     /// # Errors
     /// When one is missing.
@@ -229,7 +229,7 @@ impl<R: FnMut(&Tile) -> Option<Vec<u8>>> Tiles<R> {
 }
 
 impl<R: FnMut(&Tile) -> Option<Vec<u8>>> Nodes for Tiles<R> {
-    /// A subtree whose height is no level of tiles is put together from what stands in one tile.
+    /// A subtree between two levels of tiles is computed from the hashes of one tile.
     fn root(&mut self, height: u32, index: u64) -> Result<Hash, AuditError> {
         let (level, within) = (u8::try_from(height / HEIGHT).unwrap_or(u8::MAX), height % HEIGHT);
         let missing = || AuditError::TileMissing(format!("tile/{level}/… for the subtree {index} of height {height}"));
@@ -279,7 +279,7 @@ mod tests {
         }
     }
 
-    /// C2SP tlog-tiles gives this tree as its example.
+    /// The example tree of C2SP tlog-tiles.
     #[test]
     fn a_tree_of_70000_entries_has_the_tiles_of_the_specification() {
         let mut by_level = BTreeMap::new();

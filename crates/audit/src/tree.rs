@@ -1,4 +1,4 @@
-//! The Merkle tree that grows at its right edge (RFC 6962, section 2.1), as the roots of its complete subtrees: an entry more costs
+//! The Merkle tree that grows at its right edge (RFC 6962, section 2.1), as the roots of its complete subtrees: another entry costs
 //! `O(log n)` hashes at most and two on average. Does not keep the inner hashes: [`crate::tile`] does.
 
 use crate::hash::{self, Hash};
@@ -7,7 +7,7 @@ use crate::hash::{self, Hash};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Edge {
     size: u64,
-    /// The roots of the complete subtrees, the largest first: one for each bit of `size` that is set.
+    /// Roots of the complete subtrees, the largest first: a root for each set bit of `size`.
     roots: Vec<Hash>,
 }
 
@@ -17,13 +17,13 @@ impl Edge {
         (u32::try_from(roots.len()) == Ok(size.count_ones())).then_some(Self { size, roots })
     }
 
-    /// How many entries there are.
+    /// Counts the entries.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Adds an entry by its leaf hash. `completed` is told each subtree that this completes, the entry itself included: its height and
-    /// its root. Its index among the subtrees of that height is the new size shifted by the height, less one.
+    /// Adds an entry by its leaf hash. `completed` receives height and root of each subtree completed, the entry itself included. The index
+    /// among subtrees of that height is the new size shifted by the height, less one.
     pub fn append(&mut self, leaf: Hash, mut completed: impl FnMut(u32, Hash)) {
         let (mut root, mut height) = (leaf, 0);
         completed(height, root);
@@ -45,7 +45,7 @@ impl Edge {
     }
 }
 
-/// The complete subtrees of which a tree of `size` entries consists, the largest first: height and index among those of that height.
+/// Lists the complete subtrees of a tree of `size` entries, the largest first: height, and index among subtrees of that height.
 pub fn subtrees(size: u64) -> impl Iterator<Item = (u32, u64)> {
     (0..u64::BITS).rev().filter(move |height| size >> height & 1 == 1).map(move |height| (height, (size >> height) - 1))
 }

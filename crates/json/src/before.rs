@@ -1,17 +1,17 @@
-//! A `_meta` that stands in every request of a client, and is read once.
+//! The `_meta` repeated by every request of a client, read once.
 //!
-//! Revision 2026-07-28 has each request say who asks and what it can do, and most clients say it in the same bytes every time.
-//! What it says is not known here.
+//! Revision 2026-07-28 has each request say who asks and with which capabilities, and most clients say so in the same bytes every time.
+//! The meaning of a `_meta` is not known here.
 
 use std::sync::Arc;
 
 use super::Object;
 use super::member::{Member, place};
 
-/// A longer one is read each time, in bytes: this is kept for every connection.
+/// Bytes of the longest `_meta` kept, since every connection keeps a copy. Longer ones are read each time.
 const LONGEST: usize = 1 << 10;
 
-/// The `_meta` that the params of the last message had. Bytes that were sound there are sound again. Clones share it.
+/// The `_meta` in the params of the last message. Bytes found sound are sound again. Clones share the bytes.
 #[derive(Debug, Clone, Default)]
 pub struct Before {
     said: Arc<Said>,
@@ -22,17 +22,17 @@ pub struct Before {
 #[derive(Debug, Clone, Default)]
 struct Said {
     text: Vec<u8>,
-    /// Places count from its opening brace.
+    /// Places count from the opening brace.
     members: Vec<Member>,
 }
 
 impl Before {
-    /// How often another one came. As long as it stays, so do those bytes.
+    /// Number of changes of the `_meta`. An unchanged count means unchanged bytes.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Keeps the same as another connection together with it, so that what many touch stays in the processor's cache.
+    /// Keeps one copy together with another connection, so that many connections touch the same cache lines.
     pub fn share(&mut self, other: &Self) {
         if self.said.text == other.said.text {
             self.said = Arc::clone(&other.said);
@@ -49,12 +49,12 @@ impl Before {
         self.said.text.len()
     }
 
-    /// Its members where it begins at `start`.
+    /// Gives the members of the `_meta`, for an object beginning at `start`.
     pub(super) fn members(&self, start: usize) -> impl Iterator<Item = Member> {
         self.said.members.iter().map(move |member| member.behind(place(start)))
     }
 
-    /// Keeps the `_meta` of `params`, which have been read.
+    /// Keeps the `_meta` of `params`, already read.
     pub(super) fn keep(&mut self, params: Option<&Object>) {
         let Some((text, members)) = params.and_then(Object::meta_members) else {
             self.begun();
@@ -70,7 +70,7 @@ impl Before {
         }
     }
 
-    /// Room for another one.
+    /// Makes room for the next `_meta`.
     fn begun(&mut self) -> &mut Said {
         self.count += 1;
         if Arc::get_mut(&mut self.said).is_none() {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     proptest! {
-        /// Also where what stood before is the beginning of what stands there now, or stands where it means something else.
+        /// Covers a `_meta` that continues the one before, or stands where `_meta` means something else.
         #[test]
         fn nothing_is_read_otherwise_after_something_than_alone(
             metas in proptest::collection::vec("(\\{\\}|\\{\"a\":1\\}|\\{\"a\":\\{\"b\":2\\}\\}|\\{\"a\":1,\"a\":2\\}|\\{\"a\":1\\}\\}|\\{\"a\":1|1|\"x\")", 1..12),

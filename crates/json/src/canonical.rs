@@ -1,7 +1,7 @@
-//! The one form of a JSON value that is hashed, shown and signed: RFC 8785 (JCS). Two texts of one value have one form, whoever wrote them.
-//! What is hashed or shown is not decided here.
+//! The single form of a JSON value for hashing, showing and signing: RFC 8785 (JCS). Two texts of one value have one form.
+//! The uses of a form are not decided here.
 //!
-//! RFC 8785 knows numbers only as far as a double goes, so whoever asks says what becomes of the others ([`Numbers`]).
+//! RFC 8785 knows numbers only as far as a double goes; the caller says how other numbers are treated ([`Numbers`]).
 
 use std::borrow::Cow;
 
@@ -11,16 +11,16 @@ use super::tree::{self, Json, Written};
 /// Whole numbers of so many characters are exact as doubles, and are written as they are.
 pub(super) const EXACT: usize = 15;
 
-/// Why a text has no canonical form.
+/// Reasons for a text to have no canonical form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotCanonical {
     /// A member stands twice.
     #[error("the member `{0}` stands there twice: send it once")]
     Doubled(String),
-    /// No JSON, nested too deeply, or with half a character in it.
+    /// No JSON, nested too deeply, or half of a surrogate pair.
     #[error("it is no JSON that can be shown: {0}")]
     Json(String),
-    /// A number that is another one as a double (RFC 8785, 3.2.2.3).
+    /// A number changed by reading it as a double (RFC 8785, 3.2.2.3).
     #[error("the number {0} would be rounded by whoever reads it as a double: send it as a string")]
     Number(String),
 }
@@ -28,26 +28,27 @@ pub enum NotCanonical {
 /// Treatment of numbers that no double holds exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Numbers {
-    /// None has a form: for what somebody agrees to, which may not be read as another value.
+    /// Such numbers have no form: for arguments that somebody agrees to, which may not be read as another value.
     Exact,
-    /// Whole numbers written as such, and what no double holds, keep their digits, so that two different arguments don't have one hash: for
-    /// what is recorded, which always has a form. Others are rounded.
+    /// Whole numbers keep their digits where no double holds them, so that two different arguments never share a hash. Other numbers are
+    /// rounded.
+    /// For records, which always have a form.
     Kept,
 }
 
-/// The canonical form of `text`.
+/// Writes the canonical form of `text`.
 ///
 /// # Errors
-/// When it is not one JSON value, holds a key twice or half of a surrogate pair, or a number that may not be rounded.
+/// When `text` is not one JSON value, holds a key twice or half of a surrogate pair, or a number that may not be rounded.
 pub fn canonical(text: &[u8], numbers: Numbers) -> Result<String, NotCanonical> {
     let form = form(text, &tree::read(text)?, numbers)?.into_owned();
     String::from_utf8(form).map_err(|e| NotCanonical::Json(e.to_string()))
 }
 
-/// The canonical form of what was read from `text`: mostly that itself, for most programs write no space and keys in order.
+/// Gives the canonical form of the value read from `text`: mostly `text` itself, since most programs write no space and keys in order.
 ///
 /// # Errors
-/// When it holds a number that may not be rounded.
+/// When the value holds a number that may not be rounded.
 pub fn form<'a>(text: &'a [u8], written: &Written<'_>, numbers: Numbers) -> Result<Cow<'a, [u8]>, NotCanonical> {
     if written.is_canonical {
         return Ok(Cow::Borrowed(text));
@@ -105,7 +106,7 @@ fn write(value: &Json<'_>, numbers: Numbers, out: &mut Vec<u8>) -> Result<(), No
     Ok(())
 }
 
-/// Writes a string of a [`Json`]: one that was borrowed from its text stands for itself.
+/// Writes a string of a [`Json`]. A borrowed string is copied as written, without escaping again.
 #[expect(clippy::ptr_arg, reason = "whether it is borrowed is what counts")]
 pub fn requote(text: &Cow<'_, str>, out: &mut Vec<u8>) {
     let Cow::Borrowed(text) = text else { return push_quoted(out, text) };
@@ -133,7 +134,7 @@ fn number(written: &str, numbers: Numbers, out: &mut Vec<u8>) -> Result<(), NotC
     Ok(())
 }
 
-/// The value of a number: whether it is negative, its digits without zeros around them, and the exponent of the last one.
+/// Value of a number: sign, digits without zeros around them, and the exponent of the last digit.
 fn decimal(text: &str) -> Option<(bool, String, i64)> {
     let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));

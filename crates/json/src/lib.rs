@@ -1,8 +1,8 @@
-//! Finds members in raw JSON and says where their bytes are, so that the rest can be sent on untouched.
+//! Finds members in raw JSON and gives their places, so that the rest can be sent on untouched.
 //!
-//! One strict pass over RFC 8259 text: grammar, UTF-8, duplicate keys and depth are checked, nothing is built.
-//! It does not turn numbers or strings into values, and no message becomes a tree: only what is hashed, shown or described does ([`tree`]).
-//! Every protocol that passes on what it does not understand reads with it, so that none reads a text another way.
+//! One strict pass over RFC 8259 text checks grammar, UTF-8, duplicate keys and depth, and builds nothing.
+//! Numbers and strings stay text, and no message becomes a tree: only text to be hashed, shown or described does ([`tree`]).
+//! Every protocol that forwards raw JSON reads with this crate, so that no two read a text in two ways.
 
 mod before;
 pub mod canonical;
@@ -26,13 +26,13 @@ use member::{Key, Member};
 use scan::{Level, Scan, Whole};
 use text::unescape;
 
-/// Deeper nesting than this is refused, as most parsers of other peers do.
+/// Nesting beyond this depth is refused, as most parsers of other peers do.
 pub const MAX_DEPTH: usize = 128;
 
-/// Where a value stands in the text it was found in, in bytes.
+/// Bytes of a value in the surrounding text.
 pub type Span = Range<usize>;
 
-/// Why a text was refused.
+/// Reasons for refusing a text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
     /// Two members of one object have the same name.
@@ -52,12 +52,12 @@ pub enum JsonError {
     TooMany,
 }
 
-/// How thoroughly keys are compared.
+/// Thoroughness of the comparison of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duplicates {
-    /// At every depth: for what a decision may rest on.
+    /// At every depth: for text that a decision may rest on.
     RefuseDeep,
-    /// In the outermost object, and in the `params` of a message and their `_meta`: for what is passed on as it came.
+    /// In the outermost object, the `params` of a message and their `_meta`: for text forwarded as received.
     RefuseTop,
 }
 
@@ -85,43 +85,43 @@ impl<'a> Members<'a> {
         self.span(key).map(|s| &self.text[s])
     }
 
-    /// Where a member's value stands.
+    /// Gives the place of a member's value.
     pub fn span(&self, key: &str) -> Option<Span> {
         self.member(key).map(Member::value_span)
     }
 
-    /// Where a whole member stands, its key's opening quote to its value's end.
+    /// Gives the place of a whole member, from the opening quote of the key to the end of the value.
     pub fn member_span(&self, key: &str) -> Option<Span> {
         self.member(key).map(Member::whole)
     }
 
-    /// A member whose value is an object.
+    /// Reads a member whose value is an object.
     pub fn object(&self, key: &str) -> Option<Members<'a>> {
         self.get(key).and_then(|v| Members::parse(v, Duplicates::RefuseTop).ok())
     }
 
-    /// A member whose value is a string, unescaped.
+    /// Reads a member whose value is a string, unescaped.
     pub fn str(&self, key: &str) -> Option<Cow<'a, str>> {
         self.get(key).and_then(as_str)
     }
 
-    /// Whether the object has such a member.
+    /// Tells if the object has a member `key`.
     pub fn has(&self, key: &str) -> bool {
         self.span(key).is_some()
     }
 
-    /// Every member: its key, unescaped, and the raw bytes of its value.
+    /// Lists the unescaped key and the raw value of every member.
     pub fn iter(&self) -> impl Iterator<Item = (Cow<'a, str>, &'a [u8])> + '_ {
         self.list.iter().map(|m| (unescape(&self.text[m.key_span()]), &self.text[m.value_span()]))
     }
 
-    /// The keys that begin with `prefix`, unescaped. The prefix itself is plain text.
+    /// Lists the unescaped keys that begin with the plain text `prefix`.
     pub fn beginning_with(&self, prefix: &str) -> impl Iterator<Item = Cow<'a, str>> {
         let of = |m: &&Member| m.is_escaped() || self.text[m.key_span()].starts_with(prefix.as_bytes());
         self.list.iter().filter(of).map(|m| unescape(&self.text[m.key_span()])).filter(move |key| key.starts_with(prefix))
     }
 
-    /// The first key that is none of `known` and means one of them to a reader that does not look at case, as many are: Go's `encoding/json`,
+    /// Finds the first key that is none of `known` but equals one of them to readers that ignore case, such as Go's `encoding/json` and
     /// Json.NET.
     pub fn lookalike(&self, known: &[&str]) -> Option<Cow<'a, str>> {
         let is_one = |member: &&Member| {
@@ -136,7 +136,7 @@ impl<'a> Members<'a> {
         self.list.iter().find(is_one).map(|member| unescape(&self.text[member.key_span()]))
     }
 
-    /// Where every whole member and its value stand.
+    /// Lists the places of every whole member and of the member's value.
     pub fn spans(&self) -> Vec<(Span, Span)> {
         self.list.iter().map(|m| (m.whole(), m.value_span())).collect()
     }
@@ -146,12 +146,12 @@ impl<'a> Members<'a> {
         self.list.iter().find(|m| m.is(self.text, key))
     }
 
-    /// How many members there are.
+    /// Counts the members.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether there are none.
+    /// Tells if the object is empty.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -162,24 +162,19 @@ pub fn folded(key: &str) -> impl Iterator<Item = char> {
     key.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase)
 }
 
-/// The members of a message that JSON-RPC knows, found in one pass; values are raw.
+/// The members of a message known to JSON-RPC, found in one pass; values are raw.
 #[derive(Debug, Default)]
 pub struct Parts<'a> {
-    /// The version.
     pub jsonrpc: Option<&'a [u8]>,
-    /// Which request it is, or answers.
+    /// The id of the request, or of the request answered.
     pub id: Option<&'a [u8]>,
-    /// What is asked for.
     pub method: Option<&'a [u8]>,
-    /// With what.
     pub params: Option<Part<'a>>,
-    /// What came of it.
     pub result: Option<Part<'a>>,
-    /// Why nothing came of it.
     pub error: Option<&'a [u8]>,
 }
 
-/// A value, and what it is where it is an object.
+/// A raw value, and the parsed object where the value is an object.
 pub type Part<'a> = (&'a [u8], Option<Object>);
 
 const ERROR: Key<'_> = Key::new("error");
@@ -192,7 +187,7 @@ pub fn message(text: &bytes::Bytes, duplicates: Duplicates) -> Result<Parts<'_>,
     Scan::new(text, duplicates).whole(Level::Message).map(|whole| parts(text, whole))
 }
 
-/// Reads a whole message that came after others, as deep as they were, and keeps what will probably stand in the next one.
+/// Reads a whole message at the depth used for earlier messages, and keeps the `_meta` that the next message will probably repeat.
 pub fn message_after<'a>(text: &'a bytes::Bytes, before: &mut Before) -> Result<Parts<'a>, JsonError> {
     let parts = Scan::after(text, before).whole(Level::Message).map(|whole| parts(text, whole))?;
     before.keep(parts.params.as_ref().and_then(|(_, object)| object.as_ref()));
@@ -222,7 +217,7 @@ fn parts(text: &bytes::Bytes, whole: Whole) -> Parts<'_> {
     parts
 }
 
-/// Checks that `text` is one JSON value and says where it stands without the space around it.
+/// Checks that `text` is one JSON value and gives the place of the value without surrounding space.
 pub fn check(text: &[u8], duplicates: Duplicates) -> Result<Span, JsonError> {
     Scan::new(text, duplicates).one_value()
 }

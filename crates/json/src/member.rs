@@ -1,11 +1,12 @@
-//! Where the members of an object stand, and how two keys are told apart without looking at their text.
+//! Places of the members of an object, and a quick comparison of keys that reads their text only when needed.
+//! Nothing here knows a message.
 
 use std::sync::Arc;
 
 use super::Span;
 use super::text::unescape;
 
-/// Where one member of an object stands. No text that is read here reaches 4 GiB.
+/// Places of one member of an object. No text read here reaches 4 GiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Member {
     key: u32,
@@ -15,18 +16,18 @@ pub(super) struct Member {
     tag: u32,
 }
 
-/// Marks a key that is spelled with an escape: only its text says what it means.
+/// Marks a key spelled with an escape: only the unescaped text can be compared.
 const ESCAPED: u32 = 1 << 31;
 
 impl Member {
-    /// The member whose key, without its quotes, and whose value begin at these places of `text`; where it ends is not known yet.
+    /// A member with key (without quotes) and value beginning at these places of `text`; the end is not known yet.
     #[inline]
     pub(super) fn new(text: &[u8], key: Span, escaped: bool, value: usize) -> Self {
         let tag = if escaped { ESCAPED } else { tag(&text[key.clone()]) };
         Self { key: place(key.start), key_end: place(key.end), value: place(value), end: place(value), tag }
     }
 
-    /// Whether its key means `key`.
+    /// Tells if the unescaped key of the member equals `key`.
     #[inline]
     pub(super) fn is(&self, text: &[u8], key: Key<'_>) -> bool {
         if self.tag == key.tag {
@@ -40,13 +41,13 @@ impl Member {
         unescape(&text[self.key_span()]) == key.text
     }
 
-    /// Its value ends before `at`.
+    /// Sets the end of the value to the byte before `at`.
     #[inline]
     pub(super) fn ending(self, at: usize) -> Self {
         Self { end: place(at), ..self }
     }
 
-    /// Whether its key is spelled like that of `other`; both without an escape.
+    /// Compares two keys without escapes.
     #[inline]
     pub(super) fn is_spelled_like(&self, other: &Self, text: &[u8]) -> bool {
         self.tag == other.tag && text[self.key_span()] == text[other.key_span()]
@@ -57,7 +58,7 @@ impl Member {
         self.tag == ESCAPED
     }
 
-    /// Its key, still escaped, without the quotes.
+    /// Gives the place of the key, still escaped, without the quotes.
     #[inline]
     pub(super) fn key_span(&self) -> Span {
         self.key as usize..self.key_end as usize
@@ -68,29 +69,29 @@ impl Member {
         self.value as usize..self.end as usize
     }
 
-    /// From its key's opening quote to its value's end.
+    /// Gives the place from the opening quote of the key to the end of the value.
     pub(super) fn whole(&self) -> Span {
         self.key as usize - 1..self.end as usize
     }
 
-    /// The same in a text that begins `by` bytes later.
+    /// Moves the places to a text that begins `by` bytes later.
     pub(super) fn since(&self, by: u32) -> Self {
         Self { key: self.key - by, key_end: self.key_end - by, value: self.value - by, end: self.end - by, tag: self.tag }
     }
 
-    /// The same in a text that begins `by` bytes earlier.
+    /// Moves the places to a text that begins `by` bytes earlier.
     pub(super) fn behind(&self, by: u32) -> Self {
         Self { key: self.key + by, key_end: self.key_end + by, value: self.value + by, end: self.end + by, tag: self.tag }
     }
 
-    /// The same in a text in which so many bytes stand in the place of `span`, which no key crosses.
+    /// Moves the places to a text with `now` bytes in place of `span`, a span crossed by no key.
     pub(super) fn around(&self, span: &Span, now: usize) -> Self {
         let moved = |at: u32| if at as usize >= span.end { place(at as usize - span.len() + now) } else { at };
         Self { key: moved(self.key), key_end: moved(self.key_end), value: moved(self.value), end: moved(self.end), tag: self.tag }
     }
 }
 
-/// A key that is looked for.
+/// A key to look for.
 #[derive(Clone, Copy)]
 pub(super) struct Key<'a> {
     text: &'a str,
@@ -104,41 +105,40 @@ impl<'a> Key<'a> {
     }
 }
 
-/// The members of an object and of its `_meta`.
+/// Members of an object and of the object's `_meta`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
-    /// Its own, and behind them those of its `_meta`; places count from its opening brace.
+    /// Members of the object, then members of the object's `_meta`; places count from the opening brace of the object.
     members: Arc<[Member]>,
     own: u32,
     has_meta: bool,
 }
 
 impl Found {
-    /// Of an object that begins at `start` of the text in which its members were found; the last `meta` of them are its `_meta`'s.
+    /// Collects the members of an object beginning at `start`; the last `meta` members belong to `_meta`.
     pub(super) fn new(start: usize, members: &[Member], meta: Option<usize>) -> Self {
         let own = place(members.len() - meta.unwrap_or_default());
         Self { members: members.iter().map(|m| m.since(place(start))).collect(), own, has_meta: meta.is_some() }
     }
 
-    /// Its own members.
     #[inline]
     pub(super) fn own(&self) -> &[Member] {
         &self.members[..self.own as usize]
     }
 
-    /// Those of its `_meta`, where that is an object.
+    /// Gives the members of `_meta`, where `_meta` is an object.
     #[inline]
     pub(super) fn meta(&self) -> Option<&[Member]> {
         self.has_meta.then(|| &self.members[self.own as usize..])
     }
 
-    /// The same in a text in which so many bytes stand in the place of `span`, which no key crosses.
+    /// Moves the places to a text with `now` bytes in place of `span`, a span crossed by no key.
     pub(super) fn around(&self, span: &Span, now: usize) -> Self {
         Self { members: self.members.iter().map(|member| member.around(span, now)).collect(), ..*self }
     }
 }
 
-/// What two keys that are spelled alike have in common: length, first, middle and last byte.
+/// Digest of a key: length, first, middle and last byte, equal for equal spellings.
 #[inline]
 const fn tag(key: &[u8]) -> u32 {
     match key {

@@ -1,5 +1,5 @@
-//! A raw object that knows where its members stand, so that nobody who asks has to read it again.
-//! It does not change: an edit makes another one.
+//! A raw object with the places of its members, so that no reader scans the text again.
+//! An object never changes: an edit makes another one.
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -15,22 +15,22 @@ use super::{Duplicates, Members};
 #[derive(Debug, Clone)]
 pub struct Object {
     text: Bytes,
-    /// Where its members stand: said by whoever read it, or found when somebody first asked.
+    /// Places of the members: given by the scan of the whole message, or found on first use.
     found: OnceLock<Found>,
 }
 
 impl Object {
-    /// `{}`.
+    /// Makes `{}`.
     pub fn empty() -> Self {
         Self::from(Bytes::from_static(b"{}"))
     }
 
-    /// The object `text`, which has been read.
+    /// Wraps the object `text` together with members found earlier.
     pub(super) fn found(text: Bytes, found: Found) -> Self {
         Self { text, found: found.into() }
     }
 
-    /// Text that is no sound object has no members.
+    /// Finds the members; text that is no sound object has none.
     fn index(&self) -> &Found {
         let read = || {
             let read = Scan::new(&self.text, Duplicates::RefuseTop).whole(Level::Params);
@@ -39,30 +39,30 @@ impl Object {
         self.found.get_or_init(read)
     }
 
-    /// Its raw text.
+    /// Gives the raw text.
     pub fn text(&self) -> &Bytes {
         &self.text
     }
 
-    /// The same, without the places of its members.
+    /// Gives the raw text and drops the places.
     pub fn into_text(self) -> Bytes {
         self.text
     }
 
-    /// Its members.
+    /// Gives the members.
     #[inline]
     pub fn members(&self) -> Members<'_> {
         let found = self.index();
         Members { text: &self.text, list: Cow::Borrowed(found.own()) }
     }
 
-    /// The members of its `_meta`, where that is an object.
+    /// Gives the members of `_meta`, where `_meta` is an object.
     pub fn meta(&self) -> Option<Members<'_>> {
         let found = self.index();
         found.meta().map(|list| Members { text: &self.text, list: Cow::Borrowed(list) })
     }
 
-    /// Its `_meta` as it stands there, and the members of that; places count from its opening brace.
+    /// Gives the raw `_meta` and its members; places count from the opening brace of `_meta`.
     pub(super) fn meta_members(&self) -> Option<(&[u8], impl Iterator<Item = Member>)> {
         let found = self.index();
         let metas = found.meta()?;
@@ -76,12 +76,12 @@ impl Object {
         self.members().span(key).map(|s| self.text.slice(s))
     }
 
-    /// A member whose value is a string, unescaped.
+    /// Reads a member whose value is a string, unescaped.
     pub fn str(&self, key: &str) -> Option<Cow<'_, str>> {
         self.members().str(key)
     }
 
-    /// The same object with `raw` as the value of `key`, which must be there and not be `_meta`; every other byte stays.
+    /// Replaces the value of `key` by `raw`; every other byte stays. `key` must exist and must not be `_meta`.
     pub fn with(&self, key: &str, raw: &[u8]) -> Self {
         let Some(span) = self.members().span(key) else { return self.clone() };
         let text = Bytes::from([&self.text[..span.start], raw, &self.text[span.end..]].concat());

@@ -1,4 +1,4 @@
-//! Bytes that stand for themselves in a JSON string, whatever characters they are of. Where a string begins and ends is not known here.
+//! Bytes allowed unescaped in a JSON string, in any script. The ends of a string are not known here.
 
 /// So many bytes of a string are looked at together.
 const BLOCK: usize = 32;
@@ -14,10 +14,10 @@ pub(super) fn plain(text: &[u8]) -> usize {
         .map_or_else(|found| found, |at| at + text[at..].iter().take_while(|byte| is_plain(byte)).count())
 }
 
-/// Goes on in `text` from `at`, word by word, to `end` or to one that has to be looked at more closely.
+/// Skips plain text in `text` from `at`, word by word, up to `end` or a word that needs a closer look.
 ///
 /// # Errors
-/// Where the first byte is that does not stand for itself.
+/// The place of the first byte that needs an escape.
 fn words(text: &[u8], mut at: usize, end: usize) -> Result<usize, usize> {
     while at < end
         && let Some(word) = text[at..].first_chunk()
@@ -32,7 +32,7 @@ fn words(text: &[u8], mut at: usize, end: usize) -> Result<usize, usize> {
     Ok(at)
 }
 
-/// Tells a text all of which stands for itself in a string. `false` may be too careful: where it is not all ASCII.
+/// Tells if all of a text may stand in a string unescaped. `false` may be too careful for text beyond ASCII.
 pub(super) fn is_plain(text: &[u8]) -> bool {
     if text.len() > BLOCK {
         return plain(text) == text.len();

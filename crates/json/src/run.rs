@@ -1,6 +1,6 @@
-//! How far a string of JSON goes on without anything that must be looked at.
+//! Length of the run of a JSON string without quotes, escapes or control characters. Nothing here unescapes.
 
-/// How many bytes of `text` from `at` on are ASCII and belong to a string without an escape. It may stop early.
+/// Counts the bytes of `text` from `at` on that are ASCII and need no escape in a string. The count may stop early.
 #[inline]
 pub(super) fn plain_run(text: &[u8], at: usize) -> usize {
     let mut rest = text.get(at..).unwrap_or_default();
@@ -33,7 +33,7 @@ fn plain_bytes(rest: &[u8]) -> usize {
 /// So many bytes are looked at together in a long string.
 const BLOCK: usize = 64;
 
-/// Whether a byte is ASCII and stands for itself in a string.
+/// Tells if a byte is ASCII and needs no escape in a string.
 #[inline]
 fn is_plain(b: u8) -> bool {
     // Below zero as a signed number is what is not ASCII.
@@ -43,8 +43,7 @@ fn is_plain(b: u8) -> bool {
 /// Most strings end within so many bytes, and a call for the rest would cost more than they do.
 const SHORT: usize = 48;
 
-/// How many bytes of `rest` belong to a string without an escape: up to a quote, a backslash or a control character; and whether they
-/// are all ASCII.
+/// Counts the bytes of `rest` up to a quote, a backslash or a control character, and tells if all of them are ASCII.
 #[inline]
 pub(super) fn run(rest: &[u8]) -> (usize, bool) {
     let mut seen = 0;
@@ -66,7 +65,7 @@ pub(super) fn run(rest: &[u8]) -> (usize, bool) {
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// The high bit of the first byte of `word` that is a quote, a backslash or below 0x20, and perhaps of bytes behind it.
+/// Sets the high bit of the first byte of `word` that is a quote, a backslash or below 0x20, and perhaps of later bytes.
 fn stops(word: u64) -> u64 {
     // A byte that is zero borrows from its high bit; a borrow can only reach bytes behind the first that is zero.
     let zero = |x: u64| x.wrapping_sub(ONES) & !x;

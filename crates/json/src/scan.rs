@@ -1,5 +1,5 @@
-//! One strict pass over JSON text. What is found is kept on one stack, so that nesting costs no allocation.
-//! What the members mean is not known here.
+//! One strict pass over JSON text. Findings are kept on one stack, so that nesting costs no allocation.
+//! The meaning of members is not known here.
 
 use super::before::Before;
 use super::member::{Found, Key, Member};
@@ -21,37 +21,34 @@ pub(super) struct Scan<'a> {
     text: &'a [u8],
     at: usize,
     deep: bool,
-    /// The members of every object that is open and of interest, innermost last.
+    /// Members of every open object of interest, innermost last.
     stack: Vec<Member>,
     inner: Inner,
-    /// A key that an object has twice.
+    /// A duplicate key.
     twice: Span,
-    /// What was read before as strictly as this is.
+    /// The `_meta` of an earlier message, read as strictly.
     before: Option<&'a Before>,
 }
 
-/// What was found in objects within a message.
+/// Objects found within a message.
 #[derive(Debug, Default)]
 pub(super) struct Inner {
-    /// The members of `params`, where it is an object.
     pub(super) params: Option<Found>,
-    /// Those of `result`.
     pub(super) result: Option<Found>,
 }
 
-/// What was found in a whole text.
+/// The outcome of scanning a whole text.
 pub(super) struct Whole {
     /// The members of the outermost object.
     pub(super) members: Vec<Member>,
-    /// How many of them, at the end, are not its own but its `_meta`'s.
+    /// Number of members at the end of the list that belong to `_meta`.
     pub(super) meta: Option<usize>,
     pub(super) inner: Inner,
 }
 
-/// Which object is being read.
+/// The object being read, by place in the message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
-    /// A whole message.
     Message,
     /// The `params` of a message.
     Params,
@@ -59,13 +56,13 @@ pub(super) enum Level {
     Result,
     /// The `_meta` of either.
     Meta,
-    /// Any, with its members.
+    /// Any object, with members.
     Listed,
-    /// Any, for its soundness only.
+    /// Any object, checked for soundness only.
     Other,
 }
 
-/// Why reading ended; the scan knows where. Small, since every step hands it on.
+/// Reasons for reading to end; the scan knows the place. Small, since every step returns one.
 #[derive(Clone, Copy)]
 pub(super) enum Bad {
     Duplicate,
@@ -81,12 +78,12 @@ impl<'a> Scan<'a> {
         Self { text, at: 0, deep, stack: Vec::new(), inner: Inner::default(), twice: 0..0, before: None }
     }
 
-    /// Of a message that came after others, read as deep as they were.
+    /// Scans a message following others from the same peer, at the same depth.
     pub(super) fn after(text: &'a [u8], before: &'a Before) -> Self {
         Self { before: Some(before), ..Self::new(text, Duplicates::RefuseDeep) }
     }
 
-    /// Reads one object that is the whole text.
+    /// Reads one object that fills the whole text.
     pub(super) fn whole(mut self, level: Level) -> Result<Whole, JsonError> {
         self.stack.reserve(if level == Level::Message { 24 } else { 8 });
         let mut read = || {
@@ -101,7 +98,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Reads one value that is the whole text; says where it stands.
+    /// Reads one value that fills the whole text, and gives its place.
     pub(super) fn one_value(mut self) -> Result<Span, JsonError> {
         let mut read = || {
             self.space();
@@ -114,7 +111,7 @@ impl<'a> Scan<'a> {
         read().map_err(|bad| self.error(bad))
     }
 
-    /// Reads an array that is the whole text; says where its elements stand.
+    /// Reads an array that fills the whole text, and gives the places of its elements.
     pub(super) fn elements(mut self) -> Result<Vec<Span>, JsonError> {
         let mut spans = Vec::new();
         let mut read = || {
@@ -179,8 +176,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Leaves the members of the object on the stack, where its level or the comparison of keys asks for them, and behind them those of
-    /// its `_meta`, where its level asks for that; gives their number.
+    /// Reads an object. Leaves the members on the stack where the level or the comparison of keys needs them, followed by the members of
+    /// `_meta` where the level needs those; returns the number of the latter.
     fn object(&mut self, depth: usize, level: Level) -> Result<Option<usize>, Bad> {
         if depth > MAX_DEPTH {
             return Err(Bad::TooDeep);
@@ -234,7 +231,7 @@ impl<'a> Scan<'a> {
         Ok(metas)
     }
 
-    /// The value of one member; some of those of a message are kept. `true`: the members of a `_meta` are on the stack.
+    /// Reads the value of one member and keeps some members of a message. `true`: the members of a `_meta` are on the stack.
     fn member(&mut self, depth: usize, level: Level, member: &Member, first: bool) -> Result<bool, Bad> {
         let next = match level {
             Level::Message if member.is(self.text, PARAMS) => Level::Params,
@@ -265,7 +262,7 @@ impl<'a> Scan<'a> {
         Ok(false)
     }
 
-    /// Passes over a `_meta` that stood at the same depth before, byte for byte; its members are on the stack then.
+    /// Skips a `_meta` equal to the one before, byte for byte, and puts its members on the stack.
     #[inline]
     fn stands_again(&mut self) -> bool {
         let Some(known) = self.before.filter(|before| before.stands_at(&self.text[self.at..])) else { return false };
@@ -302,7 +299,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// `true`: it holds an escape.
+    /// Reads a string. `true`: the string holds an escape.
     #[inline]
     fn string(&mut self) -> Result<bool, Bad> {
         self.expect(b'"')?;
@@ -396,7 +393,7 @@ impl<'a> Scan<'a> {
         if self.at == start { Err(Bad::Syntax) } else { Ok(()) }
     }
 
-    /// Whether a key spelled like that of `member` is among those on the stack from `base` on, `meta` left out.
+    /// Tells if a key spelled like the key of `member` is on the stack from `base` on, `meta` left out.
     #[inline]
     fn is_there(&mut self, base: usize, meta: Option<&Span>, member: &Member) -> bool {
         let is_in = |list: &[Member]| list.iter().any(|other| member.is_spelled_like(other, self.text));
@@ -410,7 +407,7 @@ impl<'a> Scan<'a> {
         there
     }
 
-    /// By a sorted copy, so that a hostile object costs n log n.
+    /// Compares keys in a sorted copy, so that a hostile object costs n log n.
     #[cold]
     fn refuse_duplicates(&mut self, from: usize, to: usize) -> Result<(), Bad> {
         let list = &self.stack[from..to];

@@ -1,7 +1,7 @@
 //! The grammar of `scan.rs` for text that comes in pieces, cut anywhere, and is not kept.
 //!
-//! What it holds does not grow with the text: a state, what is open, and a digest of each key of what is open. It knows no message and
-//! finds no values: it says where members begin and end, of the outermost object and of those right in it.
+//! Memory does not grow with the text: a state, the open objects and arrays, and a digest of each key in them. No message is known
+//! and no value found here: marks say where members of the outermost object, and of objects directly in it, begin and end.
 
 mod digest;
 mod split;
@@ -18,12 +18,12 @@ pub const MOST_KEYS: usize = 16 << 10;
 /// Members down to this depth are marked.
 const MARKED: usize = 2;
 
-/// Something that the text has come to. The depth is that of the object: 1 for the outermost.
+/// A point reached in the text. The depth is that of the object: 1 for the outermost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// The next byte is the first of a member's value.
     Begins(usize),
-    /// The byte before was the last one.
+    /// The byte before was the last.
     Ends(usize),
 }
 
@@ -32,10 +32,10 @@ pub enum Mark {
 pub struct Stream {
     state: State,
     open: Vec<Open>,
-    /// Digests of the keys of every object that is open, outermost first.
+    /// Digests of the keys of every open object, outermost first.
     keys: Vec<u64>,
     key: Digest,
-    /// What has come of a character that the last piece ended in.
+    /// Beginning of a character cut by the end of the last piece.
     split: Split,
     at: usize,
 }
@@ -43,13 +43,12 @@ pub struct Stream {
 #[derive(Debug, Clone, Copy)]
 struct Open {
     is_object: bool,
-    /// Where its keys begin among all.
+    /// Index of the object's first key in `keys`.
     base: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Behind a value.
     After,
     /// In front of a colon.
     Colon,
@@ -61,11 +60,10 @@ enum State {
     FirstElement,
     /// Behind a brace: a key, or the end.
     FirstKey,
-    /// So many hex digits are to come; the value of those that came.
+    /// Number of hex digits still to come, and the value of those read.
     Hex(u8, u16),
     /// Behind a comma of an object.
     Key,
-    /// Behind a colon.
     Member,
     Number(Number),
     String,
@@ -75,7 +73,7 @@ enum State {
     Word(&'static [u8]),
 }
 
-/// What the last character of a number was.
+/// The last character of a number, by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Number {
     E,
@@ -115,19 +113,22 @@ impl Stream {
         Ok(None)
     }
 
-    /// Whether the value is complete; `Err`: the text must not end here.
+    /// Tells if the value is complete.
+    ///
+    /// # Errors
+    /// When the text must not end here.
     pub fn end(&self) -> Result<(), JsonError> {
         let is_number = matches!(self.state, State::Number(number) if self.open.is_empty() && number.may_end());
         let ends = is_number || self.state == State::Done;
         if ends { Ok(()) } else { self.bad() }
     }
 
-    /// The key that was read last, if it is a short one.
+    /// Gives the key read last, if short.
     pub fn key(&self) -> Option<&[u8]> {
         self.key.short()
     }
 
-    /// How many bytes have been read.
+    /// Counts the bytes read.
     pub fn at(&self) -> usize {
         self.at
     }
@@ -168,7 +169,7 @@ impl Stream {
         }
     }
 
-    /// What stands between values, and the quotes of keys.
+    /// Reads the text between values, and the quotes of keys.
     fn between(&mut self, piece: &mut &[u8], byte: u8) -> Result<Option<Mark>, JsonError> {
         let in_object = self.open.last().is_some_and(|open| open.is_object);
         match (self.state, byte) {
@@ -303,7 +304,7 @@ impl Stream {
 }
 
 impl Number {
-    /// `None`: this byte is not of the number.
+    /// Goes on by one byte; `None` for a byte outside the number.
     fn next(self, byte: u8) -> Option<Self> {
         match (self, byte) {
             (Self::Minus, b'0') => Some(Self::Zero),

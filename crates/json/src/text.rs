@@ -80,7 +80,7 @@ pub(super) fn unescape_whole(inner: &str) -> Option<String> {
     Some(out)
 }
 
-/// The code unit whose four hexadecimal digits stand first.
+/// Reads four hexadecimal digits at the beginning of `text` as a code unit.
 fn unit(text: &str) -> Option<u16> {
     let digits = text.get(..4).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
     u16::from_str_radix(digits, 16).ok()
@@ -115,7 +115,7 @@ pub(super) fn unescape(inner: &[u8]) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// Appends the character whose four hex digits stand at `i`; returns how many bytes it took.
+/// Appends the character whose four hex digits begin at `i`; returns the number of bytes read.
 fn push_unicode(inner: &[u8], i: usize, out: &mut Vec<u8>) -> usize {
     let hex = |at: usize| {
         let digits = std::str::from_utf8(inner.get(at..at + 4)?).ok()?;

@@ -1,5 +1,5 @@
-//! JSON as a tree that keeps how numbers were written, for what is hashed, shown or described. No message is built from it: those are passed
-//! on as they came.
+//! JSON as a tree with numbers as written, for text to be hashed, shown or described. Messages are forwarded as received and
+//! never built from a tree.
 
 use std::borrow::Cow;
 
@@ -8,27 +8,23 @@ use super::canonical::{EXACT, NotCanonical};
 use super::plain::plain;
 use super::text::unescape_whole;
 
-/// One value.
+/// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Json<'a> {
-    /// `null`
     Null,
-    /// `true` or `false`
     Bool(bool),
-    /// As it was written.
+    /// Digits as written.
     Number(&'a str),
-    /// Borrowed where it was written without an escape.
+    /// Borrowed where written without an escape.
     String(Cow<'a, str>),
-    /// Its elements.
     Array(Vec<Json<'a>>),
     /// In the order of RFC 8785: by the UTF-16 code units of the keys. No key stands twice.
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
 }
 
-/// A value, and how it was written.
+/// A value, and if its text is canonical.
 #[derive(Debug, Clone)]
 pub struct Written<'a> {
-    /// The value.
     pub value: Json<'a>,
     /// The text is the value's canonical form. `false` may be too careful.
     pub is_canonical: bool,
@@ -37,7 +33,7 @@ pub struct Written<'a> {
 /// Reads `text` as one whole value.
 ///
 /// # Errors
-/// When it is not one JSON value, is nested deeper than [`MAX_DEPTH`], holds a key twice or half of a surrogate pair.
+/// When `text` is not one JSON value, is nested deeper than [`MAX_DEPTH`], holds a key twice or half of a surrogate pair.
 pub fn read(text: &[u8]) -> Result<Written<'_>, NotCanonical> {
     let text = std::str::from_utf8(text).map_err(|e| wrong(e.valid_up_to(), "not UTF-8"))?;
     let mut reader = Reader { text, at: 0, is_canonical: true };

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-/// Which of MCP's two lives a peer speaks.
+/// The era of MCP that a peer speaks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Era {
     /// Revisions up to 2025-11-25: a handshake, sessions, requests in both directions.
@@ -11,7 +11,7 @@ pub enum Era {
     Stateless,
 }
 
-/// The requests of callers that can reach a server.
+/// Requests of callers that can reach a server.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Method {
     /// `completion/complete`, by `ref.name` or `ref.uri`.
@@ -34,12 +34,12 @@ pub enum Method {
     ToolCall,
     /// `mcpax/trace`, by `name`.
     Trace,
-    /// A method that Banyan does not know.
+    /// A method unknown to Banyan.
     Unknown,
 }
 
 impl Method {
-    /// All of them.
+    /// Every method.
     pub const ALL: [Self; 11] = [
         Self::Complete,
         Self::Confirm,
@@ -55,16 +55,15 @@ impl Method {
     ];
 }
 
-/// One request that is to reach one upstream.
+/// One request on its way to one upstream.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// What kind of request it is.
     pub method: Method,
     /// The raw `params` object as the caller wrote it.
     pub params: Bytes,
 }
 
-/// How a call ended, as the owner said it.
+/// The end of a call, as the owner reported it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// The raw bytes of `error`.
@@ -73,22 +72,20 @@ pub enum Outcome {
     Result(Bytes),
 }
 
-/// Whose fault a failed call is.
+/// The party at fault for a failed call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FaultSource {
-    /// The caller sent something that can't be carried out.
+    /// The caller sent a request that can't be carried out.
     Downstream,
-    /// Banyan itself failed.
     Internal,
     /// The server behind failed.
     Upstream,
 }
 
-/// What outside and inside are told about a failed call.
+/// A failed call as described outside and inside.
 #[derive(Clone, Debug)]
 pub struct Fault {
-    /// Whose fault it is.
     pub source: FaultSource,
-    /// Whether the same call may be tried again as it is.
+    /// The same call may be tried again unchanged.
     pub retry: bool,
 }

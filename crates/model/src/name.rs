@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
-/// One step of a dotted name: `[a-z0-9_-]{1,63}` (AX-10).
+/// A step of a dotted name: `[a-z0-9_-]{1,63}` (AX-10).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Segment(Arc<str>);
 
@@ -21,8 +21,8 @@ impl Segment {
         Ok(Self(text.into()))
     }
 
-    /// The legal segment that is nearest to `text`: illegal characters become `_`, what is too long is cut, nothing
-    /// becomes `_`. Legal text stays as it is. Two texts may share one nearest segment.
+    /// Gives the legal segment nearest to `text`: illegal characters become `_`, long text is cut, empty text becomes `_`.
+    /// Legal text stays unchanged. Two texts may share a nearest segment.
     pub fn nearest(text: &str) -> Self {
         let legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
         let near: String = text.chars().take(Self::MAX).map(|c| if legal(c) { c } else { '_' }).collect();
@@ -35,7 +35,7 @@ impl Segment {
     }
 }
 
-/// So that a map by segment is asked with text that nobody copied. Order, equality and hash are those of the text.
+/// Lets a map by segment be asked with borrowed text. Order, equality and hash are those of the text.
 impl Borrow<str> for Segment {
     fn borrow(&self) -> &str {
         &self.0
@@ -54,7 +54,7 @@ impl fmt::Debug for Segment {
     }
 }
 
-/// A text that is not a segment.
+/// A text that is no segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadSegment(pub String);
 
@@ -77,7 +77,7 @@ impl Route {
     }
 }
 
-/// Written with dots, however long that is.
+/// Joins the segments with dots, at any length.
 impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.joined("."))
@@ -98,7 +98,7 @@ impl QualifiedName {
         (!text.is_empty() && text.len() <= Self::MAX).then(|| Self(text.into()))
     }
 
-    /// The dotted text.
+    /// Gives the dotted text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,8 +1,8 @@
-//! Who calls. Does not decide what they may do.
+//! Callers, by name. Does not decide their permissions.
 
 use std::sync::{Arc, LazyLock};
 
-/// Who a call is made for, as established by `authenticate`. Credentials are not part of it.
+/// The caller of a call, as established by `authenticate`. Holds no credentials.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Principal {
     /// The name under which the configuration, logs and records know the caller: a token's name, or `local`.
@@ -10,7 +10,7 @@ pub struct Principal {
 }
 
 impl Principal {
-    /// Whoever reaches a loopback listener that asks for no token.
+    /// The caller at a loopback listener without tokens.
     pub fn local() -> Self {
         static LOCAL: LazyLock<Arc<str>> = LazyLock::new(|| "local".into());
         Self { name: Arc::clone(&LOCAL) }

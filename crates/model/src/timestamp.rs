@@ -1,14 +1,14 @@
-//! When something was, as peers write it. Nothing here reads a clock.
+//! Times as peers write them. Nothing here reads a clock.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A time as text: RFC 3339, seconds of UTC. What lies before 1970 is taken for its beginning.
+/// A time as text: RFC 3339, seconds of UTC. Times before 1970 become the beginning of 1970.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Timestamp(pub SystemTime);
 
 impl Timestamp {
-    /// Whether `text` has the form of a `date-time` of RFC 3339, section 5.6. Leap seconds and lower-case letters are legal there.
+    /// Tells if `text` has the form of a `date-time` of RFC 3339, section 5.6. Leap seconds and lower-case letters are legal there.
     pub fn is_legal(text: &str) -> bool {
         let Some((date, rest)) = text.split_at_checked(10) else { return false };
         let Some((time, rest)) = rest.split_at_checked(9) else { return false };
@@ -40,7 +40,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// What follows the fraction of a second, where there is one.
+/// Strips the fraction of a second, if any.
 fn without_fraction(rest: &str) -> Option<&str> {
     let Some(fraction) = rest.strip_prefix('.') else { return Some(rest) };
     let behind = fraction.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -62,7 +62,7 @@ fn parts_are<const N: usize>(text: &str, places: [usize; N], between: u8) -> boo
     places.into_iter().all(|at| text.as_bytes().get(at) == Some(&between))
 }
 
-/// A part that is all digits.
+/// Reads a part made of digits only.
 fn number(text: &str, at: std::ops::Range<usize>) -> Option<u32> {
     let digits = text.as_bytes().get(at)?;
     digits.iter().try_fold(0, |n, b| b.is_ascii_digit().then(|| n * 10 + u32::from(b - b'0')))

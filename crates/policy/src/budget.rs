@@ -1,5 +1,5 @@
-//! Budgets (MCP-AX 11.4, AX-48): how much a caller may do in a minute and in a session. Exact for whoever has the account to himself;
-//! that nobody else has it meanwhile is not seen to here.
+//! Budgets (MCP-AX 11.4, AX-48): calls and costs of a caller per minute and per session. Exact for exclusive use of an account, which
+//! is not seen to here.
 
 mod account;
 mod purse;

@@ -1,7 +1,7 @@
-//! Who may call what, when, and with what: rules in Cedar (cedarpolicy.com), read once and asked often.
+//! Permissions by caller, target, time and arguments: rules in Cedar (cedarpolicy.com), read once and asked often.
 //!
-//! A decision names the rules that made it. What somebody is called, and what a tool is like, is told by whoever asks: nothing is
-//! looked up here, and what a decision leads to is not done here.
+//! A decision names the rules behind it. Callers bring the names of subjects and the traits of tools: nothing is
+//! looked up here, and consequences of a decision are not drawn here.
 
 mod arguments;
 mod evaluate;

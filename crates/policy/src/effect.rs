@@ -1,16 +1,15 @@
-//! What a decision means for a call. Who made it, and why, is not known here.
+//! Consequences of a decision for a call. The decision's maker and cause are not known here.
 
 use std::fmt;
 
-/// What becomes of a call, from the least strict to the most.
+/// The fate of a call, from the least strict to the most.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Effect {
-    /// It goes on.
     #[default]
     Allow,
-    /// It goes on when somebody has agreed to it.
+    /// The call goes on after somebody's agreement.
     Gate,
-    /// It does not go on.
+    /// The call ends.
     Deny,
 }
 

@@ -1,5 +1,5 @@
-//! Signed tokens (JWS, RFC 7515; JWT, RFC 7519), verified by a library at a time that comes in as an argument. Whose word counts, and for
-//! what, is not decided here.
+//! Signed tokens (JWS, RFC 7515; JWT, RFC 7519), verified by a library at a time given as an argument. Trust in issuers is not
+//! decided here.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,42 +8,42 @@ use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, dangerous, decode
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// Seconds that clocks may be apart.
+/// Tolerated seconds between clocks.
 pub const LEEWAY: u64 = 30;
 /// Longest token, in bytes.
 const LONGEST: usize = 16 << 10;
 
-/// Check that a token did not pass.
+/// The check failed by a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unverified {
-    /// Algorithm that nobody here knows.
+    /// An algorithm unknown here.
     Algorithm,
-    /// Its `aud` is another one.
+    /// Another `aud`.
     Audience,
-    /// Critical headers (RFC 7515, 4.1.11), which nobody here understands.
+    /// Critical headers (RFC 7515, 4.1.11), none of which is known here.
     Critical,
-    /// Its `nbf` has not come.
+    /// Before its `nbf`.
     Early,
-    /// No token, or one that lacks a claim.
+    /// No token, or a token without a required claim.
     Form,
-    /// Its `iss` is another one.
+    /// Another `iss`.
     Issuer,
-    /// This key has not signed it, or not with this algorithm.
+    /// Not signed by this key, or with another algorithm.
     Signature,
 }
 
-/// Claims that a token has to make.
+/// Required claims of a token.
 #[derive(Debug, Clone, Copy)]
 pub struct Expected<'a> {
-    /// Its `aud`; `None`: whatever it is.
+    /// `None`: any `aud`.
     pub audience: Option<&'a str>,
-    /// Its `iss`; `None`: whatever it is.
+    /// `None`: any `iss`.
     pub issuer: Option<&'a str>,
-    /// The registered claims that it must have.
+    /// Registered claims that must be present.
     pub claims: &'a [&'a str],
 }
 
-/// A token whose header was read.
+/// A token with its header read.
 #[derive(Debug)]
 pub struct Token<'a> {
     text: &'a str,
@@ -51,10 +51,10 @@ pub struct Token<'a> {
 }
 
 impl<'a> Token<'a> {
-    /// Reads the header, which nothing proves yet.
+    /// Reads the header, as yet unproven.
     ///
     /// # Errors
-    /// When it is none, or has critical headers.
+    /// When `text` has no header, or critical headers.
     pub fn read(text: &'a str) -> Result<Self, Unverified> {
         if text.len() > LONGEST {
             return Err(Unverified::Form);
@@ -63,28 +63,28 @@ impl<'a> Token<'a> {
         if header.crit.is_some() { Err(Unverified::Critical) } else { Ok(Self { text, header }) }
     }
 
-    /// The id of the key that it names.
+    /// Gives the id of the named key.
     pub fn key_id(&self) -> Option<&str> {
         self.header.kid.as_deref()
     }
 
-    /// The algorithm that it names.
+    /// Gives the named algorithm.
     pub fn algorithm(&self) -> Algorithm {
         self.header.alg
     }
 
-    /// Reads what it claims, which nothing proves yet.
+    /// Reads the claims, as yet unproven.
     ///
     /// # Errors
-    /// When it claims something else.
+    /// When the claims have another form.
     pub fn claimed<T: DeserializeOwned>(&self) -> Result<T, Unverified> {
         claimed(self.text)
     }
 
-    /// Reads what it claims, once this key has signed it and it has begun at `now` (Unix time, seconds). When it is over is for its reader to ask.
+    /// Reads the claims of a token signed by this key and begun at `now` (Unix time, seconds). Expiry is left to the caller.
     ///
     /// # Errors
-    /// The first check that it did not pass.
+    /// The first check failed.
     pub fn verified<T: DeserializeOwned>(&self, key: &DecodingKey, expected: &Expected<'_>, now: u64) -> Result<T, Unverified> {
         #[derive(Deserialize)]
         struct Begins {
@@ -107,10 +107,10 @@ impl<'a> Token<'a> {
     }
 }
 
-/// The claims of a token, which nothing proves yet; its header is not read.
+/// Reads the claims of a token, as yet unproven, without its header.
 ///
 /// # Errors
-/// When it is no token, or claims something else.
+/// When `text` is no token, or the claims have another form.
 pub fn claimed<T: DeserializeOwned>(text: &str) -> Result<T, Unverified> {
     if text.len() > LONGEST {
         return Err(Unverified::Form);
@@ -118,7 +118,7 @@ pub fn claimed<T: DeserializeOwned>(text: &str) -> Result<T, Unverified> {
     dangerous::insecure_decode_claims(text).map_err(|_| Unverified::Form)
 }
 
-/// Why a header was not read: the library says the same of a header that is none and of one with an algorithm that it does not know.
+/// Finds the fault of an unreadable header: the library does not distinguish a missing header from an unknown algorithm.
 fn unread(text: &str) -> Unverified {
     #[derive(Deserialize)]
     struct Named {

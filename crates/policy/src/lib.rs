@@ -1,4 +1,4 @@
-//! What may happen: policies, budgets and approvals as pure decisions.
+//! Rules for calls: policies, budgets and approvals as pure decisions.
 //!
 //! There is no clock, socket, task, lock or `await` in this crate: time and randomness come in as arguments. Nothing is carried out here.
 

@@ -1,6 +1,6 @@
-//! Definitions, pinned: what was seen first or agreed to is known again, and what is another one waits until somebody looks at it.
+//! Pinned definitions: definitions seen first or agreed to are recognised, and changed ones wait until somebody looks at them.
 //!
-//! Where pins are kept is not known here, nor what a client is shown.
+//! The store of pins, and a client's view, are not known here.
 
 mod concern;
 mod definition;
@@ -17,64 +17,61 @@ pub use definition::{Definition, Difference, differences};
 pub use kind::Kind;
 pub use others::{Other, Others};
 
-/// What is done with definitions that nobody has looked at.
+/// The treatment of definitions that nobody has looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// All are taken, and none is remembered.
     Trust,
-    /// The first is taken and remembered; another one waits.
+    /// The first is taken and remembered; a changed one waits.
     #[default]
     Pin,
     /// The first waits as well.
     Hold,
 }
 
-/// How one definition stands.
+/// The standing of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
-    /// It is good.
     Accepted,
-    /// It waits until somebody looks at it.
+    /// Waits until somebody looks at it.
     Held,
-    /// Somebody looked at it, and it is not.
+    /// Turned down by somebody.
     Refused,
 }
 
-/// Why a definition waits.
+/// Reasons for a definition to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
-    /// Its server says that it is a gate, which it was not when it was first seen.
+    /// The server now calls itself a gate, unlike at first sight.
     BecameGate,
-    /// There was another one of that name.
+    /// Another definition had the name before.
     Changed,
     /// Nothing of that name was seen before.
     New,
-    /// It came when another one of its kind and server went: it may be that one under another name.
+    /// Appeared when another of its kind and server vanished: perhaps the same under another name.
     Replaced,
 }
 
-/// One definition that is remembered.
+/// A remembered definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
-    /// Its hash ([`Definition::hash`]).
+    /// Hash of the definition ([`Definition::hash`]).
     pub hash: [u8; 32],
-    /// How it stands.
     pub standing: Standing,
-    /// Why it waits, or did.
+    /// Reason for waiting, past or present.
     pub why: Why,
 }
 
-/// What becomes of one that is listed.
+/// The judgement of a listed definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict {
-    /// How its definition stands; only one that is accepted is shown.
+    /// Standing of the definition; only accepted ones are shown.
     pub standing: Standing,
-    /// Why it waits.
     pub why: Why,
-    /// Whether it has to be remembered.
+    /// The definition has to be remembered.
     pub is_new: bool,
 }
 
@@ -111,8 +108,8 @@ impl Why {
     }
 }
 
-/// Says what becomes of each of a list, by what is known of its kind at its server. What is not listed any more stays known: when it comes
-/// back as another one, that is a change. What comes and goes waits as something new only until one of its kind was taken.
+/// Judges each definition of a list by the remembered ones of its kind and server. Unlisted definitions stay remembered: a different one
+/// under the name is a change. Kinds that come and go wait as new only until one of the kind was accepted.
 pub fn judge(mode: Mode, kind: Kind, known: &BTreeMap<String, Vec<Known>>, listed: &[(&str, [u8; 32])]) -> Vec<Verdict> {
     let accepted = |all: &[Known]| all.iter().any(|one| one.standing == Standing::Accepted);
     let there: BTreeSet<&str> = listed.iter().map(|(name, _)| *name).collect();

@@ -13,7 +13,7 @@ enum Step {
     Wait(u64),
     /// A call of these accounts.
     Call { accounts: Vec<u8>, mutable: bool, units: u64 },
-    /// The call that was made so many calls ago never left.
+    /// The call made so many calls ago never left.
     GiveBack(usize),
 }
 
@@ -36,7 +36,7 @@ fn limits() -> impl Strategy<Value = Limits> {
     })
 }
 
-/// Every call that was made and not given back.
+/// Every call made and not given back.
 #[derive(Default)]
 struct Model(Vec<(Instant, Vec<u8>, Charge)>);
 

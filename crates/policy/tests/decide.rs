@@ -1,4 +1,4 @@
-//! What the rules decide, as whoever writes them expects it.
+//! Decisions of rules, as their authors expect them.
 
 use std::collections::BTreeSet;
 

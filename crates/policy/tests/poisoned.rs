@@ -1,6 +1,7 @@
-//! Definitions made to mislead a model, and plain ones. What the offline analyzer of Cisco's scanner finds has to be found here too, and so has
-//! what no pattern over one text can see: names that look like those of another server, texts that speak of its tools, what nobody sees.
-//! What that scanner found is kept beside each (`poisoned/scan.py`).
+//! Definitions made to mislead a model, and plain ones. Findings of the offline analyzer of Cisco's scanner must be found here too, and so
+//! must
+//! cases beyond patterns over one text: names similar to another server's, mentions of another server's tools, invisible characters.
+//! Findings of that scanner are kept beside each (`poisoned/scan.py`).
 
 #[cfg(test)]
 mod tests {
@@ -13,7 +14,7 @@ mod tests {
         serde_json::from_str(include_str!("poisoned/definitions.json")).unwrap()
     }
 
-    /// What there is to know about one of them, in words.
+    /// Lists the concerns about a definition, in words.
     fn found(one: &Value, corpus: &Value) -> BTreeSet<&'static str> {
         let others = corpus["others"].as_array().unwrap().iter();
         let others = others.map(|o| Other { mount: o[0].as_str().unwrap(), tool: o[1].as_str().unwrap() }).collect();

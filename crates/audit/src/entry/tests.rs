@@ -22,7 +22,7 @@ fn intent<'a>(text: &'a str, shape: &'a RawValue) -> Intent<'a> {
     }
 }
 
-/// One of each kind, every member set.
+/// A record of each kind, every member set.
 fn all<'a>(text: &'a str, shape: &'a RawValue) -> Vec<Record<'a>> {
     let t = || Text::from(text);
     let hash = sha256(text.as_bytes());

@@ -1,4 +1,4 @@
-//! Vectors of RFC 8785, forms made before there was one maker of them, and `ryu-js` and a plain reading as oracles.
+//! Vectors of RFC 8785, forms made by earlier code, and `ryu-js` and a plain reading as oracles.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ fn kept(text: &str) -> String {
     canonical(text.as_bytes(), Numbers::Kept).unwrap()
 }
 
-/// Each line: a text, its form in records, and its form in approvals, each as `audit` and `policy` made it by themselves. `!`: none.
+/// Lines hold a text, the form in records and the form in approvals, as `audit` and `policy` made them separately. `!`: none.
 #[test]
 fn forms_are_those_of_existing_records_and_approvals() {
     let mut count = 0;
@@ -86,7 +86,7 @@ fn strings_have_one_spelling() {
     assert!(matches!(exact(r#""\ud800""#), Err(NotCanonical::Json(_))));
 }
 
-/// The test data that comes with RFC 8785.
+/// Test data published with RFC 8785.
 #[test]
 fn whole_texts_are_those_of_the_rfc() {
     for (text, form) in [

@@ -1,7 +1,7 @@
-//! Keys that are compared without being kept. Whose keys they are is not known here.
+//! Keys compared without being kept. The owner of a key is not known here.
 
-/// A key, unescaped: a digest of it, and all of it where it is short. Two keys that differ have one digest about once in 2^64 pairs,
-/// and then a sound text is refused; the same key never has two.
+/// A key, unescaped: a digest, and the whole text of a short key. Two different keys share a digest about once in 2^64 pairs,
+/// and then a sound text is refused; one key never has two digests.
 #[derive(Debug, Default)]
 pub(super) struct Digest {
     pub(super) is_read: bool,
@@ -34,7 +34,7 @@ impl Digest {
         }
     }
 
-    /// A `\u` escape. Surrogates pair up as `text.rs` has it.
+    /// Adds a `\u` escape. Surrogates pair up as in `text.rs`.
     pub(super) fn unit(&mut self, unit: u16) {
         if !self.is_read {
             return;
@@ -55,7 +55,7 @@ impl Digest {
         self.push(character.encode_utf8(&mut [0; 4]).as_bytes());
     }
 
-    /// A first half without a second one.
+    /// Replaces a first half of a pair left without a second half.
     fn alone(&mut self) {
         if self.high.take().is_some() {
             self.push("\u{FFFD}".as_bytes());

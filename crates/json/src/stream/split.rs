@@ -1,6 +1,6 @@
 //! UTF-8 whose characters may be cut. Where strings begin and end is not known here.
 
-/// The beginning of a character whose end has not come.
+/// The beginning of a character split between pieces.
 #[derive(Debug, Default)]
 pub(super) struct Split {
     bytes: [u8; 4],

@@ -1,4 +1,5 @@
-//! Whose word counts: people with enrolled keys, and services that the configuration names. For what it counts is not decided here.
+//! Parties who may agree: people with enrolled keys, and services named by the configuration. The calls they may agree to are not decided
+//! here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,62 +11,61 @@ use super::standing::{SERVICE, Vote};
 use super::token::{self, Service};
 use super::webauthn::{Passkey, RelyingParty};
 
-/// One enrolled key of a person who may approve.
+/// An enrolled key of a person who may approve.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operator {
     /// The key's fingerprint.
     pub id: String,
-    /// The person. Several keys may be one person's.
+    /// The person. Several keys may belong to one person.
     pub name: String,
-    /// The principals under which this person calls: their calls it may not approve.
+    /// The principals used by this person, whose calls this person may not approve.
     pub principals: BTreeSet<String>,
-    /// The key.
     pub key: PublicKey,
-    /// Whether it is a passkey, and which.
+    /// Set for a passkey.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passkey: Option<Passkey>,
-    /// When it was enrolled: Unix time, in seconds.
+    /// Time of enrolment: Unix time, in seconds.
     pub enrolled: u64,
 }
 
-/// Those whose word counts.
+/// Everybody who may agree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Anchors {
-    /// By fingerprint.
+    /// Operators by fingerprint.
     pub operators: BTreeMap<String, Operator>,
-    /// By configuration.
+    /// Services in the order of the configuration.
     pub services: Vec<Service>,
-    /// Whom passkeys are for; `None`: they are not taken.
+    /// The relying party of passkeys; `None`: no passkeys are taken.
     pub relying_party: Option<RelyingParty>,
 }
 
-/// Somebody has agreed, and it was verified. Only [`Anchors::verify`] makes one.
+/// A verified agreement of a person. Only [`Anchors::verify`] makes one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
     pub(super) person: String,
     pub(super) by: String,
-    /// The key of the service, where it is by one.
+    /// The key of the service, for an agreement by a service.
     pub(super) key: String,
     pub(super) principals: BTreeSet<String>,
-    /// How often a passkey has signed by now.
+    /// Id and signature counter of a passkey.
     pub(super) counted: Option<(String, u32)>,
-    /// Which proof it was ([`Proof::digest`]).
+    /// Digest of the proof ([`Proof::digest`]).
     pub(super) proof: String,
 }
 
 impl Verified {
-    /// Who has agreed.
+    /// Gives the person who agreed.
     pub fn person(&self) -> &str {
         &self.person
     }
 
-    /// What is kept of it.
+    /// Makes the vote to be kept.
     pub(super) fn vote(self, at: u64) -> Vote {
         let Self { person, by, key, proof, .. } = self;
         Vote { person, by, at, key, proof }
     }
 
-    /// Whether this is whoever calls as `principal`.
+    /// Tells if this person calls as `principal`.
     pub(super) fn is(&self, principal: &str) -> bool {
         is_same(&self.person, principal) || self.principals.contains(principal)
     }
@@ -75,7 +75,7 @@ impl Anchors {
     /// Verifies a proof over `statement` at `now` (Unix time, seconds).
     ///
     /// # Errors
-    /// What is wrong with it, each for its own.
+    /// The fault of the proof, one variant each.
     pub fn verify(&self, proof: &Proof, statement: &Statement, now: u64) -> Result<Verified, Wrong> {
         Ok(Verified { proof: proof.digest(), ..self.verified(proof, statement, now)? })
     }
@@ -119,7 +119,7 @@ impl Anchors {
         }
     }
 
-    /// Whether a vote counts still: its service is trusted and has the key, or its key is enrolled, and was not taken away in between.
+    /// Tells if a vote still counts: by a trusted service with the voting key, or by a key enrolled ever since.
     pub(super) fn counts(&self, vote: &Vote) -> bool {
         match vote.by.strip_prefix(SERVICE) {
             Some(name) => self.services.iter().any(|service| service.name == name && service.has(&vote.key)),
@@ -127,7 +127,7 @@ impl Anchors {
         }
     }
 
-    /// How many different people could agree to a call of `caller`. A service counts for any number: it speaks for many.
+    /// Counts the people who could agree to a call of `caller`. A service speaks for many and so counts for any number.
     pub fn reachable(&self, caller: &str) -> usize {
         if !self.services.is_empty() {
             return usize::MAX;
@@ -137,7 +137,7 @@ impl Anchors {
     }
 }
 
-/// Whether two names are one person's. What stands behind `@` says only who vouches for a name.
+/// Tells if two names belong to one person. Text behind `@` only says who vouches for a name.
 pub(super) fn is_same(one: &str, other: &str) -> bool {
     let bare = |name: &str| name.split_once('@').map_or(name, |(bare, _)| bare).to_lowercase();
     bare(one) == bare(other)

@@ -1,4 +1,4 @@
-//! What somebody agrees to: one call, in one text that is shown, signed and compared. Who may agree is not known here.
+//! The subject of an agreement: one call, as one text to be shown, signed and compared. Who may agree is not known here.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -6,29 +6,29 @@ use sha2::{Digest, Sha256};
 use super::hex;
 use super::proof::Statement;
 
-/// A call that has to be agreed to.
+/// A call that needs agreement.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
-    /// The principal who calls.
+    /// The calling principal.
     pub caller: String,
     /// The tool's dotted name at this gate.
     pub tool: String,
-    /// The way to it: its segments, and the tool's own name.
+    /// The way to the tool: segments, then the tool's own name.
     pub route: Vec<String>,
     /// SHA-256 of the tool's definition, in hexadecimal.
     pub definition: String,
-    /// Its arguments, in canonical form (RFC 8785).
+    /// Arguments in canonical form (RFC 8785).
     pub arguments: String,
-    /// All other members of the request that go out, in canonical form; empty: there are none.
+    /// All other outgoing members of the request, in canonical form; empty: none.
     #[serde(default)]
     pub others: String,
-    /// By what the server is known that the call goes to, in hexadecimal.
+    /// Identity of the server, in hexadecimal.
     #[serde(default)]
     pub server: String,
-    /// SHA-256 of what the request says of its client, in hexadecimal; empty: nothing.
+    /// SHA-256 of the request's description of its client, in hexadecimal; empty: none.
     #[serde(default)]
     pub client: String,
-    /// The version of the policy that wants agreement.
+    /// The version of the policy.
     pub policy: String,
 }
 
@@ -38,12 +38,12 @@ impl Call {
         hex(&Sha256::digest(&self.arguments))
     }
 
-    /// SHA-256 of the other members, in hexadecimal; empty: there are none.
+    /// Hashes the other members (SHA-256, in hexadecimal); empty without other members.
     pub fn others_hash(&self) -> String {
         if self.others.is_empty() { String::new() } else { hex(&Sha256::digest(&self.others)) }
     }
 
-    /// What is different in `other`, in the words of the challenge; `None`: it is the same call.
+    /// Names the first difference to `other`, in the words of the challenge; `None` for the same call.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
         let differs = [
             (self.caller != other.caller, "caller"),
@@ -58,12 +58,12 @@ impl Call {
         differs.into_iter().find_map(|(differs, what)| differs.then_some(what))
     }
 
-    /// One value for one call and the state with which its server asked for input.
+    /// Identifies a call together with the state by which its server asked for input.
     pub(super) fn round(&self, state: [u8; 32]) -> [u8; 32] {
         Sha256::new().chain_update(self.key()).chain_update(state).finalize().into()
     }
 
-    /// One value for one call.
+    /// Identifies a call.
     pub(super) fn key(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
         let arguments = self.arguments_hash();
@@ -77,20 +77,19 @@ impl Call {
     }
 }
 
-/// One call at one time, as it is put before those who may agree.
+/// One call at one time, as put before the people who may agree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Challenge {
     /// The approval's id: 32 hexadecimal digits.
     pub id: String,
-    /// The id of the gate that asks.
+    /// The id of the asking gate.
     pub gate: String,
-    /// The call.
     pub call: Call,
-    /// How many different people have to agree.
+    /// Number of different people who have to agree.
     pub required: u8,
     /// Random, for this challenge alone.
     pub nonce: String,
-    /// Until when it can be agreed to: Unix time, in seconds.
+    /// The last moment for agreement: Unix time, in seconds.
     pub expires: u64,
 }
 
@@ -118,17 +117,18 @@ struct Written<'a> {
 }
 
 impl Challenge {
-    /// What an SSH signature over it is made for, and its `type`.
+    /// Namespace of SSH signatures over the text, and the `type` of the text.
     pub const NAMESPACE: &'static str = "banyan-approval-v1";
-    /// The same where the request has other members than its arguments. Whoever knows only the first has not shown these to anybody.
+    /// The namespace for requests with members besides the arguments. A signer who knows only the first namespace has not shown these
+    /// members to anybody.
     pub const NAMESPACE_OF_MORE: &'static str = "banyan-approval-v2";
 
-    /// What a proof has to be made for.
+    /// Gives the namespace that a proof must carry.
     pub fn namespace(&self) -> &'static str {
         if self.call.others.is_empty() { Self::NAMESPACE } else { Self::NAMESPACE_OF_MORE }
     }
 
-    /// The text that is signed: canonical JSON (RFC 8785).
+    /// Writes the text to be signed: canonical JSON (RFC 8785).
     pub fn text(&self) -> String {
         let call = &self.call;
         let written = Written {
@@ -152,7 +152,7 @@ impl Challenge {
         serde_json::to_string(&written).unwrap_or_default()
     }
 
-    /// What is signed, and what for.
+    /// Gives text and namespace to be signed.
     pub fn statement(&self) -> Statement {
         Statement { text: self.text(), namespace: self.namespace() }
     }

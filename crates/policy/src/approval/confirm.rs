@@ -1,4 +1,5 @@
-//! `mcpax/confirm` (MCP-AX 11.3): reading the request, and why one is refused. Whether it is taken is decided by the desk, not here.
+//! `mcpax/confirm` (MCP-AX 11.3): reading the request, and the reasons for refusing it. The desk decides if a confirmation is taken, not
+//! this module.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,9 +10,8 @@ use super::standing::Standing;
 /// The params of `mcpax/confirm`: `{"id": …, "proof": …}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confirm {
-    /// The approval.
     pub id: String,
-    /// What shows that somebody agrees.
+    /// Proof of somebody's agreement.
     pub proof: Proof,
 }
 
@@ -19,10 +19,10 @@ impl Confirm {
     /// The method.
     pub const METHOD: &'static str = "mcpax/confirm";
 
-    /// Reads the params. Members that are not known are left alone.
+    /// Reads the params and ignores unknown members.
     ///
     /// # Errors
-    /// [`Wrong::Malformed`], with what is wrong with them.
+    /// [`Wrong::Malformed`], with the fault.
     pub fn read(params: &[u8]) -> Result<Self, Wrong> {
         #[derive(Deserialize)]
         struct Params<'a> {
@@ -35,25 +35,25 @@ impl Confirm {
     }
 }
 
-/// Why a confirmation, a claim or a decision is not taken. One variant, one answer.
+/// Reasons for refusing a confirmation, a claim or a decision. One variant, one answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The call is not the one that was shown.
+    /// The call differs from the call that was shown.
     #[error("the {0} changed since the call was shown, so that what was agreed to does not hold: make the call anew")]
     Changed(&'static str),
-    /// The gate below that holds the call answered a confirmation with what can't be so.
+    /// The holding gate below answered a confirmation with an impossible answer.
     #[error("the gate below that holds this call gave {0}: nothing that is held here is changed by it; ask whoever runs that gate")]
     FalseAnswer(&'static str),
-    /// It is over: denied, expired, used or withdrawn.
+    /// Denied, expired, used or withdrawn already.
     #[error("{}", over(*.0))]
     Over(Standing),
     /// The proof is not taken.
     #[error("the proof is not taken: {0}")]
     Proof(#[from] Wrong),
-    /// Two people have to agree, and this one has.
+    /// Two people have to agree, and this person already has.
     #[error("{0} has agreed already, and {1} different people have to: somebody else is needed")]
     SamePerson(String, u8),
-    /// Who calls may not agree.
+    /// The caller of a call may not agree to it.
     #[error("{0} makes this call and may not approve it: somebody else has to")]
     SelfApproval(String),
     /// Nothing waits under this id.

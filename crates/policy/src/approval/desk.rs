@@ -1,5 +1,5 @@
-//! The machine of approvals: which calls wait, who has agreed, and what may go out, once. Proofs are verified elsewhere; nothing is kept or
-//! sent here, but whoever runs it is told what has to be kept ([`Desk::changes`]) and what has happened ([`Desk::poll_news`]).
+//! The machine of approvals: waiting calls, votes, and the single use of an agreement. Proofs are verified elsewhere. Nothing is kept or
+//! sent here: the driver learns of changes to be kept ([`Desk::changes`]) and of news ([`Desk::poll_news`]).
 //!
 //! Time is Unix time in seconds, for an expiry outlives the process. A clock that is set back stands still here.
 
@@ -15,94 +15,89 @@ use super::rounds::Round;
 use super::standing::{Approval, End, Standing};
 use super::withdrawn::Withdrawn;
 
-/// How many may wait at once, in all and of one caller: more would be read by nobody.
+/// Greatest number of waiting calls, in all and of one caller: more would be read by nobody.
 const MOST_OPEN: usize = 1000;
 const MOST_OF_CALLER: usize = 100;
-/// How many that are over are remembered.
+/// Number of finished approvals to remember.
 const MOST_OVER: usize = 1000;
-/// How long a caller that comes back hears how it ended, in seconds.
+/// Seconds during which a returning caller hears the outcome.
 const TOLD_WITHIN: u64 = 15 * 60;
 
-/// What holds for all approvals.
+/// Settings of all approvals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// The gate's id.
     pub gate: String,
-    /// How long somebody may take to agree, in seconds.
+    /// Seconds for somebody to agree.
     pub patience: u64,
-    /// How many different people have to.
+    /// Number of different people who have to agree.
     pub required: u8,
-    /// How long before its end one that still waits is told of again, in seconds.
+    /// Seconds before expiry at which a waiting approval is announced again.
     pub warning: u64,
 }
 
 /// Random values for one approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fresh {
-    /// Its id.
     pub id: String,
-    /// Its nonce.
     pub nonce: String,
 }
 
-/// What becomes of a call that has to be agreed to.
+/// The state of a call that needs agreement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Held {
-    /// A grant lets it through.
+    /// Let through by a grant.
     Granted(String),
-    /// It was agreed to: it may be claimed under this id.
+    /// Agreed to; may be claimed under this id.
     Free(String),
-    /// It waits under this id.
+    /// Waits under this id.
     Waits(String),
-    /// It has ended under this id, and its caller hears so now.
+    /// Ended under this id; its caller learns so now.
     Over(String),
     /// Fewer people can agree than have to.
     NoApprover {
-        /// How many can.
+        /// People who could agree.
         reachable: usize,
-        /// How many have to.
+        /// People who have to agree.
         required: u8,
     },
     /// Too many wait already.
     Full(usize),
-    /// The caller took too many of its calls back; it may ask again after so many seconds.
+    /// The caller withdrew too many calls and may ask again after so many seconds.
     TooOften(u64),
 }
 
-/// A call may go out now, this one time. Only [`Desk::claim`] makes one.
+/// Permission for a call to go out once. Only [`Desk::claim`] makes one.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Claimed(());
 
-/// Something that has to be kept before anybody hears of it.
+/// A change to be kept before anybody hears of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
-    /// An approval, by its id.
+    /// An approval, by id.
     Approval(String),
-    /// A grant, by its id; it stays when it is revoked.
+    /// A grant, by id; a revoked grant stays.
     Grant(String),
-    /// An operator's key, by its id; where there is none any more, it was removed.
+    /// An operator's key, by id; removed where no such key exists any more.
     Operator(String),
 }
 
-/// What has happened.
+/// A change in the life of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// A call waits.
     Requested,
     /// Somebody agreed, and more have to.
     Approved,
-    /// It still waits, and will not for long.
+    /// Still waiting, and close to expiry.
     Expiring,
-    /// It stands otherwise from now on.
+    /// A new standing.
     Moved(Standing),
 }
 
-/// One thing that has happened, to one approval.
+/// An event of one approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct News {
-    /// The approval.
     pub id: String,
-    /// What.
     pub event: Event,
 }
 
@@ -110,12 +105,11 @@ pub struct News {
 #[derive(Debug)]
 pub struct Desk {
     pub(super) settings: Settings,
-    /// Whose word counts.
     pub(super) anchors: Anchors,
     pub(super) all: BTreeMap<String, Approval>,
     /// The approvals of one call, the oldest first.
     pub(super) of_call: BTreeMap<[u8; 32], Vec<String>>,
-    /// Those that are over, the oldest first.
+    /// Finished approvals, the oldest first.
     pub(super) over: VecDeque<String>,
     /// When something is due.
     pub(super) due: BTreeSet<(u64, String)>,
@@ -129,7 +123,7 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// One where nothing waits.
+    /// Makes an empty desk.
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
@@ -147,7 +141,7 @@ impl Desk {
         }
     }
 
-    /// A call that has to be agreed to. `attends`: its caller waits from now on.
+    /// Takes a call that needs agreement. `attends`: the caller waits from now on.
     pub fn hold(&mut self, now: u64, call: Call, why: (Vec<Cause>, String), fresh: Fresh, attends: bool) -> Held {
         self.handle_timeout(now);
         if let Some(held) = self.known(&call, attends) {
@@ -191,10 +185,10 @@ impl Desk {
         Held::Waits(id)
     }
 
-    /// Somebody agrees.
+    /// Takes the proof of somebody's agreement.
     ///
     /// # Errors
-    /// Why that does not count.
+    /// The reason for the proof not to count.
     pub fn confirm(&mut self, now: u64, id: &str, proof: &Proof) -> Result<Standing, Refusal> {
         self.handle_timeout(now);
         let statement = self.pending(id)?.challenge.statement();
@@ -202,7 +196,7 @@ impl Desk {
         self.vote(id, verified)
     }
 
-    /// Somebody whose proof was verified agrees.
+    /// Takes the verified agreement of somebody.
     pub(super) fn vote(&mut self, id: &str, verified: Verified) -> Result<Standing, Refusal> {
         let (clock, approval) = (self.clock, self.pending(id)?);
         let required = approval.challenge.required;
@@ -224,10 +218,10 @@ impl Desk {
         Ok(Standing::Pending)
     }
 
-    /// Somebody says no.
+    /// Takes somebody's denial.
     ///
     /// # Errors
-    /// When it is too late for that.
+    /// When the denial comes too late.
     pub fn deny(&mut self, now: u64, id: &str, reason: &str) -> Result<(), Refusal> {
         self.handle_timeout(now);
         let approval = self.all.get_mut(id).ok_or(Refusal::Unknown)?;
@@ -239,7 +233,7 @@ impl Desk {
         Ok(())
     }
 
-    /// The caller takes its call back. Nothing happens where it is too late for that.
+    /// Withdraws a call for its caller. A call beyond withdrawal stays as it is.
     pub fn withdraw(&mut self, now: u64, id: &str) {
         self.take_back(now, id, None);
     }
@@ -253,7 +247,7 @@ impl Desk {
         self.turn(id, Standing::Withdrawn);
     }
 
-    /// The call comes from a room of this name.
+    /// Notes the room of the call.
     pub fn name_room(&mut self, id: &str, room: &str) {
         if let Some(approval) = self.all.get_mut(id) {
             approval.room = Some(room.to_owned());
@@ -269,7 +263,7 @@ impl Desk {
         }
     }
 
-    /// The caller has heard how it ended.
+    /// Notes that the caller has heard the outcome.
     pub fn hear(&mut self, id: &str) {
         if let Some(approval) = self.all.get_mut(id).filter(|approval| !approval.told) {
             approval.told = true;
@@ -277,10 +271,10 @@ impl Desk {
         }
     }
 
-    /// The call goes out now, if it is the one that was agreed to.
+    /// Lets the call go out if it is the call agreed to.
     ///
     /// # Errors
-    /// Why it does not.
+    /// The reason for the call to stay.
     pub fn claim(&mut self, now: u64, id: &str, call: &Call) -> Result<Claimed, Refusal> {
         self.handle_timeout(now);
         let approval = self.all.get_mut(id).ok_or(Refusal::Unknown)?;
@@ -297,7 +291,7 @@ impl Desk {
         Ok(Claimed(()))
     }
 
-    /// A call that went out has ended.
+    /// Takes the end of a call that went out.
     pub fn finish(&mut self, now: u64, id: &str, end: End) {
         self.advance(now);
         let Some(approval) = self.all.get_mut(id).filter(|approval| approval.standing == Standing::Dispatched) else { return };
@@ -358,22 +352,22 @@ impl Desk {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// What has happened, once.
+    /// Gives each event once.
     pub fn poll_news(&mut self) -> Option<News> {
         self.news.pop_front()
     }
 
-    /// What has to be kept before anybody hears of it.
+    /// Lists changes to be kept before anybody hears of them.
     pub fn changes(&self) -> impl Iterator<Item = &Change> {
         self.changes.iter()
     }
 
-    /// It is kept.
+    /// Notes that all changes are kept.
     pub fn kept(&mut self) {
         self.changes.clear();
     }
 
-    /// Changes what holds for approvals that are asked for from now on.
+    /// Changes the settings for later approvals.
     pub fn set(&mut self, settings: Settings) {
         self.settings = settings;
     }
@@ -445,7 +439,7 @@ impl Desk {
         self.news.push_back(News { id: id.to_owned(), event });
     }
 
-    /// What is over for long is not remembered here. What has not been kept yet is.
+    /// Drops the oldest finished approvals, except changes that are still to be kept.
     fn forget(&mut self) {
         while self.over.len() > MOST_OVER
             && let Some(id) = self.over.front()

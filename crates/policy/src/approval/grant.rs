@@ -1,5 +1,6 @@
-//! Agreement given beforehand, for a while: to calls of these tools with such arguments by these callers. Who may give it is not decided
-//! here.
+//! Agreement given beforehand, for a while: for calls of matching tools with matching arguments by matching callers. The right to give a
+//! grant
+//! is not decided here.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use super::challenge::Call;
 use super::proof::Statement;
 use super::standing::Vote;
 
-/// What a grant is about. `*` in a pattern stands for any text.
+/// The scope of a grant. `*` in a pattern stands for any text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Terms {
@@ -19,13 +20,13 @@ pub struct Terms {
     pub tool: String,
     /// Pattern of the caller's principal.
     pub caller: String,
-    /// A pattern for each argument that may be there: for strings of their text, else of their canonical JSON.
+    /// A pattern for each permitted argument: against the text of strings, else against canonical JSON.
     #[serde(default)]
     pub arguments: BTreeMap<String, String>,
-    /// Whether other arguments may be there as well.
+    /// Permits other arguments besides.
     #[serde(default)]
     pub any_other: bool,
-    /// Until when it holds: Unix time, in seconds.
+    /// End of the grant: Unix time, in seconds.
     pub expires: u64,
     /// For how many calls; `None`: any number.
     #[serde(default)]
@@ -35,27 +36,25 @@ pub struct Terms {
 /// A grant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// Its id.
     pub id: String,
-    /// What it is about.
     pub terms: Terms,
-    /// Who gave it.
+    /// Votes of the people who gave the grant.
     pub given: Vec<Vote>,
-    /// The principals of those who gave it.
+    /// Principals of the people who gave the grant.
     #[serde(default)]
     pub principals: Vec<String>,
-    /// How many calls it has let through.
+    /// Number of calls let through.
     pub used: u32,
-    /// When somebody took it back: Unix time, in seconds.
+    /// Time of revocation: Unix time, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked: Option<u64>,
 }
 
 impl Terms {
-    /// What an SSH signature over it is made for, and its `type`.
+    /// Namespace of SSH signatures over a grant, and the `type` of the text.
     pub const NAMESPACE: &'static str = "banyan-grant-v1";
 
-    /// What is signed for the grant `id` at the gate `gate`: canonical JSON (RFC 8785).
+    /// Writes the text to be signed for the grant `id` at the gate `gate`: canonical JSON (RFC 8785).
     pub fn statement(&self, id: &str, gate: &str) -> Statement {
         let arguments: BTreeMap<Vec<u16>, String> = self
             .arguments
@@ -98,19 +97,19 @@ impl Terms {
 }
 
 impl Grant {
-    /// Whether its time is not over at `now`, it is not used up, and nobody took it back. Whether those who gave it count, the desk knows.
+    /// Tells if the grant is neither expired at `now`, nor used up, nor revoked. The desk knows if the votes count.
     pub(super) fn lasts(&self, now: u64) -> bool {
         self.revoked.is_none() && now < self.terms.expires && self.terms.uses.is_none_or(|uses| self.used < uses)
     }
 
-    /// Whether it is about `call`, and not given by whoever makes it.
+    /// Tells if the grant covers `call`, and was not given by the caller of `call`.
     pub(super) fn fits(&self, call: &Call) -> bool {
         let own = self.principals.contains(&call.caller) || self.given.iter().any(|vote| is_same(&vote.person, &call.caller));
         !own && self.terms.fits(call)
     }
 }
 
-/// Whether the whole of `text` matches, where `*` is any run of characters.
+/// Matches the whole of `text`; `*` is any run of characters.
 fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else { return false };

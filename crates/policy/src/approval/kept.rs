@@ -1,5 +1,5 @@
-//! Between a desk and where it is kept: what is taken from there at the start, what others wrote there meanwhile, and what holds again where
-//! a change could not be kept. How and where it is kept is not known here.
+//! Between a desk and its store: state taken from the store at the start, changes by other gates, and the state that holds again when
+//! a change could not be kept. The store itself is not known here.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,15 @@ use super::grant::Grant;
 use super::standing::{Approval, Standing};
 
 impl Desk {
-    /// Takes operators and grants that were kept.
+    /// Takes stored operators and grants.
     pub fn reinstate(&mut self, operators: Vec<Operator>, grants: Vec<Grant>) {
         self.anchors.operators.extend(operators.into_iter().map(|operator| (operator.id.clone(), operator)));
         self.grants.extend(grants.into_iter().map(|grant| (grant.id.clone(), grant)));
     }
 
-    /// Takes what was kept by the gate that ran before, behind its operators. Nobody waits for those calls any more; whether one that was
-    /// free to go, or on its way, has gone out is not known.
+    /// Takes the approvals stored by the previous run, after the operators. No caller waits for those calls any more, and calls that were
+    /// free to go
+    /// or on their way may have gone out.
     pub fn restore(&mut self, now: u64, mut kept: Vec<Approval>) {
         self.advance(now);
         // As they came, whatever their order in the store: a caller that comes back means the last one of its call.
@@ -37,16 +38,17 @@ impl Desk {
         self.handle_timeout(now);
     }
 
-    /// Takes the operators as they are kept by now: other gates enrol and remove them too. What was agreed to by a key that is not there any
-    /// more, or was taken away in between, and has not gone out yet is not agreed to any more.
+    /// Takes the stored operators, which other gates enrol and remove too. Agreement by a key removed since then is void, unless the call
+    /// has
+    /// gone out.
     pub fn know(&mut self, now: u64, operators: Vec<Operator>) {
         self.handle_timeout(now);
         self.anchors.operators = operators.into_iter().map(|operator| (operator.id.clone(), operator)).collect();
         self.recount();
     }
 
-    /// What changed could not be kept: approvals and grants are again as they were kept, those that were not are not there, and nothing has
-    /// happened to them. `approvals` and `grants`: those among [`Desk::changes`] that there are. Operators are taken by [`Desk::know`].
+    /// Undoes changes that could not be kept: approvals and grants are as stored, and unstored ones are gone, without a trace.
+    /// `approvals` and `grants`: the stored ones among [`Desk::changes`]. Operators are taken by [`Desk::know`].
     pub fn put_back(&mut self, approvals: Vec<Approval>, grants: Vec<Grant>) {
         let mut kept: BTreeMap<String, Approval> = approvals.into_iter().map(|approval| (approval.id().to_owned(), approval)).collect();
         for change in std::mem::take(&mut self.changes) {
@@ -67,7 +69,7 @@ impl Desk {
         self.grants.extend(grants.into_iter().map(|grant| (grant.id.clone(), grant)));
     }
 
-    /// In its place among those of the same call: the last one is the one that its caller comes back for.
+    /// Puts an approval back in order among approvals of the same call: a returning caller means the last.
     fn replace(&mut self, id: String, approval: Approval) {
         self.schedule(&approval);
         if approval.standing.is_over() {

@@ -1,4 +1,5 @@
-//! Public keys that approve: Ed25519 and ECDSA on P-256, as OpenSSH, PEM, DER and JWK spell them. Whose a key is, is not known here.
+//! Public keys for approval: Ed25519 and ECDSA on P-256, in the spellings of OpenSSH, PEM, DER and JWK. The owner of a key is not known
+//! here.
 
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_FIXED, ED25519, UnparsedPublicKey};
 use base64::Engine;
@@ -30,16 +31,16 @@ pub enum PublicKey {
     P256(Box<[u8; 65]>),
 }
 
-/// How a signature by ECDSA is spelled.
+/// Spelling of an ECDSA signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spelling {
-    /// DER, as WebAuthn has it.
+    /// DER, as in WebAuthn.
     Der,
-    /// `r` and `s` behind each other, 64 bytes, as JWS has it.
+    /// `r` and `s` behind each other, 64 bytes, as in JWS.
     Fixed,
 }
 
-/// A text is no key that approves.
+/// A text without a usable public key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "it is no public key of the kinds that are taken: give a line of `ssh-ed25519` or `ecdsa-sha2-nistp256` (a file that ends in .pub), \
@@ -68,7 +69,7 @@ impl PublicKey {
     /// Reads a SubjectPublicKeyInfo in DER.
     ///
     /// # Errors
-    /// When it holds another kind of key.
+    /// When `der` holds another kind of key.
     pub fn of_spki(der: &[u8]) -> Result<Self, NoKey> {
         if let Some(key) = der.strip_prefix(ED25519_SPKI) {
             return Ok(Self::Ed25519(key.try_into().map_err(|_| NoKey)?));
@@ -76,10 +77,10 @@ impl PublicKey {
         Self::of_point(der.strip_prefix(P256_SPKI).ok_or(NoKey)?)
     }
 
-    /// Reads a key as SSH has it (RFC 4253, 6.6; RFC 5656, 3.1; RFC 8709, 4).
+    /// Reads an SSH key (RFC 4253, 6.6; RFC 5656, 3.1; RFC 8709, 4).
     ///
     /// # Errors
-    /// When it holds another kind of key.
+    /// When `blob` holds another kind of key.
     pub fn of_ssh(blob: &[u8]) -> Result<Self, NoKey> {
         let mut reader = Reader(blob);
         let kind = reader.text().ok_or(NoKey)?;
@@ -91,10 +92,10 @@ impl PublicKey {
         if reader.0.is_empty() { Ok(key) } else { Err(NoKey) }
     }
 
-    /// Reads a JWK (RFC 7517; RFC 8037): its id and the key.
+    /// Reads id and key of a JWK (RFC 7517; RFC 8037).
     ///
     /// # Errors
-    /// When it holds another kind of key.
+    /// When `jwk` holds another kind of key.
     pub fn of_jwk(jwk: &serde_json::Value) -> Result<(Option<String>, Self), NoKey> {
         let member = |name: &str| jwk.get(name).and_then(serde_json::Value::as_str);
         let bytes = |name: &str| member(name).and_then(|text| URL_SAFE_NO_PAD.decode(text).ok()).ok_or(NoKey);
@@ -111,12 +112,12 @@ impl PublicKey {
         format!("{} {}", self.ssh_kind(), STANDARD.encode(self.ssh()))
     }
 
-    /// `SHA256:…`, as `ssh-keygen -l` prints it.
+    /// Writes `SHA256:…`, as `ssh-keygen -l` prints it.
     pub fn fingerprint(&self) -> String {
         format!("SHA256:{}", STANDARD_NO_PAD.encode(Sha256::digest(self.ssh())))
     }
 
-    /// Whether `signature` is this key's, over `message`.
+    /// Verifies a signature over `message`.
     pub fn verifies(&self, message: &[u8], signature: &[u8], spelling: Spelling) -> bool {
         let verified = match (self, spelling) {
             (Self::Ed25519(key), _) => UnparsedPublicKey::new(&ED25519, &key[..]).verify(message, signature),
@@ -126,7 +127,7 @@ impl PublicKey {
         verified.is_ok()
     }
 
-    /// Its algorithm in a JWS (RFC 7518, 3.1; RFC 8037, 3.1).
+    /// Names the algorithm for a JWS (RFC 7518, 3.1; RFC 8037, 3.1).
     pub(super) fn jws_algorithm(&self) -> Algorithm {
         match self {
             Self::Ed25519(_) => Algorithm::EdDSA,
@@ -134,7 +135,7 @@ impl PublicKey {
         }
     }
 
-    /// The same key, as tokens are verified by it.
+    /// Converts the key for the verification of tokens.
     pub(super) fn decoding(&self) -> DecodingKey {
         match self {
             Self::Ed25519(key) => DecodingKey::from_ed_der(key),

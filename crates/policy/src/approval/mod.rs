@@ -1,6 +1,6 @@
-//! Calls that wait for somebody to agree (MCP-AX 11.3): what is shown and signed, whose signature counts, and what becomes of a call.
+//! Calls that wait for somebody's agreement (MCP-AX 11.3): the text shown and signed, the signers, and the fate of a call.
 //!
-//! Nothing is kept, sent or asked here: [`Desk`] says what has to be kept, and what has happened.
+//! Nothing is kept, sent or asked here: [`Desk`] names changes to be kept and reports events.
 
 mod anchor;
 mod challenge;
@@ -39,11 +39,12 @@ pub use standing::{Approval, End, Standing, Vote};
 pub use token::Service;
 pub use webauthn::{Assertion, AssertionResponse, Passkey, Registration, RegistrationResponse, RelyingParty};
 
-/// The canonical text of a JSON value (RFC 8785), so that what a person is shown, what is signed and what goes out can be compared. Nothing is
-/// rounded: a value that has no exact form has none at all.
+/// Writes the canonical text of a JSON value (RFC 8785), so that the text shown, the text signed and the outgoing text can be compared.
+/// Nothing is
+/// rounded: a value without an exact form has no canonical text.
 ///
 /// # Errors
-/// When it is no JSON, when a member is doubled, and when a number is not exact as a double.
+/// When `text` is no JSON, a member is doubled, or a number is not exact as a double.
 pub fn canonical(text: &[u8]) -> Result<String, NotCanonical> {
     json::canonical::canonical(text, Numbers::Exact)
 }

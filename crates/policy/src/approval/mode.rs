@@ -1,45 +1,44 @@
-//! Which calls somebody has to agree to (MCP-AX 11.2, 11.3; AX-47). Who that is, is not decided here.
+//! Calls that need agreement (MCP-AX 11.2, 11.3; AX-47). Who agrees is not decided here.
 
 use serde::{Deserialize, Serialize};
 
-/// Which calls a gate asks for by itself, from the least strict to the most. In all but the last, a tool that says that it only reads is
-/// believed.
+/// Calls for which a gate asks by itself, from the least strict to the most. All modes but the last believe a tool that calls itself
+/// read-only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// None.
     #[default]
     Off,
-    /// Those that change something for good.
+    /// Lasting changes.
     Irreversible,
-    /// All that change something.
+    /// All changes.
     Mutable,
-    /// All but those of tools that the configuration lists as reading only, whatever a tool says of itself.
+    /// All but tools listed as read-only in the configuration, whatever a tool says of itself.
     Unlisted,
 }
 
-/// What a tool may do, as it says and as the configuration does.
+/// The risk of a tool, in its own words and in the configuration's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Risk {
-    /// Whether it changes anything.
+    /// Changes something.
     pub mutable: bool,
-    /// Whether what it changes can be undone.
+    /// Changes can be undone.
     pub reversible: bool,
-    /// Whether the configuration says that it only reads.
+    /// Listed as read-only in the configuration.
     pub listed: bool,
 }
 
-/// Why somebody has to agree.
+/// Causes for asking somebody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// A gate below asks for it.
+    /// A gate below asks.
     Below,
     /// The mode of this gate.
     Mode,
     /// A rule of the policy.
     Policy,
-    /// It is proposed in a room.
+    /// Proposed in a room.
     Proposal,
 }
 
@@ -56,7 +55,7 @@ impl Cause {
 }
 
 impl Mode {
-    /// Whether a call of such a tool is asked for.
+    /// Tells if a call of such a tool needs agreement.
     pub fn asks(self, risk: Risk) -> bool {
         match self {
             Self::Off => false,
@@ -66,7 +65,7 @@ impl Mode {
         }
     }
 
-    /// What has to be agreed to at a gate. Reasons only ever join in: none takes another one away (AX-47).
+    /// Lists the causes for asking at a gate. Causes only add up: none removes another (AX-47).
     pub fn causes(self, risk: Risk, by_policy: bool, below: bool) -> Vec<Cause> {
         let all = [(below, Cause::Below), (self.asks(risk), Cause::Mode), (by_policy, Cause::Policy)];
         all.into_iter().filter_map(|(holds, cause)| holds.then_some(cause)).collect()
@@ -127,7 +126,7 @@ mod tests {
         (listed, held)
     }
 
-    /// Which gates on the same way ask for it by themselves, the lowest first.
+    /// Tells for each gate on the way, the lowest first, if the gate itself asks.
     fn own(node: &Node, risk: Risk, at: usize) -> Vec<bool> {
         let next = node.below.get(at % node.below.len().max(1));
         let mut all = next.map(|next| own(next, risk, at / 3)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What somebody shows to say that they agree: read here, and verified by those it names. Whether one is enough is not decided here.
+//! Proofs of agreement: read here, and verified by the keys they name. The number of proofs needed is not decided here.
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -10,12 +10,11 @@ use super::webauthn::Assertion;
 /// Longest proof, in bytes.
 const LONGEST: usize = 64 << 10;
 
-/// A text that can be signed.
+/// A text to be signed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
-    /// The text.
     pub text: String,
-    /// What an SSH signature has to be made for.
+    /// The namespace of SSH signatures over the text.
     pub namespace: &'static str,
 }
 
@@ -31,32 +30,31 @@ impl Statement {
 pub enum Proof {
     /// A bare signature by an operator's Ed25519 key over the text itself.
     Ed25519 {
-        /// The key: its fingerprint.
+        /// Fingerprint of the key.
         key: String,
         /// 64 bytes.
         signature: Vec<u8>,
     },
     /// A signed token of an approval service or a policy engine.
     Jws(String),
-    /// A signature that `ssh-keygen -Y sign` or an agent made.
+    /// A signature by `ssh-keygen -Y sign` or an SSH agent.
     Ssh(Box<SshSignature>),
-    /// A passkey's.
     WebAuthn(Box<Assertion>),
 }
 
-/// What is wrong with a proof. One variant, one thing to do about it.
+/// Faults of a proof. One variant, one remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
     /// A token for somebody else.
     #[error("the token is meant for somebody else (`aud`): ask for one for this gate")]
     Audience,
-    /// A passkey that signed less often than before.
+    /// The counter of a passkey went back.
     #[error("the passkey's counter went back: it was copied, or this is an old answer. Have the operator removed and enrolled again")]
     Counter,
-    /// It is about something else.
+    /// Another text was signed.
     #[error("it agrees to another call, or to this one with other arguments: sign the challenge that is shown now")]
     Digest,
-    /// A token whose time has not come.
+    /// A token before its time.
     #[error("the token is not good yet (`nbf`): check the clocks of both machines")]
     Early,
     /// A token of somebody nobody here knows.
@@ -65,7 +63,7 @@ pub enum Wrong {
     /// A key nobody here knows.
     #[error("the key is nobody's who may approve here: `banyan operator enroll NAME --key FILE` makes it so")]
     Key,
-    /// It can't be read.
+    /// Unreadable.
     #[error("it can't be read: {0}")]
     Malformed(&'static str),
     /// An SSH signature for something else.
@@ -74,13 +72,13 @@ pub enum Wrong {
     /// A page that may not use passkeys of this gate.
     #[error("the page at {0} is none where calls of this gate are approved: open the address that `gate.url` names")]
     Origin(String),
-    /// A token whose time is over.
+    /// An expired token.
     #[error("the token has expired (`exp`): get a new one")]
     Over,
     /// A passkey of another site.
     #[error("the passkey was made for another address than the one where this gate's calls are approved: enrol it there")]
     RelyingParty,
-    /// It was not made by the key that it names, or not over this.
+    /// Not by the named key, or over another text.
     #[error("the signature is not over this challenge: sign the one that is shown now, all of it and nothing else")]
     Signature,
     /// A passkey that was not unlocked.
@@ -119,10 +117,10 @@ enum Written {
 }
 
 impl Proof {
-    /// Reads a proof: an object with a `type`, or a bare string that is an SSH signature or a token.
+    /// Reads a proof: an object with a `type`, or an SSH signature or token as a bare string.
     ///
     /// # Errors
-    /// [`Wrong::Malformed`], with what is wrong with it.
+    /// [`Wrong::Malformed`], with the fault.
     pub fn read(json: &[u8]) -> Result<Self, Wrong> {
         const KINDS: Wrong =
             Wrong::Malformed("its `type` must be `ed25519`, `jws`, `sshsig` or `webauthn`, with the members that belong to it");
@@ -144,7 +142,7 @@ impl Proof {
         }
     }
 
-    /// SHA-256 of what makes it good: of the signature's bytes, or of the token, in hexadecimal. It says later which proof it was.
+    /// Hashes the proof for later reference: SHA-256 of the signature's bytes, or of the token, in hexadecimal.
     pub fn digest(&self) -> String {
         hex(&match self {
             Self::Ed25519 { signature, .. } => Sha256::digest(signature),
@@ -157,7 +155,7 @@ impl Proof {
     /// Reads a bare SSH signature or token.
     ///
     /// # Errors
-    /// [`Wrong::Malformed`], with what is wrong with it.
+    /// [`Wrong::Malformed`], with the fault.
     pub fn of_text(text: &str) -> Result<Self, Wrong> {
         if SshSignature::is_begun(text) {
             return Ok(Self::Ssh(Box::new(SshSignature::parse(text)?)));

@@ -1,23 +1,22 @@
-//! Calls whose servers want input before they go on: each state that a server gives lets one more request out. What a state means is not known
-//! here.
+//! Calls whose servers ask for input before they go on: each state given by a server lets one more request out. The meaning of a state is
+//! not known here.
 
 use super::challenge::Call;
 use super::desk::Desk;
 use super::standing::Standing;
 
-/// How many calls that went out by grants may be asked for input at once.
+/// Greatest number of granted calls that may be asked for input at once.
 const MOST_ROUNDS: usize = 1000;
 
-/// What lets a call out.
+/// The agreement that lets a call out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Agreement {
     /// An approval of this call.
     Approval(String),
-    /// A grant.
     Grant(String),
 }
 
-/// The next round of a call that went out by a grant.
+/// The next round of a call let out by a grant.
 #[derive(Debug)]
 pub(super) struct Round {
     of: [u8; 32],
@@ -25,7 +24,7 @@ pub(super) struct Round {
 }
 
 impl Desk {
-    /// A request comes back with what the server of its call asked for, and with the state that it gave: what lets it out, once.
+    /// Takes a request that comes back with the requested input and the server's state; gives the agreement that lets it out, once.
     pub fn go_on(&mut self, now: u64, call: &Call, state: [u8; 32]) -> Option<Agreement> {
         self.handle_timeout(now);
         let ids = self.of_call.get(&call.key()).into_iter().flatten();

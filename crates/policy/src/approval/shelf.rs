@@ -1,5 +1,4 @@
-//! What a desk has besides waiting calls: who may agree, what was agreed to beforehand, and looking things up. Nothing is decided about a
-//! call here.
+//! The rest of a desk besides waiting calls: operators, grants, and look-ups. Nothing is decided about a call here.
 
 use super::anchor::{Anchors, Operator};
 use super::confirm::Refusal;
@@ -11,40 +10,40 @@ use super::token::Service;
 use super::webauthn::RelyingParty;
 
 impl Desk {
-    /// One approval.
+    /// Finds an approval.
     pub fn approval(&self, id: &str) -> Option<&Approval> {
         self.all.get(id)
     }
 
-    /// All that are remembered, in no order of time.
+    /// Lists all remembered approvals, in no order of time.
     pub fn approvals(&self) -> impl Iterator<Item = &Approval> {
         self.all.values()
     }
 
-    /// The last call of the same tool that was agreed to before this one.
+    /// Finds the last agreed call of the same tool before this approval.
     pub fn previous(&self, of: &Approval) -> Option<&Approval> {
         let agreed = |a: &&Approval| matches!(a.standing, Standing::Released | Standing::Dispatched | Standing::Below | Standing::Done);
         let tool = &of.challenge.call.tool;
         self.all.values().filter(agreed).filter(|a| a.challenge.call.tool == *tool && a.id() != of.id()).max_by_key(|a| a.since)
     }
 
-    /// Whose word counts.
+    /// Gives everybody who may agree.
     pub fn anchors(&self) -> &Anchors {
         &self.anchors
     }
 
-    /// Takes the services that the configuration names. What others agreed to and has not gone out yet is not agreed to any more.
+    /// Takes the configured services. Agreement by other services is void, unless the call has gone out.
     pub fn trust(&mut self, services: Vec<Service>) {
         self.anchors.services = services;
         self.recount();
     }
 
-    /// Says whom passkeys are for; `None`: they are not taken.
+    /// Sets the relying party of passkeys; `None`: no passkeys are taken.
     pub fn set_relying_party(&mut self, party: Option<RelyingParty>) {
         self.anchors.relying_party = party;
     }
 
-    /// Enrols a key; as it is known from now on. One that is known already gets what is said of it now, and counts since when it did.
+    /// Enrols a key and gives the enrolled operator. A known key takes the new description and keeps its time of enrolment.
     pub fn enroll(&mut self, mut operator: Operator) -> Operator {
         if let Some(known) = self.anchors.operators.get(&operator.id) {
             operator.enrolled = known.enrolled;
@@ -54,7 +53,7 @@ impl Desk {
         operator
     }
 
-    /// Takes a key away, by its id; `None`: there is none. What it agreed to and has not gone out yet is not agreed to any more.
+    /// Removes a key by id; `None` without such a key. Agreement by the key is void, unless the call has gone out.
     pub fn remove(&mut self, now: u64, id: &str) -> Option<Operator> {
         self.handle_timeout(now);
         let removed = self.anchors.operators.remove(id)?;
@@ -63,7 +62,7 @@ impl Desk {
         Some(removed)
     }
 
-    /// Takes back what was agreed to by a key or a service that does not count any more, unless it has gone out.
+    /// Voids agreement by keys and services that no longer count, unless the call has gone out.
     pub(super) fn recount(&mut self) {
         let mut void = Vec::new();
         for approval in self.all.values_mut().filter(|approval| approval.standing.is_held()) {
@@ -80,23 +79,23 @@ impl Desk {
         void.iter().for_each(|id| self.turn(id, Standing::Void));
     }
 
-    /// All grants.
+    /// Lists all grants.
     pub fn grants(&self) -> impl Iterator<Item = &Grant> {
         self.grants.values()
     }
 
-    /// One of them.
+    /// Finds a grant.
     pub fn grant(&self, id: &str) -> Option<&Grant> {
         self.grants.get(id)
     }
 
-    /// Whether a grant holds now: its time is not over, and as many of those who gave it count still as have to agree.
+    /// Tells if a grant holds now: neither expired nor used up, with enough votes that still count.
     pub fn holds(&self, grant: &Grant) -> bool {
         let given = grant.given.iter().filter(|vote| self.anchors.counts(vote)).count();
         grant.lasts(self.clock) && given >= usize::from(self.settings.required)
     }
 
-    /// The same for a call that it has let through, and that goes on: whether it is used up does not matter.
+    /// Tells if a grant holds for a call already let through, used up or not.
     pub(super) fn holds_for_more(&self, grant: &Grant) -> bool {
         self.holds(&Grant { used: 0, ..grant.clone() })
     }
@@ -109,7 +108,7 @@ impl Desk {
         }
     }
 
-    /// A call that a grant let through never left: it has that use again.
+    /// Gives a use back to a grant, for a call that never left.
     pub fn give_back(&mut self, id: &str) {
         if let Some(grant) = self.grants.get_mut(id).filter(|grant| grant.used > 0) {
             grant.used -= 1;
@@ -117,10 +116,10 @@ impl Desk {
         }
     }
 
-    /// Gives a grant, for which as many people have to agree as for a call.
+    /// Gives a grant, which needs as many votes as a call.
     ///
     /// # Errors
-    /// Why that does not count.
+    /// The reason for a vote not to count.
     pub fn give(&mut self, now: u64, id: &str, terms: Terms, proofs: &[Proof]) -> Result<Grant, Refusal> {
         self.handle_timeout(now);
         if self.grants.contains_key(id) {
@@ -150,7 +149,7 @@ impl Desk {
         Ok(grant)
     }
 
-    /// Takes a grant back; `false`: there is none.
+    /// Revokes a grant; `false` without such a grant.
     pub fn revoke(&mut self, now: u64, id: &str) -> bool {
         self.handle_timeout(now);
         let Some(grant) = self.grants.get_mut(id) else { return false };

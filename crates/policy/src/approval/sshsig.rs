@@ -11,18 +11,17 @@ use super::wire::{Reader, put};
 const BEGIN: &str = "-----BEGIN SSH SIGNATURE-----";
 const END: &str = "-----END SSH SIGNATURE-----";
 const MAGIC: &[u8] = b"SSHSIG";
-/// Longer ones are none of the kinds that are taken.
+/// Longest signature read; longer ones are of another kind.
 const LONGEST: usize = 4096;
 
-/// One signature, read and not verified.
+/// A signature, read and not verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SshSignature {
-    /// The key that claims to have made it.
+    /// The claimed key.
     pub key: PublicKey,
-    /// What it was made for.
     pub namespace: String,
     hash: Hash,
-    /// As [`PublicKey::verifies`] takes it.
+    /// Spelled as [`PublicKey::verifies`] takes it.
     signature: [u8; 64],
 }
 
@@ -33,20 +32,19 @@ enum Hash {
 }
 
 impl SshSignature {
-    /// The signature itself.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.signature
     }
 
-    /// Whether a text begins as one does.
+    /// Tells if a text begins like an SSH signature.
     pub fn is_begun(text: &str) -> bool {
         text.trim_start().starts_with(BEGIN)
     }
 
-    /// Reads one.
+    /// Reads an SSH signature.
     ///
     /// # Errors
-    /// [`Wrong::Malformed`], with what is wrong with it.
+    /// [`Wrong::Malformed`], with the fault.
     pub fn parse(text: &str) -> Result<Self, Wrong> {
         let body = text.trim().strip_prefix(BEGIN).and_then(|rest| rest.strip_suffix(END));
         let body = body.filter(|body| body.len() <= LONGEST).ok_or(Wrong::Malformed("it is no SSH signature"))?;
@@ -81,7 +79,7 @@ impl SshSignature {
         Some(Self { key, namespace, hash, signature })
     }
 
-    /// Whether it was made by its key over `message`, whatever it was made for.
+    /// Verifies the signature over `message`, in any namespace.
     pub fn verifies(&self, message: &[u8]) -> bool {
         let (name, digest): (&str, Vec<u8>) = match self.hash {
             Hash::Sha256 => ("sha256", Sha256::digest(message).to_vec()),

@@ -1,14 +1,14 @@
-//! One approval: what it is about, who has agreed, and how it stands. What moves it is decided by the desk, not here.
+//! One approval: subject, votes and standing. Moves are decided by the desk, not here.
 
 use serde::{Deserialize, Serialize};
 
 use super::challenge::Challenge;
 use super::mode::Cause;
 
-/// Begins what is said of a vote by the word of a service.
+/// Prefix of a vote by a service.
 pub(super) const SERVICE: &str = "service ";
 
-/// How an approval stands.
+/// The standing of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
@@ -16,31 +16,30 @@ pub enum Standing {
     Pending,
     /// Enough have: the call may go out, once.
     Released,
-    /// It is going out.
+    /// On its way out.
     Dispatched,
-    /// A gate below holds it in its turn, and has not made it; or its server wants input before it goes on.
+    /// Held in turn by a gate below, which has not made the call; or waiting for input that the server wants.
     Below,
-    /// It went out, and its answer came.
+    /// Went out and was answered.
     Done,
-    /// Somebody said no.
     Denied,
     /// Nobody said anything for too long.
     Expired,
-    /// Its caller took it back.
+    /// Withdrawn by the caller.
     Withdrawn,
-    /// What it is about changed.
+    /// The subject changed.
     Void,
-    /// The gate ended while it was going out: whether it took effect is for a person to find out.
+    /// The gate ended while the call was on its way: a person has to find out if the call took effect.
     OutcomeUnknown,
 }
 
 impl Standing {
-    /// Whether nothing can become of it any more.
+    /// Tells if the approval can't move any more.
     pub fn is_over(self) -> bool {
         !matches!(self, Self::Pending | Self::Released | Self::Dispatched | Self::Below)
     }
 
-    /// Whether it has not gone out and still may.
+    /// Tells if the call has not gone out and still may.
     pub fn is_held(self) -> bool {
         matches!(self, Self::Pending | Self::Released | Self::Below)
     }
@@ -62,31 +61,29 @@ impl Standing {
     }
 }
 
-/// How a call that went out has ended.
+/// The end of a call that went out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// Its answer came.
     Answered,
-    /// Its server wants input before it goes on, and gave a state of this SHA-256: one request may come back with that.
+    /// The server wants input before it goes on, and gave a state with this SHA-256: one request may come back with that state.
     Asked([u8; 32]),
-    /// A gate below holds it, and has not made it.
+    /// A gate below holds the call, and has not made it.
     HeldBelow,
-    /// It certainly never left.
+    /// The call certainly never left.
     NotSent,
-    /// Whether it took effect is not known.
+    /// The effect is not known.
     Unknown,
 }
 
-/// Somebody has agreed.
+/// Somebody's agreement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vote {
-    /// Who.
     pub person: String,
-    /// By which key or service.
+    /// The key or service.
     pub by: String,
     /// When: Unix time, in seconds.
     pub at: u64,
-    /// The fingerprint of the key of the service, where it is by one.
+    /// Fingerprint of the service's key, for a vote by a service.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub key: String,
     /// SHA-256 of the signature, or of the token, in hexadecimal.
@@ -94,57 +91,55 @@ pub struct Vote {
     pub proof: String,
 }
 
-/// One approval.
+/// An approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
-    /// What is agreed to.
+    /// The subject.
     pub challenge: Challenge,
-    /// Why somebody has to.
+    /// Causes for asking.
     pub causes: Vec<Cause>,
-    /// What is known of the tool, as a raw JSON object, for people.
+    /// The tool's annotation, as a raw JSON object, for people.
     pub annotation: String,
-    /// How it stands.
     pub standing: Standing,
-    /// When it was asked for: Unix time, in seconds.
+    /// Time of the request: Unix time, in seconds.
     pub requested: u64,
-    /// When it came to stand like this.
+    /// Time of the last move.
     pub since: u64,
-    /// Who has agreed so far.
     pub votes: Vec<Vote>,
-    /// Why somebody said no, or what changed.
+    /// Reason of the denial, or the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The room in which it is asked for or proposed, if it is one.
+    /// The room of the request or proposal, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<String>,
-    /// The only state with which it may go on, by its SHA-256, where its server asked for input.
+    /// SHA-256 of the only state with which the call may go on, after its server asked for input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awaits: Option<[u8; 32]>,
-    /// Whether its caller waits for it at present.
+    /// The caller waits for the outcome.
     #[serde(default)]
     pub attended: bool,
-    /// Whether its caller has heard how it ended.
+    /// The caller has heard the outcome.
     #[serde(default)]
     pub told: bool,
-    /// Whether it was told of shortly before its end.
+    /// Announced again shortly before its end.
     #[serde(default)]
     pub escalated: bool,
 }
 
 impl Vote {
-    /// Whether a service said so, and not a key.
+    /// Tells if a service voted, not a key.
     pub(super) fn is_by_service(&self) -> bool {
         self.by.starts_with(SERVICE)
     }
 }
 
 impl Approval {
-    /// Whether it may go out now. One whose server wants input goes on only with the state that it gave.
+    /// Tells if the call may go out now. After its server asked for input, a call goes on only with the server's state.
     pub(super) fn is_free(&self) -> bool {
         matches!(self.standing, Standing::Released | Standing::Below) && self.awaits.is_none()
     }
 
-    /// Its id.
+    /// Gives the id.
     pub fn id(&self) -> &str {
         &self.challenge.id
     }

@@ -99,7 +99,7 @@ fn ssh(keys: &Keys, namespace: &str, text: &str) -> Proof {
     Proof::of_text(&armored(&keys.ed(), namespace, text.as_bytes(), |signed| keys.ed.sign(signed).as_ref().to_vec())).unwrap()
 }
 
-/// What `ssh-keygen -Y sign -n banyan-approval-v1` of OpenSSH 9.2 made of "hello" without a line end.
+/// Output of `ssh-keygen -Y sign -n banyan-approval-v1` of OpenSSH 9.2 for "hello" without a line end.
 const BY_OPENSSH: (&str, &str) = (include_str!("testdata/ed25519.pub"), include_str!("testdata/hello.sig"));
 
 #[test]
@@ -140,7 +140,7 @@ fn ax_46_every_kind_of_proof_releases_the_call_it_was_made_for() {
     }
 }
 
-/// A signature by P-256 as SSH has it.
+/// Spells a signature by P-256 as SSH does.
 fn pair(keys: &Keys, signed: &[u8]) -> Vec<u8> {
     let der = keys.ec.sign(&SystemRandom::new(), signed).unwrap();
     let mut numbers = &der.as_ref()[2..];
@@ -381,16 +381,16 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What must hold of one approval, kept apart from the machine.
+/// Rules for one approval, kept apart from the machine.
 #[derive(Debug, Clone)]
 struct Model {
     argument: u8,
     expires: u64,
     people: BTreeSet<u8>,
     is_dead: bool,
-    /// It is out, and nobody has said how it ended.
+    /// On its way, with an unknown end.
     out: bool,
-    /// Out for good: it never goes again.
+    /// Out for good, never to go again.
     gone: bool,
 }
 

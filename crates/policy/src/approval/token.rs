@@ -1,5 +1,5 @@
-//! Signed tokens (JWS, RFC 7515) of approval services and policy engines, which say that somebody agreed to one call.
-//! Whether that is enough is not decided here.
+//! Signed tokens (JWS, RFC 7515) of approval services and policy engines, saying that somebody agreed to one call.
+//! The number of agreements needed is not decided here.
 
 use serde::Deserialize;
 
@@ -7,21 +7,21 @@ use super::key::PublicKey;
 use super::proof::Wrong;
 use crate::jws::{self, Expected, Token, Unverified};
 
-/// An approval service, or a policy engine, whose word counts.
+/// An approval service, or a policy engine, that may agree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Service {
-    /// Its name in the configuration.
+    /// The name in the configuration.
     pub name: String,
-    /// The `iss` of its tokens.
+    /// The `iss` of tokens.
     pub issuer: String,
     /// The `aud` of tokens for this gate.
     pub audience: String,
-    /// Its keys, with their ids.
+    /// Keys with their ids.
     pub keys: Vec<(Option<String>, PublicKey)>,
 }
 
 impl Service {
-    /// Whether the key of this fingerprint is one of its own.
+    /// Tells if the service owns the key of this fingerprint.
     pub(super) fn has(&self, fingerprint: &str) -> bool {
         self.keys.iter().any(|(_, key)| key.fingerprint() == fingerprint)
     }

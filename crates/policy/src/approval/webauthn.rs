@@ -1,4 +1,4 @@
-//! Passkeys (WebAuthn level 3): what a browser sends when one is made and when one signs. No attestation is asked for, so none is read.
+//! Passkeys (WebAuthn level 3): a browser's answers to making a passkey and to signing. No attestation is asked for, so none is read.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -17,40 +17,38 @@ const LONGEST: usize = 16 << 10;
 /// Whom passkeys are for (WebAuthn, 5.1.3): a host name, and the origins of pages that may use them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RelyingParty {
-    /// Its id: a host name without scheme and port.
+    /// A host name without scheme and port.
     pub id: String,
     /// `https://host[:port]`, or `http://localhost:port`.
     pub origins: Vec<String>,
 }
 
-/// What a browser sends after `navigator.credentials.get()`, as `PublicKeyCredential.toJSON()` writes it.
+/// A browser's result of `navigator.credentials.get()`, as written by `PublicKeyCredential.toJSON()`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assertion {
     /// The credential, in base64url.
     pub id: String,
-    /// The answer itself.
     pub response: AssertionResponse,
 }
 
-/// The answer of an authenticator that signs. Everything is base64url.
+/// The answer of a signing authenticator. Everything is base64url.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AssertionResponse {
-    /// What the browser says was asked.
+    /// The request as the browser saw it.
     #[serde(rename = "clientDataJSON")]
     pub client_data: String,
-    /// What the authenticator says of itself.
+    /// The authenticator's report.
     pub authenticator_data: String,
-    /// Its signature over both.
+    /// Signature over both.
     pub signature: String,
 }
 
-/// What a browser sends after `navigator.credentials.create()`, as `PublicKeyCredential.toJSON()` writes it.
+/// A browser's result of `navigator.credentials.create()`, as written by `PublicKeyCredential.toJSON()`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Registration {
     /// The credential, in base64url.
     pub id: String,
-    /// The answer itself.
     pub response: RegistrationResponse,
 }
 
@@ -58,10 +56,10 @@ pub struct Registration {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RegistrationResponse {
-    /// What the browser says was asked.
+    /// The request as the browser saw it.
     #[serde(rename = "clientDataJSON")]
     pub client_data: String,
-    /// What the authenticator says of itself.
+    /// The authenticator's report.
     pub authenticator_data: String,
     /// The key, as SubjectPublicKeyInfo.
     pub public_key: String,
@@ -72,17 +70,16 @@ pub struct RegistrationResponse {
 pub struct Passkey {
     /// The credential, in base64url.
     pub credential: String,
-    /// How often it has signed, as it says itself; 0 where it does not count.
+    /// Signature counter, as the passkey reports it; 0 for a passkey that does not count.
     pub count: u32,
-    /// The relying party that it was made for.
     pub relying_party: String,
 }
 
 impl Assertion {
-    /// Verifies it; gives how often the passkey has signed by now.
+    /// Verifies an assertion and gives the passkey's signature counter.
     ///
     /// # Errors
-    /// What is wrong with it, each for its own.
+    /// The fault, one variant each.
     pub fn verify(&self, key: &PublicKey, passkey: &Passkey, digest: &[u8; 32], party: &RelyingParty) -> Result<u32, Wrong> {
         let client_data = bytes(&self.response.client_data)?;
         let data = bytes(&self.response.authenticator_data)?;
@@ -106,10 +103,10 @@ impl Assertion {
 }
 
 impl Registration {
-    /// Verifies it against the challenge that was given; gives the key and its passkey side.
+    /// Verifies a registration against its challenge and gives the key and its passkey part.
     ///
     /// # Errors
-    /// What is wrong with it, each for its own.
+    /// The fault, one variant each.
     pub fn verify(&self, challenge: &[u8; 32], party: &RelyingParty) -> Result<(PublicKey, Passkey), Wrong> {
         let client_data = bytes(&self.response.client_data)?;
         let data = bytes(&self.response.authenticator_data)?;
@@ -181,7 +178,7 @@ impl AuthenticatorData {
         Ok(())
     }
 
-    /// The id of the credential that was made (WebAuthn, 6.5.1).
+    /// Gives the id of the new credential (WebAuthn, 6.5.1).
     fn credential<'a>(&self, data: &'a [u8]) -> Option<&'a [u8]> {
         if self.flags & ATTESTED == 0 {
             return None;

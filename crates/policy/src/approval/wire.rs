@@ -1,6 +1,6 @@
-//! Strings as SSH writes them (RFC 4251, 5): a length of four bytes, and so many bytes. What they mean is not known here.
+//! Strings as SSH writes them (RFC 4251, 5): a length of four bytes, then the bytes. Their meaning is not known here.
 
-/// What is left to read.
+/// Bytes still to be read.
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -16,19 +16,17 @@ impl<'a> Reader<'a> {
         self.take(4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes)
     }
 
-    /// A string.
     pub(super) fn string(&mut self) -> Option<&'a [u8]> {
         let length = self.number()?;
         self.take(usize::try_from(length).ok()?)
     }
 
-    /// A string that is text.
+    /// Reads a string of UTF-8.
     pub(super) fn text(&mut self) -> Option<&'a str> {
         self.string().and_then(|bytes| std::str::from_utf8(bytes).ok())
     }
 }
 
-/// Appends a string.
 pub(super) fn put(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(&u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_be_bytes());
     out.extend_from_slice(bytes);

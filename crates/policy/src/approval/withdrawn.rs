@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 
-/// Calls that a caller may take back at once, and the seconds after which it may take back one more.
+/// Withdrawals that a caller may make at once, and the seconds that earn one more.
 const MOST: i64 = 30;
 const EVERY: u64 = 2;
-/// Callers that are counted separately. All others are counted together.
+/// Callers counted separately. All others are counted together.
 const MOST_CALLERS: usize = 4096;
 
-/// Calls that were taken back, by their callers.
+/// Withdrawals by caller.
 #[derive(Debug, Default)]
 pub(super) struct Withdrawn(BTreeMap<[u8; 32], Allowance>);
 
 #[derive(Debug, Clone, Copy)]
 struct Allowance {
-    /// Calls that may be taken back still. Below zero where more were taken back than that, all of which waited already.
+    /// Withdrawals left. Below zero where the caller withdrew more calls, all of which waited already.
     left: i64,
     at: u64,
 }
@@ -31,7 +31,7 @@ impl Allowance {
 }
 
 impl Withdrawn {
-    /// Counts a call that its caller took back.
+    /// Counts a withdrawal.
     pub(super) fn note(&mut self, caller: &str, now: u64) {
         let key = self.key(caller, now);
         let allowance = self.0.entry(key).or_insert(Allowance { left: MOST, at: now });
@@ -48,7 +48,7 @@ impl Withdrawn {
         (wait > 0).then(|| wait.saturating_sub(now.saturating_sub(allowance.at)).max(1))
     }
 
-    /// The key under which a caller is counted.
+    /// Gives the key under which a caller is counted.
     fn key(&mut self, caller: &str, now: u64) -> [u8; 32] {
         let key = Sha256::digest(caller).into();
         if self.0.len() < MOST_CALLERS || self.0.contains_key(&key) {

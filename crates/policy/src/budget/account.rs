@@ -1,4 +1,4 @@
-//! One account: what one caller has spent of one budget. Which budgets there are for whom is not known here.
+//! An account: the spending of one caller from one budget. The budgets of a caller are not known here.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -6,58 +6,48 @@ use std::time::{Duration, Instant};
 /// The minute of `max_calls_per_minute`: no span of this length ever holds more calls than are allowed.
 pub const WINDOW: Duration = Duration::from_secs(60);
 
-/// What may be spent; `None` is without limit.
+/// Limits on spending; `None` is without limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Limits {
     /// Calls in any [`WINDOW`].
     pub calls_per_minute: Option<u32>,
-    /// Calls that change something, for the whole session.
+    /// Calls with side effects, for the whole session.
     pub mutable_calls_per_session: Option<u64>,
     /// Cost units, for the whole session.
     pub cost_units_per_session: Option<u64>,
 }
 
-/// What one call costs.
+/// The cost of one call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Charge {
-    /// Whether it changes something.
+    /// The call has side effects.
     pub mutable: bool,
-    /// Its cost units.
     pub units: u64,
 }
 
-/// What a call has taken from an account. It is given back at most once.
+/// A call's withdrawal from an account. Given back at most once.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Taken {
     at: Instant,
     charge: Charge,
 }
 
-/// Which limit a call would pass.
+/// The limit that a call would pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Exceeded {
-    /// There were as many in the last minute; after this long there is room for one.
+    /// The last minute is full; after this long there is room for one call.
     #[error("{limit} calls a minute are allowed: there is room again in {} s", .retry_after.as_secs() + 1)]
-    CallsPerMinute {
-        /// The limit.
-        limit: u32,
-        /// How long until one more fits.
-        retry_after: Duration,
-    },
-    /// What this session may spend is spent.
+    CallsPerMinute { limit: u32, retry_after: Duration },
+    /// The session's cost units are spent.
     #[error("{limit} cost units a session are allowed, and {left} are left")]
     CostUnits {
-        /// The limit.
         limit: u64,
-        /// What is left of it: less than the call costs.
+        /// Cost units left: fewer than the call costs.
         left: u64,
     },
-    /// This session has changed as much as it may.
+    /// The session has no side effects left.
     #[error("{limit} calls a session that change something are allowed")]
-    MutableCalls {
-        /// The limit.
-        limit: u64,
-    },
+    MutableCalls { limit: u64 },
 }
 
 impl Exceeded {
@@ -70,7 +60,7 @@ impl Exceeded {
         }
     }
 
-    /// How long until the same call fits; `None`: in this session it never will.
+    /// Gives the time until the same call fits; `None`: never in this session.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::CallsPerMinute { retry_after, .. } => Some(*retry_after),
@@ -79,14 +69,13 @@ impl Exceeded {
     }
 }
 
-/// How an account stands.
+/// The spending from an account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Spent {
-    /// Calls in the last [`WINDOW`]; counted only while they are limited.
+    /// Calls in the last [`WINDOW`]; counted only under a limit.
     pub calls_in_window: usize,
-    /// Calls that changed something.
+    /// Calls with side effects.
     pub mutable_calls: u64,
-    /// Cost units.
     pub cost_units: u64,
 }
 
@@ -100,7 +89,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Whether a call fits. Nothing is taken.
+    /// Checks that a call fits, without taking anything.
     pub fn check(&self, limits: &Limits, charge: Charge, now: Instant) -> Result<(), Exceeded> {
         if let Some(limit) = limits.calls_per_minute {
             let now = self.not_before_the_last(now);
@@ -125,7 +114,7 @@ impl Account {
         Ok(())
     }
 
-    /// Takes what a call costs, whether it fits or not: who wants to know asks [`Account::check`] first.
+    /// Takes the cost of a call, even beyond the limits; [`Account::check`] tells first if the call fits.
     pub fn take(&mut self, limits: &Limits, charge: Charge, now: Instant) -> Taken {
         let now = self.not_before_the_last(now);
         self.last = Some(now);
@@ -143,7 +132,7 @@ impl Account {
         Taken { at: now, charge }
     }
 
-    /// Gives back what a call has taken that never left.
+    /// Gives back the cost of a call that never left.
     #[expect(clippy::needless_pass_by_value, reason = "what was given back can't be given back again")]
     pub fn give_back(&mut self, taken: Taken) {
         let Taken { at, charge } = taken;
@@ -154,12 +143,12 @@ impl Account {
         self.spent.cost_units = self.spent.cost_units.saturating_sub(charge.units);
     }
 
-    /// How it stands.
+    /// Gives the spending at `now`.
     pub fn spent(&self, now: Instant) -> Spent {
         Spent { calls_in_window: self.in_window(self.not_before_the_last(now)), ..self.spent }
     }
 
-    /// When the last call was made; `None`: there was none.
+    /// Gives the time of the last call, if any.
     pub fn last(&self) -> Option<Instant> {
         self.last
     }

@@ -1,11 +1,11 @@
-//! All accounts of one caller: a call is taken from each that it concerns, or from none. Whose purse it is, is not known here.
+//! All accounts of one caller: the cost of a call is taken from every account concerned, or from none. The caller is not known here.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::account::{Account, Charge, Exceeded, Limits, Spent, Taken};
 
-/// Accounts by what they are for.
+/// Accounts by purpose.
 #[derive(Debug)]
 pub struct Purse<K> {
     accounts: BTreeMap<K, Account>,
@@ -17,16 +17,14 @@ impl<K> Default for Purse<K> {
     }
 }
 
-/// What a call has taken from a purse. It is given back at most once.
+/// A call's withdrawals from a purse. Given back at most once.
 #[derive(Debug, Default)]
 pub struct Held<K>(Vec<(K, Taken)>);
 
-/// Which account had no room, and why.
+/// The account without room, and the limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refused<K> {
-    /// The account.
     pub account: K,
-    /// The limit.
     pub why: Exceeded,
 }
 
@@ -45,7 +43,7 @@ impl<K: Ord + Clone> Purse<K> {
         Ok(Held(taken.collect()))
     }
 
-    /// Gives back what a call has taken that never left. An account that was forgotten meanwhile stays so.
+    /// Gives back the cost of a call that never left. A forgotten account stays forgotten.
     pub fn give_back(&mut self, held: Held<K>) {
         for (key, taken) in held.0 {
             if let Some(account) = self.accounts.get_mut(&key) {
@@ -54,13 +52,13 @@ impl<K: Ord + Clone> Purse<K> {
         }
     }
 
-    /// Forgets accounts that nobody has used for so long; `true`: none is left.
+    /// Forgets accounts unused for so long; `true`: none is left.
     pub fn forget_idle(&mut self, idle: Duration, now: Instant) -> bool {
         self.accounts.retain(|_, account| account.last().is_some_and(|last| now.saturating_duration_since(last) < idle));
         self.accounts.is_empty()
     }
 
-    /// How each account stands.
+    /// Lists the spending from each account.
     pub fn spent(&self, now: Instant) -> impl Iterator<Item = (&K, Spent)> {
         self.accounts.iter().map(move |(key, account)| (key, account.spent(now)))
     }

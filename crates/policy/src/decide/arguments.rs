@@ -1,4 +1,4 @@
-//! The arguments that policies read, taken from a call's raw JSON: those and no others. What they mean is not known here.
+//! Arguments read by policies, taken from a call's raw JSON, and no others. Their meaning is not known here.
 
 use std::fmt;
 
@@ -9,9 +9,8 @@ use smol_str::SmolStr;
 
 use super::infer::Node;
 
-/// How many bytes of texts are read from the arguments of one call.
+/// Bytes of texts read from the arguments of one call.
 pub const MOST_BYTES: usize = 64 << 10;
-/// How many elements.
 const MOST_ELEMENTS: usize = 4096;
 /// Numbers up to here are the same as a floating point number and as a whole one.
 const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
@@ -20,18 +19,18 @@ const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
 #[derive(Clone, Debug)]
 pub struct Arguments(pub(super) RestrictedExpr);
 
-/// Arguments that policies can't be asked about.
+/// Arguments unfit for a question to policies.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the arguments that policies read can't be taken: {0}")]
 pub struct BadArguments(String);
 
 impl Arguments {
-    /// None.
+    /// Makes an empty set.
     pub fn none() -> Self {
         Self(record(Vec::new()))
     }
 
-    /// Reads those that `wanted` names from a raw JSON object. What is `null` is absent.
+    /// Reads the arguments named by `wanted` from a raw JSON object. `null` counts as absent.
     pub(super) fn read(raw: &[u8], wanted: &Node) -> Result<Self, BadArguments> {
         let mut room = Room { bytes: MOST_BYTES, elements: MOST_ELEMENTS };
         // What no rule reads is passed over without a look at its bytes.
@@ -43,13 +42,13 @@ impl Arguments {
     }
 }
 
-/// What may still be read.
+/// Room left for reading.
 struct Room {
     bytes: usize,
     elements: usize,
 }
 
-/// Reads one value; `None`: it is `null`.
+/// Reads one value; `None` for `null`.
 struct Read<'a> {
     wanted: &'a Node,
     room: &'a mut Room,
@@ -142,7 +141,7 @@ fn record(members: Vec<(SmolStr, RestrictedExpr)>) -> RestrictedExpr {
     RestrictedExpr::record(members).unwrap_or_else(|_| RestrictedExpr::set([]))
 }
 
-/// A number that policies have no word for. It equals none of theirs, and comparing it by `<` is an error, which denies.
+/// A number beyond the numbers of policies. Equality with any of theirs is false, and a comparison by `<` is an error, which denies.
 fn unlike_any_number(value: impl fmt::Display) -> RestrictedExpr {
     RestrictedExpr::set([RestrictedExpr::val(format!("number {value}"))])
 }

@@ -1,5 +1,5 @@
-//! Asking the policies. Each is evaluated once, by the library; what their answers come to is decided here as Cedar does it (a rule that
-//! forbids wins, and what nobody permits is denied), with gates and shadows added. A rule that fails denies: it is never passed over.
+//! Questions to the policies. The library evaluates each rule once; the rules' answers are combined here as Cedar does it (a forbidding
+//! rule wins, and no permission means denial), with gates and shadows added. A rule that fails denies: it is never passed over.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,18 +18,16 @@ use super::verdict::{Cause, Foresight, Shadow, Verdict};
 use super::{Moment, schema};
 use crate::Effect;
 
-/// What a decision is asked about.
+/// A question to the policies.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
-    /// Who.
     pub subject: &'a Subject,
-    /// What.
     pub target: &'a Target<'a>,
-    /// The profile that says what the caller is shown; empty where none does.
+    /// The caller's profile of shown tools; empty without one.
     pub profile: &'a str,
 }
 
-/// What one rule says.
+/// The answer of one rule.
 enum Said {
     Failed(Arc<str>),
     Holds,
@@ -46,7 +44,7 @@ impl Policies {
         evaluated.unwrap_or_else(unaskable)
     }
 
-    /// Says what can be said before the arguments and the time are known.
+    /// Answers as far as possible before arguments and time are known.
     pub fn foresee(&self, asked: &Asked<'_>) -> Foresight {
         let nothing = self.context(asked, &Arguments::none(), Moment::default());
         let foreseen = self.with(asked, nothing, |evaluator| {
@@ -105,7 +103,7 @@ fn is_true(value: &Value) -> bool {
     matches!(value.value_kind(), ValueKind::Lit(Literal::Bool(true)))
 }
 
-/// What the rules in force come to, and what all of them would.
+/// Combines the answers of the rules in force, and of all rules including shadows.
 fn verdict(said: &[(&Compiled, Said)]) -> Verdict {
     let (effect, cause, rules) = outcome(said.iter().filter(|(one, _)| one.rule.mode == Mode::Enforce));
     let mut verdict = Verdict { effect, cause, rules, shadow: None };

@@ -1,15 +1,14 @@
-//! What is wrong with a text of policies, and where. How that is shown to people is not known here.
+//! Faults in a text of policies, with their places. Does not print them.
 
 use std::ops::Range;
 
-/// One thing that is wrong.
+/// A fault.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flaw {
-    /// Where: bytes of the text.
+    /// Bytes of the text.
     pub span: Range<usize>,
-    /// What.
     pub message: String,
-    /// What to do about it.
+    /// A remedy.
     pub help: Option<String>,
 }
 
@@ -22,7 +21,7 @@ impl Flaw {
         Self { help: Some(help.into()), ..self }
     }
 
-    /// What the library says of it; where it does not say where, `otherwise`.
+    /// Converts a diagnostic of the library; `otherwise` is the place where the diagnostic has none.
     pub(super) fn of(diagnostic: &dyn miette::Diagnostic, otherwise: Range<usize>) -> Self {
         let label = diagnostic.labels().and_then(|mut labels| labels.next());
         let span = label.as_ref().map_or(otherwise, |label| label.offset()..label.offset() + label.len());

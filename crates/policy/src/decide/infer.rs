@@ -1,5 +1,5 @@
-//! Which arguments the policies read, and of which type: `context.arguments.path like "/srv/*"` says that `path` is a text. Arguments have
-//! no schema of their own here, for each tool has another.
+//! Arguments read by the policies, and their types: `context.arguments.path like "/srv/*"` says that `path` is a text. Arguments have
+//! no schema of their own here, since every tool has another.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,25 +15,25 @@ pub(super) enum Type {
     Bool,
     Long,
     Text,
-    /// Of elements of this type; `None`: whatever they are.
+    /// Set of elements of this type; `None`: of any type.
     Set(Option<Box<Type>>),
 }
 
 /// An argument, or a member of one.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Node {
-    /// The members that are read.
+    /// Members read by policies.
     pub(super) children: BTreeMap<String, Node>,
-    /// What it is compared with; `None`: only asked for.
+    /// Type of the compared value; `None`: only tested for presence.
     pub(super) of: Option<Type>,
 }
 
-/// The arguments that policies read.
+/// The arguments read by policies.
 #[derive(Default)]
 pub(super) struct Inference {
     pub(super) root: Node,
     pub(super) flaws: Vec<Flaw>,
-    /// Whether anything of `context` was read.
+    /// Some rule reads `context`.
     pub(super) reads_context: bool,
 }
 
@@ -134,7 +134,7 @@ impl Inference {
     }
 }
 
-/// The path below `context.arguments`; `None`: it is something else.
+/// Gives the path below `context.arguments`; `None` for any other expression.
 fn argument(expr: &Expr) -> Option<Vec<String>> {
     let ExprKind::GetAttr { expr, attr } = expr.expr_kind() else { return None };
     if matches!(expr.expr_kind(), ExprKind::Var(Var::Context)) {

@@ -1,4 +1,4 @@
-//! From the text of policies to rules that can be evaluated, or to everything that is wrong with it. Reads no files.
+//! Parsing of policies: from text to rules that can be evaluated, or to all faults of the text. Reads no files.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,7 +23,7 @@ pub struct Policies {
 }
 
 impl Policies {
-    /// Reads policies. Whatever speaks of something that there is not is refused.
+    /// Reads policies. Names unknown to the schema are refused.
     pub fn parse(text: &str) -> Result<Self, Vec<Flaw>> {
         let whole = 0..text.len().min(1);
         let inside = |error: String| vec![Flaw::new(whole.clone(), error)];
@@ -62,7 +62,7 @@ impl Policies {
         if self.arguments.children.is_empty() { Ok(Arguments::none()) } else { Arguments::read(raw, &self.arguments) }
     }
 
-    /// The names of those arguments, with dots.
+    /// Lists the dotted names of those arguments.
     pub fn wanted(&self) -> Vec<String> {
         let mut all = Vec::new();
         names(&self.arguments, "", &mut all);
@@ -80,7 +80,7 @@ fn names(node: &Node, above: &str, all: &mut Vec<String>) {
     }
 }
 
-/// Rules of one name could not be told apart.
+/// Finds rules of one name, which could not be told apart.
 fn twice(rules: &[Compiled], text: &str) -> Vec<Flaw> {
     let mut first: BTreeMap<&str, usize> = BTreeMap::new();
     let mut flaws = Vec::new();
@@ -93,7 +93,7 @@ fn twice(rules: &[Compiled], text: &str) -> Vec<Flaw> {
     flaws
 }
 
-/// What is wrong with a place is wrong for each kind of resource that it may be: one is told, and tools first.
+/// Keeps one flaw for each place, tools first: the library reports a flaw once for every possible kind of resource.
 fn one_each(flaws: Vec<Flaw>) -> Vec<Flaw> {
     let mut kept: Vec<Flaw> = Vec::new();
     for flaw in flaws {

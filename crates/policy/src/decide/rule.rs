@@ -1,4 +1,4 @@
-//! One policy, and what its annotations say. Whether it holds for a call is not decided here.
+//! A policy and its annotations. Does not evaluate the policy for a call.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,36 +8,33 @@ use cedar_policy_core::ast::{Effect as Cedar, Expr, Policy};
 use super::flaw::Flaw;
 use super::infer::Inference;
 
-/// Whether a rule is in force.
+/// The mode of a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
-    /// It is.
     #[default]
     Enforce,
-    /// What it would do is told, and not done.
+    /// Effects are reported, not applied.
     Shadow,
 }
 
-/// What people know a rule by.
+/// A rule as people know it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rule {
-    /// Its `@id`, or `line N`.
+    /// `@id`, or `line N`.
     pub id: Arc<str>,
-    /// Its `@description`, for people.
+    /// `@description`, for people.
     pub description: Option<Arc<str>>,
-    /// Whether it permits what it holds for; otherwise it forbids it.
+    /// Permits matching calls; otherwise forbids them.
     pub permits: bool,
-    /// Whether somebody has to agree first: its `@effect("gate")`.
+    /// Somebody has to agree first: `@effect("gate")`.
     pub gates: bool,
-    /// Its `@remedy`: what whoever is refused by it can do.
+    /// `@remedy`: advice for a refused caller.
     pub remedy: Option<Arc<str>>,
-    /// Its `@scope`: whoever is refused by it may sign in again and ask for this.
+    /// `@scope`: a refused caller may sign in again and ask for this scope.
     pub scope: Option<Arc<str>>,
-    /// Whether it is in force.
     pub mode: Mode,
-    /// The line where it begins, counted from 1.
+    /// The first line, counted from 1.
     pub line: usize,
-    /// Its text.
     pub text: Arc<str>,
 }
 
@@ -46,14 +43,14 @@ pub struct Rule {
 pub(super) struct Compiled {
     pub(super) rule: Arc<Rule>,
     pub(super) policy: Policy,
-    /// Whom and what it concerns, where its conditions read the context; `None`: they don't, and it can be evaluated without.
+    /// Principals, actions and resources of a rule whose conditions read the context; `None`: the rule can be evaluated without context.
     pub(super) scope: Option<Expr>,
 }
 
 const KEYS: [&str; 6] = ["description", "effect", "id", "mode", "remedy", "scope"];
 
 impl Compiled {
-    /// Reads a policy of `text`; what it reads of the arguments is added to `inference`.
+    /// Reads a policy of `text`; adds the arguments read by the policy to `inference`.
     pub(super) fn new(policy: Policy, text: &str, inference: &mut Inference) -> Self {
         let span = span(&policy, text);
         let said = |key: &str| policy.annotations().find(|(known, _)| known.as_ref() == key).map(|(_, said)| Arc::from(said.val.as_str()));
@@ -100,7 +97,7 @@ impl Compiled {
     }
 }
 
-/// Where it stands in `text`.
+/// Gives the place of a policy in `text`.
 pub(super) fn span(policy: &Policy, text: &str) -> Range<usize> {
     policy.loc().map_or(0..0, |at| at.start().min(text.len())..at.end().min(text.len()))
 }

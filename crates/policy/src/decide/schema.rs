@@ -1,5 +1,5 @@
-//! The Cedar schema of policies: what they may speak of, so that a typing error is an error and not a rule that never holds.
-//! Which arguments there are is told by the policies themselves; see `infer`, not here.
+//! The Cedar schema of policies: the names policies may use, so that a typing error is an error and not a rule that never holds.
+//! The policies themselves name the arguments; see `infer`, not here.
 
 use std::collections::BTreeMap;
 
@@ -33,13 +33,13 @@ impl Types {
         Ok(Self(all.into_iter().map(read).collect::<Result<_, String>>()?))
     }
 
-    /// The entity of a type of ours with this name.
+    /// Makes the entity of one of our types with this name.
     pub(super) fn uid(&self, of: &str, name: &str) -> Option<EntityUID> {
         Some(EntityUID::from_components(self.0.get(of)?.clone(), Eid::new(name), None))
     }
 }
 
-/// The type of an attribute of `principal`, `resource` or `context`, wherever it stands.
+/// Gives the type of an attribute of `principal`, `resource` or `context`, anywhere.
 pub(super) fn attribute(name: &str) -> Option<Type> {
     Some(match name {
         "client" | "kind" | "name" | "mount" | "scope" | "cost" | "latency" | "profile" => Type::Text,
@@ -50,7 +50,7 @@ pub(super) fn attribute(name: &str) -> Option<Type> {
     })
 }
 
-/// The schema of policies that read these arguments.
+/// Makes the schema of policies that read these arguments.
 pub(super) fn schema(arguments: &Node) -> Result<ValidatorSchema, String> {
     let text = json!({"type": "String"});
     let attributes = |names: &[&str]| {
@@ -85,7 +85,7 @@ pub(super) fn schema(arguments: &Node) -> Result<ValidatorSchema, String> {
     ValidatorSchema::from_json_value(schema, Extensions::none()).map_err(|error| error.to_string())
 }
 
-/// An argument may always be absent, so that a policy has to ask for it first.
+/// Makes the type of a record of optional arguments, so that a policy has to test for presence first.
 fn record(node: &Node) -> Value {
     let attributes = node.children.iter().map(|(name, child)| {
         let mut value = if child.children.is_empty() { written(child.of.as_ref().unwrap_or(&Type::Bool)) } else { record(child) };

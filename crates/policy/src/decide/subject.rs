@@ -1,4 +1,4 @@
-//! Who asks, as policies see it: `principal`. How somebody was found to be who he is, is not known here.
+//! The caller as policies see it: `principal`. Authentication is not done here.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -8,17 +8,16 @@ use smol_str::SmolStr;
 
 use super::schema::{self, Types};
 
-/// By what somebody is known.
+/// Kinds of identification.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Kind {
-    /// A client certificate.
     Certificate,
     /// A signed token of an authorization server.
     Issuer,
-    /// Nothing was asked for: it reached a loopback listener, or this machine's command line.
+    /// Unidentified: through a loopback listener, or the command line of this machine.
     #[default]
     Local,
-    /// A parent that calls over the link that this gate dialled.
+    /// A parent, over the link dialled by this gate.
     Parent,
     /// Somebody in a room, whom a token for rooms let in.
     Participant,
@@ -27,7 +26,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// Every kind.
     pub const ALL: [Self; 6] = [Self::Certificate, Self::Issuer, Self::Local, Self::Parent, Self::Participant, Self::Token];
 
     /// The word in `principal.kind`.
@@ -48,20 +47,17 @@ impl Kind {
     }
 }
 
-/// Who asks.
+/// A caller.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Subject {
-    /// The name by which the configuration, logs and records know it.
+    /// The name in configuration, logs and records.
     pub name: String,
-    /// By what it is known.
     pub kind: Kind,
-    /// The groups it is in.
     pub groups: BTreeSet<String>,
-    /// The roles it has.
     pub roles: BTreeSet<String>,
-    /// The scopes of its token.
+    /// The scopes of the token.
     pub scopes: BTreeSet<String>,
-    /// What the program calls itself, which nothing proves.
+    /// The program's name for itself, which nothing proves.
     pub client: String,
 }
 

@@ -1,4 +1,4 @@
-//! What is asked for, as policies see it: `action` and `resource`. What MCP or MCP-AX says of a tool is read elsewhere, not here.
+//! The target of a request as policies see it: `action` and `resource`. Annotations of MCP and MCP-AX are read elsewhere, not here.
 
 use std::collections::HashSet;
 
@@ -8,21 +8,20 @@ use smol_str::SmolStr;
 
 use super::schema::{self, Types};
 
-/// What somebody wants to do.
+/// A wanted action.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Action {
-    /// Call a tool.
     Call,
     /// Get a prompt, or completions for one.
     Prompt,
     /// Read a resource, subscribe to it, or get completions for a template.
     Read,
-    /// Send a server what this gate knows nothing of.
+    /// Send a server a method unknown to this gate.
     Send,
 }
 
 impl Action {
-    /// All of them.
+    /// Every action.
     pub const ALL: [Self; 4] = [Self::Call, Self::Prompt, Self::Read, Self::Send];
 
     /// The word in `Action::"call"`.
@@ -40,7 +39,7 @@ impl Action {
         Self::ALL.into_iter().find(|action| action.as_str() == word)
     }
 
-    /// The type of what it is done to.
+    /// Gives the Cedar type of the action's resource.
     pub(super) fn resource_type(self) -> &'static str {
         match self {
             Self::Call => schema::TOOL,
@@ -51,27 +50,26 @@ impl Action {
     }
 }
 
-/// What is asked for.
+/// The target of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Target<'a> {
-    /// What is to be done to it.
     pub action: Action,
-    /// The mounts on the way to it, the first one first.
+    /// The mounts on the way, the first one first.
     pub mounts: Vec<&'a str>,
-    /// Its name below them: of a tool or prompt the last segment, of a resource its URI, else a method.
+    /// The name below the mounts: the last segment of a tool or prompt, the URI of a resource, or a method.
     pub name: &'a str,
-    /// What a tool is like; of no meaning for anything else.
+    /// Traits of a tool; without meaning for anything else.
     pub traits: Traits<'a>,
 }
 
-/// What a tool is like (MCP-AX 9.1), in the words of the annotation schema.
+/// Traits of a tool (MCP-AX 9.1), in the words of the annotation schema.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Traits<'a> {
-    /// Whether a call changes something.
+    /// A call changes something.
     pub mutable: bool,
-    /// Whether what it changes can be undone.
+    /// Changes can be undone.
     pub reversible: bool,
-    /// Whether calling it twice is calling it once.
+    /// Two calls have the effect of one.
     pub idempotent: bool,
     /// `read`, `write` or `admin`.
     pub scope: &'a str,
@@ -81,7 +79,7 @@ pub struct Traits<'a> {
     pub latency: &'a str,
 }
 
-/// What holds of a tool that says nothing of itself (AX-33).
+/// Traits of a tool without annotations (AX-33).
 impl Default for Traits<'_> {
     fn default() -> Self {
         Self { mutable: true, reversible: false, idempotent: false, scope: "write", cost: "metered", latency: "standard" }
@@ -89,7 +87,7 @@ impl Default for Traits<'_> {
 }
 
 impl Target<'_> {
-    /// Its whole name: the mounts and the name, with dots.
+    /// Joins the mounts and the name with dots.
     pub fn dotted(&self) -> String {
         let mut dotted = self.mounts.join(".");
         if !dotted.is_empty() {

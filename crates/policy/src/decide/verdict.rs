@@ -1,4 +1,4 @@
-//! What was decided, and by what. What becomes of the call is not decided here.
+//! Decisions and the rules behind them. Does not act on a decision.
 
 use std::sync::Arc;
 
@@ -8,56 +8,49 @@ use crate::Effect;
 /// A decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Verdict {
-    /// What becomes of the call.
     pub effect: Effect,
-    /// Why.
     pub cause: Cause,
-    /// The rules that made it; empty where no rule permits.
+    /// The deciding rules; empty where no rule permits.
     pub rules: Vec<Arc<Rule>>,
-    /// What it would be if the rules in shadow mode were in force, where that differs.
+    /// The decision with shadow rules in force, if different.
     pub shadow: Option<Box<Shadow>>,
 }
 
-/// Why something was decided as it was.
+/// Causes of a decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// A rule could not be evaluated, and this is what was wrong: nothing is allowed by mistake.
+    /// A rule failed with this fault: nothing is allowed by mistake.
     Error(Arc<str>),
-    /// Rules forbid it.
     Forbidden,
     /// Rules want somebody to agree first.
     Gated,
-    /// No rule permits it.
+    /// No rule permits the call.
     NotPermitted,
-    /// Rules permit it.
     Permitted,
 }
 
-/// What rules in shadow mode would do.
+/// The decision that shadow rules would make.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shadow {
-    /// What would become of the call.
     pub effect: Effect,
-    /// Why.
     pub cause: Cause,
-    /// The rules that would make it so, those in force included.
+    /// The deciding rules, including those in force.
     pub rules: Vec<Arc<Rule>>,
 }
 
-/// What can be said of a call before its arguments and its time are known.
+/// A decision made before arguments and time are known.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Foresight {
-    /// It depends on them. Whether it can be anything but a denial is told.
+    /// Depends on arguments or time. `hopeless`: always a denial.
     Open {
         /// No arguments and no time would be allowed.
         hopeless: bool,
     },
-    /// It does not.
     Settled(Verdict),
 }
 
 impl Foresight {
-    /// Whether every such call is denied.
+    /// Tells if every such call is denied.
     pub fn is_hopeless(&self) -> bool {
         match self {
             Self::Open { hopeless } => *hopeless,

@@ -1,4 +1,4 @@
-//! What a person should know about a definition before taking it: a few marks of definitions that were made to mislead a model. They are
+//! Concerns about a definition, for a person deciding on it: a few marks of definitions made to mislead a model. They are
 //! hints, and their absence proves nothing: nothing is decided by them.
 
 use serde::{Deserialize, Serialize};
@@ -8,26 +8,26 @@ use super::Definition;
 use super::others::{Other, Others, skeleton};
 use super::phrase::{Mark, marks};
 
-/// One thing to know.
+/// A concern.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Concern {
-    /// There are characters in it that nobody sees.
+    /// Contains invisible characters.
     Hidden,
-    /// It speaks to the model: the words.
+    /// Speaks to the model: the words.
     Instructs(String),
-    /// Its name is, or looks like, that of this tool of another server.
+    /// Named like this tool of another server, or similarly.
     LooksLike(String),
-    /// It speaks of this tool of another server.
+    /// Mentions this tool of another server.
     Names(String),
-    /// Code or a command stands in it: the words.
+    /// Contains code or a command: the words.
     Runs(String),
-    /// It reaches for secrets, or sends something elsewhere: the words.
+    /// Reaches for secrets, or sends something elsewhere: the words.
     Takes(String),
 }
 
-/// What there is to know about a definition of a server of `mount`. `tool`: its name, where it is that of a tool. `is_hidden`: whether a
-/// character is one that nobody sees.
+/// Lists the concerns about a definition of a server of `mount`. `tool`: the name, for a tool's definition. `is_hidden`: recognises
+/// invisible characters.
 pub fn concerns(
     mount: &str,
     tool: Option<&str>,
@@ -60,7 +60,7 @@ pub fn concerns(
     found
 }
 
-/// All texts that a model reads; names of parameters are texts too.
+/// Gathers all texts read by a model; names of parameters are texts too.
 fn gather(value: &Value, is_text: bool, texts: &mut Vec<String>) {
     match value {
         Value::String(text) if is_text => texts.push(text.clone()),

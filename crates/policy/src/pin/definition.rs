@@ -1,4 +1,4 @@
-//! What of a definition a model acts on, in one text, and what differs between two of them. Nothing is judged here.
+//! The part of a definition that a model acts on, as one text, and the differences between two. Nothing is judged here.
 
 use json::canonical::{Numbers, members};
 use serde_json::{Map, Value};
@@ -8,58 +8,58 @@ use super::Kind;
 
 /// Longest name of a member in a path, in bytes.
 const LONGEST_NAME: usize = 100;
-/// A path that is so long goes no deeper.
+/// Bytes of a path that goes no deeper.
 const LONGEST_PATH: usize = 400;
 
-/// What a definition says.
+/// The part of a definition that a model acts on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
     text: String,
     hash: [u8; 32],
 }
 
-/// One thing that is different.
+/// A difference.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Difference {
-    /// Where: the members on the way, with dots.
+    /// The members on the way, with dots.
     pub path: String,
-    /// What kind of thing it is: `name`, `parameter`, `result`, `risk`, `schema` or `text`.
+    /// Kind of the difference: `name`, `parameter`, `result`, `risk`, `schema` or `text`.
     pub what: String,
-    /// What stood there: a text as it is, all else as JSON.
+    /// The earlier value: text as it is, all else as JSON.
     pub before: Option<String>,
-    /// What stands there now.
+    /// The present value.
     pub after: Option<String>,
 }
 
 impl Definition {
-    /// Reads a raw definition; `risks` are the members of a tool's `_meta` that say what a call may do.
+    /// Reads a raw definition; `risks` are the members of a tool's `_meta` about the risk of a call.
     pub fn of(kind: Kind, raw: &[u8], risks: &[&str]) -> Self {
         Self::of_text(picked(kind, raw, risks).unwrap_or_else(|| String::from_utf8_lossy(raw).into_owned()))
     }
 
-    /// What a server says of its use.
+    /// Makes a definition of a server's instructions for use.
     pub fn of_instructions(said: &str) -> Self {
         let whole = Value::Object(Map::from_iter([("instructions".to_owned(), Value::String(said.to_owned()))]));
         Self::of(Kind::Instructions, whole.to_string().as_bytes(), &[])
     }
 
-    /// What a server said of its use, where this is that.
+    /// Gives the instructions, for a definition of instructions.
     pub fn instructions(&self) -> Option<String> {
         let whole: Value = serde_json::from_str(&self.text).ok()?;
         whole.get("instructions")?.as_str().map(str::to_owned)
     }
 
-    /// Whether it says nothing beside the name by which it is known.
+    /// Tells if the definition holds nothing but its name.
     pub fn is_bare(&self) -> bool {
         serde_json::from_str::<Map<String, Value>>(&self.text).is_ok_and(|all| all.len() == 1)
     }
 
-    /// The same from its text.
+    /// Makes a definition of its text.
     pub fn of_text(text: String) -> Self {
         Self { hash: Sha256::digest(&text).into(), text }
     }
 
-    /// Canonical JSON; the raw bytes where they have no canonical form.
+    /// Gives canonical JSON, or the raw bytes where no canonical form exists.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -89,7 +89,7 @@ fn object(members: impl Iterator<Item = (String, String)>) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// What differs, in the order of the members.
+/// Lists the differences, in the order of the members.
 pub fn differences(before: &Definition, after: &Definition) -> Vec<Difference> {
     let read = |one: &Definition| serde_json::from_str(&one.text).unwrap_or_else(|_| Value::String(one.text.clone()));
     let mut found = Vec::new();
@@ -118,7 +118,7 @@ fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mu
     found.push(Difference { path: path.to_owned(), what: what(path).to_owned(), before: before.map(text), after: after.map(text) });
 }
 
-/// The path of a member. Each difference holds one, so that long names above many members are told by their beginnings.
+/// Makes the path of a member. Every difference holds a path, so long names above many members are cut.
 fn below(path: &str, key: &str) -> String {
     let key = &key[..key.floor_char_boundary(LONGEST_NAME)];
     match path.len() {
@@ -128,7 +128,7 @@ fn below(path: &str, key: &str) -> String {
     }
 }
 
-/// The arguments of a prompt under their names, where each has one of its own.
+/// Maps the arguments of a prompt by name, if every argument has its own name.
 fn by_name(all: &[Value]) -> Option<Value> {
     let named: Option<Map<String, Value>> = all.iter().map(|one| Some((one.get("name")?.as_str()?.to_owned(), one.clone()))).collect();
     named.filter(|named| named.len() == all.len()).map(Value::Object)

@@ -1,26 +1,26 @@
-//! What can be pinned of what a server says to a model. How it is judged is not said here.
+//! The parts of a server's offer that can be pinned. Judgement is not passed here.
 
 use serde::{Deserialize, Serialize};
 
-/// What a definition is of.
+/// The kind of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// How a server wants to be used: the `instructions` of its handshake.
+    /// Instructions for use: the `instructions` of the handshake.
     Instructions,
-    /// A prompt, by its name.
+    /// A prompt, by name.
     Prompt,
-    /// A single resource, by its URI.
+    /// A single resource, by URI.
     Resource,
-    /// A template of resources, by its text.
+    /// A template of resources, by text.
     Template,
-    /// A tool, by its name.
+    /// A tool, by name.
     #[default]
     Tool,
 }
 
 impl Kind {
-    /// All of them.
+    /// Every kind.
     pub const ALL: [Self; 5] = [Self::Instructions, Self::Prompt, Self::Resource, Self::Template, Self::Tool];
 
     /// The word in the store and in JSON.
@@ -39,12 +39,12 @@ impl Kind {
         Self::ALL.into_iter().find(|one| one.as_str() == word)
     }
 
-    /// Whether they come and go with a server's data, so that one that goes says nothing about one that comes.
+    /// Tells if definitions of this kind come and go with a server's data, so that arrivals and departures are unrelated.
     pub fn comes_and_goes(self) -> bool {
         self == Self::Resource
     }
 
-    /// The members of a definition that a model acts on, in alphabetical order. Whatever else it holds (icons, sizes, `_meta`) may change freely.
+    /// Lists the members that a model acts on, in alphabetical order. Other members (icons, sizes, `_meta`) may change freely.
     pub(super) fn members(self) -> &'static [&'static str] {
         match self {
             Self::Instructions => &["instructions"],

@@ -1,19 +1,18 @@
-//! Tools of all servers, found by what a definition calls them or looks like. Made once for many definitions: what one costs does not grow
-//! with the number of tools. What is said of a tool that was found is not known here.
+//! Tools of all servers, found by name or resemblance. Made once for many definitions: the cost of a look-up does not grow
+//! with the number of tools. No concern is stated here.
 
 use std::collections::{BTreeSet, HashMap};
 
 /// Shorter names are words of every language.
 const SHORTEST: usize = 5;
-/// Longer names than this are not looked for in texts, in bytes. MCP wants none that is longer.
+/// Bytes of the longest name looked for in texts. MCP asks for no longer names.
 const LONGEST: usize = 128;
-/// So many tools are given for one name.
+/// Greatest number of tools given for one name.
 const MOST: usize = 20;
 
 /// A tool of some server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Other<'a> {
-    /// The mount.
     pub mount: &'a str,
     /// The tool, as its server names it.
     pub tool: &'a str,
@@ -24,11 +23,11 @@ pub struct Other<'a> {
 pub struct Others<'a> {
     by_skeleton: HashMap<String, Bearers<'a>>,
     by_name: HashMap<String, Bearers<'a>>,
-    /// How long names are at most that begin with a piece.
+    /// Length of the longest name by first piece.
     by_first: HashMap<String, usize>,
 }
 
-/// Tools of one name: at least [`MOST`] that are not of one mount, whichever that is, or all of those.
+/// Tools of one name: all, or at least [`MOST`] outside any single mount.
 #[derive(Debug, Default)]
 struct Bearers<'a>(Vec<Other<'a>>);
 
@@ -64,7 +63,7 @@ impl<'a> FromIterator<Other<'a>> for Others<'a> {
 }
 
 impl<'a> Others<'a> {
-    /// Tools of other mounts whose names are, or look like, `tool`.
+    /// Lists tools of other mounts with names equal or similar to `tool`.
     pub(super) fn alike(&self, tool: &str, mount: &str) -> impl Iterator<Item = Other<'a>> {
         self.by_skeleton.get(&skeleton(tool)).into_iter().flat_map(move |bearers| bearers.besides(mount))
     }
@@ -75,7 +74,7 @@ impl<'a> Others<'a> {
         words.into_iter().filter_map(|word| self.by_name.get(word)).flat_map(move |bearers| bearers.besides(mount))
     }
 
-    /// What stands by itself in a text and is the name of a tool.
+    /// Lists words of a text that are names of tools.
     fn words<'t>(&self, text: &'t str) -> Vec<&'t str> {
         let (bounds, mut found) = (bounds(text), Vec::new());
         for (i, start) in bounds.iter().enumerate().filter(|(_, start)| !start.is_behind_part) {
@@ -88,14 +87,14 @@ impl<'a> Others<'a> {
     }
 }
 
-/// Where a word may begin or end.
+/// A place where a word may begin or end.
 struct Bound {
     at: usize,
     is_behind_part: bool,
     is_before_part: bool,
 }
 
-/// All of a text but those between two characters of a word, in order: also its beginning and its end.
+/// Lists the places of a text not between two characters of a word, in order, beginning and end included.
 fn bounds(text: &str) -> Vec<Bound> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let mut is_behind_part = false;
@@ -111,7 +110,7 @@ fn bounds(text: &str) -> Vec<Bound> {
     all
 }
 
-/// A name without what makes two that look alike different.
+/// Reduces a name so that names of similar look become equal.
 pub(super) fn skeleton(name: &str) -> String {
     let alike = |c: char| match c {
         '0' | 'о' | 'ο' => 'o',

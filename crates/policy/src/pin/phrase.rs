@@ -1,18 +1,18 @@
-//! Turns of phrase that stand in definitions made to mislead: orders to a model, secrets that are asked for or sent away, code. Words are
-//! compared as words, so that neither case nor punctuation nor what stands between them hides one. Whether any of it is meant is not known.
+//! Turns of phrase in definitions made to mislead: orders to a model, requests for secrets, code. Words are
+//! compared as words, so that neither case nor punctuation nor filler hides one. The intention behind them is not known.
 
-/// What a turn of phrase is a mark of.
+/// Meaning of a turn of phrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// It speaks to the model.
+    /// Speaks to the model.
     Instructs,
-    /// It reaches for what is nobody's business, or takes it elsewhere.
+    /// Reaches for private data, or sends it elsewhere.
     Takes,
-    /// It is code, or a command.
+    /// Code, or a command.
     Runs,
 }
 
-/// One after the other: words with `|` between those that may stand there, `*` behind the beginning of one, and `~3` for up to three others.
+/// Phrases of words: `|` between alternatives, `*` behind the beginning of a word, and `~3` for up to three other words.
 const WORDS: [(Mark, &str); 60] = [
     (
         Mark::Instructs,
@@ -106,7 +106,7 @@ const WORDS: [(Mark, &str); 60] = [
     (Mark::Runs, "sudo ~3 s|i|su"),
 ];
 
-/// Texts that mean it wherever they stand, in lower case.
+/// Texts with the same meaning anywhere, in lower case.
 const TEXTS: [(Mark, &str); 89] = [
     (Mark::Instructs, "<important"),
     (Mark::Instructs, "<critical"),
@@ -199,7 +199,7 @@ const TEXTS: [(Mark, &str); 89] = [
     (Mark::Runs, "dd if="),
 ];
 
-/// The first turn of phrase of each mark that stands in a text, as it stands there, in lower case.
+/// Finds the first turn of phrase of each mark in a text, in lower case.
 pub(super) fn marks(text: &str) -> Vec<(Mark, String)> {
     let text = text.to_lowercase();
     let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect();
@@ -214,13 +214,13 @@ pub(super) fn marks(text: &str) -> Vec<(Mark, String)> {
     marks
 }
 
-/// The words that a pattern finds.
+/// Gives the words found by a pattern.
 fn found(pattern: &str, words: &[&str]) -> Option<String> {
     let slots: Vec<&str> = pattern.split(' ').collect();
     (0..words.len()).find_map(|from| Some(words[from..from + reach(&slots, &words[from..])?].join(" ")))
 }
 
-/// How many words the slots take up, from the first on.
+/// Counts the words taken up by the slots, from the first on.
 fn reach(slots: &[&str], words: &[&str]) -> Option<usize> {
     let Some((slot, rest)) = slots.split_first() else { return Some(0) };
     if let Some(most) = slot.strip_prefix('~') {

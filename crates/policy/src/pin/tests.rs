@@ -4,7 +4,7 @@ fn hash(n: u8) -> [u8; 32] {
     [n; 32]
 }
 
-/// A server's list, again and again, with what is remembered in between.
+/// A server's list over time, with the remembered definitions.
 struct Server {
     mode: Mode,
     kind: Kind,
@@ -160,7 +160,7 @@ fn an_argument_of_a_prompt_that_says_something_else_is_named() {
     assert_eq!(differences(&before, &after)[0].what, "text");
 }
 
-/// Definitions made to mislead a model, after those that were published; the last is what scanners by patterns let pass.
+/// Definitions made to mislead a model, after published ones; the last passes scanners that match patterns.
 #[test]
 fn poisoned_definitions_are_told_by_what_is_wrong_with_them() {
     let others = [Other { mount: "mail", tool: "send_email" }, Other { mount: "files", tool: "read_file" }].into_iter().collect();

@@ -1,9 +1,8 @@
-//! A thousand ways in which whoever calls tries to have its own call go out: each is refused with its own answer, and nothing leaves but
-//! what somebody agreed to, once. The cases come from a seed, so that one that fails is found again by its number.
+//! A thousand tries of a caller to get its own call out: each is refused with its own answer, and only calls agreed to leave,
+//! once. The cases come from a seed, so that a failing case is found again by its number.
 
 use super::*;
 
-/// How many cases.
 const CASES: u64 = 1500;
 
 /// Numbers that look random and are the same each time (SplitMix64).
@@ -32,7 +31,7 @@ struct Scene {
     desk: Desk,
     victim: Call,
     challenge: Challenge,
-    /// How often the call may go out by now.
+    /// Number of times the call may go out by now.
     may_leave: usize,
 }
 
@@ -62,14 +61,14 @@ impl Scene {
         self.desk.confirm(NOW, &id, proof).unwrap_err().reason().to_owned()
     }
 
-    /// Somebody who may agrees.
+    /// Lets an entitled person agree.
     fn agreed(&mut self, people: &People) {
         let (id, proof) = (self.challenge.id.clone(), bare(&people.anna, &self.challenge.text()));
         assert_eq!(self.desk.confirm(NOW, &id, &proof), Ok(Standing::Released));
         self.may_leave = 1;
     }
 
-    /// Whatever was tried, the call that waits leaves as often as somebody agreed to it, and no other call does.
+    /// Checks that the waiting call leaves no more often than agreed, and no other call leaves.
     fn holds(mut self) {
         let id = self.challenge.id.clone();
         let left = (0..3).filter(|_| self.desk.claim(NOW, &id, &self.victim).is_ok()).count();
@@ -86,7 +85,7 @@ fn bare(keys: &Keys, text: &str) -> Proof {
     Proof::Ed25519 { key: keys.ed().fingerprint(), signature: keys.ed.sign(text.as_bytes()).as_ref().to_vec() }
 }
 
-/// The challenge with one thing changed to the liking of whoever calls.
+/// Changes one part of the challenge to the liking of the caller.
 fn edited(challenge: &Challenge, dice: &mut Dice) -> (String, Challenge) {
     let mut other = challenge.clone();
     let word = dice.word();
@@ -107,7 +106,7 @@ fn edited(challenge: &Challenge, dice: &mut Dice) -> (String, Challenge) {
     (format!("{what} {word}"), other)
 }
 
-/// One try: what it was, what the answer had to be, and what it was.
+/// A try: description, expected answer, actual answer.
 type Tried = (String, &'static str, String);
 type Way = fn(&People, &mut Dice) -> Tried;
 
@@ -301,7 +300,7 @@ fn one_person_as_two(people: &People, dice: &mut Dice) -> Tried {
     (how, "second_person_needed", told)
 }
 
-/// It was agreed to, and then it is another call that goes out.
+/// Sends another call after agreement.
 fn with_another_call(people: &People, dice: &mut Dice) -> Tried {
     let mut scene = Scene::new(people, 1);
     scene.agreed(people);
@@ -322,7 +321,7 @@ fn with_another_call(people: &People, dice: &mut Dice) -> Tried {
     (format!("{what} {word}"), "approval_void", told)
 }
 
-/// It is dispatched before anybody has agreed.
+/// Sends the call before anybody has agreed.
 fn without_waiting(people: &People, dice: &mut Dice) -> Tried {
     let required = 1 + u8::try_from(dice.roll(2)).unwrap();
     let mut scene = Scene::new(people, required);
@@ -332,7 +331,7 @@ fn without_waiting(people: &People, dice: &mut Dice) -> Tried {
     (format!("{required} after {later}"), "confirmation_required", told)
 }
 
-/// A grant that somebody gave, for something else.
+/// Uses a grant given for another call.
 fn by_a_grant_for_something_else(people: &People, dice: &mut Dice) -> Tried {
     let mut scene = Scene::new(people, 1);
     let word = dice.word();
@@ -359,7 +358,7 @@ fn by_a_grant_for_something_else(people: &People, dice: &mut Dice) -> Tried {
     (format!("{what} {word}"), "waits", told)
 }
 
-/// A proof for one kind of thing, shown for another.
+/// Shows a proof for another kind of statement.
 fn with_a_proof_for_a_grant(people: &People, dice: &mut Dice) -> Tried {
     let mut scene = Scene::new(people, 1);
     let word = dice.word();

@@ -1,8 +1,8 @@
-//! What becomes of a call after somebody agreed to it: whether it went out, whether anybody knows, and how many may wait.
+//! Calls after agreement: sent or not, with a known end or not, and the number that may wait.
 
 use super::*;
 
-/// A desk where a call of `ci` is on its way.
+/// A desk with a call of `ci` on its way.
 fn dispatched(keys: &Keys) -> (Desk, Challenge) {
     let (mut desk, challenge) = waiting(keys);
     desk.confirm(NOW, &challenge.id, &ssh(keys, Challenge::NAMESPACE, &challenge.text())).unwrap();

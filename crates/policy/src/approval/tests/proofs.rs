@@ -1,4 +1,4 @@
-//! Each part of a proof by itself: one that is wrong in nothing but that is refused for it.
+//! Each part of a proof by itself: a proof with a single fault is refused for that fault.
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn asked(keys: &Keys) -> (Desk, [u8; 32]) {
     (desk, digest)
 }
 
-/// What a browser and an authenticator say, each as it is given here, and rightly signed.
+/// The answer of a browser and an authenticator with the given parts, correctly signed.
 fn said(keys: &Keys, client: &serde_json::Value, party: &str) -> serde_json::Value {
     let data = [&Sha256::digest(party)[..], &[0x05], &6u32.to_be_bytes()].concat();
     let signature = keys.ec.sign(&SystemRandom::new(), &[&data[..], &Sha256::digest(client.to_string())].concat()).unwrap();

@@ -1,8 +1,8 @@
-//! What could not be kept has not happened, and what others wrote meanwhile holds.
+//! A change that could not be kept has not happened, and changes by other gates hold.
 
 use super::*;
 
-/// What is kept of a desk, as whoever keeps it has it.
+/// The stored state of a desk.
 #[derive(Default)]
 struct Store {
     approvals: BTreeMap<String, Approval>,
@@ -131,7 +131,7 @@ fn all(desk: &Desk) -> Vec<Approval> {
     desk.approvals().cloned().collect()
 }
 
-/// Does one step; what came of it, as text.
+/// Does one step and gives the outcome as text.
 fn take(desk: &mut Desk, step: &Step, now: u64, next: usize) -> String {
     let id = |nth: usize| fresh(next.saturating_sub(nth + 1)).id;
     let argument = |n: u8| call("ci", &format!("{{\"n\":{n}}}"));

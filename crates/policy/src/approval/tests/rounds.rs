@@ -1,4 +1,4 @@
-//! Calls whose servers ask for input before they go on: each state that a server gives lets one request through, and nothing else does.
+//! Calls whose servers ask for input before they go on: each state given by a server lets one request through, and nothing else does.
 
 use super::*;
 

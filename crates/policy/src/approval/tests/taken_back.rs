@@ -1,4 +1,4 @@
-//! What does not count any more: keys that were taken away, grants of too few people, passkeys of another place, and what is over.
+//! Agreement that no longer counts: by removed keys, by too few people, by passkeys of another place, or past its end.
 
 use super::*;
 
