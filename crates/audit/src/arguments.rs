@@ -12,7 +12,7 @@ pub const MAX_VALUE: usize = 32 << 10;
 
 /// Detail of arguments to be recorded beside their hash.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ArgumentDetail {
     pub shape: bool,
     /// The arguments, up to [`MAX_VALUE`].
     pub value: bool,
@@ -20,15 +20,15 @@ pub struct Wanted {
 
 /// Arguments read once, in the forms that a record takes.
 #[derive(Debug, Clone)]
-pub struct Formed {
+pub struct ArgumentForms {
     hash: Hash,
     shape: Option<String>,
     value: Option<String>,
 }
 
-impl Formed {
+impl ArgumentForms {
     /// Reads a raw JSON value. Text without a canonical form is hashed raw, without shape and value.
-    pub fn of(raw: &[u8], wanted: Wanted) -> Self {
+    pub fn of(raw: &[u8], wanted: ArgumentDetail) -> Self {
         let bare = || Self { hash: sha256(raw), shape: None, value: None };
         let Ok(written) = tree::read(raw) else { return bare() };
         let Ok(form) = form(raw, &written, Numbers::Kept) else { return bare() };
@@ -52,15 +52,18 @@ mod tests {
     #[test]
     fn only_what_is_wanted_is_recorded() {
         let raw = br#"{"b":"secret", "a":1.0}"#;
-        let wanted = |shape, value| Formed::of(raw, Wanted { shape, value });
+        let wanted = |shape, value| ArgumentForms::of(raw, ArgumentDetail { shape, value });
         let text = |value: Option<Raw<'_>>| value.map(|raw| raw.0.to_owned());
-        let of = |formed: &Formed| (text(formed.recorded().shape), text(formed.recorded().value));
+        let of = |formed: &ArgumentForms| (text(formed.recorded().shape), text(formed.recorded().value));
         assert_eq!(of(&wanted(false, false)), (None, None));
         let (shape, value) = (r#"{"a":"number","b":"string:6"}"#.to_owned(), r#"{"a":1,"b":"secret"}"#.to_owned());
         assert_eq!(of(&wanted(true, true)), (Some(shape), Some(value)));
         assert_eq!(wanted(true, true).recorded().hash, crate::canonical::digest(raw).unwrap());
         let long = format!("\"{}\"", "x".repeat(MAX_VALUE));
-        assert_eq!(of(&Formed::of(long.as_bytes(), Wanted { shape: true, value: true })), (Some(format!("\"string:{MAX_VALUE}\"")), None));
-        assert_eq!(Formed::of(b"{", Wanted { shape: true, value: true }).recorded().hash, sha256(b"{"));
+        assert_eq!(
+            of(&ArgumentForms::of(long.as_bytes(), ArgumentDetail { shape: true, value: true })),
+            (Some(format!("\"string:{MAX_VALUE}\"")), None)
+        );
+        assert_eq!(ArgumentForms::of(b"{", ArgumentDetail { shape: true, value: true }).recorded().hash, sha256(b"{"));
     }
 }

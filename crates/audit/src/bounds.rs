@@ -71,7 +71,7 @@ impl Intent<'_> {
     pub fn fit(&mut self) {
         let Self { approval, arguments, began: _, call, decision, gated: _, method, mount, name, principal, request, trace } = self;
         if let Some(Arguments { hash: _, shape, value }) = arguments {
-            // What is made by `Formed` is no longer.
+            // What is made by `ArgumentForms` is no longer.
             *shape = shape.filter(|raw| raw.0.len() <= MAX_SHAPE);
             *value = value.filter(|raw| raw.0.len() <= MAX_VALUE);
         }

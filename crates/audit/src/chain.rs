@@ -7,7 +7,7 @@ use crate::AuditError;
 use crate::entry::{self, Entry, Place};
 use crate::hash::{self, Hash};
 use crate::record::Record;
-use crate::tile::{Growing, Tile};
+use crate::tile::{GrowingTiles, Tile};
 use crate::tree::Edge;
 
 /// The end of a chain.
@@ -16,7 +16,7 @@ pub struct Chain {
     edge: Edge,
     /// `None`: the entry before the next entry is no longer kept, so that its hash is not known.
     previous: Option<Hash>,
-    growing: Growing,
+    growing: GrowingTiles,
 }
 
 /// Newly full tiles, with their content. Never tiles of the lowest level, which hold the hashes of entries and are made from entries
@@ -25,7 +25,7 @@ pub type Full = Vec<(Tile, Vec<u8>)>;
 
 /// An appended entry, as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Appended {
+pub struct AppendedEntry {
     /// Place of the line in the output buffer, with the end of line.
     pub line: Range<usize>,
     pub seq: u64,
@@ -57,14 +57,14 @@ impl Break {
 
 impl Chain {
     /// Goes on behind a tree known only by edge and growing tiles. The link of the next entry is taken unchecked.
-    pub fn behind(edge: Edge, growing: Growing) -> Self {
+    pub fn behind(edge: Edge, growing: GrowingTiles) -> Self {
         let previous = (edge.size() == 0).then_some(Hash::ZERO);
         Self { edge, previous, growing }
     }
 
     /// A chain without entries.
     pub fn new() -> Self {
-        Self::behind(Edge::default(), Growing::default())
+        Self::behind(Edge::default(), GrowingTiles::default())
     }
 
     /// Counts the entries.
@@ -86,7 +86,7 @@ impl Chain {
     ///
     /// # Errors
     /// When the entry is too long; nothing has changed then.
-    pub fn append(&mut self, time: u64, record: &Record<'_>, out: &mut Vec<u8>) -> Result<Appended, AuditError> {
+    pub fn append(&mut self, time: u64, record: &Record<'_>, out: &mut Vec<u8>) -> Result<AppendedEntry, AuditError> {
         self.extend(time, record.event(), |out| record.facts(out), out)
     }
 
@@ -94,7 +94,7 @@ impl Chain {
     ///
     /// # Errors
     /// As [`Chain::append`].
-    pub fn append_facts(&mut self, time: u64, event: &str, facts: &[&[u8]], out: &mut Vec<u8>) -> Result<Appended, AuditError> {
+    pub fn append_facts(&mut self, time: u64, event: &str, facts: &[&[u8]], out: &mut Vec<u8>) -> Result<AppendedEntry, AuditError> {
         let copy = |out: &mut Vec<u8>| {
             facts.iter().for_each(|part| out.extend_from_slice(part));
             Ok(())
@@ -108,12 +108,12 @@ impl Chain {
         event: &str,
         facts: impl FnOnce(&mut Vec<u8>) -> Result<(), AuditError>,
         out: &mut Vec<u8>,
-    ) -> Result<Appended, AuditError> {
+    ) -> Result<AppendedEntry, AuditError> {
         let (start, seq) = (out.len(), self.size());
         entry::write(event, facts, &Place { previous: self.previous.unwrap_or(Hash::ZERO), seq, time }, out)?;
         let full = self.grow(hash::leaf_at(out, start));
         out.push(b'\n');
-        Ok(Appended { line: start..out.len(), seq, full })
+        Ok(AppendedEntry { line: start..out.len(), seq, full })
     }
 
     /// Takes the next line, without end of line, written earlier.

@@ -1,4 +1,4 @@
-//! One entry as one line: canonical JSON (RFC 8785) with place, time and the hash of the entry before. Does not check the order of
+//! An entry as one line: canonical JSON (RFC 8785) with place, time and the hash of the entry before. Does not check the order of
 //! entries.
 
 use std::borrow::Cow;

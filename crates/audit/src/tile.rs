@@ -132,12 +132,12 @@ fn index(text: &str) -> Option<u64> {
 
 /// The tiles at the right edge of a growing tree: full tiles go out, others are kept here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Growing {
+pub struct GrowingTiles {
     /// Number of full tiles by level, and the hashes behind them.
     levels: Vec<(u64, Vec<Hash>)>,
 }
 
-impl Growing {
+impl GrowingTiles {
     /// Takes a completed subtree of [`Edge::append`]; returns a tile filled by it, with content.
     pub fn completed(&mut self, height: u32, root: Hash) -> Option<(Tile, Vec<u8>)> {
         if !height.is_multiple_of(HEIGHT) {
@@ -197,7 +197,7 @@ impl<R: FnMut(&Tile) -> Option<Vec<u8>>> Tiles<R> {
     ///
     /// # Errors
     /// When one is missing.
-    pub fn growing(&mut self) -> Result<Growing, AuditError> {
+    pub fn growing(&mut self) -> Result<GrowingTiles, AuditError> {
         let mut levels = Vec::new();
         for level in 0..=MAX_LEVEL {
             let hashes = self.size.checked_shr(HEIGHT * u32::from(level)).unwrap_or(0);
@@ -210,7 +210,7 @@ impl<R: FnMut(&Tile) -> Option<Vec<u8>>> Tiles<R> {
             };
             levels.push((hashes / WIDTH, partial));
         }
-        Ok(Growing { levels })
+        Ok(GrowingTiles { levels })
     }
 
     fn hashes(&mut self, tile: Tile) -> Result<&[Hash], AuditError> {
@@ -295,7 +295,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
         #[test]
         fn what_grows_is_what_the_tree_consists_of(count in 0_u64..70_000) {
-            let (mut edge, mut growing, mut store) = (Edge::default(), Growing::default(), BTreeMap::new());
+            let (mut edge, mut growing, mut store) = (Edge::default(), GrowingTiles::default(), BTreeMap::new());
             for i in 0..count {
                 edge.append(hash::leaf(&i.to_be_bytes()), |height, root| {
                     if let Some((tile, content)) = growing.completed(height, root) {

@@ -117,7 +117,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Does it.
+    /// Runs the command.
     pub(crate) fn run(self, place: &Place, output: &Output) -> Result<(), Failure> {
         match self {
             Self::Audit(command) => command.run(place, output),

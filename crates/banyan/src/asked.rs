@@ -1,4 +1,4 @@
-//! Whom `tools`, `call`, `names` and `tree` ask: the gate that runs, or one that is started for this question only.
+//! The gate asked by `tools`, `call`, `names` and `tree`: the running gate, or a gate started for one question.
 //! Does not print results.
 
 use std::time::Duration;
@@ -16,27 +16,27 @@ use crate::similar::did_you_mean;
 use crate::table::counted;
 use crate::{gate, places};
 
-/// How long servers of a gate of our own may take to start.
+/// Time for servers of our own gate to start.
 const START: Duration = Duration::from_secs(60);
 
-/// Something that knows the tree.
-pub(crate) enum Asked {
+/// A gate to ask.
+pub(crate) enum AskedGate {
     /// A gate started for this question.
     Own(Gateway),
     /// A gate that was running already.
     Running(AdminClient),
 }
 
-/// The tools as `client` is shown them, from whoever can be asked.
+/// Lists the tools as shown to `client`, by whichever gate can be asked.
 pub(crate) async fn tools(place: &Place, client: Option<&str>, output: &Output) -> Result<Tools, Failure> {
-    let asked = Asked::find(place, output).await?;
+    let asked = AskedGate::find(place, output).await?;
     let tools = asked.tools(client).await;
     asked.end(output).await;
     tools
 }
 
-impl Asked {
-    /// The running gate; where there is none, the configuration is started.
+impl AskedGate {
+    /// Finds the running gate; without one, starts the configuration.
     pub(crate) async fn find(place: &Place, output: &Output) -> Result<Self, Failure> {
         if let Some(gate) = gate::running(place)? {
             return Ok(Self::Running(gate));
@@ -62,7 +62,7 @@ impl Asked {
         }
     }
 
-    /// The servers, and where the gate is; nowhere for one of our own.
+    /// Gives the servers, and the address of the gate; none for a gate of our own.
     pub(crate) async fn mounts(&self) -> Result<(Option<String>, Vec<MountStatus>), Failure> {
         let (url, mounts, _) = self.standing().await?;
         Ok((url, mounts))
@@ -79,7 +79,7 @@ impl Asked {
         }
     }
 
-    /// Status of a running gate; `None` for a gate that this process has only just started.
+    /// Gives the status of a running gate; `None` for a gate just started by this process.
     pub(crate) async fn status(&self) -> Result<Option<Status>, Failure> {
         match self {
             Self::Own(_) => Ok(None),
@@ -87,7 +87,7 @@ impl Asked {
         }
     }
 
-    /// Calls a tool; its `result` as the server wrote it.
+    /// Calls a tool and gives the server's raw `result`.
     pub(crate) async fn call(&self, request: &CallRequest) -> Result<Bytes, Failure> {
         match self {
             Self::Own(gate) => Ok(gate.call_tool(request).await.map_err(AdminError::Refused)?.0),
@@ -106,7 +106,7 @@ impl Asked {
         }
     }
 
-    /// `answer`; where there is no such tool, with the names that are near it.
+    /// Adds similar names to an `answer` about a missing tool.
     pub(crate) async fn with_near_tools<T>(&self, tool: &str, answer: Result<T, Failure>) -> Result<T, Failure> {
         let Err(Failure::NotFound(text)) = answer else { return answer };
         let tools = self.tools(None).await?.tools;

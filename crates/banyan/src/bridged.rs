@@ -1,4 +1,4 @@
-//! The gate that `banyan stdio` uses: the one that runs with its configuration, or one that it starts, which goes on without it. No message
+//! The gate used by `banyan stdio`: the running gate of its configuration, or a gate that it starts and leaves running. No message
 //! passes through here.
 
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -24,29 +24,29 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Finds the gate of one configuration, and starts it.
-pub(crate) struct Bridged<'a> {
+pub(crate) struct BridgedGate<'a> {
     source: Source,
     place: &'a Place,
     output: &'a Output,
-    /// This program: a file that replaces it later is another one.
+    /// Path of this program, fixed at the start: a later file in its place is another program.
     program: PathBuf,
     log_format: &'static str,
 }
 
-/// Configuration that a gate has to serve.
+/// The configuration that a gate has to serve.
 enum Source {
-    /// A configuration that somebody has named.
+    /// A configuration named by the user.
     Configuration(PathBuf),
     /// The servers of this very file.
     From(PathBuf),
-    /// Whatever it serves: it is named, and never started.
+    /// A named gate with any configuration, never started from here.
     Named,
-    /// The user's own configuration; where there is none, whatever a person has started without one.
+    /// The user's own configuration; without one, any gate started by a person without a configuration.
     Own(PathBuf),
 }
 
-impl<'a> Bridged<'a> {
-    /// For what the arguments of `banyan stdio` say.
+impl<'a> BridgedGate<'a> {
+    /// Chooses the gate by the arguments of `banyan stdio`.
     pub(crate) fn new(from: Option<&Path>, place: &'a Place, log_format: &'static str, output: &'a Output) -> Result<Self, Failure> {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let source = match (from, &place.gate, &place.config) {
@@ -59,7 +59,7 @@ impl<'a> Bridged<'a> {
         Ok(Self { source, place, output, program, log_format })
     }
 
-    /// A connection to the gate; where none runs, one is started if `starts`.
+    /// Connects to the gate; starts a missing gate if `starts`.
     pub(crate) async fn reach(&self, starts: bool) -> Result<Option<Attached>, Failure> {
         let (mut until, mut dead) = (Instant::now() + PATIENCE, None);
         loop {
@@ -103,7 +103,7 @@ impl<'a> Bridged<'a> {
         }
     }
 
-    /// Starts the gate, unless somebody else has meanwhile. `dead` is the process of one that does not count.
+    /// Starts the gate, unless another process has meanwhile. `dead` is the process id of a gate that does not count.
     async fn start(&self, dead: Option<u32>) -> Result<(), Failure> {
         let (file, is_configuration) = match &self.source {
             Source::Configuration(file) | Source::Own(file) => (file, true),
@@ -126,7 +126,7 @@ impl<'a> Bridged<'a> {
         self.started(child, log.map(|(path, _)| path)).await
     }
 
-    /// Waits until the gate says where it is.
+    /// Waits until the gate announces its address.
     async fn started(&self, mut child: Child, log: Option<PathBuf>) -> Result<(), Failure> {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -158,7 +158,7 @@ impl<'a> Bridged<'a> {
     }
 }
 
-impl Gates for Bridged<'_> {
+impl Gates for BridgedGate<'_> {
     type Connection = Attached;
 
     async fn connect(&mut self, starts: bool) -> Result<Option<Attached>, String> {
@@ -166,7 +166,7 @@ impl Gates for Bridged<'_> {
     }
 }
 
-/// The sentence for a gate that does not understand what is asked of it.
+/// Words the complaint about a gate that does not understand the bridge.
 fn strange(gate: &Presence) -> String {
     let Presence { url, pid, .. } = gate;
     format!(
@@ -175,7 +175,7 @@ fn strange(gate: &Presence) -> String {
     )
 }
 
-/// The file for the log of a gate that has no terminal, begun anew. A gate goes without where there is no place for one.
+/// Opens an empty log file for a gate without a terminal. A gate goes without a log where no place is found.
 fn log_file(file: &Path) -> Option<(PathBuf, File)> {
     let dir = places::state_dir().ok()?.join("log");
     DirBuilder::new().recursive(true).mode(0o700).create(&dir).ok()?;
@@ -185,7 +185,7 @@ fn log_file(file: &Path) -> Option<(PathBuf, File)> {
     Some((path, log))
 }
 
-/// Names the reason for which a gate ended before it served, from the last lines of its log.
+/// Names the reason of a gate's early end, from the last lines of its log.
 fn ended(status: ExitStatus, log: Option<&Path>) -> Failure {
     let said = log.and_then(|log| std::fs::read_to_string(log).ok()).unwrap_or_default();
     let why = match said.rsplit_once("error: ") {

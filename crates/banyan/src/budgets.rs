@@ -1,11 +1,11 @@
-//! How budgets stand, drawn for people. Counts nothing.
+//! Budgets and their use, drawn for people. Counts nothing.
 
 use gateway::admin::shapes::BudgetStatus;
 
 use crate::printable::printable;
 use crate::table::{self, Align};
 
-/// One line an account.
+/// Draws a line for each account.
 pub(crate) fn lines(budgets: &[BudgetStatus]) -> Vec<String> {
     let rows: Vec<Vec<String>> = budgets.iter().map(row).collect();
     table::lines(&[Align::Left; 5], &rows)

@@ -1,5 +1,5 @@
-//! What `banyan call` takes as arguments: a JSON object, `key=value` and `key:=json`, or `-` for standard input.
-//! Makes JSON text without touching how numbers are spelled; does not know the tool's schema.
+//! The arguments of `banyan call`: a JSON object, `key=value` and `key:=json`, or `-` for standard input.
+//! Makes JSON text with numbers spelled as given; does not know the tool's schema.
 
 use std::io::Read;
 
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::failure::Failure;
 
-/// The JSON object that the words after the tool's name stand for.
+/// Makes the JSON object of the words after the tool's name.
 pub(crate) fn object(words: &[String]) -> Result<Box<RawValue>, Failure> {
     match words {
         [] => checked("{}".to_owned()),
@@ -22,8 +22,8 @@ pub(crate) fn object(words: &[String]) -> Result<Box<RawValue>, Failure> {
     }
 }
 
-/// Writes `key=value` words as one object. `key:=json` takes the text as JSON. After `=`, what reads as a number, `true`, `false`
-/// or `null` is that, and everything else is text.
+/// Writes `key=value` words as one object. `key:=json` takes the text as JSON. After `=`, a number, `true`, `false`
+/// or `null` is taken as such, and everything else as text.
 fn joined(pairs: &[String]) -> Result<String, Failure> {
     let mut members: Vec<(&str, String)> = Vec::new();
     for pair in pairs {

@@ -1,4 +1,4 @@
-//! One file a command: its arguments, what it does, what it prints. What several commands share is a noun of its own elsewhere, not here.
+//! Commands, a file each: arguments, work, output. Parts shared by commands are nouns of their own elsewhere, not here.
 
 pub(crate) mod approvals;
 pub(crate) mod audit;

@@ -9,7 +9,7 @@ use crate::printable::printable;
 use crate::table::counted;
 use crate::{listing, places, terminal};
 
-/// Shows what was found and asks, unless `yes`. Refuses when nobody is there to be asked.
+/// Shows the findings and asks, unless `yes`. Refuses when nobody is there to be asked.
 pub(crate) fn obtain(found: &mut Found, yes: bool, output: &Output) -> Result<(), Failure> {
     show(found, output);
     if !yes {
@@ -25,7 +25,7 @@ pub(crate) fn obtain(found: &mut Found, yes: bool, output: &Output) -> Result<()
             return Err(Failure::Refused("nothing is started\n  `banyan import --write` makes a configuration to choose from".to_owned()));
         }
     }
-    answer_questions(found, Kept::WhileItRuns, output)
+    answer_questions(found, AnswerLifetime::WhileItRuns, output)
 }
 
 /// The servers and what is to be known about their files, on standard error.
@@ -36,17 +36,17 @@ pub(crate) fn show(found: &Found, output: &Output) {
     }
 }
 
-/// For how long an answer that is secret has to be kept.
+/// The lifetime of a secret answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum AnswerLifetime {
     /// In the keyring, or not at all.
     ForGood,
-    /// In the keyring; where there is none, in memory.
+    /// In the keyring; without one, in memory.
     WhileItRuns,
 }
 
-/// Asks what clients ask for when they start these servers. Where nobody is there, says how to answer.
-pub(crate) fn answer_questions(found: &mut Found, kept: Kept, output: &Output) -> Result<(), Failure> {
+/// Asks the questions that clients ask when they start these servers. Without a person, tells how to answer.
+pub(crate) fn answer_questions(found: &mut Found, kept: AnswerLifetime, output: &Output) -> Result<(), Failure> {
     for question in found.questions.clone() {
         if !terminal::somebody_is_there() {
             let prompt = printable(&question.prompt);
@@ -62,7 +62,7 @@ pub(crate) fn answer_questions(found: &mut Found, kept: Kept, output: &Output) -
     Ok(())
 }
 
-fn ask(found: &mut Found, question: &Question, kept: Kept, output: &Output) -> Result<(), Failure> {
+fn ask(found: &mut Found, question: &Question, kept: AnswerLifetime, output: &Output) -> Result<(), Failure> {
     let choices = if question.choices.is_empty() { String::new() } else { format!(" ({})", question.choices.join(", ")) };
     let default = question.default.as_deref().map(|d| format!(" [{d}]")).unwrap_or_default();
     let prompt = printable(&format!("{}{choices}{default}: ", question.prompt));
@@ -70,7 +70,7 @@ fn ask(found: &mut Found, question: &Question, kept: Kept, output: &Output) -> R
         let value = terminal::hidden_line(&prompt)?;
         let stored = SecretStore::in_dir(&places::state_dir()?).set(&question.name, &Secret::new(value.as_str()));
         return match stored {
-            Err(StoreError::Keyring(why)) if kept == Kept::WhileItRuns => {
+            Err(StoreError::Keyring(why)) if kept == AnswerLifetime::WhileItRuns => {
                 output.remark(&format!("{} {why}; the answer is kept in memory only", output.paint_remark(Look::Warn, "note:")));
                 found.answer(&question.name, &value);
                 Ok(())

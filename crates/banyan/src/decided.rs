@@ -6,7 +6,7 @@ use crate::output::{Look, Output};
 use crate::printable::printable;
 use crate::table;
 
-/// A decision: what became of the call, who asked, the rules, what they say and what helps.
+/// Draws a decision: fate of the call, caller, rules, their advice.
 pub(crate) fn lines(one: &DecisionRow, now: u64, output: &Output) -> Vec<String> {
     let look = if one.effect == "deny" { Look::Bad } else { Look::Warn };
     let ago = table::duration(now.saturating_sub(one.at));

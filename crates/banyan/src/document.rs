@@ -1,4 +1,4 @@
-//! `banyan.toml` as it is edited here: its comments and order stay. What it means is not known here.
+//! `banyan.toml` as edited here: comments and order stay. The meaning of a section is not known here.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::{places, private};
 
-/// `banyan.toml`; an empty one where there is none.
+/// `banyan.toml`; empty if missing.
 pub(crate) struct Document {
     pub(crate) path: PathBuf,
     pub(crate) toml: DocumentMut,
@@ -18,7 +18,7 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// That which is in use, or the one that would be.
+    /// Opens the configuration in use, or the place of a new one.
     pub(crate) fn open(place: &Place) -> Result<Self, Failure> {
         let path = match places::config_file(place.config.as_deref())? {
             Some(path) => path,
@@ -34,7 +34,7 @@ impl Document {
         Ok(Self { path, toml, is_new })
     }
 
-    /// The section `[name]`, empty where there is none.
+    /// Gives the section `[name]`, empty if missing.
     pub(crate) fn section(&mut self, name: &str) -> Result<&mut Table, Failure> {
         let path = self.path.display();
         let section = self.toml.entry(name).or_insert(Item::Table(Table::new()));
@@ -43,13 +43,13 @@ impl Document {
             .ok_or_else(|| Failure::Failed(format!("`{name}` in {path} is not written as [{name}]\n  write it so, then try again")))
     }
 
-    /// Whether a gate would take it.
+    /// Checks that a gate would take the document.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         gateway::parts::sections().parse(&self.toml.to_string(), &self.path, &SystemSources)?;
         Ok(())
     }
 
-    /// Writes it where it was, or where it will be found.
+    /// Writes the document to its place, old or new.
     pub(crate) fn write(&self) -> Result<(), Failure> {
         let text = self.toml.to_string();
         if !self.is_new {
@@ -62,7 +62,7 @@ impl Document {
     }
 }
 
-/// A `banyan.toml` that is to be edited. What is wrong with one is said as `banyan check` says it: its lines may hold secrets.
+/// Parses a `banyan.toml` for editing. Faults are worded as by `banyan check`: lines of the file may hold secrets.
 pub(crate) fn parsed(text: &str, path: &Path) -> Result<DocumentMut, Failure> {
     text.parse().map_err(|error: toml_edit::TomlError| match gateway::parts::sections().parse(text, path, &SystemSources) {
         Err(shown) => shown.into(),
@@ -70,12 +70,12 @@ pub(crate) fn parsed(text: &str, path: &Path) -> Result<DocumentMut, Failure> {
     })
 }
 
-/// What became of a file.
+/// Words a failure with a file.
 pub(crate) fn failed(path: &Path, what: &str, error: &std::io::Error) -> Failure {
     Failure::Failed(told(path, what, error))
 }
 
-/// Why a file that was named can't be read.
+/// Words the failure to read a named file.
 pub(crate) fn unread(path: &Path, error: &std::io::Error) -> Failure {
     let text = told(path, "read", error);
     if error.kind() == ErrorKind::NotFound { Failure::NotFound(text) } else { Failure::Failed(text) }
@@ -86,7 +86,7 @@ fn told(path: &Path, what: &str, error: &std::io::Error) -> String {
     format!("{} can't be {what}: {error}{advice}", path.display())
 }
 
-/// What to do about a file that can't be read or written.
+/// Advises on a file that can't be read or written.
 fn advice(error: &std::io::Error) -> Option<&'static str> {
     const ADVICE: [(ErrorKind, &str); 7] = [
         (ErrorKind::InvalidData, "it is no text: name another file"),

@@ -1,5 +1,5 @@
-//! Findings of `banyan doctor` without starting anything: programs, directories, secrets, addresses. Each says what was really
-//! tried, what is broken and what mends it. Says nothing to a server.
+//! Findings of `banyan doctor` without starting anything: programs, directories, secrets, addresses. Each names the actual
+//! attempt, the broken thing and its remedy. Says nothing to a server.
 
 use std::ffi::OsString;
 use std::net::{SocketAddr, TcpListener};
@@ -10,30 +10,27 @@ use config::secret::{SecretRef, SystemSources};
 use serde::Serialize;
 
 use crate::port;
-use crate::program::{self, Missing};
+use crate::program::{self, MissingProgram};
 use crate::tried::Attempt;
 
-/// How bad it is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Level {
-    /// As it should be.
+    /// In order.
     Ok,
     /// Works, with a catch.
     Warning,
-    /// Does not work.
     Problem,
 }
 
-/// One thing that was looked at.
+/// A finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Finding {
     pub(crate) level: Level,
-    /// What was looked at: `server NAME`, `listen`, ...
+    /// The examined thing: `server NAME`, `listen`, ...
     pub(crate) subject: String,
-    /// What was found.
     pub(crate) message: String,
-    /// What to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fix: Option<String>,
 }
@@ -52,7 +49,7 @@ impl Finding {
     }
 }
 
-/// Looks at everything in a configuration but its servers.
+/// Examines everything in a configuration but its servers.
 pub(crate) fn configuration(config: &Config) -> Vec<Finding> {
     let mut findings = vec![address(config.listen)];
     if let Err(error) = gateway::trust::check(config) {
@@ -81,7 +78,7 @@ pub(crate) fn parents(join: &Join) -> Vec<Finding> {
     attempts.into_iter().map(finding).collect()
 }
 
-/// Looks at servers.
+/// Examines servers.
 pub(crate) fn servers<'a>(mounts: impl Iterator<Item = &'a Mount>) -> Vec<Finding> {
     let attempt = |mount: &Mount| match &mount.transport {
         Transport::Http(remote) | Transport::Sse(remote) => Some(Attempt::begin(remote.url.host_str(), remote.url.port_or_known_default())),
@@ -92,7 +89,7 @@ pub(crate) fn servers<'a>(mounts: impl Iterator<Item = &'a Mount>) -> Vec<Findin
     tried.into_iter().flat_map(|(mount, attempt)| server(mount, attempt)).collect()
 }
 
-/// Whether the address can be listened on.
+/// Checks that the address is free to listen on.
 fn address(listen: SocketAddr) -> Finding {
     match TcpListener::bind(listen) {
         Ok(_) => Finding::ok("listen", format!("{listen} is free")),
@@ -110,7 +107,7 @@ fn address(listen: SocketAddr) -> Finding {
     }
 }
 
-/// Looks at one server; nothing wrong is one finding.
+/// Examines one server; a healthy server gives one finding.
 fn server(mount: &Mount, attempt: Option<Attempt>) -> Vec<Finding> {
     let subject = format!("server {}", mount.name);
     let (mut findings, good) = match &mount.transport {
@@ -152,22 +149,22 @@ fn child(subject: &str, process: &Process) -> (Vec<Finding>, String) {
     }
 }
 
-fn found(process: &Process, directory: &Path) -> Result<PathBuf, Missing> {
+fn found(process: &Process, directory: &Path) -> Result<PathBuf, MissingProgram> {
     let own = process.env.get("PATH").and_then(|p| p.resolve(&SystemSources).ok()).map(|p| OsString::from(p.expose()));
     let path = own.or_else(|| std::env::var_os("PATH")).unwrap_or_default();
     program::find(&process.command, &path, &std::env::home_dir().unwrap_or_default(), directory)
 }
 
-fn absent(subject: &str, command: &str, missing: &Missing) -> Finding {
+fn absent(subject: &str, command: &str, missing: &MissingProgram) -> Finding {
     match missing {
-        Missing::Interpreter(name) => {
+        MissingProgram::Interpreter(name) => {
             let message = format!("`{command}` is a script for `{name}`, which is not to be found");
             Finding::problem(subject, message, format!("install `{name}`, or add its directory to PATH in `env`"))
         }
-        Missing::NotExecutable(at) => {
+        MissingProgram::NotExecutable(at) => {
             Finding::problem(subject, format!("{} may not be executed", at.display()), format!("chmod +x {}", at.display()))
         }
-        Missing::NotFound => {
+        MissingProgram::NotFound => {
             let fix = match command {
                 "npx" | "node" | "npm" => "install Node.js (https://nodejs.org)",
                 "uvx" | "uv" => "install uv (https://docs.astral.sh/uv)",
@@ -177,7 +174,7 @@ fn absent(subject: &str, command: &str, missing: &Missing) -> Finding {
             };
             Finding::problem(subject, format!("`{command}` is not installed"), fix)
         }
-        Missing::OutsidePath(at) => {
+        MissingProgram::OutsidePath(at) => {
             let message = format!("`{command}` is not in PATH, but it is at {}", at.display());
             let directory = at.parent().unwrap_or(at).display().to_string();
             let fix = format!(

@@ -1,24 +1,24 @@
-//! Why a command ended without doing what it was asked: one variant for each exit code. Does not print.
+//! Failures of commands: one variant for each exit code. Does not print.
 
 use std::io;
 use std::process::ExitCode;
 
-/// What went wrong, in words that say what to do next. The exit codes are documented in `docs/cli.md`.
+/// A command's failure, in words that say what to do next. The exit codes are documented in `docs/cli.md`.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// It was tried and did not work.
+    /// Tried without success.
     #[error("{0}")]
     Failed(String),
-    /// There is nothing of that name, or no gateway to ask.
+    /// Nothing of that name, or no gateway to ask.
     #[error("{0}")]
     NotFound(String),
-    /// It was not tried: somebody has to agree, or is not entitled.
+    /// Not tried: somebody has to agree, or is not entitled.
     #[error("{0}")]
     Refused(String),
     /// The tool was called and reported a failure; its result has been printed.
     #[error("{0}")]
     ToolFailed(String),
-    /// The arguments make no sense together, or their text is not what it should be.
+    /// The arguments contradict each other, or have the wrong form.
     #[error("{0}")]
     Usage(String),
     /// The reader of our output went away, which is no failure (`banyan tools | head`).

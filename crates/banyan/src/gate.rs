@@ -1,4 +1,4 @@
-//! Finds the running gate that a command is about. Does not start one.
+//! Finds the running gate of a command. Does not start one.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::places;
 use crate::turn::canonical;
 
-/// The gate that `place` means; `None` when none is running (for that configuration, where one was named).
+/// Finds the gate meant by `place`; `None` when none is running (for that configuration, where one was named).
 pub(crate) fn running(place: &Place) -> Result<Option<AdminClient>, Failure> {
     Ok(found(place)?.map(AdminClient::new))
 }
@@ -23,30 +23,30 @@ fn found(place: &Place) -> Result<Option<Presence>, Failure> {
     chosen(all()?, place)
 }
 
-/// Every running gate.
+/// Lists running gates.
 pub(crate) fn all() -> Result<Vec<Presence>, Failure> {
     let dir = places::runtime_dir()?;
     let advice = "running gates are found there: it has to be a directory of your own, and XDG_RUNTIME_DIR names another one";
     Presence::all(&dir).map_err(|e| Failure::Failed(format!("{} can't be read: {e}\n  {advice}", dir.display())))
 }
 
-/// Every running gate that serves the configuration in `file`.
+/// Lists clients of the running gates with the configuration in `file`.
 pub(crate) fn all_of(file: &Path) -> Result<Vec<AdminClient>, Failure> {
     Ok(serving(file)?.into_iter().map(AdminClient::new).collect())
 }
 
-/// The address at which a running gate that serves the configuration in `file` is reached over a network, if there is one.
+/// Gives a network address of a running gate with the configuration in `file`, if any.
 pub(crate) fn network_address(file: &Path) -> Result<Option<SocketAddr>, Failure> {
     let bound = serving(file)?.into_iter().filter_map(|gate| gate.listen);
     Ok(bound.into_iter().find(|address| !address.ip().is_loopback()))
 }
 
-/// Every running gate of `file`, as it has made itself known.
+/// Lists the running gates of `file`, as they announced themselves.
 pub(crate) fn serving(file: &Path) -> Result<Vec<Presence>, Failure> {
     Ok(all()?.into_iter().filter(|gate| serves(gate, file)).collect())
 }
 
-/// Every running gate that serves no file: what it found in those of clients, or the demonstration.
+/// Lists the running gates without a file: those with servers found in clients' files, or with the demonstration.
 pub(crate) fn without_file() -> Result<Vec<Presence>, Failure> {
     Ok(all()?.into_iter().filter(|gate| !Path::new(&gate.serves).is_absolute()).collect())
 }
@@ -56,18 +56,18 @@ pub(crate) fn serves(gate: &Presence, file: &Path) -> bool {
     canonical(Path::new(&gate.serves)) == canonical(file)
 }
 
-/// Where the running gate listens, if one runs.
+/// Gives the listening address of the running gate, if any.
 pub(crate) fn address(place: &Place) -> Result<Option<SocketAddr>, Failure> {
     let gate = found(place)?;
     Ok(gate.and_then(|p| p.url.split_once("://")?.1.parse().ok()))
 }
 
-/// Where the running gate is, and by what its owner is known there.
+/// Gives address and owner's token of the running gate.
 pub(crate) fn presence(place: &Place) -> Result<Presence, Failure> {
     found(place)?.ok_or_else(|| none_runs(place))
 }
 
-/// As [`running`], for commands that are of no use without a gate.
+/// Finds the gate as [`running`] does, for commands of no use without a gate.
 pub(crate) fn needed(place: &Place) -> Result<AdminClient, Failure> {
     running(place)?.ok_or_else(|| none_runs(place))
 }
@@ -106,17 +106,17 @@ fn chosen(all: Vec<Presence>, place: &Place) -> Result<Option<Presence>, Failure
     Ok(meant.pop())
 }
 
-/// How one says which of several gates is meant.
+/// Words the choice of one among several gates.
 fn line(gate: &Presence) -> String {
     format!("  --gate {}  {}  {}", gate.pid, gate.url, gate.serves)
 }
 
-/// A running gate, as `--gate` and `BANYAN_GATE` name it.
+/// A running gate as named by `--gate` and `BANYAN_GATE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// By its process id.
+    /// By process id.
     Pid(u32),
-    /// By the host and port of its address.
+    /// By host and port of the address.
     At(String),
 }
 

@@ -1,5 +1,6 @@
-//! A gate that a client had started ends where a person starts the gate of the same configuration: its clients come over by themselves. Does not
-//! start the gate that follows.
+//! The end of a gate started by a client, once a person starts the gate of the same configuration: its clients come over by themselves.
+//! Does not
+//! start the new gate.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,12 +13,12 @@ use crate::gate;
 use crate::output::Output;
 use crate::turn::Turn;
 
-/// Time for such a gate to let its calls finish.
+/// Time for the old gate to let its calls finish.
 const END: Duration = Duration::from_secs(30);
 /// Time between two looks for the end of the other gate.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Takes the turn to start the gate of `file`, and ends the gate that a client had started with it.
+/// Takes the turn to start the gate of `file`, and ends the gate that a client had started with `file`.
 pub(crate) async fn take_over(file: &Path, output: &Output) -> Result<Turn, Failure> {
     let turn = Turn::of(file).await?;
     for gate in gate::serving(file)?.into_iter().filter(|gate| gate.while_used) {

@@ -2,16 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-/// Time for which such a gate stays when nobody uses it: a client that is started again finds its servers running.
+/// Time for which an unused gate stays: a restarted client finds its servers running.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// Time for which nobody has used a gate.
+/// Time without any use of a gate.
 pub(crate) struct Idle {
     since: Instant,
 }
 
 impl Idle {
-    /// Nobody uses it since `now`.
+    /// Begins counting at `now`.
     pub(crate) fn since(now: Instant) -> Self {
         Self { since: now }
     }

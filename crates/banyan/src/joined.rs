@@ -6,7 +6,7 @@ use crate::output::{Look, Output};
 use crate::printable::printable;
 use crate::{table, time};
 
-/// A line a parent, and below it what is wrong there and what mends it.
+/// Draws a line for each parent, and below it faults and remedies.
 pub(crate) fn lines(joined: &JoinStatus, output: &Output) -> Vec<String> {
     let now = time::now();
     let next = joined.next_try.map(|at| format!(", next try in {}", table::duration(at.saturating_sub(now)))).unwrap_or_default();
@@ -33,7 +33,7 @@ fn line(joined: &JoinStatus, parent: &ParentStatus, next: &str, now: u64, output
     }
 }
 
-/// What a state is called in a sentence with the parent's address.
+/// Words a state, in a sentence with the parent's address.
 fn words(state: &str) -> &str {
     match state {
         "registered" => "registered with",
@@ -45,7 +45,7 @@ fn words(state: &str) -> &str {
     }
 }
 
-/// How a state stands out.
+/// Chooses the look of a state.
 pub(crate) fn look(state: &str) -> Look {
     match state {
         "registered" => Look::Good,

@@ -1,4 +1,4 @@
-//! What would be started, for people to agree to: servers by the file that names them, command lines in full, secrets hidden.
+//! A list of commands and addresses for people to agree to: servers by their file, command lines in full, secrets hidden.
 //! Asks nobody.
 
 use std::path::Path;
@@ -28,13 +28,13 @@ pub(crate) fn servers(found: &Found, output: &Output) -> Vec<String> {
     lines
 }
 
-/// What people should know about the files, one line each, the least surprising left out unless `all`.
+/// Lists notes on the files, a line each, the least surprising left out unless `all`.
 pub(crate) fn notes(found: &Found, all: bool) -> Vec<String> {
     let quiet = |kind| matches!(kind, NoteKind::Banyan | NoteKind::Same | NoteKind::Disabled);
     found.notes.iter().filter(|n| all || !quiet(n.kind)).map(|n| printable(&n.to_string())).collect()
 }
 
-/// Everything that a server runs or reaches, in one line.
+/// Describes everything that a server runs or reaches, in one line.
 pub(crate) fn command(server: &Server, secrets: &[PlainSecret]) -> String {
     let text = match &server.mount.transport {
         Transport::Stdio(process) => command_line(process, server, secrets),
@@ -77,7 +77,7 @@ fn address(remote: &Remote) -> String {
     if headers.is_empty() { url.to_string() } else { format!("{url} (sends {})", headers.join(", ")) }
 }
 
-/// As a shell would need it, so that one argument can't pass for two.
+/// Quotes a word as for a shell, so that one argument can't pass for two.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./:@=+,%~${}*".contains(c);
     if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }

@@ -1,4 +1,4 @@
-//! The log of commands that serve, as the command line sets it. What is logged is the gateway's business, not known here.
+//! The log of serving commands, as set by the command line. The content of the log is the gateway's business, not known here.
 
 use clap::{Args, ValueEnum};
 use rustix::fs::{FileType, fstat, ftruncate};
@@ -38,7 +38,6 @@ impl Log {
         }
     }
 
-    /// Starts the log.
     pub(crate) fn start(&self) -> Result<(), Failure> {
         let format = match self.log_format {
             Format::Json => LogFormat::Json,
@@ -49,7 +48,7 @@ impl Log {
     }
 }
 
-/// Begins the log anew where it goes to a file that has become long.
+/// Empties the log file once it has become long.
 pub(crate) fn bound() {
     let log = std::io::stderr();
     if let Ok(stat) = fstat(&log)

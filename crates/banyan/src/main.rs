@@ -47,7 +47,7 @@ use arguments::Arguments;
 use failure::Failure;
 use output::Output;
 
-/// A call makes some twenty small allocations; this allocator halves what they cost (docs/performance.md).
+/// The allocator. A call makes some twenty small allocations, and jemalloc halves their cost (docs/performance.md).
 #[cfg(target_os = "linux")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

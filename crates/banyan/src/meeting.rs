@@ -1,11 +1,11 @@
-//! How rooms stand, drawn for people. Counts nothing.
+//! Rooms and their state, drawn for people. Counts nothing.
 
 use gateway::admin::shapes::RoomStatus;
 
 use crate::printable::printable;
 use crate::table::{self, Align};
 
-/// One line a room.
+/// Draws a line for each room.
 pub(crate) fn lines(rooms: &[RoomStatus]) -> Vec<String> {
     let rows: Vec<Vec<String>> = rooms.iter().map(row).collect();
     table::lines(&[Align::Left; 5], &rows)

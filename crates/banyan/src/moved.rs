@@ -1,4 +1,4 @@
-//! Servers on their way from a client's file into `banyan.toml`: those that it has already are not written twice.
+//! Servers on their way from a client's file into `banyan.toml`: servers present there are not written twice.
 //! Does not touch the client's file.
 
 use std::path::{Path, PathBuf};
@@ -11,16 +11,16 @@ use import::{Found, Server, SourceFile, to_toml};
 use crate::failure::Failure;
 use crate::{document, private};
 
-/// A change of a configuration that is decided and not yet made.
-pub(crate) struct Moved {
+/// A planned change of a configuration.
+pub(crate) struct MovedServers {
     file: PathBuf,
     text: String,
     is_new: bool,
     names: Vec<String>,
 }
 
-impl Moved {
-    /// What `file`, which need not be there, becomes when it takes `servers`.
+impl MovedServers {
+    /// Plans the text of `file`, which need not exist, with `servers` added.
     pub(crate) fn plan(servers: &[Server], file: &Path) -> Result<Self, Failure> {
         let is_new = !file.exists();
         let config = if is_new { Config::default() } else { gateway::parts::sections().load(file, &SystemSources)? };
@@ -43,7 +43,7 @@ impl Moved {
         Ok(Self { file: file.to_owned(), text, is_new, names })
     }
 
-    /// The names under which servers are added.
+    /// Gives the names of the added servers.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
@@ -64,7 +64,7 @@ impl Moved {
     }
 }
 
-/// Sections are put behind what is there, so that nothing of it changes.
+/// Appends sections behind the present text, which stays unchanged.
 fn appended(file: &Path, found: &Found) -> Result<String, Failure> {
     let old = std::fs::read_to_string(file).map_err(|error| document::failed(file, "read", &error))?;
     let new = to_toml(found);
@@ -85,7 +85,7 @@ fn same(a: &Mount, b: &Mount) -> bool {
     }
 }
 
-/// The name itself, or with the lowest number from 2 that makes it free.
+/// Gives the name itself, or the name with the lowest free number from 2.
 fn free(name: &Segment, taken: &[Segment]) -> Segment {
     let numbered = |n: usize| {
         let end = format!("-{n}");
@@ -112,13 +112,13 @@ mod tests {
         let old = "# mine\n[mount.other]\ncommand = 'x' # the same as a\n[mount.b]\ncommand = 'z'\n";
         std::fs::write(&file, old).unwrap();
 
-        let moved = Moved::plan(&servers, &file).unwrap();
+        let moved = MovedServers::plan(&servers, &file).unwrap();
         assert_eq!(moved.names(), ["b-2", "a-b"]);
         moved.write().unwrap();
         let text = std::fs::read_to_string(&file).unwrap();
         assert!(text.starts_with(old.trim_end()), "{text}");
         let config = gateway::parts::sections().load(&file, &SystemSources).unwrap();
         assert_eq!(config.mounts.keys().map(Segment::as_str).collect::<Vec<_>>(), ["a-b", "b", "b-2", "other"]);
-        assert_eq!(Moved::plan(&servers, &file).unwrap().names(), [""; 0]);
+        assert_eq!(MovedServers::plan(&servers, &file).unwrap().names(), [""; 0]);
     }
 }

@@ -1,4 +1,4 @@
-//! What `banyan up` tells while it runs, as text for people or one JSON object a line. Does not find out what happened.
+//! News printed by `banyan up` while it runs, as text for people or a JSON object a line. Does not watch for events.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -13,22 +13,26 @@ use crate::output::{Look, Output};
 use crate::printable::printable;
 use crate::table::{self, counted};
 
-/// A server that is starting for this long is told of: a first start may have to download it, and looks like nothing.
+/// Time after which a starting server is announced: a first start may have to download it, and looks like nothing.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Something that happened.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum News {
-    /// The configuration changed and is refused: the old one stays in force, without the credentials that the new one has no more.
+    /// A changed configuration is refused: the old one stays in force, without the credentials missing in the new one.
     Kept {
         error: String,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         revoked: Vec<String>,
     },
-    /// The gate listens.
-    Listening { url: String, pid: u32, serves: String, servers: usize, rooms: usize },
-    /// How the gate stands with a parent is another.
+    Listening {
+        url: String,
+        pid: u32,
+        serves: String,
+        servers: usize,
+        rooms: usize,
+    },
+    /// A parent's state changed.
     Parent {
         url: String,
         state: String,
@@ -39,8 +43,10 @@ pub(crate) enum News {
         hint: Option<String>,
     },
     /// A changed configuration is in force.
-    Reloaded { changes: Vec<String> },
-    /// A server's state is another one, or it is still starting.
+    Reloaded {
+        changes: Vec<String>,
+    },
+    /// A server's state changed, or the server is still starting.
     Server {
         name: String,
         state: String,
@@ -49,13 +55,17 @@ pub(crate) enum News {
         error: Option<String>,
     },
     /// No server is in its first start any more.
-    Settled { ready: usize, servers: usize, tools: usize },
+    Settled {
+        ready: usize,
+        servers: usize,
+        tools: usize,
+    },
     /// The gate is ending.
     Stopping,
 }
 
 impl News {
-    /// Why a changed configuration is refused, and what of it counts all the same; empty of other news.
+    /// Words the refusal of a changed configuration, and the parts that count all the same; empty for other news.
     pub(crate) fn refusal(&self) -> String {
         let Self::Kept { error, revoked } = self else { return String::new() };
         let head = (!revoked.is_empty()).then_some("\nthese are void all the same, because the file has them no more:".to_owned());
@@ -64,7 +74,7 @@ impl News {
     }
 }
 
-/// Remembers what was told, so that nothing is told twice.
+/// Remembers printed news, so that nothing is printed twice.
 #[derive(Default)]
 pub(crate) struct Teller {
     told: BTreeMap<String, (String, Option<String>)>,
@@ -73,7 +83,7 @@ pub(crate) struct Teller {
 }
 
 impl Teller {
-    /// What is new about the parents. That one is tried, or not needed, is not.
+    /// Lists news about the parents. An attempt, or an unneeded parent, is no news.
     pub(crate) fn parents(&mut self, joined: Option<&JoinStatus>) -> Vec<News> {
         let mut news = Vec::new();
         let parents = joined.map(|joined| joined.parents.as_slice()).unwrap_or_default();
@@ -90,7 +100,7 @@ impl Teller {
         news
     }
 
-    /// What is new about the servers.
+    /// Lists news about the servers.
     pub(crate) fn news(&mut self, mounts: &[MountStatus], now: SystemTime) -> Vec<News> {
         let is_slow = |m: &MountStatus| {
             now.duration_since(SystemTime::UNIX_EPOCH).is_ok_and(|now| now >= Duration::from_secs(m.since).saturating_add(PATIENCE))

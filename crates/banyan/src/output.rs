@@ -1,4 +1,4 @@
-//! What reaches the terminal: text or JSON on standard output, remarks on standard error. Decides nothing but how it looks.
+//! Output on the terminal: text or JSON on standard output, remarks on standard error. Decides nothing but the looks.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -6,22 +6,20 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// How a piece of text stands out on a terminal.
+/// Emphasis of a text on a terminal.
 #[derive(Clone, Copy)]
 pub(crate) enum Look {
-    /// Something is broken.
     Bad,
-    /// Less important than what stands beside it.
+    /// Less important than its surroundings.
     Dim,
-    /// As it should be.
+    /// In order.
     Good,
     /// A heading or a name.
     Strong,
-    /// Somebody should look.
     Warn,
 }
 
-/// Where a command writes.
+/// The output of a command.
 pub(crate) struct Output {
     json: bool,
     colour_out: bool,
@@ -35,12 +33,12 @@ impl Output {
         Self { json, colour_out: wanted && io::stdout().is_terminal(), colour_err: wanted && io::stderr().is_terminal() }
     }
 
-    /// Whether the user asked for JSON.
+    /// Tells if the user asked for JSON.
     pub(crate) fn wants_json(&self) -> bool {
         self.json
     }
 
-    /// One line on standard output.
+    /// Prints a line on standard output.
     pub(crate) fn line(&self, text: &str) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
@@ -48,25 +46,25 @@ impl Output {
         Ok(out.flush()?)
     }
 
-    /// Bytes on standard output as they are.
+    /// Prints bytes on standard output unchanged.
     pub(crate) fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         out.write_all(bytes)?;
         Ok(out.flush()?)
     }
 
-    /// One value as indented JSON on standard output.
+    /// Prints a value as indented JSON on standard output.
     pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(value).map_err(|e| Failure::Failed(format!("the answer can't be written as JSON: {e}")))?;
         self.line(&text)
     }
 
-    /// A remark on standard error, for people. Nobody there to read it is no reason to stop.
+    /// Prints a remark on standard error, for people. A missing reader is no reason to stop.
     pub(crate) fn remark(&self, text: &str) {
         _ = writeln!(io::stderr().lock(), "{text}");
     }
 
-    /// How the command failed, on standard error.
+    /// Prints the command's failure on standard error.
     pub(crate) fn failure(&self, failure: &Failure) {
         if self.json {
             let value = serde_json::json!({ "error": { "kind": failure.kind(), "message": failure.to_string() } });

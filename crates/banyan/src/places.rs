@@ -1,4 +1,4 @@
-//! Where things are on this machine: configuration, state, running gates. Reads the environment; makes no directory.
+//! Places on this machine: configuration, state, running gates. Reads the environment; makes no directory.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use crate::failure::Failure;
 /// The configuration file looked for in the working directory.
 pub(crate) const CONFIG_NAME: &str = "banyan.toml";
 
-/// What to do where a configuration is missing, for people.
+/// Advice for a missing configuration, for people.
 pub(crate) const MAKE_ONE: &str =
     "make one with `banyan import --write`, or by hand: a section [mount.NAME] with a `command` or a `url` is enough";
 
@@ -16,12 +16,12 @@ pub(crate) fn config_dir() -> Result<PathBuf, Failure> {
     Ok(base("XDG_CONFIG_HOME", ".config")?.join("banyan"))
 }
 
-/// `$XDG_STATE_HOME/banyan`, by default `~/.local/state/banyan`: what has to outlive a run.
+/// Gives `$XDG_STATE_HOME/banyan`, by default `~/.local/state/banyan`, for files that outlive a run.
 pub(crate) fn state_dir() -> Result<PathBuf, Failure> {
     Ok(base("XDG_STATE_HOME", ".local/state")?.join("banyan"))
 }
 
-/// `$XDG_RUNTIME_DIR/banyan`, by default `run` in the state directory: where running gates say that they run.
+/// Gives `$XDG_RUNTIME_DIR/banyan`, by default `run` in the state directory, for the files of running gates.
 pub(crate) fn runtime_dir() -> Result<PathBuf, Failure> {
     match absolute("XDG_RUNTIME_DIR") {
         Some(dir) => Ok(dir.join("banyan")),
@@ -29,8 +29,8 @@ pub(crate) fn runtime_dir() -> Result<PathBuf, Failure> {
     }
 }
 
-/// The configuration to use: the one given, `./banyan.toml`, or the user's own; `None` when none of them is there.
-/// One that was given is answered whether it is there or not.
+/// Finds the configuration to use: the given file, `./banyan.toml`, or the user's own; `None` if all are missing.
+/// A given file is returned even if missing.
 pub(crate) fn config_file(given: Option<&Path>) -> Result<Option<PathBuf>, Failure> {
     if let Some(given) = given {
         return Ok(Some(given.to_owned()));
@@ -48,7 +48,7 @@ fn base(variable: &str, below_home: &str) -> Result<PathBuf, Failure> {
     Ok(home.join(below_home))
 }
 
-/// A directory variable counts only when it is absolute, as the XDG specification has it.
+/// Reads a directory variable, which counts only if absolute, as in the XDG specification.
 fn absolute(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).map(PathBuf::from).filter(|p| p.is_absolute())
 }

@@ -1,4 +1,4 @@
-//! What a gate is to serve: a configuration, the servers of one file, those that other clients' files name, or the demonstration.
+//! The content of a gate: a configuration, the servers of one file, those in other clients' files, or the demonstration.
 //! Starts nothing.
 
 use std::collections::BTreeMap;
@@ -17,28 +17,28 @@ use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::{consent, listing, places};
 
-/// What is to be served.
+/// The content of a gate.
 pub(crate) struct Plan {
     pub(crate) config: Config,
-    /// What it is, for people.
+    /// Description for people.
     pub(crate) serves: String,
-    /// The configuration file, which is read again when it changes.
+    /// The configuration file, read again on changes.
     pub(crate) watched: Option<PathBuf>,
-    /// SHA-256 of another file that is served, in hexadecimal, as it was when it was read.
+    /// SHA-256 of another served file, in hexadecimal, at the time of reading.
     pub(crate) digest: Option<String>,
 }
 
-/// What a person asked for.
+/// A person's wishes.
 pub(crate) struct Wish<'a> {
-    /// One file with `mcpServers`.
+    /// A file with `mcpServers`.
     pub(crate) from: Option<&'a Path>,
-    /// Where to listen, whatever a configuration says.
+    /// Address to listen on, before any configuration's.
     pub(crate) listen: Option<SocketAddr>,
-    /// Whether everything that is found may be started.
+    /// All found servers may be started.
     pub(crate) yes: bool,
 }
 
-/// Finds out what to serve, and makes sure that somebody wants what others configured to be started.
+/// Chooses the content, and makes sure that a person wants servers configured by others to be started.
 pub(crate) fn plan(wish: &Wish<'_>, place: &Place, output: &Output) -> Result<Plan, Failure> {
     let mut plan = sought(wish, place, output)?;
     plan.config.listen = wish.listen.unwrap_or(plan.config.listen);
@@ -63,14 +63,14 @@ fn sought(wish: &Wish<'_>, place: &Place, output: &Output) -> Result<Plan, Failu
     demonstration()
 }
 
-/// SHA-256 of a file, in hexadecimal; `None` where it can't be read.
+/// Computes the SHA-256 of a file, in hexadecimal; `None` for an unreadable file.
 pub(crate) fn digest(file: &Path) -> Option<String> {
     let bytes = std::fs::read(file).ok()?;
     Some(Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// What a program that was started by a client may serve: what it was told to, or the user's own configuration. A file
-/// that happens to lie in the working directory is not enough: nobody looks at what a client starts in a strange place.
+/// Chooses the content for a program started by a client: as told, or the user's own configuration. A file
+/// in the working directory is not enough: nobody looks at programs that a client starts in a strange place.
 pub(crate) fn for_client(from: Option<&Path>, place: &Place, output: &Output) -> Result<Plan, Failure> {
     if from.is_some() {
         return sought(&Wish { from, listen: None, yes: true }, place, output);
@@ -84,7 +84,7 @@ pub(crate) fn for_client(from: Option<&Path>, place: &Place, output: &Output) ->
     configured(&path)
 }
 
-/// The servers that ship in this binary, each a process of its own.
+/// Plans the servers in this binary, each a process of its own.
 fn demonstration() -> Result<Plan, Failure> {
     let program = std::env::current_exe().map_err(|e| Failure::Failed(format!("this program's own path is not known: {e}")))?;
     let mut config = gateway::parts::sections().empty();
@@ -120,7 +120,7 @@ fn agreed(mut found: Found, serves: String, wish: &Wish<'_>, output: &Output) ->
     Ok(Plan { config, serves, watched: None, digest: None })
 }
 
-/// This machine, as clients' files depend on it.
+/// Describes this machine, as clients' files depend on it.
 pub(crate) fn clients(wish: &Wish<'_>) -> Result<Places, Failure> {
     let mut here = Places::here().ok_or_else(|| Failure::Failed("no home directory or working directory is known: set HOME".to_owned()))?;
     here.listen = wish.listen.unwrap_or(here.listen);

@@ -1,9 +1,9 @@
-//! Who holds a TCP port of this machine, from `/proc` where there is one. Opens no socket and ends nobody.
+//! Holders of TCP ports of this machine, from `/proc` where available. Opens no socket and ends nobody.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 
-/// A process that listens.
+/// A listening process.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Holder {
     pub(crate) pid: u32,
@@ -11,7 +11,7 @@ pub(crate) struct Holder {
     pub(crate) program: String,
 }
 
-/// The process that listens on `address`; `None` when that can't be told.
+/// Finds the process that listens on `address`; `None` where that is not known.
 pub(crate) fn holder(address: SocketAddr) -> Option<Holder> {
     let inodes =
         ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().filter_map(|p| fs::read_to_string(p).ok()).flat_map(|t| listening(&t, address));
@@ -20,7 +20,7 @@ pub(crate) fn holder(address: SocketAddr) -> Option<Holder> {
     processes.into_iter().find(|pid| holds(*pid, &wanted)).map(|pid| Holder { pid, program: program(pid) })
 }
 
-/// The sentence for a port that is taken.
+/// Words the complaint about a taken port.
 pub(crate) fn taken(address: SocketAddr) -> String {
     let by = match holder(address) {
         Some(Holder { pid, program }) => format!("{program} (process {pid}) listens there"),

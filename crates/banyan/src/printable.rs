@@ -1,11 +1,11 @@
-//! Text from outside made safe for a terminal. Changes nothing that `--json` prints.
+//! Text from outside made safe for a terminal. Changes nothing printed by `--json`.
 //!
-//! Names, descriptions and command lines come from files and servers that somebody else wrote. A control sequence in them
-//! could hide what is being agreed to, and letters that run from right to left could turn it around.
+//! Names, descriptions and command lines come from files and servers written by others. A control sequence in them
+//! could hide part of an agreement, and letters that run from right to left could turn it around.
 
 use mcp_proto::hidden;
 
-/// For one line: every control character and every invisible one is written as its code.
+/// Makes one safe line: every control character and every invisible character is written as its code.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if dangerous(c) { escaped(c) } else { c.to_string() }).collect()
 }

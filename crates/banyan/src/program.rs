@@ -1,23 +1,22 @@
-//! Whether a program can be started, and where it hides when it is not in `PATH`. Starts nothing.
+//! Programs: found in `PATH`, startable, or hiding elsewhere. Starts nothing.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What is wrong with a program.
+/// Obstacles to starting a program.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Missing {
-    /// It is there, and starts with the name of an interpreter that is not.
+pub(crate) enum MissingProgram {
+    /// Names a missing interpreter in its first line.
     Interpreter(String),
-    /// It is there, and nobody may execute it.
+    /// Present, and executable by nobody.
     NotExecutable(PathBuf),
-    /// It is nowhere.
     NotFound,
-    /// It is not in `PATH`, but here.
+    /// Missing in `PATH`, but here.
     OutsidePath(PathBuf),
 }
 
-/// Where version managers and installers put programs that only an interactive shell finds, below the home directory.
+/// Directories of version managers and installers that only an interactive shell searches, below the home directory.
 const HIDING_PLACES: &[&str] = &[
     ".local/bin",
     ".cargo/bin",
@@ -37,13 +36,13 @@ const HIDING_PLACES: &[&str] = &[
 const SYSTEM_PLACES: &[&str] = &["/usr/local/bin", "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin", "/snap/bin"];
 
 /// Looks for `program` as the system would: a path as it is (relative ones from `directory`), a name in `path`.
-pub(crate) fn find(program: &str, path: &OsStr, home: &Path, directory: &Path) -> Result<PathBuf, Missing> {
+pub(crate) fn find(program: &str, path: &OsStr, home: &Path, directory: &Path) -> Result<PathBuf, MissingProgram> {
     if program.contains('/') {
         let at = directory.join(program);
         return if !at.is_file() {
-            Err(Missing::NotFound)
+            Err(MissingProgram::NotFound)
         } else if !executable(&at) {
-            Err(Missing::NotExecutable(at))
+            Err(MissingProgram::NotExecutable(at))
         } else {
             interpreted(at, path)
         };
@@ -52,7 +51,7 @@ pub(crate) fn find(program: &str, path: &OsStr, home: &Path, directory: &Path) -
         return interpreted(at, path);
     }
     let hidden = HIDING_PLACES.iter().map(|p| home.join(p)).chain(SYSTEM_PLACES.iter().map(PathBuf::from)).chain(nvm(home));
-    Err(within(program, hidden).map_or(Missing::NotFound, Missing::OutsidePath))
+    Err(within(program, hidden).map_or(MissingProgram::NotFound, MissingProgram::OutsidePath))
 }
 
 fn within(program: &str, directories: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
@@ -63,7 +62,7 @@ fn executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|m| m.permissions().mode() & 0o111 != 0)
 }
 
-/// The directories of all Node versions that nvm or fnm installed, newest first.
+/// Lists the directories of all Node versions installed by nvm or fnm, newest first.
 fn nvm(home: &Path) -> Vec<PathBuf> {
     let places = [(".nvm/versions/node", "bin"), (".local/share/fnm/node-versions", "installation/bin")];
     let mut found: Vec<PathBuf> = places
@@ -74,13 +73,13 @@ fn nvm(home: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The numbers in a path, so that v22 comes after v8.
+/// Gives the numbers in a path, so that v22 comes after v8.
 fn version(path: &Path) -> Vec<u64> {
     path.to_string_lossy().split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect()
 }
 
-/// A script with `#!/usr/bin/env NAME` needs NAME in `path`; one with `#!/PATH` needs that file.
-fn interpreted(at: PathBuf, path: &OsStr) -> Result<PathBuf, Missing> {
+/// Checks the interpreter of a script: `#!/usr/bin/env NAME` needs NAME in `path`; `#!/PATH` needs that file.
+fn interpreted(at: PathBuf, path: &OsStr) -> Result<PathBuf, MissingProgram> {
     let Some(line) = first_line(&at) else { return Ok(at) };
     let mut words = line.split_whitespace().map(str::to_owned);
     let Some(program) = words.next() else { return Ok(at) };
@@ -92,7 +91,7 @@ fn interpreted(at: PathBuf, path: &OsStr) -> Result<PathBuf, Missing> {
         let there = Path::new(&program).is_file();
         (program, there)
     };
-    if there { Ok(at) } else { Err(Missing::Interpreter(wanted)) }
+    if there { Ok(at) } else { Err(MissingProgram::Interpreter(wanted)) }
 }
 
 fn first_line(path: &Path) -> Option<String> {
@@ -129,9 +128,9 @@ mod tests {
         let find = |name| find(name, bin.as_os_str(), home, home);
         assert_eq!(find("there"), Ok(there.clone()));
         assert_eq!(find("bin/there"), Ok(there));
-        assert_eq!(find("npx-x"), Err(Missing::OutsidePath(newest)));
-        assert_eq!(find("nowhere-at-all"), Err(Missing::NotFound));
-        assert_eq!(find("bin/nowhere"), Err(Missing::NotFound));
+        assert_eq!(find("npx-x"), Err(MissingProgram::OutsidePath(newest)));
+        assert_eq!(find("nowhere-at-all"), Err(MissingProgram::NotFound));
+        assert_eq!(find("bin/nowhere"), Err(MissingProgram::NotFound));
     }
 
     #[test]
@@ -143,8 +142,8 @@ mod tests {
         program(home, "bin/other", "#!/no/such/python -u\n", 0o755);
         let plain = program(home, "bin/plain", "no script", 0o644);
         let find = |name| find(name, bin.as_os_str(), home, home);
-        assert_eq!(find("script"), Err(Missing::Interpreter("no-such-node".into())));
-        assert_eq!(find("other"), Err(Missing::Interpreter("/no/such/python".into())));
-        assert_eq!(find("bin/plain"), Err(Missing::NotExecutable(plain)));
+        assert_eq!(find("script"), Err(MissingProgram::Interpreter("no-such-node".into())));
+        assert_eq!(find("other"), Err(MissingProgram::Interpreter("/no/such/python".into())));
+        assert_eq!(find("bin/plain"), Err(MissingProgram::NotExecutable(plain)));
     }
 }

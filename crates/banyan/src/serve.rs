@@ -1,5 +1,5 @@
-//! Runs a gate from its first byte to its last: listens, says so, follows changes of the configuration, ends on a signal.
-//! What is served is not decided here.
+//! The run of a gate from its first byte to its last: listens, announces itself, follows changes of the configuration, ends on a signal.
+//! The content is not decided here.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -24,20 +24,20 @@ use crate::plan::Plan;
 use crate::signals::Signals;
 use crate::{document, handover, log, places, port};
 
-/// How soon it is looked whether a server starts for long: no event says so.
+/// Interval of looks for slowly starting servers: no event announces them.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The same while none starts: to look costs something for each server, and whatever changes is told of.
 const LOOK_ANYWAY: Duration = Duration::from_secs(60);
 
-/// The same of a gate that ends when nobody uses it: whether somebody does.
+/// Interval of looks for users, for a gate that ends without any.
 const LOOK_WHETHER_USED: Duration = Duration::from_millis(500);
 
-/// Manner in which a gate is served.
+/// The manner of serving.
 #[derive(Clone, Copy)]
 pub(crate) struct Manner {
-    /// Where it listens, whatever a changed configuration says.
+    /// Address to listen on, before any changed configuration's.
     pub(crate) listen: Option<SocketAddr>,
-    /// Set if it ends when nobody uses it. Such a gate makes way for others.
+    /// The gate ends when nobody uses it, and makes way for others.
     pub(crate) while_used: bool,
 }
 
@@ -74,7 +74,7 @@ pub(crate) async fn serve(plan: Plan, manner: Manner, workers: Workers, output: 
     let url = format!("{scheme}://{address}/mcp");
     tell(&News::Listening { url, pid: std::process::id(), serves: plan.serves, servers, rooms }, output)?;
     let idle = manner.while_used.then(|| Idle::since(Instant::now()));
-    let mut running = Running { gate: gate.clone(), watched: plan.watched, listen: manner.listen, teller: Teller::default(), idle };
+    let mut running = RunningGate { gate: gate.clone(), watched: plan.watched, listen: manner.listen, teller: Teller::default(), idle };
     let outcome = running.until_stopped(&mut signals, commands, output).await;
     _ = tell(&News::Stopping, output);
     stop.cancel();
@@ -88,8 +88,8 @@ pub(crate) async fn serve(plan: Plan, manner: Manner, workers: Workers, output: 
     outcome
 }
 
-/// Listens where the configuration says. A gate that a client had started takes another port where that one is taken, or where nobody has
-/// said which: on this machine only, so that nothing is open to others that nobody has opened.
+/// Listens where the configuration says. A gate started by a client takes another port if that port is taken, or if no port was
+/// named: on this machine only, so that nothing opens to others by itself.
 async fn listener(plan: &Plan, manner: Manner, output: &Output) -> Result<TcpListener, Failure> {
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     if !manner.while_used {
@@ -122,16 +122,16 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
     })
 }
 
-struct Running {
+struct RunningGate {
     gate: Gateway,
     watched: Option<PathBuf>,
     listen: Option<SocketAddr>,
     teller: Teller,
-    /// Where it ends when nobody uses it.
+    /// Present for a gate that ends when nobody uses it.
     idle: Option<Idle>,
 }
 
-impl Running {
+impl RunningGate {
     async fn until_stopped(
         &mut self,
         signals: &mut Signals,
@@ -178,14 +178,14 @@ impl Running {
         }
     }
 
-    /// Checks whether nobody needs it any more.
+    /// Checks if nobody needs the gate any more.
     async fn is_over(&mut self) -> bool {
         let Some(idle) = &mut self.idle else { return false };
         log::bound();
         idle.is_over(self.gate.is_used().await, Instant::now())
     }
 
-    /// The files whose changes it follows: the configuration, and the rules and the keys of approval services that it names.
+    /// Lists the files to follow: the configuration, and its files of rules and of keys of approval services.
     fn files(&self) -> Vec<PathBuf> {
         let Some(watched) = &self.watched else { return Vec::new() };
         let config = self.gate.config();
@@ -194,7 +194,7 @@ impl Running {
         std::iter::once(watched).chain(rules).chain(keys).cloned().collect()
     }
 
-    /// Reads the configuration again; what differs, or why the old one stays.
+    /// Reads the configuration again; gives the changes, or the reason for keeping the old one.
     fn reload(&mut self, output: &Output) -> Result<Result<Vec<String>, String>, Failure> {
         let Some(path) = &self.watched else { return Ok(Err("this gate reads no configuration file".to_owned())) };
         let lines = |changes: &[Change]| -> Vec<String> { changes.iter().map(ToString::to_string).collect() };

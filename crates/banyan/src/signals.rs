@@ -1,10 +1,10 @@
-//! How a command that serves is told to end. Does not end anything itself.
+//! Signals that end a serving command. Does not end anything itself.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::failure::Failure;
 
-/// The signals that end a gate: Ctrl-C, a supervisor's word, a terminal that closes.
+/// The ending signals: Ctrl-C, a supervisor's word, a closing terminal.
 pub(crate) struct Signals([Signal; 3]);
 
 impl Signals {
@@ -14,7 +14,7 @@ impl Signals {
         Ok(Self([on(SignalKind::hangup())?, on(SignalKind::interrupt())?, on(SignalKind::terminate())?]))
     }
 
-    /// Waits for one of them.
+    /// Waits for any ending signal.
     pub(crate) async fn stop(&mut self) {
         let [hang_up, interrupt, terminate] = &mut self.0;
         tokio::select! {

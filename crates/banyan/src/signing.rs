@@ -1,5 +1,5 @@
-//! Signatures with SSH keys, as `ssh-keygen -Y sign` makes them: from a key's file, or by an agent that has it. Signs only what a person at
-//! the terminal, or `--yes`, agreed to. Verifies nothing.
+//! Signatures with SSH keys, as by `ssh-keygen -Y sign`: from a key's file, or by an agent. Signs only after the agreement of a person at
+//! the terminal, or with `--yes`. Verifies nothing.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::{places, terminal};
 
-/// Proof that somebody agreed to sign what was shown.
+/// Proof that somebody agreed to sign the shown text.
 #[derive(Clone, Copy)]
-pub(crate) struct Agreed(());
+pub(crate) struct SigningConsent(());
 
-impl Agreed {
+impl SigningConsent {
     /// Asks at the terminal, unless `yes`. Refuses where nobody can be asked.
     pub(crate) fn obtain(question: &str, yes: bool) -> Result<Self, Failure> {
         if yes {
@@ -31,7 +31,13 @@ impl Agreed {
 }
 
 /// Signs `text` for `namespace` with the key in a file, or with the first of the enrolled `operators`' keys that an agent has.
-pub(crate) fn sign(_: Agreed, text: &str, namespace: &str, key: Option<&Path>, operators: &[OperatorShown]) -> Result<Value, Failure> {
+pub(crate) fn sign(
+    _: SigningConsent,
+    text: &str,
+    namespace: &str,
+    key: Option<&Path>,
+    operators: &[OperatorShown],
+) -> Result<Value, Failure> {
     let signature = match key {
         Some(key) => with_file(text, namespace, key)?,
         None => {
@@ -61,7 +67,7 @@ fn with_file(text: &str, namespace: &str, key: &Path) -> Result<String, Failure>
     Ok(String::from_utf8_lossy(&signed.stdout).into_owned())
 }
 
-/// The line of an enrolled key that an agent has.
+/// Finds the line of an enrolled key held by an agent.
 fn from_agent(operators: &[OperatorShown]) -> Result<String, Failure> {
     let listed = Command::new("ssh-add").arg("-L").stderr(Stdio::null()).output();
     let lines = listed.map(|listed| String::from_utf8_lossy(&listed.stdout).into_owned()).unwrap_or_default();
@@ -76,7 +82,7 @@ fn from_agent(operators: &[OperatorShown]) -> Result<String, Failure> {
     })
 }
 
-/// A public key in a file of its own, for as long as it is used.
+/// A public key in a file of its own, for as long as needed.
 struct Public(PathBuf);
 
 impl Public {

@@ -1,6 +1,6 @@
-//! "Did you mean": the name that was probably meant. Does not print.
+//! "Did you mean": similar names. Does not print.
 
-/// `candidates` that look like `given`, the nearest first, at most three.
+/// Lists `candidates` similar to `given`, the nearest first, at most three.
 pub(crate) fn similar<'a>(given: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let folded = given.to_lowercase();
     let mut near: Vec<(f64, &str)> = candidates

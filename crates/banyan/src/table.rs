@@ -1,11 +1,9 @@
-//! Columns of text, aligned. Knows nothing of what stands in them.
+//! Columns of text, aligned. Knows nothing of their content.
 
-/// How a column is aligned.
+/// Alignment of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
-    /// Text.
     Left,
-    /// Numbers.
     Right,
 }
 
@@ -25,7 +23,7 @@ pub(crate) fn lines(columns: &[Align], rows: &[Vec<String>]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// Characters of `text` that take a place on the screen.
+/// Counts the characters of `text` that take a place on the screen.
 fn width(text: &str) -> usize {
     let mut escaped = false;
     let visible = text.chars().filter(|c| {
@@ -46,7 +44,7 @@ pub(crate) fn short(count: usize) -> String {
     if tenths < 100 { format!("{}.{}{letter}", tenths / 10, tenths % 10) } else { format!("{}{letter}", tenths / 10) }
 }
 
-/// `1 server`, `2 servers`.
+/// Writes `1 server`, `2 servers`.
 pub(crate) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
@@ -60,7 +58,7 @@ pub(crate) fn first_line(text: &str, width: usize) -> String {
     line.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// A length of time with one unit or two: `8s`, `3m 20s`, `5h 2m`, `3d 4h`.
+/// Writes a length of time with one unit or two: `8s`, `3m 20s`, `5h 2m`, `3d 4h`.
 pub(crate) fn duration(seconds: u64) -> String {
     let pair = |big: u64, b: char, small: u64, s: char| if small == 0 { format!("{big}{b}") } else { format!("{big}{b} {small}{s}") };
     match seconds {

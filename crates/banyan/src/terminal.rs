@@ -1,4 +1,4 @@
-//! Asks somebody at the terminal. Does not know what for.
+//! Questions at the terminal. Does not know their purpose.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -6,7 +6,7 @@ use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 use crate::failure::Failure;
 
-/// Whether somebody can be asked: both ends are a terminal.
+/// Tells if somebody can be asked: both ends are a terminal.
 pub(crate) fn somebody_is_there() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
@@ -22,7 +22,7 @@ pub(crate) fn line(prompt: &str) -> Result<String, Failure> {
     Ok(asked(prompt)?.unwrap_or_default())
 }
 
-/// Asks for a line that does not appear on the screen.
+/// Asks for a line without showing it on the screen.
 pub(crate) fn hidden_line(prompt: &str) -> Result<String, Failure> {
     let failed = |e: rustix::io::Errno| Failure::Failed(format!("the terminal can't be set to hide what is typed: {e}"));
     let stdin = io::stdin();
@@ -36,7 +36,7 @@ pub(crate) fn hidden_line(prompt: &str) -> Result<String, Failure> {
     Ok(line?.unwrap_or_default())
 }
 
-/// One line without its end; `None` when there is none.
+/// Reads a line without its end; `None` at the end of input.
 fn asked(prompt: &str) -> Result<Option<String>, Failure> {
     let failed = |e: io::Error| Failure::Failed(format!("the terminal can't be read: {e}"));
     let mut err = io::stderr().lock();

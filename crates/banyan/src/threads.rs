@@ -12,17 +12,17 @@ pub(crate) fn wait<F: Future>(work: F) -> Result<F::Output, Failure> {
     Ok(built(Builder::new_current_thread())?.block_on(work))
 }
 
-/// A runtime of one thread, for a command that serves one client.
+/// Makes a runtime of one thread, for a command that serves one client.
 pub(crate) fn waiting() -> Result<Runtime, Failure> {
     built(Builder::new_current_thread())
 }
 
-/// A runtime of as many threads as there are cores: for commands that serve.
+/// Makes a runtime of a thread for each core: for commands that serve.
 pub(crate) fn serving() -> Result<Runtime, Failure> {
     built(Builder::new_multi_thread())
 }
 
-/// A worker for each core, of which the calling thread is one.
+/// Starts a worker for each core, the calling thread among them.
 pub(crate) fn workers() -> Result<Workers, Failure> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Workers::start(cores).map_err(|e| Failure::Failed(format!("{cores} threads can't be started: {e}")))

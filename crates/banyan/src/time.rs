@@ -1,8 +1,8 @@
-//! The clock on the wall, as the admin API writes it. Does not format it.
+//! The wall clock, as in the admin API. Does not format it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Seconds since 1970.
+/// Gives the seconds since 1970.
 pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Longest time for an address to answer.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Attempt that is under way.
+/// An attempt under way.
 pub(crate) struct Attempt {
     end: Receiver<io::Result<()>>,
     until: Instant,
@@ -28,7 +28,7 @@ impl Attempt {
         Self { end, until: Instant::now() + LONGEST, place }
     }
 
-    /// Where a connection was taken, or why none was.
+    /// Gives the address of an accepted connection, or the reason for having none.
     pub(crate) fn end(self) -> Result<String, String> {
         let Self { end, until, place } = self;
         match end.recv_timeout(until.saturating_duration_since(Instant::now())) {

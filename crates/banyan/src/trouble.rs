@@ -1,4 +1,4 @@
-//! Troubles of a running gate as a whole, and what mends them: its configuration, its record, its parents. Servers are not looked at here.
+//! Troubles of a running gate as a whole, and their remedies: its configuration, its record, its parents. Servers are not looked at here.
 
 use gateway::admin::shapes::{AuditStatus, BrokenRecord, JoinStatus, NotInForce, Status};
 
@@ -6,13 +6,13 @@ use crate::examine::Finding;
 use crate::printable::{printable, printable_lines};
 use crate::{table, time};
 
-/// The configuration that is not in force, and what is wrong with the record.
+/// Lists a configuration that is not in force, and faults of the record.
 pub(crate) fn of_gate(status: &Status) -> Vec<Finding> {
     let refused = status.not_in_force.as_ref().map(|refused| not_in_force(refused, &status.serves));
     refused.into_iter().chain(status.audit.iter().flat_map(record)).collect()
 }
 
-/// Parents that the gate wants to be registered with and is not.
+/// Lists parents of the gate without a registration.
 pub(crate) fn of_parents(joined: &JoinStatus) -> Vec<Finding> {
     let wanted = joined.parents.iter().filter(|parent| !matches!(parent.state.as_str(), "idle" | "registered" | "trying"));
     let finding = |parent: &gateway::ParentStatus| {

@@ -1,4 +1,4 @@
-//! The turn to start the gate of a configuration: no two processes have it at once, so that no two gates come of it. Starts nothing.
+//! The turn to start the gate of a configuration: no two processes have it at once, so that no two gates start. Starts nothing.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::failure::Failure;
 use crate::{document, places};
 
-/// Somebody's turn, until it is dropped.
+/// A process's turn, until dropped.
 pub(crate) struct Turn {
     _lock: File,
 }
@@ -28,13 +28,13 @@ impl Turn {
     }
 }
 
-/// A name for the files that belong to the gate of `file`: the same however one writes the path.
+/// Names the files of the gate of `file`: equal for all spellings of the path.
 pub(crate) fn name(file: &Path) -> String {
     let path = canonical(file);
     Sha256::digest(path.as_os_str().as_encoded_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The path without symbolic links, where it is there, and else at least an absolute one.
+/// Resolves symbolic links of an existing path, and makes any other path absolute.
 pub(crate) fn canonical(file: &Path) -> std::path::PathBuf {
     fs::canonicalize(file).or_else(|_| std::path::absolute(file)).unwrap_or_else(|_| file.to_owned())
 }

@@ -1,4 +1,4 @@
-//! `clock`: what time it is where, and a tool that takes its time. Sets no clock and no alarm.
+//! `clock`: the time in any zone, and a tool that takes its time. Sets no clock and no alarm.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use jiff::{Timestamp, Zoned};
 use mcp_server::{About, Arguments, Refusal, Request, Server, failed, number_of, structured, text_of};
 use serde_json::{Value, json};
 
-/// The longest that `wait` waits, in seconds.
+/// Seconds of the longest wait.
 const LONGEST: f64 = 600.0;
-/// How many zones a search gives at most.
+/// Most zones in an answer.
 const ZONES: usize = 50;
 
 pub(super) struct Clock;

@@ -1,7 +1,7 @@
-//! Three small servers that ship in the binary, so that there is always something alive to mount: `clock`, `notes`, `system`.
+//! Three small servers in the binary, so that there is always something alive to mount: `clock`, `notes`, `system`.
 //!
-//! They are real MCP servers over standard input and output, in both eras, and run as child processes like any other; between
-//! them they use everything that a server may: progress, cancellation, questions to the client, resources that change,
+//! They are real MCP servers over standard input and output, in both eras, and run as child processes like any other. Together
+//! they use everything a server may: progress, cancellation, questions to the client, resources that change,
 //! prompts, completion, logging. They are no part of the gateway's own path: here messages become trees of values.
 
 use std::sync::Arc;
@@ -16,13 +16,13 @@ mod system;
 /// The names of the servers.
 pub const NAMES: [&str; 3] = ["clock", "notes", "system"];
 
-/// Why a server of the demonstration ended otherwise than by the end of its input.
+/// Endings of a demonstration server other than the end of its input.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
     /// Reading or writing failed.
     #[error("the demonstration server lost its client: {0}")]
     Io(#[from] std::io::Error),
-    /// There is no such server.
+    /// No server of this name.
     #[error("there is no demonstration server `{0}`: use one of clock, notes, system")]
     Unknown(String),
 }

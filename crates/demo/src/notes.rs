@@ -11,9 +11,9 @@ use serde_json::{Map, Value, json};
 
 mod definitions;
 
-/// How many notes are kept at most.
+/// Most notes kept.
 const MOST: usize = 1000;
-/// How long a note may be, in bytes.
+/// Bytes of the longest note.
 const LONGEST: usize = 64 << 10;
 
 pub(super) struct Notes {
@@ -21,7 +21,7 @@ pub(super) struct Notes {
     connection: OnceLock<Connection>,
 }
 
-/// All notes by number, and how often they have changed.
+/// All notes by number, and the number of their changes.
 struct Book {
     notes: BTreeMap<u64, Note>,
     next: u64,
@@ -36,7 +36,7 @@ struct Note {
 }
 
 impl Notes {
-    /// A notebook with two notes, so that there is something to read and to find.
+    /// Makes a notebook with two notes, so that there is something to read and to find.
     pub(super) fn new() -> Self {
         let note = |title: &str, text: &str, tags: &[&str]| Note {
             title: title.into(),
@@ -126,7 +126,7 @@ impl Notes {
         text(format!("Deleted note {id}."))
     }
 
-    /// Deletes everything, but only what the person has seen counted: `state` is the revision that was asked about.
+    /// Deletes the notes seen by the person, and nothing else: `state` is the revision of the question.
     async fn delete_all(&self, request: &Request) -> Result<Value, Refusal> {
         let (count, revision) = {
             let book = self.book();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::system::{Reading, proc_file, size};
 
-/// The size of a page of memory, in bytes: what Linux has on all machines this is built for, but for a few large ARM ones.
+/// Bytes of a page of memory, the same on all supported machines except a few large ARM ones.
 const PAGE: u64 = 4096;
 /// Clock ticks a second in `/proc` (USER_HZ, fixed in Linux's interface to programs).
 const TICKS: u64 = 100;

@@ -1,7 +1,7 @@
-//! `system`: how the machine is that this runs on: load, memory, disks, processes. Reads only; command lines and environments
+//! `system`: load, memory, disks and processes of this machine. Reads only; command lines and environments
 //! are never shown, because they may hold secrets.
 //!
-//! All of it comes from `/proc`, which only Linux has: elsewhere each tool says so.
+//! All figures come from `/proc`, which only Linux has: elsewhere each tool says so.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 
 use super::processes;
 
-/// Kinds of file systems that are no disk.
+/// Kinds of file systems without a disk.
 const IN_MEMORY: [&str; 5] = ["devtmpfs", "efivarfs", "ramfs", "squashfs", "tmpfs"];
 
-/// The resource that holds all at once.
+/// The resource that holds everything.
 const SUMMARY: &str = "system://summary";
 
 pub(super) struct System;
@@ -80,7 +80,7 @@ impl Server for System {
     }
 }
 
-/// Text for people and the same as values, or why there is none.
+/// A text for people and the same as values, or the reason for having none.
 pub(super) type Reading = Result<(String, Value), String>;
 
 /// The text of a file below `/proc`.

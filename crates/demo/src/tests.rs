@@ -298,7 +298,7 @@ impl Client {
         answer
     }
 
-    /// What comes before the answer to `id`, and its result.
+    /// Reads the messages before the answer to `id`, and the result.
     async fn until(&mut self, id: &Value) -> (Vec<Value>, Value) {
         let mut before = Vec::new();
         loop {

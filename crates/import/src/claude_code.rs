@@ -53,7 +53,7 @@ fn of_projects(reading: &mut Reading<'_>, projects: Map<String, Value>) {
     }
 }
 
-/// The servers of a project's `.mcp.json` that its user refused: Claude Code keeps that in other files.
+/// Lists the servers of a project's `.mcp.json` that the user refused: Claude Code keeps refusals in other files.
 fn switched_off(reading: &Reading<'_>, project: &Path) -> Vec<String> {
     let own = Client::ClaudeCode.own_files(reading.places).into_iter();
     let local = ["settings.json", "settings.local.json"].map(|name| project.join(".claude").join(name));

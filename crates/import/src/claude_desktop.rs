@@ -1,4 +1,4 @@
-//! Claude Desktop's `claude_desktop_config.json`: programs in `mcpServers`, texts as they are. Its other keys are not
+//! Claude Desktop's `claude_desktop_config.json`: programs in `mcpServers`, texts as they are. Other keys are not
 //! about servers and are left alone.
 
 use super::entry::Dialect;

@@ -1,4 +1,4 @@
-//! The clients whose files are known: where those files are on each platform. Does not read them.
+//! Clients with known files, and the places of these files on each platform. Does not read them.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,30 +14,23 @@ use super::{claude_code, claude_desktop, cline, codex, cursor, gemini, vscode, w
 pub enum Client {
     /// Claude Code, the command line program.
     ClaudeCode,
-    /// Claude Desktop.
     ClaudeDesktop,
     /// Cline, an extension of VS Code.
     Cline,
     /// Codex, command line and editor extension.
     Codex,
-    /// Cursor.
     Cursor,
-    /// Gemini CLI.
     Gemini,
-    /// Visual Studio Code.
     VsCode,
-    /// Windsurf.
     Windsurf,
-    /// Zed.
     Zed,
 }
 
 /// A place where a client may keep a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Location {
-    /// The file.
     pub(super) path: PathBuf,
-    /// The directory whose project it belongs to; `None` for a person's own.
+    /// The directory of the file's project; `None` for a person's own.
     pub(super) project: Option<PathBuf>,
 }
 
@@ -45,7 +38,7 @@ pub(super) struct Location {
 pub(super) type Reader = fn(&mut Reading<'_>, &str) -> Result<(), String>;
 
 impl Client {
-    /// All of them, in the order in which their files are read.
+    /// Every client, in the order of reading.
     pub const ALL: [Self; 9] = [
         Self::ClaudeDesktop,
         Self::ClaudeCode,
@@ -83,7 +76,7 @@ impl Client {
         }
     }
 
-    /// The name that people know.
+    /// Gives the name known to people.
     pub fn label(self) -> &'static str {
         match self {
             Self::ClaudeCode => "Claude Code",
@@ -112,7 +105,7 @@ impl Client {
         }
     }
 
-    /// Where its files may be: a person's own first, then those of the project, nearest first.
+    /// Lists the possible files: a person's own first, then those of the project, nearest first.
     pub(super) fn files(self, places: &Places) -> Vec<Location> {
         let own = self.own_files(places).into_iter().map(|path| Location { path, project: None });
         let Some(below) = self.project_file() else { return own.collect() };
@@ -123,7 +116,7 @@ impl Client {
         own.chain(of_project).collect()
     }
 
-    /// A person's own files, the one that is written first.
+    /// Lists a person's own files, the writable one first.
     pub fn own_files(self, places: &Places) -> Vec<PathBuf> {
         let (home, settings) = (&places.home, places.settings());
         let below_home = |parts: &[&str]| parts.iter().fold(home.clone(), |path, part| path.join(part));
@@ -164,7 +157,7 @@ impl Client {
     }
 }
 
-/// As its name on the command line.
+/// Writes the name used on the command line.
 impl Serialize for Client {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.id())

@@ -1,4 +1,4 @@
-//! Codex's `config.toml`: tables below `mcp_servers`, texts as they are, secrets named by variable. Its other keys are not
+//! Codex's `config.toml`: tables below `mcp_servers`, texts as they are, secrets named by variable. Other keys are not
 //! about servers and are left alone.
 
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub(super) fn read(reading: &mut Reading<'_>, text: &str) -> Result<(), String> 
     Ok(())
 }
 
-/// Without the line itself, which may hold a secret.
+/// Explains a fault without quoting the line, which may hold a secret.
 fn explained(error: &::toml::de::Error, text: &str) -> String {
     let at = error.span().map_or(0, |span| span.start.min(text.len()));
     let line = text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;

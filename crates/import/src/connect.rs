@@ -1,6 +1,6 @@
-//! Points a client's own file at Banyan, and back. Everything else in the file stays as it is, to the byte; the old
-//! servers are kept in a backup beside it. Decides and shows first, writes when told to. Does not import the servers
-//! that it takes out: who calls compares them with what Banyan serves.
+//! Points a client's own file at Banyan, and back. Everything else in the file stays unchanged, to the byte; the old
+//! servers are kept in a backup beside it. Decides and shows first, writes on demand. Does not import the servers
+//! taken out: the caller compares them with Banyan's own.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -27,33 +27,30 @@ use format::Format;
 /// The name of Banyan's entry in clients' files.
 pub const ENTRY: &str = "banyan";
 
-/// What is to be connected to what.
+/// A wanted connection of a client.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
-    /// The client.
     pub client: Client,
-    /// The machine.
     pub places: &'a Places,
-    /// How the client is to reach Banyan.
+    /// The client's way to Banyan.
     pub endpoint: Endpoint,
-    /// Servers to leave in the file beside Banyan, by their names there. Those that Banyan can't take stay anyway.
+    /// Servers to leave in the file beside Banyan, by their names there. Servers beyond Banyan stay anyway.
     pub keep: BTreeSet<String>,
-    /// Dates the backup.
+    /// Date of the backup.
     pub now: SystemTime,
 }
 
 /// A change of a client's file that is decided and not yet made.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Whose file it is.
     pub client: Client,
-    /// The file; where links lead is the one that is written.
+    /// The file to be written, behind any links.
     pub file: PathBuf,
     /// The servers that leave the file, as Banyan would mount them.
     pub removed: Vec<Server>,
-    /// The names of the servers that stay in the file.
+    /// The servers that stay in the file.
     pub kept: Vec<String>,
-    /// The backup that will be beside the file; `None` when it is put back.
+    /// The new backup beside the file; `None` when a backup is put back.
     pub backup: Option<PathBuf>,
     before: Option<String>,
     after: Option<String>,
@@ -61,74 +58,54 @@ pub struct Plan {
     step: Step,
 }
 
-/// What happens to backups.
+/// The fate of backups.
 #[derive(Clone, Debug)]
 enum Step {
-    /// One is made with this text (`None`: there was no file), and an older one is no longer needed.
-    Make { path: PathBuf, text: Option<String>, old: Option<Backup> },
-    /// None is touched.
+    /// Make a backup with this text (`None`: there was no file), and drop an older one.
+    Make {
+        path: PathBuf,
+        text: Option<String>,
+        old: Option<Backup>,
+    },
     Nothing,
-    /// It is in the file again: whole, or put together with later changes.
-    Spend { backup: Backup, whole: bool },
+    /// The backup is in the file again: whole, or together with later changes.
+    Spend {
+        backup: Backup,
+        whole: bool,
+    },
 }
 
-/// Why a client's file can't be changed. Nothing was changed then.
+/// Obstacles to changing a client's file. Nothing was changed then.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// Somebody else wrote the file after the plan was made.
     #[error("`{}` has changed in the meantime, and is left alone\n  close the client and try again", path.display())]
-    Changed {
-        /// The file.
-        path: PathBuf,
-    },
+    Changed { path: PathBuf },
     /// The client has no way to send a token.
     #[error("{client} can't take a token from a variable\n  connect it through `banyan stdio`: `banyan connect {} --stdio`", client.id())]
-    NoBearer {
-        /// The client.
-        client: Client,
-    },
-    /// The file has no entry of Banyan's, and there is no backup.
+    NoBearer { client: Client },
+    /// The file has no entry of Banyan's, and no backup exists.
     #[error("{client} is not connected: `{}` has no server `{ENTRY}`, and no backup is beside it", path.display())]
-    NotConnected {
-        /// The client.
-        client: Client,
-        /// Its file.
-        path: PathBuf,
-    },
-    /// The directory of its file is missing.
+    NotConnected { client: Client, path: PathBuf },
+    /// The directory of the client's file is missing.
     #[error("{client} does not seem to be installed: there is no directory `{}`\n  start it once, and connect it then", dir.display())]
     NotInstalled {
-        /// The client.
         client: Client,
-        /// Where its file would be.
+        /// The expected directory.
         dir: PathBuf,
     },
     /// The client starts programs only.
     #[error("{client} starts programs and takes no address\n  connect it through `banyan stdio`: `banyan connect {} --stdio`", client.id())]
-    ProgramsOnly {
-        /// The client.
-        client: Client,
-    },
-    /// The file, or its backup, is not what it should be.
+    ProgramsOnly { client: Client },
+    /// The file, or its backup, can't be read as expected.
     #[error("`{}` can't be changed safely: {problem}\n  mend the file and try again; nothing was written", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// The system refused.
+    Unreadable { path: PathBuf, problem: String },
     #[error("can't write `{}`: {source}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// What it said.
-        source: std::io::Error,
-    },
+    Write { path: PathBuf, source: std::io::Error },
 }
 
-/// What becomes of the text of a client's file when Banyan is put in beside all that is there, when it is taken out again, and when it is
-/// shown. Checks hold any text against it.
+/// Gives the text of a client's file with Banyan put in beside everything else, with Banyan taken out again, and as
+/// shown. For checks against any text.
 pub fn on_text(client: Client, file: &Path, text: &str) -> Result<[String; 3], String> {
     let format = Format::of(client, file).ok_or("nothing is written to this file")?;
     let kept: Vec<String> = format.names(text)?.into_iter().filter(|name| name != ENTRY).collect();
@@ -143,7 +120,7 @@ pub fn names(client: Client, file: &Path, text: &str) -> Result<Vec<String>, Str
     Format::of(client, file).ok_or("nothing is written to this file")?.names(text)
 }
 
-/// Plans to point a client at Banyan. When it is connected already, the plan starts from what it was before.
+/// Plans to point a client at Banyan. For a connected client, the plan starts from the state before.
 pub fn connect(request: &Request<'_>) -> Result<Plan, ConnectError> {
     let client = request.client;
     let entry = request.endpoint.entry(client)?;
@@ -169,7 +146,7 @@ pub fn connect(request: &Request<'_>) -> Result<Plan, ConnectError> {
     Ok(Plan { client, file: target.file, removed, kept, backup, before, after: Some(after), format: target.format, step })
 }
 
-/// Plans to put a client's file back to what it was. What was changed in it since then stays.
+/// Plans to restore a client's file. Changes made since then stay.
 pub fn disconnect(client: Client, places: &Places) -> Result<Plan, ConnectError> {
     let target = Target::of(client, places)?;
     let before = target.text(&target.file)?;
@@ -190,18 +167,18 @@ pub fn disconnect(client: Client, places: &Places) -> Result<Plan, ConnectError>
 }
 
 impl Plan {
-    /// Whether the file is as it should be already.
+    /// Tells if the file needs no change.
     pub fn is_nothing(&self) -> bool {
         self.before == self.after
     }
 
-    /// What changes, line by line, secrets hidden. Empty when nothing does.
+    /// Shows the changes, line by line, secrets hidden. Empty without changes.
     pub fn diff(&self) -> String {
         let shown = |text: &Option<String>| text.as_deref().map(|text| self.format.masked(text));
         diff::unified(&self.file, shown(&self.before).as_deref(), shown(&self.after).as_deref())
     }
 
-    /// Makes the change: backup first, then the file in one piece. Refuses when the file is no longer as it was.
+    /// Makes the change: backup first, then the file in one piece. Refuses if the file has changed meanwhile.
     pub fn apply(&self) -> Result<(), ConnectError> {
         if self.is_nothing() {
             return Ok(());
@@ -231,7 +208,7 @@ impl Plan {
     }
 }
 
-/// The file of a client that is written.
+/// The client's file to be written.
 struct Target<'a> {
     client: Client,
     places: &'a Places,
@@ -240,7 +217,7 @@ struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// Its first own file that is there, or else the first whose directory is.
+    /// Picks the first existing own file, or else the first with an existing directory.
     fn of(client: Client, places: &'a Places) -> Result<Self, ConnectError> {
         let files: Vec<PathBuf> = client.own_files(places).into_iter().filter(|file| Format::of(client, file).is_some()).collect();
         let directory = |file: &PathBuf| file.parent().map(Path::to_owned).unwrap_or_default();
@@ -261,8 +238,8 @@ impl<'a> Target<'a> {
         ConnectError::Unreadable { path: self.file.clone(), problem }
     }
 
-    /// The servers that Banyan can take and is to take, and the names of those that stay. Entries that lead to Banyan
-    /// already are neither.
+    /// Separates the wanted servers that Banyan can take from the names of those that stay. Entries that already lead to
+    /// Banyan are neither.
     fn sorted(&self, text: &str, request: &Request<'_>) -> Result<(Vec<Server>, Vec<String>), ConnectError> {
         let location = Location { path: self.file.clone(), project: None };
         let mut reading = Reading::new(self.places, Some(self.client), &location);
@@ -280,7 +257,7 @@ impl<'a> Target<'a> {
         Ok((removed, kept))
     }
 
-    /// The text as it was before it was connected, with what was changed since then; and whether nothing was.
+    /// Gives the text from before the connection together with later changes; and tells if there were none.
     fn restored(&self, current: Option<&str>, backup: &Backup) -> Result<(Option<String>, bool), ConnectError> {
         let kept = self.text(&backup.path)?;
         let kept = kept.as_deref().filter(|_| !backup.was_absent);

@@ -1,5 +1,5 @@
 //! Cursor's `mcp.json`, a person's own and a project's: `mcpServers`, with `${env:NAME}` in texts. Does not
-//! read what one entry says: `entry` does.
+//! read a single entry: `entry` does.
 
 use super::entry::Dialect;
 use super::reading::Reading;

@@ -1,5 +1,5 @@
-//! One server as clients write it, turned into a mount. The keys of all clients are read alike, because people carry
-//! entries from one to another. Does not decide under which name it is mounted in the end.
+//! A server as clients write it, turned into a mount. The keys of all clients are read alike, because people carry
+//! entries from one to another. Does not decide the final name of the mount.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,21 +18,21 @@ use super::reading::Reading;
 use super::text::{self, Texts};
 use super::{json, oauth, own};
 
-/// A year, the longest that `banyan.toml` takes.
+/// A year, the longest time in `banyan.toml`.
 const MAX_MILLIS: f64 = 365.0 * 86_400_000.0;
 
-/// How a client differs from the others.
+/// Differences between clients.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dialect {
-    /// The references in its texts.
+    /// References in texts.
     pub(super) texts: Texts,
-    /// What a `url` without a type is reached by.
+    /// A `url` without a type is HTTP+SSE.
     pub(super) url_is_sse: bool,
-    /// What a number in `timeout` counts.
+    /// Unit of a number in `timeout`.
     pub(super) timeout: Unit,
 }
 
-/// What a number counts.
+/// Unit of a number.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Unit {
     /// Seconds below a thousand, and thousandths above.
@@ -48,7 +48,7 @@ impl Dialect {
     pub(super) const LITERAL: Self = Self { texts: Texts::Literal, url_is_sse: false, timeout: Unit::Guess };
 }
 
-/// Takes the server `name`, or reports why it can't be taken.
+/// Takes the server `name`, or reports the reason for leaving it out.
 pub(super) fn read(reading: &mut Reading<'_>, path: &str, name: &str, value: Value, dialect: Dialect) {
     let Value::Object(members) = value else {
         return reading.note(NoteKind::Skipped, path, "it is not an object with `command` or `url`");
@@ -160,7 +160,7 @@ impl Entry<'_, '_> {
         Ok(Transport::Stdio(Process { command, args, env, pass_env, cwd }))
     }
 
-    /// A client starts the servers of a project in its directory, and their paths may count on that.
+    /// Gives the project's directory for a server that may count on it: clients start a project's servers there.
     fn project_for(&self, command: &str, args: &[SecretRef]) -> Option<PathBuf> {
         let relative = |text: &str| text == "." || text.starts_with("./") || text.starts_with("../") || text.starts_with(".\\");
         let path_below = |text: &str| text.contains('/') && !Path::new(text).is_absolute();
@@ -177,7 +177,7 @@ impl Entry<'_, '_> {
         Ok(self.reading.project.as_ref().unwrap_or(&places.cwd).join(cwd))
     }
 
-    /// `KEY=value` lines of a file that is read into the environment.
+    /// Reads the `KEY=value` lines of an environment file.
     fn env_file(&mut self) -> Result<BTreeMap<String, SecretRef>, String> {
         let Some((_, file)) = self.first_string(&["envFile"])? else { return Ok(BTreeMap::new()) };
         let path = self.directory(&file)?;
@@ -264,14 +264,14 @@ impl Entry<'_, '_> {
         found
     }
 
-    /// Names of tools; Gemini writes arguments behind them, which say what may run without asking.
+    /// Reads names of tools; Gemini appends arguments that may run without asking.
     fn tools(&mut self, keys: &[&str]) -> Vec<String> {
         let value = self.take(keys).map(|(_, value)| value);
         let names = value.as_ref().and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
         names.map(|name| name.split('(').next().unwrap_or(name).trim().to_owned()).filter(|name| !name.is_empty()).collect()
     }
 
-    /// What a client lets run without asking is a decision about that client, and told as such.
+    /// Reports permissions to run without asking, a decision about the other client only.
     fn trust(&mut self) {
         for key in ["alwaysAllow", "autoApprove", "trust", "default_tools_approval_mode"] {
             let Some((key, value)) = self.take(&[key]) else { continue };
@@ -322,7 +322,7 @@ impl Entry<'_, '_> {
         self.reading.note(kind, &json::joined(&json::joined(self.path, key), below), text);
     }
 
-    /// Takes the first of these members that is there and not null.
+    /// Takes the first present member that is not null.
     pub(super) fn take(&mut self, keys: &[&str]) -> Option<(String, Value)> {
         let key = keys.iter().find(|key| self.members.contains_key(**key))?;
         let value = self.members.shift_remove(*key)?;
@@ -368,7 +368,7 @@ impl Entry<'_, '_> {
         text::reference(self.reading, self.dialect.texts, text)
     }
 
-    /// A text with its variables replaced: it is shown, so it holds no secrets, and Banyan keeps it as it is.
+    /// Expands a text with variables, which is shown and so holds no secrets, for Banyan to keep as it is.
     fn expanded(&mut self, text: &str, key: &str) -> Result<String, String> {
         let reference = self.reference(text)?;
         if let Some(plain) = reference.as_plain() {

@@ -1,4 +1,4 @@
-//! All that was found, each server once and each under a name of its own. Does not write it down.
+//! All findings, each server once and under a name of its own. Does not write them down.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,57 +17,55 @@ use super::note::{Note, NoteKind};
 use super::reading::Reading;
 use super::text::Question;
 
-/// What the files say.
+/// The findings in all files.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// The files that are there, in the order in which they were read.
+    /// Existing files in the order of reading.
     pub files: Vec<SourceFile>,
     /// The servers, in the order of the files.
     pub servers: Vec<Server>,
-    /// What people should know.
+    /// Notes for people.
     pub notes: Vec<Note>,
-    /// What has to be asked before all servers work.
+    /// Questions to be asked before all servers work.
     pub questions: Vec<Question>,
 }
 
-/// A file that is there.
+/// An existing file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SourceFile {
-    /// Whose it is; `None` when it was named.
+    /// `None` for a file named by the user.
     pub client: Option<Client>,
-    /// Where it is.
     pub path: PathBuf,
-    /// The directory whose project it belongs to.
+    /// The directory of the file's project.
     pub project: Option<PathBuf>,
-    /// How many servers it holds that can be taken, those that other files have too included.
+    /// Number of servers that can be taken, duplicates in other files included.
     pub servers: usize,
-    /// Why nothing could be taken from it.
+    /// The reason for taking nothing from the file.
     pub problem: Option<String>,
 }
 
 /// A server that can be mounted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
-    /// The mount, under a name that no other has.
+    /// The mount, under a unique name.
     pub mount: Mount,
     /// The name in the client's file.
     pub name: String,
-    /// Whether the client has it switched on.
+    /// Switched on in the client.
     pub enabled: bool,
-    /// Where it stands; the first is the one that was taken.
+    /// Places of the server; the first was taken.
     pub origins: Vec<Origin>,
 }
 
 /// A place where a server stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Origin {
-    /// Whose file it is; `None` when it was named.
+    /// `None` for a file named by the user.
     pub client: Option<Client>,
-    /// The file.
     pub file: PathBuf,
-    /// The place in it: `mcpServers.github`.
+    /// The place in the file: `mcpServers.github`.
     pub path: String,
-    /// The directory whose project it belongs to. Whoever wrote that project wrote the entry.
+    /// The directory of the file's project. The author of the project wrote the entry.
     pub project: Option<PathBuf>,
 }
 
@@ -81,7 +79,7 @@ impl fmt::Display for Origin {
 }
 
 impl Found {
-    /// The mounts of the servers that are switched on.
+    /// Gives the mounts of the servers that are switched on.
     pub fn mounts(&self) -> BTreeMap<Segment, Arc<Mount>> {
         let enabled = self.servers.iter().filter(|server| server.enabled);
         enabled.map(|server| (server.mount.name.clone(), Arc::new(server.mount.clone()))).collect()
@@ -141,7 +139,7 @@ impl Found {
         self.servers.push(server);
     }
 
-    /// The name itself, or with the lowest number from 2 that makes it free.
+    /// Gives the name itself, or the name with the lowest free number from 2.
     fn free_name(&self, name: &Segment) -> Segment {
         let taken = |name: &Segment| self.servers.iter().any(|server| server.mount.name == *name);
         let numbered = |number: usize| {
@@ -153,7 +151,7 @@ impl Found {
         candidates.into_iter().find(|name| !taken(name)).unwrap_or_else(|| name.clone())
     }
 
-    /// Two files may use one id for different things: the later one is numbered.
+    /// Numbers a later question with an id used by an earlier file for another one.
     fn tell_questions_apart(&self, reading: &mut Reading<'_>) {
         let taken = |name: &str| self.questions.iter().any(|question| question.name == name);
         for question in reading.questions.values_mut().filter(|question| taken(&question.name)) {
@@ -192,7 +190,7 @@ fn credentials(mount: &Mount) -> &BTreeMap<String, SecretRef> {
     }
 }
 
-/// Every text of a server that may hold references.
+/// Lists the texts of a server that may hold references.
 fn texts(transport: &mut Transport) -> Vec<&mut SecretRef> {
     match transport {
         Transport::Http(remote) | Transport::Sse(remote) => {
@@ -204,7 +202,7 @@ fn texts(transport: &mut Transport) -> Vec<&mut SecretRef> {
     }
 }
 
-/// Replaces pieces of a text; one that can't be put together stays as it was.
+/// Replaces pieces of a text; a text that can't be put together stays unchanged.
 fn replace(text: &mut SecretRef, with: &dyn Fn(&Piece) -> Option<Piece>) {
     let pieces = text.pieces().iter().map(|piece| with(piece).unwrap_or_else(|| piece.clone())).collect();
     if let Ok(replaced) = SecretRef::of(pieces) {

@@ -1,4 +1,4 @@
-//! A file that is named: `mcpServers`, or what the clients call it, in any of their shapes. Does not
+//! A file named by the user: `mcpServers`, or a client's name for it, in any of their shapes. Does not
 //! look for files.
 
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::entry::Dialect;
 use super::reading::Reading;
 use super::vscode;
 
-/// What the object of servers is called.
+/// Names of the object of servers.
 const NAMES: [&str; 3] = ["mcpServers", "context_servers", "mcp_servers"];
 
 pub(super) fn read(reading: &mut Reading<'_>, text: &str) -> Result<(), String> {

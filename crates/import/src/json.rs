@@ -1,5 +1,5 @@
-//! JSON as clients' files have it: with comments, trailing commas and a byte order mark. Keeps the order of members and
-//! tells of names that stand twice. Does not know what the members mean.
+//! JSON as in clients' files: with comments, trailing commas and a byte order mark. Keeps the order of members and
+//! reports doubled names. Does not know the meaning of members.
 
 use jsonc_parser::ast::{Object, Value as Ast};
 use jsonc_parser::errors::ParseError;
@@ -8,9 +8,8 @@ use serde_json::{Map, Value};
 
 /// A file's value.
 pub(super) struct Document {
-    /// The outermost object.
     pub(super) members: Map<String, Value>,
-    /// Paths of members whose name stands twice in one object; the last one counts, as everywhere.
+    /// Paths of doubled members of one object; the last counts, as everywhere.
     pub(super) repeated: Vec<String>,
 }
 
@@ -24,7 +23,7 @@ pub(super) fn parse(text: &str) -> Result<Document, String> {
     Ok(Document { members, repeated })
 }
 
-/// Looks at the outermost object of a text without its byte order mark; `None` when there is nothing but white space.
+/// Looks at the outermost object of a text without its byte order mark; `None` for white space only.
 pub(super) fn with_object<T>(text: &str, look: impl FnOnce(&Object<'_>) -> T) -> Result<Option<T>, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let result = parse_to_ast(text, &CollectOptions::default(), &options()).map_err(|error| explained(&error))?;
@@ -82,7 +81,7 @@ fn value(ast: &Ast<'_>, path: &str, repeated: &mut Vec<String>) -> Value {
     }
 }
 
-/// A path with one more name; a name that is no plain word is put in brackets.
+/// Appends a name to a path; a name that is no plain word is put in brackets.
 pub(super) fn joined(path: &str, name: &str) -> String {
     let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-$".contains(c));
     match (path.is_empty(), plain) {

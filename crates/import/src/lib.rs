@@ -1,7 +1,7 @@
-//! The servers that people already have: what other clients' files say, as mounts; and those files pointed at Banyan.
+//! The servers that people already have: other clients' files read as mounts, and those files pointed at Banyan.
 //!
-//! Every key that is not understood is reported. This module starts no server, asks no question and trusts nothing
-//! because a client did: what a file allows without asking is reported as a suggestion.
+//! Every unknown key is reported. This crate starts no server, asks no question and trusts nothing
+//! because a client did: permissions in a file are reported as suggestions.
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ use reading::Reading;
 /// The longest file that is read, in bytes. Claude Code's own grows with every project.
 const MAX_FILE: u64 = 64 << 20;
 
-/// Reads the files of all clients that are there. A file that can't be read is reported and left out.
+/// Reads the existing files of all clients. An unreadable file is reported and left out.
 pub fn discover(places: &Places) -> Found {
     let mut found = Found::default();
     for client in Client::ALL {
@@ -58,14 +58,14 @@ pub fn discover(places: &Places) -> Found {
     found
 }
 
-/// Reads one file: JSON with `mcpServers` (or the like), or Codex's TOML.
+/// Reads a file: JSON with `mcpServers` (or the like), or Codex's TOML.
 pub fn from_file(path: &Path, places: &Places) -> Result<Found, ImportError> {
     let failed = |problem| ImportError::Unreadable { path: path.to_owned(), problem };
     let text = read(path).map_err(failed)?.ok_or_else(|| failed("there is no such file".into()))?;
     from_text(&text, None, path, places)
 }
 
-/// Reads the text of a file as that of `client`; of no particular one, by the ending of `path`.
+/// Reads a text as a file of `client`; without a client, by the ending of `path`.
 pub fn from_text(text: &str, client: Option<Client>, path: &Path, places: &Places) -> Result<Found, ImportError> {
     let location = client::Location { path: path.to_owned(), project: None };
     let mut reading = Reading::new(places, client, &location);
@@ -77,20 +77,15 @@ pub fn from_text(text: &str, client: Option<Client>, path: &Path, places: &Place
     Ok(found)
 }
 
-/// Why a file that was named can't be taken.
+/// Failures to take servers from a named file.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// It is missing, not text, not JSON, or holds no servers.
+    /// Missing, not text, not JSON, or without servers.
     #[error("can't take servers from `{}`: {problem}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        problem: String,
-    },
+    Unreadable { path: PathBuf, problem: String },
 }
 
-/// The text of a file; `None` when it is not there.
+/// Reads the text of a file; `None` for a missing file.
 fn read(path: &Path) -> Result<Option<String>, String> {
     match std::fs::metadata(path) {
         Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => return Ok(None),

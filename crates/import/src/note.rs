@@ -1,4 +1,4 @@
-//! What people should know about an import. Never holds a value of a file, only names and places.
+//! Notes on an import, for people. Never holds a value of a file, only names and places.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,17 +8,14 @@ use serde::Serialize;
 /// Something to tell about a place in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Note {
-    /// The file.
     pub file: PathBuf,
-    /// The place in it: `mcpServers.github.env`. Empty for the whole file.
+    /// The place in the file: `mcpServers.github.env`. Empty for the whole file.
     pub path: String,
-    /// What sort of thing it is.
     pub kind: NoteKind,
-    /// The words.
     pub text: String,
 }
 
-/// What sort of thing a note tells.
+/// Sort of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoteKind {
@@ -32,11 +29,11 @@ pub enum NoteKind {
     NotTaken,
     /// The server is mounted under another name.
     Renamed,
-    /// The server is one that another file has too.
+    /// Another file has the server too.
     Same,
     /// The server, or the file, can't be taken at all.
     Skipped,
-    /// The client lets tools run without asking; Banyan does not take that over.
+    /// The client lets tools run without asking; Banyan does not adopt the permission.
     Trust,
 }
 

@@ -1,4 +1,4 @@
-//! How clients say that a server wants OAuth. Does not sign in anywhere, and takes no token that a client has got.
+//! OAuth in clients' files. Does not sign in anywhere, and takes no client's token.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use config::resolved::OAuth;
 use super::entry::Entry;
 use super::note::NoteKind;
 
-/// What an entry says; `None` when it says nothing.
+/// Reads an entry; `None` for an entry without OAuth.
 pub(super) fn read(entry: &mut Entry<'_, '_>) -> Result<Option<Option<OAuth>>, String> {
     let mut said = match entry.take(&["oauth", "auth"]) {
         None => None,
@@ -57,7 +57,7 @@ fn particulars(entry: &mut Entry<'_, '_>, key: &str, mut members: Map<String, Va
     }))
 }
 
-/// Scopes as a list, or as one text with spaces.
+/// Splits scopes given as a list, or as one text with spaces.
 fn words(value: &Value) -> Vec<String> {
     match value {
         Value::Array(items) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),

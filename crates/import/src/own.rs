@@ -1,5 +1,5 @@
-//! Recognises entries of clients that are connected to Banyan already: mounting them would make a circle.
-//! Does not ask the address who it is.
+//! Recognises entries that lead to Banyan already: mounting them would make a circle.
+//! Does not ask the address for its identity.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use url::{Host, Url};
 
 use super::places::Places;
 
-/// Whether an entry starts Banyan, or goes to where it listens, be it through a program that passes on.
+/// Tells if an entry starts Banyan, or goes to its listener, perhaps through a relaying program.
 pub(super) fn is_banyan(name: &str, entry: &Map<String, Value>, places: &Places) -> bool {
     let command = entry.get("command").map(|command| command.get("path").unwrap_or(command));
     if command.and_then(Value::as_str).is_some_and(is_our_program) {

@@ -1,4 +1,4 @@
-//! Where a person's files are, as an argument: tests make them in directories of their own. Reads no file.
+//! Places of a person's files, as an argument: tests make directories of their own. Reads no file.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,26 +10,23 @@ use config::secret::{KeyringError, Sources};
 /// The machine, as far as clients' files depend on it.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// The home directory.
     pub home: PathBuf,
     /// The working directory: the files of its project are read as well.
     pub cwd: PathBuf,
-    /// Where clients keep their files differs.
+    /// The platform, which decides the places of clients' files.
     pub platform: Platform,
     /// The environment: some clients are moved by it, and addresses and programs may hold its variables.
     pub env: BTreeMap<String, String>,
-    /// Where Banyan itself listens, so that entries that point there are left out.
+    /// Banyan's own listener; entries that point there are left out.
     pub listen: SocketAddr,
 }
 
-/// What decides where clients keep their files.
+/// The platform of clients' files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Platform {
-    /// Linux and other systems that follow the XDG directories.
+    /// Linux and other systems with XDG directories.
     Linux,
-    /// macOS.
     Mac,
-    /// Windows.
     Windows,
 }
 
@@ -45,7 +42,7 @@ impl Places {
         })
     }
 
-    /// Where programs keep their settings: `~/.config`, `~/Library/Application Support` or `%APPDATA%`.
+    /// Gives the directory of programs' settings: `~/.config`, `~/Library/Application Support` or `%APPDATA%`.
     pub(super) fn settings(&self) -> PathBuf {
         match self.platform {
             Platform::Linux => self.xdg_config(),
@@ -54,17 +51,17 @@ impl Places {
         }
     }
 
-    /// `$XDG_CONFIG_HOME`, or `~/.config`.
+    /// Gives `$XDG_CONFIG_HOME`, or `~/.config`.
     pub(super) fn xdg_config(&self) -> PathBuf {
         self.dir_from("XDG_CONFIG_HOME").unwrap_or_else(|| self.home.join(".config"))
     }
 
-    /// A directory that a variable names by its whole path.
+    /// Gives the directory in a variable, if an absolute path.
     pub(super) fn dir_from(&self, variable: &str) -> Option<PathBuf> {
         self.env.get(variable).map(PathBuf::from).filter(|dir| dir.is_absolute())
     }
 
-    /// The working directory and those above it up to the root of its repository; just itself outside of one. The
+    /// Lists the working directory and its parents up to the root of the repository; only itself outside of a repository. The
     /// home directory is nobody's project.
     pub(super) fn projects(&self) -> Vec<&Path> {
         let above: Vec<&Path> = self.cwd.ancestors().take_while(|dir| *dir != self.home).collect();
@@ -74,7 +71,7 @@ impl Places {
 }
 
 impl Platform {
-    /// The platform this program was built for.
+    /// Gives the platform of this build.
     pub fn here() -> Self {
         if cfg!(target_os = "macos") {
             Self::Mac

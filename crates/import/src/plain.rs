@@ -12,33 +12,29 @@ use config::secret::{Piece, Secret, SecretRef};
 
 use super::found::Found;
 
-/// A value that looks like a secret and stands there as plain text.
+/// A probable secret in plain text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlainSecret {
-    /// The mount it belongs to.
     pub mount: Segment,
-    /// Where in the mount it stands.
     pub place: SecretPlace,
-    /// A name for it in the keyring: `github/GITHUB_TOKEN`.
+    /// A name for the secret in the keyring: `github/GITHUB_TOKEN`.
     pub name: String,
     /// The value, without words in front like `Bearer`.
     pub value: Secret,
-    /// What stands in front of it.
+    /// Text in front of the secret.
     before: String,
 }
 
-/// Where a secret stands.
+/// The place of a secret in a mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretPlace {
     /// The argument with this number, from 0.
     Arg(usize),
-    /// A variable.
     Env(String),
-    /// A header.
     Header(String),
 }
 
-/// `github: env GITHUB_TOKEN`.
+/// Writes `github: env GITHUB_TOKEN`.
 impl fmt::Display for PlainSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
@@ -64,7 +60,7 @@ impl Found {
         secrets
     }
 
-    /// Puts a reference to the keyring in place of a secret that was stored there under its name.
+    /// Puts a reference to the keyring in place of a secret stored there under its name.
     pub fn refer(&mut self, secret: &PlainSecret) {
         let Some(server) = self.servers.iter_mut().find(|server| server.mount.name == secret.mount) else { return };
         let text = match (&mut server.mount.transport, &secret.place) {
@@ -82,7 +78,7 @@ impl Found {
     }
 }
 
-/// The numbers of the arguments that hold a secret.
+/// Lists the numbers of arguments with a secret.
 pub(super) fn args_with_secrets(texts: &[SecretRef]) -> Vec<usize> {
     args(texts).into_iter().map(|(i, ..)| i).collect()
 }
@@ -116,7 +112,7 @@ fn named(texts: &std::collections::BTreeMap<String, SecretRef>) -> impl Iterator
     plain.filter(|(name, value)| looks_secret(name) && !value.trim().is_empty())
 }
 
-/// Arguments that hold a secret: number, what names it, what stands in front, and the value.
+/// Lists arguments with a secret: number, naming text, text in front, and value.
 fn args(args: &[SecretRef]) -> Vec<(usize, &str, &str, &str)> {
     let mut found = Vec::new();
     let mut named_before: Option<&str> = None;
@@ -136,7 +132,7 @@ fn args(args: &[SecretRef]) -> Vec<(usize, &str, &str, &str)> {
     found
 }
 
-/// `--api-key=VALUE`, `API_KEY=VALUE`, `Authorization: Bearer VALUE`.
+/// Splits `--api-key=VALUE`, `API_KEY=VALUE`, `Authorization: Bearer VALUE`.
 fn assigned(text: &str) -> Option<(&str, &str, &str)> {
     let at = text.char_indices().find(|(at, c)| "=:".contains(*c) && looks_secret(&text[..*at]))?.0;
     let key = text[..at].rsplit(|c: char| !(c.is_ascii_alphanumeric() || "_-".contains(c))).next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What has been taken out of one file so far. Does not know the shapes of files: the modules of the clients do.
+//! Findings in one file so far. Does not know the shapes of files: the modules of the clients do.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,13 +18,13 @@ pub(super) struct Reading<'a> {
     pub(super) places: &'a Places,
     pub(super) client: Option<Client>,
     pub(super) file: PathBuf,
-    /// The directory whose project the file, or the part of it that is read, belongs to.
+    /// The directory of the project that owns the file, or the current part of the file.
     pub(super) project: Option<PathBuf>,
     pub(super) servers: Vec<Server>,
     pub(super) notes: Vec<Note>,
-    /// What is asked for by servers, by id.
+    /// Questions of servers, by id.
     pub(super) questions: BTreeMap<String, Question>,
-    /// What the file says about questions, by id.
+    /// Descriptions of questions in the file, by id.
     pub(super) inputs: BTreeMap<String, Question>,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Reading<'a> {
         Ok(document.members)
     }
 
-    /// Takes the servers of an object of servers; nothing when it is absent.
+    /// Takes the servers of an object of servers, if present.
     pub(super) fn servers(&mut self, path: &str, servers: Option<Value>, dialect: Dialect) {
         match servers {
             None | Some(Value::Null) => {}
@@ -68,14 +68,14 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Reports what is left of a file that is about servers only.
+    /// Reports the remaining keys of a file about servers only.
     pub(super) fn rest(&mut self, path: &str, members: &Map<String, Value>) {
         for name in members.keys().filter(|name| *name != "$schema") {
             self.note(NoteKind::NotTaken, &json::joined(path, name), "this key is not understood, and not taken");
         }
     }
 
-    /// The keyring's name for what a client asks under this id.
+    /// Gives the keyring's name for a client's question with this id.
     pub(super) fn ask(&mut self, id: &str) -> String {
         let known = self.inputs.get(id);
         let question = self.questions.entry(id.to_owned()).or_insert_with(|| known.cloned().unwrap_or_else(|| Question::unknown(id)));

@@ -7,7 +7,7 @@ use config::secret::SecretRef;
 
 use super::*;
 
-/// A home directory with the project `work/shop`, and what clients have put there.
+/// A home directory with the project `work/shop`, and files of clients.
 struct Home {
     _dir: tempfile::TempDir,
     places: Places,

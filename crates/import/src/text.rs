@@ -9,7 +9,7 @@ use config::secret::{Piece, SecretRef};
 use super::places::Platform;
 use super::reading::Reading;
 
-/// Which references a client knows.
+/// The references known to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Texts {
     /// `${…}` only.
@@ -20,23 +20,22 @@ pub(super) enum Texts {
     Literal,
 }
 
-/// Something that a client asks its user for, and that Banyan keeps in the keyring.
+/// A client's question to its user, with an answer kept in the keyring.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Question {
     /// The name in the keyring: `banyan secret set NAME` answers the question, too.
     pub name: String,
-    /// What to ask.
     pub prompt: String,
-    /// Whether what is typed must not be shown.
+    /// Typed text must not be shown.
     pub hidden: bool,
-    /// What is meant when nothing is typed.
+    /// The meaning of an empty answer.
     pub default: Option<String>,
-    /// The only answers there are; empty for any.
+    /// The only possible answers; empty for any.
     pub choices: Vec<String>,
 }
 
 impl Question {
-    /// One element of VS Code's `inputs`, with its id.
+    /// Reads an element of VS Code's `inputs`, with its id.
     pub(super) fn of_input(input: &Value) -> Option<(String, Self)> {
         let text = |key: &str| input.get(key).and_then(Value::as_str).map(str::to_owned);
         let id = text("id")?;
@@ -51,14 +50,14 @@ impl Question {
         Some((id, question))
     }
 
-    /// For an id of which nothing more is known.
+    /// Makes a question for an id without a description.
     pub(super) fn unknown(id: &str) -> Self {
         let name = keyring_name(id);
         Self { name, prompt: id.to_owned(), hidden: true, default: None, choices: Vec::new() }
     }
 }
 
-/// Reads a text of a client's file. The error says which reference has no meaning outside of that client.
+/// Reads a text of a client's file. The error names the reference without meaning outside of that client.
 pub(super) fn reference(reading: &mut Reading<'_>, texts: Texts, raw: &str) -> Result<SecretRef, String> {
     if texts == Texts::Literal {
         return Ok(SecretRef::plain(raw));
@@ -75,7 +74,7 @@ pub(super) fn reference(reading: &mut Reading<'_>, texts: Texts, raw: &str) -> R
     SecretRef::of(pieces).map_err(|error| error.to_string())
 }
 
-/// What stands at the `$` in front, and the text behind it.
+/// Reads the reference at the `$` in front, and gives the text behind it.
 fn one<'t>(reading: &mut Reading<'_>, texts: Texts, text: &'t str) -> Result<(Piece, &'t str), String> {
     let after = &text[1..];
     if let Some(inside) = after.strip_prefix('{')

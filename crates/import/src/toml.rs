@@ -1,5 +1,5 @@
-//! Writes what was found as a `banyan.toml` with comments: where each server comes from, what was not taken, and which
-//! secrets stand there as plain text. Does not write to disk.
+//! Writes the findings as a `banyan.toml` with comments: the origin of each server, the keys left out, and
+//! secrets in plain text. Does not write to disk.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -13,7 +13,7 @@ use super::found::{Found, Server};
 use super::note::NoteKind;
 use super::plain::{PlainSecret, SecretPlace};
 
-/// The text of a `banyan.toml` that mounts what was found. Reading it gives the same mounts.
+/// Writes a `banyan.toml` that mounts the findings. Reading it gives the same mounts.
 pub fn to_toml(found: &Found) -> String {
     let mut out = Out(String::new());
     out.comment("Written by `banyan import`. `banyan check` reads it and starts nothing.");

@@ -1,5 +1,5 @@
-//! VS Code: `servers` and `inputs` in `mcp.json`, or below `mcp` in `settings.json`, as older releases had it.
-//! Does not ask what `inputs` want to know.
+//! VS Code: `servers` and `inputs` in `mcp.json`, or below `mcp` in `settings.json`, as in older releases.
+//! Does not ask the questions of `inputs`.
 
 use serde_json::{Map, Value};
 
@@ -22,7 +22,7 @@ pub(super) fn read(reading: &mut Reading<'_>, text: &str) -> Result<(), String> 
     Ok(())
 }
 
-/// Takes `servers`, with the questions that `inputs` describes.
+/// Takes `servers`, with the questions described by `inputs`.
 pub(super) fn servers(reading: &mut Reading<'_>, before: &str, mut members: Map<String, Value>) {
     if let Some(Value::Array(inputs)) = members.shift_remove("inputs") {
         reading.inputs.extend(inputs.iter().filter_map(Question::of_input));

@@ -1,5 +1,5 @@
 //! Windsurf's `mcp_config.json`: `mcpServers`, addresses in `serverUrl`, `${env:NAME}` and `${file:/path}` in texts. Does not
-//! read what one entry says: `entry` does.
+//! read a single entry: `entry` does.
 
 use super::entry::Dialect;
 use super::reading::Reading;

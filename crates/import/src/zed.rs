@@ -1,4 +1,4 @@
-//! Zed's `settings.json`: `context_servers`, texts as they are. Its other keys are not about servers and are left alone.
+//! Zed's `settings.json`: `context_servers`, texts as they are. Other keys are not about servers and are left alone.
 
 use super::entry::Dialect;
 use super::reading::Reading;

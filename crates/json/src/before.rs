@@ -14,13 +14,13 @@ const LONGEST: usize = 1 << 10;
 /// The `_meta` in the params of the last message. Bytes found sound are sound again. Clones share the bytes.
 #[derive(Debug, Clone, Default)]
 pub struct Before {
-    said: Arc<Said>,
+    said: Arc<MetaText>,
     count: u64,
 }
 
 /// Nothing stands for none.
 #[derive(Debug, Clone, Default)]
-struct Said {
+struct MetaText {
     text: Vec<u8>,
     /// Places count from the opening brace.
     members: Vec<Member>,
@@ -71,7 +71,7 @@ impl Before {
     }
 
     /// Makes room for the next `_meta`.
-    fn begun(&mut self) -> &mut Said {
+    fn begun(&mut self) -> &mut MetaText {
         self.count += 1;
         if Arc::get_mut(&mut self.said).is_none() {
             self.said = Arc::default();

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::text::push_quoted;
-use super::tree::{self, Json, Written};
+use super::tree::{self, Json, ParsedJson};
 
 /// Whole numbers of so many characters are exact as doubles, and are written as they are.
 pub(super) const EXACT: usize = 15;
@@ -49,7 +49,7 @@ pub fn canonical(text: &[u8], numbers: Numbers) -> Result<String, NotCanonical> 
 ///
 /// # Errors
 /// When the value holds a number that may not be rounded.
-pub fn form<'a>(text: &'a [u8], written: &Written<'_>, numbers: Numbers) -> Result<Cow<'a, [u8]>, NotCanonical> {
+pub fn form<'a>(text: &'a [u8], written: &ParsedJson<'_>, numbers: Numbers) -> Result<Cow<'a, [u8]>, NotCanonical> {
     if written.is_canonical {
         return Ok(Cow::Borrowed(text));
     }

@@ -107,14 +107,14 @@ impl<'a> Key<'a> {
 
 /// Members of an object and of the object's `_meta`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct MemberIndex {
     /// Members of the object, then members of the object's `_meta`; places count from the opening brace of the object.
     members: Arc<[Member]>,
     own: u32,
     has_meta: bool,
 }
 
-impl Found {
+impl MemberIndex {
     /// Collects the members of an object beginning at `start`; the last `meta` members belong to `_meta`.
     pub(super) fn new(start: usize, members: &[Member], meta: Option<usize>) -> Self {
         let own = place(members.len() - meta.unwrap_or_default());

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 
-use super::member::{Found, Member, place};
+use super::member::{Member, MemberIndex, place};
 use super::scan::{Level, META, Scan};
 use super::{Duplicates, Members};
 
@@ -16,7 +16,7 @@ use super::{Duplicates, Members};
 pub struct Object {
     text: Bytes,
     /// Places of the members: given by the scan of the whole message, or found on first use.
-    found: OnceLock<Found>,
+    found: OnceLock<MemberIndex>,
 }
 
 impl Object {
@@ -26,15 +26,15 @@ impl Object {
     }
 
     /// Wraps the object `text` together with members found earlier.
-    pub(super) fn found(text: Bytes, found: Found) -> Self {
+    pub(super) fn found(text: Bytes, found: MemberIndex) -> Self {
         Self { text, found: found.into() }
     }
 
     /// Finds the members; text that is no sound object has none.
-    fn index(&self) -> &Found {
+    fn index(&self) -> &MemberIndex {
         let read = || {
             let read = Scan::new(&self.text, Duplicates::RefuseTop).whole(Level::Params);
-            read.map_or_else(|_| Found::new(0, &[], None), |whole| Found::new(0, &whole.members, whole.meta))
+            read.map_or_else(|_| MemberIndex::new(0, &[], None), |whole| MemberIndex::new(0, &whole.members, whole.meta))
         };
         self.found.get_or_init(read)
     }

@@ -1,8 +1,8 @@
-//! One strict pass over JSON text. Findings are kept on one stack, so that nesting costs no allocation.
+//! A strict pass over JSON text. Findings are kept on one stack, so that nesting costs no allocation.
 //! The meaning of members is not known here.
 
 use super::before::Before;
-use super::member::{Found, Key, Member};
+use super::member::{Key, Member, MemberIndex};
 use super::run::{plain_run, run};
 use super::text::unescape;
 use super::{Duplicates, JsonError, MAX_DEPTH, Span};
@@ -33,8 +33,8 @@ pub(super) struct Scan<'a> {
 /// Objects found within a message.
 #[derive(Debug, Default)]
 pub(super) struct Inner {
-    pub(super) params: Option<Found>,
-    pub(super) result: Option<Found>,
+    pub(super) params: Option<MemberIndex>,
+    pub(super) result: Option<MemberIndex>,
 }
 
 /// The outcome of scanning a whole text.
@@ -252,7 +252,7 @@ impl<'a> Scan<'a> {
         if next == Level::Meta {
             return Ok(true);
         }
-        let found = Some(Found::new(start, &self.stack[base..], meta));
+        let found = Some(MemberIndex::new(start, &self.stack[base..], meta));
         if next == Level::Result {
             self.inner.result = found;
         } else {

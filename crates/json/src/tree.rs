@@ -24,7 +24,7 @@ pub enum Json<'a> {
 
 /// A value, and if its text is canonical.
 #[derive(Debug, Clone)]
-pub struct Written<'a> {
+pub struct ParsedJson<'a> {
     pub value: Json<'a>,
     /// The text is the value's canonical form. `false` may be too careful.
     pub is_canonical: bool,
@@ -34,7 +34,7 @@ pub struct Written<'a> {
 ///
 /// # Errors
 /// When `text` is not one JSON value, is nested deeper than [`MAX_DEPTH`], holds a key twice or half of a surrogate pair.
-pub fn read(text: &[u8]) -> Result<Written<'_>, NotCanonical> {
+pub fn read(text: &[u8]) -> Result<ParsedJson<'_>, NotCanonical> {
     let text = std::str::from_utf8(text).map_err(|e| wrong(e.valid_up_to(), "not UTF-8"))?;
     let mut reader = Reader { text, at: 0, is_canonical: true };
     let value = reader.value(0)?;
@@ -42,7 +42,7 @@ pub fn read(text: &[u8]) -> Result<Written<'_>, NotCanonical> {
     if reader.at < text.len() {
         return Err(wrong(reader.at, "something follows the value"));
     }
-    Ok(Written { value, is_canonical: reader.is_canonical })
+    Ok(ParsedJson { value, is_canonical: reader.is_canonical })
 }
 
 fn wrong(at: usize, why: &str) -> NotCanonical {

@@ -1,6 +1,6 @@
-//! What a server lists: its tools, prompts, resources and templates, each kept as the bytes it sent.
+//! The lists of a server: tools, prompts, resources and templates, each kept as the bytes received.
 //!
-//! It does not merge servers and does not decide what a client is shown.
+//! Does not merge servers and does not decide what a client is shown.
 
 use bytes::Bytes;
 
@@ -21,10 +21,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// Every kind.
     pub const ALL: [Self; 4] = [Self::Tools, Self::Prompts, Self::Resources, Self::Templates];
 
-    /// The method that lists them.
+    /// Names the listing method.
     pub fn method(self) -> &'static str {
         match self {
             Self::Prompts => "prompts/list",
@@ -39,7 +39,7 @@ impl Kind {
         Self::ALL.into_iter().find(|k| k.method() == method)
     }
 
-    /// The member of the result that holds the entries.
+    /// Names the member of the result that holds the entries.
     pub fn member(self) -> &'static str {
         match self {
             Self::Prompts => "prompts",
@@ -49,7 +49,7 @@ impl Kind {
         }
     }
 
-    /// The member of an entry that tells it from the others.
+    /// Names the identifying member of an entry.
     pub fn key(self) -> &'static str {
         match self {
             Self::Prompts | Self::Tools => "name",
@@ -58,7 +58,7 @@ impl Kind {
         }
     }
 
-    /// The server capability that goes with it.
+    /// Names the server capability of the list.
     pub fn capability(self) -> &'static str {
         match self {
             Self::Prompts => "prompts",
@@ -67,7 +67,7 @@ impl Kind {
         }
     }
 
-    /// The notification that says it changed.
+    /// Names the notification of a change.
     pub fn list_changed(self) -> &'static str {
         match self {
             Self::Prompts => "notifications/prompts/list_changed",
@@ -77,17 +77,16 @@ impl Kind {
     }
 }
 
-/// One listed thing.
+/// A listed tool, prompt, resource or template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name, URI or URI template.
+    /// Name, URI or URI template.
     pub key: String,
-    /// Its bytes.
     pub raw: Bytes,
 }
 
 impl Entry {
-    /// Its bytes under another name or URI; everything else stays as it is.
+    /// Gives the entry under another name or URI; everything else stays unchanged.
     pub fn shown_as(&self, kind: Kind, key: &str) -> Bytes {
         if key == self.key {
             return self.raw.clone();
@@ -100,16 +99,15 @@ impl Entry {
 const MEMBERS: [&str; 10] =
     ["_meta", "annotations", "arguments", "description", "inputSchema", "name", "outputSchema", "title", "uri", "uriTemplate"];
 
-/// One page of a list.
+/// A page of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Page {
-    /// What it lists.
     pub entries: Vec<Entry>,
-    /// Where the next page begins.
+    /// Cursor of the next page.
     pub next: Option<String>,
-    /// How many entries could not be read: no name, no object, or a member that some clients take for one that is spelt otherwise.
+    /// Number of unreadable entries: no name, no object, or a member that some clients mistake for another.
     pub unreadable: usize,
-    /// How long it may be kept, in milliseconds, where the server says so.
+    /// Milliseconds for which the page may be kept, if the server says so.
     pub ttl_ms: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! The cursors of our own lists: which list, and where its next page begins. They are no secret and hold no state.
+//! Cursors of our own lists: list and first entry of the next page. Cursors are no secret and hold no state.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -10,7 +10,7 @@ pub fn encode(kind: Kind, page: usize) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(format!("{}:{page}", kind.member()))
 }
 
-/// The page a cursor leads to; `None` when it is not one that [`encode`] makes for this list.
+/// Gives the page of a cursor; `None` for a cursor not made by [`encode`] for this list.
 pub fn decode(kind: Kind, cursor: &str) -> Option<usize> {
     let text = String::from_utf8(BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
     let page = text.strip_prefix(kind.member())?.strip_prefix(':')?.parse().ok()?;

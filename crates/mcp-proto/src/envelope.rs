@@ -1,6 +1,6 @@
-//! JSON-RPC 2.0 messages as raw pieces: what kind it is, its id, its method, and the bytes of the rest.
+//! JSON-RPC 2.0 messages as raw pieces: kind, id, method, and the bytes of the rest.
 //!
-//! It does not look into `params`, `result` or `error`, and copies none of them.
+//! Does not look into `params`, `result` or `error`, and copies none of them.
 
 mod glance;
 mod poured;
@@ -14,39 +14,34 @@ pub use poured::Poured;
 
 use crate::json::{self, Before, Duplicates, JsonError, Object, Parts};
 
-/// The longest id of a message, in bytes as it is written. It is kept as long as its request is under way, and written down.
+/// Bytes of the longest id of a message, as written. The id is kept while the request is under way, and recorded.
 pub const LONGEST_ID: usize = 256;
 
-/// One message.
+/// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
-    /// Wants no answer.
     Notification(Notification),
-    /// Wants an answer.
     Request(Request),
-    /// Is an answer.
     Response(Response),
 }
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// The raw id: a string or a number, spelled as it came.
+    /// The raw id: a string or a number, as spelled by the sender.
     pub id: Bytes,
-    /// The method.
     pub method: Cow<'static, str>,
-    /// The `params` object; `{}` where there was none.
+    /// The `params` object; `{}` by default.
     pub params: Object,
 }
 
 /// A notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
-    /// The method.
     pub method: String,
-    /// The `params` object; `{}` where there was none.
+    /// The `params` object; `{}` by default.
     pub params: Object,
-    /// The whole message as it came, without space around it.
+    /// The whole message as received, without surrounding space.
     pub whole: Bytes,
 }
 
@@ -55,11 +50,10 @@ pub struct Notification {
 pub struct Response {
     /// The raw id; `null` where the peer could not tell.
     pub id: Bytes,
-    /// What it says.
     pub answer: Answer,
 }
 
-/// What a response says.
+/// The content of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// The raw `error` object.
@@ -68,33 +62,31 @@ pub enum Answer {
     Result(Object),
 }
 
-/// Why a text is no message.
+/// Reasons for a text to be no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnvelopeError {
     /// An array: JSON-RPC batches left MCP with revision 2025-06-18.
     #[error("JSON-RPC batches are not supported: send one message at a time")]
     Batch,
-    /// Sound JSON, but no JSON-RPC message. The id, where there is one, for the answer.
+    /// Sound JSON, but no JSON-RPC message. The id, if any, is for the answer.
     #[error("not a JSON-RPC 2.0 message: {why}")]
     Invalid {
-        /// The raw id, if the text had a usable one.
+        /// The raw id, if usable.
         id: Option<Bytes>,
-        /// What is wrong.
         why: &'static str,
     },
-    /// Not acceptable JSON.
     #[error(transparent)]
     Json(#[from] JsonError),
 }
 
 impl Message {
-    /// Reads one message. `duplicates` says how deep duplicate keys are looked for.
+    /// Reads a message. `duplicates` sets the depth of the search for duplicate keys.
     pub fn parse(text: &Bytes, duplicates: Duplicates) -> Result<Self, EnvelopeError> {
         refuse_batch(text, duplicates)?;
         Self::of(text, json::message(text, duplicates)?)
     }
 
-    /// Reads one message that came after others on a connection. Duplicate keys are looked for at every depth.
+    /// Reads a later message of a connection. Duplicate keys are refused at every depth.
     pub fn parse_after(text: &Bytes, before: &mut Before) -> Result<Self, EnvelopeError> {
         refuse_batch(text, Duplicates::RefuseDeep)?;
         Self::of(text, json::message_after(text, before)?)
@@ -138,7 +130,7 @@ fn refuse_batch(text: &[u8], duplicates: Duplicates) -> Result<(), EnvelopeError
     Err(EnvelopeError::Batch)
 }
 
-/// The text of a raw method, without a copy where it is one of those that nearly every request has; `None`: it is no string.
+/// Reads a raw method, without a copy for the usual methods; `None` for anything but a string.
 fn method_of(raw: &[u8]) -> Option<Cow<'static, str>> {
     const USUAL: [&str; 8] =
         ["tools/call", "tools/list", "server/discover", "initialize", "ping", "prompts/get", "resources/read", "resources/list"];
@@ -174,10 +166,10 @@ pub fn response(id: &[u8], answer: &Answer) -> Bytes {
     joined(&[RESPONSE_HEAD, id, key, &body, b"}"])
 }
 
-/// What stands before the id in every message with one that is written here.
+/// The beginning of every written message with an id, up to the id.
 pub const RESPONSE_HEAD: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":";
 
-/// What stands between a response's id and its closing brace: the member's name, and its raw value.
+/// Gives name and raw value of the member between a response's id and its closing brace.
 pub fn response_parts(answer: Answer) -> (&'static [u8], Bytes) {
     match answer {
         Answer::Error(raw) => (b",\"error\":", raw),

@@ -1,6 +1,6 @@
-//! What tells MCP's two eras apart: revisions, the `_meta` keys of the stateless one, and reading them.
+//! The differences between MCP's two eras: revisions, the `_meta` keys of the stateless era, and reading them.
 //!
-//! It does not decide what a refusal looks like on the wire.
+//! Does not decide the form of a refusal.
 
 use std::borrow::Cow;
 
@@ -15,26 +15,26 @@ pub const STATELESS: &str = "2026-07-28";
 /// The revisions with a handshake, newest first.
 pub const INITIALIZE: [&str; 5] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"];
 
-/// Keys under `_meta` that MCP itself has set aside (2026-07-28, "Lifecycle").
+/// Keys under `_meta` reserved by MCP itself (2026-07-28, "Lifecycle").
 pub mod key {
-    /// What the caller can do.
+    /// The caller's capabilities.
     pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-    /// Who the caller is.
+    /// The caller's identity.
     pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-    /// From which level on the caller wants log messages.
+    /// Lowest level of log messages for the caller.
     pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-    /// The revision of this request.
+    /// The revision of the request.
     pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-    /// Who the server is.
+    /// The server's identity.
     pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-    /// Which listen request a notification belongs to.
+    /// The listen request behind a notification.
     pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 }
 
 /// The id of the tasks extension.
 pub const TASKS: &str = "io.modelcontextprotocol/tasks";
 
-/// What a request's `_meta` says about the request itself.
+/// A request's `_meta` about the request itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestMeta {
     /// The raw `clientCapabilities` object.
@@ -45,7 +45,6 @@ pub struct RequestMeta {
     pub log_level: Option<LogLevel>,
     /// The raw progress token.
     pub progress_token: Option<Bytes>,
-    /// The revision.
     pub version: Option<Cow<'static, str>>,
 }
 
@@ -63,25 +62,25 @@ impl RequestMeta {
         }
     }
 
-    /// The same in memory of its own.
+    /// Copies the `_meta` into memory of its own.
     pub fn owned(&self) -> Self {
         let copy = |raw: &Option<Bytes>| raw.as_deref().map(Bytes::copy_from_slice);
         let (capabilities, client_info, progress_token) = (copy(&self.capabilities), copy(&self.client_info), copy(&self.progress_token));
         Self { capabilities, client_info, progress_token, log_level: self.log_level, version: self.version.clone() }
     }
 
-    /// Whether `params` claim to be of the stateless era.
+    /// Tells if `params` claim the stateless era.
     pub fn claimed(params: &Object) -> bool {
         params.meta().is_some_and(|meta| meta.get(key::PROTOCOL_VERSION).is_some_and(|raw| raw.starts_with(b"\"")))
     }
 
-    /// Whether the request claims to be of the stateless era.
+    /// Tells if the request claims the stateless era.
     pub fn is_stateless(&self) -> bool {
         self.version.is_some()
     }
 }
 
-/// The same text, without a copy where it is the revision that nearly every request names.
+/// Shares the text of the usual revision, and copies any other.
 fn shared(version: Cow<'_, str>) -> Cow<'static, str> {
     if version == STATELESS { Cow::Borrowed(STATELESS) } else { version.into_owned().into() }
 }
@@ -89,15 +88,11 @@ fn shared(version: Cow<'_, str>) -> Cow<'static, str> {
 /// Syslog's levels, as MCP logging names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LogLevel {
-    /// Everything.
     Debug,
-    /// What goes on.
     Info,
     /// Normal but significant.
     Notice,
-    /// Warnings.
     Warning,
-    /// Errors.
     Error,
     /// A component fails.
     Critical,
@@ -130,7 +125,7 @@ impl LogLevel {
     }
 }
 
-/// Which era a revision belongs to; `None` for one we do not speak.
+/// Gives the era of a revision; `None` for a revision unknown here.
 pub fn era_of(version: &str) -> Option<Era> {
     if version == STATELESS {
         return Some(Era::Stateless);
@@ -138,17 +133,17 @@ pub fn era_of(version: &str) -> Option<Era> {
     INITIALIZE.contains(&version).then_some(Era::Initialize)
 }
 
-/// The revision to answer an `initialize` with: the one asked for if we speak it, else our newest with a handshake.
+/// Chooses the revision in the answer to an `initialize`: the one asked for if known here, else our newest with a handshake.
 pub fn answer_version(asked: &str) -> &'static str {
     INITIALIZE.iter().find(|v| **v == asked).unwrap_or(&INITIALIZE[0])
 }
 
-/// Whether a raw capability object declares `name`.
+/// Tells if a raw capability object declares `name`.
 pub fn declares(capabilities: &[u8], name: &str) -> bool {
     Members::parse(capabilities, json::Duplicates::RefuseTop).is_ok_and(|m| m.get(name).is_some_and(|raw| raw.starts_with(b"{")))
 }
 
-/// Whether a raw capability object of the stateless era names the extension `id`.
+/// Tells if a raw capability object of the stateless era names the extension `id`.
 pub fn extends(capabilities: &[u8], id: &str) -> bool {
     Members::parse(capabilities, json::Duplicates::RefuseDeep).is_ok_and(|m| m.object("extensions").is_some_and(|e| e.has(id)))
 }

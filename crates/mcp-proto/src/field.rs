@@ -1,4 +1,4 @@
-//! The names of the header fields that MCP and W3C trace context add to HTTP. What they say is not read here.
+//! Names of the HTTP header fields of MCP and W3C trace context. Values are not read here.
 
 pub const LAST_EVENT_ID: &str = "last-event-id";
 pub const METHOD: &str = "mcp-method";

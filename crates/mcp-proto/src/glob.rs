@@ -14,17 +14,17 @@ impl Glob {
         Self(pattern.into())
     }
 
-    /// The pattern as it was written.
+    /// Gives the pattern as written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether it can match one text only, itself.
+    /// Tells if the pattern matches no text but itself.
     pub fn is_literal(&self) -> bool {
         !self.0.contains(['*', '?'])
     }
 
-    /// Whether the whole of `text` matches. Takes at most pattern length times text length steps, and no memory.
+    /// Matches the whole of `text`. Takes at most pattern length times text length steps, and no memory.
     pub fn matches(&self, text: &str) -> bool {
         let (mut pattern, mut rest) = (self.0.chars(), text.chars());
         // Behind the last `*`: the pattern that follows it, and where in the text its match was last begun.

@@ -15,17 +15,17 @@ pub use param::{InvalidAnnotation, ParamHeader, check_params, expected_params, p
 const PREFIX: &str = "=?base64?";
 const SUFFIX: &str = "?=";
 
-/// Why a request's headers and body do not belong together.
+/// Disagreement between a request's headers and its body.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Mismatch {
-    /// Both are there and say different things.
+    /// Header and body say different things.
     #[error("header {header} says {sent:?} but the request body says {body:?}: send the value of the body")]
     Differs {
         /// The header's name.
         header: String,
-        /// What the header says, decoded.
+        /// The decoded header.
         sent: String,
-        /// What the body says.
+        /// The value in the body.
         body: String,
     },
     /// The header can't be read.
@@ -34,20 +34,20 @@ pub enum Mismatch {
         /// The header's name.
         header: String,
     },
-    /// The body has a value and the header is not there.
+    /// The body has a value without a header.
     #[error("header {header} is missing: send it with the value that the request body has, {body:?}")]
     Missing {
         /// The header's name.
         header: String,
-        /// What the body says.
+        /// The value in the body.
         body: String,
     },
-    /// The header is there and the body has no value for it.
+    /// The header has no value in the body.
     #[error("header {header} says {sent:?} but the request body has no such value: leave the header out")]
     Unexpected {
         /// The header's name.
         header: String,
-        /// What the header says, decoded.
+        /// The decoded header.
         sent: String,
     },
 }
@@ -57,8 +57,8 @@ pub enum Mismatch {
 #[error("not a readable header value")]
 pub struct Unreadable;
 
-/// Writes `value` so that it can travel as a header: as it is where it is printable ASCII without space at its ends and
-/// can't be taken for an encoded one, otherwise as `=?base64?…?=`.
+/// Writes `value` for a header: unchanged if printable ASCII without space at the ends and
+/// unlike an encoded value, otherwise as `=?base64?…?=`.
 pub fn encode(value: &str) -> Cow<'_, str> {
     let printable = value.bytes().all(|b| (b' '..=b'~').contains(&b));
     let padded = value.starts_with(' ') || value.ends_with(' ');
@@ -94,7 +94,7 @@ pub fn check_method(raw: Option<&[u8]>, method: &str) -> Result<(), Mismatch> {
     Err(Mismatch::Differs { header: header(), sent: excerpt(&String::from_utf8_lossy(raw)), body: excerpt(method) })
 }
 
-/// Compares `Mcp-Name` with what the body names: `params.name` or `params.uri`.
+/// Compares `Mcp-Name` with the name in the body: `params.name` or `params.uri`.
 pub fn check_name(raw: Option<&[u8]>, name: &str) -> Result<(), Mismatch> {
     let header = || "Mcp-Name".to_owned();
     let raw = raw.ok_or_else(|| Mismatch::Missing { header: header(), body: excerpt(name) })?;
@@ -110,12 +110,12 @@ pub fn check_name(raw: Option<&[u8]>, name: &str) -> Result<(), Mismatch> {
     Err(Mismatch::Differs { header: header(), sent: excerpt(&sent), body: excerpt(name) })
 }
 
-/// Whether a header may say it as it is.
+/// Tells if a header may carry the text unencoded.
 fn is_readable(raw: &[u8]) -> bool {
     raw.iter().all(|b| *b == b'\t' || (b' '..=b'~').contains(b))
 }
 
-/// The value without the space and tabs around it (RFC 9110, section 5.5).
+/// Strips surrounding space and tabs (RFC 9110, section 5.5).
 fn trim(raw: &[u8]) -> &[u8] {
     let padding = |b: &u8| matches!(b, b' ' | b'\t');
     let start = raw.iter().position(|b| !padding(b)).unwrap_or(raw.len());

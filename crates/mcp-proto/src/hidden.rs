@@ -1,5 +1,5 @@
-//! Characters that nobody sees and a model reads all the same: controls, terminal sequences, what turns the direction of text, what has no
-//! width, and the tags block. Told, shown and taken away here; where that has to happen is not decided here.
+//! Characters invisible to people and read by models: controls, terminal sequences, changes of text direction, characters without
+//! width, and the tags block. Recognised, spelled out and removed here; the places for doing so are not decided here.
 
 use std::fmt::Write as _;
 use std::iter::Peekable;
@@ -7,21 +7,21 @@ use std::ops::Range;
 
 use crate::json::{self, Span};
 
-/// The members of a definition that are text for people and models. Everything else in it means something to programs, and stays.
+/// Members of a definition that hold text for people and models. All other members are for programs, and stay.
 const TEXTS: [&str; 2] = ["description", "title"];
-/// Below these stand values, whatever they are called.
+/// Members that hold values, never text for people.
 const VALUES: [&str; 4] = ["const", "default", "enum", "examples"];
 
 const BELL: u8 = 7;
 const ESCAPE: u8 = 0x1b;
 
-/// Whether a character shows nothing by itself. Ends of lines and tabs do; so does what joins letters and pictures.
+/// Tells if a character shows nothing by itself. Line ends and tabs do show, and so do joiners of letters and pictures.
 pub fn is_hidden(c: char) -> bool {
     let is_plain = matches!(c, '\n' | '\r' | '\t' | '\u{200c}' | '\u{200d}');
     !is_plain && (c.is_control() || is_format(c) || is_tag(c) || is_supplement(c))
 }
 
-/// Checks whether a character shows nothing by itself, wherever it stands: an end of a line, a tab, and what joins and varies others as well.
+/// Tells if a character shows nothing by itself in any place: line ends, tabs and joiners included.
 pub fn is_unseen(c: char) -> bool {
     is_hidden(c) || c.is_control() || is_dependent(c)
 }
@@ -33,12 +33,12 @@ fn is_format(c: char) -> bool {
         | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}')
 }
 
-/// The tags block, which spells ASCII for machines.
+/// Recognises the tags block, which spells ASCII for machines.
 fn is_tag(c: char) -> bool {
     ('\u{e0000}'..='\u{e007f}').contains(&c)
 }
 
-/// Selectors of variants beyond those that pictures use: 240 values a character, which can carry any text.
+/// Recognises selectors of variants beyond those of pictures: 240 values a character, enough to carry any text.
 fn is_supplement(c: char) -> bool {
     ('\u{e0080}'..='\u{e0fff}').contains(&c)
 }
@@ -48,7 +48,7 @@ fn is_dependent(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }
 
-/// The text without what nobody sees.
+/// Removes invisible characters.
 pub fn without(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut sequences = Sequences::of(text);
@@ -69,13 +69,14 @@ pub fn without(text: &str) -> String {
     out
 }
 
-/// Terminal sequences (ECMA-48) of one text, asked for from its beginning to its end, so that each byte is looked at a fixed number of times.
+/// Terminal sequences (ECMA-48) of a text, asked for from beginning to end, so that each byte is looked at a fixed number of times.
 ///
-/// No parser of terminals does: `vte` takes the introducers of one character for controls that stand alone, and drops all the text behind an
-/// introducer whose sequence never ends. A person would then be shown less than a server has said.
+/// No parser of terminals would do: `vte` takes the introducers of one character for controls that stand alone, and drops all the text
+/// behind an
+/// introducer of an endless sequence. A person would then be shown less than the server sent.
 struct Sequences<'a> {
     text: &'a [u8],
-    /// Where the strings end that have not been passed, in order.
+    /// Ends of the strings still ahead, in order.
     ends: Peekable<Box<dyn Iterator<Item = Range<usize>> + 'a>>,
 }
 
@@ -91,7 +92,7 @@ impl<'a> Sequences<'a> {
         Self { text, ends: ends.peekable() }
     }
 
-    /// Where the sequence ends that begins at `at`; `None`: none begins there, or its end is missing.
+    /// Gives the end of the sequence that begins at `at`, if any and complete.
     fn end_of(&mut self, at: usize) -> Option<usize> {
         let kind = match &self.text[at..] {
             [ESCAPE, kind, ..] if kind.is_ascii() => *kind,
@@ -114,7 +115,7 @@ impl<'a> Sequences<'a> {
     }
 }
 
-/// The text with what nobody sees written out: `⟨U+200B⟩`, and what tags spell as `⟨tags: "..."⟩`.
+/// Spells invisible characters out: `⟨U+200B⟩`, and tags as `⟨tags: "..."⟩`.
 pub fn shown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
@@ -134,7 +135,7 @@ pub fn shown(text: &str) -> String {
     out
 }
 
-/// What a tag spells.
+/// Gives the character spelled by a tag.
 fn ascii(tag: char) -> Option<char> {
     char::from_u32(u32::from(tag) - 0xe0000).filter(|c| c.is_ascii_graphic() || *c == ' ')
 }
@@ -164,18 +165,18 @@ pub fn cleaned(raw: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Strings of a sound JSON text that are for people and models, found in one pass whatever is nested in what.
+/// Strings of a sound JSON text for people and models, found in one pass at any nesting.
 struct Texts<'a> {
     raw: &'a [u8],
     at: usize,
-    /// The objects and arrays that are open: whether each is an object.
+    /// The open objects (`true`) and arrays.
     open: Vec<bool>,
     /// Number that were open where a member of [`VALUES`] began: until no more are, all strings are values.
     values: Option<usize>,
     next: Next,
 }
 
-/// Meaning of the string that comes next.
+/// Meaning of the next string.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     Key,
@@ -188,7 +189,7 @@ impl<'a> Texts<'a> {
         Self { raw, at: 0, open: Vec::new(), values: None, next: Next::Value }
     }
 
-    /// The string that begins at the place of reading, which goes on behind it.
+    /// Reads the next string.
     fn string(&mut self) -> Span {
         let start = self.at;
         self.at += 1;

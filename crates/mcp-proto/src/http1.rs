@@ -1,6 +1,6 @@
-//! HTTP/1.1 (RFC 9112) over bytes, as far as a gateway reads it itself: heads, and where bodies end.
+//! HTTP/1.1 (RFC 9112) over bytes, as far as a gateway reads it itself: heads, and ends of bodies.
 //!
-//! It does not write, keep connections, follow redirects or decompress, and it knows nothing of MCP.
+//! Does not write, keep connections, follow redirects or decompress, and knows nothing of MCP.
 
 mod before;
 mod body;
@@ -15,15 +15,15 @@ pub use fields::Fields;
 pub use request::{Post, Unusual};
 pub use response::Head;
 
-/// A head longer than this is refused.
+/// Bytes of the longest head.
 pub const MAX_HEAD: usize = 64 << 10;
 
 const MAX_FIELDS: usize = 96;
 
-/// Why what came is not to be taken for a response. The connection is of no more use.
+/// Reasons for input to be no response. The connection is of no more use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HttpError {
-    /// The body is framed in a way that two readers could understand differently.
+    /// The framing of the body is open to two readings.
     #[error("the length of its body is not clear")]
     Framing,
     /// No HTTP/1.1, or a head longer than [`MAX_HEAD`].

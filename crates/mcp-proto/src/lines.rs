@@ -3,12 +3,12 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 
-/// What came out of the stream.
+/// A piece of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
     /// A line without its end.
     Whole(Bytes),
-    /// A line longer than allowed; its bytes are gone, this many of them so far known.
+    /// Bytes dropped so far of an overlong line.
     TooLong(usize),
 }
 
@@ -36,17 +36,17 @@ impl Lines {
         Self { of_events: true, ..Self::new(limit) }
     }
 
-    /// How many bytes of the line that is being read were thrown away, because it is longer than allowed.
+    /// Counts the bytes dropped of the current line, if overlong.
     pub fn skipped(&self) -> usize {
         self.skipped
     }
 
-    /// Whether the line that is being read is already longer than allowed.
+    /// Tells if the current line is already overlong.
     pub fn overflowed(&self) -> bool {
         self.skipped > 0
     }
 
-    /// Where the next bytes of the stream are to be appended.
+    /// Gives the buffer for the next bytes of the stream.
     pub fn buffer(&mut self) -> &mut BytesMut {
         &mut self.buffer
     }
@@ -56,7 +56,7 @@ impl Lines {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next line that is complete.
+    /// Gives the next complete line.
     pub fn poll_line(&mut self) -> Option<Line> {
         loop {
             self.pass_line_feed();
@@ -88,12 +88,12 @@ impl Lines {
         }
     }
 
-    /// What has come of the line that is being read.
+    /// Gives the beginning of the current line, as far as received.
     pub fn open(&self) -> &[u8] {
         &self.buffer
     }
 
-    /// Takes what has come of that line off, however long it is, and says whether it has ended.
+    /// Takes the beginning of the current line, at any length, and tells if the line has ended.
     pub fn take_open(&mut self) -> (Bytes, bool) {
         self.searched = 0;
         let Some(end) = self.next_end() else { return (self.buffer.split().freeze(), false) };
@@ -103,7 +103,7 @@ impl Lines {
         (line, true)
     }
 
-    /// Where the line that begins the buffer ends, counted from what was searched before.
+    /// Finds the end of the buffer's first line, counted from the searched part.
     fn next_end(&self) -> Option<usize> {
         let unseen = &self.buffer[self.searched..];
         if self.of_events { memchr::memchr2(b'\n', b'\r', unseen) } else { memchr::memchr(b'\n', unseen) }
@@ -118,7 +118,7 @@ impl Lines {
         }
     }
 
-    /// What stands behind the last line end, when the stream has ended.
+    /// Gives the text behind the last line end, at the end of the stream.
     pub fn finish(&mut self) -> Option<Line> {
         self.pass_line_feed();
         if self.buffer.is_empty() && self.skipped == 0 {

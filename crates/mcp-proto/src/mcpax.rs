@@ -1,17 +1,17 @@
-//! How one gate knows another: the extension of MCP-AX among the capabilities of either era, and the ids of a subtree.
-//! What gates do with it is not known here.
+//! Recognition between gates: the extension of MCP-AX among the capabilities of either era, and the ids of a subtree.
+//! The consequences are not known here.
 
 use crate::json::{self, Duplicates, Members};
 use crate::splice::{self, Change};
 
-/// The id of the extension: our own prefix, as MCP wants it of extensions that are not its own (2026-07-28, "Extensions").
-/// It stands under `extensions`, and for peers of the initialize era also under `experimental`.
+/// Id of the extension: our own prefix, as MCP demands of foreign extensions (2026-07-28, "Extensions").
+/// Stands under `extensions`, and for peers of the initialize era also under `experimental`.
 pub const ID: &str = "io.banyan/mcpax";
 
-/// The raw `data` of the error with which a gate refuses whoever shows too little to come in.
+/// The raw `data` of the error by which a gate refuses a caller without sufficient credentials.
 pub const REFUSED: &str = "{\"gate\":\"io.banyan/mcpax\"}";
 
-/// The member of the extension's object that says who the gate is: its aggregator id (MCP-AX 5.3). Only a gate has it.
+/// The member of the extension's object with the gate's identity: its aggregator id (MCP-AX 5.3). Only a gate has one.
 pub const AGGREGATOR_ID: &str = "aggregator_id";
 
 /// The member of a list's `_meta` that holds the ids of a gate and of all gates below it (MCP-AX 5.3).
@@ -19,18 +19,18 @@ pub const SUBTREE_IDS: &str = "x-mcpax-subtree-ids";
 
 /// Longer ids are nobody's.
 const LONGEST_ID: usize = 64;
-/// More gates than this are no tree that anybody runs.
+/// Most ids of a subtree, beyond any real tree.
 const MOST_IDS: usize = 100_000;
 
-/// What a peer is, by its capabilities.
+/// The kind of a peer, by its capabilities.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Peer {
     /// A gate, with its aggregator id.
     Gate(String),
-    /// It knows nothing of MCP-AX.
+    /// No knowledge of MCP-AX.
     #[default]
     Plain,
-    /// No gate, but it wants to see what MCP-AX says of a tool.
+    /// No gate, but a reader of annotations by MCP-AX.
     Reader,
 }
 
@@ -61,12 +61,12 @@ pub fn declared(capabilities: &[u8], id: &str) -> Vec<u8> {
     splice::edit(capabilities, &[("experimental", Change::Set(&experimental)), ("extensions", Change::Set(&extensions))])
 }
 
-/// The raw object that stands under [`ID`] for the gate `id`.
+/// Writes the raw object under [`ID`] for the gate `id`.
 pub fn extension(id: &str) -> String {
     format!("{{\"{AGGREGATOR_ID}\":{}}}", json::quote(id))
 }
 
-/// The same of a gate that takes registrations (MCP-AX 6), by which a server knows that it may send them.
+/// Writes the object for a gate that takes registrations (MCP-AX 6), so that servers know to send them.
 pub fn extension_with_registry(id: &str) -> String {
     format!("{{\"{AGGREGATOR_ID}\":{},\"registry\":true}}", json::quote(id))
 }

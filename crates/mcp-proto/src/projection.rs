@@ -1,7 +1,7 @@
-//! What a client is shown in place of a dotted name, and the way back.
+//! The names shown to a client in place of dotted names, and the way back.
 //!
 //! A projection is built once for a set of tools (or prompts) and a [`Style`], and then only read: both directions are
-//! look-ups. It does not decide which tools a client may see, and it does not rewrite messages.
+//! look-ups. Does not decide which tools a client may see, and does not rewrite messages.
 
 mod apart;
 mod distinct;
@@ -19,16 +19,16 @@ use distinct::Candidate;
 pub use local::{local_names, local_routes};
 pub use style::{Style, style_for};
 
-/// One tool or prompt that is to be shown.
+/// A tool or prompt to be shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// The segment of the mount that owns it; `None` on an endpoint that shows one mount without a prefix.
+    /// The segment of the owning mount; `None` on an endpoint that shows one mount without a prefix.
     pub mount: Option<Segment>,
-    /// The name its owner gave it, any text.
+    /// The owner's name, any text.
     pub original: Arc<str>,
-    /// What stands for `original` in the dotted name; see [`local_names`] and [`local_routes`].
+    /// The form of `original` in the dotted name; see [`local_names`] and [`local_routes`].
     pub local: Arc<Route>,
-    /// The whole name the configuration wants shown, if it wants one.
+    /// The whole shown name, if configured.
     pub rename: Option<Arc<str>>,
 }
 
@@ -42,42 +42,41 @@ impl Entry {
     }
 }
 
-/// Why a shown name looks as it does.
+/// Reasons for the form of a shown name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Reason {
-    /// Another tool has the same or a stronger claim to the name, so it got a tail of its hash.
+    /// Another tool has an equal or stronger claim to the name, so a tail of the hash was added.
     Disambiguated,
-    /// It held characters that the style does not allow.
+    /// Characters beyond the style were replaced.
     Escaped,
     /// Nothing had to be changed.
     Kept,
-    /// The configuration names it.
+    /// Named by the configuration.
     Renamed,
-    /// It was longer than the style allows.
+    /// Cut to the length of the style.
     Shortened,
 }
 
-/// One line of `banyan names`.
+/// A line of `banyan names`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Row<'a> {
     /// The name in the tree.
     pub dotted: String,
     /// The name the client sees.
     pub shown: &'a str,
-    /// The name its owner gave it.
+    /// The owner's name.
     pub original: &'a str,
-    /// The owner's segment, if it has one.
+    /// The owner's segment, if any.
     pub mount: Option<&'a Segment>,
-    /// Why `shown` is what it is.
     pub reason: Reason,
 }
 
 /// A reversible, collision-free table of shown names.
 ///
-/// The same set of entries gives the same names in any order and in any run. Entries that agree in mount, original
-/// and rename are one thing said twice and share one name. Of several claims to one name the strongest keeps it:
-/// a rename first; then the one under the longest mount segment, so that no server can take a name from under another
-/// mount's prefix; within one mount a name that needed no change. Equal claims all get a tail.
+/// A set of entries gives the same names in any order and in any run. Entries that agree in mount, original
+/// and rename are duplicates and share one name. Of several claims to a name the strongest wins:
+/// a rename first; then the longest mount segment, so that no server can take a name from under another
+/// mount's prefix; within one mount an unchanged name. Equal claims all get a tail.
 #[derive(Clone, Debug)]
 pub struct Projection {
     style: Style,
@@ -107,32 +106,32 @@ impl Projection {
         self.style
     }
 
-    /// The entries in the order in which they came.
+    /// Gives the entries in their original order.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The index of the entry that is shown as `shown`.
+    /// Finds the index of the entry shown as `shown`.
     pub fn find(&self, shown: &str) -> Option<usize> {
         self.by_shown.get(shown).copied()
     }
 
-    /// The entry that is shown as `shown`.
+    /// Finds the entry shown as `shown`.
     pub fn entry(&self, shown: &str) -> Option<&Entry> {
         self.entries.get(self.find(shown)?)
     }
 
-    /// The name under which the entry with this index is shown.
+    /// Gives the shown name of the entry with this index.
     pub fn shown(&self, index: usize) -> Option<&Arc<str>> {
         self.shown.get(index).map(|(name, _)| name)
     }
 
-    /// Why the entry with this index is shown as it is.
+    /// Gives the reason for the shown name of the entry with this index.
     pub fn reason(&self, index: usize) -> Option<Reason> {
         self.shown.get(index).map(|(_, reason)| *reason)
     }
 
-    /// One row for each shown name, in the order of the entries.
+    /// Lists a row for each shown name, in the order of the entries.
     pub fn rows(&self) -> impl Iterator<Item = Row<'_>> {
         let named = self.entries.iter().zip(&self.shown).enumerate();
         named.filter(|(index, (_, (shown, _)))| self.find(shown) == Some(*index)).map(|(_, (entry, (shown, reason)))| Row {
@@ -145,12 +144,12 @@ impl Projection {
     }
 }
 
-/// What one entry asks for.
+/// An entry's claim to a name.
 struct Claim<'a> {
     entry: &'a Entry,
     style: Style,
     stem: String,
-    /// Whether the stem is what was asked for, unchanged.
+    /// The stem is the wanted name, unchanged.
     whole: bool,
     reason: Reason,
 }

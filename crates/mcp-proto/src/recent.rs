@@ -1,15 +1,15 @@
-//! What many have in common, kept once: what was read on one connection is found by the next that reads the same, so that what all of them
-//! touch stays in the processor's cache. When two are the same is not known here, nor is anything kept alive.
+//! Things in common to many connections, kept once: the reading of one connection is found by the next with the same bytes, so that
+//! all of them touch the same cache lines. Equality is not decided here, and nothing is kept alive.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::{Arc, Weak};
 
-/// So many are told apart. Whoever finds its own no more keeps one alone.
+/// Most things kept. A thing that dropped out is kept by its connection alone.
 const MOST: usize = 32;
 
-/// The last that were kept, each for as long as somebody has it, with the hash of what tells it from others. That has a secret key: only
-/// what probably is the same is compared, so that how long it takes says nothing about what others have sent.
+/// The latest things, each kept while in use, with a hash of its distinguishing text. The hash has a secret key: only
+/// probable equals are compared, so that the time of a look-up says nothing about others.
 #[derive(Debug)]
 pub struct Recent<T> {
     seed: RandomState,
@@ -17,18 +17,18 @@ pub struct Recent<T> {
 }
 
 impl<T> Recent<T> {
-    /// None.
+    /// Makes an empty collection.
     pub fn new(seed: RandomState) -> Self {
         Self { seed, list: VecDeque::new() }
     }
 
-    /// The one that is told from others `by` this and `is_same` as what is looked for.
+    /// Finds the thing with the distinguishing text `by` that `is_same`.
     pub fn find(&self, by: &(impl Hash + ?Sized), is_same: impl Fn(&T) -> bool) -> Option<Arc<T>> {
         let hash = self.seed.hash_one(by);
         self.list.iter().filter(|(other, _)| *other == hash).filter_map(|(_, one)| one.upgrade()).find(|one| is_same(one))
     }
 
-    /// Lets others find this one.
+    /// Lets others find this thing.
     pub fn put(&mut self, by: &(impl Hash + ?Sized), one: &Arc<T>) {
         self.list.truncate(MOST - 1);
         self.list.push_front((self.seed.hash_one(by), Arc::downgrade(one)));

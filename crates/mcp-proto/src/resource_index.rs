@@ -1,8 +1,8 @@
-//! Which mount a resource URI belongs to, and how the URIs of all mounts can stand in one list.
+//! The mount of a resource URI, and the URIs of all mounts in one list.
 //!
-//! URIs stay as their owners wrote them. Only where two mounts claim one does the later one's get its mount in front,
-//! as `MOUNT+uri`, which is a URI still. It does not fetch anything and does not look into results: what was seen there
-//! is noted in [`Seen`] by the caller.
+//! URIs stay as their owners wrote them. Where two mounts claim a URI, the later mount's gets the mount in front,
+//! as `MOUNT+uri`, still a URI. Does not fetch anything and does not look into results: URIs seen there
+//! are noted in [`Seen`] by the caller.
 
 mod patterns;
 mod seen;
@@ -18,40 +18,38 @@ use self::patterns::{Pattern, Patterns};
 use crate::template::Template;
 pub use seen::Seen;
 
-/// A URI gets one label less at most. Where servers list what their URIs would be shown as, each label leads to the next.
+/// Most labels stripped from a URI. Where servers list the labelled forms of their URIs, each label leads to the next.
 const MOST_LABELS: usize = 16;
 
-/// What one mount lists.
+/// The lists of one mount.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Listed {
-    /// Whose it is.
     pub mount: Segment,
-    /// The URIs of its `resources/list`.
+    /// URIs of its `resources/list`.
     pub uris: Vec<Arc<str>>,
-    /// The URI templates of its `resources/templates/list`.
+    /// URI templates of its `resources/templates/list`.
     pub templates: Vec<Arc<str>>,
 }
 
-/// The owner of a URI that a client used.
+/// The owner of a URI used by a client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Owner<'a> {
-    /// Whom to ask.
     pub mount: &'a Segment,
     /// The URI as the owner knows it.
     pub uri: &'a str,
 }
 
-/// The table of one set of mounts. Built once, then only read.
+/// The table for a set of mounts. Built once, then only read.
 #[derive(Clone, Debug, Default)]
 pub struct ResourceIndex {
     mounts: Vec<Mount>,
     positions: HashMap<Segment, usize>,
-    /// Every listed URI as it is shown.
+    /// Every listed URI, by its shown form.
     exact: HashMap<Arc<str>, Exact>,
-    /// Who lists a template text first.
+    /// The first mount to list a template text.
     template_owner: HashMap<Arc<str>, usize>,
     templates: Patterns,
-    /// The only mount with a scheme; `None` where there are several.
+    /// The only mount with a scheme; `None` for several.
     schemes: BTreeMap<String, Option<usize>>,
 }
 
@@ -65,19 +63,19 @@ struct Mount {
 #[derive(Clone, Debug)]
 struct Exact {
     mount: usize,
-    /// What the owner calls it, where that is not what is shown.
+    /// The owner's form, if not the shown form.
     original: Option<Arc<str>>,
 }
 
 impl Exact {
-    /// Whether what is `shown` stands for this URI of this mount.
+    /// Tells if `shown` stands for this URI of this mount.
     fn is(&self, mount: usize, uri: &str, shown: &str) -> bool {
         self.mount == mount && self.original.as_deref().unwrap_or(shown) == uri
     }
 }
 
 impl ResourceIndex {
-    /// Builds the table; of two mounts that claim one URI or template, the first one keeps it.
+    /// Builds the table; of two mounts that claim a URI or template, the first keeps it.
     pub fn build(listed: &[Listed]) -> Self {
         let positions = listed.iter().enumerate().map(|(at, list)| (list.mount.clone(), at)).collect();
         let mut index = Self { mounts: labelled(listed), positions, ..Self::default() };
@@ -91,8 +89,8 @@ impl ResourceIndex {
         index
     }
 
-    /// Finds whom a URI belongs to: who lists it, else who lists a template for it, else in whose results it was `seen`,
-    /// else the only one with its scheme, else whose label stands in front of it.
+    /// Finds the owner of a URI: the mount that lists it, else lists a template for it, else mentioned it in results (`seen`),
+    /// else is the only mount with the scheme, else has its label in front.
     pub fn owner<'a>(&'a self, uri: &'a str, seen: impl FnOnce(&str) -> Option<Segment>) -> Option<Owner<'a>> {
         if let Some(exact) = self.exact.get(uri) {
             return self.owned(exact.mount, exact.original.as_deref().unwrap_or(uri));
@@ -111,7 +109,7 @@ impl ResourceIndex {
         self.owned(mount, self.unlabelled(mount, uri)?)
     }
 
-    /// How a URI of this mount is shown. `None` when there is no such mount, or other mounts list all that the URI could be shown as.
+    /// Gives the shown form of a mount's URI. `None` without such a mount, or if other mounts list every possible form.
     pub fn shown<'a>(&self, mount: &Segment, uri: &'a str) -> Option<Cow<'a, str>> {
         let mount = self.position(mount)?;
         let mut shown = Cow::Borrowed(uri);
@@ -133,7 +131,7 @@ impl ResourceIndex {
         self.labelled(mount, uri).map(Cow::Owned)
     }
 
-    /// How a URI template of this mount is shown. `None` when there is no such mount.
+    /// Gives the shown form of a mount's URI template. `None` without such a mount.
     pub fn shown_template<'a>(&self, mount: &Segment, text: &'a str) -> Option<Cow<'a, str>> {
         let mount = self.position(mount)?;
         match self.template_owner.get(text) {
@@ -160,7 +158,7 @@ impl ResourceIndex {
         }
     }
 
-    /// A text that is no template routes nothing; it is still listed.
+    /// Makes the pattern of a template. A text that is no template routes nothing, and is still listed.
     fn pattern(&mut self, mount: usize, text: &Arc<str>) -> Option<Pattern> {
         self.note_scheme(mount, text);
         let first = *self.template_owner.entry(Arc::clone(text)).or_insert(mount);
@@ -215,7 +213,7 @@ fn labelled(listed: &[Listed]) -> Vec<Mount> {
     mounts
 }
 
-/// What stands before the first `:`, where that can be a scheme.
+/// Gives the text before the first `:`, if a legal scheme.
 fn scheme(uri: &str) -> Option<&str> {
     let (scheme, _) = uri.split_once(':')?;
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');

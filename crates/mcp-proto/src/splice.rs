@@ -4,12 +4,12 @@
 
 use crate::json::{self, Members, Span};
 
-/// What happens to one member.
+/// A change to one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change<'a> {
-    /// It goes, if it is there.
+    /// Removes the member, if present.
     Remove,
-    /// Its value becomes this raw JSON; a member that is not there is appended.
+    /// Sets the value to this raw JSON; an absent member is appended.
     Set(&'a [u8]),
 }
 
@@ -44,8 +44,9 @@ pub fn edit(text: &[u8], changes: &[(&str, Change<'_>)]) -> Vec<u8> {
     out
 }
 
-/// Puts raw `members` behind the last one of the object within the sound text whose closing brace stands at `end`; `empty`: it has none.
-/// They come in pieces.
+/// Puts raw `members`, given in pieces, behind the last member of the object with its closing brace at `end` of the sound text; `empty`:
+/// the object
+/// has no members.
 pub fn insert(text: &[u8], end: usize, empty: bool, members: &[&[u8]]) -> Vec<u8> {
     let last = text[..end].trim_ascii_end().len();
     let mut out = Vec::with_capacity(text.len() + 1 + members.iter().map(|piece| piece.len()).sum::<usize>());
@@ -96,7 +97,7 @@ fn copy_members(
     kept
 }
 
-/// Where the object's last member ends; for an empty object, just behind its opening brace.
+/// Gives the end of the object's last member; for an empty object, the place behind the opening brace.
 fn tail_start(text: &[u8], members: &Members<'_>) -> usize {
     members.spans().last().map_or_else(|| text.iter().position(|b| *b == b'{').map_or(0, |p| p + 1), |(whole, _)| whole.end)
 }

@@ -1,6 +1,6 @@
 //! Server-sent events: an incremental decoder with a bound on memory, and an encoder.
 //!
-//! It does not reconnect and does not know what the data means.
+//! Does not reconnect and does not know the meaning of the data.
 
 use std::sync::Arc;
 
@@ -9,28 +9,27 @@ use bytes::{Buf, Bytes};
 use crate::lines::Line;
 use crate::lines::Lines;
 
-/// One event.
+/// An event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Event {
     /// The data lines, joined by line feeds.
     pub data: Bytes,
-    /// The event's name, `message` where it had none.
+    /// The event's name, `message` by default.
     pub name: Option<String>,
-    /// The last event id the stream has set so far: one text for all the events that have it, however long it is.
+    /// The last event id set by the stream: one text shared by all events of the id, at any length.
     pub id: Option<Arc<str>>,
-    /// Milliseconds that the server asks a client to wait before it reconnects.
+    /// Milliseconds for a client to wait before it reconnects.
     pub retry: Option<u64>,
 }
 
-/// Why a stream can't be read on.
+/// A stream with an event beyond the limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an event of the stream is longer than {limit} bytes")]
 pub struct TooLong {
-    /// The bound that was passed.
     pub limit: usize,
 }
 
-/// Reads a stream of events, however it is cut into chunks.
+/// Reads a stream of events, in chunks cut anywhere.
 #[derive(Debug)]
 pub struct Decoder {
     lines: Lines,
@@ -83,7 +82,7 @@ impl Decoder {
         self.lines.handle_bytes(bytes);
     }
 
-    /// The next event that is complete. An event without data comes out only when it carries an id or `retry`.
+    /// Gives the next complete event. An event without data comes out only with an id or `retry`.
     pub fn poll_event(&mut self) -> Result<Option<Event>, TooLong> {
         while let Some(line) = self.lines.poll_line() {
             let Line::Whole(line) = line else { return Err(TooLong { limit: self.limit }) };
@@ -98,7 +97,7 @@ impl Decoder {
         if self.lines.overflowed() { Err(TooLong { limit: self.limit }) } else { Ok(None) }
     }
 
-    /// The data of the event that is coming, where all of it is in one line that has not ended and is longer than `least` bytes.
+    /// Gives the data of the arriving event, if all of it is in one unfinished line of more than `least` bytes.
     pub fn open_data(&self, least: usize) -> Option<&[u8]> {
         let line = self.lines.open();
         if line.len() <= least || !self.data.is_empty() {
@@ -107,9 +106,9 @@ impl Decoder {
         line.get(data_prefix(line)?..)
     }
 
-    /// Takes what has come of that line's data off, and says whether the line has ended; until it has, no event can be asked for.
+    /// Takes the received data of the unfinished line, and tells if the line has ended; until then no event can be asked for.
     ///
-    /// The data of the event is then what other lines of data it has, behind a line feed: mostly nothing.
+    /// The event's data then holds only further lines of data, behind a line feed: mostly nothing.
     pub fn take_data(&mut self) -> (Bytes, bool) {
         let prefix = if self.taking { 0 } else { data_prefix(self.lines.open()).unwrap_or(0) };
         let (mut data, has_ended) = self.lines.take_open();
@@ -160,13 +159,13 @@ impl Decoder {
     }
 }
 
-/// How much of a line stands before its data; `None`: it is another field.
+/// Counts the bytes of a line before its data; `None` for another field.
 fn data_prefix(line: &[u8]) -> Option<usize> {
     let data = line.strip_prefix(b"data:")?;
     Some(if data.starts_with(b" ") { 6 } else { 5 })
 }
 
-/// Writes one event. `data` comes in as many lines as it has; whoever reads them sees a line feed between two, whatever stood there.
+/// Writes an event. `data` is split at its line ends, and readers see a line feed for each.
 pub fn encode(id: Option<&str>, data: &[u8], out: &mut Vec<u8>) {
     if let Some(id) = id {
         out.extend_from_slice(b"id: ");
@@ -185,7 +184,7 @@ pub fn encode(id: Option<&str>, data: &[u8], out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// What begins an event whose data follows in pieces, each as [`encode_piece`] has it; a blank line ends it.
+/// The beginning of an event with data in pieces, each written by [`encode_piece`]; a blank line ends the event.
 pub const BEGIN: &[u8] = b"data: ";
 
 /// A piece of an event's data. Line ends come out as [`encode`] has them, or as two where one is cut in half.
@@ -200,7 +199,7 @@ pub fn encode_piece(piece: Bytes) -> Bytes {
     Bytes::from(out).slice(BEGIN.len()..)
 }
 
-/// Writes the event that opens a stream which can be resumed: an id, no data, and how soon to come back (SEP-1699).
+/// Writes the event that opens a resumable stream: an id, no data, and the time to come back (SEP-1699).
 pub fn encode_priming(id: &str, retry_ms: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("id: {id}\nretry: {retry_ms}\ndata: \n\n").as_bytes());
 }

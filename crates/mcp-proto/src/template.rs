@@ -1,14 +1,14 @@
-//! Whether a URI can come from a URI template (RFC 6570), as a gate must know it to find the owner.
+//! Matching of URIs with URI templates (RFC 6570), as far as a gate needs to find the owner.
 //!
-//! It extracts no variables and expands nothing. Where servers differ in what a variable may hold, it takes the wider
-//! reading: the owner has the last word on its own URIs.
+//! Extracts no variables and expands nothing. Where servers differ in the values of a variable, the wider
+//! reading is taken: the owner has the last word on its own URIs.
 
 /// Longer URIs than this match no template: the work grows with length times parts.
 pub const MAX_URI: usize = 8 * 1024;
 const MAX_TEMPLATE: usize = 8 * 1024;
 const MAX_PARTS: usize = 65;
 
-/// A template that can be matched against URIs.
+/// A template to be matched against URIs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Template {
     parts: Vec<Part>,
@@ -24,13 +24,13 @@ pub struct BadTemplate(&'static str);
 enum Part {
     /// These bytes.
     Literal(Box<[u8]>),
-    /// One byte or more of a class.
+    /// At least a byte of a class.
     Run(Class),
     /// Nothing, or this byte and then any number of a class.
     Optional(u8, Class),
 }
 
-/// Which bytes a variable's value may hold.
+/// The bytes permitted in a variable's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Class {
     Any,
@@ -67,12 +67,12 @@ impl Template {
         if template.parts.len() > MAX_PARTS { Err(BadTemplate("it has more than 32 variables")) } else { Ok(template) }
     }
 
-    /// How many bytes are fixed: of two templates that match, the one with more of them says more.
+    /// Counts the fixed bytes: of two matching templates, the one with more fixed bytes says more.
     pub fn literals(&self) -> usize {
         self.literals
     }
 
-    /// The bytes with which each of its URIs begins.
+    /// Gives the fixed bytes at the beginning of each of its URIs.
     pub fn beginning(&self) -> &[u8] {
         match self.parts.first() {
             Some(Part::Literal(literal)) => literal,
@@ -80,17 +80,17 @@ impl Template {
         }
     }
 
-    /// How many steps [`matches`](Self::matches) takes with a URI of so many bytes at most, roughly. Sixteen bytes are compared in one.
+    /// Estimates the most steps of [`matches`](Self::matches) with a URI of so many bytes. Sixteen bytes are compared in one step.
     pub fn steps(&self, length: usize) -> usize {
         (self.parts.len() + self.literals / 16) * (length + 1)
     }
 
-    /// Whether `uri` can come from the template.
+    /// Tells if `uri` matches the template.
     pub fn matches(&self, uri: &str) -> bool {
         self.fits_ends(uri) && self.reaches_end(uri.as_bytes())
     }
 
-    /// Whether `uri` begins and ends as the template does, and is not too long.
+    /// Tells if `uri` begins and ends as the template does, and is not too long.
     pub fn fits_ends(&self, uri: &str) -> bool {
         let ends = match self.parts.last() {
             Some(Part::Literal(literal)) => uri.as_bytes().ends_with(literal),
@@ -175,7 +175,7 @@ impl Part {
     }
 }
 
-/// The places reached by one byte that may come first and any number of bytes of the class.
+/// Gives the places reached by one optional first byte and any number of bytes of the class.
 fn spread(uri: &[u8], here: &[bool], class: Class, first: impl Fn(u8) -> bool) -> Vec<bool> {
     let mut inside = false;
     let mut there = Vec::with_capacity(here.len());

@@ -1,4 +1,4 @@
-//! Header values round trip, and what one side sends the other accepts.
+//! Header values round trip, and values sent by one side are accepted by the other.
 
 use mcp_proto::header::{ParamHeader, check_name, check_params, decode, encode, expected_params, param_headers};
 use proptest::collection::btree_map;
@@ -9,7 +9,7 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof![any::<String>(), "[ -~]{0,12}", "=\\?base64\\?[a-zA-Z0-9=]{0,8}(\\?=)?", "[ \t]{0,2}[a-z]{0,3}[ \t]{0,2}"]
 }
 
-/// A value of each kind that an annotated property may have, and what none should have.
+/// A value of each kind for an annotated property, and of a kind for none.
 fn value() -> impl Strategy<Value = Value> {
     prop_oneof![
         4 => text().prop_map(Value::from),

@@ -1,4 +1,4 @@
-//! HTTP/1.1 as it is read here, cut at every place and bent in every way that once let a request be smuggled.
+//! HTTP/1.1 as read here, cut at every place and bent in every way that once let a request be smuggled.
 
 use bytes::{Bytes, BytesMut};
 use mcp_proto::http1::{Before, Fields, Head, HttpError, MAX_HEAD, Post, Unusual};
@@ -41,7 +41,7 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
     vec(piece, 0..14).prop_map(|list| list.concat())
 }
 
-/// What follows the first words of a head: few kinds, so that they often come again or nearly so.
+/// Continuations of a head: few kinds, so that equal and similar heads are frequent.
 fn similar() -> impl Strategy<Value = (&'static str, String)> {
     let status = select(vec!["200 OK", "200 OK", "204 No"]);
     let length = select(vec![
@@ -90,7 +90,7 @@ fn request() -> impl Strategy<Value = Vec<u8>> {
     similar().prop_map(|(_, head)| format!("POST /mcp HTTP/1.1\r\nhost: x\r\n{head}").into_bytes())
 }
 
-/// What fields say by which a head is judged.
+/// Gives the fields by which a head is judged.
 fn said(fields: &Fields) -> Vec<(&'static str, Vec<Vec<u8>>)> {
     let names = ["host", "content-length", "connection", "transfer-encoding", "mcp-name", "x", "y"];
     names.map(|name| (name, fields.all(name).map(<[u8]>::to_vec).collect())).to_vec()
@@ -108,7 +108,7 @@ fn response() -> impl Strategy<Value = Vec<u8>> {
         .prop_map(|(first, rest, behind)| [first.as_bytes(), &rest, &behind].concat())
 }
 
-/// All that came of a response: its status, its body, whether that is over, whether the connection stays, and what is left behind it.
+/// The reading of a response: status, body, its completeness, persistence of the connection, and the rest of the bytes.
 type Read = Result<Option<(u16, Vec<u8>, bool, bool, Vec<u8>)>, HttpError>;
 
 fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Read {
@@ -133,7 +133,7 @@ fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Read {
     Ok(begun.map(|(status, body)| (status, out, body.is_over(), body.keeps_connection(), buffer.to_vec())))
 }
 
-/// How long the head of a request is and its body, and what is left behind the head.
+/// Lengths of a request's head and body, and the rest of the bytes.
 type Asked = Result<Option<(usize, usize, Vec<u8>)>, Unusual>;
 
 fn asked<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Asked {
@@ -167,14 +167,14 @@ proptest! {
         prop_assert_eq!(asked(bytes.chunks(1)), whole);
     }
 
-    /// What is taken of a body and what is left are the bytes that came, in order, where nothing frames them.
+    /// The bytes of an unframed body and the rest are the received bytes, in order.
     #[test]
     fn nothing_behind_a_body_is_taken(data in vec(any::<u8>(), 0..60), behind in vec(any::<u8>(), 0..20)) {
         let text = [format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", data.len()).as_bytes(), &data, &behind].concat();
         prop_assert_eq!(read([&text[..]]), Ok(Some((200, data, true, true, behind))));
     }
 
-    /// Nothing is read otherwise because of what came before on the connection.
+    /// Earlier heads of a connection change no reading.
     #[test]
     fn a_head_reads_the_same_whatever_came_before_it(heads in vec(similar(), 1..80)) {
         let (mut posts, mut answers) = (Before::default(), Before::default());
@@ -288,7 +288,7 @@ fn a_head_without_end_is_not_waited_for() {
     assert_eq!(Head::take(&mut BytesMut::from(&long[..])).err(), Some(HttpError::Head));
 }
 
-/// The body, whether it is over, whether the connection stays, what is left.
+/// Gives the body, its completeness, persistence of the connection, and the rest.
 fn told(text: &str) -> Result<(String, bool, bool, String), HttpError> {
     let Some((_, body, over, keeps, left)) = read([text.as_bytes()])? else { return Err(HttpError::Head) };
     Ok((String::from_utf8_lossy(&body).into_owned(), over, keeps, String::from_utf8_lossy(&left).into_owned()))

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::value::RawValue;
 
-/// A document as a tree whose leaves are already spelled.
+/// A document as a tree with leaves spelled already.
 #[derive(Clone, Debug)]
 enum Tree {
     Leaf(String),
@@ -24,9 +24,9 @@ type Space = [&'static str; 4];
 
 #[derive(Clone, Debug)]
 struct Member {
-    /// What the key means.
+    /// The meaning of the key.
     key: String,
-    /// How it is spelled, without quotes.
+    /// The spelling, without quotes.
     spelled: String,
     value: Tree,
     space: Space,
@@ -46,7 +46,7 @@ fn leaf() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Few different keys, so that some are twice there; some of them with an escape.
+/// Few different keys, so that some are doubled; some of them with an escape.
 fn key() -> impl Strategy<Value = (String, String)> {
     let escaped = |c: char| format!("\\u{:04x}", u32::from(c));
     let known = select(vec!["a", "b", "name", "_meta", "", "ä", "a\"b"]);
@@ -130,7 +130,7 @@ impl Member {
     }
 }
 
-/// One change of a text's bytes.
+/// A change of a text's bytes.
 #[derive(Clone, Debug)]
 enum Damage {
     Cut(Index),
@@ -229,7 +229,7 @@ proptest! {
         prop_assert_eq!(got.into_iter().map(|raw| String::from_utf8_lossy(raw).into_owned()).collect::<Vec<_>>(), expected);
     }
 
-    /// Setting members that are there replaces their values' bytes and no other byte.
+    /// Setting present members replaces their values' bytes and no other byte.
     #[test]
     fn a_splice_keeps_every_other_byte(members in object(), chosen in vec(any::<bool>(), 6), new in leaf(), pad in select(vec!["", "\r\n "])) {
         let mut members = without_duplicates(members);
@@ -271,7 +271,7 @@ proptest! {
         prop_assert_eq!(got, expected, "{}", String::from_utf8_lossy(&edited));
     }
 
-    /// However an object was read, alone or within a message, it has the members that a reading of its own text finds.
+    /// An object read alone or within a message has the members found by a reading of its own text.
     #[test]
     fn an_object_has_the_members_of_its_text(members in object(), meta in prop::option::of(object()), pad in select(vec!["", " ", "\r\n"])) {
         let mut members = without_duplicates(members.into_iter().filter(|m| m.key != "_meta").collect());
@@ -304,7 +304,7 @@ proptest! {
     }
 }
 
-/// What a response says, and what is wanted of it.
+/// The content of a response, and its wanted members.
 type Said = Option<(Vec<u8>, Vec<(String, Vec<u8>)>)>;
 
 const WANTED: [&str; 4] = ["a", "b", "name", ""];
@@ -317,7 +317,7 @@ fn said(text: &[u8]) -> Said {
     result.starts_with(b"{").then(|| (result.to_vec(), wanted.collect()))
 }
 
-/// The same of a response that comes cut at these places.
+/// Reads a response cut at these places.
 fn said_in_pieces(text: &[u8], cuts: &[Index]) -> Said {
     let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).chain([0, text.len()]).collect();
     places.sort_unstable();
@@ -358,7 +358,7 @@ proptest! {
     }
 }
 
-/// Whether `object` answers every question as `reference` does.
+/// Tells if `object` answers every question as `reference` does.
 fn agrees(object: &Object, reference: &Members<'_>) -> Result<(), TestCaseError> {
     let list = |members: &Members<'_>| members.iter().map(|(key, raw)| (key.into_owned(), raw.to_vec())).collect::<Vec<_>>();
     prop_assert_eq!(list(&object.members()), list(reference));

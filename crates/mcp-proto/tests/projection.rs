@@ -1,4 +1,4 @@
-//! What holds for the shown names of any set of tools.
+//! Properties of the shown names of any set of tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Names that are likely to become each other, and names of all kinds.
+/// Names that are likely to collide, and names of all kinds.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[aAbB_.-]{0,4}",
@@ -35,7 +35,7 @@ fn path() -> impl Strategy<Value = String> {
     prop_oneof![4 => vec("[ab_]{1,2}", 1..4), 1 => vec("[a-z]{5,20}", 4..9)].prop_map(|segments| segments.join("."))
 }
 
-/// A mount is a gate or it is none, for all its names.
+/// Makes an entry. A mount is a gate for all of its names, or for none.
 fn entry((mount, original, rename): (Option<&str>, String, Option<String>)) -> Entry {
     let is_gate = mount.is_some_and(|mount| mount.starts_with("a_"));
     let local = if is_gate { local_routes(&[&original]).remove(0) } else { Route(local_names(&[&original])) };

@@ -25,7 +25,7 @@ fn listed() -> impl Strategy<Value = Vec<Listed>> {
     })
 }
 
-/// One way a template may be filled in, as RFC 6570 does.
+/// A possible expansion of a template (RFC 6570).
 fn expansion(operator: &str, values: &[String]) -> String {
     match operator {
         "" | "+" => values.join(","),

@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Texts of which lines and events are likely to be made.
+/// Texts likely to form lines and events.
 fn stream(pieces: Vec<&'static [u8]>) -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![9 => select(pieces).prop_map(<[u8]>::to_vec), 1 => vec(any::<u8>(), 0..4)];
     vec(piece, 0..30).prop_map(|list| list.concat())
@@ -50,7 +50,7 @@ fn cut<'a>(mut bytes: &'a [u8], lengths: &'a [usize]) -> impl Iterator<Item = &'
     })
 }
 
-/// What stands between line feeds; nothing stands behind the last one.
+/// Splits at line feeds, without an empty rest.
 fn between(bytes: &[u8]) -> Vec<&[u8]> {
     let mut lines: Vec<&[u8]> = bytes.split(|b| *b == b'\n').collect();
     lines.pop_if(|last| last.is_empty());

@@ -1,7 +1,7 @@
 //! One client on standard input and output: reads lines, runs each request as a task of its own, writes lines.
 //!
 //! Serves both eras on the same pipe: a request that names its revision is stateless, everything else needs a handshake.
-//! Does not know what the tools do.
+//! Does not know the tools.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,16 +16,16 @@ use crate::protocol::{self, RESERVED, STATELESS};
 use crate::request::{Era, LEVELS, Request, reserved};
 use crate::server::{Refusal, Server};
 
-/// How many messages may wait to be written before their senders wait too.
+/// Most messages waiting to be written before their senders wait too.
 const WAITING: usize = 256;
-/// How long requests under way may go on after the end of the input.
+/// Time for requests under way after the end of the input.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How many requests of one client may be under way.
+/// Most requests of one client under way.
 const UNDER_WAY: usize = 256;
-/// The longest message that is read, in bytes.
+/// Bytes of the longest message read.
 const LINE_LIMIT: u64 = 4 << 20;
 
-/// What the writer is given: a message, or the end.
+/// Input of the writer: a message, or the end.
 type Line = Option<String>;
 
 /// The way to the client, shared by all requests.
@@ -35,13 +35,13 @@ pub struct Connection {
     state: Arc<Mutex<State>>,
 }
 
-/// What the client has told of itself, and what is under way.
+/// The client's description of itself, and the work under way.
 #[derive(Default)]
 struct State {
     session: Option<Session>,
-    /// Requests that run, by their id as text.
+    /// Running requests, by id as text.
     running: HashMap<String, AbortHandle>,
-    /// Our own requests that wait for an answer.
+    /// Our own unanswered requests.
     pending: HashMap<u64, oneshot::Sender<Result<Value, Refusal>>>,
     /// Requests of our own so far.
     sent: u64,
@@ -56,7 +56,7 @@ struct Session {
     subscriptions: Vec<String>,
 }
 
-/// Something that listeners may want to hear of.
+/// A change of interest to listeners.
 #[derive(Clone, Copy, Debug)]
 pub enum Change<'a> {
     /// The list of prompts.
@@ -115,7 +115,7 @@ impl Connection {
         answer.await.unwrap_or_else(|_| Err(gone()))
     }
 
-    /// Tells everybody who listens of a change, each in its era's way.
+    /// Tells all listeners of a change, each in its era's way.
     pub async fn changed(&self, change: Change<'_>) {
         for message in self.news(change) {
             self.send(message).await;
@@ -263,7 +263,7 @@ impl Connection {
         let _running = started.send(());
     }
 
-    /// What changes the session is done in order, before the next message is read; `None` for everything else.
+    /// Handles changes of the session in order, before the next message is read; `None` for everything else.
     fn of_session<S: Server>(&self, server: &S, era: Era, method: &str, params: &Map<String, Value>) -> Option<Result<Value, Refusal>> {
         let text = |member: &str| params.get(member).and_then(Value::as_str);
         match (method, era) {
@@ -295,7 +295,7 @@ impl Connection {
         change(session).map(|()| json!({}))
     }
 
-    /// A listen request has no answer: it goes on until it is cancelled or the client is gone.
+    /// Serves a listen request, which has no answer: it goes on until cancelled, or until the client is gone.
     async fn listen(&self, id: Value, params: &Map<String, Value>) {
         let wanted = params.get("notifications").and_then(Value::as_object).cloned().unwrap_or_default();
         let known = ["promptsListChanged", "resourcesListChanged", "resourceSubscriptions"];
@@ -306,7 +306,7 @@ impl Connection {
         self.notify("notifications/subscriptions/acknowledged", params).await;
     }
 
-    /// Which era a request belongs to, and what it tells of the client.
+    /// Reads the era of a request, and its description of the client.
     fn incoming(&self, method: &str, params: &Map<String, Value>) -> Result<Request, Refusal> {
         let meta = params.get("_meta").and_then(Value::as_object).cloned().unwrap_or_default();
         let request = |era, capabilities, level, params: &Map<String, Value>, meta| Request {

@@ -9,10 +9,10 @@ use crate::server::{Arguments, Refusal, Server};
 const INITIALIZE: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /// The stateless revision.
 pub(crate) const STATELESS: &str = "2026-07-28";
-/// What begins the keys of `_meta` that MCP keeps for itself.
+/// The prefix of the keys of `_meta` reserved by MCP.
 pub(crate) const RESERVED: &str = "io.modelcontextprotocol/";
 
-/// The result of `method`, without what the era adds.
+/// Makes the result of `method`, without additions of the era.
 pub(crate) async fn answer<S: Server>(server: &S, request: &Request, method: &str, params: &Map<String, Value>) -> Result<Value, Refusal> {
     match method {
         "completion/complete" => complete(server, params),
@@ -32,7 +32,7 @@ pub(crate) async fn answer<S: Server>(server: &S, request: &Request, method: &st
     }
 }
 
-/// Adds what the stateless era wants in every result of `method`.
+/// Adds the members required by the stateless era to the result of `method`.
 pub(crate) fn finish<S: Server>(server: &S, era: Era, method: &str, mut result: Value) -> Value {
     let Some(members) = result.as_object_mut().filter(|_| era == Era::Stateless) else { return result };
     let complete = !members.contains_key("resultType");

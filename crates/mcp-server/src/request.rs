@@ -1,4 +1,4 @@
-//! What a tool sees of the request that called it: progress, log, and questions to the client, in the era's own way.
+//! A request as its tool sees it: progress, log, and questions to the client, in the era's own way.
 //!
 //! Does not read the wire; the connection does.
 
@@ -8,7 +8,7 @@ use crate::connection::Connection;
 use crate::protocol::RESERVED;
 use crate::server::Refusal;
 
-/// Which of MCP's two lives a request belongs to.
+/// The era of MCP of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Era {
     /// Revisions up to 2025-11-25.
@@ -20,16 +20,16 @@ pub enum Era {
 /// Log levels, from the least to the most urgent.
 pub(crate) const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
-/// One request, for the time it runs.
+/// A request under way.
 pub struct Request {
     pub connection: Connection,
     pub era: Era,
-    /// The capabilities that the client declared, for this request or for its session.
+    /// The capabilities declared by the client, for this request or its session.
     pub capabilities: Value,
-    /// The log level from which on the client wants to hear, if it does.
+    /// The lowest wanted log level, if any.
     pub level: Option<String>,
     pub meta: Map<String, Value>,
-    /// Answers to earlier questions, and the state that went with them (stateless era).
+    /// Answers to earlier questions, and the state sent with them (stateless era).
     pub inputs: Map<String, Value>,
     pub state: Option<String>,
 }
@@ -38,15 +38,14 @@ pub struct Request {
 pub struct Question {
     /// Names the question among others.
     pub key: &'static str,
-    /// What is request.
     pub message: String,
     /// The form: a JSON Schema.
     pub schema: Value,
-    /// What the server needs to hear again beside the answer; the client can change it.
+    /// The state to be sent back with the answer; the client can change it.
     pub state: String,
 }
 
-/// What the person answered.
+/// A person's answer.
 pub struct Reply {
     /// `accept`, `decline` or `cancel`.
     pub action: String,
@@ -63,7 +62,7 @@ impl Request {
         }
     }
 
-    /// Logs to the client, when it wants to hear that level.
+    /// Logs to the client, if it wants the level.
     pub async fn log(&self, level: &str, data: &str) {
         let urgency = |level: &str| LEVELS.iter().position(|known| *known == level);
         let wanted = self.level.as_deref().and_then(urgency);
@@ -73,7 +72,7 @@ impl Request {
         }
     }
 
-    /// Whether the client can put a question to a person.
+    /// Tells if the client can put a question to a person.
     pub fn can_ask(&self) -> bool {
         self.capabilities.get("elicitation").is_some_and(Value::is_object)
     }
@@ -93,7 +92,7 @@ impl Request {
         Ok(Reply { action, content })
     }
 
-    /// The refusal for a client that can't ask anybody (stateless era).
+    /// Makes the refusal for a client that can't ask anybody (stateless era).
     pub fn cannot_ask(&self) -> Refusal {
         Refusal::Rpc {
             code: -32021,
@@ -111,7 +110,7 @@ fn input_required(question: &Question, params: &Value) -> Refusal {
     }))
 }
 
-/// The member `name` of `_meta` that MCP keeps for itself.
+/// Reads the member `name` of `_meta` reserved by MCP.
 pub(crate) fn reserved<'a>(meta: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     meta.get(&format!("{RESERVED}{name}"))
 }

@@ -1,4 +1,4 @@
-//! What each of the servers has to say for itself. Does not know the wire.
+//! The face of a server: its texts, lists and answers. Does not know the wire.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -11,7 +11,7 @@ use crate::request::{Era, Request};
 /// The arguments of a tool or prompt.
 pub type Arguments = Map<String, Value>;
 
-/// Who a server is.
+/// Identity and texts of a server.
 pub struct About {
     pub name: Cow<'static, str>,
     pub title: Cow<'static, str>,
@@ -20,14 +20,14 @@ pub struct About {
 }
 
 impl About {
-    /// A server whose texts never change.
+    /// Describes a server with constant texts.
     pub const fn fixed(name: &'static str, title: &'static str, version: &'static str, instructions: &'static str) -> Self {
         let (name, title) = (Cow::Borrowed(name), Cow::Borrowed(title));
         Self { name, title, version: Cow::Borrowed(version), instructions: Cow::Borrowed(instructions) }
     }
 }
 
-/// How long a client of the stateless era may keep lists and contents.
+/// Time for which a client of the stateless era may keep lists and contents.
 #[derive(Clone, Copy, Debug)]
 pub struct Keeping {
     pub milliseconds: u64,
@@ -35,38 +35,36 @@ pub struct Keeping {
     pub scope: &'static str,
 }
 
-/// A server of the demonstration. What it does not override, it does not offer.
+/// A server. Methods left at their defaults offer nothing.
 pub trait Server: Send + Sync + 'static {
-    /// Who it is.
+    /// Gives identity and texts.
     fn about(&self) -> About;
 
-    /// What it can do, besides tools: the `capabilities` of the initialize era, `tools` left out.
+    /// Gives the capabilities besides tools: the `capabilities` of the initialize era, without `tools`.
     fn capabilities(&self, _era: Era) -> Value {
         json!({})
     }
 
-    /// For how long its lists and contents hold.
+    /// Gives the lifetime of lists and contents.
     fn keeping(&self) -> Keeping {
         Keeping { milliseconds: 1000, scope: "public" }
     }
 
-    /// The raw definitions of its tools, in a fixed order.
+    /// Lists the raw definitions of the tools, in a fixed order.
     fn tools(&self) -> Vec<Value>;
 
-    /// Calls a tool that is among [`Server::tools`].
+    /// Calls a tool listed by [`Server::tools`].
     fn call(&self, request: &Request, tool: &str, arguments: &Arguments) -> impl Future<Output = Result<Value, Refusal>> + Send;
 
-    /// Its resources.
     fn resources(&self) -> Vec<Value> {
         Vec::new()
     }
 
-    /// Its resource templates.
     fn templates(&self) -> Vec<Value> {
         Vec::new()
     }
 
-    /// The whole result of reading a URI; `None` when there is nothing.
+    /// Reads a URI and gives the whole result; `None` for an unknown URI.
     fn read(
         &self,
         _request: &Request,
@@ -76,17 +74,16 @@ pub trait Server: Send + Sync + 'static {
         std::future::ready(Ok(None))
     }
 
-    /// Its prompts.
     fn prompts(&self) -> Vec<Value> {
         Vec::new()
     }
 
-    /// The result of getting a prompt that is among [`Server::prompts`].
+    /// Gives the result of getting a prompt listed by [`Server::prompts`].
     fn prompt(&self, _request: &Request, name: &str, _arguments: &Arguments) -> impl Future<Output = Result<Value, Refusal>> + Send {
         std::future::ready(Err(Refusal::invalid(format!("there is no prompt `{name}`"))))
     }
 
-    /// Answers a method that MCP does not have; `None` for those that this server does not have either.
+    /// Answers a method beyond MCP; `None` for unknown methods.
     fn other(
         &self,
         _request: &Request,
@@ -96,7 +93,7 @@ pub trait Server: Send + Sync + 'static {
         std::future::ready(None)
     }
 
-    /// All values for an argument of the prompt or template `reference` (its name or its URI template).
+    /// Lists all values for an argument of the prompt or template `reference` (its name or its URI template).
     fn completions(&self, _reference: &str, _argument: &str) -> Vec<String> {
         Vec::new()
     }
@@ -105,7 +102,7 @@ pub trait Server: Send + Sync + 'static {
     fn connected(&self, _connection: &Connection) {}
 }
 
-/// Why a request gets no result.
+/// Reasons for a request to get no result.
 #[derive(Debug)]
 pub enum Refusal {
     /// An answer of the client is needed first: the whole `input_required` result of the stateless era.
@@ -115,30 +112,30 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Invalid parameters.
+    /// Refuses invalid parameters.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::Rpc { code: -32602, message: message.into(), data: None }
     }
 }
 
-/// A tool result that is text and structure at once.
+/// Makes a tool result of both text and structure.
 pub fn structured(text: impl Into<String>, value: Value) -> Value {
     let mut result = self::text(text);
     result["structuredContent"] = value;
     result
 }
 
-/// A tool result that is text only.
+/// Makes a tool result of text only.
 pub fn text(text: impl Into<String>) -> Value {
     json!({ "content": [{ "type": "text", "text": text.into() }] })
 }
 
-/// A tool result that says what went wrong and what to do, for the model to read.
+/// Makes a tool result for a failure, with its cause and remedy for the model to read.
 pub fn failed(why: impl Into<String>) -> Value {
     json!({ "content": [{ "type": "text", "text": why.into() }], "isError": true })
 }
 
-/// The text argument `name`, when it is there and not empty.
+/// Gives the text argument `name`, if present and not empty.
 pub fn text_of<'a>(arguments: &'a Arguments, name: &str) -> Option<&'a str> {
     arguments.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
 }

@@ -55,7 +55,7 @@ impl Method {
     ];
 }
 
-/// One request on its way to one upstream.
+/// A request on its way to one upstream.
 #[derive(Clone, Debug)]
 pub struct Call {
     pub method: Method,

@@ -1,7 +1,7 @@
 //! A timer that is set anew only when it rings.
 //!
-//! Nearly everything that is waited for comes long before it would be too late, and to set a timer costs more than to be woken by one
-//! that rings too early now and then. So whoever is done leaves a timer running for the next one.
+//! Most waits end long before their limit, and setting a timer costs more than a wake-up by one
+//! that now and then rings too early. So a finished wait leaves its timer running for the next.
 
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;
@@ -14,21 +14,21 @@ use tokio::time::{Instant, Sleep};
 /// A timer for a wait that may be long.
 pub struct Alarm(Option<Pin<Box<Sleep>>>, Kind);
 
-/// Timers that wait for each other's ends would be set anew each time, so those for short waits are kept apart.
+/// Kinds of waits. Timers handed between long and short waits would be set anew each time, so they are kept apart.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Long,
     Short,
 }
 
-/// Waits up to this long are short ones.
+/// Longest of the short waits.
 const SHORT: Duration = Duration::from_secs(1);
 /// So many timers of each kind are left running on a thread.
 const SPARE: usize = 256;
 
-/// Timers that nobody uses, of one runtime: they are of no use in another.
+/// Unused timers of one runtime, of no use in another.
 struct Spare {
-    /// `None`: the only one that its thread has.
+    /// `None`: the only runtime of the thread.
     of: Option<Id>,
     long: Vec<Pin<Box<Sleep>>>,
     short: Vec<Pin<Box<Sleep>>>,
@@ -36,30 +36,30 @@ struct Spare {
 
 thread_local! {
     static SPARES: RefCell<Option<Spare>> = const { RefCell::new(None) };
-    /// This thread has one runtime and will have no other.
+    /// The thread has one runtime and will have no other.
     static IS_SOLE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Says whether this thread will have no other runtime than the one it has: whoever wants a timer then need not ask which that is.
+/// Declares that this thread has no runtime but one, so that nobody wanting a timer need ask for the runtime's id.
 pub fn sole(is_sole: bool) {
     IS_SOLE.set(is_sole);
     SPARES.set(None);
 }
 
-/// Whether this thread has one runtime and will have no other.
+/// Tells if this thread has one runtime and will have no other.
 pub fn is_sole() -> bool {
     IS_SOLE.get()
 }
 
 impl Alarm {
-    /// One for a wait of `longest` from `now` on. Needs a tokio runtime.
+    /// Takes or makes a timer for a wait of `longest` from `now` on. Needs a tokio runtime.
     pub fn new(now: Instant, longest: Duration) -> Self {
         let kind = if longest <= SHORT { Kind::Short } else { Kind::Long };
         let sleep = spare(kind, |kept| kept.pop()).flatten();
         Self(Some(sleep.unwrap_or_else(|| Box::pin(tokio::time::sleep_until(now + longest)))), kind)
     }
 
-    /// Whether it has still to ring, and will by `end`, for whoever has asked it before.
+    /// Tells if the timer has yet to ring, and will by `end`, for a task registered before.
     pub fn rings_by(&self, end: Instant) -> bool {
         self.0.as_ref().is_some_and(|sleep| sleep.deadline() <= end && !sleep.is_elapsed())
     }
@@ -92,7 +92,7 @@ impl Drop for Alarm {
     }
 }
 
-/// The spare timers of this thread and its runtime; `None` where there is none.
+/// Gives the spare timers of this thread and its runtime; `None` without a runtime.
 fn spare<T>(kind: Kind, with: impl FnOnce(&mut Vec<Pin<Box<Sleep>>>) -> T) -> Option<T> {
     let of = if IS_SOLE.get() { None } else { Some(Handle::try_current().ok()?.id()) };
     SPARES

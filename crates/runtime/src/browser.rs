@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-/// Whether a browser was started with `url`.
+/// Opens `url` in a browser, and tells if a browser was started.
 pub fn open(url: &str) -> bool {
     let named = std::env::var("BROWSER").ok().filter(|command| !command.trim().is_empty());
     match named {
@@ -12,7 +12,7 @@ pub fn open(url: &str) -> bool {
     }
 }
 
-/// `$BROWSER` as programs understand it: alternatives between colons, of which the first is taken, and `%s` for the address.
+/// Splits `$BROWSER` as programs understand it: alternatives between colons, of which the first is taken, and `%s` for the address.
 fn words(command: &str, url: &str) -> Vec<String> {
     let first = command.split(':').next().unwrap_or_default();
     let mut words: Vec<String> = first.split_whitespace().map(|word| word.replace("%s", url)).collect();

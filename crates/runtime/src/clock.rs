@@ -1,10 +1,10 @@
-//! What time it is. What a worker does between two waits takes microseconds, and looking at a clock a good part of one, so whoever says where
-//! such a turn begins and ends looks at most once in it. Everybody else looks each time. Timers are not set here.
+//! The time. The work of a worker between two waits takes microseconds, and looking at a clock a good part of one, so a declared
+//! turn looks at the clock at most once. Code outside of turns looks each time. Timers are not set here.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The clock on the wall is looked at this often. It may be set at any time, and in between the other one is its measure.
+/// Interval of looks at the wall clock. The wall clock may be set at any time; in between the monotonic clock measures.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 #[derive(Clone, Copy)]
@@ -16,11 +16,11 @@ enum Turn {
 
 thread_local! {
     static TURN: Cell<Turn> = const { Cell::new(Turn::None) };
-    /// Both clocks at one moment, the one on the wall in microseconds since 1970.
+    /// Both clocks at one moment, the wall clock in microseconds since 1970.
     static BOTH: Cell<Option<(Instant, u64)>> = const { Cell::new(None) };
 }
 
-/// Does `work`, all of it at one moment. It is short and does not wait.
+/// Does `work`, all of it at one moment. The work is short and does not wait.
 pub fn turn<T>(work: impl FnOnce() -> T) -> T {
     struct Over(Turn);
     impl Drop for Over {
@@ -32,7 +32,7 @@ pub fn turn<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// By the clock that never steps. In a turn, when it was first asked for.
+/// Reads the monotonic clock. Within a turn, gives the time of the first reading.
 pub fn now() -> Instant {
     match TURN.get() {
         Turn::At(at) => at,

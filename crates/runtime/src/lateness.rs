@@ -1,6 +1,6 @@
-//! How long what is ready waits for its turn on a worker, and how many calls may be under way while that is too long.
+//! Lateness of ready work on a worker, and a bound on calls under way while the lateness is too great.
 //!
-//! Only a worker's own queue counts. A server that takes its time makes nobody late here, however many wait for it.
+//! Only a worker's own queue counts. A slow server makes nobody late here, however many calls wait for it.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use crate::{together, worker};
 
-/// What waits too long for so long is a queue that stands, not a burst that passes.
+/// Time after which a long wait is a standing queue, not a passing burst.
 const STANDING: Duration = Duration::from_millis(20);
-/// Where nobody had to wait or was refused for so long, there is no bound any more.
+/// Time without waits and refusals after which the bound is lifted.
 const MEMORY: Duration = Duration::from_secs(1);
 /// So many calls under way are never too many.
 const FEW: usize = 32;
-/// Once there is a bound, this part of the longest wait is too long already: a queue that stands must go before it is let stand again.
+/// Under a bound, this part of the longest wait is too long already: a standing queue must go before the bound rises again.
 const PART: u32 = 2;
 /// The wait is measured with every request of this many, one measurement at a time.
 const EVERY: u32 = 16;
@@ -25,7 +25,7 @@ const EVERY: u32 = 16;
 #[derive(Debug)]
 pub struct Lateness(Box<[Arc<Queue>]>);
 
-/// What waits for one worker.
+/// The queue of one worker.
 #[derive(Debug)]
 struct Queue {
     requests: AtomicU32,
@@ -34,11 +34,11 @@ struct Queue {
     bound: AtomicUsize,
     /// Somebody was refused since the last measurement.
     refused: AtomicBool,
-    found: Mutex<Found>,
+    found: Mutex<Measurements>,
 }
 
 impl Lateness {
-    /// A lateness for each worker that there is.
+    /// Makes a lateness for each worker.
     pub fn of_workers() -> Self {
         let found = Mutex::default;
         let queue =
@@ -46,7 +46,7 @@ impl Lateness {
         Self((0..worker::count()).map(|_| Arc::new(queue())).collect())
     }
 
-    /// Whether one more request can be taken while `under_way` calls are carried by the whole gate. What is ready may wait for `longest`.
+    /// Tells if a further request can be taken while the whole gate carries `under_way` calls. Ready work may wait for `longest`.
     pub fn has_time(&self, longest: Duration, under_way: usize) -> bool {
         let Some(queue) = self.0.get(worker::index()) else { return true };
         let (bound, under_way) = (queue.bound.load(Ordering::Relaxed), under_way / self.0.len());
@@ -84,7 +84,7 @@ impl Queue {
     }
 }
 
-/// Lets everything run that is ready. A task that wakes itself goes behind all others, which tokio's own `yield_now` does not promise.
+/// Lets all ready tasks run. A task that wakes itself goes behind all others, unlike with tokio's own `yield_now`.
 async fn turn() {
     let mut gone = false;
     poll_fn(|cx| {
@@ -97,20 +97,20 @@ async fn turn() {
     .await;
 }
 
-/// What was measured. Knows no clock.
+/// Measurements and the bound. Knows no clock.
 ///
-/// The bound falls by a part and rises step by step (as congestion control has it), so that what is admitted comes evenly. Everything or
-/// nothing would come in waves, for each of which servers need connections that the next one finds gone.
+/// The bound falls by a part and rises step by step, as in congestion control, so that admissions come evenly. All or
+/// nothing would come in waves, each needing connections to servers that the next wave finds gone.
 #[derive(Debug, Default)]
-struct Found {
-    /// When the wait was first too long; `None`: the last one was not.
+struct Measurements {
+    /// Time since which the wait is too long; `None`: the last wait was short enough.
     since: Option<Instant>,
     /// When the wait was last too long, or somebody was refused.
     last: Option<Instant>,
     bound: Option<usize>,
 }
 
-impl Found {
+impl Measurements {
     /// Somebody was refused because of the bound.
     fn handle_refusal(&mut self, now: Instant) {
         self.last = Some(now);
@@ -146,11 +146,11 @@ mod tests {
     const LONGEST: Duration = Duration::from_millis(10);
     const LATE: Duration = Duration::from_millis(11);
 
-    /// A gate that works off what comes in order, and carries a call in two turns of `cost` with a server's time between them. What it
-    /// refuses costs it `refusal`. Gives the longest wait for a turn after the first two fifths of a second, and how many were refused.
+    /// A gate that works in order, and carries a call in two turns of `cost` with a server's time between them. A
+    /// refusal costs `refusal`. Gives the longest wait for a turn after the first two fifths of a second, and the number of refusals.
     fn longest_wait(cost: Duration, refusal: Duration, gap: Duration, server: Duration) -> (Duration, u32) {
         let start = Instant::now();
-        let (mut found, mut free, mut bound, mut measured) = (Found::default(), start, None, start);
+        let (mut found, mut free, mut bound, mut measured) = (Measurements::default(), start, None, start);
         let mut answers = std::collections::VecDeque::new();
         let (mut longest, mut refused, mut next) = (Duration::ZERO, 0, start);
         while next < start + 1000 * MS {
@@ -200,7 +200,7 @@ mod tests {
 
         #[test]
         fn lone_delays_are_no_reason(pauses in proptest::collection::vec(0_u64..50, 0..200)) {
-            let (mut found, mut now) = (Found::default(), Instant::now());
+            let (mut found, mut now) = (Measurements::default(), Instant::now());
             for pause in pauses {
                 now += Duration::from_millis(pause);
                 // One long wait and then a short one: somebody else had the processor.
@@ -211,7 +211,7 @@ mod tests {
 
         #[test]
         fn few_calls_are_never_too_many(waits in proptest::collection::vec((0_u64..50, 0_u64..100, 0_usize..2000), 0..200)) {
-            let (mut found, mut now) = (Found::default(), Instant::now());
+            let (mut found, mut now) = (Measurements::default(), Instant::now());
             for (wait, pause, under_way) in waits {
                 now += Duration::from_millis(pause);
                 prop_assert!(found.handle_wait(now, Duration::from_millis(wait), LONGEST, under_way).is_none_or(|bound| bound >= FEW));
@@ -221,10 +221,10 @@ mod tests {
 
     #[test]
     fn a_standing_queue_bounds_what_comes_until_it_has_been_gone_for_long() {
-        let (mut found, now) = (Found::default(), Instant::now());
+        let (mut found, now) = (Measurements::default(), Instant::now());
         assert_eq!(found.handle_wait(now, LATE, LONGEST, 1600), None);
         assert_eq!(found.handle_wait(now + STANDING, LATE, LONGEST, 1600), Some(FEW));
-        let in_time = |found: &mut Found, at| found.handle_wait(at, LONGEST / PART, LONGEST, 1600);
+        let in_time = |found: &mut Measurements, at| found.handle_wait(at, LONGEST / PART, LONGEST, 1600);
         for step in 1..=40 {
             assert_eq!(in_time(&mut found, now + STANDING), Some(FEW + step + step.saturating_sub(32)));
         }

@@ -1,4 +1,4 @@
-//! What every driver stands on: threads that serve, timers, the clock, random numbers, sockets and TLS, files that are replaced whole.
+//! The ground under every driver: serving threads, timers, the clock, random numbers, sockets and TLS, files replaced whole.
 //! Knows no protocol and nothing of the gate.
 
 pub mod alarm;

@@ -1,11 +1,11 @@
-//! To which addresses a name may lead when it is dialled. Looks up no name.
+//! The addresses that a name may lead to when dialled. Looks up no name.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 use url::{Host, Url};
 
-/// To which addresses the host of one URL may lead.
+/// The permitted addresses for the host of one URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reach {
     is_loopback: bool,
@@ -14,7 +14,7 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// The addresses to which `url` may lead: as it says itself where it names an address, else as its kind of name does, and `networks` besides.
+    /// Permits the address named by `url`, or the addresses fit for its kind of name and `networks` besides.
     pub fn new(url: &Url, networks: Vec<IpNet>) -> Self {
         let literal = match url.host() {
             Some(Host::Ipv4(ip)) => Some(ip.into()),
@@ -24,7 +24,8 @@ impl Reach {
         Self { is_loopback: is_loopback(url), literal, networks }
     }
 
-    /// Whether a connection may be made there. A name may lead to whatever its domain says, but to none of what is nearer than a network:
+    /// Tells if a connection to `ip` is permitted. A name may lead to any address of its domain's choice, except addresses closer than a
+    /// network:
     /// this machine, and the metadata of a cloud.
     pub fn allows(&self, ip: IpAddr) -> bool {
         let ip = ip.to_canonical();
@@ -44,7 +45,7 @@ fn is_near(ip: IpAddr) -> bool {
     ip.is_loopback() || ip.is_unspecified() || ip.is_multicast() || is_link_local
 }
 
-/// Tells a URL whose host is this machine by its name or address.
+/// Tells if the host of a URL is this machine, by name or address.
 pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),

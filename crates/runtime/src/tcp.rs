@@ -1,6 +1,6 @@
-//! A TCP connection that can leave what it sends to be sent together with what others send (`together.rs` says why). What is posted stays with
-//! its connection until all that is ready on this worker has been worked through, and leaves then without its task: whoever posts goes on
-//! to wait for what comes back. Knows no HTTP.
+//! A TCP connection that can leave its sends to a common turn of sending (`together.rs` says why). A posted text stays with
+//! its connection until all ready work of this worker is done, and then leaves without its task: the posting task goes on
+//! to wait for the answer. Knows no HTTP.
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
@@ -15,38 +15,37 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 use crate::together;
 
-/// A connection; dropped, it sends what was posted and is closed.
+/// A connection; dropped, it sends the posted text and closes.
 pub struct Tcp {
     read: OwnedReadHalf,
     outlet: Arc<Outlet>,
 }
 
-/// The side that sends.
+/// The sending side.
 struct Outlet {
     write: OwnedWriteHalf,
     state: AtomicU8,
     letter: Mutex<Letter>,
 }
 
-/// What was posted.
 #[derive(Default)]
 struct Letter {
     text: Vec<u8>,
-    /// So many bytes of it have left.
+    /// Bytes sent so far.
     sent: usize,
-    /// The task to be woken when it could not be sent at once.
+    /// The task to wake when sending was blocked.
     sender: Option<Waker>,
 }
 
 /// Nothing is posted, or all of it has left.
 const FREE: u8 = 0;
-/// Something waits for its turn.
+/// A posted text waits for its turn.
 const POSTED: u8 = 1;
-/// It had its turn, and some of it is left.
+/// The turn has passed, and some of the text is left.
 const STUCK: u8 = 2;
 
 thread_local! {
-    /// The connections of this worker that wait for their turn to send.
+    /// Connections of this worker that wait for their turn to send.
     static WAITING: RefCell<Vec<Arc<Outlet>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -62,7 +61,7 @@ impl Tcp {
         self.read.as_ref().poll_read_ready(cx)
     }
 
-    /// Leaves `text` to be sent with what others send. Given back where that is not worth waiting for: the caller sends it then.
+    /// Posts `text` for the common turn. Given back where waiting is not worth it: the caller then sends.
     pub fn post(&self, text: Vec<u8>, cx: &Context<'_>) -> Result<(), Vec<u8>> {
         if !together::is_worth_it() || self.outlet.state() != FREE {
             return Err(text);
@@ -84,17 +83,17 @@ impl Tcp {
         Ok(())
     }
 
-    /// Whether what was posted could not leave when it had its turn. The task that posted it has been woken.
+    /// Tells if the posted text was blocked in its turn. The posting task has been woken.
     pub fn is_stuck(&self) -> bool {
         self.outlet.state() == STUCK
     }
 
-    /// Whether nothing that was posted is left here.
+    /// Tells if no posted text is left here.
     pub fn is_sent(&self) -> bool {
         self.outlet.state() == FREE
     }
 
-    /// Sends what was posted, whether or not it is its turn. Ready when nothing of it is left.
+    /// Sends the posted text, before or after its turn. Ready when all has left.
     pub fn poll_sent(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.is_sent() {
             match self.outlet.leave() {
@@ -105,7 +104,7 @@ impl Tcp {
         Poll::Ready(Ok(()))
     }
 
-    /// What was posted and is not sent, and how many bytes of it are. It will not be sent any more.
+    /// Takes back the posted text and the number of its bytes sent. The rest will not be sent any more.
     pub fn take_back(&self) -> (Vec<u8>, usize) {
         let mut letter = self.outlet.letter();
         self.outlet.enter(FREE);
@@ -116,7 +115,7 @@ impl Tcp {
         self.outlet.write.as_ref()
     }
 
-    /// Writes behind what was posted.
+    /// Writes behind the posted text.
     fn poll_writing(&self, cx: &mut Context<'_>, write: impl Fn(&OwnedWriteHalf) -> io::Result<usize>) -> Poll<io::Result<usize>> {
         ready!(self.poll_sent(cx))?;
         loop {
@@ -141,7 +140,7 @@ impl Outlet {
         self.letter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends what was posted as far as it goes at once.
+    /// Sends the posted text as far as possible without waiting.
     fn leave(&self) -> io::Result<()> {
         let mut letter = self.letter();
         while self.state() != FREE {
@@ -160,7 +159,7 @@ impl Outlet {
         Ok(())
     }
 
-    /// The same when it has its turn. What does not leave is its task's from here on, which sees why.
+    /// Sends in the common turn. Unsent text is left to its task, which then meets the error.
     fn have_turn(&self) {
         if self.leave().is_err() {
             self.enter(STUCK);
@@ -170,7 +169,7 @@ impl Outlet {
     }
 }
 
-/// The turn of all that wait: at the end of the worker's queue, as it was when the first of them came. It is had even where the runtime ends.
+/// The turn of all waiting connections: behind the worker's queue of the time of the first post. Taken even at the end of the runtime.
 struct Turn;
 
 impl Future for Turn {

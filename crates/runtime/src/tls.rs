@@ -25,32 +25,30 @@ mod roots;
 pub use error::{ConnectError, RootsError};
 pub use io_stream::Io;
 
-/// How long one address may be silent before the next one is tried beside it (RFC 8305, section 5).
+/// Silence of an address before the next is tried beside it (RFC 8305, section 5).
 const STAGGER: Duration = Duration::from_millis(250);
 
-/// Where to connect to.
+/// An address to connect to.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
     /// A DNS name or an IP address, IPv6 without brackets.
     pub host: &'a str,
-    /// The TCP port.
     pub port: u16,
-    /// How the bytes are protected.
     pub security: Security,
 }
 
-/// How the bytes of a connection are protected.
+/// The protection of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Security {
     /// Not at all: `http`.
     Plain,
     /// TLS that offers HTTP/1.1 only.
     Tls,
-    /// TLS that offers HTTP/2 and HTTP/1.1; [`Io::is_http2`] tells which was taken.
+    /// TLS that offers HTTP/2 and HTTP/1.1; [`Io::is_http2`] tells the server's choice.
     TlsHttp2,
 }
 
-/// Makes connections. All of them share one TLS configuration and so one store of sessions to resume.
+/// Makes connections. All of them share a TLS configuration and so a store of sessions to resume.
 #[derive(Default)]
 pub struct Connector {
     verifier: OnceLock<Result<Arc<Verifier>, RootsError>>,
@@ -59,7 +57,7 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// A connector that trusts what the platform trusts, and the PEM file that `SSL_CERT_FILE` names.
+    /// Trusts the authorities of the platform, and of the PEM file named by `SSL_CERT_FILE`.
     ///
     /// The certificates are read at the first connection that needs them.
     pub fn new() -> Self {
@@ -67,7 +65,7 @@ impl Connector {
         Self::with_extra_roots(named.map(PathBuf::from))
     }
 
-    /// A connector that trusts what the platform trusts, and the certificates of `file` (PEM).
+    /// Trusts the authorities of the platform, and those of `file` (PEM).
     pub fn with_extra_roots(file: Option<PathBuf>) -> Self {
         Self { verifier: OnceLock::new(), config: OnceLock::new(), extra_roots: file }
     }
@@ -77,7 +75,7 @@ impl Connector {
         self.config.get_or_init(|| roots::client_config(self.verifier()?)).clone()
     }
 
-    /// What says whom this machine trusts.
+    /// Gives the verifier of this machine's trust.
     pub fn verifier(&self) -> Result<Arc<Verifier>, RootsError> {
         self.verifier.get_or_init(|| roots::verifier(self.extra_roots.as_deref())).clone()
     }
@@ -87,12 +85,12 @@ impl Connector {
         self.connect_as(to, None, limit).await
     }
 
-    /// The same with a TLS configuration of its own, where there is one.
+    /// Connects with another TLS configuration, if given.
     pub async fn connect_as(&self, to: Target<'_>, tls: Option<Arc<ClientConfig>>, limit: Duration) -> Result<Io, ConnectError> {
         self.connect_within(to, tls, limit, None).await
     }
 
-    /// The same, to no address but those that are within `reach`.
+    /// Connects with another TLS configuration, if given, and only to addresses within `reach`.
     pub async fn connect_within(
         &self,
         to: Target<'_>,
@@ -121,7 +119,7 @@ impl Connector {
     }
 }
 
-/// Installs the one provider of cryptography that every TLS user of this process shares. Later calls change nothing.
+/// Installs the provider of cryptography for every TLS user of this process. Later calls change nothing.
 pub fn install_crypto() {
     let _was_installed = rustls::crypto::aws_lc_rs::default_provider().install_default();
 }
@@ -141,7 +139,7 @@ async fn connect_tcp(host: &str, port: u16, reach: Option<&Reach>) -> Result<Tcp
     race(addresses).await.map_err(|source| ConnectError::tcp(Target { host, port, security: Security::Plain }, source))
 }
 
-/// Tries the addresses in order, the next one as soon as one fails or stays silent for [`STAGGER`]. The first to answer wins.
+/// Tries the addresses in order, the next as soon as one fails or stays silent for [`STAGGER`]. The first to answer wins.
 async fn race(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
     let mut waiting = addresses.into_iter();
     let mut trying = FuturesUnordered::new();
@@ -163,7 +161,7 @@ async fn race(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
     }
 }
 
-/// Alternates between the address families, the resolver's first choice first, so that one broken family costs one [`STAGGER`].
+/// Alternates between the address families, the resolver's first choice first, so that a broken family costs one [`STAGGER`].
 fn interleave(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let first_is_v6 = found.first().is_some_and(SocketAddr::is_ipv6);
     let (first, second): (Vec<_>, Vec<_>) = found.into_iter().partition(|address| address.is_ipv6() == first_is_v6);

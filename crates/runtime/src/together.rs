@@ -1,7 +1,7 @@
-//! Sends that leave a worker one behind the other. To send to somebody who sleeps takes most of the time that a send takes, for the kernel has
-//! to wake him; what follows while he is awake costs the rest. So where a worker carries many calls, all that is ready is read and worked
-//! through first, and then sent. Among few, nobody waits for others: their peers would have nothing to do meanwhile. And nobody does on a
-//! worker that is late: each turn through all that is ready makes it later. Whether it is, is not decided here.
+//! Sends that leave a worker one behind the other. Most of the cost of a send to a sleeping peer is the kernel's work of waking
+//! the peer; further sends to an awake peer cost the rest. So where a worker carries many calls, all ready input is read and worked
+//! through first, and then answers are sent. Among few calls nobody waits: peers would have nothing to do meanwhile. Nor does anybody on a
+//! late worker: each turn through all ready work makes the worker later. Lateness is not measured here.
 
 use std::cell::Cell;
 
@@ -16,11 +16,11 @@ thread_local! {
     static IS_LATE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A call that this worker carries, for as long as this is kept.
+/// A call carried by this worker, counted until dropped.
 pub struct Carried(());
 
 impl Carried {
-    /// Counts one more call.
+    /// Counts another call.
     pub fn count() -> Self {
         CARRIED.set(CARRIED.get() + 1);
         Self(())
@@ -34,23 +34,23 @@ impl Drop for Carried {
     }
 }
 
-/// Whether this worker has more to do than it can.
+/// Notes if this worker has more to do than it can.
 pub fn late(is_late: bool) {
     IS_LATE.set(is_late);
 }
 
-/// Whether this worker carries many calls, and is in time.
+/// Tells if this worker carries many calls, and is in time.
 pub fn are_many() -> bool {
     CARRIED.get() > FEW && !IS_LATE.get()
 }
 
-/// Whether what is to be sent may be left to be sent together with what others send, which takes a thread that is a worker.
+/// Tells if a send may be left to the common turn, which takes a worker's thread.
 pub fn is_worth_it() -> bool {
     are_many() && alarm::is_sole()
 }
 
-/// Lets everything else that is ready on this worker come to its own send, before the one that follows this. Twice as dear as to leave it
-/// (`tcp.rs`), for the whole task has another turn; for what can't be left, TLS above all.
+/// Lets all other ready tasks of this worker reach their own sends first. Twice as dear as posting
+/// (`tcp.rs`), for the whole task has another turn; for sends that can't be posted, TLS above all.
 pub async fn others_first() {
     if are_many() {
         tokio::task::yield_now().await;

@@ -1,5 +1,5 @@
-//! Files that are there whole or not at all, also after a loss of power: what is written is brought to the disk beside the file and then takes
-//! its name, and the name is brought there too. The one place that renames what it wrote. Does not know what is in them.
+//! Files present whole or not at all, also after a loss of power: the text is brought to the disk beside the file and then takes
+//! the file's name, and the name is brought to the disk too. The only place that renames its own output. Does not know the content.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -8,49 +8,49 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-/// Who may read a file.
+/// The permitted readers of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readers {
-    /// Its owner only, from the first byte on.
+    /// The owner only, from the first byte on.
     Owner,
-    /// Whoever may read the one that it replaces; its owner only, where there is none.
+    /// The readers of the replaced file; the owner only for a new file.
     Same,
-    /// Whoever the system lets.
+    /// The readers permitted by the system.
     Others,
 }
 
-/// Puts a file in its place, and returns when it is on the disk. Whoever reads meanwhile sees all of the old one or all of this one; two
-/// that write at once take turns.
+/// Puts a file in its place, and returns once the file is on the disk. A reader meanwhile sees all of the old file or all of the new; two
+/// writers take turns.
 ///
 /// # Errors
-/// When it can't be written. The old one is still there then, unless only its new name could not be brought to the disk.
+/// When the file can't be written. The old file is then still there, unless only the new name could not be brought to the disk.
 pub fn replace(path: &Path, content: &[u8], readers: Readers) -> io::Result<()> {
     put(path, content, readers, true)?;
     sync_dir(dir_of(path))
 }
 
-/// The same for what can be made again: a loss of power may take it, or leave half of it.
+/// Replaces a file that can be made again: a loss of power may take the file, or leave half of it.
 pub fn replace_for_now(path: &Path, content: &[u8], readers: Readers) -> io::Result<()> {
     put(path, content, readers, false)
 }
 
-/// Makes a file for its owner that is not there yet, and returns when it is on the disk.
+/// Makes a new file for its owner, and returns once the file is on the disk.
 ///
 /// # Errors
-/// When it can't be written, or something is there. What this began to write is taken away.
+/// When the file can't be written, or exists. A half-written file is removed.
 pub fn create(path: &Path, content: &[u8]) -> io::Result<()> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     fill(&file, content, true).inspect_err(|_| _ = fs::remove_file(path))?;
     sync_dir(dir_of(path))
 }
 
-/// Brings a file to the disk that was put in its place for now.
+/// Brings a file to the disk after [`replace_for_now`].
 pub fn keep(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()?;
     sync_dir(dir_of(path))
 }
 
-/// Makes a directory and those above it, as far as they are missing, with names that last.
+/// Makes a directory and missing ones above, with names that last.
 pub fn make_dirs(dir: &Path, mode: u32) -> io::Result<()> {
     let missing: Vec<&Path> = dir.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.exists()).collect();
     DirBuilder::new().recursive(true).mode(mode).create(dir)?;
@@ -79,7 +79,7 @@ fn fill(mut file: &File, content: &[u8], is_kept: bool) -> io::Result<()> {
     if is_kept { file.sync_all() } else { Ok(()) }
 }
 
-/// Gives the new file the permissions of the old one, and those of its owner only where there is none.
+/// Gives the new file the permissions of the old file, or permissions for the owner only.
 fn like(old: &Path, new: &File) -> io::Result<()> {
     match fs::metadata(old) {
         Ok(old) => new.set_permissions(old.permissions()),
@@ -88,8 +88,8 @@ fn like(old: &Path, new: &File) -> io::Result<()> {
     }
 }
 
-/// The empty file that becomes this one. Another that puts something in the same place waits meanwhile, in whatever process it is; what a
-/// killed one left there is written over, so that it is never more than one.
+/// Opens the empty file that will take the place of `path`. Other writers of the place wait meanwhile, in any process; the leftover
+/// of a killed writer is written over, so that there is never more than one leftover.
 fn beside(path: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
     let new = path.with_added_extension("banyan-new");
     loop {

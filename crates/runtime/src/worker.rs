@@ -1,7 +1,7 @@
-//! Threads that serve connections, each with a runtime of its own. What a connection does stays on one core, with upstream connections
-//! of its own, and whatever is ready there has its turn in the order in which it became so.
+//! Threads that serve connections, each with a runtime of its own. A connection stays on one core, with upstream connections
+//! of its own, and ready work there has its turn in order.
 //!
-//! What is served is not known here.
+//! The service itself is not known here.
 
 use std::cell::Cell;
 use std::io;
@@ -19,17 +19,17 @@ thread_local! {
 
 static COUNT: AtomicUsize = AtomicUsize::new(1);
 
-/// Which worker the current thread is. A thread that is none counts as the first one.
+/// Gives the index of the current worker. Any other thread counts as the first worker.
 pub fn index() -> usize {
     INDEX.get()
 }
 
-/// How many workers there are, the first one included.
+/// Counts the workers, the first included.
 pub fn count() -> usize {
     COUNT.load(Ordering::Relaxed)
 }
 
-/// The threads that serve: the one that serves already, and those beside it. They end when this is dropped.
+/// The serving threads: the calling thread, and the threads beside it, which end when this is dropped.
 #[derive(Default)]
 pub struct Workers {
     here: Arc<AtomicUsize>,
@@ -39,14 +39,13 @@ pub struct Workers {
 
 struct Worker {
     runtime: Handle,
-    /// Connections it serves.
     open: Arc<AtomicUsize>,
 }
 
-/// A connection's place with a worker, until it is dropped.
+/// A connection's place with a worker, until dropped.
 pub struct Seat {
     open: Arc<AtomicUsize>,
-    /// The worker's runtime; `None`: the current one.
+    /// The worker's runtime; `None`: the current runtime.
     pub runtime: Option<Handle>,
 }
 
@@ -57,7 +56,7 @@ impl Drop for Seat {
 }
 
 impl Workers {
-    /// Starts as many threads as it takes for `count` workers, the calling thread being one of them. To be called before any gate starts.
+    /// Starts the threads for `count` workers, the calling thread being one of them. To be called before any gate starts.
     pub fn start(count: usize) -> io::Result<Self> {
         let mut workers = Self::default();
         alarm::sole(true);
@@ -68,7 +67,7 @@ impl Workers {
         Ok(workers)
     }
 
-    /// A place with the worker that has the fewest connections.
+    /// Takes a place with the worker that has the fewest connections.
     pub fn seat(&self) -> Seat {
         let here = (&self.here, None);
         let all = std::iter::once(here).chain(self.beside.iter().map(|worker| (&worker.open, Some(&worker.runtime))));

@@ -1,12 +1,12 @@
-//! Finds tools by what is asked of them, for trees that are too large to be shown whole.
+//! Finds tools by their purpose, for trees too large to be shown whole.
 //!
 //! The weight of each word in a tool's name, description and parameters is BM25, by the `bm25` crate, with its English
-//! stems and stop words. Around it stand three things of ours: identifiers are split into words; the words of a query also
-//! stand for others that mean the same (a table, see `synonyms`), at a lower weight; and the postings lie flat, because the
-//! crate's own scorer looks at every word of every match, which takes too long for a hundred thousand tools.
+//! stems and stop words. Three things are added: identifiers are split into words; the words of a query also
+//! stand for others of the same meaning (a table, see `synonyms`), at a lower weight; and the postings lie flat, because the
+//! crate's own scorer looks at every word of every match, too slow for a hundred thousand tools.
 //!
-//! Meaning is found as far as words carry it: there is no language model here, and what no table knows is not found.
-//! Does not know who may see which tool: the caller builds the index of what may be seen, or filters the hits.
+//! Meaning is found as far as words carry it: there is no language model here, and meanings outside the table are not found.
+//! Does not know permissions: the caller indexes permitted tools only, or filters the hits.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -21,50 +21,50 @@ mod words;
 pub use parameters::parameter_text;
 use words::Words;
 
-/// What a match in each field counts.
+/// Weight of a match in each field.
 const NAME_WEIGHT: f32 = 2.5;
 const TEXT_WEIGHT: f32 = 1.0;
 const PARAMETER_WEIGHT: f32 = 0.3;
-/// What a word counts that only looks like one of the query, which the index does not know.
+/// Weight of an indexed word that only resembles a word of the query.
 const RESEMBLANCE_WEIGHT: f32 = 0.5;
-/// How much it counts that a tool matches many of the words asked for rather than one of them often.
+/// Weight of matching many words of the query rather than one of them often.
 const COVERAGE: f32 = 0.8;
-/// How much of each field is read, in bytes: words after that say little about what a tool is for.
+/// Bytes read of each field: later words say little about a tool's purpose.
 const FIELD_LIMIT: usize = 2000;
-/// How much of a query is read, in bytes.
+/// Bytes read of a query.
 const QUERY_LIMIT: usize = 500;
-/// The mean length of fields is taken from this many tools.
+/// Number of tools from which the mean length of fields is taken.
 const SAMPLE: usize = 1000;
 
-/// What is known of one tool.
+/// A tool's description for the index.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Doc<'a> {
-    /// Its dotted name, mounts included: their names are words too.
+    /// The dotted name, mounts included: their names are words too.
     pub dotted: &'a str,
-    /// Its title, or nothing.
+    /// The title, or nothing.
     pub title: &'a str,
-    /// Its description, or nothing.
+    /// The description, or nothing.
     pub description: &'a str,
-    /// The names and descriptions of its parameters, as [`parameter_text`] gives them.
+    /// Names and descriptions of parameters, as [`parameter_text`] gives them.
     pub parameters: &'a str,
 }
 
-/// A tool that was found.
+/// A tool matching the query.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Hit {
-    /// Which document, in the order in which the index was built.
+    /// Number of the document, in the order of the index.
     pub index: usize,
-    /// How well it matches; only comparable within one search.
+    /// Goodness of the match; only comparable within one search.
     pub score: f32,
 }
 
-/// Where the words of all tools occur. Never changes: a new catalog gets a new index.
+/// Occurrences of words in all tools. Never changes: a new catalog gets a new index.
 pub struct Index {
     documents: usize,
     vocabulary: BTreeMap<Box<str>, Postings>,
 }
 
-/// The documents that hold a word, with its weight in each.
+/// Documents with a word, and the word's weight in each.
 type Postings = Box<[(u32, f32)]>;
 
 impl Index {
@@ -91,17 +91,17 @@ impl Index {
         Self { documents: documents.len(), vocabulary: words.known().into_iter().filter_map(found).collect() }
     }
 
-    /// How many documents there are.
+    /// Counts the documents.
     pub fn len(&self) -> usize {
         self.documents
     }
 
-    /// Whether there are none.
+    /// Tells if there are no documents.
     pub fn is_empty(&self) -> bool {
         self.documents == 0
     }
 
-    /// The documents that match `query` and that `keep` lets through, at most `limit`, the best first; equally good ones in
+    /// Finds documents that match `query` and pass `keep`, at most `limit`, the best first; equally good ones in
     /// the order of the index.
     pub fn search(&self, query: &str, limit: usize, keep: impl Fn(usize) -> bool) -> Vec<Hit> {
         let words = Words::new();
@@ -116,7 +116,7 @@ impl Index {
         top(tally.hits(asked.len()).filter(|hit| keep(hit.index)).collect(), limit)
     }
 
-    /// What a word of the query may stand for: itself, words of the same meaning, or words that look alike.
+    /// Lists possible readings of a query's word: itself, words of the same meaning, or words that look alike.
     fn readings(&self, word: &str, words: &Words) -> Vec<(&Postings, f32)> {
         let itself = self.vocabulary.get(word);
         let rarity = itself.map(|places| self.rarity(places));
@@ -141,11 +141,11 @@ impl Index {
 
 /// The scores of all documents while the words of a query are gone through.
 struct Tally {
-    /// For each document: its score so far, and how many words it has matched.
+    /// Score and number of matched words so far, by document.
     totals: Vec<(f32, u16)>,
     /// For each document: the best that any reading of the current word has given.
     best: Vec<f32>,
-    /// Documents with a score, and those that the current word has touched.
+    /// Documents with a score, and documents touched by the current word.
     matched: Vec<u32>,
     touched: Vec<u32>,
 }
@@ -184,7 +184,7 @@ impl Tally {
     }
 }
 
-/// One field of all documents.
+/// A field of all documents.
 struct Field<'a> {
     weight: f32,
     embedder: Embedder<u32, Words>,

@@ -1,10 +1,10 @@
-//! The words of a tool's input schema: names and descriptions of its parameters. Does not check values against it.
+//! The words of a tool's input schema: names and descriptions of its parameters. Does not check values against the schema.
 
 use mcp_proto::json::{self, Members};
 
-/// How deep a schema is read: what is nested further says little about what a tool is for.
+/// Depth of the schema read: deeper parts say little about a tool's purpose.
 const DEPTH: usize = 4;
-/// How much is taken, in bytes.
+/// Bytes of text taken.
 const LIMIT: usize = 2000;
 
 /// The names and descriptions of all parameters in a sound, raw `inputSchema`, for [`super::Doc::parameters`].

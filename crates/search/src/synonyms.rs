@@ -1,15 +1,14 @@
-//! Words that stand for each other when somebody looks for a tool. Does not know grammar, and knows English only.
+//! Words of equal meaning in the search for a tool. Does not know grammar, and knows English only.
 //!
-//! Each line is a group: a query that holds one of its words also finds tools that use the others, at a lower weight. A word
-//! may be in several groups; groups are not joined through it. The table is about the verbs and things that tools are made
-//! of everywhere; what one product calls its things belongs here only where others call them differently.
+//! Each line is a group: a query with a word of the group also finds tools with the others, at a lower weight. A word
+//! may be in several groups, without joining them. The table holds the verbs and things of tools
+//! everywhere; the names used by one product belong here only where others use different ones.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use super::words::Words;
 
-/// What tools do.
 const VERBS: &[&str] = &[
     "add append insert put include attach",
     "allow permit grant access",
@@ -68,7 +67,7 @@ const VERBS: &[&str] = &[
     "upload push share attach publish send",
 ];
 
-/// What it is done to.
+/// Objects of these verbs.
 const THINGS: &[&str] = &[
     "account profile user",
     "alarm alert warning notification",
@@ -144,12 +143,12 @@ const THINGS: &[&str] = &[
     "vulnerability security alert scanning",
 ];
 
-/// What a word counts that only means the same as one of the query. Verbs of the same meaning are everywhere; that two
-/// tools are about the same thing says more.
+/// Weight of a word that only means the same as a word of the query. Verbs of the same meaning are everywhere; tools about
+/// the same thing are closer.
 const VERB_WEIGHT: f32 = 0.4;
 const THING_WEIGHT: f32 = 0.6;
 
-/// The stems that may stand for `stem`, without itself, each with what it counts.
+/// Lists the stems that may stand for `stem`, without itself, each with its weight.
 pub(super) fn of(stem: &str, words: &Words) -> &'static [(Box<str>, f32)] {
     TABLE.get_or_init(|| table(words)).get(stem).map_or(&[], Vec::as_slice)
 }

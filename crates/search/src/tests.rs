@@ -1,4 +1,4 @@
-//! How well tools are found, over the lists of real servers and invented ones. Nothing here needs the network.
+//! The quality of the search, over the lists of real servers and invented ones. Nothing here needs the network.
 
 use super::*;
 
@@ -78,7 +78,7 @@ fn fixture() -> Vec<Doc<'static>> {
     lines.map(doc).collect()
 }
 
-/// The share of queries that have a right tool among the first five, and a text that says which have not.
+/// Gives the share of queries with a right tool among the first five, and a text about the others.
 fn recall_at_5(list: &'static str) -> (f64, String) {
     let tools = fixture();
     let index = Index::build(tools.iter().copied());

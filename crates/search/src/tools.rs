@@ -13,35 +13,33 @@ use super::parameters::parameter_names;
 pub const SEARCH: &str = "search_tools";
 /// Shows the whole definition of one tool: `name`.
 pub const DESCRIBE: &str = "describe_tool";
-/// Calls a tool: `name` and `arguments`. Its result is the tool's own.
+/// Calls a tool: `name` and `arguments`. The result is the called tool's.
 pub const CALL: &str = "call_tool";
 
-/// How many tools a search gives when it does not say.
+/// Number of tools in an answer, by default.
 pub const DEFAULT_LIMIT: usize = 8;
-/// How many tools a search gives at most.
+/// Most tools in an answer.
 pub const MAX_LIMIT: usize = 50;
-/// How many names of servers stand in the description of `search_tools`.
+/// Most servers named in the description of `search_tools`.
 const SERVERS_NAMED: usize = 60;
-/// The longest description that a search shows, in bytes.
+/// Bytes of the longest description in an answer.
 const DESCRIPTION_LIMIT: usize = 240;
 
-/// A tool as the answer of a search needs it.
+/// A tool, as needed for the answer of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'a> {
-    /// The name under which this client may call it.
+    /// The name for this client.
     pub name: &'a str,
-    /// Its raw definition.
     pub definition: &'a [u8],
 }
 
-/// What `search_tools` was asked.
+/// The arguments of `search_tools`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SearchArguments {
-    /// What is looked for.
     pub query: String,
     /// Only the tools of this mount.
     pub server: Option<String>,
-    /// How many tools, 1 to [`MAX_LIMIT`].
+    /// Number of tools, 1 to [`MAX_LIMIT`].
     pub limit: usize,
 }
 
@@ -50,7 +48,7 @@ pub fn definitions(servers: &[&str]) -> [Bytes; 3] {
     [search_definition(servers).as_str(), DESCRIBE_DEFINITION, CALL_DEFINITION].map(compact)
 }
 
-/// Reads the raw `arguments` of `search_tools`; `None` when there is no `query`.
+/// Reads the raw `arguments` of `search_tools`; `None` without a `query`.
 pub fn search_arguments(arguments: &[u8]) -> Option<SearchArguments> {
     let members = Members::again(arguments);
     let limit = members.get("limit").and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<f64>().ok());
@@ -84,20 +82,20 @@ pub fn search_result(query: &str, found: &[Found<'_>], all: usize) -> Bytes {
     result(&text, Some(&structured), false)
 }
 
-/// The result of `describe_tool`: the definition as this client is shown it.
+/// Makes the result of `describe_tool`: the definition as shown to this client.
 pub fn describe_result(definition: &[u8]) -> Bytes {
     let definition = String::from_utf8_lossy(definition);
     result(&definition, Some(&definition), false)
 }
 
-/// The result of `describe_tool` and `call_tool` for a name that no tool has; `similar` are names that look alike.
+/// Makes the result of `describe_tool` and `call_tool` for an unknown name; `similar` are names that look alike.
 pub fn unknown_tool(name: &str, similar: &[&str]) -> Bytes {
     let similar = if similar.is_empty() { String::new() } else { format!(" Did you mean {}?", similar.join(" or ")) };
     let name: String = name.chars().take(200).collect();
     result(&format!("There is no tool {name:?}.{similar} Find names with search_tools."), None, true)
 }
 
-/// The result of one of the three tools when its arguments can't be used.
+/// Makes the result of the three tools for unusable arguments.
 pub fn bad_arguments(tool: &str) -> Bytes {
     let needed = match tool {
         SEARCH => r#"{"query": "words that say what the tool should do"}"#,
@@ -112,7 +110,7 @@ pub fn approximate_tokens(bytes: usize) -> usize {
     bytes.div_ceil(4)
 }
 
-/// What a search says about one tool.
+/// A tool in the answer of a search.
 struct Brief<'a> {
     name: &'a str,
     description: String,
@@ -159,7 +157,7 @@ impl<'a> Brief<'a> {
     }
 }
 
-/// One line, ended at a sentence or a word when it is too long.
+/// Makes one line, cut at a sentence or a word.
 fn shorten(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.len() <= DESCRIPTION_LIMIT {

@@ -25,7 +25,7 @@ impl Words {
         self.0.seen.borrow().values().flatten().cloned().collect()
     }
 
-    /// The stem of one word; `None` for a stop word.
+    /// Gives the stem of a word; `None` for a stop word.
     pub(super) fn stem(&self, word: &str) -> Option<Box<str>> {
         if let Some(known) = self.0.seen.borrow().get(word) {
             return known.clone();
@@ -78,7 +78,7 @@ fn split_case(part: &str) -> Vec<&str> {
     words
 }
 
-/// Whether `asked`, which no tool uses, is the beginning of `known` or differs from it by a slip of the finger.
+/// Tells if `asked`, used by no tool, is the beginning of `known` or differs from it by a slip of the finger.
 pub(super) fn look_alike(asked: &str, known: &str) -> bool {
     let long_enough = asked.chars().count();
     (long_enough >= 3 && known.starts_with(asked))

@@ -12,7 +12,7 @@ use mcp_proto::sse::Decoder;
 use mcp_proto::template::Template;
 use sim::decoders::{self, Check};
 
-/// Cleaners, and readers whose texts a decoder would refuse before they are long.
+/// Cleaners, and readers of texts that a decoder would refuse before they are long.
 const CLEANERS: [(&str, Check); 6] = [
     ("cleaned", |data| drop(black_box(hidden::cleaned(data)))),
     ("events", |data| {
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Work that is counted: callgrind is told to count in here, and to write down what it has when this returns.
+/// Work counted by callgrind: counting is switched on in this function, and the count is written at its end.
 #[inline(never)]
 fn counted_reading(check: Check, data: &[u8]) {
     check(black_box(data));

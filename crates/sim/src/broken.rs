@@ -1,20 +1,20 @@
-//! A history that broke a rule, by an error or a panic. Which rules there are is not known here.
+//! A history that broke a rule, by an error or a panic. The rules are not known here.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A history that broke a rule.
 #[derive(Debug)]
-pub struct Broken {
-    /// The seed that replays it.
+pub struct BrokenHistory {
+    /// The seed for a replay.
     pub seed: u64,
-    /// Which rule, and how.
+    /// The broken rule, and how it broke.
     pub what: String,
-    /// What happened before, a line each; of a long history the last thousands of them.
+    /// Earlier events, a line each; of a long history the last thousands.
     pub trace: Vec<String>,
 }
 
-impl Broken {
-    /// All of it for whoever reads a failed test, with the command that replays it: that of `name` in the file `test`.
+impl BrokenHistory {
+    /// Describes the history for the reader of a failed test, with the command for a replay: test `name` in the file `test`.
     pub fn told(&self, test: &str, name: &str) -> String {
         let (seed, what) = (self.seed, &self.what);
         let replay = format!("BANYAN_SIM_SEED={seed} cargo test -p sim --test {test} -- --nocapture {name}");
@@ -22,10 +22,10 @@ impl Broken {
     }
 }
 
-/// A number that the environment sets for a test.
+/// Reads a number from the environment.
 ///
 /// # Panics
-/// When it is set to something else.
+/// When the variable holds anything else.
 pub fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|value| value.parse().unwrap_or_else(|_| panic!("{name}={value} is no number")))
 }

@@ -1,6 +1,6 @@
-//! One check for each decoder: any bytes go in, nothing panics, and what comes out holds together.
+//! A check for each decoder: any bytes go in, nothing panics, and the output is consistent.
 //!
-//! The fuzzer below `fuzz/` looks for bytes that break a check, and `tests/corpus.rs` replays what it kept. Nothing
+//! The fuzzer below `fuzz/` looks for bytes that break a check, and `tests/corpus.rs` replays its corpus. Nothing
 //! here makes up input.
 
 mod answers;
@@ -16,10 +16,10 @@ mod seats;
 mod streams;
 mod trust;
 
-/// A check: it panics when a decoder breaks its word on these bytes.
+/// A check, which panics when a decoder breaks its word on these bytes.
 pub type Check = fn(&[u8]);
 
-/// Every check under the name of its decoder, which is that of its corpus.
+/// Every check under the name of its decoder and corpus.
 pub const ALL: [(&str, Check); 48] = [
     ("annotation", mesh::annotation),
     ("arguments", judged::arguments),
@@ -71,7 +71,7 @@ pub const ALL: [(&str, Check); 48] = [
     ("websocket", rooms::websocket),
 ];
 
-/// The check of this name; `None`: there is no such decoder.
+/// Finds the check of this name.
 pub fn named(name: &str) -> Option<Check> {
     ALL.iter().find(|(known, _)| *known == name).map(|(_, check)| *check)
 }

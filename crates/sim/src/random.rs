@@ -1,4 +1,4 @@
-//! SplitMix64: numbers that a seed settles for good. Not for secrets.
+//! SplitMix64: numbers settled by a seed for good. Not for secrets.
 
 /// A stream of numbers.
 #[derive(Debug)]
@@ -23,12 +23,11 @@ impl Random {
         self.below(100) < chance
     }
 
-    /// One of several.
     pub(crate) fn pick<T: Copy>(&mut self, all: &[T]) -> Option<T> {
         if all.is_empty() { None } else { all.get(self.below(all.len())).copied() }
     }
 
-    /// 32 bytes, for a machine that wants a seed of its own.
+    /// Draws the seed of a machine.
     pub(crate) fn seed(&mut self) -> [u8; 32] {
         std::array::from_fn(|_| u8::try_from(self.below(256)).unwrap_or_default())
     }

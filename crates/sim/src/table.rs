@@ -8,15 +8,15 @@ mod world;
 
 use std::collections::BTreeMap;
 
-use crate::broken::{Broken, caught};
+use crate::broken::{BrokenHistory, caught};
 use world::World;
 
-/// What came of a history.
+/// The outcome of a history.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Everything that happened, a line each.
+    /// Every event, a line each.
     pub trace: Vec<String>,
-    /// How often what happened.
+    /// Number of events of each kind.
     pub counts: BTreeMap<&'static str, usize>,
 }
 
@@ -24,10 +24,10 @@ pub struct Outcome {
 ///
 /// # Errors
 /// When a machine panics or breaks a rule of the reference model.
-pub fn live(seed: u64) -> Result<Outcome, Box<Broken>> {
+pub fn live(seed: u64) -> Result<Outcome, Box<BrokenHistory>> {
     let mut world = World::new(seed);
     match caught(|| world.live()) {
         Ok(()) => Ok(world.outcome),
-        Err(what) => Err(Box::new(Broken { seed, what, trace: world.outcome.trace })),
+        Err(what) => Err(Box::new(BrokenHistory { seed, what, trace: world.outcome.trace })),
     }
 }

@@ -16,17 +16,17 @@ mod world;
 
 pub use world::Outcome;
 
-use crate::broken::{Broken, caught};
+use crate::broken::{BrokenHistory, caught};
 use world::World;
 
 /// Lives through the history of `seed`.
 ///
 /// # Errors
 /// When a machine panics or breaks a rule of the reference model.
-pub fn live(seed: u64) -> Result<Outcome, Box<Broken>> {
+pub fn live(seed: u64) -> Result<Outcome, Box<BrokenHistory>> {
     let mut world = World::new(seed);
     match caught(|| world.live()) {
         Ok(()) => Ok(world.outcome),
-        Err(what) => Err(Box::new(Broken { seed, what, trace: world.outcome.trace.into() })),
+        Err(what) => Err(Box::new(BrokenHistory { seed, what, trace: world.outcome.trace.into() })),
     }
 }

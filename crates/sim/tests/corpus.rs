@@ -1,4 +1,4 @@
-//! Every input that the fuzzers kept, and every one that once broke a decoder, through the same checks on every build.
+//! Every input kept by the fuzzers, and every input that once broke a decoder, through the same checks on every build.
 
 use std::fs;
 use std::path::{Path, PathBuf};

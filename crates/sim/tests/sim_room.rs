@@ -1,5 +1,5 @@
-//! Histories of one room, each from its seed. `BANYAN_SIM_SEEDS=10000` lives through more of them (the long run),
-//! `BANYAN_SIM_SEED=N` through one and prints it.
+//! Histories of one room, each from its seed. `BANYAN_SIM_SEEDS=10000` runs more of them (the long run),
+//! `BANYAN_SIM_SEED=N` runs one and prints it.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use sim::room::live;
 /// So many by default: seconds.
 const SEEDS: u64 = 60;
 
-/// What has to happen somewhere among the seeds.
+/// Events that have to occur somewhere among the seeds.
 const MET: [&str; 15] = [
     "Dismissed",
     "Misbehaved",

@@ -1,5 +1,5 @@
-//! Histories of a room in which a server sits and which is mounted, each from its seed. `BANYAN_SIM_SEEDS=10000` lives through more of them
-//! (the long run), `BANYAN_SIM_SEED=N` through one and prints it.
+//! Histories of a mounted room with a server in it, each from its seed. `BANYAN_SIM_SEEDS=10000` runs more of them
+//! (the long run), `BANYAN_SIM_SEED=N` runs one and prints it.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use sim::table::live;
 /// So many by default: seconds.
 const SEEDS: u64 = 60;
 
-/// What has to happen somewhere among the seeds.
+/// Events that have to occur somewhere among the seeds.
 const MET: [&str; 13] = [
     "answers",
     "approved at",

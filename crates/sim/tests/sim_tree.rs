@@ -1,5 +1,5 @@
-//! Histories of whole trees with many faults, each from its seed. `BANYAN_SIM_SEEDS=10000` lives through more of them (the long
-//! run), `BANYAN_SIM_SEED=N` through one and prints it.
+//! Histories of whole trees with many faults, each from its seed. `BANYAN_SIM_SEEDS=10000` runs more of them (the long
+//! run), `BANYAN_SIM_SEED=N` runs one and prints it.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use sim::tree::live;
 /// So many by default: seconds.
 const SEEDS: u64 = 200;
 
-/// Seeds that once broke a rule, and what was mended then. They live through the same faults as long as worlds are drawn as they were.
+/// Seeds that once broke a rule, and the fault found then. They meet the same faults as long as worlds are drawn alike.
 const BROKE: [(u64, &str); 5] = [
     (6128, "a lie far below decided with which of its parents an aggregator could register"),
     (193, "a node that left was taken by the next parent before the first had let go"),
@@ -18,7 +18,7 @@ const BROKE: [(u64, &str); 5] = [
     (172, "ids that were refused once stayed barred, and kept honest nodes out"),
 ];
 
-/// What has to happen somewhere among the seeds.
+/// Events that have to occur somewhere among the seeds.
 const MET: [&str; 16] = [
     "crashes",
     "cuts",

@@ -1,5 +1,5 @@
-//! Histories of one upstream with many faults, each from its seed. `BANYAN_SIM_SEEDS=10000` lives through more of them (the long
-//! run), `BANYAN_SIM_SEED=N` through one and prints it.
+//! Histories of one upstream with many faults, each from its seed. `BANYAN_SIM_SEEDS=10000` runs more of them (the long
+//! run), `BANYAN_SIM_SEED=N` runs one and prints it.
 
 use std::collections::BTreeSet;
 

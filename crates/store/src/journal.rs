@@ -8,7 +8,7 @@ mod repeats;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use audit::arguments::Wanted;
+use audit::arguments::ArgumentDetail;
 use audit::record::{Intent, Outcome, Record};
 use futures_util::future::BoxFuture;
 
@@ -29,7 +29,7 @@ pub trait Journal: std::fmt::Debug + Send + Sync {
     fn is_on(&self) -> bool;
 
     /// Forms in which the arguments of calls are recorded.
-    fn wanted(&self) -> Wanted;
+    fn wanted(&self) -> ArgumentDetail;
 
     /// Ids for the calls of this run.
     fn ids(&self) -> &CallIds;

@@ -1,6 +1,6 @@
-//! What can be watched from outside: metrics for Prometheus, spans for OpenTelemetry, and the log.
+//! The view from outside: metrics for Prometheus, spans for OpenTelemetry, and the log.
 //!
-//! Records no audit: that has its own writer. Never holds arguments or results of calls above TRACE.
+//! Records no audit: the audit has its own writer. Never holds arguments or results of calls above TRACE.
 
 pub mod log;
 pub mod metrics;

@@ -8,34 +8,34 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// The variable that says what is logged, in the directives of `tracing_subscriber::EnvFilter`.
+/// The variable with the filter of the log, in the directives of `tracing_subscriber::EnvFilter`.
 pub const VARIABLE: &str = "BANYAN_LOG";
 
-/// What is logged when nothing else is said: our own news, and of libraries only what somebody should look at.
+/// The filter by default: our own news, and warnings of libraries.
 const DEFAULT_FILTER: &str = "warn,banyan=info,config=info,gateway=info,import=info,mcp_proto=info,runtime=info,telemetry=info";
 
-/// How a line of the log is written.
+/// The form of a line of the log.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum LogFormat {
-    /// One JSON object a line.
+    /// A JSON object a line.
     Json,
     /// For people; in colour on a terminal unless `NO_COLOR` is set.
     #[default]
     Text,
 }
 
-/// Why there is no log.
+/// Failures to set up a log.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// Somebody has set up a log in this process before.
+    /// The process has a log already.
     #[error("a log is already set up in this process: call this once, at the start")]
     AlreadySet,
     /// The filter can't be read.
     #[error("{VARIABLE}=`{filter}` can't be read ({why}): write for instance `info`, `debug` or `warn,gateway=debug`")]
     Filter {
-        /// What the variable holds.
+        /// The value of the variable.
         filter: String,
-        /// What is wrong with it.
+        /// The fault in the filter.
         why: String,
     },
 }
@@ -64,7 +64,7 @@ where
     })
 }
 
-/// Below INFO the OAuth library logs the codes of sign-ins, which are secrets for as long as they last.
+/// Silences the OAuth library below INFO, where it logs the codes of sign-ins, which are secrets for as long as they last.
 fn quiet() -> Directive {
     "rmcp::transport::auth=info".parse().unwrap_or_else(|_| LevelFilter::INFO.into())
 }

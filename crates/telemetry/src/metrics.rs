@@ -24,29 +24,29 @@ pub use labels::{Ending, MethodName, MountState, ProtocolVersion, Side, Transpor
 use histogram::Histogram;
 use labels::SeriesKey;
 
-/// The `Content-Type` of what [`Metrics::encode`] gives.
+/// The `Content-Type` of [`Metrics::encode`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// How many tools of one mount get series of their own; the calls of all others are counted under the tool name `_OTHER`.
+/// Most tools of one mount with series of their own; calls of others are counted under the tool name `_OTHER`.
 pub const TOOL_SERIES: u32 = 256;
 
 /// All counters of one gateway.
 pub struct Metrics {
-    shared: Arc<Shared>,
+    shared: Arc<SharedCounters>,
     registry: Registry,
 }
 
-/// What the scrape and the handles both see.
-struct Shared {
+/// State shared by scrapes and handles.
+struct SharedCounters {
     mounts: papaya::HashMap<Arc<str>, Arc<MountMetrics>>,
     whole: Arc<MountMetrics>,
     sessions: [[[SessionMetrics; ProtocolVersion::COUNT]; Transport::COUNT]; Side::COUNT],
     unrecorded: AtomicU64,
-    /// Entries of the record that were taken away.
+    /// Entries removed from the record.
     removed: AtomicU64,
     /// The record is full.
     full: AtomicBool,
-    /// Principals whose share of the record is used up.
+    /// Principals that have used up their share of the record.
     over_share: Mutex<Vec<Arc<str>>>,
 }
 
@@ -57,9 +57,9 @@ struct SessionMetrics {
 }
 
 impl Metrics {
-    /// Counters that all stand at zero.
+    /// Makes counters at zero.
     pub fn new() -> Self {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedCounters {
             mounts: papaya::HashMap::new(),
             whole: Arc::new(MountMetrics::new("".into())),
             sessions: Default::default(),
@@ -96,7 +96,7 @@ impl Metrics {
         self.shared.full.store(is_full, Relaxed);
     }
 
-    /// Shows whose calls are refused because the record holds their share.
+    /// Shows the principals whose calls are refused because the record holds their share.
     pub fn set_over_share(&self, principals: Vec<Arc<str>>) {
         *self.shared.over_share.lock().unwrap_or_else(PoisonError::into_inner) = principals;
     }
@@ -108,7 +108,7 @@ impl Metrics {
         session
     }
 
-    /// Everything in the OpenMetrics text format, as `/metrics` answers it with [`CONTENT_TYPE`].
+    /// Writes everything in the OpenMetrics text format, for `/metrics` with [`CONTENT_TYPE`].
     pub fn encode(&self) -> String {
         let mut text = String::new();
         let written = prometheus_client::encoding::text::encode(&mut text, &self.registry);
@@ -158,7 +158,7 @@ impl MountMetrics {
         Running::of(Arc::clone(self), operation, now)
     }
 
-    /// The same for whoever does not outlive the counters.
+    /// Starts an operation that does not outlive the counters.
     pub fn start_here(&self, operation: Operation, now: Instant) -> Running<&Self> {
         Running::of(self, operation, now)
     }
@@ -187,7 +187,7 @@ impl MountMetrics {
         self.tools.store(count as u64, Relaxed);
     }
 
-    /// Counts one restart of the server or one new connection to it.
+    /// Counts a restart of the server or a new connection to it.
     pub fn restarted(&self) {
         self.restarts.fetch_add(1, Relaxed);
     }
@@ -229,14 +229,12 @@ impl MountMetrics {
     }
 }
 
-/// What is being done, as far as it is counted.
+/// An operation, as far as it is counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Operation {
-    /// Whether a downstream asks us or we ask an upstream.
     pub side: Side,
-    /// The method.
     pub method: MethodName,
-    /// What carries it on this side.
+    /// The transport on this side.
     pub transport: Transport,
     /// The revision spoken on this side.
     pub version: ProtocolVersion,
@@ -258,7 +256,7 @@ impl<M: Deref<Target = MountMetrics>> Running<M> {
         Self { mount, operation, since: now, ended: false }
     }
 
-    /// Counts the operation with its duration and how it ended.
+    /// Counts the operation with its duration and ending.
     pub fn finish(mut self, ending: Ending, now: Instant) {
         self.ended = true;
         self.mount.record(self.operation, ending, now.saturating_duration_since(self.since));
@@ -274,7 +272,7 @@ impl<M: Deref<Target = MountMetrics>> Drop for Running<M> {
     }
 }
 
-/// Where a catalog entry keeps the label of its tool once that is known.
+/// Place for a tool's label in a catalog entry, filled once the label is known.
 #[derive(Default, Debug)]
 pub struct ToolSlot(AtomicU32);
 
@@ -292,7 +290,7 @@ impl ToolLabel {
 
 /// A session that counts as open.
 pub struct OpenSession {
-    shared: Arc<Shared>,
+    shared: Arc<SharedCounters>,
     side: Side,
     transport: Transport,
     version: ProtocolVersion,

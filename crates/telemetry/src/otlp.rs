@@ -1,6 +1,6 @@
 //! The way of spans out of this process: OTLP over HTTP, in batches, from a thread of its own.
 //!
-//! A collector that is away costs spans and one line of log a minute, never a call: the queue drops what does not fit.
+//! An absent collector costs spans and one line of log a minute, never a call: the queue drops spans beyond its room.
 //! Does not start spans; `span` does.
 
 use std::fmt;
@@ -25,13 +25,13 @@ use url::Url;
 
 use super::span::Tracer;
 
-/// How long connecting to the collector may take.
+/// Time limit for connecting to the collector.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// How long one delivery may take.
+/// Time limit for one delivery.
 const EXPORT_LIMIT: Duration = Duration::from_secs(10);
-/// The longest answer of a collector that is read, in bytes.
+/// Bytes read of a collector's answer.
 const ANSWER_LIMIT: usize = 64 << 10;
-/// How often a failing collector is mentioned in the log.
+/// Interval of mentions of a failing collector in the log.
 const MENTION_EVERY: Duration = Duration::from_secs(60);
 
 /// Variables that name a collector when the configuration does not (OpenTelemetry's own names).
@@ -43,10 +43,10 @@ pub struct Otlp {
     tracer: Tracer,
 }
 
-/// Why spans can't be exported.
+/// Failures to export spans.
 #[derive(Debug, thiserror::Error)]
 pub enum OtlpError {
-    /// The exporter refused its settings.
+    /// Settings refused by the exporter.
     #[error("spans can't be exported: {0}. Correct `otlp` under [telemetry] or the OTEL_EXPORTER_OTLP_* variables")]
     Settings(String),
 }
@@ -79,12 +79,12 @@ impl Otlp {
         Self { provider: None, tracer: Tracer::off() }
     }
 
-    /// What starts the spans.
+    /// Gives the tracer.
     pub fn tracer(&self) -> &Tracer {
         &self.tracer
     }
 
-    /// Delivers what is still waiting, within `limit`. The runtime has to be alive.
+    /// Delivers the waiting spans, within `limit`. The runtime has to be alive.
     pub async fn stop(&self, limit: Duration) {
         let Some(provider) = self.provider.clone() else { return };
         // Blocks until the exporting thread is through; that thread needs this runtime's other workers.

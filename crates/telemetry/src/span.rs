@@ -1,4 +1,4 @@
-//! One span a call, by the OpenTelemetry conventions for MCP, and the trace context that goes to the upstream.
+//! A span for each call, by the OpenTelemetry conventions for MCP, and the trace context for the upstream.
 //!
 //! Without an exporter no span is made and the caller's context goes on unchanged. Never carries arguments or results.
 
@@ -16,18 +16,16 @@ use super::trace_context::TraceContext;
 #[derive(Clone)]
 pub struct Tracer(Option<SdkTracer>);
 
-/// What is known of a call when its message has been read.
+/// A call as known after reading its message.
 #[derive(Clone, Copy, Debug)]
 pub struct Incoming<'a> {
-    /// The method, as it was called.
+    /// The method, as called.
     pub method: &'a str,
     /// The raw JSON-RPC id.
     pub request_id: &'a [u8],
-    /// Who calls.
     pub principal: &'a str,
     /// The revision the caller speaks.
     pub version: Option<&'a str>,
-    /// What carried the message.
     pub transport: Transport,
     /// The context in the message's `_meta`.
     pub meta: Option<&'a TraceContext>,
@@ -35,19 +33,19 @@ pub struct Incoming<'a> {
     pub headers: Option<&'a TraceContext>,
 }
 
-/// What a call turned out to be about.
+/// The subject of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum About<'a> {
-    /// A prompt, by its name in the catalog.
+    /// A prompt, by name in the catalog.
     Prompt(&'a str),
-    /// A resource, by URI. Its query is not recorded.
+    /// A resource, by URI. The query is not recorded.
     Resource(&'a str),
-    /// A tool, by its name in the catalog.
+    /// A tool, by name in the catalog.
     Tool(&'a str),
 }
 
 impl Tracer {
-    /// A tracer that makes no spans.
+    /// Makes a tracer without spans.
     pub fn off() -> Self {
         Self(None)
     }
@@ -56,8 +54,8 @@ impl Tracer {
         Self(Some(tracer))
     }
 
-    /// Starts the span of one call as a child of the context in its `_meta`, else of that in the HTTP headers. If both
-    /// are there and differ, the span is linked to the latter.
+    /// Starts the span of a call as a child of the context in its `_meta`, else in the HTTP headers. If both
+    /// contexts differ, the span is linked to the latter.
     pub fn start(&self, call: &Incoming<'_>) -> CallSpan {
         let parent = call.meta.or(call.headers);
         let Some(tracer) = &self.0 else {
@@ -89,13 +87,13 @@ impl Tracer {
 
 /// The span of one call, from its message to its answer.
 pub struct CallSpan {
-    /// The span and the method's name. Boxed, so that a call without one does not carry room for it.
+    /// The span and the method's name. Boxed, so that a call without a span does not carry room for one.
     span: Option<Box<(Span, String)>>,
     passed_on: Option<TraceContext>,
 }
 
 impl CallSpan {
-    /// Records what the call is about and whose it is, once that is found in the catalog.
+    /// Records subject and owner of the call, once found in the catalog.
     pub fn resolved(&mut self, mount: &str, about: Option<About<'_>>) {
         let Some((span, method)) = self.span.as_deref_mut() else { return };
         span.set_attribute(KeyValue::new("banyan.mount", mount.to_owned()));
@@ -123,7 +121,7 @@ impl CallSpan {
         self.passed_on.as_ref()
     }
 
-    /// Ends the span. `message` is the text of a JSON-RPC error, where there is one.
+    /// Ends the span. `message` is the text of a JSON-RPC error, if any.
     pub fn finish(mut self, ending: Ending, message: Option<&str>) {
         let Some((span, _)) = self.span.as_deref_mut() else { return };
         if let Some(error) = ending.error_type() {

@@ -14,7 +14,7 @@ use super::TEXT_LIMIT;
 /// The longest `tracestate` that is passed on, in bytes (W3C Trace Context, section 3.3.1.5 asks for at least 512).
 const STATE_LIMIT: usize = 1024;
 
-/// The place in a trace that a caller says it is at.
+/// A caller's place in a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceContext {
     traceparent: Box<str>,
@@ -32,12 +32,12 @@ impl TraceContext {
         Some(Self { traceparent: traceparent.into(), tracestate: tracestate.map(Into::into) })
     }
 
-    /// What the header fields of an HTTP request say.
+    /// Reads the header fields of an HTTP request.
     pub fn of_fields(fields: &Fields) -> Option<Self> {
         Self::parse(fields.str(field::TRACEPARENT)?, fields.str(field::TRACESTATE))
     }
 
-    /// What a request's `_meta` says.
+    /// Reads a request's `_meta`.
     pub fn of_meta(meta: &Members<'_>) -> Option<Self> {
         Self::parse(&meta.str("traceparent")?, meta.str("tracestate").as_deref())
     }
@@ -52,7 +52,7 @@ impl TraceContext {
         self.tracestate.as_deref()
     }
 
-    /// The same as OpenTelemetry's library holds it.
+    /// Converts the context for OpenTelemetry's library.
     pub(super) fn to_otel(&self) -> SpanContext {
         let Some((trace, span, flags)) = ids(&self.traceparent) else { return SpanContext::NONE };
         let state = self.tracestate.as_deref().and_then(|state| TraceState::from_str(state).ok()).unwrap_or_default();

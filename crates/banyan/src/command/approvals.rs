@@ -1,5 +1,5 @@
-//! `banyan approvals`, `approve` and `deny`: what waits for a person, and what the person says. What is shown is checked against what is
-//! signed; whether a signature counts is decided by the gate, not here.
+//! `banyan approvals`, `approve` and `deny`: waiting calls, and a person's answer. The shown call is checked against the text to
+//! be signed; the gate decides if a signature counts, not this module.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
-use crate::signing::{self, Agreed};
+use crate::signing::{self, SigningConsent};
 use crate::table::{self, Align};
 use crate::{gate, threads, time};
 
@@ -59,9 +59,9 @@ pub(super) struct Operators {
     pub(super) operators: Vec<OperatorShown>,
 }
 
-/// One line of `GET /-/approvals/events`.
+/// A line of `GET /-/approvals/events`.
 #[derive(Deserialize)]
-struct Told {
+struct ApprovalNews {
     event: String,
     approval: Option<ApprovalShown>,
 }
@@ -128,7 +128,7 @@ fn list(shown: &ApprovalsShown, output: &Output) -> Result<(), Failure> {
     table::lines(&columns, &rows).iter().try_for_each(|line| output.line(line))
 }
 
-/// Who calls, and from which room.
+/// Names the caller, and the room.
 fn whose(approval: &ApprovalShown) -> String {
     let caller = printable(&approval.caller);
     approval.room.as_ref().map_or_else(|| caller.clone(), |room| format!("{caller} in room {}", printable(room)))
@@ -138,7 +138,8 @@ fn event(line: &[u8], output: &Output) -> Result<(), Failure> {
     if output.wants_json() {
         return output.raw(&[line, b"\n"].concat());
     }
-    let told: Told = serde_json::from_slice(line).map_err(|e| Failure::Failed(format!("the gate sent a line that is no JSON: {e}")))?;
+    let told: ApprovalNews =
+        serde_json::from_slice(line).map_err(|e| Failure::Failed(format!("the gate sent a line that is no JSON: {e}")))?;
     match told.approval {
         Some(approval) => {
             output.line(&format!("{}  {}  {}  by {}", told.event, short(&approval.id), printable(&approval.tool), whose(&approval)))
@@ -159,7 +160,7 @@ impl Approve {
         if !output.wants_json() {
             meant.print(output);
         }
-        let agreed = Agreed::obtain("Approve this very call?", self.yes)?;
+        let agreed = SigningConsent::obtain("Approve this very call?", self.yes)?;
         let operators: Operators = gate.get("/-/operators", &[]).await?;
         let proof = signing::sign(agreed, &meant.challenge, meant.namespace(), self.key.as_deref(), &operators.operators)?;
         let answer = gate.post(&format!("/-/approvals/{}/confirm", meant.id), &json!({ "proof": proof })).await?;
@@ -193,43 +194,43 @@ impl Deny {
     }
 }
 
-/// A call that a person is asked about: one of this gate, or of one below.
-struct Meant {
+/// A call to be decided by a person: of this gate, or of a gate below.
+struct MeantCall {
     id: String,
     tool: String,
     caller: String,
     room: Option<String>,
     route: String,
-    /// The gate that holds it, for people; `None`: the one that is asked.
+    /// The holding gate, for people; `None`: the asked gate.
     place: Option<String>,
-    /// The id of the gate that holds it, as the challenge has to name it; `None`: that of the gate that is asked.
+    /// Id of the holding gate, as in the challenge; `None`: the asked gate's.
     gate: Option<String>,
     arguments: String,
-    /// The other members of the request; empty: there are none.
+    /// Other members of the request; empty: none.
     others: String,
     challenge: String,
     digest: String,
-    /// Until when it can go out.
+    /// The last moment for going out.
     expires: u64,
     held: Where,
 }
 
-/// Where a call is held, as far as it says when the call goes out.
+/// The place of a held call, as far as it settles when the call goes out.
 #[derive(Clone, Copy)]
 enum Where {
     /// At a gate below.
     Below,
-    /// Here, and its caller waits.
+    /// Here, with a waiting caller.
     Attended,
-    /// Here, and its caller was told to come back.
+    /// Here, and the caller was told to come back.
     Left,
 }
 
-async fn meant(gate: &AdminClient, id: &str) -> Result<Meant, Failure> {
+async fn meant(gate: &AdminClient, id: &str) -> Result<MeantCall, Failure> {
     let shown: ApprovalsShown = gate.get("/-/approvals", &[("all", "true")]).await?;
-    let own = shown.approvals.iter().filter(|approval| approval.id.starts_with(id)).map(Meant::own);
-    let below = shown.below.iter().filter(|below| below.id.starts_with(id)).map(Meant::below);
-    let mut found: Vec<Meant> = own.chain(below).collect();
+    let own = shown.approvals.iter().filter(|approval| approval.id.starts_with(id)).map(MeantCall::own);
+    let below = shown.below.iter().filter(|below| below.id.starts_with(id)).map(MeantCall::below);
+    let mut found: Vec<MeantCall> = own.chain(below).collect();
     match (found.pop(), found.len()) {
         (Some(one), 0) => Ok(one),
         (Some(_), more) => Err(Failure::Usage(format!("{} calls begin with `{id}`: give more of the id", more + 1))),
@@ -237,7 +238,7 @@ async fn meant(gate: &AdminClient, id: &str) -> Result<Meant, Failure> {
     }
 }
 
-impl Meant {
+impl MeantCall {
     fn own(approval: &ApprovalShown) -> Self {
         Self {
             id: approval.id.clone(),
@@ -278,7 +279,7 @@ impl Meant {
         }
     }
 
-    /// What becomes of the call that is approved now.
+    /// Tells the fate of the call after approval.
     fn goes_out(&self, now: u64) -> String {
         let left = table::duration(self.expires.saturating_sub(now));
         match self.held {
@@ -288,7 +289,7 @@ impl Meant {
         }
     }
 
-    /// What is shown must be what is signed, whatever the gate says.
+    /// Checks that the shown call is the call to be signed, whatever the gate says.
     fn check(&self) -> Result<(), Failure> {
         let said: serde_json::Value = serde_json::from_str(&self.challenge).unwrap_or_default();
         let is_same = said["tool"] == *self.tool
@@ -307,7 +308,8 @@ impl Meant {
         ))
     }
 
-    /// What a proof is made for: a request with other members than its arguments is of another kind, so that nobody agrees to these unseen.
+    /// Gives the namespace of the proof: requests with members besides the arguments have their own, so that nobody agrees to unseen
+    /// members.
     fn namespace(&self) -> &'static str {
         if self.others.is_empty() { "banyan-approval-v1" } else { "banyan-approval-v2" }
     }
@@ -328,14 +330,14 @@ impl Meant {
     }
 }
 
-/// Which gate holds a call, and whose word that is.
+/// Names the holding gate, and the mount that vouches for it.
 fn place(below: &BelowShown) -> String {
     let BelowShown { mount, gate, vouched, .. } = below;
     let word = format!("; only `{mount}` says that it is a gate: approve it there unless you know this id");
     format!("{gate}, behind `{mount}`{}", if *vouched { "" } else { &word })
 }
 
-/// A member of the data of a call that a gate below holds, as that gate wrote it.
+/// Gives a raw member of the data about a call held by a gate below.
 fn canonical(data: &serde_json::value::RawValue, name: &str) -> Option<String> {
     let members: BTreeMap<String, Box<serde_json::value::RawValue>> = serde_json::from_str(data.get()).ok()?;
     members.get(name).map(|raw| raw.get().to_owned())
@@ -362,7 +364,7 @@ mod tests {
         });
         let challenge = challenge.to_string();
         let more = challenge.replace("-v1\"", &format!("-v2\",\"others_sha256\":\"{}\"", hex(&Sha256::digest("{\"task\":{}}"))));
-        let meant = |arguments: &str, tool: &str, gate: Option<&str>| Meant {
+        let meant = |arguments: &str, tool: &str, gate: Option<&str>| MeantCall {
             id: "1".into(),
             tool: tool.into(),
             caller: "ci".into(),
@@ -377,7 +379,7 @@ mod tests {
             expires: 100,
             held: Where::Left,
         };
-        let with = |others: &str, challenge: &str| Meant {
+        let with = |others: &str, challenge: &str| MeantCall {
             others: others.into(),
             digest: hex(&Sha256::digest(challenge)),
             challenge: challenge.to_owned(),

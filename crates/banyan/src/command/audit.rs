@@ -1,4 +1,4 @@
-//! `banyan audit`: reads the record of what was called and decided, and checks it. Needs the files only; changes nothing.
+//! `banyan audit`: reads the record of calls and decisions, and checks it. Needs the files only; changes nothing.
 
 mod export;
 mod verify;
@@ -104,7 +104,7 @@ impl Audit {
         }
     }
 
-    /// The directory that is meant.
+    /// Finds the directory of the record.
     fn found(&self, given: Option<&PathBuf>, place: &Place, output: &Output) -> Result<PathBuf, Failure> {
         if let Some(dir) = given.or(self.dir.as_ref()) {
             return Ok(dir.clone());
@@ -162,7 +162,7 @@ impl List {
 }
 
 impl List {
-    /// Says so, or that there are no such words.
+    /// Reports an empty list, or unknown words in the query.
     fn nothing(&self, output: &Output) -> Result<(), Failure> {
         if self.event.as_deref().is_some_and(|event| !EVENTS.contains(&event)) {
             return Err(Failure::Usage(format!("there is no such `--event`\n  it is one of {}", EVENTS.join(", "))));
@@ -183,7 +183,7 @@ fn row(entry: &AuditEntry, now: u64) -> Vec<String> {
     vec![place, ago, printable(&entry.event), text(&entry.principal), about, text(&entry.outcome) + &times, took, id]
 }
 
-/// What fits into a column.
+/// Cuts a text to the width of a column.
 fn cut(text: &str) -> String {
     const MOST: usize = 60;
     if text.chars().count() <= MOST { text.to_owned() } else { text.chars().take(MOST - 1).chain(['…']).collect() }
@@ -224,7 +224,7 @@ impl One {
         Ok(())
     }
 
-    /// The entries of a call, in the order in which they were written.
+    /// Lists the entries of a call, in the order of writing.
     fn of_call(&self, archive: &Archive) -> Result<Vec<AuditEntry>, Failure> {
         let search = Search { id: Some(self.id.clone()), limit: 1000, ..Search::default() };
         let mut entries: Vec<AuditEntry> = archive.search(&search)?.iter().map(shown).collect();

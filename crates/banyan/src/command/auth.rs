@@ -1,4 +1,4 @@
-//! `banyan auth SERVER`: signs in at a server that wants OAuth. The gateway knows the protocol; nothing of it is here.
+//! `banyan auth SERVER`: signs in at a server that wants OAuth. The protocol is the gateway's; nothing of it is here.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ impl Auth {
         Ok(OAuthClient::new(&self.server, remote.url.clone(), oauth, &places::state_dir()?))
     }
 
-    /// The server in the configuration, or in clients' files where there is none.
+    /// Finds the server in the configuration, or without one in clients' files.
     fn mount(&self, place: &Place) -> Result<Arc<Mount>, Failure> {
         let mounts = match places::config_file(place.config.as_deref())? {
             Some(path) => gateway::parts::sections().load(&path, &SystemSources)?.mounts,

@@ -1,5 +1,5 @@
-//! `banyan ca`: an authority of one's own in the state directory, so that gates know each other. The gate itself admits who joins; what a
-//! certificate may prove is not decided here.
+//! `banyan ca`: an authority of one's own in the state directory, so that gates know each other. The gate itself admits joining gates; the
+//! meaning of a certificate is not decided here.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -152,7 +152,7 @@ fn configured(place: &Place) -> Result<Config, Failure> {
     Ok(config.unwrap_or_default())
 }
 
-/// The names that were given, and those by which this machine knows itself.
+/// Lists the given names, and the names by which this machine knows itself.
 fn own_names(given: &[String], listen: SocketAddr) -> Vec<String> {
     let mut names = given.to_vec();
     let own = listen.ip();
@@ -168,7 +168,7 @@ fn own_names(given: &[String], listen: SocketAddr) -> Vec<String> {
     names
 }
 
-/// Where another gate reaches this one, as far as it is known here.
+/// Gives the address of this gate for other gates, as far as known here.
 fn reached(given: &[String], config: &Config) -> String {
     let listen = config.listen;
     let host = match given.first().map(|name| (name, name.parse())) {
@@ -198,7 +198,7 @@ fn tls(ca: &Ca) -> Table {
     table
 }
 
-/// Adds what lets others join to a configuration.
+/// Adds the sections needed by joining gates to a configuration.
 fn write(file: &mut Document, ca: &Ca) -> Result<(), Failure> {
     file.toml["tls"] = Item::Table(tls(ca));
     file.section("registry")?;
@@ -206,7 +206,7 @@ fn write(file: &mut Document, ca: &Ca) -> Result<(), Failure> {
     file.write()
 }
 
-/// `90m`, `1h`, `7d`.
+/// Reads `90m`, `1h`, `7d`.
 fn lasting(text: &str) -> Result<Duration, String> {
     let unit = |end| text.strip_suffix(end).and_then(|number| number.parse::<u64>().ok());
     let seconds = unit('d').map(|n| n.saturating_mul(86_400)).or(unit('h').map(|n| n.saturating_mul(3600)));

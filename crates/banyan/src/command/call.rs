@@ -1,4 +1,4 @@
-//! `banyan call TOOL`: one call, by hand or from a script. Prints the result; does not judge it beyond `isError`.
+//! `banyan call TOOL`: a call by hand or from a script. Prints the result; does not judge it beyond `isError`.
 
 use bytes::Bytes;
 use clap::Args;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::arguments::Place;
-use crate::asked::Asked;
+use crate::asked::AskedGate;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::{printable, printable_lines};
@@ -32,9 +32,9 @@ pub(crate) struct Call {
     no_wait: bool,
 }
 
-/// Answer of a gate about a call that waits for a person.
+/// A gate's answer about a call that waits for a person.
 #[derive(Deserialize)]
-struct Held {
+struct HeldCall {
     id: String,
     expires: u64,
 }
@@ -52,7 +52,7 @@ impl Call {
                 output.line(&line)?;
             }
         }
-        if let Some(held) = Held::of(&value) {
+        if let Some(held) = HeldCall::of(&value) {
             return Err(Failure::Refused(format!(
                 "`{}` was not called: it waits for a person for {}\n  `banyan approve {}` approves it; then make the same call again, or \
                  make it with `--wait`",
@@ -68,16 +68,16 @@ impl Call {
     }
 
     async fn ask(&self, place: &Place, request: &CallRequest, output: &Output) -> Result<Bytes, Failure> {
-        let asked = Asked::find(place, output).await?;
+        let asked = AskedGate::find(place, output).await?;
         let answer = asked.with_near_tools(&self.tool, self.answered(&asked, request, output).await).await;
         asked.end(output).await;
         answer
     }
 
-    async fn answered(&self, asked: &Asked, request: &CallRequest, output: &Output) -> Result<Bytes, Failure> {
+    async fn answered(&self, asked: &AskedGate, request: &CallRequest, output: &Output) -> Result<Bytes, Failure> {
         let answer = asked.call(request).await?;
-        let Some(held) = Held::of(&serde_json::from_slice(&answer).unwrap_or_default()) else { return Ok(answer) };
-        if matches!(asked, Asked::Own(_)) {
+        let Some(held) = HeldCall::of(&serde_json::from_slice(&answer).unwrap_or_default()) else { return Ok(answer) };
+        if matches!(asked, AskedGate::Own(_)) {
             let why = "no gate is running, so that nobody can approve it\n  start one with `banyan up`, and make the call again";
             return Err(Failure::Refused(format!("`{}` was not called: a person has to approve it, and {why}", self.tool)));
         }
@@ -95,12 +95,12 @@ impl Call {
     }
 }
 
-impl Held {
+impl HeldCall {
     fn of(result: &Value) -> Option<Self> {
         Self::deserialize(result.get("_meta")?.get("io.banyan/approval")?).ok()
     }
 
-    /// Time that is left to a person.
+    /// Gives the time left for a person.
     fn left(&self) -> String {
         table::duration(self.expires.saturating_sub(time::now()))
     }
@@ -111,7 +111,7 @@ impl Held {
     }
 }
 
-/// The content for people: texts as they are, the rest by what it is.
+/// Draws the content for people: texts unchanged, the rest by its kind.
 fn shown(result: &Value, output: &Output) -> Vec<String> {
     let content = result["content"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut lines: Vec<String> = content.iter().map(|c| piece(c, output)).collect();

@@ -29,7 +29,7 @@ struct Report<'a> {
     ok: bool,
     problems: &'a [Problem],
     mounts: Vec<String>,
-    /// Notices about what is left to the word of others.
+    /// Notices about claims taken on trust.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notices: Vec<String>,
 }

@@ -15,14 +15,14 @@ use serde::Serialize;
 
 use crate::arguments::Place;
 use crate::failure::Failure;
-use crate::moved::Moved;
+use crate::moved::MovedServers;
 use crate::output::{Look, Output};
 use crate::plan::{self, Wish};
 use crate::printable::printable_lines;
 use crate::similar::did_you_mean;
 use crate::{gate, places, terminal};
 
-/// The variable in a client's environment that holds its token.
+/// The variable in a client's environment for its token.
 const TOKEN_VARIABLE: &str = "BANYAN_TOKEN";
 
 /// Makes a client use the gate in place of its own servers.
@@ -58,7 +58,7 @@ pub(crate) struct Disconnect {
     dry_run: bool,
 }
 
-/// `--json` of both.
+/// `--json` of both commands.
 #[derive(Serialize)]
 struct Report<'a> {
     client: &'a str,
@@ -79,7 +79,7 @@ impl Connect {
         let request =
             Request { client: self.client, places: &machine.places, endpoint: self.endpoint(&machine)?, keep, now: SystemTime::now() };
         let plan = connect::connect(&request)?;
-        let moved = Moved::plan(&plan.removed, &machine.file)?;
+        let moved = MovedServers::plan(&plan.removed, &machine.file)?;
         show(&plan, output);
         if !moved.names().is_empty() {
             output.remark(&format!("these servers move into {}: {}", machine.file.display(), moved.names().join(", ")));
@@ -92,8 +92,8 @@ impl Connect {
         self.tell(&plan, &moved, &machine, output)
     }
 
-    /// The servers of a client's file stop being started by it, so that somebody must want that.
-    fn agree(&self, moved: &Moved) -> Result<(), Failure> {
+    /// Asks for agreement: the client will no longer start the servers that leave its file.
+    fn agree(&self, moved: &MovedServers) -> Result<(), Failure> {
         if moved.names().is_empty() || self.yes {
             return Ok(());
         }
@@ -104,7 +104,7 @@ impl Connect {
         if terminal::agrees("Move them?")? { Ok(()) } else { Err(Failure::Refused(format!("nothing is changed\n  {remedy}"))) }
     }
 
-    fn tell(&self, plan: &Plan, moved: &Moved, machine: &Machine, output: &Output) -> Result<(), Failure> {
+    fn tell(&self, plan: &Plan, moved: &MovedServers, machine: &Machine, output: &Output) -> Result<(), Failure> {
         let done = !self.dry_run && !plan.is_nothing();
         if output.wants_json() {
             let config = (!moved.names().is_empty()).then_some(machine.file.as_path());
@@ -187,13 +187,13 @@ impl Disconnect {
     }
 }
 
-/// Where things are for a connection.
+/// Places needed for a connection.
 struct Machine {
     places: Places,
-    /// The configuration that takes the servers; need not be there yet.
+    /// The configuration that takes the servers; need not exist yet.
     file: PathBuf,
     address: SocketAddr,
-    /// Set if a gate was found there.
+    /// A gate runs there.
     is_running: bool,
     scheme: &'static str,
     needs_token: bool,

@@ -1,4 +1,4 @@
-//! `banyan demo NAME`: one of the demonstration servers on standard input and output. Hidden: `up` mounts them where there is
+//! `banyan demo NAME`: a demonstration server on standard input and output. Hidden: `up` mounts these servers where there is
 //! nothing else. Takes no configuration.
 
 use clap::Args;

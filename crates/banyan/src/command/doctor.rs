@@ -1,4 +1,4 @@
-//! `banyan doctor`: names the broken thing and what mends it. Mends nothing by itself, and starts servers only when told to.
+//! `banyan doctor`: names broken things and their remedies. Mends nothing by itself, and starts servers only on request.
 
 use clap::Args;
 use config::resolved::Join;
@@ -8,7 +8,7 @@ use import::{self, Found};
 use serde::Serialize;
 
 use crate::arguments::Place;
-use crate::asked::Asked;
+use crate::asked::AskedGate;
 use crate::command::tools::too_many;
 use crate::examine::{self, Finding, Level};
 use crate::failure::Failure;
@@ -62,11 +62,11 @@ impl Doctor {
 
 const CONFIGURATION: &str = "configuration";
 
-/// What can be seen without starting anything.
+/// Findings made without starting anything.
 #[derive(Default)]
 struct Rest {
     findings: Vec<Finding>,
-    /// Those of servers, whose subjects are `server NAME`.
+    /// Findings about servers, with subjects `server NAME`.
     servers: Vec<Finding>,
     parents: Option<Join>,
 }
@@ -90,7 +90,7 @@ fn at_rest(place: &Place) -> Result<Rest, Failure> {
     })
 }
 
-/// Without a configuration, `banyan up` uses what clients' files name.
+/// Lists findings without a configuration, where `banyan up` uses clients' files.
 fn unconfigured(found: &Found) -> Vec<Finding> {
     let servers = counted(found.mounts().len(), "server");
     let mut findings = vec![Finding::ok(CONFIGURATION, format!("none; `banyan up` finds {servers} in the files of your clients"))];
@@ -103,9 +103,9 @@ fn unconfigured(found: &Found) -> Vec<Finding> {
     findings
 }
 
-/// Asks a running gate what it knows, or one that is started to see. `rest`: what was found of its servers without it.
+/// Adds the findings of a running gate, or of a gate started for a look. `rest`: findings about its servers made without it.
 async fn alive(place: &Place, rest: Vec<Finding>, output: &Output) -> Result<Vec<Finding>, Failure> {
-    let asked = Asked::find(place, output).await?;
+    let asked = AskedGate::find(place, output).await?;
     let mut findings = Vec::new();
     if let Some(status) = asked.status().await? {
         findings.extend(trouble::of_gate(&status));
@@ -126,7 +126,7 @@ async fn alive(place: &Place, rest: Vec<Finding>, output: &Output) -> Result<Vec
     Ok(findings)
 }
 
-/// Finding about how a server runs. A finding in `known` says better what mends it.
+/// Makes the finding about a running server. A finding in `known` names the better remedy.
 fn running(mount: &MountStatus, known: &[&Finding]) -> Finding {
     let subject = format!("server {}", mount.name);
     let known: Vec<String> = known.iter().map(|f| format!("{}: {}", f.message, f.fix.as_deref().unwrap_or_default())).collect();

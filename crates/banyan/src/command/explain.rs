@@ -1,4 +1,4 @@
-//! `banyan explain`: why calls were refused, and servers that wanted to register, and what to do. Asks a running gate; decides nothing.
+//! `banyan explain`: refused calls and registrations, with causes and remedies. Asks a running gate; decides nothing.
 
 use clap::Args;
 use gateway::admin::shapes::{Decisions, Refused, RefusedRegistration};
@@ -39,7 +39,7 @@ impl Explain {
     }
 }
 
-/// Where nothing is known, and where else to look.
+/// Words an empty answer, and other places to look.
 fn nothing(of: Option<&str>) -> String {
     let registered = "`banyan tree` shows who is registered";
     match of.map(printable) {

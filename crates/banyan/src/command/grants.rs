@@ -1,4 +1,4 @@
-//! `banyan grants`: agreement given beforehand, for some calls and for a while. Signs what the gate wants signed; whether that is enough is
+//! `banyan grants`: agreement given beforehand, for some calls and for a while. Signs the gate's text; the number of signatures needed is
 //! not decided here.
 
 use std::collections::BTreeMap;
@@ -15,11 +15,11 @@ use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
-use crate::signing::{self, Agreed};
+use crate::signing::{self, SigningConsent};
 use crate::table::{self, Align};
 use crate::{document, gate, threads, time};
 
-/// What a signature is made for.
+/// Namespace of the signature.
 const NAMESPACE: &str = "banyan-grant-v1";
 
 /// Lets some calls go out for a while without asking again.
@@ -103,7 +103,7 @@ struct Terms {
 }
 
 #[derive(Deserialize)]
-struct Listed {
+struct ListedGrants {
     grants: Vec<GrantShown>,
 }
 
@@ -117,12 +117,12 @@ struct ToSign {
 
 /// A grant on its way from one person to the next.
 #[derive(Serialize, Deserialize)]
-struct Proposed {
+struct ProposedGrant {
     id: String,
-    /// How many have to sign.
+    /// Number of signatures needed.
     required: u8,
     terms: Value,
-    /// What each of them signs.
+    /// The text to be signed.
     text: String,
     proofs: Vec<Value>,
 }
@@ -135,7 +135,7 @@ impl Grants {
                 Action::List => list(&gate, output).await,
                 Action::Add(add) => add.give(&gate, output).await,
                 Action::Give { file } => {
-                    let Proposed { id, terms, proofs, .. } = Proposed::read(file)?;
+                    let ProposedGrant { id, terms, proofs, .. } = ProposedGrant::read(file)?;
                     let given = gate.post("/-/grants", &json!({ "id": id, "terms": terms, "proofs": proofs })).await?;
                     done(&given, "granted", output)
                 }
@@ -145,7 +145,7 @@ impl Grants {
                     output.line(&proposed.next(&propose.out))
                 }
                 Action::Sign { file, key, yes } => {
-                    let mut proposed = Proposed::read(file)?;
+                    let mut proposed = ProposedGrant::read(file)?;
                     proposed.sign(&gate, key.as_deref(), *yes, output).await?;
                     proposed.write(file)?;
                     output.line(&proposed.next(file))
@@ -167,14 +167,14 @@ impl Add {
             )));
         }
         proposed.sign(gate, self.key.as_deref(), self.yes, output).await?;
-        let Proposed { id, terms, proofs, .. } = proposed;
+        let ProposedGrant { id, terms, proofs, .. } = proposed;
         done(&gate.post("/-/grants", &json!({ "id": id, "terms": terms, "proofs": proofs })).await?, "granted", output)
     }
 }
 
 impl Terms {
-    /// What the gate wants signed for them.
-    async fn proposed(&self, gate: &AdminClient) -> Result<Proposed, Failure> {
+    /// Asks the gate for the text to be signed.
+    async fn proposed(&self, gate: &AdminClient) -> Result<ProposedGrant, Failure> {
         let mut arguments = BTreeMap::new();
         for argument in &self.arguments {
             let (name, text) = argument
@@ -192,11 +192,11 @@ impl Terms {
         if namespace != NAMESPACE {
             return Err(Failure::Refused("the gate wants something else signed than a grant: nothing was signed".to_owned()));
         }
-        Ok(Proposed { id, required, terms, text, proofs: Vec::new() })
+        Ok(ProposedGrant { id, required, terms, text, proofs: Vec::new() })
     }
 }
 
-impl Proposed {
+impl ProposedGrant {
     fn read(file: &Path) -> Result<Self, Failure> {
         let text = std::fs::read(file).map_err(|error| document::unread(file, &error))?;
         serde_json::from_slice(&text)
@@ -208,7 +208,7 @@ impl Proposed {
         std::fs::write(file, format!("{text}\n")).map_err(|error| document::failed(file, "written", &error))
     }
 
-    /// Signs it, if what is signed says what the terms do: whoever passed it on may have changed either.
+    /// Signs the text, if it agrees with the terms: a person before may have changed either.
     async fn sign(&mut self, gate: &AdminClient, key: Option<&Path>, yes: bool, output: &Output) -> Result<(), Failure> {
         let said: Value = serde_json::from_str(&self.text).unwrap_or_default();
         let is_same = ["tool", "caller", "arguments", "any_other", "expires", "uses"].iter().all(|one| said[*one] == self.terms[*one]);
@@ -218,7 +218,7 @@ impl Proposed {
             ));
         }
         output.remark(&printable(&self.text));
-        let agreed = Agreed::obtain("Sign this grant?", yes)?;
+        let agreed = SigningConsent::obtain("Sign this grant?", yes)?;
         let Operators { operators } = gate.get("/-/operators", &[]).await?;
         self.proofs.push(signing::sign(agreed, &self.text, NAMESPACE, key, &operators)?);
         Ok(())
@@ -243,7 +243,7 @@ fn done(answer: &[u8], what: &str, output: &Output) -> Result<(), Failure> {
 }
 
 async fn list(gate: &AdminClient, output: &Output) -> Result<(), Failure> {
-    let Listed { grants } = gate.get("/-/grants", &[]).await?;
+    let ListedGrants { grants } = gate.get("/-/grants", &[]).await?;
     if output.wants_json() {
         return output.json(&json!({ "grants": grants }));
     }

@@ -8,7 +8,7 @@ use import::{self, Found, Note};
 use serde::Serialize;
 
 use crate::arguments::Place;
-use crate::consent::Kept;
+use crate::consent::AnswerLifetime;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::plan::{self, Wish};
@@ -78,7 +78,7 @@ impl Import {
         if !output.wants_json() {
             consent::show(found, output);
         }
-        consent::answer_questions(found, Kept::ForGood, output)?;
+        consent::answer_questions(found, AnswerLifetime::ForGood, output)?;
         self.keep_secrets(found, output)?;
         let failed = |e: std::io::Error| Failure::Failed(format!("{} can't be written: {e}", path.display()));
         if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {

@@ -1,4 +1,4 @@
-//! `banyan join` and `banyan leave`: which gates this one registers with, as `[[parent]]` entries of `banyan.toml`. A running gate follows
+//! `banyan join` and `banyan leave`: the parents of this gate, as `[[parent]]` entries of `banyan.toml`. A running gate follows
 //! the file; nobody is dialled here.
 
 use std::path::{Path, PathBuf};
@@ -80,7 +80,8 @@ impl Join {
         Ok(())
     }
 
-    /// The token, where it is one that is good for a certificate. One that was cut short would be taken for a bearer token, and refused by
+    /// Reads the token as an invitation for a certificate, if it is one. A truncated invitation is refused here; as a bearer token it would
+    /// be refused by
     /// every parent.
     fn invitation(&self) -> Result<Option<JoinToken>, Failure> {
         let Some(token) = &self.token else { return Ok(None) };
@@ -129,7 +130,7 @@ impl Leave {
     }
 }
 
-/// `banyan.toml`, as far as parents are in it.
+/// The parents in `banyan.toml`.
 struct File(Document);
 
 impl File {
@@ -153,7 +154,7 @@ impl File {
         })
     }
 
-    /// The segment in force: what is asked for, what is written, or this machine's name. It is written down.
+    /// Writes and gives the segment in force: the wanted one, the written one, or this machine's name.
     fn segment(&mut self, asked: Option<&Segment>) -> Result<String, Failure> {
         let node = self.0.section("node")?;
         if let (None, Some(written)) = (asked, node.get("segment").and_then(Item::as_str)) {
@@ -164,7 +165,7 @@ impl File {
         Ok(segment.to_string())
     }
 
-    /// Has this gate certified by the parent that was added last, with a token that is good for that once.
+    /// Has the parent added last certify this gate, by a token good for one certificate.
     fn enrol(&mut self, url: &str, invitation: &JoinToken) -> Result<(), Failure> {
         let address = url.parse().map_err(|_| Failure::Usage(format!("{url} is no address\n  write it as https://HOST:PORT")))?;
         let enrolled = threads::wait(enrol(&places::state_dir()?, &address, invitation, None))?;
@@ -183,7 +184,7 @@ impl File {
         self.0.check()
     }
 
-    /// Where the token for a parent is kept.
+    /// Gives the path of the token for a parent.
     fn token_path(&self, url: &str) -> PathBuf {
         let name: String = url.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
         let directory = self.0.path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));

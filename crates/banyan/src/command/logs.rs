@@ -1,4 +1,4 @@
-//! `banyan logs SERVER`: what a server wrote on its standard error. Keeps nothing itself; the gate keeps the last lines.
+//! `banyan logs SERVER`: a server's standard error. Keeps nothing itself; the gate keeps the last lines.
 
 use clap::Args;
 use gateway::admin::client::AdminClient;

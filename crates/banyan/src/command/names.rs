@@ -33,7 +33,7 @@ struct Name<'a> {
     dotted: &'a str,
     original: &'a str,
     mount: &'a str,
-    /// Why the shown name looks as it does.
+    /// Reason for the form of the shown name.
     reason: &'a str,
 }
 

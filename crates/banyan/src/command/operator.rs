@@ -1,4 +1,4 @@
-//! `banyan operator`: the keys of those who may approve calls. Approves nothing itself.
+//! `banyan operator`: the keys of people who may approve calls. Approves nothing itself.
 
 use std::path::PathBuf;
 
@@ -93,7 +93,7 @@ async fn list(gate: &AdminClient, output: &Output) -> Result<(), Failure> {
     table::lines(&[Align::Left; 4], &rows).iter().try_for_each(|line| output.line(line))
 }
 
-/// The fingerprint of a key that is named by it, or by its holder.
+/// Finds the fingerprint of a key by fingerprint or holder.
 async fn fingerprint(gate: &AdminClient, named: &str) -> Result<String, Failure> {
     let Operators { operators } = gate.get("/-/operators", &[]).await?;
     if operators.iter().any(|operator| operator.id == named) {

@@ -1,5 +1,5 @@
-//! `banyan pins`: definitions that wait until somebody looks at them, and what differs in them. Asks the running gate; where none
-//! runs, the files. What waits is not decided here.
+//! `banyan pins`: definitions that wait for a look, and their differences. Asks the running gate, or without
+//! one reads the files. The decision to wait is not made here.
 
 use clap::{Args, Subcommand};
 use gateway::admin::shapes::{PinShown, PinsShown, Refusal, RefusalKind};
@@ -65,7 +65,7 @@ fn known(place: &Place, all: bool) -> Result<PinsShown, Failure> {
     Ok(threads::wait(gate.get("/-/pins", query))??)
 }
 
-/// Only what is shown now is taken: each definition is named by its hash.
+/// Accepts or refuses definitions as shown now: each is named by its hash.
 fn looked(place: &Place, names: &[String], standing: Standing, output: &Output) -> Result<(), Failure> {
     if names.is_empty() {
         return Err(Failure::Usage("name a server or something of it: `banyan pins` shows which wait".to_owned()));

@@ -1,4 +1,4 @@
-//! `banyan policy`: making, checking and trying the rules that say who may call what. What is in force is said in banyan.toml, not here.
+//! `banyan policy`: making, checking and trying rules for calls. The rules in force are named in banyan.toml, not here.
 
 mod fixtures;
 mod replay;
@@ -151,19 +151,18 @@ impl Init {
 const NO_SECTION: &str = "banyan.toml names no rules: everybody may call whatever is shown\n  `banyan policy init` writes rules to begin with, \
      and [policy] file = \"policy.cedar\" puts them in force";
 
-/// The file of the configuration that `banyan up` would use.
+/// Finds the configuration file for `banyan up`.
 fn configuration(place: &Place) -> Result<PathBuf, Failure> {
     let file = places::config_file(place.config.as_deref())?;
     file.ok_or_else(|| Failure::NotFound(format!("there is no banyan.toml here\n  {}", places::MAKE_ONE)))
 }
 
-/// That configuration.
+/// Loads the configuration for `banyan up`.
 fn configured(place: &Place) -> Result<Config, Failure> {
     Ok(gateway::parts::sections().load(&configuration(place)?, &SystemSources)?)
 }
 
-/// The rules in a file.
-/// A file of rules, as it stands there.
+/// Reads a file of rules.
 fn text(file: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(file).map_err(|error| {
         if error.kind() == std::io::ErrorKind::NotFound {

@@ -1,4 +1,4 @@
-//! `banyan reload` and `banyan stop`: what a supervisor says to a running gate. The gate follows its configuration by itself; nobody has to.
+//! `banyan reload` and `banyan stop`: a supervisor's orders to a running gate. The gate follows its configuration by itself; nobody has to.
 
 use clap::Args;
 use gateway::admin::shapes::Reloaded;

@@ -1,4 +1,4 @@
-//! `banyan room`: which rooms a gate has, who is in them, and coming in at the terminal. Who may come in is decided by the gate, not here.
+//! `banyan room`: a gate's rooms, their participants, and joining at the terminal. The gate admits participants, not this module.
 
 mod asked;
 mod join;

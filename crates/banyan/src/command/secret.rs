@@ -56,7 +56,7 @@ fn set(store: &SecretStore, name: &str, output: &Output) -> Result<(), Failure> 
     output.line(&format!("stored; write {} where it is needed", output.paint(Look::Strong, &reference.to_string())))
 }
 
-/// Standard input without its last line end.
+/// Reads standard input without its last line end.
 fn piped() -> Result<String, Failure> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).map_err(|e| Failure::Failed(format!("standard input can't be read: {e}")))?;

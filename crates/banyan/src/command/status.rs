@@ -1,4 +1,4 @@
-//! `banyan status`: which servers there are and how they are. Asks a running gate; never starts a server.
+//! `banyan status`: the servers and their states. Asks a running gate; never starts a server.
 
 use clap::Args;
 use gateway::admin::shapes::{MountStatus, Status as StatusShape};
@@ -34,7 +34,7 @@ impl Status {
     }
 }
 
-/// One line a server, and below it why it is not ready and what is to be known of its lists.
+/// Draws a line for each server, and below it the reason for not being ready and notes on its lists.
 fn mounts(mounts: &[MountStatus], output: &Output) -> Vec<String> {
     let rows: Vec<Vec<String>> = mounts.iter().map(|m| row(m, output)).collect();
     let columns = [Align::Left, Align::Left, Align::Right, Align::Left, Align::Left];
@@ -57,7 +57,7 @@ fn row(mount: &MountStatus, output: &Output) -> Vec<String> {
     vec![mount.name.clone(), state, table::counted(mount.tools, "tool"), mount.transport.clone(), origin]
 }
 
-/// How a state stands out.
+/// Chooses the look of a state.
 pub(crate) fn look(state: &str) -> Look {
     match state {
         "ready" => Look::Good,

@@ -1,11 +1,12 @@
-//! `banyan stdio`: serves one client that started this process, by the gate of its configuration. Prints nothing of its own on standard output.
+//! `banyan stdio`: serves the client that started this process, by the gate of its configuration. Prints nothing of its own on standard
+//! output.
 
 use clap::Args;
 use gateway::bridge::Bridge;
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Place;
-use crate::bridged::Bridged;
+use crate::bridged::BridgedGate;
 use crate::failure::Failure;
 use crate::log::Log;
 use crate::output::Output;
@@ -29,7 +30,7 @@ pub(crate) struct Stdio {
 impl Stdio {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         self.log.start()?;
-        let gates = Bridged::new(self.from.as_deref(), place, self.log.format(), output)?;
+        let gates = BridgedGate::new(self.from.as_deref(), place, self.log.format(), output)?;
         let runtime = threads::waiting()?;
         let outcome = runtime.block_on(async {
             let mut signals = Signals::new()?;

@@ -1,4 +1,4 @@
-//! `banyan token`: who may call, as `[[token]]` entries of `banyan.toml`. The token is printed once and kept nowhere; the file gets its hash.
+//! `banyan token`: callers, as `[[token]]` entries of `banyan.toml`. The token is printed once and kept nowhere; the file gets its hash.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -137,7 +137,7 @@ impl File {
         })
     }
 
-    /// Refuses to take the last credential from a gate that other machines reach: it would let nobody in from then on.
+    /// Refuses to remove the last credential from a gate open to other machines, which would then let nobody in.
     fn stays_shut(&self, name: &str) -> Result<(), Failure> {
         let has = |section: &str, key: &str| self.document.get(section).is_some_and(|s| s.get(key).is_some_and(|item| !item.is_none()));
         let issuers = self.document.get("issuer").and_then(Item::as_table_like).is_some_and(|issuers| !issuers.is_empty());
@@ -160,7 +160,7 @@ impl File {
         private::replace(&self.path, &text).map_err(|e| failed(&self.path, "written", &e))
     }
 
-    /// Gates that run with it would see the change in a moment: when this returns, all of them have taken it.
+    /// Waits until all running gates of the file have taken the change, which they would otherwise see a moment later.
     fn taken(&self) -> Result<(), Failure> {
         let gates = gate::all_of(&self.path)?;
         let asked = async {

@@ -1,4 +1,4 @@
-//! `banyan tools`: what a client is shown, and what that costs a model. Does not change what is shown: profiles do.
+//! `banyan tools`: the tools shown to a client, and their cost to a model. Does not change the selection: profiles do.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ struct Report<'a> {
     warnings: Vec<String>,
 }
 
-/// How much some tools cost together.
+/// The joint cost of some tools.
 #[derive(Serialize, Default)]
 struct Sum<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -123,7 +123,7 @@ fn warnings(tools: usize, ungated_by_server: usize) -> Vec<String> {
     many.into_iter().chain(word).collect()
 }
 
-/// What clients are known to do with so many tools, and what helps; `None` for few.
+/// Describes clients' limits below so many tools, and the remedy; `None` for few.
 pub(crate) fn too_many(tools: usize) -> Option<(String, &'static str)> {
     let limits = [
         (128, "VS Code and models of OpenAI refuse more than 128 tools in a request"),

@@ -5,7 +5,7 @@ use gateway::admin::shapes::{Hop, Trace as Traced, TraceRequest};
 use serde::Serialize;
 
 use crate::arguments::Place;
-use crate::asked::Asked;
+use crate::asked::AskedGate;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
@@ -30,7 +30,7 @@ struct Report<'a> {
 struct Step<'a> {
     #[serde(flatten)]
     hop: &'a Hop,
-    /// What the step itself took, without those after it, in milliseconds.
+    /// Milliseconds of the step itself, without later steps.
     own_ms: f64,
 }
 
@@ -52,7 +52,7 @@ impl Trace {
     }
 
     async fn ask(&self, place: &Place, output: &Output) -> Result<Traced, Failure> {
-        let asked = Asked::find(place, output).await?;
+        let asked = AskedGate::find(place, output).await?;
         let traced = asked.trace(&TraceRequest { tool: self.tool.clone() }).await;
         let traced = asked.with_near_tools(&self.tool, traced).await;
         asked.end(output).await;

@@ -1,4 +1,4 @@
-//! `banyan tree`: the tree of servers and tools as text, and of the gates below. It asks only one gate, and not those below it.
+//! `banyan tree`: the tree of servers and tools as text, and of the gates below. Asks only one gate, never the gates below.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use gateway::admin::shapes::{JoinStatus, MountStatus, ToolRow};
 use serde::Serialize;
 
 use crate::arguments::Place;
-use crate::asked::Asked;
+use crate::asked::AskedGate;
 use crate::command::status::look;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
@@ -36,8 +36,8 @@ struct Report<'a> {
     mounts: Vec<Branch<'a>>,
 }
 
-/// What was asked of a gate.
-struct Told {
+/// Answers of a gate.
+struct GateAnswers {
     url: Option<String>,
     joined: Option<JoinStatus>,
     mounts: Vec<MountStatus>,
@@ -55,7 +55,7 @@ struct Branch<'a> {
     tools: Vec<&'a ToolRow>,
 }
 
-/// What stands below one segment.
+/// Content below one segment.
 #[derive(Default)]
 struct Below<'a> {
     segments: BTreeMap<&'a str, Self>,
@@ -81,12 +81,12 @@ impl Tree {
         Ok(())
     }
 
-    async fn fetch(&self, place: &Place, output: &Output) -> Result<Told, Failure> {
-        let asked = Asked::find(place, output).await?;
+    async fn fetch(&self, place: &Place, output: &Output) -> Result<GateAnswers, Failure> {
+        let asked = AskedGate::find(place, output).await?;
         let tools = if self.servers { Vec::new() } else { asked.tools(self.client.as_deref()).await?.tools };
         let (url, mounts, joined) = asked.standing().await?;
         asked.end(output).await;
-        Ok(Told { url, joined, mounts, tools })
+        Ok(GateAnswers { url, joined, mounts, tools })
     }
 }
 
@@ -113,13 +113,13 @@ fn drawn(branch: &Branch<'_>, last: bool, output: &Output) -> Vec<String> {
     lines
 }
 
-/// What stands before a thing, and before all that is below it.
+/// Gives the branch in front of an item, and in front of all items below it.
 fn limbs(last: bool) -> (&'static str, &'static str) {
     if last { ("└── ", "    ") } else { ("├── ", "│   ") }
 }
 
 impl<'a> Below<'a> {
-    /// Puts a tool where its name in the tree says; the mount itself comes first there, the tool last.
+    /// Puts a tool at its place in the tree. In the dotted name the mount comes first, the tool last.
     fn put(&mut self, tool: &'a ToolRow) {
         let mut segments: Vec<&str> = tool.dotted.split('.').skip(1).collect();
         segments.pop();

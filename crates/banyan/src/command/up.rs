@@ -1,4 +1,4 @@
-//! `banyan up`: serves the gate over HTTP until it is told to stop. What is served stands in `plan`, how in `serve`, nothing of it here.
+//! `banyan up`: serves the gate over HTTP until told to stop. `plan` chooses the content, `serve` does the work, nothing of either is here.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `banyan stdio`: clients that start a process, and the one gate that they share. What a gate does with a call is not tried here.
+//! `banyan stdio`: clients that start a process, and the gate they share. The gate's treatment of a call is not tried here.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::home::{Home, Ran};
 use crate::serving::Gate;
 
-/// A server with a tool that answers, and one that never does.
+/// A server with a tool that answers, and a tool that never does.
 const SERVER: &str = r#"#!/bin/sh
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id": *\([0-9a-z"-]*\).*/\1/p')
@@ -23,7 +23,7 @@ while read -r line; do
 done
 "#;
 
-/// A home with that server, and `more` in its configuration.
+/// Makes a home with that server, and `more` in its configuration.
 fn home(more: &str) -> Home {
     let home = Home::new();
     let server = home.write("server.sh", SERVER);
@@ -51,7 +51,7 @@ impl Client {
         Self { child, input, output, seen: Vec::new() }
     }
 
-    /// Client that has opened its session.
+    /// Starts a client with an open session.
     fn open(home: &Home) -> Self {
         let mut client = Self::start(home, &["--config", "banyan.toml"]);
         let about = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
@@ -68,7 +68,7 @@ impl Client {
         self.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
     }
 
-    /// Waits for a message that `is` true of; what comes before is kept in `seen`.
+    /// Waits for a message accepted by `is`; earlier messages are kept in `seen`.
     fn until(&mut self, is: impl Fn(&Value) -> bool) -> Value {
         loop {
             let mut line = String::new();
@@ -115,7 +115,7 @@ fn eventually(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// A key that is enrolled: its file.
+/// Enrols a key and gives its file.
 fn enrolled(home: &Home) -> String {
     let key = home.path().join("key").display().to_string();
     let made = Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f", &key]).status().expect("ssh-keygen runs");
@@ -124,7 +124,7 @@ fn enrolled(home: &Home) -> String {
     key
 }
 
-/// The id of the call that waits.
+/// Waits for the id of a waiting call.
 fn waiting(home: &Home) -> String {
     let pending = || home.run(&["approvals", "--json"]).exits(0).json()["approvals"][0]["id"].as_str().map(str::to_owned);
     eventually("nothing waits", || pending().is_some());

@@ -1,4 +1,4 @@
-//! `banyan ca`: what it makes, what it prints, and what it leaves in `banyan.toml`. Whether a gate takes the certificates is not tried here.
+//! `banyan ca`: files, output, and changes of `banyan.toml`. A gate's reception of the certificates is not tried here.
 
 use std::os::unix::fs::PermissionsExt;
 

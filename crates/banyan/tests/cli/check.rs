@@ -1,4 +1,4 @@
-//! `banyan check` and `banyan schema`. What exactly is refused is the gateway's business and tested there.
+//! `banyan check` and `banyan schema`. The exact refusals are the gateway's business and tested there, not here.
 
 use crate::home::Home;
 

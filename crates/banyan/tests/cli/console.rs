@@ -1,4 +1,5 @@
-//! The console as a browser without a screen meets it: the way in, what the way out ends, and what it is told. What it draws is tried elsewhere.
+//! The console as a browser without a screen meets it: signing in, signing out with its effects, and the data. The drawing is tried
+//! elsewhere, not here.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,12 +10,12 @@ use serde_json::{Value, json};
 use crate::home::Home;
 use crate::serving::{Gate, home_with_server};
 
-/// A gate, and a browser that is or is not signed in.
+/// A gate, and a browser with or without a session.
 struct Visit {
     home: Home,
     gate: Gate,
     address: String,
-    /// What goes with each request.
+    /// Header fields of each request.
     fields: String,
 }
 
@@ -59,7 +60,7 @@ impl Visit {
         url.split_once("/-/console/#code=").expect("a code").1.to_owned()
     }
 
-    /// Takes a code for a session; the answer, and the cookie and the proof that it gave.
+    /// Takes a code for a session; gives the answer, the cookie and the proof.
     fn sign_in(&self, code: &str) -> (Answer, String, String) {
         let answer = self.ask("POST", "/-/console/session", &json!({ "code": code }).to_string());
         let cookie = answer.head.lines().find_map(|l| l.strip_prefix("set-cookie: ")).unwrap_or_default().to_owned();
@@ -171,7 +172,7 @@ fn a_tool_is_told_whole_and_a_call_answers_as_a_client_hears_it() {
     visit.gate.end().exits(0);
 }
 
-/// Server-sent events in chunks, as they come.
+/// Server-sent events in chunks, as they arrive.
 struct Events(BufReader<TcpStream>);
 
 impl Events {

@@ -1,4 +1,4 @@
-//! `banyan doctor` on a machine with something broken. What it finds in detail is tested beside the code, not here.
+//! `banyan doctor` on a machine with something broken. Findings are tested in detail beside the code, not here.
 
 use crate::home::Home;
 use crate::serving::{Gate, home_with_server};

@@ -1,4 +1,4 @@
-//! An empty home directory and the binary in it. Nothing of the developer's own environment reaches it but `PATH`.
+//! An empty home directory and the binary in it. Nothing of the developer's own environment reaches the binary but `PATH`.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// A home directory that is removed at the end.
+/// A home directory, removed at the end.
 pub(crate) struct Home {
     dir: tempfile::TempDir,
-    /// What the binary finds in its environment besides.
+    /// Further environment of the binary.
     pub(crate) env: Vec<(&'static str, PathBuf)>,
 }
 
@@ -22,7 +22,7 @@ impl Home {
         self.dir.path()
     }
 
-    /// Writes a file below the home directory and answers its path.
+    /// Writes a file below the home directory and gives its path.
     pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path().join(name);
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
@@ -34,7 +34,7 @@ impl Home {
         std::fs::read_to_string(self.path().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
     }
 
-    /// The binary, with this home, working in it, standard input empty.
+    /// Makes a command of the binary, in this home as its working directory, with empty standard input.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_banyan"));
         command.args(arguments).env_clear().current_dir(self.path()).stdin(Stdio::null());
@@ -44,13 +44,13 @@ impl Home {
         command
     }
 
-    /// Runs it to its end.
+    /// Runs the binary to its end.
     pub(crate) fn run<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Ran {
         Ran::of(self.command(arguments).output().expect("the binary runs"))
     }
 }
 
-/// What a run left.
+/// The outcome of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -64,7 +64,7 @@ impl Ran {
         Self { code: output.status.code().expect("an exit code"), out: text(output.stdout), err: text(output.stderr) }
     }
 
-    /// Insists on the exit code, and shows everything when it is another one.
+    /// Insists on the exit code, and shows everything on another code.
     pub(crate) fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{self:#?}");
         self

@@ -1,4 +1,4 @@
-//! `banyan join` and `banyan leave`: what they write into `banyan.toml` and beside it, and what a gate says of it. Whether a parent takes the
+//! `banyan join` and `banyan leave`: changes of `banyan.toml`, files beside it, and a gate's report. A parent's reception of the
 //! gate is not tried here.
 
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! Commands that need neither a gate nor a configuration, and what every command does without one.
+//! Commands that need neither a gate nor a configuration, and every command without one. No gate runs here.
 
 use crate::home::Home;
 

@@ -31,7 +31,7 @@ impl Seat {
         writeln!(self.input.as_mut().expect("it still listens"), "{line}").expect("it reads");
     }
 
-    /// Reads until a line holds all of these, and gives it.
+    /// Reads until a line holds all the parts, and gives the line.
     fn until(&mut self, parts: &[&str]) -> String {
         let mut seen = String::new();
         loop {
@@ -49,7 +49,7 @@ impl Seat {
         }
     }
 
-    /// The message of this kind, where it is JSON that is shown.
+    /// Reads until a message of this kind, shown as JSON.
     pub(crate) fn message(&mut self, kind: &str) -> Value {
         serde_json::from_str(&self.until(&[&format!("\"kind\":\"{kind}")])).expect("JSON")
     }
@@ -60,7 +60,7 @@ impl Seat {
         self.waits()
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until the participant ends by itself.
     fn waits(mut self) -> Ran {
         let mut out = String::new();
         std::io::Read::read_to_string(&mut self.shown, &mut out).expect("text");
@@ -69,7 +69,7 @@ impl Seat {
     }
 }
 
-/// A room in which `files` proposes nothing and answers, and agents propose.
+/// Makes a home with a room in which `files` proposes nothing and answers, and agents propose.
 fn home() -> Home {
     let home = Home::new();
     let hash = |token: &str| {
@@ -84,7 +84,7 @@ fn home() -> Home {
     home
 }
 
-/// The bot, with its own token, as if it came from elsewhere.
+/// Starts the bot, with its own token, as if from elsewhere.
 fn bot(home: &Home, gate: &Gate, arguments: &[&str]) -> Seat {
     let url = gate.first["url"].as_str().expect("an address").to_owned();
     let mut command = home.command(&[&["room", "join", "ops", "--url", &url], arguments].concat());

@@ -1,4 +1,4 @@
-//! A running `banyan up` and the commands that ask it. What crosses the gate is not tried here.
+//! A running `banyan up` and the commands that ask it. Traffic through the gate is not tried here.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Stdio};
@@ -31,7 +31,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// Starts `banyan up --json` with these arguments besides, and waits for its first line.
+    /// Starts `banyan up --json` with further arguments, and waits for its first line.
     pub(crate) fn up(home: &Home, arguments: &[&str]) -> Self {
         let all = [&["up", "--json"], arguments].concat();
         let mut child = home.command(&all).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary runs");
@@ -57,7 +57,7 @@ impl Gate {
         }
     }
 
-    /// Ends it and answers what it left.
+    /// Ends the gate and gives its outcome.
     pub(crate) fn end(self) -> Ran {
         let pid = self.child.id().to_string();
         let status = std::process::Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs");
@@ -65,13 +65,13 @@ impl Gate {
         self.wait()
     }
 
-    /// Waits for it to end by itself.
+    /// Waits for the gate to end by itself.
     pub(crate) fn wait(self) -> Ran {
         Ran::of(self.child.wait_with_output().expect("the gate ends"))
     }
 }
 
-/// A home with one server, mounted as `shell`.
+/// Makes a home with one server, mounted as `shell`.
 pub(crate) fn home_with_server() -> Home {
     let home = Home::new();
     let server = home.write("server.sh", SERVER);

@@ -64,7 +64,7 @@ fn asking_a_gate() -> Vec<(String, Value)> {
     shapes
 }
 
-/// Rooms, with somebody in one.
+/// Collects the shapes of rooms, with a participant in one.
 fn rooms(home: &Home) -> Vec<(String, Value)> {
     let mut alice = Seat::take(home, &["--as", "alice", "--json"]);
     alice.message("system/welcome");
@@ -106,7 +106,7 @@ fn without_a_gate() -> Vec<(String, Value)> {
     shapes.collect()
 }
 
-/// Members with the types of their values. A list is one element that stands for all; a member that some lack ends with `?`.
+/// Gives members with the types of their values. A list is one element for all; a member missing in some ends with `?`.
 fn shape(value: &Value) -> Value {
     match value {
         Value::Array(items) => Value::Array(items.iter().map(shape).reduce(merged).into_iter().collect()),

@@ -1,11 +1,11 @@
-//! Signing for a call or a grant from a script: nothing is signed that nobody agreed to. What a signature counts is not tried here.
+//! Signing for a call or a grant from a script: nothing is signed without agreement. The weight of a signature is not tried here.
 
 use std::process::Command;
 
 use crate::home::Home;
 use crate::serving::{Gate, home_with_server};
 
-/// A home with a gate that asks for every change, and the key of somebody who may approve.
+/// Makes a home with a gate that asks for every change, and the key of an approver.
 fn asking() -> (Home, Gate) {
     let home = home_with_server();
     home.write("banyan.toml", &format!("{}[gate]\nmode = 'mutable'\n", home.read("banyan.toml")));

@@ -1,5 +1,6 @@
-//! What is put in the place of a file is on the disk before it takes the name, and its name afterwards: seen where the binary asks the system.
-//! Whether a disk does what it is asked to can't be seen from here.
+//! The text that takes a file's place is on the disk before it takes the name, and the name afterwards: seen where the binary asks the
+//! system.
+//! The obedience of a disk can't be seen from here.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,16 +9,16 @@ use std::process::Command;
 use crate::home::Home;
 use crate::serving::{Gate, home_with_server};
 
-/// One thing that a thread asked the system for.
+/// A request of a thread to the system.
 #[derive(Debug)]
 enum Asked {
-    /// To bring this, of so many bytes, to the disk.
+    /// To bring this file, of so many bytes, to the disk.
     Sync { path: String, size: String },
     /// To give a file of so many bytes the name of another.
     Rename { from: String, to: String, size: String },
 }
 
-/// Has the binary write down what it asks for.
+/// Makes the binary record its requests.
 fn watched(home: &mut Home) {
     let seen = home.path().join("seen.so");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/synced.c");
@@ -26,7 +27,7 @@ fn watched(home: &mut Home) {
     home.env = vec![("LD_PRELOAD", seen), ("SYNCED_LOG", home.path().join("asked"))];
 }
 
-/// What each thread asked for, in order.
+/// Lists the requests of each thread, in order.
 fn asked(home: &Home) -> Vec<Vec<Asked>> {
     let text = home.read("asked");
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
@@ -44,12 +45,12 @@ fn one(home: &Home, line: &[&str]) -> Asked {
     }
 }
 
-/// A tile that still grows is made again from the lines.
+/// Tells if the file is a growing tile, which is made again from the lines.
 fn is_made_again(path: &str) -> bool {
     path.contains("/tile/") && path.contains(".p/")
 }
 
-/// Every file that took a name, each of which must have been whole on the disk before and its name afterwards.
+/// Lists the files that took a name, and checks that each was whole on the disk before, and its name afterwards.
 fn put(home: &Home) -> BTreeSet<String> {
     let mut put = BTreeSet::new();
     for thread in asked(home) {

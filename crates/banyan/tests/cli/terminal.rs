@@ -39,7 +39,7 @@ impl Typing {
         self.terminal.write_all(typed.as_bytes()).expect("the terminal takes it");
     }
 
-    /// Reads what is new on the screen; `false` at the end.
+    /// Reads new text on the screen; `false` at the end.
     fn read(&mut self) -> bool {
         let mut new = [0; 4096];
         let count = self.terminal.read(&mut new).unwrap_or(0);
@@ -100,7 +100,7 @@ fn a_secret_is_not_shown_while_it_is_typed() {
     assert!(typing.seen.contains("no keyring can be reached"), "{}", typing.seen);
 }
 
-/// The files below `dir` that hold `text`.
+/// Lists the files below `dir` that hold `text`.
 fn files_with(text: &str, dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).expect("a directory").flatten().map(|e| e.path());
     let found = entries.flat_map(|path| {

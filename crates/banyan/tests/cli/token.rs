@@ -1,4 +1,4 @@
-//! `banyan token`: what it writes into `banyan.toml`, what it never writes, and from when on gates hold to it.
+//! `banyan token`: additions to `banyan.toml`, secrets kept out of it, and the time when gates hold to it.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
@@ -49,7 +49,7 @@ fn without_a_configuration_there_is_nowhere_to_keep_a_token() {
     assert!(Home::new().run(&["token", "add", "ci"]).exits(3).err.contains("banyan import --write"));
 }
 
-/// What a gate answers to a request with this token: the status.
+/// Gives the status of a gate's answer to a request with this token.
 fn status(gate: &Gate, token: &str) -> u16 {
     let address = gate.first["url"].as_str().expect("an address").trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
     let mut stream = TcpStream::connect(&address).expect("a connection");
@@ -83,7 +83,7 @@ fn is_in(gate: &Gate, token: &str) -> bool {
     !matches!(status(gate, token), 401 | 403)
 }
 
-/// An address of this machine by which it is reached over a network.
+/// Finds an address of this machine on a network.
 fn of_a_network() -> IpAddr {
     // Nothing is sent: the system only says from where it would be.
     let probe = UdpSocket::bind("0.0.0.0:0").expect("a socket");

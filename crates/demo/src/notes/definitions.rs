@@ -1,4 +1,4 @@
-//! What the notebook offers, as it is listed. Does nothing.
+//! The lists of the notebook. Does nothing.
 
 use serde_json::{Value, json};
 

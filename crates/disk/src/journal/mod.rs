@@ -28,7 +28,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
-use audit::arguments::Wanted;
+use audit::arguments::ArgumentDetail;
 use audit::record::{Ended, Intent, Outcome, Record};
 use futures_util::future::BoxFuture;
 use sha2::{Digest, Sha256};
@@ -215,11 +215,11 @@ impl Journal for DiskJournal {
         self.audit().enabled
     }
 
-    fn wanted(&self) -> Wanted {
+    fn wanted(&self) -> ArgumentDetail {
         match self.audit().arguments {
-            RecordedArguments::Hash => Wanted::default(),
-            RecordedArguments::Shape => Wanted { shape: true, value: false },
-            RecordedArguments::Full => Wanted { shape: true, value: true },
+            RecordedArguments::Hash => ArgumentDetail::default(),
+            RecordedArguments::Shape => ArgumentDetail { shape: true, value: false },
+            RecordedArguments::Full => ArgumentDetail { shape: true, value: true },
         }
     }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use audit::arguments::Formed;
+use audit::arguments::ArgumentForms;
 use audit::hash::sha256;
 use audit::record::{Intent, Outcome, Refused, Text};
 use banyan_model::{Era, Method};
@@ -147,14 +147,14 @@ impl<'a> Record<'a> {
         let journal = &*self.gate.record.journal;
         let members = request.params.members();
         let raw = said(request, &members);
-        let formed = raw.map(|raw| Formed::of(raw, journal.wanted()));
+        let formed = raw.map(|raw| ArgumentForms::of(raw, journal.wanted()));
         let call = journal.ids().spelled(self.call);
         let named = || ["name", "uri", "taskId"].iter().find_map(|key| members.str(key)).unwrap_or_default();
         let name = cleared.map_or_else(named, |cleared| Text::Borrowed(&cleared.resolved.name));
         let decision = cleared.and_then(|cleared| cleared.decision.as_ref()).map(|decision| Text::Owned(decision.id.to_string()));
         let intent = Intent {
             approval: cleared.and_then(|cleared| cleared.agreed.as_deref()).map(Text::Borrowed),
-            arguments: formed.as_ref().map(Formed::recorded),
+            arguments: formed.as_ref().map(ArgumentForms::recorded),
             began: self.began.0,
             call: Text::Borrowed(&call),
             decision,

@@ -1,5 +1,5 @@
-//! The copy that is kept beside a client's file while it is connected. Its name says when it was made and what the file
-//! was made into, so that an unchanged file can be put back to the byte. Does not read the copy.
+//! The copy beside a connected client's file. Its name holds the time, and the hash of the changed file, so that an
+//! unchanged file can be put back to the byte. Does not read the copy.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,18 +9,17 @@ use sha2::{Digest, Sha256};
 /// Between the name of the file and the date.
 const MARK: &str = ".banyan-";
 
-/// A copy that was made when the file was connected.
+/// The copy made when the file was connected.
 #[derive(Clone, Debug)]
 pub(super) struct Backup {
-    /// Where it is.
     pub(super) path: PathBuf,
-    /// Whether there was no file then.
+    /// There was no file then.
     pub(super) was_absent: bool,
-    /// The beginning of the hash of what the file was made into.
+    /// Beginning of the hash of the changed file.
     hash: String,
 }
 
-/// `mcp.json.banyan-20261121-024000-1a2b3c4d5e6f7081.bak`; ends in `.none` when there is nothing to copy.
+/// Names the copy: `mcp.json.banyan-20261121-024000-1a2b3c4d5e6f7081.bak`; ends in `.none` without anything to copy.
 pub(super) fn path(file: &Path, now: SystemTime, after: &str, exists: bool) -> PathBuf {
     let end = if exists { "bak" } else { "none" };
     let mut name = file.file_name().unwrap_or_default().to_owned();
@@ -29,7 +28,7 @@ pub(super) fn path(file: &Path, now: SystemTime, after: &str, exists: bool) -> P
 }
 
 impl Backup {
-    /// The newest one beside the file.
+    /// Finds the newest copy beside the file.
     pub(super) fn newest(file: &Path) -> Option<Self> {
         let before = format!("{}{MARK}", file.file_name()?.to_str()?);
         let entries = std::fs::read_dir(file.parent()?).ok()?;
@@ -39,19 +38,19 @@ impl Backup {
         Some(Self { path: file.with_file_name(name), was_absent, hash })
     }
 
-    /// Whether the file still is what it was made into.
+    /// Tells if the file is unchanged since its connection.
     pub(super) fn is_of(&self, current: &str) -> bool {
         self.hash == hash(current)
     }
 
-    /// Removes it when all of it is in the file again. Otherwise it is kept, under a name that is not looked for.
+    /// Removes a copy that is back in the file as a whole. Any other copy is kept, under a name out of use.
     #[expect(clippy::disallowed_methods, reason = "nothing is written")]
     pub(super) fn spend(&self, whole: bool) -> std::io::Result<()> {
         if whole { std::fs::remove_file(&self.path) } else { std::fs::rename(&self.path, self.path.with_extension("old")) }
     }
 }
 
-/// Date, hash and whether there was no file.
+/// Splits a name into date, hash, and the absence of the file.
 fn parts(name: &str) -> Option<(String, String, bool)> {
     let (stem, end) = name.rsplit_once('.')?;
     let (date, hash) = stem.rsplit_once('-')?;

@@ -1,4 +1,4 @@
-//! Two texts as a list of lines that go and come, with three lines around them. For people; no program applies it.
+//! Two texts as a list of removed and added lines, with three lines around them. For people; no program applies it.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,7 +14,7 @@ enum Side {
     Old,
 }
 
-/// The differences; empty when there is none. `None` is a file that is not there.
+/// Lists the differences; empty for equal texts. `None` is a missing file.
 pub(super) fn unified(path: &Path, old: Option<&str>, new: Option<&str>) -> String {
     let lines = compared(old.unwrap_or_default(), new.unwrap_or_default());
     if lines.iter().all(|(side, _)| *side == Side::Both) && old.is_some() == new.is_some() {
@@ -43,7 +43,7 @@ pub(super) fn unified(path: &Path, old: Option<&str>, new: Option<&str>) -> Stri
     out
 }
 
-/// Ranges of lines with differences and what is around them.
+/// Gives ranges of lines with differences and their surroundings.
 fn hunks(lines: &[(Side, &str)]) -> Vec<std::ops::Range<usize>> {
     let mut hunks: Vec<std::ops::Range<usize>> = Vec::new();
     for (i, _) in lines.iter().enumerate().filter(|(_, (side, _))| *side != Side::Both) {
@@ -75,7 +75,7 @@ fn compared<'t>(old: &'t str, new: &'t str) -> Vec<(Side, &'t str)> {
     lines
 }
 
-/// By the longest list of lines that both have in the same order.
+/// Compares by the longest common list of lines in order.
 fn middle<'t>(a: &[&'t str], b: &[&'t str], lines: &mut Vec<(Side, &'t str)>) {
     let width = b.len() + 1;
     let mut longest = vec![0_u32; (a.len() + 1) * width];

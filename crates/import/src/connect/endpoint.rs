@@ -1,4 +1,4 @@
-//! How Banyan is reached, in the words of each client. Does not know files.
+//! The ways to Banyan, in the words of each client. Does not know files.
 
 use serde_json::{Value, json};
 use url::Url;
@@ -6,27 +6,25 @@ use url::Url;
 use super::ConnectError;
 use crate::Client;
 
-/// How a client is to reach Banyan.
+/// A client's way to Banyan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
-    /// By address.
     Http {
         /// With path: `http://127.0.0.1:7411/mcp`.
         url: Url,
-        /// The variable in the client's environment that holds the token, when Banyan asks for one.
+        /// The variable in the client's environment that holds the token, if Banyan asks for one.
         bearer_env: Option<String>,
     },
     /// By starting a program, `banyan stdio`.
     Stdio {
-        /// Where it is: clients do not always look in `PATH`.
+        /// The whole path: clients do not always look in `PATH`.
         command: String,
-        /// Its arguments.
         args: Vec<String>,
     },
 }
 
 impl Client {
-    /// Whether it can be given an address; all of them can start a program.
+    /// Tells if the client takes an address; all of them can start a program.
     pub fn takes_address(self) -> bool {
         self != Self::ClaudeDesktop
     }

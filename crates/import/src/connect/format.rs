@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{json, mask, toml};
 use crate::Client;
 
-/// In which language, and under which key, a file lists servers.
+/// Language and key of a file's list of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Json(&'static str),
@@ -15,7 +15,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// `None` for a file that is read, but not written.
+    /// Gives the format; `None` for a file that is only read.
     pub(super) fn of(client: Client, file: &Path) -> Option<Self> {
         match client {
             Client::ClaudeCode | Client::ClaudeDesktop | Client::Cline | Client::Cursor | Client::Gemini | Client::Windsurf => {
@@ -27,7 +27,6 @@ impl Format {
         }
     }
 
-    /// The key.
     pub(super) fn key(self) -> &'static str {
         match self {
             Self::Json(key) | Self::Toml(key) => key,
@@ -42,7 +41,7 @@ impl Format {
         }
     }
 
-    /// The text with a list of Banyan's entry and those that are kept.
+    /// Gives the text with a list of Banyan's entry and the kept ones.
     pub(super) fn pointed(self, text: &str, entry: &Value, kept: &[String]) -> Result<String, String> {
         match self {
             Self::Json(key) => json::pointed(text, key, entry, kept),
@@ -58,7 +57,7 @@ impl Format {
         }
     }
 
-    /// The text with everything hidden that may be a secret.
+    /// Gives the text with all possible secrets hidden.
     pub(super) fn masked(self, text: &str) -> String {
         match self {
             Self::Json(_) => mask::json(text),

@@ -11,13 +11,12 @@ use serde_json::Value;
 use super::ENTRY;
 use crate::json::with_object;
 
-/// Where things are in a text, in bytes.
+/// Places in a text, in bytes.
 struct Map {
     /// The outermost object, with its braces.
     root: Range<usize>,
-    /// Its members.
     members: Vec<Member>,
-    /// The members of the list, when there is one.
+    /// Members of the list of servers, if any.
     servers: Vec<Member>,
 }
 
@@ -68,7 +67,7 @@ pub(super) fn restored(text: &str, key: &str, old: Option<&str>, ours: &str) -> 
     }
 }
 
-/// The text with this as its list: in place of the one there is, or in front of the other members.
+/// Puts a list into the text: in place of the present list, or in front of the other members.
 fn with_list(text: &str, key: &str, map: Option<&Map>, list: &str, style: &Style) -> String {
     let Some(map) = map else {
         let before = text.trim_end();
@@ -86,7 +85,7 @@ fn with_list(text: &str, key: &str, map: Option<&Map>, list: &str, style: &Style
     replaced(text, at..at, &format!("{}{}{member},", style.newline, style.indent(1)))
 }
 
-/// The text without a member, its comma, and the line if nothing else is on it.
+/// Removes a member, its comma, and the line if empty then.
 fn without_member(text: &str, members: &[Member], key: &str) -> String {
     let Some(at) = members.iter().rposition(|member| member.name == key) else { return text.to_owned() };
     let gone = &members[at].all;
@@ -113,7 +112,7 @@ fn without_member(text: &str, members: &[Member], key: &str) -> String {
     text
 }
 
-/// The comma behind a member, if there is one before the next thing that is no comment.
+/// Finds the comma behind a member, across comments.
 fn comma(text: &str, mut at: usize) -> Option<usize> {
     loop {
         let rest = &text[at..];
@@ -160,15 +159,15 @@ fn replaced(text: &str, range: Range<usize>, with: &str) -> String {
     format!("{}{with}{}", &text[..range.start], &text[range.end..])
 }
 
-/// How a file is laid out.
+/// Layout of a file.
 struct Style {
     newline: &'static str,
-    /// One step of indentation.
+    /// A step of indentation.
     unit: String,
 }
 
 impl Style {
-    /// As the first member has it; two spaces where there is none.
+    /// Takes the layout of the first member; two spaces by default.
     fn of(text: &str, map: Option<&Map>) -> Self {
         let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
         let first = map.and_then(|map| map.members.first());
@@ -181,14 +180,14 @@ impl Style {
         self.unit.repeat(depth)
     }
 
-    /// An object of members that are written already, whose own line is indented by `depth`.
+    /// Writes an object of members written already; its own line is indented by `depth`.
     fn object(&self, members: &[String], depth: usize) -> String {
         let (newline, inner) = (self.newline, self.indent(depth + 1));
         let members = members.join(&format!(",{newline}{inner}"));
         format!("{{{newline}{inner}{members}{newline}{}}}", self.indent(depth))
     }
 
-    /// A value over several lines, the first of which is indented by `depth`.
+    /// Writes a value over several lines, the first indented by `depth`.
     fn pretty(&self, value: &Value, depth: usize) -> String {
         let mut out = Vec::new();
         let formatter = serde_json::ser::PrettyFormatter::with_indent(self.unit.as_bytes());

@@ -1,5 +1,5 @@
-//! A client's file as it may be shown: values of variables and headers, arguments that follow a secret's name, and
-//! comments that look like settings are hidden. A text that does not parse is not shown at all.
+//! A client's file in a form fit to be shown: values of variables and headers, arguments behind a secret's name, and
+//! comments that look like settings are hidden. An unparsable text is not shown at all.
 
 use std::ops::Range;
 
@@ -107,7 +107,7 @@ impl Language {
         }
     }
 
-    /// Where to go on behind the string that begins at `at`; `None`: there begins none.
+    /// Finds the end of the string that begins at `at`, if any.
     fn behind_string(self, text: &str, at: usize) -> Option<usize> {
         match (self, text[at..].chars().next()?) {
             (Self::Json, '"') => Some(behind_json_string(text, at)),
@@ -117,7 +117,7 @@ impl Language {
     }
 }
 
-/// The parser of clients' files takes strings with line breaks in them, and so must whoever looks for what stands outside of strings.
+/// Finds the end of a JSON string. Line breaks are allowed, since the parser of clients' files takes them too.
 fn behind_json_string(text: &str, at: usize) -> usize {
     let mut is_escaped = false;
     for (i, c) in text[at + 1..].char_indices() {
@@ -129,7 +129,7 @@ fn behind_json_string(text: &str, at: usize) -> usize {
     text.len()
 }
 
-/// Comments that hold a `:` or `=`, which may be settings that somebody put aside.
+/// Finds comments with a `:` or `=`, perhaps settings put aside.
 fn comments(text: &str, language: Language) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;

@@ -21,7 +21,7 @@ impl Desk {
         Self { dir, places: Places { cwd: home.join("work"), home, platform: Platform::Linux, env, listen } }
     }
 
-    /// A client with this text in its file.
+    /// Makes a client with this text in its file.
     fn with(client: Client, text: &str) -> Self {
         let desk = Self::new();
         std::fs::create_dir_all(desk.file(client).parent().unwrap()).unwrap();
@@ -55,7 +55,7 @@ impl Desk {
         plan
     }
 
-    /// Every file below the home directory, with its text.
+    /// Reads every file below the home directory.
     fn files(&self) -> BTreeMap<PathBuf, String> {
         let mut found = BTreeMap::new();
         let mut dirs = vec![self.dir.path().to_owned()];

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use runtime::whole::{self, Readers};
 
-/// Makes a copy that only its owner may read; refuses to write over another.
+/// Makes a copy for its owner only; refuses to write over another file.
 pub(super) fn backup(path: &Path, text: &str) -> io::Result<()> {
     whole::create(path, text.as_bytes())
 }
 
-/// Whether the file holds this text; `None` means that it is not there.
+/// Tells if the file holds this text; `None` stands for a missing file.
 pub(super) fn unchanged(path: &Path, text: Option<&str>) -> io::Result<bool> {
     match fs::read(path) {
         Ok(bytes) => Ok(text.is_some_and(|text| text.as_bytes() == bytes)),

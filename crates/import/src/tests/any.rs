@@ -1,4 +1,4 @@
-//! What any file of any client may hold. Files that clients really write are in the tests beside this.
+//! Possible contents of any client's file. Files written by real clients are in the tests beside this. Nothing here touches a network.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

@@ -1,6 +1,6 @@
-//! Finds out which era a server speaks and what it can do (2026-07-28 "Version negotiation", 2025-11-25 "Lifecycle").
+//! Finds the era of a server and its capabilities (2026-07-28 "Version negotiation", 2025-11-25 "Lifecycle").
 //!
-//! It does not know the transport: the driver says what came back, or that nothing did.
+//! Does not know the transport: the driver reports the answer, or the lack of one.
 
 use banyan_model::Era;
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use crate::envelope::{self, Answer};
 use crate::era::{self, key};
 use crate::json::{self, Members};
 
-/// What we tell a server about ourselves.
+/// Our description of ourselves to a server.
 #[derive(Debug, Clone)]
 pub struct Identity {
     /// The raw `clientInfo` object.
@@ -18,52 +18,48 @@ pub struct Identity {
     pub capabilities: Bytes,
 }
 
-/// What a server said about itself.
+/// A server's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Negotiated {
     /// The era to speak.
     pub era: Era,
     /// The revision to name.
     pub version: String,
-    /// Its raw `capabilities` object.
+    /// The raw `capabilities` object.
     pub capabilities: Bytes,
-    /// Its raw `serverInfo` object.
+    /// The raw `serverInfo` object.
     pub server_info: Bytes,
-    /// How it wants to be used.
+    /// Instructions for use.
     pub instructions: Option<String>,
 }
 
-/// What the driver does next.
+/// The driver's next action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// It is settled. Where there is a message, it must be sent first.
+    /// Settled. A message, if any, must be sent first.
     Done(Negotiated, Option<Bytes>),
-    /// It failed for good.
+    /// Failed for good.
     Failed(HandshakeError),
-    /// Send this request (whole message) and hand its answer back. The method and revision, for HTTP headers.
+    /// Send this request (whole message) and hand the answer back. The method and revision are for HTTP headers.
     Send {
-        /// The whole message.
         message: Bytes,
-        /// Its method.
         method: &'static str,
         /// The revision to name in headers; `None` for `initialize`.
         version: Option<&'static str>,
     },
 }
 
-/// Why no era was found.
+/// Reasons for finding no era.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HandshakeError {
-    /// It refused to begin.
     #[error("the server refused the handshake: {0}")]
     Refused(String),
-    /// It never answered.
     #[error("the server did not answer the handshake")]
     Silent,
-    /// It answered something that is no handshake.
+    /// The answer is no handshake.
     #[error("the server's handshake answer is not MCP: {0}")]
     Unreadable(&'static str),
-    /// It speaks only revisions we do not.
+    /// The server speaks only revisions unknown here.
     #[error("the server speaks revision {0}, which Banyan does not")]
     Version(String),
 }
@@ -75,7 +71,7 @@ enum State {
     Over,
 }
 
-/// One attempt to reach an understanding with a server.
+/// An attempt to come to terms with a server.
 #[derive(Debug)]
 pub struct Handshake {
     identity: Identity,
@@ -91,12 +87,12 @@ pub(crate) const DISCOVER_ID: u64 = 0;
 pub(crate) const INITIALIZE_ID: u64 = 1;
 
 impl Handshake {
-    /// `choice` settles the era beforehand; `None` probes for the stateless one first.
+    /// Starts a handshake. `choice` settles the era beforehand; `None` probes for the stateless era first.
     pub fn new(choice: Option<Era>, identity: Identity) -> Self {
         Self { identity, choice, state: State::Over, insisted: false, probes: 0 }
     }
 
-    /// The first step.
+    /// Gives the first step.
     pub fn start(&mut self) -> Step {
         match self.choice {
             Some(Era::Initialize) => self.initialize(),
@@ -113,7 +109,7 @@ impl Handshake {
         }
     }
 
-    /// The probe was answered after it had been given up. A server that says it is stateless is believed; it may refuse
+    /// Takes the answer to an abandoned probe. A server that calls itself stateless is believed, since it may refuse
     /// `initialize` from then on. `None`: the answer changes nothing.
     pub fn handle_late_discovery(&mut self, answer: &Answer) -> Option<Step> {
         if self.state != State::Initializing || self.choice.is_some() {
@@ -137,12 +133,12 @@ impl Handshake {
         Step::Failed(why)
     }
 
-    /// Which probe for the stateless era is under way, counted from 1. Each may stay unanswered for its own time.
+    /// Numbers the probe for the stateless era under way, from 1. Each probe has its own time limit.
     pub fn probe(&self) -> Option<u32> {
         (self.state == State::Discovering && self.choice.is_none()).then_some(self.probes)
     }
 
-    /// Whether a probe for the stateless era is under way.
+    /// Tells if a probe for the stateless era is under way.
     pub fn is_probing(&self) -> bool {
         self.probe().is_some()
     }
@@ -219,7 +215,7 @@ impl Handshake {
     }
 }
 
-/// The raw `_meta` object that every stateless request of ours carries.
+/// Writes the raw `_meta` object of our stateless requests.
 pub fn stateless_meta(identity: &Identity) -> String {
     format!(
         "{{\"{}\":\"{}\",\"{}\":{},\"{}\":{}}}",
@@ -243,7 +239,7 @@ fn negotiated(result: &Bytes, members: &Members<'_>, era: Era, version: &str) ->
     }
 }
 
-/// Whether an "unsupported version" error lists the revision we speak.
+/// Tells if an "unsupported version" error lists our revision.
 fn supports_ours(error: &[u8]) -> bool {
     let members = Members::again(error);
     let listed = members.object("data").and_then(|d| d.get("supported")).and_then(json::elements).unwrap_or_default();

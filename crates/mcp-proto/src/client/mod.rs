@@ -1,4 +1,4 @@
-//! The side of MCP that calls a server: finding its era, and many calls over one pipe.
+//! The calling side of MCP: finding a server's era, and many calls over one pipe.
 //!
 //! Nothing here opens a connection or waits.
 

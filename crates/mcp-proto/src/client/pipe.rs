@@ -1,7 +1,7 @@
-//! Many calls over one pipe that carries whole messages both ways: stdio, and HTTP+SSE.
+//! Many calls over one pipe of whole messages in both directions: stdio, and HTTP+SSE.
 //!
-//! It correlates ids, keeps progress tokens of different callers apart, and carries a server's own requests.
-//! It does not decide who is asked when a server asks, and it sets no time limit on a call.
+//! Correlates ids, separates progress tokens of different callers, and carries a server's own requests.
+//! Does not choose the client for a server's question, and sets no time limit on a call.
 
 mod broken;
 
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 
-use self::broken::Meant;
+use self::broken::BrokenLine;
 use super::handshake::{DISCOVER_ID, Handshake, HandshakeError, INITIALIZE_ID, Identity, Negotiated, Step};
 use crate::envelope::{self, Answer, EnvelopeError, Message, Notification, Request, Response};
 use crate::era::key;
@@ -17,34 +17,34 @@ use crate::json::{Duplicates, Members, Object};
 use crate::splice::{self, Change};
 use banyan_model::Era;
 
-/// Most messages, and bytes of these, that wait for a server which takes none.
+/// Most messages, and most bytes of messages, waiting for a server that reads none.
 const MOST_WAITING: usize = 1024;
 const MOST_WAITING_BYTES: usize = 64 << 20;
 
-/// A call's id on this pipe.
+/// Id of a call on a pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallKey(pub u64);
 
-/// The raw id under which a server asked something.
+/// The raw id of a server's question.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AskKey(pub Bytes);
 
-/// What the driver must know or decide.
+/// News for the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// A call has ended.
     Answered(CallKey, Answer),
-    /// The server asks its client something.
+    /// A question of the server to its client.
     Asked(AskKey, Request),
     /// The server no longer wants the answer.
     AskWithdrawn(AskKey),
-    /// What seems to be a call's answer can't be read: the reason, and the beginning of the line.
+    /// An unreadable answer to a call: the reason, and the beginning of the line.
     Garbled(CallKey, String),
     /// The handshake failed; the pipe is of no use.
     Failed(HandshakeError),
     /// A line that is no message. The reason and the beginning of the line.
     Noise(String),
-    /// A notification; the call it belongs to, where that can be told, with the caller's own token put back.
+    /// A notification and its call, if recognisable, with the caller's own token put back.
     Notified(Option<CallKey>, Notification),
     /// The handshake is done.
     Ready(Negotiated),
@@ -55,7 +55,7 @@ struct InFlight {
     token: Option<Bytes>,
 }
 
-/// One pipe to one server.
+/// A pipe to one server.
 #[derive(Debug)]
 pub struct Pipe {
     handshake: Option<Handshake>,
@@ -95,7 +95,7 @@ impl Pipe {
         }
     }
 
-    /// The probe that is out was not answered in time.
+    /// Notes that the current probe was not answered in time.
     pub fn handle_silence(&mut self) {
         if let Some(handshake) = &mut self.handshake {
             let step = handshake.handle_refusal(HandshakeError::Silent);
@@ -103,7 +103,7 @@ impl Pipe {
         }
     }
 
-    /// Begins a call. A progress token in its `_meta` is replaced by one of this pipe's own.
+    /// Begins a call. A progress token in `_meta` is replaced by the pipe's own.
     pub fn handle_call(&mut self, method: &str, params: &Object) -> CallKey {
         let id = self.next_id;
         self.next_id += 1;
@@ -128,19 +128,19 @@ impl Pipe {
         std::mem::take(&mut self.calls).into_keys().map(CallKey).collect()
     }
 
-    /// The answer to what the server asked. Nothing is sent when it has been answered, or withdrawn, before.
+    /// Answers a server's question, unless answered or withdrawn before.
     pub fn handle_reply(&mut self, ask: &AskKey, answer: &Answer) {
         if self.asks.remove(ask) {
             self.transmits.push_back(envelope::response(&ask.0, answer));
         }
     }
 
-    /// Sends a whole message that wants no answer.
+    /// Sends a whole message that expects no answer.
     pub fn handle_notification(&mut self, message: Bytes) {
         self.transmits.push_back(message);
     }
 
-    /// Tells that so much waits for the server that nothing more should be read from there, nor begun.
+    /// Tells if so much waits for the server that nothing more should be read or begun there.
     pub fn is_behind(&self) -> bool {
         self.transmits.len() >= MOST_WAITING || self.transmits.iter().map(Bytes::len).sum::<usize>() >= MOST_WAITING_BYTES
     }
@@ -150,28 +150,28 @@ impl Pipe {
         self.transmits.pop_front()
     }
 
-    /// The next event.
+    /// Gives the next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// Which probe for the stateless era is unanswered, counted from 1: some servers end, or stay silent, on it. The time that
-    /// a probe may take begins when its number appears here.
+    /// Numbers the unanswered probe for the stateless era, from 1: some servers end, or stay silent, on a probe. The time limit of
+    /// a probe begins when its number appears here.
     pub fn probe(&self) -> Option<u32> {
         self.handshake.as_ref().and_then(Handshake::probe)
     }
 
-    /// Whether a probe for the stateless era is unanswered.
+    /// Tells if a probe for the stateless era is unanswered.
     pub fn is_probing(&self) -> bool {
         self.probe().is_some()
     }
 
-    /// Whether the handshake is over.
+    /// Tells if the handshake is over.
     pub fn is_ready(&self) -> bool {
         self.handshake.is_none()
     }
 
-    /// The calls that are not answered yet.
+    /// Lists the unanswered calls.
     pub fn in_flight(&self) -> impl Iterator<Item = CallKey> + '_ {
         self.calls.keys().map(|id| CallKey(*id))
     }
@@ -247,15 +247,15 @@ impl Pipe {
         self.events.push_back(Event::Notified(Some(CallKey(id)), restore_token(notification, &token)));
     }
 
-    /// A broken answer still ends its call where its id can be read, or where there is but one; anything else is noise.
+    /// Ends the call of a broken answer, if the id is readable or only one call is open; any other broken line is noise.
     fn unreadable(&mut self, text: &Bytes, error: &EnvelopeError) {
         let head: String = String::from_utf8_lossy(&text[..text.len().min(120)]).into_owned();
         let what = format!("{error}: {head}");
         let only = || (self.calls.len() == 1).then(|| self.calls.keys().next().copied()).flatten();
         let id = match broken::meant(text) {
-            Meant::Answer => only(),
-            Meant::AnswerTo(id) => Some(id),
-            Meant::Other => None,
+            BrokenLine::Answer => only(),
+            BrokenLine::AnswerTo(id) => Some(id),
+            BrokenLine::Other => None,
         };
         if let Some(id) = id.filter(|id| self.calls.remove(id).is_some()) {
             self.events.push_back(Event::Garbled(CallKey(id), what));

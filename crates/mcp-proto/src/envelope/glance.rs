@@ -1,24 +1,24 @@
-//! A look at a request that is about to be refused for want of time: what its refusal needs, at a fraction of the cost of reading it.
+//! A quick look at a request about to be refused for want of time: enough for the refusal, at a fraction of the cost of reading.
 //!
-//! It checks nothing. What is to be carried is read by [`super::Message::parse`].
+//! Checks nothing. A message to be carried is read by [`super::Message::parse`].
 
 use memchr::memchr2;
 
 use super::usable_id;
 
-/// What a refusal says and counts.
+/// The parts of a request needed for its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Glance<'a> {
-    /// The raw id: a string or a number, spelled as it came.
+    /// The raw id: a string or a number, as spelled by the sender.
     pub id: &'a [u8],
-    /// The method, where it is spelled without escapes; else empty.
+    /// The method, if spelled without escapes; else empty.
     pub method: &'a str,
 }
 
-/// Looks at a text. `None`: it is no request as far as can be told without reading it.
+/// Looks at a text. `None`: no request, as far as can be told without reading.
 ///
-/// Of a text that [`super::Message::parse`] takes for a notification or a response it is always `None`; of one that it takes for a request
-/// it is that request's id and method. Of what is no message it may be anything.
+/// A text that [`super::Message::parse`] takes for a notification or a response always gives `None`; a request gives
+/// its id and method. A text that is no message may give anything.
 pub fn glance(text: &[u8]) -> Option<Glance<'_>> {
     let mut walk = Walk { text, at: 0 };
     walk.expect(b'{')?;
@@ -63,7 +63,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whatever stands here, up to its end.
+    /// Skips the next value.
     fn value(&mut self) -> Option<&'a [u8]> {
         self.space();
         let (text, from) = (self.text, self.at);

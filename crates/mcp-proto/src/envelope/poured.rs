@@ -1,7 +1,7 @@
-//! One response that is read as it comes, and not kept: where its `result` stands, and the few members somebody wants of it.
+//! A response read as it arrives, and not kept: the place of its `result`, and a few wanted members.
 //!
-//! It holds a response to what [`Message::parse`](super::Message::parse) holds it to, with one bound more
-//! ([`JsonError::TooMany`]); but what is wrong shows only where it stands, behind what may have been passed on.
+//! Responses are held to the rules of [`Message::parse`](super::Message::parse), with one more bound
+//! ([`JsonError::TooMany`]); but a fault shows only where it stands, perhaps behind bytes already passed on.
 
 use bytes::Bytes;
 
@@ -11,18 +11,18 @@ use crate::json;
 use crate::json::JsonError;
 use crate::json::stream::{Mark, Stream};
 
-/// Values longer than this are not kept, in bytes.
+/// Bytes of the longest value kept.
 const KEPT: usize = 4 << 10;
 
 /// Reads one response.
 #[derive(Debug)]
 pub struct Poured {
     stream: Stream,
-    /// The members of the result that are wanted.
+    /// The wanted members of the result.
     wanted: &'static [&'static str],
-    found: Vec<Found>,
+    found: Vec<FoundMember>,
     member: Member,
-    /// The value that is being read, as far as it is kept; `None`: it is not, or it is too long.
+    /// The value being read, if kept; `None` for an unwanted or overlong value.
     value: Option<Vec<u8>>,
     id: Option<Bytes>,
     is_2_0: bool,
@@ -32,13 +32,13 @@ pub struct Poured {
 }
 
 #[derive(Debug)]
-struct Found {
+struct FoundMember {
     name: &'static str,
-    /// `None`: it is too long.
+    /// `None` for an overlong value.
     value: Option<Bytes>,
 }
 
-/// Which member of the message is being read.
+/// The member of the message being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Member {
     Id,
@@ -90,47 +90,47 @@ impl Poured {
         }
     }
 
-    /// Where the `result` begins, once it does and is an object.
+    /// Gives the beginning of the `result`, if known and an object.
     pub fn begin(&self) -> Option<usize> {
         self.result.begin.filter(|_| self.result.is_object)
     }
 
-    /// Where the `result` ends, once it has.
+    /// Gives the end of the `result`, if known.
     pub fn end(&self) -> Option<usize> {
         self.result.end
     }
 
-    /// How many bytes have been read.
+    /// Counts the bytes read.
     pub fn at(&self) -> usize {
         self.stream.at()
     }
 
-    /// Whether it may be a response that says no error, by what has come.
+    /// Tells if the text so far may be a response without an error.
     pub fn may_be_result(&self) -> bool {
         !self.has_error && !self.has_method
     }
 
-    /// The raw id, once it has come.
+    /// Gives the raw id, if known.
     pub fn id(&self) -> Option<&Bytes> {
         self.id.as_ref()
     }
 
-    /// Whether the result, as far as it has come, has a wanted member.
+    /// Tells if the result so far has a wanted member.
     pub fn has(&self, name: &str) -> bool {
         self.found.iter().any(|found| found.name == name)
     }
 
-    /// Whether the result, as far as it has come, has any member.
+    /// Tells if the result so far has any member.
     pub fn has_members(&self) -> bool {
         self.result.has_members
     }
 
-    /// Whether all of it has come.
+    /// Tells if the response is complete.
     pub fn is_whole(&self) -> bool {
         self.stream.end().is_ok()
     }
 
-    /// Nothing more comes: a raw object with the wanted members of the result, those that are too long left out.
+    /// Ends the text and gives a raw object of the wanted members of the result, without overlong ones.
     pub fn finish(&self) -> Result<Bytes, EnvelopeError> {
         self.stream.end()?;
         let invalid = |why| EnvelopeError::Invalid { id: self.id.clone(), why };
@@ -200,7 +200,7 @@ impl Poured {
     fn begins_within(&mut self) {
         self.result.has_members = true;
         if let Some(name) = self.stream.key().and_then(|key| self.wanted.iter().find(|name| name.as_bytes() == key)) {
-            self.found.push(Found { name, value: None });
+            self.found.push(FoundMember { name, value: None });
             self.value = Some(Vec::new());
         }
     }

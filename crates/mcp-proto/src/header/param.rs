@@ -7,17 +7,17 @@ use super::{Mismatch, decode, encode, excerpt};
 use crate::json::{self, Members};
 
 const ANNOTATION: &str = "x-mcp-header";
-/// Schemas above this size are not searched: every level of nesting reads its part once more.
+/// Bytes of the largest schema searched: every level of nesting reads its part once more.
 const MAX_SCHEMA: usize = 1 << 20;
-/// More headers than this is what common HTTP servers refuse in one request.
+/// Most headers: common HTTP servers refuse more in one request.
 const MAX_HEADERS: usize = 100;
 /// Up to here an integer is the same number for every peer (JavaScript's safe range).
 const SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
 
-/// One argument that is mirrored into a header.
+/// An argument mirrored into a header.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParamHeader {
-    /// The names that lead from `arguments` to the value; more than one for a nested property.
+    /// Path from `arguments` to the value; more than one name for a nested property.
     pub path: Vec<String>,
     /// The whole header name, `Mcp-Param-…`, as the schema spells it.
     pub header: String,
@@ -29,11 +29,11 @@ pub struct ParamHeader {
 pub struct InvalidAnnotation {
     /// The property or keyword, dotted from the schema's root.
     pub property: String,
-    /// The rule that it breaks.
+    /// The broken rule.
     pub why: &'static str,
 }
 
-/// Finds the annotations of a raw tool, where it has an `inputSchema`.
+/// Finds the annotations of a raw tool, if the tool has an `inputSchema`.
 pub fn tool_headers(tool: &[u8]) -> Result<Vec<ParamHeader>, InvalidAnnotation> {
     if !may_annotate(tool) {
         return Ok(Vec::new());
@@ -70,8 +70,8 @@ pub fn expected_params(params: &[u8], headers: &[ParamHeader]) -> Vec<(String, S
     values.map(|(header, value)| (header.header.clone(), encode(&value.text()).into_owned())).collect()
 }
 
-/// Compares the headers that came with `tools/call` with its raw `params`. `lookup` gives a header's only value; a
-/// caller that finds a header twice must refuse the request itself.
+/// Compares the headers of a `tools/call` with its raw `params`. `lookup` gives a header's only value; a
+/// caller with a doubled header must refuse the request itself.
 pub fn check_params<'h>(params: &[u8], headers: &[ParamHeader], lookup: impl Fn(&str) -> Option<&'h [u8]>) -> Result<(), Mismatch> {
     if headers.is_empty() {
         return Ok(());
@@ -80,7 +80,7 @@ pub fn check_params<'h>(params: &[u8], headers: &[ParamHeader], lookup: impl Fn(
     headers.iter().try_for_each(|header| check_one(&header.header, lookup(&header.header), value_at(&arguments, &header.path)))
 }
 
-fn check_one(header: &str, raw: Option<&[u8]>, body: Option<Mirrored<'_>>) -> Result<(), Mismatch> {
+fn check_one(header: &str, raw: Option<&[u8]>, body: Option<MirroredValue<'_>>) -> Result<(), Mismatch> {
     let header = || header.to_owned();
     let sent = raw.map(decode).transpose().map_err(|_| Mismatch::Malformed { header: header() })?;
     match (sent, body) {
@@ -92,15 +92,15 @@ fn check_one(header: &str, raw: Option<&[u8]>, body: Option<Mirrored<'_>>) -> Re
     }
 }
 
-/// A value of the body that a header can repeat.
-enum Mirrored<'a> {
+/// A value of the body as a header can repeat it.
+enum MirroredValue<'a> {
     Text(Cow<'a, str>),
     Number(&'a str),
     Word(&'static str),
 }
 
-impl Mirrored<'_> {
-    /// How a header spells it.
+impl MirroredValue<'_> {
+    /// Spells the value for a header.
     fn text(&self) -> Cow<'_, str> {
         match self {
             Self::Text(text) => Cow::Borrowed(text),
@@ -109,7 +109,7 @@ impl Mirrored<'_> {
         }
     }
 
-    /// Whether a decoded header says the same; numbers are compared as numbers.
+    /// Compares the value with a decoded header; numbers are compared as numbers.
     fn says(&self, sent: &str) -> bool {
         match self {
             Self::Text(text) => text == sent,
@@ -119,7 +119,7 @@ impl Mirrored<'_> {
     }
 }
 
-/// `42.0` and `4.2e1` as `42`; what is no safe integer stays as it is spelled.
+/// Writes `42.0` and `4.2e1` as `42`; other numbers than safe integers stay as spelled.
 fn decimal(spelled: &str) -> Cow<'_, str> {
     if spelled.bytes().all(|b| b.is_ascii_digit() || b == b'-') {
         return Cow::Borrowed(spelled);
@@ -140,7 +140,7 @@ fn arguments(params: &[u8]) -> Members<'_> {
     Members::again(params).object("arguments").unwrap_or_default()
 }
 
-fn value_at<'a>(arguments: &Members<'a>, path: &[String]) -> Option<Mirrored<'a>> {
+fn value_at<'a>(arguments: &Members<'a>, path: &[String]) -> Option<MirroredValue<'a>> {
     let (last, way) = path.split_last()?;
     let raw = match way.split_first() {
         None => arguments.get(last)?,
@@ -150,18 +150,17 @@ fn value_at<'a>(arguments: &Members<'a>, path: &[String]) -> Option<Mirrored<'a>
         }
     };
     match raw.first()? {
-        b'"' => json::as_str(raw).map(Mirrored::Text),
-        b't' => Some(Mirrored::Word("true")),
-        b'f' => Some(Mirrored::Word("false")),
-        b'-' | b'0'..=b'9' => std::str::from_utf8(raw).ok().map(Mirrored::Number),
+        b'"' => json::as_str(raw).map(MirroredValue::Text),
+        b't' => Some(MirroredValue::Word("true")),
+        b'f' => Some(MirroredValue::Word("false")),
+        b'-' | b'0'..=b'9' => std::str::from_utf8(raw).ok().map(MirroredValue::Number),
         _ => None,
     }
 }
 
-/// Where a schema stands.
+/// Place of a schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// The root itself.
     Root,
     /// Reached from the root through `properties` alone: the only place where an annotation may be.
     Property,
@@ -169,7 +168,7 @@ enum Place {
     Elsewhere,
 }
 
-/// A walk over one schema.
+/// A walk over a schema.
 #[derive(Default)]
 struct Search {
     path: Vec<String>,

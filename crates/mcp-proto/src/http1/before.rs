@@ -1,5 +1,5 @@
-//! Heads that come again on one connection: most programs send the same bytes each time, but for the digits of the length and the name of what
-//! is called. What was read of such a head holds for the next one. How heads are read is not known here.
+//! Repeated heads on one connection: most programs send the same bytes each time, except the digits of the length and the name of
+//! the called tool. The reading of such a head holds for the next. Heads are not read here.
 
 use std::hash::RandomState;
 use std::ops::Range;
@@ -12,33 +12,33 @@ use super::search::Search;
 use super::whole_number;
 use crate::recent::Recent;
 
-/// The head before, of a connection on which heads come again. Longer ones are read each time, so that an idle connection keeps little.
+/// The previous head of a connection with repeated heads. Longer heads are read each time, so that an idle connection keeps little.
 #[derive(Debug)]
 pub struct Before<T> {
-    /// How long the last one was.
+    /// Length of the last head.
     length: usize,
-    /// How often one as long as the one before it was another all the same.
+    /// Number of heads with the length, but not the bytes, of the head before.
     misses: u8,
     /// Others can't find the head yet.
     is_alone: bool,
-    known: Option<Arc<Known<T>>>,
-    /// Of the head that is arriving.
+    known: Option<Arc<KnownHead<T>>>,
+    /// Progress in the arriving head.
     pub(super) search: Search,
 }
 
 /// Heads of other connections.
 #[derive(Debug)]
-pub struct Heads<T>(Recent<Known<T>>);
+pub struct Heads<T>(Recent<KnownHead<T>>);
 
 #[derive(Debug)]
-struct Known<T> {
+struct KnownHead<T> {
     text: Bytes,
-    varying: Varying,
+    varying: VaryingValues,
     head: T,
 }
 
-/// Where values stand that may be others in the next head, in order.
-type Varying = [Option<(Value, Range<usize>)>; 2];
+/// Places of values that may differ in the next head, in order.
+type VaryingValues = [Option<(Value, Range<usize>)>; 2];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Value {
@@ -46,26 +46,25 @@ enum Value {
     Name,
 }
 
-/// By how much what stands at such a place or behind it has moved.
-pub(super) type Moved = [(usize, isize); 2];
+/// Shifts of all places from these places on.
+pub(super) type Shifts = [(usize, isize); 2];
 
-/// A head that differs in those values only.
+/// A head that differs only in varying values.
 struct Alike {
     end: usize,
-    moved: Moved,
+    moved: Shifts,
     length: Option<usize>,
 }
 
-/// How a head comes again.
+/// Kinds of repetition.
 pub(super) enum Again<'a, T> {
-    /// As it was.
     Same(&'a T),
-    /// With other values in its text, places that have moved by so much, and that length of its body, where it says one.
-    Alike(&'a T, Bytes, Moved, Option<usize>),
+    /// Other values, the shifts of later places, and the new length of the body, if stated.
+    Alike(&'a T, Bytes, Shifts, Option<usize>),
 }
 
 const MOST: usize = 1 << 10;
-/// One that differs so often is likely to go on so, and is kept only now and then.
+/// Number of mismatches after which a head is kept only now and then.
 const MISSES: u8 = 8;
 const AGAIN: u8 = 32;
 
@@ -76,16 +75,16 @@ impl<T> Default for Before<T> {
 }
 
 impl<T> Heads<T> {
-    /// None.
+    /// Makes an empty set.
     pub fn new(seed: RandomState) -> Self {
         Self(Recent::new(seed))
     }
 }
 
 impl<T> Before<T> {
-    /// Takes a head off the beginning of `buffer`, where it is the one before.
+    /// Takes a head off the beginning of `buffer`, if equal to the head before.
     pub(super) fn take(&mut self, buffer: &mut BytesMut) -> Option<Again<'_, T>> {
-        let Known { text, varying, head } = self.known.as_deref()?;
+        let KnownHead { text, varying, head } = self.known.as_deref()?;
         if buffer.starts_with(text) {
             self.misses = 0;
             buffer.advance(text.len());
@@ -96,7 +95,7 @@ impl<T> Before<T> {
         Some(Again::Alike(head, buffer.split_to(end).freeze(), moved, length))
     }
 
-    /// Keeps what was read of a head, where it is likely to come again.
+    /// Keeps the reading of a head that is likely to be repeated.
     pub(super) fn keep(&mut self, fields: &Fields, head: impl FnOnce(Fields) -> T) {
         let text = fields.text();
         if std::mem::replace(&mut self.length, text.len()) != text.len() || text.len() > MOST {
@@ -112,17 +111,17 @@ impl<T> Before<T> {
         let value = |value, name| Some((value, fields.only(name).filter(|span| !span.is_empty())?));
         let mut varying = [value(Value::Length, "content-length"), value(Value::Name, "mcp-name")];
         varying.sort_by_key(|value| value.as_ref().map(|(_, span)| span.start));
-        self.known = Some(Arc::new(Known { head: head(fields.moved(text.clone(), &Moved::default())), text, varying }));
+        self.known = Some(Arc::new(KnownHead { head: head(fields.moved(text.clone(), &Shifts::default())), text, varying }));
         self.is_alone = true;
     }
 
-    /// Whether a head was kept that is to be [shared](Self::share).
+    /// Tells if a kept head is still to be [shared](Self::share).
     #[inline]
     pub fn is_alone(&self) -> bool {
         self.is_alone
     }
 
-    /// Keeps the head together with other connections on which it came. They must have read it in the same way.
+    /// Shares the head with other connections of the same head. All of them must read heads in the same way.
     pub fn share(&mut self, heads: &mut Heads<T>) {
         self.is_alone = false;
         let Some(known) = &mut self.known else { return };
@@ -133,9 +132,9 @@ impl<T> Before<T> {
     }
 }
 
-/// Whether a head that differs from `text` in the values at `varying` only is the beginning of `now`.
-fn alike(text: &[u8], varying: &Varying, now: &[u8]) -> Option<Alike> {
-    let (mut then, mut end, mut moved, mut length) = (0, 0, Moved::default(), None);
+/// Tells if `now` begins with a head that differs from `text` only in the values at `varying`.
+fn alike(text: &[u8], varying: &VaryingValues, now: &[u8]) -> Option<Alike> {
+    let (mut then, mut end, mut moved, mut length) = (0, 0, Shifts::default(), None);
     for (value, moved) in varying.iter().zip(&mut moved) {
         let Some((kind, span)) = value else { continue };
         let same = &text[then..span.start];

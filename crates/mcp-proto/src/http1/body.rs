@@ -1,4 +1,4 @@
-//! Where a body ends, and the bytes that belong to it. It holds none of them.
+//! Ends of bodies, and the bytes before them. Holds none of these bytes.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ const MAX_LINE: usize = 8 << 10;
 /// Length of the extensions of all chunks of a body together, in bytes at most: they cost work, and no limit of a body counts them.
 const MAX_EXTENSIONS: usize = 16 << 10;
 
-/// How a body is framed (RFC 9112, section 6.3).
+/// Framing of a body (RFC 9112, section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
     Chunked,
@@ -20,14 +20,14 @@ pub(super) enum Framing {
     Length(u64),
 }
 
-/// Cuts a body out of what the connection gives.
+/// Cuts a body out of the bytes of a connection.
 #[derive(Debug)]
 pub struct Body {
     state: State,
     keep: bool,
     /// Length of the chunk extensions read so far, in bytes.
     extensions: usize,
-    /// Bytes of a line that were searched for its end and have none.
+    /// Bytes of a line already searched for its end, in vain.
     searched: usize,
 }
 
@@ -39,7 +39,7 @@ enum State {
     ChunkEnd,
     /// So many bytes are left.
     Length(u64),
-    /// Nothing more belongs to it.
+    /// Complete.
     Over,
     /// A chunk's size.
     Size,
@@ -52,7 +52,7 @@ enum State {
 }
 
 impl Body {
-    /// `keep`: the connection stays open behind it.
+    /// Begins a body. `keep`: the connection stays open behind the body.
     pub(super) fn new(framing: Framing, keep: bool) -> Self {
         let state = match framing {
             Framing::Chunked => State::Size,
@@ -111,7 +111,7 @@ impl Body {
         }
     }
 
-    /// Where the first line of `buffer` stands, without its end.
+    /// Finds the first line of `buffer`, without its end.
     fn line(&mut self, buffer: &[u8]) -> Result<Option<Range<usize>>, HttpError> {
         let searched = std::mem::take(&mut self.searched).min(buffer.len());
         match memchr::memchr(b'\n', &buffer[searched..buffer.len().min(MAX_LINE)]).map(|at| searched + at) {
@@ -126,19 +126,19 @@ impl Body {
         }
     }
 
-    /// Takes the whole body at once, where its length is known and all of it is there.
+    /// Takes the whole body at once, if its length is known and all of it has arrived.
     pub fn take_whole(&mut self, buffer: &mut BytesMut) -> Option<Bytes> {
         let length = usize::try_from(self.left()?).ok().filter(|length| *length <= buffer.len())?;
         self.state = State::Over;
         Some(buffer.split_to(length).freeze())
     }
 
-    /// Whether everything has been taken.
+    /// Tells if everything has been taken.
     pub fn is_over(&self) -> bool {
         self.state == State::Over
     }
 
-    /// How many bytes are still to come, where the head said so.
+    /// Counts the missing bytes, if the head gave a length.
     pub fn left(&self) -> Option<u64> {
         match self.state {
             State::Length(left) => Some(left),
@@ -147,7 +147,7 @@ impl Body {
         }
     }
 
-    /// The connection has ended. `true`: that is how this body ends; `false`: it broke off.
+    /// Notes the end of the connection. `true`: the body was complete; `false`: the body broke off.
     pub fn closed(&mut self) -> bool {
         if self.state == State::UntilClose {
             self.state = State::Over;
@@ -155,19 +155,19 @@ impl Body {
         self.is_over()
     }
 
-    /// Whether another request may follow on the connection.
+    /// Tells if another request may follow on the connection.
     pub fn keeps_connection(&self) -> bool {
         self.keep && self.is_over()
     }
 }
 
-/// As much as there is of `left` bytes, and how many remain.
+/// Takes as many of `left` bytes as have arrived, and gives the rest of `left`.
 fn cut(buffer: &mut BytesMut, left: u64) -> (Bytes, u64) {
     let here = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
     (buffer.split_to(here).freeze(), left - here as u64)
 }
 
-/// Size of a chunk, and the length of its extensions, which mean nothing here (RFC 9112, section 7.1.1).
+/// Reads the size of a chunk, and the length of its extensions, which mean nothing here (RFC 9112, section 7.1.1).
 fn chunk_size(line: &[u8]) -> Result<(u64, usize), HttpError> {
     let (size, extension) = line.split_at(memchr::memchr(b';', line).unwrap_or(line.len()));
     let digits = size.trim_ascii_end();
@@ -179,7 +179,7 @@ fn chunk_size(line: &[u8]) -> Result<(u64, usize), HttpError> {
     Ok((size, extension.len()))
 }
 
-/// Whether a line is a name, a colon and a value, as a trailer has to be (RFC 9112, section 7.1.2).
+/// Tells if a line is a name, a colon and a value, as a trailer has to be (RFC 9112, section 7.1.2).
 fn is_field(line: &[u8]) -> bool {
     let mut slots = [httparse::EMPTY_HEADER; 1];
     let ended = [line, b"\r\n\r\n"].concat();

@@ -1,11 +1,11 @@
-//! The fields of a head, found once. What they mean is not known here.
+//! Fields of a head, found once. The meaning of a field is not known here.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::before::Moved;
+use super::before::Shifts;
 
 /// The fields of a head, in order.
 #[derive(Debug, Clone)]
@@ -14,7 +14,7 @@ pub struct Fields {
     list: Arc<[Place]>,
 }
 
-/// Where a field's name and value stand.
+/// Places of a field's name and value.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     name: Range<u32>,
@@ -30,7 +30,7 @@ impl Place {
     }
 }
 
-/// What two names that differ in their case only have in common: length, first, middle and last byte.
+/// Digest of a name, equal for names that differ only in case: length, first, middle and last byte.
 #[inline]
 const fn tag(name: &[u8]) -> u32 {
     match name {
@@ -44,7 +44,7 @@ const fn tag(name: &[u8]) -> u32 {
 }
 
 impl Fields {
-    /// Fields that somebody else has read.
+    /// Collects fields read elsewhere.
     pub fn new<'a>(fields: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
         let (mut text, mut list) = (Vec::new(), Vec::new());
         for (name, value) in fields {
@@ -61,8 +61,8 @@ impl Fields {
         Self { text, list }
     }
 
-    /// The same in another text, in which what stood at such a place or behind it has moved by so much.
-    pub(super) fn moved(&self, text: Bytes, by: &Moved) -> Self {
+    /// Shifts the places of the fields to another text.
+    pub(super) fn moved(&self, text: Bytes, by: &Shifts) -> Self {
         if by.iter().all(|(_, by)| *by == 0) {
             return Self { text, list: Arc::clone(&self.list) };
         }
@@ -75,19 +75,19 @@ impl Fields {
         Self { text, list }
     }
 
-    /// All of the head, where it was read here.
+    /// Gives the whole head, if read here.
     pub(super) fn text(&self) -> &Bytes {
         &self.text
     }
 
-    /// Where the value of the only field of that name stands.
+    /// Gives the place of the value of the only field `name`.
     pub(super) fn only(&self, name: &str) -> Option<Range<usize>> {
         let mut all = self.list.iter().filter(|place| self.is(place, name));
         let value = &all.next()?.value;
         all.next().is_none().then_some(value.start as usize..value.end as usize)
     }
 
-    /// The value of the first field of that name, without the space around it.
+    /// Gives the value of the first field `name`, without surrounding space.
     #[inline]
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         let tag = tag(name.as_bytes());
@@ -95,17 +95,17 @@ impl Fields {
         Some(self.slice(&place.value).trim_ascii())
     }
 
-    /// The same as text, where it is UTF-8.
+    /// Gives the value of the first field `name`, if UTF-8.
     pub fn str(&self, name: &str) -> Option<&str> {
         self.get(name).and_then(|value| std::str::from_utf8(value).ok())
     }
 
-    /// The values of all fields of that name.
+    /// Gives the values of all fields `name`.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         self.list.iter().filter(move |place| self.is(place, name)).map(|place| self.slice(&place.value).trim_ascii())
     }
 
-    /// A name that begins with `prefix`, in lower case, and is there twice.
+    /// Finds a doubled name that begins with `prefix`, in lower case.
     pub fn repeated(&self, prefix: &str) -> Option<String> {
         let begins = |name: &[u8]| name.get(..prefix.len()).is_some_and(|p| p.eq_ignore_ascii_case(prefix.as_bytes()));
         let same = |a: &Place, b: &Place| a.tag == b.tag && self.slice(&a.name).eq_ignore_ascii_case(self.slice(&b.name));
@@ -128,7 +128,7 @@ impl Fields {
     }
 }
 
-/// Where the parts of `fields` stand in `text`, which they are parts of.
+/// Finds the places of `fields` in `text`, of which they are parts.
 pub(super) fn places(text: &[u8], fields: &[httparse::Header<'_>]) -> Arc<[Place]> {
     let base = text.as_ptr() as usize;
     let place = |part: &[u8]| {

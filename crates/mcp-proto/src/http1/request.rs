@@ -1,6 +1,6 @@
-//! The one kind of request that nearly every call is: a POST with a body of known length. All others are left to a full HTTP server.
+//! The usual kind of request: a POST with a body of known length. All others are left to a full HTTP server.
 //!
-//! Whatever two readers could understand differently is not taken, so that nothing is decided here that a full server would decide otherwise.
+//! A request open to two readings is not taken, so that nothing is decided here in another way than by a full server.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -28,8 +28,8 @@ pub struct Unusual;
 const METHOD: &[u8] = b"POST ";
 
 impl Post {
-    /// The same as [`Post::take`], on a connection on which `before` came: one that comes again is not read again, nor is `ours` asked again.
-    /// After `None`, `buffer` has to grow behind what is in it.
+    /// Takes a head as [`Post::take`] does, on a connection with `before`: a repeated head is not read again, nor is `ours` asked again.
+    /// After `None`, `buffer` has to grow at its end.
     pub fn take_after(buffer: &mut BytesMut, ours: impl Fn(&str) -> bool, before: &mut Before<Self>) -> Result<Option<Self>, Unusual> {
         if !before.search.is_fresh() {
             return Self::take_rest(buffer, ours, before);
@@ -44,7 +44,7 @@ impl Post {
         }
     }
 
-    /// Takes a head off the beginning of `buffer`, if its path is one that is `ours`; `None` when it is not there as a whole yet.
+    /// Takes a head off the beginning of `buffer`, if its path is `ours`; `None` for an incomplete head.
     pub fn take(buffer: &mut BytesMut, ours: impl Fn(&str) -> bool) -> Result<Option<Self>, Unusual> {
         Self::read(buffer, ours, &mut Search::default())
     }
@@ -86,28 +86,28 @@ impl Post {
         Ok(Some(Self { target, fields: Fields::found(text, places), length, keep }))
     }
 
-    /// The path, and the query without its question mark.
+    /// Gives the path, and the query without its question mark.
     #[inline]
     pub fn target(&self) -> (&str, Option<&str>) {
         path(std::str::from_utf8(&self.fields.text()[self.target.clone()]).unwrap_or_default())
     }
 
-    /// The fields.
+    /// Gives the fields.
     pub fn fields(&self) -> &Fields {
         &self.fields
     }
 
-    /// How long the head is, in bytes.
+    /// Counts the bytes of the head.
     pub fn head(&self) -> usize {
         self.fields.text().len()
     }
 
-    /// How many bytes of body follow.
+    /// Counts the bytes of the body.
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// Whether the client means to send more on the connection.
+    /// Tells if the client means to send more on the connection.
     pub fn keeps_connection(&self) -> bool {
         self.keep
     }
@@ -117,7 +117,7 @@ fn path(target: &str) -> (&str, Option<&str>) {
     target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)))
 }
 
-/// A path and a query of what RFC 3986 lets stand there, so that nobody refuses it or cuts something off.
+/// Tells if path and query use only characters of RFC 3986, so that no server refuses or cuts them.
 fn is_plain(target: &str) -> bool {
     target.starts_with('/') && target.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@%/?".contains(&b))
 }

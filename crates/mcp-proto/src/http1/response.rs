@@ -1,4 +1,4 @@
-//! Responses as they come in on a connection. What a status means is not known here.
+//! Responses as they arrive on a connection. The meaning of a status is not known here.
 
 use std::mem::MaybeUninit;
 
@@ -20,8 +20,8 @@ pub struct Head {
 }
 
 impl Head {
-    /// The same as [`Head::take`], on a connection on which `before` came: one that comes again is not read again.
-    /// After `None`, `buffer` has to grow behind what is in it.
+    /// Takes a head as [`Head::take`] does, on a connection with `before`: a repeated head is not read again.
+    /// After `None`, `buffer` has to grow at its end.
     pub fn take_after(buffer: &mut BytesMut, before: &mut Before<Self>) -> Result<Option<Self>, HttpError> {
         if !before.search.is_fresh() {
             return Self::take_rest(buffer, before);
@@ -84,28 +84,28 @@ impl Head {
         }
     }
 
-    /// The head of a response that came in another way than HTTP/1.1: what carried its body has said where that ends.
+    /// Makes the head of a response that arrived by other means than HTTP/1.1, with a body framed there.
     pub fn carried(status: u16, fields: Fields) -> Self {
         Self { status, fields, framing: Framing::Length(0), keep: true }
     }
 
-    /// The status code.
+    /// Gives the status code.
     pub fn status(&self) -> u16 {
         self.status
     }
 
-    /// Its fields.
+    /// Gives the fields.
     pub fn fields(&self) -> &Fields {
         &self.fields
     }
 
-    /// What reads the body that follows.
+    /// Makes the reader of the body.
     pub fn body(&self) -> Body {
         Body::new(self.framing, self.keep)
     }
 }
 
-/// Where a body ends (RFC 9112, section 6.3), and whether the connection stays open behind it.
+/// Finds the framing of a body (RFC 9112, section 6.3), and tells if the connection stays open behind the body.
 fn framing(status: u16, is_1_1: bool, fields: &[httparse::Header<'_>]) -> Result<(Framing, bool), HttpError> {
     let (mut length, mut coding, mut keeps, mut closes) = (None, None, is_1_1, false);
     for field in fields {

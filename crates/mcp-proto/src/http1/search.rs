@@ -1,25 +1,25 @@
-//! How far a head was read that arrives in pieces, so that its bytes are not read again with each of them. What a head says is not known here.
+//! Progress in a head that arrives in pieces, so that no bytes are read again with each piece. The content of a head is not known here.
 
-/// Progress in a head that is not there as a whole.
+/// Progress in an incomplete head.
 #[derive(Debug, Default)]
 pub(super) struct Search {
-    /// Bytes among which the end of the head was searched for.
+    /// Bytes already searched for the end of the head.
     searched: usize,
-    /// There is something besides empty lines, which a server may send before its head.
+    /// Something besides the empty lines that may stand before a head has come.
     is_begun: bool,
-    /// Length of what was parsed last, in bytes.
+    /// Bytes parsed last.
     parsed: usize,
 }
 
 impl Search {
-    /// Whether nothing was searched yet.
+    /// Tells if nothing was searched yet.
     #[inline]
     pub(super) fn is_fresh(&self) -> bool {
         self.searched == 0
     }
 
-    /// Whether to parse `buffer`, which is what it was at the last call and what came since: the head may be whole, or is twice as long as
-    /// when it was parsed last. So what is no head is refused before it is whole, and a head of `n` bytes costs less than three times `n`.
+    /// Tells if `buffer`, grown since the last call, is to be parsed: the head may be complete, or is twice as long as at the
+    /// last parsing. A faulty head is thus refused before its end, and a head of `n` bytes costs less than three times `n`.
     pub(super) fn is_due(&mut self, buffer: &[u8]) -> bool {
         if buffer.len() < self.searched {
             *self = Self::default();
@@ -31,7 +31,7 @@ impl Search {
         is_due
     }
 
-    /// Whether there is an empty line behind the first line: two line feeds, between which a carriage return may stand.
+    /// Finds an empty line behind the first line: two line feeds, perhaps with a carriage return between them.
     fn finds_end(&mut self, buffer: &[u8]) -> bool {
         if !self.is_begun {
             self.searched += buffer[self.searched..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
     use crate::http1::MAX_HEAD;
 
-    /// The lengths at which a head is parsed that comes byte by byte.
+    /// Lists the lengths at which a head arriving byte by byte is parsed.
     fn parsed(head: &[u8]) -> Vec<usize> {
         let mut search = Search::default();
         (1..=head.len()).filter(|end| search.is_due(&head[..*end])).collect()

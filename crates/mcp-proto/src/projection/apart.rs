@@ -1,17 +1,17 @@
-//! Which mounts can be named without a look at the others: those whose names begin in ways of their own, whatever their tools are called.
-//! A change at one of them then changes no name elsewhere. Does not name anything.
+//! Mounts that can be named without a look at other mounts: their names begin in ways of their own, whatever the tools are called.
+//! A change at such a mount changes no name elsewhere. Does not name anything.
 
 use banyan_model::Segment;
 
 use super::distinct::kept;
 use super::style::Style;
 
-/// Mounts of which none can ever want a name that a mount of another group wants.
+/// A group of mounts, none of which can ever want the name of a mount outside.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Apart {
-    /// What each of their names begins with, and no name of another group.
+    /// The common beginning of their names, shared by no name outside.
     pub head: String,
-    /// Where they stand among the mounts that were given, rising.
+    /// Their indexes among the given mounts, rising.
     pub members: Vec<usize>,
 }
 
@@ -32,7 +32,7 @@ pub fn apart(style: Style, mounts: &[&Segment]) -> Vec<Apart> {
     groups
 }
 
-/// What every name of this mount begins with, the shortened ones, too.
+/// Gives the common beginning of all names of a mount, shortened names included.
 fn head(style: Style, mount: &Segment) -> String {
     let mut head = style.prefix(mount);
     head.truncate(kept(style.limit()));

@@ -1,11 +1,11 @@
-//! Gives each of many claimants a name of its own. Does not know what the names stand for.
+//! Gives each of many claimants a name of its own. Does not know the meaning of a name.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-/// The characters of a tail that can't get longer.
+/// Characters of the longest tail.
 const LONGEST_TAIL: usize = 25;
 
 /// Somebody who wants a name. All texts are ASCII but the parts of the identity.
@@ -14,23 +14,23 @@ pub(super) trait Candidate {
     fn stem(&self) -> &str;
     /// The most bytes a name may have; at least 32.
     fn limit(&self) -> usize;
-    /// How strong the claim is: the lowest wins, equals all lose.
+    /// Rates the claim: the lowest wins, equals all lose.
     fn rank(&self) -> u32;
-    /// Who claims. Claimants with one identity share one name.
+    /// Identifies the claimant. Claimants of one identity share one name.
     fn identity(&self) -> [&str; 4];
 }
 
-/// A name that nobody else has.
+/// A name given to a single claimant.
 #[derive(Clone)]
-pub(super) struct Settled {
+pub(super) struct SettledName {
     pub(super) name: Arc<str>,
-    /// Whether others were in the way, so that a tail tells it apart.
+    /// A tail distinguishes the name from rivals.
     pub(super) tailed: bool,
 }
 
 /// Names every claimant, in their order; the outcome depends on the set of claimants only.
-pub(super) fn settle<C: Candidate>(claims: &[C]) -> Vec<Settled> {
-    let mut settled: Vec<Option<Settled>> = vec![None; claims.len()];
+pub(super) fn settle<C: Candidate>(claims: &[C]) -> Vec<SettledName> {
+    let mut settled: Vec<Option<SettledName>> = vec![None; claims.len()];
     let mut taken: HashSet<Arc<str>> = HashSet::with_capacity(claims.len());
     let mut pending: Vec<usize> = (0..claims.len()).collect();
     let mut level = 0;
@@ -39,7 +39,7 @@ pub(super) fn settle<C: Candidate>(claims: &[C]) -> Vec<Settled> {
         for (index, name) in won {
             taken.insert(Arc::clone(&name));
             if let Some(slot) = settled.get_mut(index) {
-                *slot = Some(Settled { name, tailed: level > 0 });
+                *slot = Some(SettledName { name, tailed: level > 0 });
             }
         }
         pending = lost;
@@ -48,7 +48,7 @@ pub(super) fn settle<C: Candidate>(claims: &[C]) -> Vec<Settled> {
     settled.into_iter().flatten().collect()
 }
 
-/// One round: every pending claimant names its wish of this level; the unrivalled get it.
+/// Runs a round: every pending claimant names its wish of this level, and unrivalled claimants get theirs.
 fn round<C: Candidate>(claims: &[C], pending: &[usize], taken: &HashSet<Arc<str>>, level: u32) -> (Vec<(usize, Arc<str>)>, Vec<usize>) {
     let mut wishes: Vec<(usize, &C, Arc<str>)> = Vec::with_capacity(pending.len());
     let mut best: HashMap<Arc<str>, Best<'_>> = HashMap::with_capacity(pending.len());
@@ -74,7 +74,7 @@ fn round<C: Candidate>(claims: &[C], pending: &[usize], taken: &HashSet<Arc<str>
     (won, lost)
 }
 
-/// The strongest claim to one name that was seen so far.
+/// The strongest claim to a name so far.
 #[derive(Clone)]
 struct Best<'a> {
     rank: u32,
@@ -92,7 +92,7 @@ impl<'a> Best<'a> {
     }
 }
 
-/// The name a claimant asks for when it lost `level` times.
+/// Gives the wish of a claimant that lost `level` times.
 fn wish<C: Candidate>(claim: &C, level: u32) -> String {
     if level == 0 && claim.stem().len() <= claim.limit() {
         return claim.stem().to_owned();
@@ -112,13 +112,13 @@ fn with_tail(stem: &str, limit: usize, tail: &str) -> String {
     format!("{head}_{end}_{tail}")
 }
 
-/// How many bytes of a stem are at least in front of whatever is made of it under this limit.
+/// Counts the bytes of a stem that every name within this limit keeps.
 pub(super) fn kept(limit: usize) -> usize {
     let room = limit.saturating_sub(LONGEST_TAIL + 2);
     room - room / 3
 }
 
-/// 8, 16 or 25 characters of the hash of who claims. Later levels salt it, so that nobody can occupy them all.
+/// Gives 8, 16 or 25 characters of the hash of the claimant's identity. Later levels salt the hash, so that nobody can occupy all tails.
 fn tail(identity: &[&str; 4], level: u32) -> String {
     let mut hash = Sha256::new();
     for part in identity {

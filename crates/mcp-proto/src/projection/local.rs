@@ -1,4 +1,4 @@
-//! What stands for a server's names in the tree, below its mount: a segment (AX-15), or a path below another gate.
+//! Local names of a server's tools below its mount: a segment (AX-15), or a path below another gate.
 //! Does not know mounts or clients.
 
 use std::collections::HashSet;
@@ -7,20 +7,20 @@ use banyan_model::{Route, Segment};
 
 use super::distinct::{Candidate, settle};
 
-/// Maps the names one server uses to local segments, in the same order.
+/// Maps the names of one server to local segments, in the same order.
 ///
-/// A legal name stays as it is. Any other is lower-cased, its camelCase split by `_`, and what remains illegal becomes
-/// `_`; where that is longer than a segment may be, or is another's name too, it carries a tail of the original's
+/// A legal name stays unchanged. Any other is lower-cased, split at camelCase by `_`, and remaining illegal characters become
+/// `_`; an overlong name, or one equal to another name, gets a tail of the original's
 /// hash. The outcome depends on the set of names only, not on their order; equal names get equal segments.
 pub fn local_names<S: AsRef<str>>(originals: &[S]) -> Vec<Segment> {
-    let claims: Vec<Wanted<'_>> = originals.iter().map(|original| Wanted::new(original.as_ref())).collect();
+    let claims: Vec<SegmentClaim<'_>> = originals.iter().map(|original| SegmentClaim::new(original.as_ref())).collect();
     settle(&claims).into_iter().map(|settled| Segment::nearest(&settled.name)).collect()
 }
 
-/// Maps the names that another gate uses to its own paths, in the same order.
+/// Maps the names of another gate to local paths, in the same order.
 ///
-/// A name made of legal segments and dots is kept as the path it is. Any other is mapped to one segment, as
-/// [`local_names`] does it; no path of several segments can be that one too.
+/// A name of legal segments and dots is kept as a path. Any other is mapped to one segment, as
+/// [`local_names`] does, and thus never equals a path of several segments.
 pub fn local_routes<S: AsRef<str>>(originals: &[S]) -> Vec<Route> {
     let mut known: HashSet<Segment> = HashSet::new();
     let paths: Vec<Option<Route>> = originals.iter().map(|original| path(original.as_ref(), &mut known)).collect();
@@ -29,7 +29,7 @@ pub fn local_routes<S: AsRef<str>>(originals: &[S]) -> Vec<Route> {
     paths.into_iter().map(|path| path.unwrap_or_else(|| Route(single.next().into_iter().collect()))).collect()
 }
 
-/// The path that `name` spells, where it has several segments. Segments of one text are one in memory.
+/// Reads the path spelled by `name`, for several segments. Equal segments share memory.
 fn path(name: &str, known: &mut HashSet<Segment>) -> Option<Route> {
     if !name.contains('.') {
         return None;
@@ -45,13 +45,13 @@ fn path(name: &str, known: &mut HashSet<Segment>) -> Option<Route> {
     name.split('.').map(segment).collect::<Option<Vec<_>>>().map(Route)
 }
 
-struct Wanted<'a> {
+struct SegmentClaim<'a> {
     original: &'a str,
     stem: String,
     legal: bool,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> SegmentClaim<'a> {
     fn new(original: &'a str) -> Self {
         let legal = Segment::new(original).is_ok();
         let stem = if legal { original.to_owned() } else { snake_case(original) };
@@ -59,7 +59,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-impl Candidate for Wanted<'_> {
+impl Candidate for SegmentClaim<'_> {
     fn stem(&self) -> &str {
         &self.stem
     }

@@ -1,15 +1,15 @@
-//! The alphabets that clients accept in tool names. Does not make names unique.
+//! The alphabets accepted by clients in tool names. Does not make names unique.
 
 use banyan_model::{QualifiedName, Route, Segment};
 
-/// How names are written for a client.
+/// The form of names for a client.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Style {
     /// `[A-Za-z0-9_.-]{1,128}`, the set of the MCP specification since 2025-11-25: `mount.tool`.
     Dotted,
-    /// The name in the tree itself, `[a-z0-9_.-]{1,255}` (AX-10): what one gate shows another.
+    /// The name in the tree itself, `[a-z0-9_.-]{1,255}` (AX-10): for other gates.
     Qualified,
-    /// `[a-zA-Z0-9_-]{1,64}`, what every known client takes: `mount__tool`.
+    /// `[a-zA-Z0-9_-]{1,64}`, accepted by every known client: `mount__tool`.
     Safe,
 }
 
@@ -18,7 +18,7 @@ pub enum Style {
 /// refuses the request, and Copilot CLI refuses the tool, although the specification allows the dot.
 const TAKES_DOTS: [&str; 3] = ["inspector-cli", "mcp-inspector", "mcp-inspector-tui"];
 
-/// The style for a client, by the `name` it gives in `clientInfo`; safe unless it is known to take dots.
+/// Chooses the style for a client by the `name` in `clientInfo`: safe unless known to take dots.
 pub fn style_for(client_name: &str) -> Style {
     if TAKES_DOTS.contains(&client_name) { Style::Dotted } else { Style::Safe }
 }
@@ -33,7 +33,7 @@ impl Style {
         }
     }
 
-    /// Whether `name` may be shown as it is.
+    /// Tells if `name` may be shown unchanged.
     pub fn is_legal(self, name: &str) -> bool {
         !name.is_empty() && name.len() <= self.limit() && name.chars().all(|c| self.allows(c))
     }
@@ -47,7 +47,7 @@ impl Style {
         }
     }
 
-    /// The name for a tool before its length and uniqueness are seen to, and whether the original is in it unchanged.
+    /// Composes the name of a tool before length and uniqueness are settled, and tells if the original is in the name unchanged.
     pub(super) fn compose(self, mount: Option<&Segment>, original: &str, local: &Route) -> (String, bool) {
         let (text, whole) = match self {
             Self::Qualified => (local.to_string(), true),
@@ -62,7 +62,7 @@ impl Style {
         }
     }
 
-    /// What stands before the names of a mount.
+    /// Gives the prefix of the names of a mount.
     pub(super) fn prefix(self, mount: &Segment) -> String {
         let separator = if self == Self::Safe { "__" } else { "." };
         format!("{mount}{separator}")

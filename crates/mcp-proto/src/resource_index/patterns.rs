@@ -1,35 +1,35 @@
-//! URI templates, found by what they begin with. Which mount a URI goes to otherwise is not known here.
+//! URI templates, found by their beginnings. Other ways to find a mount are not known here.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use crate::template::Template;
 
-/// Steps that the templates of one mount may take with one URI. The next template of that mount is not tried.
+/// Most steps for the templates of one mount and one URI. Further templates of the mount are not tried.
 const OF_MOUNT: usize = 1 << 20;
 /// The same for all mounts together.
 const OF_ALL: usize = 16 * OF_MOUNT;
 /// Steps to find a template and to see that its ends do not fit.
 const LEAST: usize = 64;
 
-/// What it took to hold a URI against templates.
+/// The cost of holding a URI against templates.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Effort {
     steps: usize,
 }
 
-/// Whether a URI can come from one of a list's templates.
+/// The template of a URI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// It can come from none.
+    /// No template fits.
     Nothing,
-    /// It can come from this one, by its place in the list.
+    /// The fitting template, by its index in the list.
     Template(usize),
     /// Not all were tried.
     Unclear,
 }
 
-/// The URI templates of one list.
+/// URI templates of one list.
 #[derive(Clone, Debug)]
 pub struct Templates(Patterns);
 
@@ -37,28 +37,28 @@ pub struct Templates(Patterns);
 pub(super) struct Pattern {
     pub(super) template: Template,
     pub(super) mount: usize,
-    /// Its place in a list.
+    /// Index in a list.
     pub(super) place: usize,
-    /// What stands before the template where it is shown, and so used, with the mount's label in front.
+    /// The mount's label in front of the shown template, and so of its URIs.
     pub(super) label: Option<Box<str>>,
 }
 
-/// Templates in the order in which they count.
+/// Templates in order of precedence.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Patterns {
-    /// Those with the most fixed bytes first, then in the order of the mounts.
+    /// Most fixed bytes first, then in the order of the mounts.
     all: Vec<Pattern>,
     /// Sorted by their texts.
     beginnings: Vec<Beginning>,
 }
 
-/// Fixed bytes with which templates begin.
+/// Fixed bytes at the beginning of templates.
 #[derive(Clone, Debug)]
 struct Beginning {
     text: Box<[u8]>,
-    /// The longest of the others with which this one begins.
+    /// The longest other beginning of this text.
     shorter: Option<usize>,
-    /// The templates, ascending.
+    /// Ascending indexes.
     patterns: Vec<usize>,
 }
 
@@ -74,14 +74,14 @@ impl Effort {
 }
 
 impl Templates {
-    /// Those of a list that are templates, each with its place in the list.
+    /// Collects the valid templates of a list, each with its index in the list.
     pub fn new<'a>(list: impl Iterator<Item = (usize, &'a str)>) -> Self {
         let pattern = |(place, text)| Some(Pattern { template: Template::parse(text).ok()?, mount: 0, place, label: None });
         Self(Patterns::new(list.filter_map(pattern).collect()))
     }
 
-    /// The template that `uri` can come from; of several, the one with the most fixed bytes. Takes a bounded number of steps, of those that are
-    /// left of `effort`.
+    /// Finds the template of `uri`, the one with the most fixed bytes of several. Takes a bounded number of steps, out of those
+    /// left in `effort`.
     pub fn find(&self, uri: &str, effort: &mut Effort) -> Fit {
         let mut is_short = false;
         match self.0.find(uri, effort, &mut is_short) {
@@ -97,7 +97,7 @@ impl Pattern {
         [self.label.as_deref().unwrap_or_default().as_bytes(), self.template.beginning()].concat()
     }
 
-    /// A URI as the owner of the template knows it; `None`: the template can't be its.
+    /// Gives the owner's form of a URI; `None` for a URI that can't be of this template.
     pub(super) fn original<'a>(&self, uri: &'a str) -> Option<&'a str> {
         uri.strip_prefix(self.label.as_deref().unwrap_or_default()).filter(|uri| self.template.fits_ends(uri))
     }
@@ -122,7 +122,7 @@ impl Patterns {
         Self { all, beginnings }
     }
 
-    /// The first template that `uri` can come from, and the URI as its owner knows it. `is_short`: not all were tried, as that takes too many steps.
+    /// Finds the first template of `uri`, and the owner's form of `uri`. `is_short`: templates were left out, for want of steps.
     pub(super) fn find<'a>(&self, uri: &'a str, effort: &mut Effort, is_short: &mut bool) -> Option<(&Pattern, &'a str)> {
         let mut next: BinaryHeap<_> = self.begins(uri.as_bytes()).map(|one| (Reverse(one.patterns[0]), &one.patterns[1..])).collect();
         let mut of_mounts: HashMap<usize, usize> = HashMap::new();
@@ -150,7 +150,7 @@ impl Patterns {
         None
     }
 
-    /// The beginnings of `uri` that are beginnings of templates.
+    /// Lists beginnings of templates that are beginnings of `uri`.
     fn begins(&self, uri: &[u8]) -> impl Iterator<Item = &Beginning> {
         // Whatever `uri` begins with stands before it, and the last text before it begins with that as well.
         let last = self.beginnings.partition_point(|one| *one.text <= *uri).checked_sub(1);

@@ -1,4 +1,4 @@
-//! URIs that servers mentioned in results without listing them. Does not decide whose a listed URI is.
+//! URIs mentioned by servers in results without being listed. Does not decide the owner of a listed URI.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use banyan_model::Segment;
 
 use crate::template::MAX_URI;
 
-/// What an entry costs beside its text.
+/// Bytes for an entry beside its text.
 const OVERHEAD: usize = 128;
 
 /// Remembers, for each mount, the URIs used last, within a bound on memory that no other mount can use up.
@@ -19,7 +19,7 @@ pub struct Seen {
     mounts: BTreeMap<Segment, Shelf>,
 }
 
-/// The URIs of one mount, the one used longest ago first.
+/// URIs of one mount, the least recently used first.
 #[derive(Debug, Default)]
 struct Shelf {
     bytes: usize,
@@ -32,7 +32,7 @@ impl Seen {
         Self { bytes_per_mount, clock: 0, owners: HashMap::new(), mounts: BTreeMap::new() }
     }
 
-    /// Notes that a result of this mount holds `uri`. A URI stays with the mount that was seen with it first, until it is
+    /// Notes that a result of this mount holds `uri`. A URI stays with the first mount until
     /// forgotten.
     pub fn note(&mut self, mount: &Segment, uri: &str) {
         if self.owners.contains_key(uri) {
@@ -58,7 +58,7 @@ impl Seen {
         }
     }
 
-    /// In whose results `uri` was seen. Asking counts as use.
+    /// Gives the mount whose results held `uri`. Asking counts as use.
     pub fn owner(&mut self, uri: &str) -> Option<Segment> {
         let (mount, used) = self.owners.get_mut(uri)?;
         self.clock += 1;
@@ -71,7 +71,7 @@ impl Seen {
         Some(mount.clone())
     }
 
-    /// Forgets all that was seen of a mount.
+    /// Forgets all URIs of a mount.
     pub fn forget(&mut self, mount: &Segment) {
         for uri in self.mounts.remove(mount).unwrap_or_default().oldest.values() {
             self.owners.remove(uri);

@@ -77,7 +77,7 @@ impl Call {
     }
 }
 
-/// One call at one time, as put before the people who may agree.
+/// A call at a certain time, as put before the people who may agree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Challenge {
     /// The approval's id: 32 hexadecimal digits.
@@ -95,7 +95,7 @@ pub struct Challenge {
 
 /// The members in the order of RFC 8785.
 #[derive(Serialize)]
-struct Written<'a> {
+struct WrittenChallenge<'a> {
     arguments_sha256: &'a str,
     caller: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -131,7 +131,7 @@ impl Challenge {
     /// Writes the text to be signed: canonical JSON (RFC 8785).
     pub fn text(&self) -> String {
         let call = &self.call;
-        let written = Written {
+        let written = WrittenChallenge {
             arguments_sha256: &call.arguments_hash(),
             caller: &call.caller,
             client_sha256: &call.client,

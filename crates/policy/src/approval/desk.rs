@@ -13,7 +13,7 @@ use super::mode::Cause;
 use super::proof::Proof;
 use super::rounds::Round;
 use super::standing::{Approval, End, Standing};
-use super::withdrawn::Withdrawn;
+use super::withdrawn::Withdrawals;
 
 /// Greatest number of waiting calls, in all and of one caller: more would be read by nobody.
 const MOST_OPEN: usize = 1000;
@@ -116,7 +116,7 @@ pub struct Desk {
     pub(super) grants: BTreeMap<String, Grant>,
     /// Calls that went out by a grant and were asked for input, the oldest first.
     pub(super) rounds: VecDeque<Round>,
-    withdrawn: Withdrawn,
+    withdrawn: Withdrawals,
     pub(super) clock: u64,
     pub(super) changes: BTreeSet<Change>,
     pub(super) news: VecDeque<News>,
@@ -134,7 +134,7 @@ impl Desk {
             due: BTreeSet::new(),
             grants: BTreeMap::new(),
             rounds: VecDeque::new(),
-            withdrawn: Withdrawn::default(),
+            withdrawn: Withdrawals::default(),
             clock: 0,
             changes: BTreeSet::new(),
             news: VecDeque::new(),

@@ -109,7 +109,7 @@ impl Wrong {
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-enum Written {
+enum WrittenProof {
     Ed25519 { key: String, signature: String },
     Jws { token: String },
     Sshsig { signature: String },
@@ -132,13 +132,13 @@ impl Proof {
             return Self::of_text(&text);
         }
         match serde_json::from_slice(json).map_err(|_| KINDS)? {
-            Written::Ed25519 { key, signature } => {
+            WrittenProof::Ed25519 { key, signature } => {
                 let signature = decoded(&signature).ok_or(Wrong::Malformed("`signature` is not base64"))?;
                 Ok(Self::Ed25519 { key, signature })
             }
-            Written::Jws { token } => Ok(Self::Jws(token)),
-            Written::Sshsig { signature } => Ok(Self::Ssh(Box::new(SshSignature::parse(&signature)?))),
-            Written::Webauthn { credential } => Ok(Self::WebAuthn(Box::new(credential))),
+            WrittenProof::Jws { token } => Ok(Self::Jws(token)),
+            WrittenProof::Sshsig { signature } => Ok(Self::Ssh(Box::new(SshSignature::parse(&signature)?))),
+            WrittenProof::Webauthn { credential } => Ok(Self::WebAuthn(Box::new(credential))),
         }
     }
 

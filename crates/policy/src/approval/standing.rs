@@ -1,4 +1,4 @@
-//! One approval: subject, votes and standing. Moves are decided by the desk, not here.
+//! An approval: subject, votes and standing. Moves are decided by the desk, not here.
 
 use serde::{Deserialize, Serialize};
 

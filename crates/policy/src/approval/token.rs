@@ -35,10 +35,10 @@ struct Claims {
     digest: String,
 }
 
-/// Verifies a token over `digest` at `now` (Unix time, seconds); gives the service, its key, and who agreed by its word.
+/// Verifies a token over `digest` at `now` (Unix time, seconds); gives the service, its key, and the person who agreed.
 ///
 /// # Errors
-/// What is wrong with it, each for its own.
+/// The fault, one variant each.
 pub(super) fn verify<'a>(
     token: &str,
     services: &'a [Service],

@@ -13,7 +13,7 @@ const MOST_CALLERS: usize = 4096;
 
 /// Withdrawals by caller.
 #[derive(Debug, Default)]
-pub(super) struct Withdrawn(BTreeMap<[u8; 32], Allowance>);
+pub(super) struct Withdrawals(BTreeMap<[u8; 32], Allowance>);
 
 #[derive(Debug, Clone, Copy)]
 struct Allowance {
@@ -30,7 +30,7 @@ impl Allowance {
     }
 }
 
-impl Withdrawn {
+impl Withdrawals {
     /// Counts a withdrawal.
     pub(super) fn note(&mut self, caller: &str, now: u64) {
         let key = self.key(caller, now);
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn who_takes_back_call_after_call_waits_and_keeps_nobody_else_from_asking() {
-        let mut withdrawn = Withdrawn::default();
+        let mut withdrawn = Withdrawals::default();
         (0..100).for_each(|_| withdrawn.note("ann", 1000));
         assert_eq!((withdrawn.wait("ann", 1000), withdrawn.wait("bob", 1000)), (Some(142), None));
         assert_eq!((withdrawn.wait("ann", 1141), withdrawn.wait("ann", 1142)), (Some(1), None));
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_of_callers_is_bounded() {
-        let mut withdrawn = Withdrawn::default();
+        let mut withdrawn = Withdrawals::default();
         (0..3 * MOST_CALLERS).for_each(|number| withdrawn.note(&number.to_string(), 0));
         assert_eq!(withdrawn.0.len(), MOST_CALLERS + 1);
         assert!(withdrawn.wait("one more", 0).is_some(), "those that are not told apart are counted together");

@@ -11,7 +11,7 @@ use cedar_policy_core::extensions::Extensions;
 
 use super::arguments::Arguments;
 use super::parse::Policies;
-use super::rule::{Compiled, Mode, Rule};
+use super::rule::{CompiledRule, Mode, Rule};
 use super::subject::Subject;
 use super::target::Target;
 use super::verdict::{Cause, Foresight, Shadow, Verdict};
@@ -28,7 +28,7 @@ pub struct Asked<'a> {
 }
 
 /// The answer of one rule.
-enum Said {
+enum RuleAnswer {
     Failed(Arc<str>),
     Holds,
     HoldsNot,
@@ -91,11 +91,11 @@ impl Policies {
     }
 }
 
-fn evaluate(evaluator: &Evaluator<'_>, one: &Compiled) -> Said {
+fn evaluate(evaluator: &Evaluator<'_>, one: &CompiledRule) -> RuleAnswer {
     match evaluator.evaluate(&one.policy) {
-        Ok(true) => Said::Holds,
-        Ok(false) => Said::HoldsNot,
-        Err(error) => Said::Failed(error.to_string().into()),
+        Ok(true) => RuleAnswer::Holds,
+        Ok(false) => RuleAnswer::HoldsNot,
+        Err(error) => RuleAnswer::Failed(error.to_string().into()),
     }
 }
 
@@ -104,7 +104,7 @@ fn is_true(value: &Value) -> bool {
 }
 
 /// Combines the answers of the rules in force, and of all rules including shadows.
-fn verdict(said: &[(&Compiled, Said)]) -> Verdict {
+fn verdict(said: &[(&CompiledRule, RuleAnswer)]) -> Verdict {
     let (effect, cause, rules) = outcome(said.iter().filter(|(one, _)| one.rule.mode == Mode::Enforce));
     let mut verdict = Verdict { effect, cause, rules, shadow: None };
     if said.iter().any(|(one, _)| one.rule.mode == Mode::Shadow) {
@@ -116,14 +116,14 @@ fn verdict(said: &[(&Compiled, Said)]) -> Verdict {
     verdict
 }
 
-fn outcome<'a>(said: impl Iterator<Item = &'a (&'a Compiled, Said)>) -> (Effect, Cause, Vec<Arc<Rule>>) {
+fn outcome<'a>(said: impl Iterator<Item = &'a (&'a CompiledRule, RuleAnswer)>) -> (Effect, Cause, Vec<Arc<Rule>>) {
     let (mut forbids, mut failed, mut gates, mut permits) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (one, said) in said {
         let rule = Arc::clone(&one.rule);
         match said {
-            Said::HoldsNot => {}
-            Said::Failed(error) => failed.push((rule, Arc::clone(error))),
-            Said::Holds => {
+            RuleAnswer::HoldsNot => {}
+            RuleAnswer::Failed(error) => failed.push((rule, Arc::clone(error))),
+            RuleAnswer::Holds => {
                 if one.rule.gates {
                     gates.push(Arc::clone(&rule));
                 }

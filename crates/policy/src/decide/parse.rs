@@ -11,13 +11,13 @@ use cedar_policy_core::validator::{ValidationMode, Validator};
 use super::arguments::{Arguments, BadArguments};
 use super::flaw::Flaw;
 use super::infer::{Inference, Node};
-use super::rule::{Compiled, Rule, span};
+use super::rule::{CompiledRule, Rule, span};
 use super::schema::{self, Types};
 
 /// Policies, ready to be asked.
 #[derive(Debug)]
 pub struct Policies {
-    pub(super) rules: Vec<Compiled>,
+    pub(super) rules: Vec<CompiledRule>,
     pub(super) types: Types,
     arguments: Node,
 }
@@ -36,7 +36,7 @@ impl Policies {
             let flaw = Flaw::new(at, "a template stands for policies that nobody makes here");
             inference.flaws.push(flaw.help("write `principal` and `resource`, or name them, in place of `?principal` and `?resource`"));
         }
-        let rules: Vec<Compiled> = policies.into_iter().map(|policy| Compiled::new(policy, text, &mut inference)).collect();
+        let rules: Vec<CompiledRule> = policies.into_iter().map(|policy| CompiledRule::new(policy, text, &mut inference)).collect();
         let Inference { root: arguments, mut flaws, .. } = inference;
         flaws.extend(twice(&rules, text));
         if !flaws.is_empty() {
@@ -81,7 +81,7 @@ fn names(node: &Node, above: &str, all: &mut Vec<String>) {
 }
 
 /// Finds rules of one name, which could not be told apart.
-fn twice(rules: &[Compiled], text: &str) -> Vec<Flaw> {
+fn twice(rules: &[CompiledRule], text: &str) -> Vec<Flaw> {
     let mut first: BTreeMap<&str, usize> = BTreeMap::new();
     let mut flaws = Vec::new();
     for one in rules {

@@ -40,7 +40,7 @@ pub struct Rule {
 
 /// A rule that can be evaluated.
 #[derive(Debug)]
-pub(super) struct Compiled {
+pub(super) struct CompiledRule {
     pub(super) rule: Arc<Rule>,
     pub(super) policy: Policy,
     /// Principals, actions and resources of a rule whose conditions read the context; `None`: the rule can be evaluated without context.
@@ -49,7 +49,7 @@ pub(super) struct Compiled {
 
 const KEYS: [&str; 6] = ["description", "effect", "id", "mode", "remedy", "scope"];
 
-impl Compiled {
+impl CompiledRule {
     /// Reads a policy of `text`; adds the arguments read by the policy to `inference`.
     pub(super) fn new(policy: Policy, text: &str, inference: &mut Inference) -> Self {
         let span = span(&policy, text);

@@ -1,4 +1,5 @@
-//! What is posted leaves whole, in order and once, whatever happens to its connection, its peer or its runtime meanwhile.
+//! A posted text leaves whole, in order and once, whatever happens to its connection, its peer or its runtime meanwhile. Nothing here is
+//! sent as TLS.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use super::*;
 use crate::alarm;
 use crate::together::Carried;
 
-/// This thread is a worker with many calls.
+/// Makes this thread a worker with many calls.
 struct Crowd(#[expect(dead_code, reason = "kept for what they count")] Vec<Carried>);
 
 impl Crowd {
@@ -31,7 +32,7 @@ async fn post(tcp: &Tcp, text: &[u8]) -> bool {
     std::future::poll_fn(|cx| Poll::Ready(tcp.post(text.take().unwrap(), cx).is_ok())).await
 }
 
-/// What is there to be read now.
+/// Reads all bytes at hand.
 fn here(peer: &TcpStream) -> Vec<u8> {
     let mut read = vec![0; 1 << 10];
     // Asked of the kernel: the reactor may not have looked yet.

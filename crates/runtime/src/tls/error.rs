@@ -1,4 +1,4 @@
-//! Why a connection could not be made, in words that say what to do. Does not decide whether to try again.
+//! Failures to connect, in words that say what to do. Does not decide on another try.
 
 use std::fmt;
 use std::io;
@@ -9,85 +9,47 @@ use std::time::Duration;
 
 use super::Target;
 
-/// Why there is no connection.
+/// Failures to connect.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// TLS needs a name or an address that a certificate can carry.
+    /// TLS needs a name or an address fit for a certificate.
     #[error("`{host}` is no name that a certificate can be checked against: correct the host in the URL")]
-    BadName {
-        /// The host as it was given.
-        host: String,
-    },
+    BadName { host: String },
     /// The server's certificate was not accepted.
     #[error(
         "{host}:{port} shows a certificate that is not trusted ({why}): check the host in the URL and this machine's clock; \
          if the server uses a private authority, name its PEM file in SSL_CERT_FILE"
     )]
     Certificate {
-        /// The host as it was given.
         host: String,
-        /// The TCP port.
         port: u16,
-        /// What the check found.
+        /// The finding of the check.
         why: String,
     },
     /// The name has no address.
     #[error("the name {host} can't be looked up ({source}): check its spelling and this machine's DNS")]
-    Lookup {
-        /// The host as it was given.
-        host: String,
-        /// What the resolver said.
-        source: io::Error,
-    },
-    /// The name leads where nobody said that it may.
+    Lookup { host: String, source: io::Error },
+    /// The name leads to an address that nobody permitted.
     #[error("the name {host} leads to {address}, which is not dialled for whoever registers: add that address to `hosts` in [registry]")]
     OutOfReach {
-        /// The host as it was given.
         host: String,
-        /// The first address that was found.
+        /// The first address found.
         address: IpAddr,
     },
-    /// Nobody listens there.
     #[error("nothing listens at {host}:{port} (connection refused): start the server, or correct the port in the URL")]
-    Refused {
-        /// The host as it was given.
-        host: String,
-        /// The TCP port.
-        port: u16,
-    },
+    Refused { host: String, port: u16 },
     /// This machine's certificates can't be used.
     #[error(transparent)]
     Roots(#[from] RootsError),
     /// TCP failed in another way.
     #[error("no connection to {host}:{port} ({source}): check the network and any firewall between here and there")]
-    Tcp {
-        /// The host as it was given.
-        host: String,
-        /// The TCP port.
-        port: u16,
-        /// What the system said.
-        source: io::Error,
-    },
+    Tcp { host: String, port: u16, source: io::Error },
     /// The time was up.
     #[error("{host}:{port} did not answer within {}: check that the host is up and that no firewall drops the packets", Seconds(*.limit))]
-    Timeout {
-        /// The host as it was given.
-        host: String,
-        /// The TCP port.
-        port: u16,
-        /// The time that was allowed.
-        limit: Duration,
-    },
+    Timeout { host: String, port: u16, limit: Duration },
     /// TCP worked, TLS did not.
     #[error("{host}:{port} does not complete a TLS handshake ({source}): check that the port speaks HTTPS, or use http:// in the URL")]
-    Tls {
-        /// The host as it was given.
-        host: String,
-        /// The TCP port.
-        port: u16,
-        /// What the handshake said.
-        source: io::Error,
-    },
+    Tls { host: String, port: u16, source: io::Error },
 }
 
 impl ConnectError {
@@ -106,29 +68,21 @@ impl ConnectError {
     }
 }
 
-/// Why no certificates could be loaded to check others against.
+/// Failures to load the certificates that others are checked against.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RootsError {
     /// The file of extra certificates can't be used.
     #[error("the certificate file {} can't be used ({why}): correct SSL_CERT_FILE or unset it", .file.display())]
-    File {
-        /// The file.
-        file: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
+    File { file: PathBuf, why: String },
     /// The platform has none.
     #[error(
         "this machine has no usable certificate authorities ({source}): install its CA certificates (on Debian the package \
          `ca-certificates`), or name a PEM file in SSL_CERT_FILE"
     )]
-    Platform {
-        /// What the platform said.
-        source: Arc<rustls::Error>,
-    },
+    Platform { source: Arc<rustls::Error> },
 }
 
-/// A duration as people say it.
+/// Prints a duration as people say it.
 struct Seconds(Duration);
 
 impl fmt::Display for Seconds {

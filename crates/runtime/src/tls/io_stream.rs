@@ -1,4 +1,4 @@
-//! One connection's bytes, protected or not. Does not know what they mean.
+//! The bytes of one connection, protected or not. Does not know their meaning.
 
 use std::io;
 use std::pin::Pin;
@@ -25,7 +25,7 @@ impl Io {
         Self(Kind::Plain(Tcp::new(stream)))
     }
 
-    /// What it is, where nothing protects it.
+    /// Gives the TCP connection, if unprotected.
     pub fn tcp(&self) -> Option<&Tcp> {
         match &self.0 {
             Kind::Plain(tcp) => Some(tcp),
@@ -37,7 +37,7 @@ impl Io {
         Self(Kind::Tls(Box::new(stream)))
     }
 
-    /// Whether the server took the offer of HTTP/2.
+    /// Tells if the server took the offer of HTTP/2.
     pub fn is_http2(&self) -> bool {
         match &self.0 {
             Kind::Plain(_) => false,
@@ -47,7 +47,7 @@ impl Io {
 }
 
 impl Io {
-    /// Whether others may listen in on it: no TLS, or one before 1.3.
+    /// Tells if others may listen in: no TLS, or TLS before 1.3.
     pub fn is_exposed(&self) -> bool {
         match &self.0 {
             Kind::Plain(_) => true,

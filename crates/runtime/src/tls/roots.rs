@@ -1,4 +1,4 @@
-//! Which certificate authorities are trusted. Does not check a certificate itself: the platform's verifier does.
+//! The trusted certificate authorities. Does not check a certificate itself: the platform's verifier does.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use rustls_platform_verifier::Verifier;
 
 use super::RootsError;
 
-/// A configuration that trusts whom `verifier` trusts, and resumes sessions.
+/// Makes a configuration that trusts as `verifier` does, and resumes sessions.
 pub(super) fn client_config(verifier: Arc<Verifier>) -> Result<Arc<ClientConfig>, RootsError> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let failed = |source| RootsError::Platform { source: Arc::new(source) };
@@ -18,7 +18,7 @@ pub(super) fn client_config(verifier: Arc<Verifier>) -> Result<Arc<ClientConfig>
     Ok(Arc::new(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()))
 }
 
-/// What trusts the platform's authorities and those in `extra` (PEM).
+/// Makes the verifier that trusts the platform's authorities and those in `extra` (PEM).
 pub(super) fn verifier(extra: Option<&Path>) -> Result<Arc<Verifier>, RootsError> {
     super::install_crypto();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -30,7 +30,7 @@ pub(super) fn verifier(extra: Option<&Path>) -> Result<Arc<Verifier>, RootsError
     Ok(Arc::new(Verifier::new_with_extra_roots(extra, provider).map_err(failed)?))
 }
 
-/// The certificates of a PEM file. Single ones that can't be an authority are left out, as the platform does with its own.
+/// Reads the certificates of a PEM file. Single ones unfit as an authority are left out, as the platform does with its own.
 fn read(file: &Path) -> Result<Vec<CertificateDer<'static>>, RootsError> {
     let bad = |why: String| RootsError::File { file: file.into(), why };
     let entries = CertificateDer::pem_file_iter(file).map_err(|error| bad(error.to_string()))?;

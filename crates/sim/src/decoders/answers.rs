@@ -12,13 +12,12 @@ use hyper::client::conn::http1;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use mcp_proto::http1::{Head, HttpError};
 
-/// Status and body.
 type Answer = (u16, Vec<u8>);
 
-/// Turns of hyper's tasks after which an answer that is still not there counts as refused: each reads or writes something.
+/// Turns of hyper's tasks after which a missing answer counts as refused: each turn reads or writes something.
 const TURNS: usize = 100_000;
 
-/// The first byte is the length of the pieces in which the answer arrives; the connection is closed behind it.
+/// Compares two readers of an answer. The first byte is the length of the arriving pieces; the connection is closed behind the answer.
 pub(super) fn response(data: &[u8]) {
     let [length, bytes @ ..] = data else { return };
     let Ok(Some(ours)) = read_here(bytes) else { return };
@@ -26,7 +25,7 @@ pub(super) fn response(data: &[u8]) {
     assert_eq!(theirs.as_ref(), Ok(&ours), "{:?}", String::from_utf8_lossy(bytes));
 }
 
-/// The answer as the gate reads it; `None`: it breaks off.
+/// Reads an answer as the gate does; `None` for an incomplete answer.
 fn read_here(bytes: &[u8]) -> Result<Option<Answer>, HttpError> {
     let mut buffer = BytesMut::from(bytes);
     let Some(head) = Head::take(&mut buffer)? else { return Ok(None) };
@@ -37,7 +36,7 @@ fn read_here(bytes: &[u8]) -> Result<Option<Answer>, HttpError> {
     Ok((body.is_over() || body.closed()).then(|| (head.status(), read)))
 }
 
-/// The answer as hyper's client reads it.
+/// Reads an answer as hyper's client does.
 fn read_by_hyper(bytes: &[u8], length: usize) -> Result<Answer, String> {
     let server = Server { answer: Bytes::copy_from_slice(bytes), length, asked: false, reader: None };
     let mut cx = Context::from_waker(Waker::noop());
@@ -62,7 +61,7 @@ fn read_by_hyper(bytes: &[u8], length: usize) -> Result<Answer, String> {
     Err("no answer".to_owned())
 }
 
-/// Peer of hyper's client that gives one answer, piece by piece, once it was asked, and then closes the connection.
+/// A peer of hyper's client that answers a request piece by piece and then closes the connection.
 struct Server {
     answer: Bytes,
     length: usize,

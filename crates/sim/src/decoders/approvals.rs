@@ -7,7 +7,7 @@ use policy::approval::{
     RelyingParty, Service, SshSignature, Statement,
 };
 
-/// A canonical text is its own, and means what it was made from.
+/// A canonical text is its own canonical form, and keeps the meaning of its source.
 pub(super) fn canonical(data: &[u8]) {
     if let Ok(form) = approval::canonical(data) {
         assert_eq!(approval::canonical(form.as_bytes()).as_deref(), Ok(form.as_str()));
@@ -16,7 +16,7 @@ pub(super) fn canonical(data: &[u8]) {
     }
 }
 
-/// Whatever is read counts for nothing: nobody has signed here, neither with the key that is enrolled nor for the service that is known.
+/// Nothing read here counts as agreement: neither the enrolled key nor the known service has signed.
 pub(super) fn confirm(data: &[u8]) {
     let statement = Statement { text: String::new(), namespace: "fuzz" };
     let key = PublicKey::Ed25519([9; 32]);
@@ -30,7 +30,7 @@ pub(super) fn confirm(data: &[u8]) {
     }
 }
 
-/// What is read names a key that can be written and read again, and verifies nothing that it was not made for.
+/// A signature read here names a key that survives writing and reading, and verifies no foreign message.
 pub(super) fn sshsig(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let raw =
@@ -54,8 +54,8 @@ pub(super) fn webauthn(data: &[u8]) {
     assert!(assertion.verify(&PublicKey::Ed25519([9; 32]), &passkey, &[0; 32], &party).is_err());
 }
 
-/// What an authenticator says of a passkey that it made, behind the name of it. The first two bytes say how long that and its key are; what
-/// the browser says was asked is what was asked, so that the rest is read.
+/// A registration of a passkey. The first two bytes give the lengths of its name and key; the
+/// browser's report is correct, so that the rest is read.
 pub(super) fn passkey(data: &[u8]) {
     let [id, key, rest @ ..] = data else { return };
     let (id, rest) = rest.split_at(usize::from(*id).min(rest.len()));

@@ -1,6 +1,6 @@
-//! Checks for what the record is written in and proved by. Nothing about the files it stands in.
+//! Checks for the forms and proofs of the record. Nothing about its files.
 
-use audit::arguments::{Formed, Wanted};
+use audit::arguments::{ArgumentDetail, ArgumentForms};
 use audit::canonical::{canonical, digest};
 use audit::checkpoint::Checkpoint;
 use audit::entry::Entry;
@@ -11,7 +11,7 @@ use audit::shape::{MAX_SHAPE, shape};
 use audit::tile::Tile;
 use audit::{bundle, hash};
 
-/// A line that is read has one spelling, and is read again as the same.
+/// A line that can be read has one spelling, and survives writing and reading.
 pub(super) fn entry(data: &[u8]) {
     let Ok(entry) = Entry::decode(data) else { return };
     let mut again = Vec::new();
@@ -21,9 +21,10 @@ pub(super) fn entry(data: &[u8]) {
     }
 }
 
-/// Canonical text is its own form, and means what the text meant; a shape is canonical and short. What can't be read as JSON has a hash too.
+/// Canonical text is its own form, and keeps the meaning of its source; a shape is canonical and short. Text that is no JSON has a hash
+/// too.
 pub(super) fn form(data: &[u8]) {
-    let formed = Formed::of(data, Wanted { shape: true, value: true });
+    let formed = ArgumentForms::of(data, ArgumentDetail { shape: true, value: true });
     let recorded = formed.recorded();
     assert_eq!(recorded.shape.is_some(), canonical(data).is_ok());
     assert!(recorded.value.is_none_or(|value| canonical(data).as_deref() == Ok(value.0.as_bytes())));
@@ -38,7 +39,7 @@ pub(super) fn form(data: &[u8]) {
     assert!(shape.len() <= MAX_SHAPE + 32 && canonical(shape.as_bytes()).as_deref() == Ok(shape.as_bytes()));
 }
 
-/// A note is text and signatures; no key that did not sign opens it, and one that signs does.
+/// A note is text and signatures; only the key of a signer opens it.
 pub(super) fn checkpoint(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Ok(key) = Verifier::parse(&text) {
@@ -54,7 +55,7 @@ pub(super) fn checkpoint(data: &[u8]) {
     }
 }
 
-/// A proof that is read is written the same, and proves nothing about an entry that was never there.
+/// A proof survives writing and reading, and proves nothing about an absent entry.
 pub(super) fn proof(data: &[u8]) {
     let Ok(proof) = Standing::parse(&String::from_utf8_lossy(data)) else { return };
     assert_eq!(Standing::parse(&proof.encode()), Ok(proof.clone()));

@@ -58,7 +58,7 @@ pub(super) fn secret(data: &[u8]) {
     }
 }
 
-/// A token for joining is what it is written as again.
+/// A token for joining survives reading and writing.
 pub(super) fn join(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match text.parse::<JoinToken>() {
@@ -67,8 +67,8 @@ pub(super) fn join(data: &[u8]) {
     }
 }
 
-/// Another client's file is taken or refused, and what is taken can be written as a `banyan.toml` that says the same. The
-/// first byte chooses whose file it is.
+/// Another client's file is taken or refused, and the findings can be written as an equivalent `banyan.toml`. The
+/// first byte chooses the client.
 pub(super) fn import(data: &[u8]) {
     let Some((choice, text)) = data.split_first() else { return };
     let text = String::from_utf8_lossy(text);
@@ -94,8 +94,8 @@ pub(super) fn import(data: &[u8]) {
     assert_eq!(read.map_or(Vec::new(), |config| config.mounts.values().map(same).collect()), expected, "{written}");
 }
 
-/// Another client's file into which Banyan is put keeps what it lists, and lists the same when it is taken out again. The first byte chooses
-/// whose file it is.
+/// Another client's file keeps its servers while Banyan is in it, and lists the same ones afterwards. The first byte chooses
+/// the client.
 pub(super) fn connect(data: &[u8]) {
     let Some((choice, text)) = data.split_first() else { return };
     let text = String::from_utf8_lossy(text);

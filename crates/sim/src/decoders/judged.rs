@@ -1,4 +1,4 @@
-//! Checks of what is judged: definitions as servers send them, rules as people write them, and the arguments that rules read. Makes up no
+//! Checks of judged texts: definitions as servers send them, rules as people write them, and the arguments read by rules. Makes up no
 //! input.
 
 use std::sync::LazyLock;
@@ -16,7 +16,7 @@ const READING: &str = r#"
     @effect("gate") forbid (principal, action, resource) when { context.arguments has a && context.arguments.a has b && context.arguments.a.b };
 "#;
 
-/// What a call may bring never breaks a rule, and the same call is decided the same way.
+/// No arguments of a call break a rule, and the same call is decided in the same way.
 pub(super) fn arguments(data: &[u8]) {
     static RULES: LazyLock<Option<Policies>> = LazyLock::new(|| Policies::parse(READING).ok());
     let Some(rules) = &*RULES else { panic!("the rules of this check can't be read") };
@@ -37,7 +37,7 @@ fn asked<T>(ask: impl Fn(&Asked<'_>) -> T) -> T {
     ask(&Asked { subject: &subject, target: &target, profile: "" })
 }
 
-/// Rules that are read can be asked, and what is foreseen is what is decided.
+/// Readable rules can be asked, and a foreseen decision is the later decision.
 pub(super) fn rules(data: &[u8]) {
     let Ok(rules) = Policies::parse(&String::from_utf8_lossy(data)) else { return };
     assert!(rules.rules().all(|rule| !rule.id.is_empty() && rule.line > 0));
@@ -48,7 +48,8 @@ pub(super) fn rules(data: &[u8]) {
     }
 }
 
-/// A definition is the same by its own text, differs in nothing from itself, and what nobody sees is taken out of it at once and for good.
+/// A definition equals the definition of its own text and differs in nothing from itself, and invisible characters are removed at once and
+/// for good.
 pub(super) fn definition(data: &[u8]) {
     for kind in Kind::ALL {
         let one = Definition::of(kind, data, &["x-mcpax-mutable"]);

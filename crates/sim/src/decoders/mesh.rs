@@ -1,4 +1,4 @@
-//! Checks for what nodes of a tree send each other, and for what they say of tools. Nothing about the machines that use it.
+//! Checks for messages between nodes of a tree, and for annotations of tools. Nothing about the machines that use them.
 
 use banyan_model::{QualifiedName, Segment};
 use mcp_proto::mcpax::{self, Peer};
@@ -9,7 +9,7 @@ use mesh_proto::parent::Claim;
 use mesh_proto::relay;
 use mesh_proto::route_cursor::Hop;
 
-/// A request that is read is written so that it reads the same; what is refused has data that is JSON; answers likewise.
+/// A readable request survives writing and reading, and so do answers; the data of a refusal is JSON.
 pub(super) fn messages(data: &[u8]) {
     for method in Method::ALL {
         match Request::decode(method.as_str(), data) {
@@ -37,7 +37,7 @@ pub(super) fn messages(data: &[u8]) {
     assert!(refused.reason.chars().count() <= 200 && refused.hint.chars().count() <= 1000);
 }
 
-/// What is added to a definition is legal JSON, and makes it read the same one hop further up.
+/// Additions to a definition are legal JSON, and make it read the same one hop further up.
 pub(super) fn annotation(data: &[u8]) {
     let here = Annotation::of_tool(data, &Transport::default());
     let Ok(serde_json::Value::Object(mut tool)) = serde_json::from_slice(data) else { return };
@@ -67,14 +67,14 @@ pub(super) fn route(data: &[u8]) {
     }
 }
 
-/// A claim that is read from a store is written so that it reads the same.
+/// A claim read from a store survives writing and reading.
 pub(super) fn claim(data: &[u8]) {
     if let Ok(claim) = Claim::decode(data) {
         assert_eq!(Claim::decode(claim.encode().as_bytes()), Ok(claim));
     }
 }
 
-/// A capability object, a line end, and a list of ids: a gate that is read there declares itself so that it is read again.
+/// A capability object, a line end, and a list of ids: a gate found there declares itself so that others find it too.
 pub(super) fn gate(data: &[u8]) {
     let mut parts = data.splitn(2, |b| *b == b'\n');
     let (capabilities, ids) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -85,7 +85,7 @@ pub(super) fn gate(data: &[u8]) {
     assert_eq!(mcpax::read_ids(mcpax::write_ids(ids.iter().map(String::as_str)).as_bytes()), ids);
 }
 
-/// Who a notification comes from, as the next gate is told: a legal name that begins with whoever brought it, or nothing.
+/// The source of a notification as told to the next gate: a legal name that begins with the forwarding child, or nothing.
 pub(super) fn source(data: &[u8]) {
     let (text, from) = (String::from_utf8_lossy(data), Segment::nearest("edge"));
     if let Some(source) = relay::source(&from, Some(&text)) {

@@ -42,7 +42,7 @@ pub(super) fn json(data: &[u8]) {
     assert_eq!(others(&members), others(&after));
 }
 
-/// A message that was read and written again is the same message.
+/// A message read and written again is the same message.
 pub(super) fn envelope(data: &[u8]) {
     let text = Bytes::copy_from_slice(data);
     let glance = envelope::glance(&text);
@@ -73,7 +73,7 @@ pub(super) fn envelope(data: &[u8]) {
     assert_eq!(Message::parse(&written, Duplicates::RefuseDeep), Ok(message), "{}", String::from_utf8_lossy(&written));
 }
 
-/// A response that comes in pieces says what it says as a whole. The first byte is the length of the pieces.
+/// A response in pieces reads as it does as a whole. The first byte is the length of the pieces.
 pub(super) fn poured(data: &[u8]) {
     const WANTED: [&str; 2] = ["isError", "a"];
     let [length, text @ ..] = data else { return };

@@ -1,4 +1,4 @@
-//! Checks for what reads names, header values and URIs that peers choose, and the words by which tools are found. Nothing about whole messages.
+//! Checks for readers of names, header values and URIs chosen by peers, and of words in searches. Nothing about whole messages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use mcp_proto::resource_index::{Listed, ResourceIndex};
 use search::tools::{Found, describe_result, search_arguments, search_result};
 use search::{Doc, Index, parameter_text};
 
-/// A cursor leads to a page of one list at most, and is what is written for that page.
+/// A cursor leads to a page of one list at most, and equals the cursor written for that page.
 pub(super) fn cursor(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let pages = Kind::ALL.map(|kind| cursor::decode(kind, &text).inspect(|page| assert_eq!(cursor::encode(kind, *page), text)));
@@ -36,7 +36,7 @@ pub(super) fn header(data: &[u8]) {
     assert_eq!(check_params(params, &headers, lookup), Ok(()));
 }
 
-/// Each line is a tool; its first character chooses the mount, those that begin with a small letter being gates.
+/// Lines are tools; the first character chooses the mount, and mounts of small letters are gates.
 pub(super) fn projection(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut by_mount: BTreeMap<Option<Segment>, Vec<&str>> = BTreeMap::new();
@@ -68,7 +68,7 @@ pub(super) fn projection(data: &[u8]) {
     }
 }
 
-/// Each line is a URI or, where it holds a brace, a template; its first character chooses the mount.
+/// Lines are URIs or, with a brace, templates; the first character chooses the mount.
 pub(super) fn resources(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut listed: Vec<Listed> = Vec::new();
@@ -98,7 +98,7 @@ pub(super) fn resources(data: &[u8]) {
     }
 }
 
-/// The arguments of a search, and behind a line end each a tool: its definition. What is found is there, and is told as JSON.
+/// The arguments of a search, then a definition of a tool on each line. Found tools exist, and the answer is JSON.
 pub(super) fn search(data: &[u8]) {
     let is_json = |raw: &[u8]| serde_json::from_slice::<serde_json::Value>(raw).is_ok();
     let mut lines = data.split(|b| *b == b'\n').filter(|line| is_json(line));

@@ -1,4 +1,4 @@
-//! Checks for what participants of a room send, the frames it comes in, and the patterns that say what they may. Nothing about the room itself.
+//! Checks for envelopes of participants, for their frames, and for patterns of capabilities. Nothing about the room itself.
 
 use room_proto::capability::{Capabilities, Pattern};
 use room_proto::envelope::{Envelope, PROTOCOL};
@@ -8,7 +8,8 @@ use room_proto::participant;
 use room_proto::websocket::{End, Reader, Received, WebSocketError};
 use serde_json::Value;
 
-/// An envelope that is read says what another reader finds in it; one that is refused is told why, and by its own id. That reader takes
+/// An envelope that can be read says what another reader finds in it; a refused envelope is answered with the reason and its own id. That
+/// reader takes
 /// no half characters and no numbers out of its range, in payloads either.
 pub(super) fn envelope(data: &[u8]) {
     const MOST: usize = 1 << 16;
@@ -42,8 +43,8 @@ pub(super) fn envelope(data: &[u8]) {
     }
 }
 
-/// Lines that come from a client of MEW or from a room, by turns. What is made of one is an envelope whose kind says what its payload does,
-/// and it comes back as it was; what a room says is one of MEW, or nothing.
+/// Lines by turns from a client of MEW and from a room. A translated line is an envelope whose kind fits its payload,
+/// and comes back unchanged; a room's message becomes a message of MEW, or nothing.
 pub(super) fn mew(data: &[u8]) {
     const MOST: usize = 1 << 16;
     let mut translator = Translator::default();
@@ -74,7 +75,7 @@ pub(super) fn mew(data: &[u8]) {
     }
 }
 
-/// What was written, which another reader can read.
+/// Gives the written envelope, after reading it with another reader.
 fn translated(outward: Outward) -> Option<bytes::Bytes> {
     let Outward::Envelope(bytes) = outward else { return None };
     let text = std::str::from_utf8(&bytes).unwrap_or_else(|error| panic!("{error}"));
@@ -84,7 +85,7 @@ fn translated(outward: Outward) -> Option<bytes::Bytes> {
     Some(bytes)
 }
 
-/// A pattern, a line end, and a kind. Nothing that is reserved is covered; a pattern covers itself, and with a star behind it no less.
+/// A pattern, a line end, and a kind. Nothing reserved is covered; a pattern covers itself, and no less with a star behind it.
 pub(super) fn capability(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (pattern, kind) = text.split_once('\n').unwrap_or((&text, ""));
@@ -106,8 +107,8 @@ pub(super) fn capability(data: &[u8]) {
     assert_eq!(parts.iter().map(|part| part.len()).sum::<usize>() + colons, kind.as_str().len());
 }
 
-/// Frames in pieces lead to what they lead to as a whole, and hold no more than has come. The first byte is the length of the pieces, and
-/// says which end reads.
+/// Frames in pieces give the same messages as the whole, and hold no more than has come. The first byte is the length of the pieces, and
+/// chooses the reading end.
 pub(super) fn websocket(data: &[u8]) {
     const MOST: usize = 1 << 10;
     let [choice, frames @ ..] = data else { return };

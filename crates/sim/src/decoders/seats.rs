@@ -1,5 +1,5 @@
-//! A check for those who sit in a room and believe what it passes on: a server, a caller, and one that learns from people. In a room of
-//! somebody else whoever is there chooses these bytes. Nothing about the room itself.
+//! A check for the gate's participants, which believe the messages of a room: a server, a caller, and a learner from people. In a foreign
+//! room any participant chooses these bytes. Nothing about the room itself.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant, SystemTime};
@@ -21,7 +21,7 @@ const NAMES: [&str; 3] = ["files", "gate", "boss"];
 /// Longer messages nobody sends.
 const MOST: usize = 1 << 12;
 
-/// Each line is a message to all three. What they say back is what a room would pass on, each call is begun once and ends once at most.
+/// Lines are messages to all three. Their answers are fit to be passed on by a room, and each call begins once and ends at most once.
 pub(super) fn seat(data: &[u8]) {
     let Some(mut seats) = Seats::welcomed() else { panic!("those of this check have no legal names") };
     for line in data.split(|b| *b == b'\n') {
@@ -38,9 +38,9 @@ struct Seats {
     sitting: Sitting,
     calling: Calling,
     boss: Orchestrator,
-    /// Calls that somebody asked the server for.
+    /// Calls asked of the server.
     asked: BTreeSet<CallId>,
-    /// Calls that the caller has made and that have not ended.
+    /// Calls made by the caller and not ended.
     open: BTreeSet<CallId>,
     called: u64,
 }
@@ -120,7 +120,7 @@ impl Seats {
         }
     }
 
-    /// Whoever offers something is called.
+    /// Takes an output of the caller, and calls every offered tool.
     fn heard(&mut self, output: calling::Output) {
         match output {
             calling::Output::Send(bytes) => passed_on(&bytes, "gate"),
@@ -141,7 +141,7 @@ impl Seats {
     }
 }
 
-/// What is sent is an envelope that everybody can believe, and of whoever sends it.
+/// Checks that an outgoing envelope is valid, and of its sender.
 fn passed_on(bytes: &Bytes, from: &str) {
     let text = String::from_utf8_lossy(bytes);
     match Envelope::decode(bytes, usize::MAX) {

@@ -1,4 +1,4 @@
-//! Checks for what cuts byte streams into pieces: it must not matter where the stream itself was cut. Nothing about content.
+//! Checks for splitters of byte streams: cuts in the stream must not matter. Nothing about content.
 
 use bytes::BytesMut;
 use mcp_proto::http1::{Before, Head, HttpError, Post, Unusual};
@@ -43,7 +43,7 @@ pub(super) fn http1(data: &[u8]) {
     assert_eq!(request(bytes.chunks(length)), request([bytes]));
 }
 
-/// A head that comes again says what it says alone.
+/// A repeated head reads as it does alone.
 fn again(bytes: &[u8]) {
     let (mut posts, mut heads) = (Before::default(), Before::default());
     for _ in 0..3 {
@@ -102,7 +102,7 @@ fn all_events<'a>(limit: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> (
     (out, None)
 }
 
-/// What came of a response: its status, its body, whether another may follow, and what is left behind it.
+/// The reading of a response: status, body, persistence of the connection, and the rest of the bytes.
 type Response = Result<Option<(u16, Vec<u8>, bool, Vec<u8>)>, HttpError>;
 
 fn response<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Response {
@@ -125,7 +125,7 @@ fn response<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Response {
     Ok(begun.map(|(status, body)| (status, out, body.keeps_connection(), buffer.to_vec())))
 }
 
-/// What came of a request: how long its head and its body are, and what is left behind the head.
+/// The reading of a request: lengths of its head and body, and the rest of the bytes.
 type Request = Result<Option<(usize, usize, Vec<u8>)>, Unusual>;
 
 fn request<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Request {

@@ -1,5 +1,5 @@
-//! Checks of what says who a peer is: certificates, tokens, the keys they are verified by, and what a server asks for that wants more. Where a
-//! token is shown is not known here.
+//! Checks of a peer's identity: certificates, tokens, keys for verifying them, and a server's demand for more scopes. The
+//! presentation of a token is not known here.
 
 use gateway::outside;
 use policy::approval::PublicKey;
@@ -8,7 +8,7 @@ use telemetry::trace_context::TraceContext;
 /// A key that has signed nothing here.
 const KEYS: &str = r#"{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k","use":"sig","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;
 
-/// A certificate, or a request for one. Nothing that is read in it is longer than it is.
+/// A certificate, or a request for one. No name in it is longer than the whole.
 pub(super) fn certificate(data: &[u8]) {
     if let Some(names) = outside::certified(data) {
         assert!(names.iter().map(String::len).sum::<usize>() <= data.len());
@@ -16,7 +16,7 @@ pub(super) fn certificate(data: &[u8]) {
     outside::is_request(data);
 }
 
-/// A status in two bytes, and what comes with it. The scopes that are asked for stand in it.
+/// A status in two bytes, and a header. The demanded scopes stand in the header.
 pub(super) fn challenge(data: &[u8]) {
     let [high, low, header @ ..] = data else { return };
     let header = String::from_utf8_lossy(header);

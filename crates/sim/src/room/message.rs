@@ -1,14 +1,14 @@
-//! What participants send in the simulation, sound and otherwise. Whether it goes through is for the reference to say, not for this.
+//! Messages of participants in the simulation, sound and otherwise. Their reception is for the reference to predict, not for this module.
 
 use bytes::Bytes;
 
 use crate::random::Random;
 
-/// Kinds that are sent.
+/// Kinds of messages.
 pub(super) const KINDS: [&str; 6] =
     ["chat", "mcp/request:tools/call:x", "mcp/request:tools/list", "mcp/proposal:tools/call:x", "mcp/response:tools/list", "system/x"];
 
-/// Patterns that are given, and which of [`KINDS`] each covers.
+/// Granted patterns, and the [`KINDS`] covered by each.
 pub(super) const PATTERNS: [(&str, [bool; 6]); 6] = [
     ("chat", [true, false, false, false, false, false]),
     ("mcp/*", [false, true, true, true, true, false]),
@@ -18,7 +18,7 @@ pub(super) const PATTERNS: [(&str, [bool; 6]); 6] = [
     ("*", [true, true, true, true, true, false]),
 ];
 
-/// What is wrong with a message, beside what its sender may not do.
+/// Faults of a message, apart from missing permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     None,
@@ -26,27 +26,25 @@ pub(super) enum Fault {
     Spoofed,
     /// A member stands twice.
     Twice,
-    /// Another protocol.
     Protocol,
-    /// No payload.
     Bare,
 }
 
 /// A message as its sender means it.
 #[derive(Debug, Clone)]
 pub(super) struct Message {
-    /// Its sender's name, or another's.
+    /// The sender's name, or another's.
     pub(super) from: String,
-    /// The name of its sender and its number: `a-7`.
+    /// The sender's name and number: `a-7`.
     pub(super) id: String,
     pub(super) to: Vec<String>,
-    /// Which of [`KINDS`].
+    /// Index in [`KINDS`].
     pub(super) kind: usize,
     pub(super) fault: Fault,
 }
 
 impl Message {
-    /// One of `sender`'s, the `number`th.
+    /// Draws the `number`th message of `sender`.
     pub(super) fn draw(random: &mut Random, sender: &str, number: usize, names: &[&str]) -> Self {
         let to = (0..random.below(3)).filter_map(|_| random.pick(names).map(str::to_owned)).collect();
         let fault = if random.percent(85) {

@@ -1,13 +1,13 @@
-//! What each connection must be sent, by the plainest means. It never sees what the room says of itself.
+//! The expected messages of each connection, by the plainest means. Never sees the room's own account.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use room_proto::room::Closed;
 
 use super::message::{Fault, Message, PATTERNS};
-use super::said::Said;
+use super::said::SentMessage;
 
-/// The bounds that hold in the simulation.
+/// Bounds in the simulation.
 pub(super) const QUEUE: usize = 12;
 pub(super) const PARTICIPANTS: usize = 5;
 /// A message may be sent each so many milliseconds, and so many at once.
@@ -50,16 +50,15 @@ struct Member {
     refusals: Credit,
 }
 
-/// Everybody, by connection.
 #[derive(Debug, Default)]
 pub(super) struct Reference {
     now: u64,
     members: BTreeMap<u64, Member>,
-    /// What admins changed for good: added, removed.
+    /// Lasting changes by admins: added, removed.
     changed: BTreeMap<String, BTreeMap<String, bool>>,
     slow: Vec<u64>,
-    /// What must have been sent since this was last taken.
-    pub(super) sent: BTreeMap<u64, Vec<Said>>,
+    /// Messages expected since the last look.
+    pub(super) sent: BTreeMap<u64, Vec<SentMessage>>,
     pub(super) closed: BTreeMap<u64, Closed>,
 }
 
@@ -68,12 +67,12 @@ impl Reference {
         self.now += ms;
     }
 
-    /// The connections of those that are there, and their names.
+    /// Lists present connections and their names.
     pub(super) fn present(&self) -> Vec<(u64, String)> {
         self.members.iter().map(|(connection, member)| (*connection, member.name.clone())).collect()
     }
 
-    /// `false`: there is no seat.
+    /// Takes a seat; `false` without a free one.
     pub(super) fn join(&mut self, connection: u64, name: &str, given: &BTreeSet<String>, (directed, echo): (bool, bool)) -> bool {
         let old = self.connection(name);
         if old.is_none() && self.members.len() >= PARTICIPANTS {
@@ -89,7 +88,7 @@ impl Reference {
         }
         let (messages, refusals) = (Credit::full(EACH_MS, BURST, self.now), Credit::full(REFUSED_EACH_MS, REFUSED_BURST, self.now));
         let member = Member { name: name.to_owned(), capabilities, directed, echo, waiting: 0, messages, refusals };
-        let joined = Said::Joined(name.to_owned(), member.capabilities.clone());
+        let joined = SentMessage::Joined(name.to_owned(), member.capabilities.clone());
         self.members.insert(connection, member);
         self.welcome(connection);
         self.tell(&joined, |_, _| true);
@@ -100,7 +99,7 @@ impl Reference {
     pub(super) fn leave(&mut self, connection: u64, why: Option<Closed>) {
         let Some(member) = self.members.remove(&connection) else { return };
         self.closed.extend(why.map(|why| (connection, why)));
-        self.tell(&Said::Left(member.name), |_, _| true);
+        self.tell(&SentMessage::Left(member.name), |_, _| true);
     }
 
     pub(super) fn change(&mut self, name: &str, pattern: &str, added: bool) -> bool {
@@ -136,14 +135,14 @@ impl Reference {
         let Some(code) = code else {
             let targets: Vec<u64> = message.to.iter().filter_map(|name| self.connection(name)).collect();
             let all = message.to.is_empty();
-            self.tell(&Said::Relayed(message.bytes()), |to, member| {
+            self.tell(&SentMessage::Relayed(message.bytes()), |to, member| {
                 let own = to == connection;
                 targets.contains(&to) || (member.directed && all && !own) || (!member.directed && (!own || member.echo))
             });
             return self.cut();
         };
         if member.refusals.spend(self.now, REFUSED_EACH_MS) {
-            let error = Said::Error(code.to_owned(), known.then(|| message.id.clone()));
+            let error = SentMessage::Error(code.to_owned(), known.then(|| message.id.clone()));
             self.tell(&error, |to, _| to == connection);
         } else {
             self.leave(connection, Some(Closed::Misbehaved));
@@ -151,7 +150,7 @@ impl Reference {
         self.cut();
     }
 
-    /// Cuts off whoever has no room, first come first; what that says to the others may be too much for one more.
+    /// Cuts off connections without room, first come first; the news of that may be too much for another.
     pub(super) fn cut(&mut self) {
         while !self.slow.is_empty() {
             let connection = self.slow.remove(0);
@@ -167,11 +166,11 @@ impl Reference {
         let Some(you) = self.members.get(&connection) else { return };
         let others = self.members.iter().filter(|(other, _)| **other != connection);
         let others = others.map(|(_, member)| (member.name.clone(), member.capabilities.clone())).collect();
-        let welcome = Said::Welcome(you.name.clone(), you.capabilities.clone(), others);
+        let welcome = SentMessage::Welcome(you.name.clone(), you.capabilities.clone(), others);
         self.tell(&welcome, |to, _| to == connection);
     }
 
-    fn tell(&mut self, said: &Said, gets: impl Fn(u64, &Member) -> bool) {
+    fn tell(&mut self, said: &SentMessage, gets: impl Fn(u64, &Member) -> bool) {
         for (connection, member) in &mut self.members {
             if !gets(*connection, member) || self.slow.contains(connection) {
                 continue;
@@ -194,7 +193,7 @@ fn change(capabilities: &mut BTreeSet<String>, pattern: &str, added: bool) {
     }
 }
 
-/// The code of what is wrong with a message that came in time.
+/// Gives the error code for a message that came in time, if any.
 fn wrong(member: &Member, message: &Message) -> Option<&'static str> {
     let covers = |pattern: &String| {
         let known = PATTERNS.iter().find(|(text, _)| text == pattern);

@@ -1,27 +1,27 @@
-//! What a connection was sent, as a reader of the specification takes it. Whether it should have been is not known here.
+//! Messages to a connection, as a reader of the specification takes them. Their justification is not known here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use serde_json::Value;
 
-/// One thing that was said to a connection.
+/// A message to a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Said {
-    /// Something of its own was refused: the code, and the id where it could be read.
+pub(super) enum SentMessage {
+    /// A refusal of the connection's own message: the code, and the id if readable.
     Error(String, Option<String>),
-    /// Somebody is there, with these capabilities.
+    /// Somebody is present, with these capabilities.
     Joined(String, BTreeSet<String>),
-    /// Somebody is not there any more.
+    /// Somebody is gone.
     Left(String),
-    /// A message, as it came.
+    /// A message, unchanged.
     Relayed(Bytes),
-    /// It is welcome: its name and its capabilities, and those of the others.
+    /// The welcome: name and capabilities of the connection, and those of the others.
     Welcome(String, BTreeSet<String>, BTreeMap<String, BTreeSet<String>>),
 }
 
-impl Said {
-    /// Reads what was sent to `to`.
+impl SentMessage {
+    /// Reads a message to `to`.
     pub(super) fn read(bytes: &Bytes, to: &str) -> Result<Self, String> {
         let value: Value = serde_json::from_slice(bytes).map_err(|error| format!("no JSON was sent: {error}"))?;
         if value["from"] != "system:gateway" {

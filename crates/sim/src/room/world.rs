@@ -1,4 +1,4 @@
-//! One history: participants, their connections and the room, moved step by step by one seed. Does not know the rules; the reference does.
+//! A history: participants, their connections and the room, moved step by step by one seed. Does not know the rules; the reference does.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant, SystemTime};
@@ -9,33 +9,33 @@ use room_proto::room::{Also, Change, Closed, Event, Joining, Now, Preferences, R
 
 use super::message::{Message, PATTERNS};
 use super::reference::{BURST, EACH_MS, PARTICIPANTS, QUEUE, REFUSED_BURST, REFUSED_EACH_MS, Reference};
-use super::said::Said;
+use super::said::SentMessage;
 use crate::random::Random;
 
 const NAMES: [&str; 7] = ["a", "b", "c", "d", "e", "f", "g"];
 const STEPS: usize = 250;
 
-/// What came of a history.
+/// The outcome of a history.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Everything that happened, a line each.
+    /// Every event, a line each.
     pub trace: Vec<String>,
-    /// How often what happened.
+    /// Number of events of each kind.
     pub counts: BTreeMap<String, usize>,
 }
 
-/// One end of a connection: what it was sent and has not read yet.
+/// An end of a connection, with its unread messages.
 #[derive(Debug)]
 struct Wire {
     name: &'static str,
     /// Reads only now and then.
     lazy: bool,
     unread: VecDeque<usize>,
-    /// The number of the last message of each sender that arrived here.
+    /// Number of each sender's last message here.
     last: BTreeMap<String, usize>,
 }
 
-/// All that takes part.
+/// Everybody taking part.
 pub(super) struct World {
     random: Random,
     now: Now,
@@ -43,12 +43,12 @@ pub(super) struct World {
     reference: Reference,
     wires: BTreeMap<u64, Wire>,
     connections: u64,
-    /// How many messages each has sent.
+    /// Number of messages sent by each.
     numbers: BTreeMap<&'static str, usize>,
     pub(super) outcome: Outcome,
 }
 
-type Lived = Result<(), String>;
+type StepResult = Result<(), String>;
 
 impl World {
     pub(super) fn new(seed: u64) -> Self {
@@ -78,7 +78,7 @@ impl World {
         }
     }
 
-    pub(super) fn live(&mut self) -> Lived {
+    pub(super) fn live(&mut self) -> StepResult {
         for _ in 0..STEPS {
             match self.random.below(100) {
                 0..18 => self.join()?,
@@ -97,7 +97,7 @@ impl World {
         Ok(())
     }
 
-    fn join(&mut self) -> Lived {
+    fn join(&mut self) -> StepResult {
         let Some(name) = self.random.pick(&NAMES) else { return Ok(()) };
         self.connections += 1;
         let connection = self.connections;
@@ -126,7 +126,7 @@ impl World {
         Ok(())
     }
 
-    /// Over any connection, those that are closed included: the driver may hear of the end of one at any time.
+    /// Ends any connection, closed ones included: a driver may hear of an end at any time.
     fn hang_up(&mut self) {
         let connection = 1 + self.random.below(usize::try_from(self.connections).unwrap_or(1).max(1)) as u64;
         self.trace(format!("{connection} is gone"));
@@ -136,7 +136,7 @@ impl World {
         self.wires.remove(&connection);
     }
 
-    fn send(&mut self, count: usize) -> Lived {
+    fn send(&mut self, count: usize) -> StepResult {
         let all: Vec<(u64, &'static str)> = self.wires.iter().map(|(connection, wire)| (*connection, wire.name)).collect();
         let Some((connection, name)) = self.random.pick(&all) else { return Ok(()) };
         for _ in 0..count {
@@ -158,7 +158,7 @@ impl World {
         self.room.handle_timeout(self.now);
     }
 
-    /// One that reads now and then reads some.
+    /// Lets a lazy reader read some.
     fn read(&mut self) {
         let lazy: Vec<u64> = self.wires.iter().filter(|(_, wire)| wire.lazy).map(|(connection, _)| *connection).collect();
         let Some(connection) = self.random.pick(&lazy) else { return };
@@ -173,7 +173,7 @@ impl World {
         self.reference.written(connection, read.len());
     }
 
-    fn change(&mut self) -> Lived {
+    fn change(&mut self) -> StepResult {
         let Some(name) = self.random.pick(&NAMES) else { return Ok(()) };
         let (pattern, added) = (self.pattern(), self.random.percent(60));
         self.trace(format!("an admin changes {name}: {pattern} {added}"));
@@ -186,7 +186,7 @@ impl World {
         Ok(())
     }
 
-    fn choose(&mut self) -> Lived {
+    fn choose(&mut self) -> StepResult {
         let Some(name) = self.random.pick(&NAMES) else { return Ok(()) };
         let (directed, echo) = (self.random.percent(50), self.random.percent(50));
         self.trace(format!("{name} chooses directed {directed}, echo {echo}"));
@@ -196,7 +196,7 @@ impl World {
         Ok(())
     }
 
-    fn dismiss(&mut self) -> Lived {
+    fn dismiss(&mut self) -> StepResult {
         let Some((connection, name)) = self.random.pick(&NAMES).and_then(|name| self.seat(name)) else { return Ok(()) };
         self.trace(format!("an admin puts {name} out"));
         self.room.handle_dismissal(self.now, &named(&name)?).map_err(|error| error.to_string())?;
@@ -213,9 +213,9 @@ impl World {
         self.random.pick(&PATTERNS).map_or("chat", |(pattern, _)| pattern)
     }
 
-    /// Carries out what the room wants, compares it with what must be, and lets everybody read who does.
-    fn settle(&mut self) -> Lived {
-        let (mut sent, mut closed): (BTreeMap<u64, Vec<Said>>, BTreeMap<u64, Closed>) = (BTreeMap::new(), BTreeMap::new());
+    /// Carries out the room's wishes, compares them with the expected ones, and lets readers read.
+    fn settle(&mut self) -> StepResult {
+        let (mut sent, mut closed): (BTreeMap<u64, Vec<SentMessage>>, BTreeMap<u64, Closed>) = (BTreeMap::new(), BTreeMap::new());
         while let Some(transmit) = self.room.poll_transmit() {
             match transmit {
                 Transmit::Close { connection, why } => {
@@ -225,7 +225,7 @@ impl World {
                 Transmit::Send { connection, bytes } => {
                     let wire =
                         self.wires.get_mut(&connection.0).ok_or_else(|| format!("{connection:?} is closed and is sent {bytes:?}"))?;
-                    let said = Said::read(&bytes, wire.name)?;
+                    let said = SentMessage::read(&bytes, wire.name)?;
                     wire.in_order(&said)?;
                     wire.unread.push_back(bytes.len());
                     sent.entry(connection.0).or_default().push(said);
@@ -266,9 +266,9 @@ impl World {
 }
 
 impl Wire {
-    /// What one sender sent arrives in its order, and once.
-    fn in_order(&mut self, said: &Said) -> Lived {
-        let Said::Relayed(bytes) = said else { return Ok(()) };
+    /// Checks that messages of one sender arrive in order, and once.
+    fn in_order(&mut self, said: &SentMessage) -> StepResult {
+        let SentMessage::Relayed(bytes) = said else { return Ok(()) };
         let value: serde_json::Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         let id = value["id"].as_str().unwrap_or_default();
         let (sender, number) = id.split_once('-').ok_or_else(|| format!("whose is {id}?"))?;

@@ -1,29 +1,29 @@
-//! What has to come of what was asked, proposed and offered, in the plainest words. It sees what goes in and what comes out, and nothing of the
+//! The expected outcome of requests, proposals and offers, in the plainest words. Sees inputs and outputs, and nothing of the
 //! machines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-type Held = Result<(), String>;
+type RuleResult = Result<(), String>;
 
-/// Everything that is known.
+/// Everything known.
 #[derive(Debug, Default)]
 pub(super) struct Reference {
-    /// Requests to the server, by their numbers: who asked, and for which proposal.
+    /// Requests to the server, by number: the asking participant, and the proposal if any.
     asked: BTreeMap<usize, (&'static str, Option<usize>)>,
-    /// Those that nobody waits for any more.
+    /// Requests that nobody waits for any more.
     dropped: BTreeSet<usize>,
     answered: BTreeSet<usize>,
-    /// Requests that were made calls of.
+    /// Requests that became calls.
     called: BTreeSet<usize>,
-    /// Proposals for which a call was made.
+    /// Proposals that became calls.
     made: BTreeSet<usize>,
     /// Calls from outside, by their numbers: at whom.
     calls: BTreeMap<u64, &'static str>,
     ended: BTreeSet<u64>,
     cancelled: BTreeSet<u64>,
-    /// Who has left once: calls at it may end so, as whoever calls hears of it later.
+    /// Participants that have left once: calls to them may end so, as callers hear of it later.
     gone: BTreeSet<String>,
-    /// What is said to be offered.
+    /// Announced offers.
     offered: BTreeMap<String, String>,
 }
 
@@ -32,14 +32,14 @@ impl Reference {
         self.asked.insert(number, (who, of));
     }
 
-    /// Somebody leaves: whatever it waited for is nobody's, and what it was doing may end so.
+    /// Takes a participant's leave: its requests are dropped, and its calls may end so.
     pub(super) fn leaves(&mut self, who: &str) {
         self.dropped.extend(self.asked.iter().filter(|(_, (by, _))| *by == who).map(|(number, _)| number));
         self.gone.insert(who.to_owned());
     }
 
     /// The server is to carry out a request.
-    pub(super) fn carries_out(&mut self, number: usize) -> Held {
+    pub(super) fn carries_out(&mut self, number: usize) -> RuleResult {
         let Some((_, of)) = self.asked.get(&number).copied() else { return Err(format!("nobody has asked for {number}")) };
         if !self.called.insert(number) {
             return Err(format!("the request {number} is carried out twice"));
@@ -47,13 +47,13 @@ impl Reference {
         of.map_or(Ok(()), |proposal| self.makes(proposal))
     }
 
-    /// A call is made for a proposal: by whoever was first.
-    pub(super) fn makes(&mut self, proposal: usize) -> Held {
+    /// Takes a call made for a proposal, the first and only one.
+    pub(super) fn makes(&mut self, proposal: usize) -> RuleResult {
         if self.made.insert(proposal) { Ok(()) } else { Err(format!("two calls are made for the proposal {proposal}")) }
     }
 
-    /// Somebody reads an answer to its own request: `of` is what the server said it belongs to, where it said so.
-    pub(super) fn reads(&mut self, who: &str, number: usize, of: Option<&str>) -> Held {
+    /// Takes a participant's reading of an answer to its own request: `of` is the request named by the server, if any.
+    pub(super) fn reads(&mut self, who: &str, number: usize, of: Option<&str>) -> RuleResult {
         if self.asked.get(&number).is_none_or(|(by, _)| *by != who) {
             return Ok(());
         }
@@ -78,8 +78,8 @@ impl Reference {
         self.cancelled.insert(call);
     }
 
-    /// A call from outside ends: with what its participant said, or because that one has left.
-    pub(super) fn ends(&mut self, call: u64, said: Option<u64>, has_left: bool) -> Held {
+    /// Takes the end of a call from outside: the participant's answer, or the participant's leave.
+    pub(super) fn ends(&mut self, call: u64, said: Option<u64>, has_left: bool) -> RuleResult {
         let at = self.calls.get(&call).copied().unwrap_or_default();
         if at.is_empty() || !self.ended.insert(call) || self.cancelled.contains(&call) {
             return Err(format!("the call {call} ends and is not under way"));
@@ -100,8 +100,8 @@ impl Reference {
         }
     }
 
-    /// Nothing is under way any more. `present`: what those who are there offer.
-    pub(super) fn is_quiet(&self, present: &BTreeMap<String, String>) -> Held {
+    /// Checks that nothing is under way any more. `present`: the offers of present participants.
+    pub(super) fn is_quiet(&self, present: &BTreeMap<String, String>) -> RuleResult {
         if let Some(open) = self.asked.keys().find(|number| !self.dropped.contains(number) && !self.answered.contains(number)) {
             return Err(format!("the request {open} has no answer"));
         }

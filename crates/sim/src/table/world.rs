@@ -1,4 +1,4 @@
-//! One history: the room, the two machines of the gate in it, and those who are there, moved step by step by one seed. Does not know the
+//! A history: the room, the two machines of the gate in it, and the participants, moved step by step by one seed. Does not know the
 //! rules; the reference does.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -31,16 +31,16 @@ const OWN: [&str; 2] = ["gate", "files"];
 const PEOPLE: [&str; 2] = ["ann", "bob"];
 const OFFERERS: [&str; 2] = ["bot", "carl"];
 const STEPS: usize = 400;
-/// What is under way is quiet long before so many rounds.
+/// Rounds after which any work under way has long ended.
 const ROUNDS: usize = 2_000;
 
-/// A request that a participant has read and not answered.
-struct Wanted {
+/// A request read by a participant and not answered.
+struct OpenRequest {
     who: &'static str,
     message: Value,
 }
 
-/// All that takes part.
+/// Everybody taking part.
 pub(super) struct World {
     random: Random,
     now: Now,
@@ -48,24 +48,24 @@ pub(super) struct World {
     sitting: Sitting,
     calling: Calling,
     reference: Reference,
-    /// What each who is there has not read yet.
+    /// Unread messages of each participant.
     unread: BTreeMap<&'static str, VecDeque<Bytes>>,
     over: BTreeMap<u64, &'static str>,
-    /// What the gate and its server have said, and the room has not heard yet.
+    /// Messages of the gate and its server that the room has not heard yet.
     unsaid: VecDeque<(&'static str, Bytes)>,
-    /// Calls that the server carries out, with the raw id of each.
+    /// Calls at the server, with the raw id of each.
     running: Vec<(CallId, Bytes)>,
-    /// Proposals that wait at the gate.
+    /// Proposals waiting at the gate.
     waiting: Vec<(CallId, usize)>,
     proposals: Vec<usize>,
-    wanted: Vec<Wanted>,
+    wanted: Vec<OpenRequest>,
     versions: BTreeMap<&'static str, usize>,
     numbers: usize,
     connections: u64,
     pub(super) outcome: Outcome,
 }
 
-type Lived = Result<(), String>;
+type StepResult = Result<(), String>;
 
 impl World {
     pub(super) fn new(seed: u64) -> Self {
@@ -95,7 +95,7 @@ impl World {
         }
     }
 
-    pub(super) fn live(&mut self) -> Lived {
+    pub(super) fn live(&mut self) -> StepResult {
         for (name, _) in WHO {
             self.join(name)?;
         }
@@ -119,8 +119,8 @@ impl World {
         self.quiet()
     }
 
-    /// Everything that is under way comes to its end.
-    fn quiet(&mut self) -> Lived {
+    /// Brings everything under way to its end.
+    fn quiet(&mut self) -> StepResult {
         for _ in 0..ROUNDS {
             if self.unsaid.is_empty() && self.wanted.is_empty() && self.running.is_empty() && self.unread.values().all(VecDeque::is_empty) {
                 let there = OFFERERS.into_iter().filter(|name| self.unread.contains_key(name));
@@ -138,7 +138,7 @@ impl World {
         Err("it never comes to an end".into())
     }
 
-    fn join(&mut self, name: &'static str) -> Lived {
+    fn join(&mut self, name: &'static str) -> StepResult {
         self.connections += 1;
         let connection = self.connections;
         let (_, may) = WHO.into_iter().find(|(id, _)| *id == name).unwrap_or(WHO[0]);
@@ -157,7 +157,7 @@ impl World {
         self.settle()
     }
 
-    fn leave(&mut self) -> Lived {
+    fn leave(&mut self) -> StepResult {
         let Some(name) = self.random.pick(&["ann", "bob", "bot", "carl"]).filter(|name| self.unread.contains_key(name)) else {
             return Ok(());
         };
@@ -170,7 +170,7 @@ impl World {
         self.settle()
     }
 
-    fn come_back(&mut self) -> Lived {
+    fn come_back(&mut self) -> StepResult {
         let gone: Vec<&'static str> = WHO.into_iter().map(|(name, _)| name).filter(|name| !self.unread.contains_key(name)).collect();
         match self.random.pick(&gone) {
             Some(name) => {
@@ -191,7 +191,7 @@ impl World {
     }
 
     /// Somebody sends an envelope.
-    fn send(&mut self, who: &'static str, kind: &str, members: &Value, payload: &Value) -> Lived {
+    fn send(&mut self, who: &'static str, kind: &str, members: &Value, payload: &Value) -> StepResult {
         let mut envelope = json!({"protocol": "mcpx/v0.1", "from": who, "kind": kind, "payload": payload});
         for (key, value) in members.as_object().cloned().unwrap_or_default() {
             envelope[key] = value;
@@ -205,7 +205,7 @@ impl World {
     }
 
     /// Asks the server for something, by a request of its own or for a proposal.
-    fn ask(&mut self, of: Option<usize>) -> Lived {
+    fn ask(&mut self, of: Option<usize>) -> StepResult {
         let Some(who) = self.random.pick(&PEOPLE).filter(|name| self.unread.contains_key(name)) else { return Ok(()) };
         let number = self.number();
         self.note(if of.is_some() { "fulfils" } else { "asks" }, who);
@@ -218,7 +218,7 @@ impl World {
         self.send(who, "mcp/request:tools/call:rm", &members, &payload)
     }
 
-    fn propose(&mut self) -> Lived {
+    fn propose(&mut self) -> StepResult {
         let Some(who) = self.random.pick(&OFFERERS).filter(|name| self.unread.contains_key(name)) else { return Ok(()) };
         let number = self.number();
         self.note("proposes", who);
@@ -228,7 +228,7 @@ impl World {
     }
 
     /// Somebody decides on a proposal, at the gate or in the room, whether it waits or not.
-    fn decide(&mut self) -> Lived {
+    fn decide(&mut self) -> StepResult {
         let at = self.random.below(self.waiting.len());
         match self.random.below(6) {
             0 | 1 if !self.waiting.is_empty() => {
@@ -256,7 +256,7 @@ impl World {
     }
 
     /// The server has carried something out.
-    fn serve(&mut self) -> Lived {
+    fn serve(&mut self) -> StepResult {
         if self.running.is_empty() {
             return Ok(());
         }
@@ -267,8 +267,8 @@ impl World {
         self.settle()
     }
 
-    /// A client of the gate calls what a participant offers.
-    fn call(&mut self) -> Lived {
+    /// Calls a participant's offer for a client of the gate.
+    fn call(&mut self) -> StepResult {
         let Some(at) = self.random.pick(&OFFERERS) else { return Ok(()) };
         let call = self.number() as u64;
         self.note("is called", at);
@@ -278,7 +278,7 @@ impl World {
         self.settle()
     }
 
-    fn cancel(&mut self) -> Lived {
+    fn cancel(&mut self) -> StepResult {
         let call = self.random.below(self.numbers + 1) as u64;
         if self.reference.is_under_way(call) {
             self.note("cancelled by", "client");
@@ -292,12 +292,12 @@ impl World {
         format!("t{}", self.versions.get(who).copied().unwrap_or_default())
     }
 
-    /// A participant answers something that it was asked.
-    fn answer(&mut self) -> Lived {
+    /// Answers a request for a participant.
+    fn answer(&mut self) -> StepResult {
         if self.wanted.is_empty() {
             return Ok(());
         }
-        let Wanted { who, message } = self.wanted.swap_remove(self.random.below(self.wanted.len()));
+        let OpenRequest { who, message } = self.wanted.swap_remove(self.random.below(self.wanted.len()));
         let kind = message["kind"].as_str().unwrap_or_default().replacen("request", "response", 1);
         let result = if kind == "mcp/response:tools/list" {
             json!({"tools": [{"name": self.tool(who)}]})
@@ -309,7 +309,7 @@ impl World {
         self.send(who, &kind, &members, &json!({"jsonrpc": "2.0", "id": 0, "result": result}))
     }
 
-    fn offer_others(&mut self) -> Lived {
+    fn offer_others(&mut self) -> StepResult {
         let Some(who) = self.random.pick(&OFFERERS).filter(|name| self.unread.contains_key(name)) else { return Ok(()) };
         *self.versions.entry(who).or_default() += 1;
         self.note("offers others", who);
@@ -317,13 +317,13 @@ impl World {
         self.send(who, &format!("mcp/request:{method}"), &json!({}), &json!({"jsonrpc": "2.0", "method": method}))
     }
 
-    fn read_one(&mut self) -> Lived {
+    fn read_one(&mut self) -> StepResult {
         let names: Vec<&'static str> = self.unread.keys().copied().collect();
         self.random.pick(&names).map_or(Ok(()), |name| self.read(name))
     }
 
-    /// Somebody reads what came first.
-    fn read(&mut self, name: &'static str) -> Lived {
+    /// Reads the first unread message.
+    fn read(&mut self, name: &'static str) -> StepResult {
         let Some(bytes) = self.unread.get_mut(name).and_then(VecDeque::pop_front) else { return Ok(()) };
         match name {
             "gate" => self.calling.handle_message(self.now, &bytes),
@@ -338,7 +338,7 @@ impl World {
                         self.reference.reads(name, number, message["payload"]["result"]["of"].as_str())?;
                     }
                     _ if is_mine && kind.starts_with("mcp/request") && message["payload"].get("id").is_some() => {
-                        self.wanted.push(Wanted { who: name, message });
+                        self.wanted.push(OpenRequest { who: name, message });
                     }
                     _ => {}
                 }
@@ -347,16 +347,16 @@ impl World {
         self.settle()
     }
 
-    /// The room hears what the gate or its server said first.
-    fn say_one(&mut self) -> Lived {
+    /// Lets the room hear the first message of the gate or its server.
+    fn say_one(&mut self) -> StepResult {
         let Some((who, bytes)) = self.unsaid.pop_front() else { return Ok(()) };
         let connection = self.connection(who);
         self.room.handle_message(self.now, connection, &bytes);
         self.settle()
     }
 
-    /// Takes everything that has come out of the machines.
-    fn settle(&mut self) -> Lived {
+    /// Takes all outputs of the machines.
+    fn settle(&mut self) -> StepResult {
         while let Some(transmit) = self.room.poll_transmit() {
             let Transmit::Send { connection: ConnectionId(connection), bytes } = transmit else { continue };
             let name = self.over.get(&connection).copied().unwrap_or_default();
@@ -373,7 +373,7 @@ impl World {
         Ok(())
     }
 
-    fn of_server(&mut self, output: sitting::Output) -> Lived {
+    fn of_server(&mut self, output: sitting::Output) -> StepResult {
         match output {
             sitting::Output::Approved(call) => {
                 let at = self.waiting.iter().position(|(waiting, _)| *waiting == call).ok_or("nobody has proposed that")?;
@@ -411,7 +411,7 @@ impl World {
         }
     }
 
-    fn of_gate(&mut self, output: calling::Output) -> Lived {
+    fn of_gate(&mut self, output: calling::Output) -> StepResult {
         match output {
             calling::Output::Answered { call: CallId(call), answer } => {
                 let said = match &answer {

@@ -1,4 +1,4 @@
-//! What the machines of a node want done, done in the virtual world, and shown to the reference. It decides nothing.
+//! The wishes of a node's machines, carried out in the virtual world, and shown to the reference. Decides nothing.
 
 use mesh_proto::child;
 use mesh_proto::id::{CallId, LinkId};
@@ -10,10 +10,10 @@ use mesh_proto::relay::{Relayed, source};
 use super::network::Body;
 use super::plan::INTERVAL;
 use super::reference::Owner;
-use super::world::{Asked, Happening, World};
+use super::world::{FutureEvent, NodeRequest, World};
 
 impl World {
-    /// Carries out whatever the machines of a node want, until they want nothing, and checks what they hold then.
+    /// Carries out all wishes of a node's machines, and then checks their state.
     pub(super) fn drained(&mut self, at: usize) -> Result<(), String> {
         loop {
             let Some(machines) = self.nodes[at].machines.as_mut() else { return Ok(()) };
@@ -111,7 +111,7 @@ impl World {
         Ok(())
     }
 
-    /// An answer is what the reference judges by.
+    /// Shows an answer to the reference, which judges by it.
     fn answered(&mut self, at: usize, link: u64, call: CallId, answer: &Result<String, Refusal>) -> Result<(), String> {
         let Some(asked) = self.asked.remove(&(at, link, call)) else {
             return Err(format!("n{at} answers {call:?} on {link}, which was not asked or was answered before"));
@@ -120,11 +120,11 @@ impl World {
             (asked, Err(refusal)) => {
                 self.outcome.count(refusal.error().message);
                 // Whoever is refused for what it asks lives nevertheless.
-                if matches!(asked, Asked::Other) && !matches!(refusal, Refusal::UnknownSession { .. }) {
+                if matches!(asked, NodeRequest::Other) && !matches!(refusal, Refusal::UnknownSession { .. }) {
                     self.reference.heard(at, link, self.now);
                 }
             }
-            (Asked::Register(register), Ok(result)) => {
+            (NodeRequest::Register(register), Ok(result)) => {
                 let registered = Registered::decode(result.as_bytes()).map_err(|refusal| refusal.to_string())?;
                 let from = self.network.links[&link].child;
                 let principal = self.nodes.get(from).map_or("liar", |node| &*node.identity.principal).to_owned();
@@ -132,8 +132,8 @@ impl World {
                 let owner = Owner { subserver: register.subserver_id, principal, proven, link, heard: self.now, live: true };
                 self.reference.registered(at, &registered.segment, owner)?;
             }
-            (Asked::Deregister, Ok(_)) => self.outcome.count("left"),
-            (Asked::Other, Ok(_)) => self.reference.heard(at, link, self.now),
+            (NodeRequest::Deregister, Ok(_)) => self.outcome.count("left"),
+            (NodeRequest::Other, Ok(_)) => self.reference.heard(at, link, self.now),
         }
         Ok(())
     }
@@ -160,7 +160,7 @@ impl World {
             child::Event::Registered { .. } => self.moved = true,
             child::Event::Stopped => {
                 let (back, life) = (self.span(2000), self.nodes[at].life);
-                self.schedule(back, Happening::Rejoin { node: at, life });
+                self.schedule(back, FutureEvent::Rejoin { node: at, life });
             }
             child::Event::Refused { .. } | child::Event::Withheld(_) => {}
         }
@@ -173,14 +173,14 @@ impl World {
                 let delay = self.delay() * 2;
                 let answers = self.is_alive(to) || self.random.percent(70);
                 if answers && self.network.parted_until(at, to, self.now).is_none() {
-                    self.schedule(self.now + delay, Happening::Dialled { node: at, life: self.nodes[at].life, index: parent });
+                    self.schedule(self.now + delay, FutureEvent::Dialled { node: at, life: self.nodes[at].life, index: parent });
                 }
             }
             child::Transmit::HangUp { link } => {
                 let delay = self.delay();
                 let Some(other) = self.network.links.get(&link.0).map(|link| link.other(at)) else { return };
                 if let Some(noticed) = self.network.close(link.0, at, self.now, delay) {
-                    self.schedule(noticed, Happening::Broken { link: link.0, at: other });
+                    self.schedule(noticed, FutureEvent::Broken { link: link.0, at: other });
                 }
             }
             child::Transmit::Request { link, call, method, params } => {
@@ -230,7 +230,7 @@ impl World {
         self.check_cycles()
     }
 
-    /// Whether a parent has a live session of this child over this link.
+    /// Tells if a parent has a live session of this child over this link.
     pub(super) fn holds(&self, at: usize, link: LinkId, child: usize) -> bool {
         let Some(parent) = self.nodes[at].parent() else { return false };
         let keys = parent.sessions_on(link);

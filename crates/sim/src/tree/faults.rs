@@ -1,8 +1,8 @@
-//! What goes wrong, drawn one at a time until the faults cease. What that leads to is not known here.
+//! Faults, drawn one at a time until they cease. Their consequences are not known here.
 
 use std::time::Duration;
 
-use super::world::{Happening, World};
+use super::world::{FutureEvent, World};
 
 impl World {
     /// Something goes wrong, and the next thing is planned.
@@ -11,7 +11,7 @@ impl World {
             return Ok(());
         }
         let pause = Duration::from_millis(20 + self.random.below(700) as u64);
-        self.schedule(self.now + pause, Happening::Fault);
+        self.schedule(self.now + pause, FutureEvent::Fault);
         let node = self.random.below(self.nodes.len());
         if !self.is_alive(node) {
             return Ok(());
@@ -29,17 +29,17 @@ impl World {
         self.drained(node)
     }
 
-    /// Nothing is wrong any more, except that some stay away.
+    /// Ends all faults, except that some nodes stay away.
     pub(super) fn heal(&mut self) {
         self.faulted = self.now;
         for node in 0..self.nodes.len() {
             if !self.is_alive(node) && (node == 0 || self.random.percent(85)) {
-                self.schedule(self.now, Happening::Start { node });
+                self.schedule(self.now, FutureEvent::Start { node });
             }
         }
     }
 
-    /// A time that passes before the faults cease.
+    /// Draws a time that passes before the faults cease.
     pub(super) fn span(&mut self, most_ms: usize) -> Duration {
         let span = Duration::from_millis(100 + self.random.below(most_ms) as u64);
         (self.now + span).min(self.calm).max(self.now)
@@ -59,7 +59,7 @@ impl World {
         if self.random.percent(85) {
             let most = if self.random.percent(50) { 300 } else { 5000 };
             let at = self.span(most);
-            self.schedule(at, Happening::Start { node });
+            self.schedule(at, FutureEvent::Start { node });
         }
     }
 
@@ -78,7 +78,7 @@ impl World {
         for at in [broken.child, broken.parent] {
             if at != crashed && self.random.percent(60) {
                 let delay = self.delay();
-                self.schedule(self.now + delay, Happening::Broken { link, at });
+                self.schedule(self.now + delay, FutureEvent::Broken { link, at });
             }
         }
     }
@@ -119,7 +119,7 @@ impl World {
         self.trace(|| format!("n{node} is told to leave"));
     }
 
-    /// A server has one tool more or less.
+    /// Adds or removes a tool of a server.
     fn change(&mut self, node: usize) {
         let name = self.random.pick(&["a", "b", "c", "d"]).unwrap_or("a");
         if self.nodes[node].plan.aggregates {

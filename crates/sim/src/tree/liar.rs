@@ -1,4 +1,4 @@
-//! Nodes that lie: they speak the protocol without its machine, to claim what is not theirs. What comes of it is not judged here.
+//! Nodes that lie: they speak the protocol without its machine, to claim others' property. The consequences are not judged here.
 
 use std::collections::BTreeSet;
 
@@ -11,26 +11,25 @@ use super::node::Node;
 use super::plan::INTERVAL;
 use crate::random::Random;
 
-/// How it lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lie {
-    /// It says that others stand below it.
+    /// Claims that others stand below it.
     Below,
     /// The same, but later.
     BelowLater,
-    /// It lists dotted names and is no aggregator.
+    /// Lists dotted names without being an aggregator.
     Dots,
-    /// It has the id of another.
+    /// Uses the id of another.
     Id,
-    /// It speaks for sessions that are not its own.
+    /// Speaks for foreign sessions.
     Session,
-    /// It wants the segment of another.
+    /// Wants the segment of another.
     Segment,
 }
 
 const LIES: [Lie; 6] = [Lie::Below, Lie::BelowLater, Lie::Dots, Lie::Id, Lie::Session, Lie::Segment];
 
-/// One liar, with one link to one aggregator.
+/// A liar, with one link to one aggregator.
 #[derive(Debug)]
 pub(super) struct Liar {
     pub(super) at: usize,
@@ -52,7 +51,7 @@ impl Liar {
         Some(Self { at, link: None, identity, number, lie, victim: random.below(nodes.len()), session: None, version: 0 })
     }
 
-    /// What it says next.
+    /// Makes the next request.
     pub(super) fn speak(&mut self, nodes: &[Node]) -> Request {
         let victim = &nodes[self.victim];
         match (self.lie, &self.session) {
@@ -94,7 +93,7 @@ impl Liar {
         register
     }
 
-    /// What an answer leads to.
+    /// Takes an answer.
     pub(super) fn hear(&mut self, answer: &Result<String, String>) {
         match answer {
             Ok(result) => {
@@ -107,12 +106,11 @@ impl Liar {
         }
     }
 
-    /// What it lists.
     pub(super) fn names(&self) -> &'static [&'static str] {
         if self.lie == Lie::Dots { &["ok", "n1.a"] } else { &["ok"] }
     }
 
-    /// It begins anew with nothing.
+    /// Begins anew with nothing.
     pub(super) fn forget(&mut self) {
         (self.link, self.session, self.version) = (None, None, 0);
     }

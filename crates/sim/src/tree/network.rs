@@ -6,37 +6,58 @@ use std::time::Duration;
 use mesh_proto::id::{CallId, SessionKey};
 use mesh_proto::namespace::Offer;
 
-/// What travels over a link.
+/// Messages over a link.
 #[derive(Debug, Clone)]
 pub(super) enum Body {
     /// `mcpax/parent`, downward.
-    Ask { call: CallId, params: String },
-    /// Its answer; `None` is an error.
-    AskAnswer { call: CallId, answer: Option<String> },
+    Ask {
+        call: CallId,
+        params: String,
+    },
+    /// The answer to `Ask`; `None` is an error.
+    AskAnswer {
+        call: CallId,
+        answer: Option<String>,
+    },
     /// `tools/list`, downward.
-    List { session: SessionKey },
-    /// Its answer.
-    Listed { session: SessionKey, offers: Vec<Offer> },
+    List {
+        session: SessionKey,
+    },
+    Listed {
+        session: SessionKey,
+        offers: Vec<Offer>,
+    },
     /// `notifications/tools/list_changed`, upward.
     ListChanged,
-    /// A notification, upward: where it came from, who sent it, and its number there.
-    Notify { source: String, sender: usize, number: u64 },
+    /// A notification, upward: its source, its sender, and its number there.
+    Notify {
+        source: String,
+        sender: usize,
+        number: u64,
+    },
     /// A request of MCP-AX, upward.
-    Up { call: CallId, method: &'static str, params: String },
-    /// Its answer: a result or an error object.
-    UpAnswer { call: CallId, answer: Result<String, String> },
+    Up {
+        call: CallId,
+        method: &'static str,
+        params: String,
+    },
+    /// The answer to `Up`: a result or an error object.
+    UpAnswer {
+        call: CallId,
+        answer: Result<String, String>,
+    },
 }
 
-/// One connection from a child to a parent.
+/// A connection from a child to a parent.
 #[derive(Debug, Clone)]
 pub(super) struct Link {
     pub(super) child: usize,
     pub(super) parent: usize,
-    /// Which lives of the two it joins.
+    /// The joined lives of both nodes.
     pub(super) lives: (u64, u64),
-    /// Whether it carries anything still.
+    /// The link still carries messages.
     pub(super) whole: bool,
-    /// Who closed it in good order, so that what it had sent before arrives still.
+    /// The node that closed the link in good order, so that earlier messages still arrive.
     pub(super) closed_by: Option<usize>,
     /// When the last message each way arrives: downward, upward.
     last: (Duration, Duration),
@@ -48,12 +69,12 @@ impl Link {
     }
 }
 
-/// All the links there ever were, and who cannot reach whom.
+/// All links ever made, and parted pairs of nodes.
 #[derive(Debug, Default)]
 pub(super) struct Network {
     pub(super) links: BTreeMap<u64, Link>,
     next: u64,
-    /// Pairs that are parted, lower number first, and until when.
+    /// Parted pairs, lower number first, and the end of their separation.
     parted: BTreeMap<(usize, usize), Duration>,
 }
 
@@ -83,7 +104,7 @@ impl Network {
         self.parted.get(&(a.min(b), a.max(b))).copied().filter(|until| *until > now)
     }
 
-    /// Breaks a link; returns it if it was whole.
+    /// Breaks a link; returns a link that was whole.
     pub(super) fn cut(&mut self, link: u64) -> Option<Link> {
         let link = self.links.get_mut(&link).filter(|link| link.whole)?;
         link.whole = false;

@@ -1,4 +1,4 @@
-//! One node: the machines it runs while it lives, and what outlives them. It does not know the network.
+//! A node: its machines while it lives, and the state that outlives them. Does not know the network.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use mesh_proto::relay::{Relay, RelayLimits};
 
 use super::plan::{INTERVAL, Plan};
 
-/// What runs while a node lives.
+/// The machines of a living node.
 #[derive(Debug)]
 pub(super) struct Machines {
     pub(super) parent: Option<Parent>,
@@ -30,23 +30,23 @@ pub(super) struct Node {
     pub(super) id: NodeId,
     pub(super) segment: Segment,
     pub(super) identity: Identity,
-    /// How often it has been started.
+    /// Number of starts.
     pub(super) life: u64,
     pub(super) machines: Option<Machines>,
-    /// How far its clock is ahead of the world's.
+    /// Lead of the node's clock over the world's.
     pub(super) ahead: Duration,
-    /// When that changed last.
+    /// Time of the last change of `ahead`.
     pub(super) jumped: Duration,
-    /// Until when it does nothing.
+    /// End of the node's inactivity.
     pub(super) stalled: Duration,
-    /// What it has kept over restarts.
+    /// Claims kept over restarts.
     pub(super) claims: BTreeMap<Segment, Claim>,
     pub(super) tools: BTreeSet<String>,
-    /// How many notifications it has sent.
+    /// Number of notifications sent.
     pub(super) sent: u64,
-    /// When a parent last put it out because somebody below it lied.
+    /// Last time a parent put the node out because of a liar below it.
     pub(super) put_out: Option<Duration>,
-    /// When it last lost a registration, and why.
+    /// Time and reason of the last lost registration.
     pub(super) lost_at: Option<(Duration, mesh_proto::child::LostWhy)>,
 }
 
@@ -87,7 +87,6 @@ impl Node {
         register
     }
 
-    /// Begins a life.
     pub(super) fn start(&mut self, now: Instant, seed: [u8; 32]) {
         self.life += 1;
         let parent = self.plan.aggregates.then(|| {
@@ -117,7 +116,7 @@ impl Node {
         self.machines.as_ref()?.child.as_ref()
     }
 
-    /// What it lists: its own tools, or what those below list.
+    /// Lists the node's own tools, or the tools below.
     pub(super) fn offers(&self) -> Vec<Offer> {
         let Some(parent) = self.parent() else { return self.tools.iter().map(|name| offer(name)).collect() };
         let table = parent.namespace();
@@ -132,7 +131,7 @@ impl Node {
         shown.collect()
     }
 
-    /// When its machines want to be called next, by its own clock.
+    /// Gives the next timeout of the machines, by the node's clock.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         let machines = self.machines.as_ref()?;
         let parent = machines.parent.as_ref().and_then(Parent::poll_timeout);

@@ -1,4 +1,4 @@
-//! What a world is made of: a random tree, settled by the seed before anything happens. Nothing of what happens then.
+//! The make-up of a world: a random tree, settled by the seed before anything happens. Nothing of later events.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use crate::random::Random;
 /// The interval of all heartbeats.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
 
-/// A node before it lives.
+/// A node before its life.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
-    /// Whether others may register with it.
+    /// Others may register here.
     pub(super) aggregates: bool,
-    /// With whom it may register, the preferred one first.
+    /// Possible parents, the preferred first.
     pub(super) parents: Vec<usize>,
-    /// What stands between it and the root along preferred parents.
+    /// Number of nodes up to the root along preferred parents.
     pub(super) depth: usize,
 }
 
-/// A random tree. The root is node 0. In some worlds somebody is told to register with one that stands below, which is said.
+/// Draws a random tree with root 0, and tells if some node prefers a parent below itself.
 pub(super) fn draw(random: &mut Random) -> (Vec<Plan>, bool) {
     let (count, deepest) = match random.below(10) {
         0..6 => (3 + random.below(7), 4),
@@ -50,7 +50,7 @@ pub(super) fn draw(random: &mut Random) -> (Vec<Plan>, bool) {
     (plans, false)
 }
 
-/// Tells some aggregators to prefer others, whoever stands above whom; says whether there were any.
+/// Makes some aggregators prefer others, in any direction; tells if there were any.
 pub(super) fn entangle(random: &mut Random, plans: &mut [Plan]) -> bool {
     let aggregators: Vec<usize> = (0..plans.len()).filter(|at| plans[*at].aggregates).collect();
     for _ in 0..1 + random.below(3) {

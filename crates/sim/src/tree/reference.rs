@@ -1,5 +1,5 @@
-//! The rules, kept by what was seen on the wire alone: who owns which segment, who was heard of when, what was notified in which
-//! order. It knows no machine; the world shows it what happens and asks whether that may be.
+//! The rules, kept by looking at the wire alone: owners of segments, signs of life, and the order of
+//! notifications. Knows no machine; the world reports events and asks for their legality.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,27 +9,27 @@ use mesh_proto::id::NodeId;
 
 use super::plan::INTERVAL;
 
-/// Who has a segment at one aggregator.
+/// The owner of a segment at one aggregator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Owner {
     pub(super) subserver: NodeId,
     pub(super) principal: String,
-    /// Whether it has proved who it is.
+    /// The owner has proved its identity.
     pub(super) proven: bool,
     pub(super) link: u64,
-    /// When it was last heard of.
+    /// Time of the last sign of life.
     pub(super) heard: Duration,
-    /// Whether it holds a session, or is waited for.
+    /// The owner holds a session, and is not waited for.
     pub(super) live: bool,
 }
 
-/// What is known of all the aggregators.
+/// Knowledge about all aggregators.
 #[derive(Debug, Default)]
 pub(super) struct Reference {
     owners: BTreeMap<(usize, Segment), Owner>,
-    /// The last number that each receiver has seen of each sender, by the path it came.
+    /// Number of each sender's last notification at each receiver, by path.
     seen: BTreeMap<(usize, String, usize), u64>,
-    /// Since when a cycle has been there.
+    /// Beginning of the present cycle.
     pub(super) cycle_since: Option<Duration>,
 }
 
@@ -64,12 +64,12 @@ impl Reference {
         self.owners.remove(&(at, segment.clone()));
     }
 
-    /// Who has a segment.
+    /// Finds the owner of a segment.
     pub(super) fn owner(&self, at: usize, segment: &Segment) -> Option<&Owner> {
         self.owners.get(&(at, segment.clone()))
     }
 
-    /// The aggregator lost a subserver and waits for it.
+    /// Notes that the aggregator lost a subserver and waits for it.
     pub(super) fn lost(&mut self, at: usize, segment: &Segment) {
         if let Some(owner) = self.owners.get_mut(&(at, segment.clone())) {
             owner.live = false;
@@ -81,7 +81,7 @@ impl Reference {
         self.owners.retain(|(node, _), _| *node != at);
     }
 
-    /// Whether the live sessions of an aggregator are those that it gave, and none is older than silence allows.
+    /// Checks that the live sessions of an aggregator are those it granted, and none is older than silence allows.
     pub(super) fn check(&self, at: usize, live: &[(Segment, NodeId, u64)], now: Duration, excuse: Duration) -> Result<(), String> {
         let known = self.owners.range((at, Segment::nearest("-"))..).take_while(|((node, _), _)| *node == at);
         let mut given: Vec<(Segment, NodeId, u64)> = Vec::new();

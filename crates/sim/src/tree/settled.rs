@@ -1,5 +1,5 @@
-//! What must hold once the faults have ceased: everybody is registered within three intervals, and soon every table is what the
-//! nodes below list, and every name leads to its tool. How the machines get there is not looked at.
+//! The state after the faults have ceased: every node is registered within three intervals, and soon every table equals the lists
+//! below, and every name leads to its tool. The machines' way there is not looked at.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use super::plan::INTERVAL;
 use super::world::World;
 
 impl World {
-    /// Nobody may stand above itself for longer than it takes to find out.
+    /// Checks that no node stands above itself for longer than detection takes.
     pub(super) fn check_cycles(&mut self) -> Result<(), String> {
         if std::mem::take(&mut self.moved) {
             self.check_parents()?;
@@ -31,7 +31,7 @@ impl World {
         Ok(())
     }
 
-    /// Nobody is held by two parents over links that both sides have open: who moves lets go first.
+    /// Checks that no node is held by two parents over links open at both ends: a moving node lets go first.
     fn check_parents(&self) -> Result<(), String> {
         let mut held: BTreeMap<usize, usize> = BTreeMap::new();
         for at in 0..self.nodes.len() {
@@ -46,7 +46,7 @@ impl World {
         Ok(())
     }
 
-    /// Every node that can be is registered, and both sides agree on it.
+    /// Checks that every node that can be registered is, and both sides agree.
     pub(super) fn check_registered(&self) -> Result<(), String> {
         let edges = self.edges();
         for child in 0..self.nodes.len() {
@@ -85,13 +85,13 @@ impl World {
         Err(format!("the tree does not come to rest: {moving}"))
     }
 
-    /// Whether a node leaves a backup for a parent that it prefers, or was put out for what such a move brought to light.
+    /// Tells if a node leaves a backup for a preferred parent, or was put out for a fault found by such a move.
     fn is_going_home(&self, node: &Node) -> bool {
         let left = node.lost_at.is_some_and(|(at, why)| why == LostWhy::Leaving && at + INTERVAL * 3 > self.now);
         left || node.put_out.is_some_and(|at| at + INTERVAL * 3 > self.now)
     }
 
-    /// Who is registered with whom, as both know it.
+    /// Lists registrations known to both sides.
     fn edges(&self) -> BTreeMap<usize, usize> {
         let edge = |child: usize| {
             let (index, link) = self.nodes[child].child().and_then(Child::registered_at)?;
@@ -110,7 +110,7 @@ impl World {
         })
     }
 
-    /// Whether a parent is there, does not stand below the child, and has not given the child's segment to somebody else.
+    /// Tells if a parent is alive, stands not below the child, and has not given the child's segment to another node.
     fn could_take(&self, parent: usize, child: usize, edges: &BTreeMap<usize, usize>) -> bool {
         let Some(machine) = self.nodes[parent].parent() else { return false };
         let above: BTreeSet<usize> = std::iter::successors(Some(parent), |at| edges.get(at).copied()).take(self.nodes.len() + 1).collect();
@@ -121,7 +121,7 @@ impl World {
         !above.contains(&child) && !taken
     }
 
-    /// Every table holds what those below list, everything else in it is marked as degraded, and nobody is listed as there who is not.
+    /// Checks that every table holds the lists below it, marks all other tools as degraded, and lists nothing absent as present.
     fn check_tables(&self) -> Result<(), String> {
         let edges = self.edges();
         for at in 0..self.nodes.len() {
@@ -162,7 +162,7 @@ impl World {
         }
     }
 
-    /// The names that a node lists as there, without those of liars.
+    /// Lists the names that a node calls available, without those of liars.
     fn listed(&self, at: usize) -> BTreeSet<String> {
         let Some(parent) = self.nodes[at].parent() else { return self.nodes[at].tools.clone() };
         let table = parent.namespace();
@@ -175,7 +175,7 @@ impl World {
         there.map(|name| name.to_string()).filter(|name| !name.contains("liar") && !self.is_squatted(at, name)).collect()
     }
 
-    /// Whether the segment a name begins with was registered by a liar.
+    /// Tells if the first segment of a name was registered by a liar.
     fn is_squatted(&self, at: usize, name: &str) -> bool {
         let Some(parent) = self.nodes[at].parent() else { return false };
         let by_liar = |segment: &str| parent.sessions().any(|s| s.segment.as_str() == segment && &*s.principal == "liar");
@@ -187,7 +187,7 @@ impl World {
         parents.flat_map(|parent| parent.sessions()).any(|s| s.segment.as_str() == segment && &*s.principal == "liar")
     }
 
-    /// The names that stand below a node.
+    /// Lists the names below a node.
     fn expected(&self, at: usize, edges: &BTreeMap<usize, usize>, depth: usize) -> BTreeSet<String> {
         if !self.nodes[at].plan.aggregates {
             return self.nodes[at].tools.clone();

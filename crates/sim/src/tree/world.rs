@@ -1,4 +1,4 @@
-//! One history: nodes, liars and the network between them, moved from one happening to the next. Does not know the rules; the
+//! A history: nodes, liars and the network between them, moved from one event to the next. Does not know the rules; the
 //! reference does.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -16,15 +16,15 @@ use super::plan::{self, INTERVAL};
 use super::reference::Reference;
 use crate::random::Random;
 
-/// How many lines of a history are kept.
+/// Lines kept of a history.
 const KEPT: usize = 3000;
 
-/// What came of a history.
+/// The outcome of a history.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// What happened, a line each.
+    /// Every event, a line each.
     pub trace: VecDeque<String>,
-    /// How often each kind of thing happened.
+    /// Number of events of each kind.
     pub counts: BTreeMap<&'static str, usize>,
 }
 
@@ -34,9 +34,9 @@ impl Outcome {
     }
 }
 
-/// Something that will happen.
+/// A future event.
 #[derive(Debug)]
-pub(super) enum Happening {
+pub(super) enum FutureEvent {
     Arrive { link: u64, from: usize, to: usize, body: Body },
     Broken { link: u64, at: usize },
     Dialled { node: usize, life: u64, index: usize },
@@ -46,15 +46,15 @@ pub(super) enum Happening {
     Start { node: usize },
 }
 
-/// What an aggregator was asked.
+/// A request to an aggregator.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(super) enum NodeRequest {
     Deregister,
     Other,
     Register(Box<Register>),
 }
 
-/// All that takes part.
+/// Everything taking part.
 pub(super) struct World {
     pub(super) random: Random,
     base: Instant,
@@ -62,19 +62,19 @@ pub(super) struct World {
     pub(super) nodes: Vec<Node>,
     pub(super) liars: Vec<Liar>,
     pub(super) network: Network,
-    queue: BTreeMap<(Duration, u64), Happening>,
+    queue: BTreeMap<(Duration, u64), FutureEvent>,
     queued: u64,
-    pub(super) asked: BTreeMap<(usize, u64, CallId), Asked>,
+    pub(super) asked: BTreeMap<(usize, u64, CallId), NodeRequest>,
     pub(super) reference: Reference,
     pub(super) outcome: Outcome,
     /// When the faults cease.
     pub(super) calm: Duration,
-    /// When the last one happened.
+    /// Time of the last fault.
     pub(super) faulted: Duration,
-    /// Whether somebody registered or was lost since cycles were looked for.
+    /// A node registered or was lost since the last search for cycles.
     pub(super) moved: bool,
-    /// Whether somebody was told to register with one that stands below. Two that do so at one time put each other out and try again
-    /// by chance, which may take longer than three intervals.
+    /// Some node prefers a parent below itself. Two such nodes at one time put each other out and try again
+    /// by chance, perhaps for longer than three intervals.
     pub(super) circular: bool,
 }
 
@@ -122,13 +122,13 @@ impl World {
         for node in 0..self.nodes.len() {
             // Who is told to register with each other does so at one moment.
             let at = self.random.below(if self.circular { 10 } else { 300 }) as u64;
-            self.schedule(Duration::from_millis(at), Happening::Start { node });
+            self.schedule(Duration::from_millis(at), FutureEvent::Start { node });
         }
         for liar in 0..self.liars.len() {
             let at = Duration::from_millis(1000 + self.random.below(5000) as u64);
-            self.schedule(at, Happening::Lie { liar });
+            self.schedule(at, FutureEvent::Lie { liar });
         }
-        self.schedule(Duration::from_secs(2), Happening::Fault);
+        self.schedule(Duration::from_secs(2), FutureEvent::Fault);
         self.run(self.calm)?;
         self.heal();
         self.trace(|| "the faults cease".into());
@@ -163,7 +163,7 @@ impl World {
         Ok(())
     }
 
-    pub(super) fn schedule(&mut self, at: Duration, happening: Happening) {
+    pub(super) fn schedule(&mut self, at: Duration, happening: FutureEvent) {
         self.queued += 1;
         self.queue.insert((at, self.queued), happening);
     }
@@ -181,14 +181,14 @@ impl World {
         self.outcome.trace.push_back(line);
     }
 
-    /// Sends over a link. Over one that is gone the sender is told so, if there is somebody to tell it.
+    /// Sends over a link. A sender over a lost link is told so, if a living peer can tell.
     pub(super) fn send(&mut self, link: u64, from: usize, body: Body) {
         let delay = self.delay();
         let Some(to) = self.network.links.get(&link).map(|link| link.other(from)) else { return };
         match self.network.arrival(link, from, self.now, delay) {
-            Some(at) => self.schedule(at, Happening::Arrive { link, from, to, body }),
+            Some(at) => self.schedule(at, FutureEvent::Arrive { link, from, to, body }),
             None if self.is_alive(to) && self.network.parted_until(from, to, self.now).is_none() => {
-                self.schedule(self.now + delay * 2, Happening::Broken { link, at: from });
+                self.schedule(self.now + delay * 2, FutureEvent::Broken { link, at: from });
             }
             None => {}
         }
@@ -220,14 +220,14 @@ impl World {
         self.nodes.iter().enumerate().filter_map(due).min()
     }
 
-    fn happen(&mut self, happening: Happening) -> Result<(), String> {
+    fn happen(&mut self, happening: FutureEvent) -> Result<(), String> {
         match happening {
-            Happening::Arrive { link, from, to, body } => self.arrive(link, from, to, body),
-            Happening::Broken { link, at } => self.broken(link, at),
-            Happening::Dialled { node, life, index } => self.dialled(node, life, index),
-            Happening::Fault => self.fault(),
-            Happening::Lie { liar } => self.lie(liar),
-            Happening::Rejoin { node, life } => {
+            FutureEvent::Arrive { link, from, to, body } => self.arrive(link, from, to, body),
+            FutureEvent::Broken { link, at } => self.broken(link, at),
+            FutureEvent::Dialled { node, life, index } => self.dialled(node, life, index),
+            FutureEvent::Fault => self.fault(),
+            FutureEvent::Lie { liar } => self.lie(liar),
+            FutureEvent::Rejoin { node, life } => {
                 let local = self.local(node);
                 if self.nodes[node].life == life
                     && let Some(child) = self.nodes[node].machines.as_mut().and_then(|machines| machines.child.as_mut())
@@ -236,11 +236,11 @@ impl World {
                 }
                 self.drained(node)
             }
-            Happening::Start { node } => self.start(node),
+            FutureEvent::Start { node } => self.start(node),
         }
     }
 
-    /// Whether this end of a link still is who opened it.
+    /// Tells if this end of a link still belongs to its opener.
     fn is_end(&self, link: u64, at: usize) -> bool {
         let Some(link) = self.network.links.get(&link) else { return false };
         let life = if at == link.child { link.lives.0 } else { link.lives.1 };
@@ -254,7 +254,7 @@ impl World {
         }
         let Some(node) = self.nodes.get(to) else { return self.liar_hears(link, to - self.nodes.len(), body) };
         if node.stalled > self.now {
-            self.schedule(node.stalled, Happening::Arrive { link, from, to, body });
+            self.schedule(node.stalled, FutureEvent::Arrive { link, from, to, body });
             return Ok(());
         }
         if is_worth_telling(&body) {
@@ -271,9 +271,9 @@ impl World {
     fn request(&mut self, link: u64, at: usize, call: CallId, (method, params): (&str, &str)) {
         let from = self.network.links[&link].child;
         let asked = match Request::decode(method, params.as_bytes()) {
-            Ok(Request::Register(register)) => Asked::Register(register),
-            Ok(Request::Deregister(_)) => Asked::Deregister,
-            Ok(Request::Heartbeat(_) | Request::Parent(_) | Request::Subtree(_)) | Err(_) => Asked::Other,
+            Ok(Request::Register(register)) => NodeRequest::Register(register),
+            Ok(Request::Deregister(_)) => NodeRequest::Deregister,
+            Ok(Request::Heartbeat(_) | Request::Parent(_) | Request::Subtree(_)) | Err(_) => NodeRequest::Other,
         };
         self.asked.insert((at, link, call), asked);
         let identity = match self.nodes.get(from) {
@@ -341,7 +341,7 @@ impl World {
             return Ok(());
         };
         if node.stalled > self.now {
-            self.schedule(node.stalled, Happening::Broken { link, at });
+            self.schedule(node.stalled, FutureEvent::Broken { link, at });
             return Ok(());
         }
         self.trace(|| format!("n{at} notices that {link} is broken"));
@@ -375,7 +375,7 @@ impl World {
     fn lie(&mut self, number: usize) -> Result<(), String> {
         let from = self.nodes.len() + number;
         let pause = Duration::from_millis(50 + self.random.below(800) as u64);
-        self.schedule(self.now + pause, Happening::Lie { liar: number });
+        self.schedule(self.now + pause, FutureEvent::Lie { liar: number });
         let at = self.liars[number].at;
         if !self.is_alive(at) {
             return Ok(());
@@ -410,7 +410,7 @@ impl World {
     }
 }
 
-/// Whether a message is not one of the many that say that all is well.
+/// Tells messages worth a line from routine signs of life.
 fn is_worth_telling(body: &Body) -> bool {
     match body {
         Body::Ask { .. } | Body::AskAnswer { .. } => true,
@@ -420,7 +420,7 @@ fn is_worth_telling(body: &Body) -> bool {
     }
 }
 
-/// A message in one line.
+/// Prints a message on one line.
 fn told(body: &Body) -> String {
     let text = format!("{body:?}");
     text.chars().take(220).collect()

@@ -1,17 +1,17 @@
-//! The reference model: which events each line of the server must lead to, and which messages must go out. Knows no bytes of the wire.
+//! The reference model: expected events for each line of the server, and expected outgoing messages. Knows no bytes of the wire.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use mcp_proto::client::Event;
 use mcp_proto::envelope::Answer;
 
-use super::said::{Said, progress};
+use super::said::{ServerLine, progress};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Probing,
     Initializing,
-    /// It refused `initialize`, naming the stateless revision, and is probed again.
+    /// Refused `initialize`, naming the stateless revision, and is probed again.
     Insisting,
     Over,
 }
@@ -22,13 +22,13 @@ struct Caller {
     token: Option<String>,
 }
 
-/// What is true at this moment.
+/// The present state.
 #[derive(Debug)]
 pub(super) struct Reference {
     phase: Phase,
     open: BTreeMap<u64, Caller>,
     asks: BTreeSet<String>,
-    /// Messages that must go out, in order, those of the handshake aside.
+    /// Outgoing messages due, in order, without the handshake.
     owed: VecDeque<String>,
 }
 
@@ -50,7 +50,7 @@ impl Reference {
         self.open.keys().copied().collect()
     }
 
-    /// All calls are over at once: those that were open.
+    /// Ends all calls, and lists those that were open.
     pub(super) fn all_over(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.open).into_keys().collect()
     }
@@ -65,7 +65,7 @@ impl Reference {
         self.open.insert(id, Caller { number, token });
     }
 
-    /// Whether the call was open.
+    /// Cancels a call; tells if it was open.
     pub(super) fn cancel(&mut self, id: u64) -> bool {
         let was_open = self.open.remove(&id).is_some();
         if was_open {
@@ -81,10 +81,10 @@ impl Reference {
         }
     }
 
-    /// A message went out that is no part of the handshake.
+    /// Takes an outgoing message outside the handshake.
     ///
     /// # Errors
-    /// When it is not the one that is due.
+    /// When another message is due.
     pub(super) fn sent(&mut self, text: &str) -> Result<(), String> {
         match self.owed.pop_front() {
             Some(due) if due == text => Ok(()),
@@ -92,69 +92,69 @@ impl Reference {
         }
     }
 
-    /// Whether nothing is due.
+    /// Tells if nothing is due.
     pub(super) fn is_even(&self) -> bool {
         self.owed.is_empty()
     }
 
-    /// A whole line came: what must come of it, spelled as [`spelled`] does.
+    /// Takes a whole line and gives the expected events, spelled by [`spelled`].
     ///
     /// # Errors
     /// When the answer was made for another caller.
-    pub(super) fn heard(&mut self, said: &Said) -> Result<Vec<String>, String> {
+    pub(super) fn heard(&mut self, said: &ServerLine) -> Result<Vec<String>, String> {
         let events = match said {
-            Said::Answer { id, body, is_error } => return self.answered(*id, body, *is_error),
-            Said::Asks { id, method } => {
+            ServerLine::Answer { id, body, is_error } => return self.answered(*id, body, *is_error),
+            ServerLine::Asks { id, method } => {
                 let fresh = self.asks.insert(id.clone());
                 vec![if fresh { format!("asked {id} {method} {{\"q\":1.50}}") } else { "noise".into() }]
             }
-            Said::BrokenAnswer { id: 0, .. } if self.phase == Phase::Probing => {
+            ServerLine::BrokenAnswer { id: 0, .. } if self.phase == Phase::Probing => {
                 self.phase = Phase::Initializing;
                 vec!["noise".into()]
             }
-            Said::BrokenAnswer { id, .. } => vec![self.garbled(Some(*id))],
-            Said::BrokenNameless { .. } => {
+            ServerLine::BrokenAnswer { id, .. } => vec![self.garbled(Some(*id))],
+            ServerLine::BrokenNameless { .. } => {
                 let only = self.open.keys().next().copied().filter(|_| self.open.len() == 1);
                 vec![self.garbled(only)]
             }
-            Said::BrokenQuestion { .. } | Said::Garbage { .. } => vec!["noise".into()],
-            Said::Discovered => self.settled("Stateless", self.phase != Phase::Over),
-            Said::Initialized => self.settled("Initialize", self.phase == Phase::Initializing),
-            Said::Log { .. } => vec![format!("told {}", said.text())],
-            Said::Ping { id } => {
+            ServerLine::BrokenQuestion { .. } | ServerLine::Garbage { .. } => vec!["noise".into()],
+            ServerLine::Discovered => self.settled("Stateless", self.phase != Phase::Over),
+            ServerLine::Initialized => self.settled("Initialize", self.phase == Phase::Initializing),
+            ServerLine::Log { .. } => vec![format!("told {}", said.text())],
+            ServerLine::Ping { id } => {
                 self.owed.push_back(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
                 Vec::new()
             }
-            Said::Progress { id, number } => {
+            ServerLine::Progress { id, number } => {
                 let token = self.open.get(id).and_then(|caller| caller.token.as_ref());
                 token.map(|token| format!("call {id} told {}", progress(token, *number))).into_iter().collect()
             }
-            Said::Refused { .. } => {
+            ServerLine::Refused { .. } => {
                 if self.phase == Phase::Probing {
                     self.phase = Phase::Initializing;
                 }
                 Vec::new()
             }
-            Said::RefusedForStateless => {
+            ServerLine::RefusedForStateless => {
                 if self.phase == Phase::Initializing {
                     self.phase = Phase::Insisting;
                 }
                 Vec::new()
             }
-            Said::Withdraws { id } => self.asks.remove(id).then(|| format!("withdrawn {id}")).into_iter().collect(),
-            Said::Ignored { .. } | Said::Long { .. } => Vec::new(),
+            ServerLine::Withdraws { id } => self.asks.remove(id).then(|| format!("withdrawn {id}")).into_iter().collect(),
+            ServerLine::Ignored { .. } | ServerLine::Long { .. } => Vec::new(),
         };
         Ok(events)
     }
 
-    /// A line came of which the end is missing. It may end the call it was meant for, and no other.
+    /// Takes a line without its end. The line may end its own call, and no other.
     ///
     /// # Errors
     /// When it led to anything else.
-    pub(super) fn heard_part(&mut self, said: &Said, seen: &[String]) -> Result<(), String> {
-        let own = if let Said::Answer { id, .. } | Said::BrokenAnswer { id, .. } = said { Some(*id) } else { None };
+    pub(super) fn heard_part(&mut self, said: &ServerLine, seen: &[String]) -> Result<(), String> {
+        let own = if let ServerLine::Answer { id, .. } | ServerLine::BrokenAnswer { id, .. } = said { Some(*id) } else { None };
         let meant = own.filter(|id| self.open.contains_key(id));
-        let nameless = own.is_some() || matches!(said, Said::BrokenNameless { .. });
+        let nameless = own.is_some() || matches!(said, ServerLine::BrokenNameless { .. });
         // Where the id did not come any more, the only call may have been meant.
         let only = self.open.keys().next().copied().filter(|_| nameless && self.open.len() == 1);
         for id in [meant, only].into_iter().flatten() {

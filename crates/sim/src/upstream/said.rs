@@ -1,23 +1,23 @@
-//! What the model server can say, as text and as meaning. Does not know which calls are open.
+//! Lines of the model server, as text and as meaning. Does not know the open calls.
 
-/// One thing the server says on one line.
+/// A line of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum ServerLine {
     /// An answer to this id with this raw result or error object.
     Answer { id: u64, body: String, is_error: bool },
     /// A question under this raw id.
     Asks { id: String, method: &'static str },
     /// An answer to this id that is no message.
     BrokenAnswer { id: u64, text: String },
-    /// An answer that breaks off before its id.
+    /// An answer cut off before its id.
     BrokenNameless { text: String },
     /// A question or a log line, with the id of a call of ours, that is no message.
     BrokenQuestion { text: String },
-    /// The probe's answer: it speaks the stateless revision.
+    /// The probe's answer: the server speaks the stateless revision.
     Discovered,
     /// No message of the protocol at all.
     Garbage { text: &'static str },
-    /// A sound message that means nothing to us.
+    /// A sound message without meaning for us.
     Ignored { text: &'static str },
     /// `initialize` is answered with the older era.
     Initialized,
@@ -33,12 +33,12 @@ pub(super) enum Said {
     Refused { id: u64 },
     /// `initialize` is refused, and the probe's revision named.
     RefusedForStateless,
-    /// It takes back the question under this raw id.
+    /// Withdrawal of the question under this raw id.
     Withdraws { id: String },
 }
 
-impl Said {
-    /// The line, without its end.
+impl ServerLine {
+    /// Writes the line, without its end.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Answer { id, body, is_error } => {
@@ -74,7 +74,7 @@ impl Said {
     }
 }
 
-/// A progress notification under this raw token.
+/// Writes a progress notification under this raw token.
 pub(super) fn progress(token: &str, number: usize) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken": {token} ,"progress":{number}.0,"v":[1e5]}}}}"#

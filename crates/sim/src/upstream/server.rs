@@ -1,32 +1,31 @@
-//! The model server: it does what real servers were seen to do, and worse. It keeps no promise but to speak in lines.
+//! The model server, with habits of real servers, and worse. Keeps no promise but to speak in lines.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::said::Said;
+use super::said::ServerLine;
 use crate::random::Random;
 
-/// How it takes the probe for the stateless era.
+/// The server's reaction to the probe for the stateless era.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Its answer to the probe is broken JSON; it speaks the older era.
+    /// Answers with broken JSON, and speaks the older era.
     Breaks,
-    /// It ends.
     Dies,
-    /// It speaks both eras.
+    /// Speaks both eras.
     Dual,
-    /// It knows no such method.
+    /// Knows no such method.
     Legacy,
-    /// It speaks the stateless era only.
+    /// Speaks the stateless era only.
     Modern,
-    /// It never answers it, and speaks the older era.
+    /// Never answers, and speaks the older era.
     Silent,
-    /// It speaks both eras, and answers the probe when it has been given up.
+    /// Speaks both eras, and answers too late.
     SlowDual,
-    /// It refuses the probe when it has been given up.
+    /// Refuses too late.
     SlowLegacy,
-    /// It speaks the stateless era only, and answers the probe when it has been given up.
+    /// Speaks the stateless era only, and answers too late.
     SlowModern,
 }
 
@@ -43,7 +42,7 @@ impl Kind {
         Self::SlowModern,
     ];
 
-    /// Whether the probe stays unanswered for so long that it is given up.
+    /// Tells if the probe stays unanswered until abandoned.
     pub(super) fn is_silent(self) -> bool {
         matches!(self, Self::Silent | Self::SlowDual | Self::SlowLegacy | Self::SlowModern)
     }
@@ -54,7 +53,7 @@ impl Kind {
 pub(super) struct Server {
     kind: Kind,
     probes: usize,
-    /// Every call that came in, by id: its caller's number, and how often it was answered.
+    /// Every call received, by id: its caller's number, and the number of answers.
     calls: BTreeMap<u64, (u64, usize)>,
     asked: usize,
     said: usize,
@@ -69,7 +68,7 @@ impl Server {
     ///
     /// # Errors
     /// When a call comes a second time under the same id.
-    pub(super) fn hear(&mut self, text: &[u8], random: &mut Random) -> Result<Option<Vec<Said>>, String> {
+    pub(super) fn hear(&mut self, text: &[u8], random: &mut Random) -> Result<Option<Vec<ServerLine>>, String> {
         let message: Value = serde_json::from_slice(text).map_err(|e| format!("what was sent is not JSON: {e}"))?;
         match message.get("method").and_then(Value::as_str) {
             Some("server/discover") => Ok(self.probed()),
@@ -86,26 +85,26 @@ impl Server {
         }
     }
 
-    fn probed(&mut self) -> Option<Vec<Said>> {
+    fn probed(&mut self) -> Option<Vec<ServerLine>> {
         self.probes += 1;
         let said = match self.kind {
-            Kind::Breaks => vec![Said::BrokenAnswer { id: 0, text: r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32601,}}"#.into() }],
+            Kind::Breaks => vec![ServerLine::BrokenAnswer { id: 0, text: r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32601,}}"#.into() }],
             Kind::Dies => return None,
-            Kind::Dual | Kind::Modern => vec![Said::Discovered],
-            Kind::Legacy => vec![Said::Refused { id: 0 }],
-            Kind::SlowModern if self.probes > 1 => vec![Said::Discovered],
+            Kind::Dual | Kind::Modern => vec![ServerLine::Discovered],
+            Kind::Legacy => vec![ServerLine::Refused { id: 0 }],
+            Kind::SlowModern if self.probes > 1 => vec![ServerLine::Discovered],
             Kind::Silent | Kind::SlowDual | Kind::SlowLegacy | Kind::SlowModern => Vec::new(),
         };
         Some(said)
     }
 
-    fn initialize(&self, random: &mut Random) -> Vec<Said> {
+    fn initialize(&self, random: &mut Random) -> Vec<ServerLine> {
         let mut said = match self.kind {
-            Kind::Breaks | Kind::Dies | Kind::Dual | Kind::Legacy | Kind::Silent => vec![Said::Initialized],
-            Kind::Modern => vec![Said::RefusedForStateless],
-            Kind::SlowDual => vec![Said::Discovered, Said::Initialized],
-            Kind::SlowLegacy => vec![Said::Refused { id: 0 }, Said::Initialized],
-            Kind::SlowModern => vec![Said::Discovered, Said::RefusedForStateless],
+            Kind::Breaks | Kind::Dies | Kind::Dual | Kind::Legacy | Kind::Silent => vec![ServerLine::Initialized],
+            Kind::Modern => vec![ServerLine::RefusedForStateless],
+            Kind::SlowDual => vec![ServerLine::Discovered, ServerLine::Initialized],
+            Kind::SlowLegacy => vec![ServerLine::Refused { id: 0 }, ServerLine::Initialized],
+            Kind::SlowModern => vec![ServerLine::Discovered, ServerLine::RefusedForStateless],
         };
         if random.percent(50) {
             said.reverse();
@@ -113,33 +112,33 @@ impl Server {
         said
     }
 
-    /// Says something that nobody waits for, or answers any call it has ever heard of.
-    pub(super) fn speak(&mut self, random: &mut Random, long: bool) -> Said {
+    /// Sends a line that nobody waits for, or answers any call ever heard of.
+    pub(super) fn speak(&mut self, random: &mut Random, long: bool) -> ServerLine {
         self.said += 1;
         let ids: Vec<u64> = self.calls.keys().copied().collect();
         let unknown = 1_000_000 + self.said as u64;
         let id = if random.percent(5) { unknown } else { random.pick(&ids).unwrap_or(unknown) };
         match random.below(100) {
             0..30 => self.answer(id, random.percent(20)),
-            30..50 => Said::Progress { id, number: self.said },
+            30..50 => ServerLine::Progress { id, number: self.said },
             50..58 => self.asks(random),
-            58..64 => Said::Withdraws { id: self.any_question(random) },
-            64..67 => Said::Ping { id: format!("\"p{}\"", self.said) },
-            67..74 => Said::Log { number: self.said },
+            58..64 => ServerLine::Withdraws { id: self.any_question(random) },
+            64..67 => ServerLine::Ping { id: format!("\"p{}\"", self.said) },
+            67..74 => ServerLine::Log { number: self.said },
             74..83 => broken(id, random.pick(&ids).unwrap_or(unknown), random),
-            83..86 if long => Said::Long { size: super::wire::LIMIT + 1 + random.below(900) },
+            83..86 if long => ServerLine::Long { size: super::wire::LIMIT + 1 + random.below(900) },
             _ => nonsense(random),
         }
     }
 
-    /// Answers to all that was never answered.
-    pub(super) fn settle(&mut self) -> Vec<Said> {
+    /// Answers every unanswered call.
+    pub(super) fn settle(&mut self) -> Vec<ServerLine> {
         let open: Vec<u64> = self.calls.iter().filter(|(_, (_, answers))| *answers == 0).map(|(id, _)| *id).collect();
         open.into_iter().rev().map(|id| self.answer(id, false)).collect()
     }
 
-    /// Its body differs from that of every other answer.
-    fn answer(&mut self, id: u64, is_error: bool) -> Said {
+    /// Answers a call with a body unlike any other.
+    fn answer(&mut self, id: u64, is_error: bool) -> ServerLine {
         self.said += 1;
         let said = self.said;
         let (caller, answers) = self.calls.entry(id).or_insert((0, 0));
@@ -149,16 +148,16 @@ impl Server {
         } else {
             format!(r#"{{"z":1.0,"caller":{caller},"a":12345678901234567890123,  "id":{said},"method":"m"}}"#)
         };
-        Said::Answer { id, body, is_error }
+        ServerLine::Answer { id, body, is_error }
     }
 
-    /// Under ids that collide with those of our calls, and now and then with its own.
-    fn asks(&mut self, random: &mut Random) -> Said {
+    /// Asks under ids that collide with our calls' ids, and now and then with the server's own.
+    fn asks(&mut self, random: &mut Random) -> ServerLine {
         if !random.percent(15) {
             self.asked += 1;
         }
         let method = random.pick(&["sampling/createMessage", "roots/list", "elicitation/create"]).unwrap_or("roots/list");
-        Said::Asks { id: question(self.asked), method }
+        ServerLine::Asks { id: question(self.asked), method }
     }
 
     fn any_question(&self, random: &mut Random) -> String {
@@ -170,19 +169,21 @@ fn question(number: usize) -> String {
     if number.is_multiple_of(3) { format!("\"q{number}\"") } else { number.to_string() }
 }
 
-/// Lines that can't be read and mean, or seem to mean, the call `id`; `other` is no part of it.
-fn broken(id: u64, other: u64, random: &mut Random) -> Said {
+/// Makes unreadable lines that mean, or seem to mean, the call `id`; `other` is unrelated.
+fn broken(id: u64, other: u64, random: &mut Random) -> ServerLine {
     match random.below(6) {
-        0 => Said::BrokenAnswer { id, text: format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"a":[1,2"#) },
-        1 => Said::BrokenAnswer { id, text: format!(r#"{{"jsonrpc":"2.0","result":{{"id":{other},"x":1,"x":2}},"id":{id}}}"#) },
-        2 => Said::BrokenAnswer { id, text: format!(r#"{{"id":{id},"result":{{"content":[]}}}}"#) },
-        3 => Said::BrokenNameless { text: format!(r#"{{"jsonrpc":"2.0","result":{{"id":{other},"text":"unended"#) },
-        4 => Said::BrokenQuestion { text: format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"roots/list","params":{{"x":1,"x":2}}}}"#) },
-        _ => Said::BrokenQuestion { text: format!(r#"{{"level":"info","id":{id},"msg":"request \"result\": done"}}"#) },
+        0 => ServerLine::BrokenAnswer { id, text: format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"a":[1,2"#) },
+        1 => ServerLine::BrokenAnswer { id, text: format!(r#"{{"jsonrpc":"2.0","result":{{"id":{other},"x":1,"x":2}},"id":{id}}}"#) },
+        2 => ServerLine::BrokenAnswer { id, text: format!(r#"{{"id":{id},"result":{{"content":[]}}}}"#) },
+        3 => ServerLine::BrokenNameless { text: format!(r#"{{"jsonrpc":"2.0","result":{{"id":{other},"text":"unended"#) },
+        4 => {
+            ServerLine::BrokenQuestion { text: format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"roots/list","params":{{"x":1,"x":2}}}}"#) }
+        }
+        _ => ServerLine::BrokenQuestion { text: format!(r#"{{"level":"info","id":{id},"msg":"request \"result\": done"}}"#) },
     }
 }
 
-fn nonsense(random: &mut Random) -> Said {
+fn nonsense(random: &mut Random) -> ServerLine {
     let garbage = [
         "Server listening on stdio",
         "{",
@@ -201,8 +202,8 @@ fn nonsense(random: &mut Random) -> Said {
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}"#,
     ];
     if random.percent(50) {
-        Said::Garbage { text: random.pick(&garbage).unwrap_or("?") }
+        ServerLine::Garbage { text: random.pick(&garbage).unwrap_or("?") }
     } else {
-        Said::Ignored { text: random.pick(&ignored).unwrap_or("?") }
+        ServerLine::Ignored { text: random.pick(&ignored).unwrap_or("?") }
     }
 }

@@ -6,13 +6,13 @@ use bytes::Bytes;
 use mcp_proto::lines::{Line, Lines};
 use mcp_proto::sse;
 
-use super::said::Said;
+use super::said::ServerLine;
 use crate::random::Random;
 
-/// No line may be longer than this.
+/// Bytes of the longest line.
 pub(super) const LIMIT: usize = 600;
 
-/// What the reader made of the bytes.
+/// The reader's output.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Read {
     Message(Bytes),
@@ -25,12 +25,12 @@ enum Reader {
     Lines(Lines),
 }
 
-/// One direction of a connection, the server's to us.
+/// A direction of a connection, from the server to us.
 #[derive(Debug)]
 pub(super) struct Wire {
     reader: Reader,
-    queue: VecDeque<(Vec<u8>, Said)>,
-    /// How much of the first in the queue has been read already.
+    queue: VecDeque<(Vec<u8>, ServerLine)>,
+    /// Bytes read already of the first in the queue.
     ahead: usize,
     cuts: Random,
 }
@@ -41,7 +41,7 @@ impl Wire {
         Self { reader, queue: VecDeque::new(), ahead: 0, cuts: Random::new(cut) }
     }
 
-    /// Whether a message that is too long ends the whole stream.
+    /// Tells if an overlong message ends the whole stream.
     pub(super) fn is_events(&self) -> bool {
         matches!(self.reader, Reader::Events(_))
     }
@@ -51,7 +51,7 @@ impl Wire {
     }
 
     /// The server writes a line.
-    pub(super) fn write(&mut self, said: Said) {
+    pub(super) fn write(&mut self, said: ServerLine) {
         let mut framed = Vec::new();
         match self.reader {
             Reader::Events(_) => sse::encode(None, said.text().as_bytes(), &mut framed),
@@ -67,7 +67,7 @@ impl Wire {
     ///
     /// # Errors
     /// When something came out too early, or the stream can't be read.
-    pub(super) fn deliver(&mut self) -> Result<Option<(Said, Vec<Read>)>, String> {
+    pub(super) fn deliver(&mut self) -> Result<Option<(ServerLine, Vec<Read>)>, String> {
         let Some((framed, said)) = self.queue.pop_front() else { return Ok(None) };
         let mut rest = framed.get(self.ahead..).unwrap_or_default();
         self.ahead = 0;
@@ -86,11 +86,11 @@ impl Wire {
         Ok(Some((said, self.read()?)))
     }
 
-    /// The stream ends in the second half of the next line, `part` of a thousand into it: what stands there, and what came out.
+    /// Ends the stream in the second half of the next line, `part` of a thousand into it; gives the line and the output.
     ///
     /// # Errors
-    /// When something came out too early, or the stream can't be read.
-    pub(super) fn end(&mut self, part: usize) -> Result<Option<(Said, Vec<Read>)>, String> {
+    /// When some output came too early, or the stream can't be read.
+    pub(super) fn end(&mut self, part: usize) -> Result<Option<(ServerLine, Vec<Read>)>, String> {
         let Some((framed, said)) = self.queue.pop_front() else {
             let left = self.finish()?;
             return if left.is_empty() { Ok(None) } else { Err(format!("{left:?} came out of an empty stream")) };

@@ -1,4 +1,4 @@
-//! One history: callers, the pipe, the wire and the server, moved step by step by one seed. Does not know the rules; the reference does.
+//! A history: callers, the pipe, the wire and the server, moved step by step by one seed. Does not know the rules; the reference does.
 
 use banyan_model::Era;
 use bytes::Bytes;
@@ -6,19 +6,19 @@ use mcp_proto::client::{AskKey, CallKey, Identity, Pipe};
 use mcp_proto::envelope::Answer;
 
 use super::reference::{Reference, params, spelled};
-use super::said::Said;
+use super::said::ServerLine;
 use super::server::{Kind, Server};
 use super::wire::{Read, Wire};
 use crate::random::Random;
 
-/// What came of a history.
+/// The outcome of a history.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Everything that happened, a line each.
+    /// Every event, a line each.
     pub trace: Vec<String>,
-    /// How many calls were begun.
+    /// Number of calls begun.
     pub calls: usize,
-    /// How many ended: by an answer, as garbled, by cancel, by a line thrown away, by the end of the pipe.
+    /// Number of calls ended: by an answer, as garbled, by cancel, by a dropped line, by the end of the pipe.
     pub ended: [usize; 5],
 }
 
@@ -28,7 +28,7 @@ const CANCELLED: usize = 2;
 const THROWN_AWAY: usize = 3;
 const WITH_THE_PIPE: usize = 4;
 
-/// All that takes part.
+/// Everything taking part.
 pub(super) struct World {
     random: Random,
     cut: u64,
@@ -38,7 +38,7 @@ pub(super) struct World {
     wire: Wire,
     server: Server,
     reference: Reference,
-    /// Every question that came out, answered or not.
+    /// Every question seen, answered or not.
     asked: Vec<AskKey>,
     begun: Vec<u64>,
     over: bool,
@@ -119,7 +119,7 @@ impl World {
         }
     }
 
-    fn write(&mut self, said: Said) {
+    fn write(&mut self, said: ServerLine) {
         self.outcome.trace.push(format!("server writes {said:?}"));
         self.wire.write(said);
     }
@@ -130,9 +130,9 @@ impl World {
         self.hear(&said, &read)
     }
 
-    fn hear(&mut self, said: &Said, read: &[Read]) -> Result<(), String> {
+    fn hear(&mut self, said: &ServerLine, read: &[Read]) -> Result<(), String> {
         match (said, read) {
-            (Said::Long { size }, [Read::TooLong(known)]) if size == known => self.throw_away(),
+            (ServerLine::Long { size }, [Read::TooLong(known)]) if size == known => self.throw_away(),
             (_, [Read::Message(text)]) if text[..] == *said.text().as_bytes() => {
                 let due = self.reference.heard(said)?;
                 self.pipe.handle_message(text);
@@ -177,7 +177,7 @@ impl World {
         self.drain(&[])
     }
 
-    /// Answers any question there ever was; only one that is open may get it.
+    /// Answers any question ever seen; only an open question may be answered on the wire.
     fn reply(&mut self) -> Result<(), String> {
         if self.asked.is_empty() {
             return Ok(());
@@ -190,7 +190,7 @@ impl World {
         self.drain(&[])
     }
 
-    /// Time passes until the probe is given up, when the server is one that leaves it unanswered.
+    /// Lets time pass until the probe is abandoned, for a server that leaves it unanswered.
     fn silence(&mut self) -> Result<(), String> {
         if !(self.kind.is_silent() && self.reference.is_probing()) {
             return Ok(());
@@ -201,7 +201,7 @@ impl World {
         self.drain(&[])
     }
 
-    /// The server ends, within a line where it has written one.
+    /// Ends the server, within a line if there is one.
     fn end(&mut self) -> Result<(), String> {
         let part = self.random.below(1001);
         self.outcome.trace.push(format!("the server ends, {part} of 1000 into its last line"));
@@ -217,7 +217,7 @@ impl World {
         if calls == ended { Ok(()) } else { Err(format!("{calls} calls were begun, and {ended} ended")) }
     }
 
-    fn hear_part(&mut self, said: &Said, read: &[Read]) -> Result<(), String> {
+    fn hear_part(&mut self, said: &ServerLine, read: &[Read]) -> Result<(), String> {
         match read {
             [] if self.wire.is_events() => Ok(()),
             [Read::TooLong(_)] => self.throw_away(),
@@ -231,7 +231,7 @@ impl World {
         }
     }
 
-    /// Takes all that the pipe has to say, and compares.
+    /// Takes all events of the pipe, and compares them.
     fn drain(&mut self, due: &[String]) -> Result<(), String> {
         let seen = self.seen();
         if seen != due {

@@ -4,12 +4,12 @@
 
 use crate::tree::sources;
 
-/// Beginnings of sums whose other half may be any time that a peer has named.
+/// Beginnings of sums whose other half may be any time named by a peer.
 const CLOCKS: [&str; 3] = ["UNIX_EPOCH + ", "SystemTime::now() + ", "SystemTime::now() - "];
 /// Ends of sums in which a number has just become a length of time.
 const LENGTHS: [&str; 4] = ["Duration::from_secs(", "Duration::from_millis(", "Duration::from_micros(", "Duration::from_nanos("];
 
-/// Checks whether a line adds to a time what is no constant.
+/// Checks whether a line adds anything but a constant to a time.
 fn adds_unchecked(line: &str) -> bool {
     let code = line.split("//").next().unwrap_or_default();
     let to_a_clock = CLOCKS.iter().any(|clock| code.split(clock).skip(1).any(|added| !is_constant(added)));

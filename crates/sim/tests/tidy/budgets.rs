@@ -1,4 +1,5 @@
-//! How long a file may grow. Functions, parameters and complexity are clippy's work (`clippy.toml`); here is checked that it does it.
+//! Lengths of files. Functions, parameters and complexity are clippy's work (`clippy.toml`), and only the settings of clippy are checked
+//! here.
 
 use crate::tree::{read, sources};
 

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::documents::{quoted, tests};
 use crate::tree::{read, sources};
 
-/// Families of requirements whose tests carry the id, as `ax_15_...` for AX-15.
+/// Families of requirements with their ids in test names, as `ax_15_...` for AX-15.
 const FAMILIES: &[&str] = &["ax", "mx"];
 
-/// The id that a test's name starts with: `ax_15_x` gives `AX-15`.
+/// Reads the id at the beginning of a test's name: `ax_15_x` gives `AX-15`.
 fn id_of(test: &str) -> Option<String> {
     let mut parts = test.splitn(3, '_');
     let (family, number, _) = (parts.next()?, parts.next()?, parts.next()?);
@@ -33,12 +33,12 @@ fn rows() -> BTreeMap<String, String> {
     rows
 }
 
-/// Files of the peer tests, whose checks are no functions with an id: those that speak of an id, and the ids.
+/// Reads the files of the peer tests, whose checks carry no ids in their names.
 fn peers() -> BTreeMap<String, String> {
     sources(&[".py"]).into_iter().filter(|f| f.path.starts_with("tests/peers/")).map(|f| (f.path, f.text)).collect()
 }
 
-/// The ids, like AX-05, that a text holds.
+/// Finds the ids, like AX-05, in a text.
 fn ids_in(text: &str) -> BTreeSet<String> {
     let upper: Vec<String> = FAMILIES.iter().map(|f| format!("{}-", f.to_uppercase())).collect();
     let found =

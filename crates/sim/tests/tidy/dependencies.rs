@@ -1,4 +1,4 @@
-//! Every dependency that a manifest names has a use in the sources beside it. Looks for the name in the text, no further: what is
+//! Dependencies of manifests and their uses in the sources beside them. Looks for the name in the text, no further: a crate
 //! linked for its side effects alone is named with `use NAME as _;`.
 
 use std::collections::BTreeSet;
@@ -11,14 +11,14 @@ fn manifests() -> Vec<(String, toml::Table)> {
     parsed.collect()
 }
 
-/// The names below `kind`, those for single platforms too.
+/// Lists the names below `kind`, those for single platforms too.
 fn dependencies(manifest: &toml::Table, kind: &str) -> BTreeSet<String> {
     let targets = manifest.get("target").and_then(toml::Value::as_table).into_iter().flatten().filter_map(|(_, t)| t.as_table());
     let tables = std::iter::once(manifest).chain(targets).filter_map(|table| table.get(kind)?.as_table());
     tables.flatten().map(|(name, _)| name.clone()).collect()
 }
 
-/// Whether `text` names a crate: `NAME::` that begins a path, or `use NAME` alone.
+/// Tells if `text` names a crate: by `NAME::` at the beginning of a path, or by `use NAME` alone.
 fn names(text: &str, package: &str) -> bool {
     let name = package.replace('-', "_");
     text.match_indices(&name).any(|(at, _)| {

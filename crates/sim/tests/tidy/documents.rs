@@ -1,4 +1,4 @@
-//! The documents agree with the tree: links lead somewhere, and every invariant of `ARCHITECTURE.md` names a test that is there.
+//! Agreement of the documents with the tree: links lead somewhere, and every invariant of `ARCHITECTURE.md` names an existing test.
 //! Does not fetch links that leave the repository.
 
 use std::collections::BTreeSet;
@@ -35,7 +35,7 @@ fn identifier(text: &str) -> String {
     text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
 }
 
-/// What stands between backticks in `text`.
+/// Lists the texts between backticks in `text`.
 pub(crate) fn quoted(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
@@ -66,7 +66,7 @@ fn every_invariant_names_a_test_that_exists() {
     assert!(count > 0, "no numbered invariant found");
 }
 
-/// The cells of the rows of the one table of `text` that begins with `heading`.
+/// Reads the rows of the only table of `text` that begins with `heading`, by cells.
 fn table<'a>(text: &'a str, heading: &'a str) -> Vec<Vec<&'a str>> {
     let cells = |line: &'a str| -> Vec<&'a str> { line.trim().trim_matches('|').split('|').map(str::trim).collect() };
     let mut heads = text.lines().enumerate().filter(|(_, line)| *line == heading);
@@ -78,7 +78,7 @@ fn table<'a>(text: &'a str, heading: &'a str) -> Vec<Vec<&'a str>> {
     rows
 }
 
-/// Each of the tests that stand between backticks in `cell` is there, and there is one.
+/// Checks that `cell` names at least one test between backticks, and only existing ones.
 fn names_tests_that_exist(tests: &BTreeSet<String>, cell: &str, row: &[&str]) {
     let named = quoted(cell);
     assert!(!named.is_empty(), "no test is named: {row:?}");
@@ -98,7 +98,7 @@ fn every_threat_names_tests_that_exist() {
     assert_eq!(threats.len(), rows.len(), "a threat has more than one row");
 }
 
-/// One table says what is held and how it is bounded, another which tests hold the bound, or `open:` and why none does.
+/// The first table lists held things and their bounds, the second the tests of each bound, or `open:` and the reason.
 #[test]
 fn every_bound_names_tests_that_exist_or_is_open() {
     let (tests, text) = (tests(), read("docs/threats.md"));
@@ -117,7 +117,7 @@ fn every_bound_names_tests_that_exist_or_is_open() {
     }
 }
 
-/// The numbered items of a Markdown list, each with its following lines.
+/// Splits a Markdown list into numbered items, each with its following lines.
 fn items(text: &str) -> Vec<String> {
     let mut items: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -195,7 +195,7 @@ fn a_link_is_resolved_from_its_document() {
     assert_eq!(links("see [a](b.md#c) and [d](e)\n```\n[x](y)\n```"), ["b.md#c", "e"]);
 }
 
-/// The console uses nothing that others may not: whatever its page asks for stands in the documents, to the last part that is not a name.
+/// The console uses nothing undocumented: every path of its requests stands in the documents, up to the last part that is not a name.
 #[test]
 fn what_the_console_asks_for_is_documented() {
     let documents: String = sources(&[".md"]).into_iter().filter(|file| file.path.starts_with("docs/")).map(|file| file.text).collect();

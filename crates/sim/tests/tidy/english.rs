@@ -16,18 +16,18 @@ mod source;
 
 const BUDGETS: &str = "crates/sim/tests/tidy/english/budgets";
 
-/// Tenths of a per cent of pointing words that every crate may have.
+/// Pointing words that every crate may have, in a thousand.
 const POINTING_PER_MILLE: usize = 60;
-/// Definitions of one type name that the workspace may have.
+/// Definitions of one type name allowed in the workspace.
 const SAME_NAME: usize = 3;
 /// Names that every crate may give to a type of its own.
 const SHARED_NAMES: &[&str] = &["Command", "Config", "Error", "Event", "State"];
-/// Part of a budget by which a crate may be better than the budget says, so that branches need not lower the same number.
+/// Part of a budget by which a crate may stay below it unnoticed, so that branches need not lower the same number.
 const SLACK: usize = 20;
-/// Words that a test name may have behind its id.
+/// Words allowed in a test name behind its id.
 const TEST_WORDS: usize = 9;
 
-/// One file of a crate, read.
+/// A parsed file of a crate.
 struct File {
     package: String,
     path: String,
@@ -57,14 +57,14 @@ fn matching(names: &[String], breaks: impl Fn(&str) -> bool) -> Vec<&str> {
     names.iter().map(String::as_str).filter(|name| breaks(name)).collect()
 }
 
-/// Reads the budgets of one file: of a crate, or of names.
+/// Reads a file of budgets: of a crate, or of names.
 fn budgets(file: &str) -> toml::Table {
     let path = root().join(BUDGETS).join(format!("{file}.toml"));
     let text = fs::read_to_string(path).unwrap_or_default();
     text.parse().unwrap_or_else(|e| panic!("{BUDGETS}/{file}.toml: {e}"))
 }
 
-/// Holds a measured number against its budget; the complaint, if there is one. `least` needs no budget.
+/// Compares a measured number with its budget and gives the complaint, if any. `least` needs no budget.
 fn complaint(file: &str, key: &str, measured: usize, least: usize) -> Option<String> {
     let mut table = budgets(file);
     let stands = table.get(key).and_then(toml::Value::as_integer);
@@ -94,7 +94,7 @@ fn complaint(file: &str, key: &str, measured: usize, least: usize) -> Option<Str
     written.err().map(|e| format!("{BUDGETS}/{file}.toml: {e}"))
 }
 
-/// Complaints of one rule, with all places of the crates that have more of them than they may.
+/// Makes the complaints of a rule, with all places in crates beyond their budget.
 fn hold(key: &str, rule: &str, places: &BTreeMap<&str, Vec<String>>) -> Vec<String> {
     let mut complaints = Vec::new();
     for (package, places) in places {
@@ -166,7 +166,7 @@ fn undocumented(files: &[File]) -> Vec<String> {
     places.into_iter().map(|place| format!("{place}: a public function, type or trait has a doc")).collect()
 }
 
-/// All rules in one test: reading every file takes most of the time.
+/// Holds all rules in one test: reading every file takes most of the time.
 #[test]
 fn docs_and_names_are_plainer_than_before_or_as_plain() {
     let files = files();

@@ -1,8 +1,8 @@
-//! Imports point to lower numbers only, and what decides never reaches what does. Does not look at modules within a crate.
+//! Imports point to lower numbers only, and deciding crates never reach doing ones. Does not look at modules within a crate.
 
 use crate::metadata::{Graph, Package};
 
-/// Every crate of the workspace, those to come included, and its layer.
+/// Layers of every crate of the workspace, future ones included.
 const LAYERS: &[(&str, u8)] = &[
     ("banyan-model", 0),
     ("json", 0),
@@ -33,11 +33,11 @@ const LAYERS: &[(&str, u8)] = &[
 /// The highest layer that decides.
 const DECIDES: u8 = 3;
 
-/// Runtimes, sockets and what brings them in.
+/// Runtimes and sockets, and crates that bring them in.
 const DOING: &[&str] =
     &["async-std", "axum", "h2", "hyper", "mio", "quinn", "reqwest", "smol", "socket2", "tokio", "tokio-util", "tower", "ureq"];
 
-/// Drives everything in tests, so that no layer applies to it; nothing but a test may need it.
+/// Drives everything in tests, so that no layer applies; nothing but a test may need it.
 const DEV_ONLY: &str = "sim";
 
 /// Programs that measure or test the binary from outside: they know no crate of ours.

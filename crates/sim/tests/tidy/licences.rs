@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// Whether the licences on `list` suffice for `expression`.
+/// Tells if the licences on `list` suffice for `expression`.
 pub(crate) fn allowed(expression: &str, list: &BTreeSet<&str>) -> bool {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let words: Vec<&str> = spaced.split_whitespace().collect();

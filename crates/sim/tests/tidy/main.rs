@@ -1,5 +1,5 @@
-//! House rules that a compiler does not check, held as tests: layers, budgets, words, packages, documents.
-//! They read files and `cargo metadata`; they do not build or run anything.
+//! House rules beyond the compiler, held as tests: layers, budgets, words, packages, documents.
+//! The tests read files and `cargo metadata`; they do not build or run anything.
 
 #![expect(clippy::expect_used, reason = "a check whose ground is missing fails loudly")]
 

@@ -1,4 +1,4 @@
-//! `cargo metadata`, cut down to what the checks ask. Does not judge.
+//! `cargo metadata`, cut down to the needs of the checks. Does not judge.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::tree::root;
 
-/// One package of the dependency graph.
+/// A package of the dependency graph.
 pub(crate) struct Package {
     pub(crate) id: String,
     pub(crate) name: String,
@@ -15,9 +15,9 @@ pub(crate) struct Package {
     pub(crate) license: Option<String>,
     /// `None` for the packages of this workspace.
     pub(crate) source: Option<String>,
-    /// Ids of what it needs to be built and run.
+    /// Ids of packages needed to build and run.
     pub(crate) dependencies: Vec<String>,
-    /// Ids of what its tests need besides.
+    /// Ids of further packages needed by tests.
     pub(crate) dev_dependencies: Vec<String>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// Asks cargo.
+    /// Runs `cargo metadata`.
     pub(crate) fn load() -> Self {
         let cargo = cargo();
         let host = run(Command::new(&cargo).args(["-vV"]));
@@ -47,12 +47,12 @@ impl Graph {
         self.packages.values()
     }
 
-    /// The packages of this workspace.
+    /// Lists the packages of this workspace.
     pub(crate) fn members(&self) -> impl Iterator<Item = &Package> {
         self.packages().filter(|p| p.source.is_none())
     }
 
-    /// The package with this id.
+    /// Finds a package by id.
     pub(crate) fn package(&self, id: &str) -> &Package {
         &self.packages[id]
     }
@@ -70,8 +70,8 @@ impl Graph {
     }
 }
 
-/// Who needs the package called `name`, as a tree; empty when nobody does. The lock file and `cargo metadata` also hold what
-/// optional features would bring in, `cargo tree` only what is built.
+/// Draws the users of the package `name` as a tree; empty without users. The lock file and `cargo metadata` also hold packages of
+/// optional features, `cargo tree` only built ones.
 pub(crate) fn users(name: &str) -> String {
     let arguments = ["tree", "--locked", "--workspace", "--edges", "normal,build", "--invert", name];
     run(Command::new(cargo()).args(arguments).current_dir(root()))

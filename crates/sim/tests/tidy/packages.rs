@@ -1,4 +1,4 @@
-//! What we depend on: where it comes from, under which licence, and once only. The lists are those of `deny.toml`, so that
+//! Dependencies: their origin, their licences, and their versions. The lists are those of `deny.toml`, so that
 //! `cargo deny` and this test never disagree. Does not know advisories: their database is not at hand in a test.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ fn every_licence_is_on_the_list() {
     }
 }
 
-/// What only builds and tests the console is not shipped, and may have any licence that lets us use it.
+/// Packages that only build and test the console are not shipped, and may have any licence that permits their use.
 #[test]
 fn what_the_console_ships_has_a_licence_on_the_list_and_a_digest() {
     let deny = deny();

@@ -3,11 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// One text file of the repository.
+/// A text file of the repository.
 pub(crate) struct Source {
     /// Path from the root, with `/`.
     pub(crate) path: String,
-    /// The whole text.
     pub(crate) text: String,
 }
 
@@ -17,7 +16,7 @@ impl Source {
         self.path.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Whether the file exists for tests only.
+    /// Tells if the file exists for tests only.
     pub(crate) fn is_test(&self) -> bool {
         let dirs = ["tests/", "/tests/", "/benches/", "bench/", "fuzz/"];
         self.name() == "tests.rs" || dirs.iter().any(|d| if d.starts_with('/') { self.path.contains(d) } else { self.path.starts_with(d) })
@@ -36,12 +35,12 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Reads one file, by its path from the root.
+/// Reads a file, by its path from the root.
 pub(crate) fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
-/// All files that end in one of `extensions`, sorted by path.
+/// Lists all files with one of the `extensions`, sorted by path.
 pub(crate) fn sources(extensions: &[&str]) -> Vec<Source> {
     let mut found = Vec::new();
     collect(&root(), "", extensions, &mut found);

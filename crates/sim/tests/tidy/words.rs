@@ -1,8 +1,8 @@
-//! Words that must stand in a source file, and words that must not. Does not judge style.
+//! Required and forbidden words of source files. Does not judge style.
 
 use crate::tree::sources;
 
-/// Put together here so that this file does not hold what it looks for.
+/// Lists forbidden marks, put together here so that this file does not hold them.
 fn forbidden() -> Vec<String> {
     let marks = [
         ("TO", "DO"),
@@ -17,10 +17,10 @@ fn forbidden() -> Vec<String> {
     marks.iter().map(|(a, b)| format!("{a}{b}")).collect()
 }
 
-/// File names that say nothing about what the file is.
+/// File names without a meaning.
 const DRAWERS: &[&str] = &["common", "core", "helper", "helpers", "manager", "misc", "shared", "util", "utils"];
 
-/// One of these has to be in a head, so that it says where the module ends.
+/// Limiting words, one of which has to be in a head, so that the head says where the module ends.
 const LIMITS: &[&str] = &["not", "no", "nor", "never", "nothing", "none", "neither", "only", "without", "cannot", "nobody", "nowhere"];
 
 #[test]
@@ -37,7 +37,7 @@ fn nothing_is_left_for_later() {
     assert!(found.is_empty(), "finish it or leave it out:\n{}", found.join("\n"));
 }
 
-/// Whether `mark` stands in `line` as a word of its own (marks that start with `#` anywhere).
+/// Tells if `mark` stands in `line` as a word of its own (marks that start with `#` anywhere).
 fn holds(line: &str, mark: &str) -> bool {
     let word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     line.match_indices(mark).any(|(at, _)| {
@@ -47,7 +47,7 @@ fn holds(line: &str, mark: &str) -> bool {
     })
 }
 
-/// `tests.rs` beside a module is a part of it and needs no head of its own.
+/// Skips `tests.rs` beside a module, which is a part of it and needs no head of its own.
 #[test]
 fn every_module_has_a_head_that_says_what_it_is_not() {
     let mut bad = Vec::new();

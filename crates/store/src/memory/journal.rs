@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use audit::arguments::Wanted;
+use audit::arguments::ArgumentDetail;
 use audit::chain::Chain;
 use audit::record::{Ended, Intent, Outcome, Record, Started};
 use futures_util::future::{BoxFuture, ready};
@@ -111,8 +111,8 @@ impl Journal for MemoryJournal {
         true
     }
 
-    fn wanted(&self) -> Wanted {
-        Wanted::default()
+    fn wanted(&self) -> ArgumentDetail {
+        ArgumentDetail::default()
     }
 
     fn ids(&self) -> &CallIds {

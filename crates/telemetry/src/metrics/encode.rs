@@ -13,10 +13,10 @@ use prometheus_client::registry::Unit;
 
 use super::histogram::Histogram;
 use super::labels::{MountState, ProtocolVersion, SeriesKey, Side, Transport};
-use super::{MountMetrics, Shared, ToolLabel};
+use super::{MountMetrics, SharedCounters, ToolLabel};
 
-/// What Prometheus' library asks at each scrape.
-pub(super) struct Scrape(pub(super) Arc<Shared>);
+/// The answer to a scrape by Prometheus' library.
+pub(super) struct Scrape(pub(super) Arc<SharedCounters>);
 
 impl fmt::Debug for Scrape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -26,7 +26,7 @@ impl fmt::Debug for Scrape {
 
 type Labels<'a> = Vec<(&'static str, &'a str)>;
 
-/// A family whose series are one number for each mount.
+/// A family of series: one number for each mount.
 struct Family {
     name: &'static str,
     help: &'static str,
@@ -55,7 +55,7 @@ impl Collector for Scrape {
     }
 }
 
-fn record(encoder: &mut DescriptorEncoder, shared: &Shared) -> fmt::Result {
+fn record(encoder: &mut DescriptorEncoder, shared: &SharedCounters) -> fmt::Result {
     let counts = [
         ("banyan_audit_unrecorded", "Records that could not be written", &shared.unrecorded),
         ("banyan_audit_removed", "Entries of the record that were taken away, as its bounds say", &shared.removed),
@@ -142,7 +142,7 @@ fn in_flight(encoder: &mut DescriptorEncoder, mounts: &[Arc<MountMetrics>]) -> f
     Ok(())
 }
 
-fn sessions(encoder: &mut DescriptorEncoder, shared: &Shared) -> fmt::Result {
+fn sessions(encoder: &mut DescriptorEncoder, shared: &SharedCounters) -> fmt::Result {
     let mut family = encoder.encode_descriptor("banyan_sessions", "Open sessions of the initialize era", None, MetricType::Gauge)?;
     for (side, transport, version) in session_kinds() {
         let session = &shared.sessions[side as usize][transport as usize][version.index()];

@@ -1,8 +1,8 @@
-//! The closed sets that label values come from. Does not hold names that configuration brings.
+//! The closed sets of label values. Does not hold names from the configuration.
 
 use super::Operation;
 
-/// Which end of an operation Banyan is.
+/// The end of an operation on Banyan's side.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Side {
     /// We ask an upstream.
@@ -23,7 +23,7 @@ impl Side {
     }
 }
 
-/// What carries messages: `network.transport`.
+/// The carrier of messages: `network.transport`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Transport {
     /// Standard input and output.
@@ -45,18 +45,17 @@ impl Transport {
     }
 }
 
-/// How a mount is.
+/// The state of a mount.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum MountState {
-    /// It works, but not as it should.
+    /// Works, but not as it should.
     Degraded,
-    /// It does not work; another try is planned.
+    /// Does not work; another try is planned.
     Failed,
-    /// It works.
     Ready,
-    /// It has not answered yet.
+    /// No answer yet.
     Starting,
-    /// It was ended on purpose.
+    /// Ended on purpose.
     Stopped,
 }
 
@@ -85,7 +84,7 @@ impl ProtocolVersion {
     /// No revision is known yet.
     pub const UNKNOWN: Self = Self(0);
 
-    /// The revision that `text` names; all that are not known to this build count as one.
+    /// Gives the revision named by `text`; revisions unknown to this build count as one.
     pub fn of(text: &str) -> Self {
         Self(Self::NAMES.iter().position(|name| *name == text).unwrap_or(Self::COUNT - 1) as u8)
     }
@@ -108,7 +107,7 @@ impl ProtocolVersion {
 pub struct MethodName(u8);
 
 impl MethodName {
-    /// In order, so that they can be searched.
+    /// In order, for the binary search.
     const NAMES: [&'static str; 36] = [
         "_OTHER",
         "completion/complete",
@@ -148,7 +147,7 @@ impl MethodName {
         "tools/search",
     ];
 
-    /// The method that `text` names; all that are not known to this build count as one.
+    /// Gives the method named by `text`; methods unknown to this build count as one.
     pub fn of(text: &str) -> Self {
         // The one that is called most need not be looked for.
         const CALL: usize = MethodName::NAMES.len() - 3;
@@ -162,24 +161,22 @@ impl MethodName {
     }
 }
 
-/// How an operation ended.
+/// The ending of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Ending {
-    /// Who asked took it back or went away.
+    /// The caller took the request back or went away.
     Cancelled,
-    /// With a result.
     Done,
-    /// With a JSON-RPC error of this code.
+    /// A JSON-RPC error of this code.
     Error(i64),
-    /// The rules do not allow it.
+    /// Refused by rules.
     Refused,
-    /// It took too long.
     TimedOut,
-    /// With a tool result that says `isError`: a failure, although JSON-RPC calls it a result.
+    /// A tool result with `isError`: a failure, although a result to JSON-RPC.
     ToolError,
 }
 
-/// The codes that are shown as they are: JSON-RPC's, ours, those of MCP and those of the network draft.
+/// The codes shown unchanged: those of JSON-RPC, ours, MCP's and the network draft's.
 const CODES: [(i64, i64); 5] = [(-32700, -32700), (-32603, -32600), (-32090, -32081), (-32042, -32042), (-32022, -32000)];
 
 impl Ending {
@@ -195,7 +192,7 @@ impl Ending {
         }
     }
 
-    /// The value of `rpc.response.status_code`; `None` where there is no code, or one that no specification knows.
+    /// Gives the value of `rpc.response.status_code`; `None` without a code, or for a code of no specification.
     pub fn status_code(self) -> Option<String> {
         let Self::Error(code) = self else { return None };
         CODES.iter().any(|(low, high)| (*low..=*high).contains(&code)).then(|| code.to_string())

@@ -139,7 +139,7 @@ fn incoming() -> Incoming<'static> {
     }
 }
 
-/// A collector of spans that speaks OTLP over HTTP.
+/// A collector of spans over OTLP and HTTP.
 struct Collector {
     url: Url,
     spans: Arc<Mutex<Vec<Exported>>>,

@@ -1,4 +1,4 @@
-//! `banyan audit verify`: says whether a record is what was written, and where it is not. Repairs nothing.
+//! `banyan audit verify`: compares a record with its proofs, and names the place of a fault. Repairs nothing.
 
 use std::path::PathBuf;
 
@@ -75,7 +75,7 @@ impl Verify {
     }
 }
 
-/// How many entries one has that breaks is not known: it is read up to there.
+/// Draws a line for a chain. A broken chain is read only up to the break, so that its number of entries is not known.
 fn chain_line(chain: &ChainReport, is_broken: bool, output: &Output) -> String {
     let name = output.paint(Look::Strong, &chain.name);
     if is_broken {

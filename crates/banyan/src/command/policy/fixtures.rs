@@ -1,4 +1,4 @@
-//! `banyan policy test`: calls that are written in a file, and what becomes of each by the rules. Calls nothing.
+//! `banyan policy test`: calls listed in a file, and the rules' decision on each. Calls nothing.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,6 @@ struct File {
     test: Vec<Fixture>,
 }
 
-/// One call.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Fixture {
@@ -50,7 +49,7 @@ struct Fixture {
     #[serde(default)]
     profile: String,
     action: Option<String>,
-    /// The dotted name of a tool or prompt; beside `mount`, what it is called below that.
+    /// The dotted name of a tool or prompt; beside `mount`, the name below the mount.
     resource: String,
     mount: Option<String>,
     read_only: Option<bool>,
@@ -64,7 +63,7 @@ struct Fixture {
     #[serde(default)]
     time: Time,
     expect: String,
-    /// The rules that have to make the decision.
+    /// The expected deciding rules.
     rules: Option<Vec<String>>,
 }
 

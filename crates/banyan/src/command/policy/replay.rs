@@ -1,4 +1,4 @@
-//! `banyan policy replay`: what would become now of calls that were made. The running gate asks its rules; calls nothing.
+//! `banyan policy replay`: earlier calls, decided by today's rules. The running gate asks its rules; calls nothing.
 
 use std::path::PathBuf;
 

@@ -1,10 +1,10 @@
-//! What a person types in a room. What comes of it is not known here.
+//! Commands typed in a room. Their effect is not known here.
 
 use crate::failure::Failure;
 
-/// What is to be done.
+/// A typed command.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum TypedCommand {
     Accept {
         offer: u64,
         acts: Option<u32>,
@@ -16,7 +16,7 @@ pub(super) enum Asked {
         number: u64,
         to: Option<String>,
     },
-    Call(Wanted),
+    Call(ToolRequest),
     Export,
     Help,
     Offers,
@@ -27,7 +27,7 @@ pub(super) enum Asked {
         seconds: Option<u64>,
         reason: Option<String>,
     },
-    Propose(Wanted),
+    Propose(ToolRequest),
     Quit,
     Reject {
         number: u64,
@@ -50,8 +50,8 @@ pub(super) enum Asked {
 
 /// A call of a tool.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
-    /// Who is to carry it out.
+pub(super) struct ToolRequest {
+    /// The addressed participant.
     pub(super) to: String,
     pub(super) tool: String,
     /// Raw, an object.
@@ -76,11 +76,11 @@ what you type is said to everybody; what begins with a slash is done:
   /export                          what became of proposals and calls, a line of JSON each
   /quit                            leave";
 
-/// Reads a line; `None`: there is nothing in it.
-pub(super) fn read(line: &str) -> Result<Option<Asked>, Failure> {
+/// Reads a line; `None` for an empty line.
+pub(super) fn read(line: &str) -> Result<Option<TypedCommand>, Failure> {
     let line = line.trim();
     let Some(command) = line.strip_prefix('/') else {
-        return Ok((!line.is_empty()).then(|| Asked::Say(line.to_owned())));
+        return Ok((!line.is_empty()).then(|| TypedCommand::Say(line.to_owned())));
     };
     let (word, rest) = command.split_once(char::is_whitespace).map_or((command, ""), |(word, rest)| (word, rest.trim()));
     let (first, more) = rest.split_once(char::is_whitespace).map_or((rest, ""), |(first, more)| (first, more.trim()));
@@ -89,30 +89,30 @@ pub(super) fn read(line: &str) -> Result<Option<Asked>, Failure> {
         "accept" => {
             let limits: Vec<&str> = more.split_whitespace().collect();
             let limit = |at: usize| limits.get(at).map(|text| whole(text, "a limit")).transpose();
-            Asked::Accept { offer: numbered(first, "OFFER")?, acts: limit(0)?, an_hour: limit(1)? }
+            TypedCommand::Accept { offer: numbered(first, "OFFER")?, acts: limit(0)?, an_hour: limit(1)? }
         }
-        "acts" => Asked::Acts,
-        "approve" => Asked::Approve { number: numbered(first, "NUMBER")?, to: some(more) },
-        "call" => Asked::Call(wanted(first, more)?),
-        "export" => Asked::Export,
-        "help" | "?" => Asked::Help,
-        "offers" => Asked::Offers,
-        "open" => Asked::Open,
+        "acts" => TypedCommand::Acts,
+        "approve" => TypedCommand::Approve { number: numbered(first, "NUMBER")?, to: some(more) },
+        "call" => TypedCommand::Call(wanted(first, more)?),
+        "export" => TypedCommand::Export,
+        "help" | "?" => TypedCommand::Help,
+        "offers" => TypedCommand::Offers,
+        "open" => TypedCommand::Open,
         "pause" => {
             let (seconds, reason) = more.split_once(char::is_whitespace).map_or((more, ""), |(seconds, reason)| (seconds, reason.trim()));
             match seconds.parse() {
-                Ok(seconds) => Asked::Pause { who: named(first)?, seconds: Some(seconds), reason: some(reason) },
-                Err(_) => Asked::Pause { who: named(first)?, seconds: None, reason: some(more) },
+                Ok(seconds) => TypedCommand::Pause { who: named(first)?, seconds: Some(seconds), reason: some(reason) },
+                Err(_) => TypedCommand::Pause { who: named(first)?, seconds: None, reason: some(more) },
             }
         }
-        "propose" => Asked::Propose(wanted(first, more)?),
-        "quit" | "leave" => Asked::Quit,
-        "reject" => Asked::Reject { number: numbered(first, "NUMBER")?, reason: some(more) },
-        "resume" => Asked::Resume { who: named(first)? },
-        "revoke" => Asked::Revoke { rule: numbered(first.strip_prefix("rule-").unwrap_or(first), "RULE")? },
-        "rules" => Asked::Rules,
-        "who" => Asked::Who,
-        "withdraw" => Asked::Withdraw { number: numbered(first, "NUMBER")? },
+        "propose" => TypedCommand::Propose(wanted(first, more)?),
+        "quit" | "leave" => TypedCommand::Quit,
+        "reject" => TypedCommand::Reject { number: numbered(first, "NUMBER")?, reason: some(more) },
+        "resume" => TypedCommand::Resume { who: named(first)? },
+        "revoke" => TypedCommand::Revoke { rule: numbered(first.strip_prefix("rule-").unwrap_or(first), "RULE")? },
+        "rules" => TypedCommand::Rules,
+        "who" => TypedCommand::Who,
+        "withdraw" => TypedCommand::Withdraw { number: numbered(first, "NUMBER")? },
         other => return Err(Failure::Usage(format!("there is no command `/{other}`: `/help` lists them"))),
     }))
 }
@@ -130,7 +130,7 @@ fn whole(text: &str, what: &str) -> Result<u32, Failure> {
     text.parse().map_err(|_| Failure::Usage(format!("{what} is a whole number, and not {text:?}")))
 }
 
-fn wanted(to: &str, rest: &str) -> Result<Wanted, Failure> {
+fn wanted(to: &str, rest: &str) -> Result<ToolRequest, Failure> {
     let (tool, arguments) = rest.split_once(char::is_whitespace).map_or((rest, ""), |(tool, rest)| (tool, rest.trim()));
     if to.is_empty() || tool.is_empty() {
         return Err(Failure::Usage("say who is to carry it out, and which tool: `/help` says how".to_owned()));
@@ -140,33 +140,33 @@ fn wanted(to: &str, rest: &str) -> Result<Wanted, Failure> {
     if !is_object {
         return Err(Failure::Usage(format!("the arguments are no JSON object: {arguments:?}")));
     }
-    Ok(Wanted { to: to.to_owned(), tool: tool.to_owned(), arguments: arguments.to_owned() })
+    Ok(ToolRequest { to: to.to_owned(), tool: tool.to_owned(), arguments: arguments.to_owned() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn asked(line: &str) -> Asked {
+    fn asked(line: &str) -> TypedCommand {
         read(line).unwrap().unwrap()
     }
 
     #[test]
     fn a_line_is_said_unless_it_begins_with_a_slash() {
-        assert_eq!(asked("  hello /there "), Asked::Say("hello /there".into()));
+        assert_eq!(asked("  hello /there "), TypedCommand::Say("hello /there".into()));
         assert!(read("   ").unwrap().is_none());
-        assert_eq!(asked("/approve 3"), Asked::Approve { number: 3, to: None });
-        assert_eq!(asked("/approve #3 files"), Asked::Approve { number: 3, to: Some("files".into()) });
-        assert_eq!(asked("/reject 3 not  today"), Asked::Reject { number: 3, reason: Some("not  today".into()) });
-        assert_eq!(asked("/accept 1 20 5"), Asked::Accept { offer: 1, acts: Some(20), an_hour: Some(5) });
-        let pause = |seconds, reason: Option<&str>| Asked::Pause { who: "bot".into(), seconds, reason: reason.map(str::to_owned) };
+        assert_eq!(asked("/approve 3"), TypedCommand::Approve { number: 3, to: None });
+        assert_eq!(asked("/approve #3 files"), TypedCommand::Approve { number: 3, to: Some("files".into()) });
+        assert_eq!(asked("/reject 3 not  today"), TypedCommand::Reject { number: 3, reason: Some("not  today".into()) });
+        assert_eq!(asked("/accept 1 20 5"), TypedCommand::Accept { offer: 1, acts: Some(20), an_hour: Some(5) });
+        let pause = |seconds, reason: Option<&str>| TypedCommand::Pause { who: "bot".into(), seconds, reason: reason.map(str::to_owned) };
         assert_eq!(asked("/pause bot"), pause(None, None));
         assert_eq!(asked("/pause bot 60 too  much"), pause(Some(60), Some("too  much")));
         assert_eq!(asked("/pause bot too much"), pause(None, Some("too much")));
-        assert_eq!(asked("/resume bot"), Asked::Resume { who: "bot".into() });
-        assert_eq!(asked("/revoke rule-2"), Asked::Revoke { rule: 2 });
-        let wanted = Wanted { to: "files".into(), tool: "rm".into(), arguments: "{\"path\": \"a b\"}".into() };
-        assert_eq!(asked("/propose files rm {\"path\": \"a b\"}"), Asked::Propose(wanted));
+        assert_eq!(asked("/resume bot"), TypedCommand::Resume { who: "bot".into() });
+        assert_eq!(asked("/revoke rule-2"), TypedCommand::Revoke { rule: 2 });
+        let wanted = ToolRequest { to: "files".into(), tool: "rm".into(), arguments: "{\"path\": \"a b\"}".into() };
+        assert_eq!(asked("/propose files rm {\"path\": \"a b\"}"), TypedCommand::Propose(wanted));
     }
 
     #[test]

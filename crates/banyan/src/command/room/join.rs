@@ -1,5 +1,6 @@
-//! `banyan room join`: a participant at the terminal. What the room says is shown, what is typed is said or done, and rules that a person accepted
-//! act meanwhile. What is proposed is decided by whoever types, not here.
+//! `banyan room join`: a participant at the terminal. Messages of the room are shown, typed lines are said or done, and rules accepted by a
+//! person
+//! act meanwhile. Proposals are decided by the person, not here.
 
 use std::collections::BTreeSet;
 use std::io::BufRead;
@@ -19,7 +20,7 @@ use room_proto::voice::{Answer, Call, Ending, Spoken, Unsaid};
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::asked::{Asked, HELP, Wanted, read};
+use super::asked::{HELP, ToolRequest, TypedCommand, read};
 use super::rules::Shelf;
 use super::{rules, shown};
 use crate::arguments::Place;
@@ -28,9 +29,9 @@ use crate::output::Output;
 use crate::printable::printable;
 use crate::{gate, terminal, threads};
 
-/// What is answered to whoever calls a tool of a terminal.
+/// The answer to a call of a terminal's tool.
 const NO_TOOLS: &[u8] = br#"{"code":-32601,"message":"this participant is a terminal and has no tools: ask it in words"}"#;
-/// Lines that are typed faster than the room takes them wait, so many.
+/// Greatest number of typed lines waiting for the room.
 const TYPED: usize = 64;
 
 /// Comes into a room.
@@ -94,7 +95,7 @@ impl Join {
     }
 }
 
-/// Lines of standard input, as they are typed. The thread ends with the process: nothing else can wake it.
+/// Reads lines of standard input as they are typed. The thread ends with the process: nothing else can wake it.
 fn typed() -> mpsc::Receiver<String> {
     let (lines, typed) = mpsc::channel(TYPED);
     std::thread::spawn(move || {
@@ -118,7 +119,7 @@ fn now() -> Now {
     Now { instant: Instant::now(), wall: SystemTime::now() }
 }
 
-/// Whoever sits at the terminal, in the room.
+/// The person at the terminal, in the room.
 struct Table<'a> {
     orchestrator: Orchestrator,
     shelf: Shelf,
@@ -126,7 +127,6 @@ struct Table<'a> {
     is_person: bool,
 }
 
-/// What comes next.
 enum Next {
     Message(Bytes),
     Over(AttendError),
@@ -154,7 +154,7 @@ impl Table<'_> {
                 Next::Passed => self.orchestrator.handle_timeout(now()),
                 Next::Typed(line) => {
                     let leaves = match line.as_deref().map(read).transpose().map(Option::flatten) {
-                        Ok(Some(Asked::Quit)) => true,
+                        Ok(Some(TypedCommand::Quit)) => true,
                         Ok(Some(asked)) => {
                             let done = self.answer(&mut attendance, asked);
                             self.told(done)?;
@@ -190,7 +190,7 @@ impl Table<'_> {
         }
     }
 
-    /// A line that was wrong is told, and the next one may be right.
+    /// Prints a faulty line's failure and goes on, since the next line may be right.
     fn told(&self, done: Result<(), Failure>) -> Result<(), Failure> {
         match done {
             Err(Failure::NobodyReads) => Err(Failure::NobodyReads),
@@ -213,7 +213,7 @@ impl Table<'_> {
         Ok(())
     }
 
-    /// Shows what has happened, and keeps what was learnt.
+    /// Shows new events, and keeps learnt rules.
     fn settle(&mut self, attendance: &mut Attendance) -> Result<(), Failure> {
         while let Some(event) = self.orchestrator.poll_event() {
             let room = &mut self.orchestrator.participant;
@@ -234,7 +234,7 @@ impl Table<'_> {
         self.shelf.keep(&self.orchestrator.automation)
     }
 
-    /// For people: who wants JSON gets the messages.
+    /// Prints for people; a reader of JSON gets the messages instead.
     fn print(&self, lines: impl IntoIterator<Item = String>) -> Result<(), Failure> {
         if self.output.wants_json() {
             return Ok(());
@@ -242,8 +242,8 @@ impl Table<'_> {
         lines.into_iter().try_for_each(|line| self.output.line(&line))
     }
 
-    /// Does what is typed.
-    fn answer(&mut self, attendance: &mut Attendance, asked: Asked) -> Result<(), Failure> {
+    /// Carries out a typed command.
+    fn answer(&mut self, attendance: &mut Attendance, asked: TypedCommand) -> Result<(), Failure> {
         let at = SystemTime::now();
         let mut say = |spoken: Result<Spoken, Unsaid>| {
             let spoken = spoken.map_err(|why| Failure::Refused(why.to_string()))?;
@@ -252,47 +252,49 @@ impl Table<'_> {
         };
         let Orchestrator { participant: room, automation, .. } = &mut self.orchestrator;
         match asked {
-            Asked::Approve { number, to } => say(room.fulfil(at, ChainId(number), &to.iter().map(String::as_str).collect::<Vec<_>>())),
-            Asked::Reject { number, reason } => say(room.end(at, ChainId(number), Ending::Reject, reason.as_deref())),
-            Asked::Withdraw { number } => say(room.end(at, ChainId(number), Ending::Withdraw, None)),
-            Asked::Pause { who, seconds, reason } => {
+            TypedCommand::Approve { number, to } => {
+                say(room.fulfil(at, ChainId(number), &to.iter().map(String::as_str).collect::<Vec<_>>()))
+            }
+            TypedCommand::Reject { number, reason } => say(room.end(at, ChainId(number), Ending::Reject, reason.as_deref())),
+            TypedCommand::Withdraw { number } => say(room.end(at, ChainId(number), Ending::Withdraw, None)),
+            TypedCommand::Pause { who, seconds, reason } => {
                 say(room.pause(at, &[&who], seconds, reason.as_deref()))?;
                 self.print([format!("{} is asked to pause; /resume {0} ends it", printable(&who))])
             }
-            Asked::Resume { who } => {
+            TypedCommand::Resume { who } => {
                 say(room.resume(at, &[&who]))?;
                 self.print([format!("{} is asked to go on", printable(&who))])
             }
-            Asked::Say(text) => say(room.chat(at, &[], &text)),
-            Asked::Propose(wanted) => say(wanted.with(|to, call| room.propose(at, &[to], call))),
-            Asked::Call(wanted) => say(wanted.with(|to, call| room.request(at, &[to], call, None))),
-            Asked::Accept { offer, acts, an_hour } => self.accept(offer, acts, an_hour),
-            Asked::Revoke { rule } => self.revoke(rule),
-            Asked::Export => room.chains().iter().try_for_each(|(_, chain)| self.output.line(&chain.export())),
-            Asked::Acts => {
+            TypedCommand::Say(text) => say(room.chat(at, &[], &text)),
+            TypedCommand::Propose(wanted) => say(wanted.with(|to, call| room.propose(at, &[to], call))),
+            TypedCommand::Call(wanted) => say(wanted.with(|to, call| room.request(at, &[to], call, None))),
+            TypedCommand::Accept { offer, acts, an_hour } => self.accept(offer, acts, an_hour),
+            TypedCommand::Revoke { rule } => self.revoke(rule),
+            TypedCommand::Export => room.chains().iter().try_for_each(|(_, chain)| self.output.line(&chain.export())),
+            TypedCommand::Acts => {
                 let acts: Vec<_> = automation.acts().collect();
                 let (json, lines) = (json!({ "acts": acts }), acts.into_iter().map(rules::act).collect());
                 self.list(&json, lines)
             }
-            Asked::Offers => {
+            TypedCommand::Offers => {
                 let offers: Vec<_> = automation.offers().collect();
                 let (json, lines) = (json!({ "offers": offers }), offers.into_iter().flat_map(rules::offer).collect());
                 self.list(&json, lines)
             }
-            Asked::Rules => {
+            TypedCommand::Rules => {
                 let rules: Vec<_> = automation.rules().collect();
                 let (json, lines) = (json!({ "rules": rules }), rules.into_iter().flat_map(rules::rule).collect());
                 self.list(&json, lines)
             }
-            Asked::Open => {
+            TypedCommand::Open => {
                 let lines = shown::open(room, self.output);
                 self.print(lines)
             }
-            Asked::Who => {
+            TypedCommand::Who => {
                 let lines = shown::who(room);
                 self.print(lines)
             }
-            Asked::Help | Asked::Quit => self.print([HELP.to_owned()]),
+            TypedCommand::Help | TypedCommand::Quit => self.print([HELP.to_owned()]),
         }
     }
 
@@ -318,7 +320,7 @@ impl Table<'_> {
         self.print([format!("{rule} acts from now on, while this runs; /revoke {} ends it", rule.0)])
     }
 
-    /// Who types, if that is a person.
+    /// Gives the typing participant, if a person.
     fn person(&self) -> Result<Person, Failure> {
         let me = self.orchestrator.participant.me().filter(|me| self.orchestrator.people.contains(*me));
         let not = || Failure::Refused("only a person makes and ends rules: say that you are one with --person and your name".to_owned());
@@ -326,7 +328,7 @@ impl Table<'_> {
     }
 }
 
-impl Wanted {
+impl ToolRequest {
     fn with<T>(&self, say: impl FnOnce(&str, Call<'_>) -> T) -> T {
         let params = format!("{{\"name\":{},\"arguments\":{}}}", json!(self.tool), self.arguments);
         say(&self.to, Call { method: "tools/call", params: Some(params.as_bytes()) })

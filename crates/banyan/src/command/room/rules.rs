@@ -1,4 +1,4 @@
-//! Rules learnt from people, as they are shown, and the file that keeps them. Who accepts them is not decided here.
+//! Rules learnt from people, as shown, and the file that keeps them. Acceptance is not decided here.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
@@ -13,24 +13,24 @@ use crate::failure::Failure;
 use crate::printable::printable;
 use crate::private;
 
-/// Where rules are kept; nowhere, where no file is named.
+/// The store of rules; without a file, nothing is kept.
 pub(super) struct Shelf {
     path: Option<PathBuf>,
-    written: Written,
+    written: RulesFile,
 }
 
-/// What stands in the file. Rules are good in their room only: elsewhere, the same names are others.
+/// Content of the file. Rules are good in their room only: elsewhere, the same names are others.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct RulesFile {
     room: String,
     kept: Kept,
 }
 
 impl Shelf {
-    /// What was kept, and the place for what will be.
+    /// Reads the kept rules, and remembers the place for later ones.
     pub(super) fn open(room: &str, path: Option<&Path>) -> Result<(Self, Automation), Failure> {
         let written = path.map(read).transpose()?.flatten();
-        let written = written.unwrap_or_else(|| Written { room: room.to_owned(), kept: Kept::default() });
+        let written = written.unwrap_or_else(|| RulesFile { room: room.to_owned(), kept: Kept::default() });
         if written.room != room {
             let (path, of) = (path.unwrap_or(Path::new("")).display(), &written.room);
             return Err(Failure::Refused(format!("{path} holds the rules of the room {of:?}: name another file for this one")));
@@ -39,7 +39,7 @@ impl Shelf {
         Ok((Self { path: path.map(Path::to_owned), written }, automation))
     }
 
-    /// Writes down what has changed.
+    /// Writes changes down.
     pub(super) fn keep(&mut self, automation: &Automation) -> Result<(), Failure> {
         let Some(path) = self.path.as_ref().filter(|_| *automation.kept() != self.written.kept) else { return Ok(()) };
         self.written.kept = automation.kept().clone();
@@ -49,7 +49,7 @@ impl Shelf {
     }
 }
 
-fn read(path: &Path) -> Result<Option<Written>, Failure> {
+fn read(path: &Path) -> Result<Option<RulesFile>, Failure> {
     match std::fs::read(path) {
         Ok(text) => serde_json::from_slice(&text)
             .map(Some)
@@ -59,7 +59,7 @@ fn read(path: &Path) -> Result<Option<Written>, Failure> {
     }
 }
 
-/// What there is to say of something that happened to a rule.
+/// Draws an event of a rule.
 pub(super) fn line(event: &Event, automation: &Automation) -> Option<String> {
     match event {
         Event::Offered(id) => {

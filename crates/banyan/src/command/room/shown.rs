@@ -1,4 +1,4 @@
-//! A room as it reads on a terminal: one line for everything that happens. What was done about it is not decided here.
+//! A room as it reads on a terminal: a line for each event. Reactions to events are not decided here.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::table;
 /// No longer payload is shown, in characters.
 const MOST: usize = 300;
 
-/// What there is to say of an event; `None`: nothing.
+/// Draws an event; `None` for events without a line.
 pub(super) fn line(event: &Event, room: &Participant, output: &Output) -> Option<String> {
     let dim = |text: String| output.paint(Look::Dim, &text);
     match event {
@@ -48,7 +48,7 @@ fn welcome(room: &Participant) -> String {
     format!("you are {}; {others}; /help says what you can do", printable(me))
 }
 
-/// Who is there, what each may send, and how many messages of each did not hold.
+/// Lists the participants, with capabilities and the number of dropped messages.
 pub(super) fn who(room: &Participant) -> Vec<String> {
     let line = |name: &str, capabilities: String, id: &str| {
         let dropped = match room.watch().mismatches_of(id) {
@@ -62,7 +62,7 @@ pub(super) fn who(room: &Participant) -> Vec<String> {
     me.into_iter().chain(room.present().map(|(id, capabilities)| line(id, capabilities.join(", "), id))).collect()
 }
 
-/// The proposals that wait.
+/// Lists the waiting proposals.
 pub(super) fn open(room: &Participant, output: &Output) -> Vec<String> {
     let told = |(id, chain): (_, &Chain)| proposal(id, chain, room.proposed(id).map_or(b"{}", |payload| payload), output);
     room.chains().open().filter_map(|(id, chain)| told((id, chain))).collect()
@@ -125,7 +125,7 @@ fn called(chain: &Chain, payload: &[u8]) -> String {
     chain.request.as_ref().map(|step| about(step, payload)).unwrap_or_default()
 }
 
-/// What a call is, to whom it goes, and with what.
+/// Describes a call: method, target and arguments.
 fn about(step: &Step, payload: &[u8]) -> String {
     let kind = Kind::new(&step.kind);
     let params = Members::again(payload).object("params").unwrap_or_default();
@@ -151,7 +151,7 @@ fn answered(number: u64, chain: &Chain, from: &str, payload: &[u8], output: &Out
     format!("#{number} {} by {from}: {}", output.paint(look, word), printable(&cut(&text)))
 }
 
-/// The texts of a result, or what it is.
+/// Gives the texts of a result, or its kind.
 fn result_text(result: &Members<'_>) -> String {
     let content = result.get("content").and_then(json::elements).unwrap_or_default();
     let texts: Vec<String> = content.into_iter().filter_map(|raw| Some(Members::again(raw).str("text")?.into_owned())).collect();

@@ -1,4 +1,4 @@
-//! Transcripts of one pipe: what the server says, what we send, what comes out.
+//! Transcripts of one pipe: messages of the server, our messages, events.
 
 use super::*;
 

@@ -3,7 +3,7 @@
 /// Words that point at something instead of naming it.
 const POINTING: &[&str] = &["it", "its", "one", "that", "there", "they", "this", "those", "what", "which", "who", "whoever", "whose"];
 
-/// First words behind which the subject of a doc hides.
+/// First words that hide the subject of a doc.
 const BEGINNINGS: &[&str] =
     &["How", "It", "Its", "One", "They", "Those", "What", "Where", "Whether", "Which", "Who", "Whoever", "Whose", "Why"];
 

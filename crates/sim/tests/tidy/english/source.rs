@@ -8,7 +8,7 @@ use syn::{AttrStyle, Attribute, Expr, ImplItem, Item, Lit, Meta, Signature, Visi
 /// Derives that make docs into texts for users: help on the command line, descriptions in the schema of the configuration.
 const SHOWN_TO_USERS: &[&str] = &["Args", "JsonSchema", "Parser", "Subcommand", "ValueEnum"];
 
-/// Documented and named things of one file.
+/// Docs and names of one file.
 #[derive(Debug, Default)]
 pub(crate) struct Outline {
     /// Docs of every item, those of tests included, without texts for users.
@@ -27,7 +27,7 @@ pub(crate) struct Outline {
 }
 
 impl Outline {
-    /// Reads a file; `is_test` says that all of the file is for tests.
+    /// Reads a file; `is_test` marks a file of tests only.
     pub(crate) fn read(text: &str, is_test: bool) -> Result<Self, syn::Error> {
         let mut outline = Self { test_depth: usize::from(is_test), ..Self::default() };
         outline.visit_file(&syn::parse_file(text)?);
