@@ -1,4 +1,4 @@
-//! One client on standard input and output: reads lines, runs each request as a task of its own, writes lines.
+//! A client on standard input and output: reads lines, runs each request as a task of its own, writes lines.
 //!
 //! Serves both eras on the same pipe: a request that names its revision is stateless, everything else needs a handshake.
 //! Does not know the tools.
