@@ -124,7 +124,7 @@ pub struct Fault {
     pub detail: String,
     /// YANG path, OID or command, where one is to blame.
     pub path: Option<String>,
-    /// Does the same request, sent again unchanged, have a chance?
+    /// Has the same request a chance when sent again?
     pub may_retry: bool,
     pub native: Option<Native>,
 }
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nm_08_the_ten_codes_are_consecutive_and_named_as_the_draft_names_them() {
+    fn nm_08_ten_consecutive_codes_have_the_names_of_the_draft() {
         let numbers: Vec<i32> = Code::DRAFT.iter().map(|code| code.number()).collect();
         assert_eq!(numbers, (-32090..=-32081).rev().collect::<Vec<_>>());
         for code in Code::DRAFT {
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn nm_08_the_error_of_the_drafts_example_has_its_members() {
+    fn nm_08_the_example_of_the_draft_has_all_its_members() {
         let fault = Fault::new(Code::ConfigIncompatible, "VLAN 4095 > maximum 4094").at("/openconfig-vlan:vlans/vlan/config/vlan-id");
         let error = fault.to_error();
         assert_eq!(error["code"], -32084);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn nm_08_no_code_of_the_stateless_era_lies_in_the_range_that_mcp_keeps() {
+    fn nm_08_stateless_codes_lie_outside_the_range_of_mcp() {
         for code in Code::DRAFT {
             let error = Fault::new(code, "x").to_stateless_error();
             assert!(!(-32768..=-32000).contains(&code.stateless_number()), "{code:?}");
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn nm_08_a_failed_tool_of_the_stateless_era_is_a_result_with_the_code_in_its_structured_content() {
+    fn nm_08_a_failed_tool_has_its_code_in_structured_content() {
         let result = Fault::new(Code::Timeout, "no reply in 30 s").at("show tech").retryable().to_result();
         assert_eq!(result["isError"], true);
         assert_eq!(result["structuredContent"]["code"], -32081);

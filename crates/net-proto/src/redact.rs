@@ -1,5 +1,5 @@
-//! Secrets of devices replaced in whatever is shown: results, diffs, echoes, errors, logs. Every dialect's kinds at once, since a text does
-//! not say whose it is. What is hidden too much is mended by a rule; nothing here can be switched off by an argument of a call.
+//! Secrets of devices replaced in all output: results, diffs, echoes, errors, logs. Every dialect's kinds at once, since a text does
+//! not name its dialect. Nothing here can be switched off by an argument of a call.
 //!
 //! Each pass looks at the text once and only marks ranges, so that the work is linear and no pass sees another's marks.
 
@@ -23,7 +23,7 @@ pub const MARK: &str = "[redacted]";
 /// Shorter values of known secrets would hide half of every text.
 const SHORTEST_KNOWN: usize = 4;
 
-/// Hides secrets by the words before them, by the shape of what they are, and by value where the value is known.
+/// Hides secrets by the words before them, by their shape, and by value where the value is known.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
     known: Option<AhoCorasick>,
@@ -40,7 +40,7 @@ impl Redactor {
         Self { known, ..self }
     }
 
-    /// Hides what follows these words too, compared in lower case.
+    /// Hides the values behind these words too, compared in lower case.
     #[must_use]
     pub fn with_words<S: AsRef<str>>(mut self, words: &[S]) -> Self {
         self.words.extend(words.iter().map(|word| word.as_ref().to_lowercase()));

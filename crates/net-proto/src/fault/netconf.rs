@@ -3,7 +3,7 @@
 
 use super::{Code, Fault};
 
-/// One `<rpc-error>`.
+/// Content of an `<rpc-error>`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RpcError {
     /// `transport`, `rpc`, `protocol` or `application`.
@@ -20,7 +20,7 @@ pub struct RpcError {
     pub bad: Option<String>,
 }
 
-/// What was asked of the server.
+/// Request that the server answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     Get,
@@ -36,7 +36,7 @@ pub enum Operation {
     Other,
 }
 
-/// What the caller knows when an error comes, and no tag says.
+/// Knowledge of the caller that no tag holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Circumstances {
     /// The deadline of the confirmed commit has passed, or the commit was cancelled.
@@ -47,7 +47,7 @@ pub struct Circumstances {
 
 /// Groups of tags that ask for one reaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Group {
+enum TagGroup {
     /// The value or the structure sent.
     Payload,
     /// A node or an operation that the server has not.
@@ -59,58 +59,58 @@ enum Group {
     Failed,
 }
 
-const GROUPS: [(&str, Group); 20] = [
-    ("in-use", Group::Lock),
-    ("lock-denied", Group::Lock),
-    ("invalid-value", Group::Payload),
-    ("bad-element", Group::Payload),
-    ("bad-attribute", Group::Payload),
-    ("missing-element", Group::Payload),
-    ("missing-attribute", Group::Payload),
-    ("unknown-attribute", Group::Payload),
-    ("data-missing", Group::Payload),
-    ("data-exists", Group::Payload),
-    ("malformed-message", Group::Payload),
-    ("unknown-element", Group::Unsupported),
-    ("unknown-namespace", Group::Unsupported),
-    ("operation-not-supported", Group::Unsupported),
-    ("access-denied", Group::Access),
-    ("resource-denied", Group::Resource),
-    ("too-big", Group::Resource),
-    ("rollback-failed", Group::Rollback),
-    ("operation-failed", Group::Failed),
-    ("partial-operation", Group::Failed),
+const GROUPS: [(&str, TagGroup); 20] = [
+    ("in-use", TagGroup::Lock),
+    ("lock-denied", TagGroup::Lock),
+    ("invalid-value", TagGroup::Payload),
+    ("bad-element", TagGroup::Payload),
+    ("bad-attribute", TagGroup::Payload),
+    ("missing-element", TagGroup::Payload),
+    ("missing-attribute", TagGroup::Payload),
+    ("unknown-attribute", TagGroup::Payload),
+    ("data-missing", TagGroup::Payload),
+    ("data-exists", TagGroup::Payload),
+    ("malformed-message", TagGroup::Payload),
+    ("unknown-element", TagGroup::Unsupported),
+    ("unknown-namespace", TagGroup::Unsupported),
+    ("operation-not-supported", TagGroup::Unsupported),
+    ("access-denied", TagGroup::Access),
+    ("resource-denied", TagGroup::Resource),
+    ("too-big", TagGroup::Resource),
+    ("rollback-failed", TagGroup::Rollback),
+    ("operation-failed", TagGroup::Failed),
+    ("partial-operation", TagGroup::Failed),
 ];
 
 /// Codes by operation and group, first match; `None` stands for any operation. The last field: may a retry help?
-const CODES: [(Option<Operation>, Group, Code, bool); 14] = [
-    (Some(Operation::Confirm), Group::Failed, Code::ConfirmedCommitTimeout, false),
-    (Some(Operation::Confirm), Group::Payload, Code::InvalidParams, false),
-    (Some(Operation::Rollback), Group::Payload, Code::InvalidParams, false),
-    (Some(Operation::Rollback), Group::Unsupported, Code::RollbackNotSupported, false),
-    (Some(Operation::Rollback), Group::Failed, Code::RollbackFailed, false),
-    (Some(Operation::Lock), Group::Failed, Code::AccessDenied, true),
-    (Some(Operation::Get), Group::Failed, Code::ConfigIncompatible, false),
-    (None, Group::Lock, Code::AccessDenied, true),
-    (None, Group::Access, Code::AccessDenied, false),
-    (None, Group::Resource, Code::HardwareFailure, false),
-    (None, Group::Rollback, Code::RollbackFailed, false),
-    (None, Group::Unsupported, Code::ConfigIncompatible, false),
-    (None, Group::Payload, Code::YangSyntaxError, false),
-    (None, Group::Failed, Code::YangSyntaxError, false),
+const CODES: [(Option<Operation>, TagGroup, Code, bool); 14] = [
+    (Some(Operation::Confirm), TagGroup::Failed, Code::ConfirmedCommitTimeout, false),
+    (Some(Operation::Confirm), TagGroup::Payload, Code::InvalidParams, false),
+    (Some(Operation::Rollback), TagGroup::Payload, Code::InvalidParams, false),
+    (Some(Operation::Rollback), TagGroup::Unsupported, Code::RollbackNotSupported, false),
+    (Some(Operation::Rollback), TagGroup::Failed, Code::RollbackFailed, false),
+    (Some(Operation::Lock), TagGroup::Failed, Code::AccessDenied, true),
+    (Some(Operation::Get), TagGroup::Failed, Code::ConfigIncompatible, false),
+    (None, TagGroup::Lock, Code::AccessDenied, true),
+    (None, TagGroup::Access, Code::AccessDenied, false),
+    (None, TagGroup::Resource, Code::HardwareFailure, false),
+    (None, TagGroup::Rollback, Code::RollbackFailed, false),
+    (None, TagGroup::Unsupported, Code::ConfigIncompatible, false),
+    (None, TagGroup::Payload, Code::YangSyntaxError, false),
+    (None, TagGroup::Failed, Code::YangSyntaxError, false),
 ];
 
 impl Fault {
     /// Fault for an `<rpc-error>` that answers `operation`.
     pub fn from_netconf(operation: Operation, error: &RpcError, known: &Circumstances) -> Self {
-        let group = GROUPS.iter().find(|(tag, _)| *tag == error.tag).map_or(Group::Failed, |(_, group)| *group);
+        let group = GROUPS.iter().find(|(tag, _)| *tag == error.tag).map_or(TagGroup::Failed, |(_, group)| *group);
         let (code, may_retry) = code_for(operation, group, known);
         let mut detail = error.message.clone().filter(|m| !m.is_empty()).unwrap_or_else(|| error.tag.clone());
         if let Some(bad) = &error.bad {
             detail.push_str(&format!(" (`{bad}`)"));
         }
         match (&error.session_id, &known.pending_until) {
-            (Some(session), _) if group == Group::Lock => detail = format!("locked by session {session}: {detail}"),
+            (Some(session), _) if group == TagGroup::Lock => detail = format!("locked by session {session}: {detail}"),
             (_, Some(until)) if code == Code::AccessDenied => detail = format!("a confirmed commit is pending until {until}: {detail}"),
             _ => {}
         }
@@ -119,13 +119,13 @@ impl Fault {
     }
 }
 
-fn code_for(operation: Operation, group: Group, known: &Circumstances) -> (Code, bool) {
+fn code_for(operation: Operation, group: TagGroup, known: &Circumstances) -> (Code, bool) {
     let is_settling = matches!(operation, Operation::Confirm | Operation::Rollback);
-    if is_settling && known.is_overdue && matches!(group, Group::Payload | Group::Failed) {
+    if is_settling && known.is_overdue && matches!(group, TagGroup::Payload | TagGroup::Failed) {
         return (Code::ConfirmedCommitTimeout, false);
     }
     // netopeer2 refuses a commit under another's pending one with invalid-value.
-    if operation == Operation::Commit && known.pending_until.is_some() && group == Group::Payload {
+    if operation == Operation::Commit && known.pending_until.is_some() && group == TagGroup::Payload {
         return (Code::AccessDenied, true);
     }
     let row = CODES.iter().find(|(asked, of, ..)| asked.is_none_or(|asked| asked == operation) && *of == group);
@@ -140,9 +140,9 @@ mod tests {
         Fault::from_netconf(operation, &RpcError { tag: tag.into(), ..RpcError::default() }, known).code
     }
 
-    /// What netconfd and netopeer2 really answered, situation by situation.
+    /// Answers of netconfd and netopeer2, situation by situation.
     #[test]
-    fn nm_08_the_tags_of_two_servers_for_one_situation_give_one_code() {
+    fn nm_08_tags_of_two_servers_share_a_code() {
         let calm = Circumstances::default();
         let overdue = Circumstances { is_overdue: true, ..Circumstances::default() };
         let pending = Circumstances { pending_until: Some("12:00:00".into()), ..Circumstances::default() };
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn nm_08_a_lock_names_its_session_and_may_be_tried_again() {
+    fn nm_08_a_lock_names_its_session_and_allows_a_retry() {
         let error = RpcError { tag: "lock-denied".into(), session_id: Some("7".into()), ..RpcError::default() };
         let fault = Fault::from_netconf(Operation::Lock, &error, &Circumstances::default());
         assert!(fault.may_retry && fault.detail.starts_with("locked by session 7"), "{fault:?}");
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn nm_08_every_operation_and_every_tag_has_a_code_and_keeps_the_tag() {
+    fn nm_08_every_operation_with_every_tag_keeps_the_tag() {
         use Operation::{Commit, Confirm, Edit, Get, Lock, Other, Rollback, Validate};
         for operation in [Get, Lock, Edit, Validate, Commit, Confirm, Rollback, Other] {
             for tag in GROUPS.map(|(tag, _)| tag).into_iter().chain(["of-a-vendor", ""]) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Code, Fault};
 
-/// What went wrong between here and a device.
+/// Failure between here and a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// The host key is not the one that was accepted. Holds fingerprints, which are no secrets.
@@ -17,11 +17,11 @@ pub enum Trouble {
     NoConnection { reason: String },
     /// The session broke off, perhaps amid an operation.
     SessionLost { reason: String },
-    /// No complete answer in time; the operation may have run.
+    /// No complete answer in time. The operation may have run.
     NoReply { after: Duration },
     /// More bytes than the bound without an end.
     TooLong { limit: usize },
-    /// Bytes that no device of this kind sends.
+    /// Bytes that a device of this kind never sends.
     Garbled { reason: String },
     /// All sessions that this device is given are taken.
     Busy,
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nm_08_what_a_retry_may_mend_is_told_from_what_it_can_not() {
+    fn nm_08_a_retry_is_offered_where_a_retry_may_help() {
         let of = |trouble: Trouble| {
             let fault = Fault::from(trouble);
             (fault.code, fault.may_retry)

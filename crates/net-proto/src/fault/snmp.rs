@@ -2,7 +2,7 @@
 
 use super::{Code, Fault};
 
-/// What was asked of the agent when it answered with a status.
+/// Request that the agent answers with a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnmpRequest {
     Get,
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nm_08_every_status_of_a_set_is_an_snmp_failure_with_its_name_and_oid() {
+    fn nm_08_every_status_of_a_set_names_the_oid() {
         for (status, (name, ..)) in STATUSES.iter().enumerate().skip(1) {
             let fault = Fault::from_snmp(SnmpRequest::Set, u32::try_from(status).unwrap(), "1.3.6.1.2.1.1.5.0").unwrap();
             assert_eq!(fault.code, Code::SnmpFailure, "{name}");

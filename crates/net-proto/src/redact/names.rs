@@ -1,4 +1,4 @@
-//! Names of nodes, members and words whose value is secret. Knows nothing of where they stand.
+//! Names of nodes, members and words with a secret value. Knows nothing of their place.
 
 use std::ops::Range;
 
@@ -83,7 +83,7 @@ pub(super) fn names_secret(text: &Value) -> bool {
     is_secret_name(&node.split('[').next().unwrap_or(node).to_lowercase())
 }
 
-/// A community of BGP, which is no secret: numbers with colons, or a name that RFC 1997 knows.
+/// Recognizes a community of BGP, no secret: numbers with colons, or a name that RFC 1997 knows.
 pub(super) fn is_bgp_community(text: &str) -> bool {
     let known = ["no-export", "no-advertise", "local-as", "no-peer", "internet", "graceful-shutdown", "blackhole", "none", "additive"];
     let is_number = |text: &str| text.contains(':') && text.bytes().all(|b| b.is_ascii_digit() || b == b':');

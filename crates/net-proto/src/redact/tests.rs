@@ -102,7 +102,7 @@ const SECRETS: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn nm_12_a_canary_of_every_kind_in_every_dialect_is_hidden() {
+fn nm_12_a_canary_of_every_kind_in_every_dialect_disappears() {
     let redactor = Redactor::default();
     for (dialect, kind, text) in SECRETS {
         let shown = redactor.text(text);
@@ -143,7 +143,7 @@ fn nm_12_what_is_no_secret_stays_readable() {
 }
 
 #[test]
-fn nm_12_members_are_hidden_by_name_and_by_the_path_beside_them() {
+fn nm_12_members_are_hidden_by_name_and_by_neighbouring_path() {
     let redactor = Redactor::default();
     let mut value = json!({
         "openconfig-network-instance:neighbor": { "config": { "auth-password": "Xq7canary9", "peer-as": 65001, "send-community": "STANDARD" } },
@@ -161,7 +161,7 @@ fn nm_12_members_are_hidden_by_name_and_by_the_path_beside_them() {
 }
 
 #[test]
-fn nm_12_known_secrets_are_hidden_wherever_they_stand_and_words_may_be_added() {
+fn nm_12_known_secrets_and_added_words_are_hidden_everywhere() {
     let redactor = Redactor::default().knowing(&["Xq7canary9", "abc"]).with_words(&["Magic"]);
     assert_eq!(redactor.text("foo(Xq7canary9) abc"), "foo([redacted]) abc");
     assert_eq!(redactor.text("magic Xq7"), "magic [redacted]");
@@ -171,7 +171,7 @@ fn nm_12_known_secrets_are_hidden_wherever_they_stand_and_words_may_be_added() {
 
 proptest! {
     #[test]
-    fn nm_12_any_text_is_read_and_what_was_hidden_stays_hidden(text in "([a-z0-9 :=\"'\\\\\n<>/;{}$%\u{e9}+-]|password|snmp-server community |key |md5 |secret|</|\\[redacted\\]){0,60}") {
+    fn nm_12_any_text_is_read_and_hidden_text_stays_hidden(text in "([a-z0-9 :=\"'\\\\\n<>/;{}$%\u{e9}+-]|password|snmp-server community |key |md5 |secret|</|\\[redacted\\]){0,60}") {
         let redactor = Redactor::default();
         let once = redactor.text(&text);
         prop_assert_eq!(once.contains(MARK), redactor.text(&once).contains(MARK));

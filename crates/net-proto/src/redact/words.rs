@@ -1,5 +1,5 @@
-//! Secrets within a line, found by the words before them. Understands no dialect's grammar: a word, what else stands in its line, and the
-//! words that may stand between it and its secret are enough.
+//! Secrets within a line, found by the words before them. Understands no dialect's grammar: a word, the subject of the line, and the
+//! words between a keyword and a secret are enough.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -7,11 +7,11 @@ use std::ops::Range;
 use super::MARK;
 use super::names::{is_bgp_community, is_secret_name};
 
-/// What a line is about, told by its earlier words.
+/// Subjects of a line, told by its earlier words.
 #[derive(Clone, Copy, Default)]
-struct About(u8);
+struct LineSubject(u8);
 
-impl About {
+impl LineSubject {
     const SNMP: u8 = 1;
     /// Routing protocols and others that authenticate neighbours.
     const AUTH: u8 = 1 << 1;
@@ -48,9 +48,9 @@ impl About {
     }
 }
 
-/// How much behind a word is secret.
+/// Position of the secret behind a word.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Take {
+enum SecretPlace {
     Next,
     /// The next after an id, as a key has one.
     AfterId,
@@ -61,49 +61,49 @@ enum Take {
 }
 
 /// Words, what their line has to be about (0: anything), and what is secret behind them. In order.
-const RULES: [(&str, u8, Take); 42] = [
-    ("3des", About::SNMP, Take::Next),
-    ("aes", About::SNMP, Take::AfterId),
-    ("aes-128", About::SNMP, Take::Next),
-    ("aes-192", About::SNMP, Take::Next),
-    ("aes-256", About::SNMP, Take::Next),
-    ("aes128", About::SNMP, Take::Next),
-    ("aes192", About::SNMP, Take::Next),
-    ("aes256", About::SNMP, Take::Next),
-    ("authentication", About::AUTH, Take::Next),
-    ("authentication-key", 0, Take::AfterId),
-    ("bearer", 0, Take::Next),
-    ("cipher", 0, Take::Next),
-    ("clear-text", About::AUTH, Take::Next),
-    ("com2sec", 0, Take::After(2)),
-    ("com2sec6", 0, Take::After(2)),
-    ("des", About::SNMP, Take::Next),
-    ("des56", About::SNMP, Take::Next),
-    ("hmac-sha-1", About::AUTH, Take::Next),
-    ("hmac-sha-256", About::AUTH, Take::Next),
-    ("hmac-sha1", About::AUTH, Take::Next),
-    ("hmac-sha256", About::AUTH, Take::Next),
-    ("host", About::SNMP, Take::Last),
-    ("informsink", 0, Take::After(1)),
-    ("key", About::AUTH | About::AAA | About::KEY, Take::Next),
-    ("md5", About::AUTH | About::SNMP, Take::AfterId),
-    ("message-digest-key", 0, Take::AfterId),
-    ("plain", About::AUTH, Take::Next),
-    ("securityname", 0, Take::Next),
-    ("sha", About::AUTH | About::SNMP, Take::Next),
-    ("sha-1", About::AUTH | About::SNMP, Take::Next),
-    ("sha-224", About::AUTH | About::SNMP, Take::Next),
-    ("sha-256", About::AUTH | About::SNMP, Take::Next),
-    ("sha-384", About::AUTH | About::SNMP, Take::Next),
-    ("sha-512", About::AUTH | About::SNMP, Take::Next),
-    ("sha256", About::AUTH | About::SNMP, Take::Next),
-    ("sha512", About::AUTH | About::SNMP, Take::Next),
-    ("simple", About::AUTH, Take::Next),
-    ("string", About::AUTH, Take::Next),
-    ("text", About::AUTH | About::KEY, Take::Next),
-    ("token", 0, Take::Next),
-    ("trap2sink", 0, Take::After(1)),
-    ("trapsink", 0, Take::After(1)),
+const RULES: [(&str, u8, SecretPlace); 42] = [
+    ("3des", LineSubject::SNMP, SecretPlace::Next),
+    ("aes", LineSubject::SNMP, SecretPlace::AfterId),
+    ("aes-128", LineSubject::SNMP, SecretPlace::Next),
+    ("aes-192", LineSubject::SNMP, SecretPlace::Next),
+    ("aes-256", LineSubject::SNMP, SecretPlace::Next),
+    ("aes128", LineSubject::SNMP, SecretPlace::Next),
+    ("aes192", LineSubject::SNMP, SecretPlace::Next),
+    ("aes256", LineSubject::SNMP, SecretPlace::Next),
+    ("authentication", LineSubject::AUTH, SecretPlace::Next),
+    ("authentication-key", 0, SecretPlace::AfterId),
+    ("bearer", 0, SecretPlace::Next),
+    ("cipher", 0, SecretPlace::Next),
+    ("clear-text", LineSubject::AUTH, SecretPlace::Next),
+    ("com2sec", 0, SecretPlace::After(2)),
+    ("com2sec6", 0, SecretPlace::After(2)),
+    ("des", LineSubject::SNMP, SecretPlace::Next),
+    ("des56", LineSubject::SNMP, SecretPlace::Next),
+    ("hmac-sha-1", LineSubject::AUTH, SecretPlace::Next),
+    ("hmac-sha-256", LineSubject::AUTH, SecretPlace::Next),
+    ("hmac-sha1", LineSubject::AUTH, SecretPlace::Next),
+    ("hmac-sha256", LineSubject::AUTH, SecretPlace::Next),
+    ("host", LineSubject::SNMP, SecretPlace::Last),
+    ("informsink", 0, SecretPlace::After(1)),
+    ("key", LineSubject::AUTH | LineSubject::AAA | LineSubject::KEY, SecretPlace::Next),
+    ("md5", LineSubject::AUTH | LineSubject::SNMP, SecretPlace::AfterId),
+    ("message-digest-key", 0, SecretPlace::AfterId),
+    ("plain", LineSubject::AUTH, SecretPlace::Next),
+    ("securityname", 0, SecretPlace::Next),
+    ("sha", LineSubject::AUTH | LineSubject::SNMP, SecretPlace::Next),
+    ("sha-1", LineSubject::AUTH | LineSubject::SNMP, SecretPlace::Next),
+    ("sha-224", LineSubject::AUTH | LineSubject::SNMP, SecretPlace::Next),
+    ("sha-256", LineSubject::AUTH | LineSubject::SNMP, SecretPlace::Next),
+    ("sha-384", LineSubject::AUTH | LineSubject::SNMP, SecretPlace::Next),
+    ("sha-512", LineSubject::AUTH | LineSubject::SNMP, SecretPlace::Next),
+    ("sha256", LineSubject::AUTH | LineSubject::SNMP, SecretPlace::Next),
+    ("sha512", LineSubject::AUTH | LineSubject::SNMP, SecretPlace::Next),
+    ("simple", LineSubject::AUTH, SecretPlace::Next),
+    ("string", LineSubject::AUTH, SecretPlace::Next),
+    ("text", LineSubject::AUTH | LineSubject::KEY, SecretPlace::Next),
+    ("token", 0, SecretPlace::Next),
+    ("trap2sink", 0, SecretPlace::After(1)),
+    ("trapsink", 0, SecretPlace::After(1)),
 ];
 
 /// Words between a keyword and its secret: kinds of encryption, and `read` or `write` of a community. Each only where more follows.
@@ -182,25 +182,25 @@ const SHAPES: [&str; 14] =
     ["$1$", "$2y$", "$5$", "$6$", "$8$", "$9$", "$14$", "$1a$", "$sha512$", "%^%#", "%@%@", "%$%$", "AAAAB3NzaC1", "AAAAC3NzaC1"];
 
 pub(super) fn find(text: &str, more: &BTreeSet<String>, spans: &mut Vec<Range<usize>>) {
-    Scan { text, bytes: text.as_bytes(), at: 0, about: About::default(), is_first: true, more, spans }.run();
+    WordScan { text, bytes: text.as_bytes(), at: 0, about: LineSubject::default(), is_first: true, more, spans }.run();
 }
 
-struct Scan<'t> {
+struct WordScan<'t> {
     text: &'t str,
     bytes: &'t [u8],
     at: usize,
-    about: About,
+    about: LineSubject,
     /// Is no word of this line read yet?
     is_first: bool,
     more: &'t BTreeSet<String>,
     spans: &'t mut Vec<Range<usize>>,
 }
 
-impl Scan<'_> {
+impl WordScan<'_> {
     fn run(mut self) {
         while let Some(byte) = self.bytes.get(self.at) {
             if self.is_line_end(self.at) {
-                (self.about, self.is_first) = (About::default(), true);
+                (self.about, self.is_first) = (LineSubject::default(), true);
                 self.at += if *byte == b'\n' { 1 } else { 2 };
             } else if self.text[self.at..].starts_with("://") {
                 self.userinfo();
@@ -246,40 +246,40 @@ impl Scan<'_> {
         let take = self.rule(&word, is_first);
         self.about.learn(&word);
         if let Some(take) = take {
-            self.take(&word, take);
+            self.mark(&word, take);
         }
     }
 
-    fn rule(&self, word: &str, is_first: bool) -> Option<Take> {
+    fn rule(&self, word: &str, is_first: bool) -> Option<SecretPlace> {
         if word == "community" {
-            let is_known = self.about.has(About::SNMP) || !self.about.has(About::POLICY);
-            return is_known.then_some(Take::Next);
+            let is_known = self.about.has(LineSubject::SNMP) || !self.about.has(LineSubject::POLICY);
+            return is_known.then_some(SecretPlace::Next);
         }
         if let Ok(at) = RULES.binary_search_by(|(name, ..)| (*name).cmp(word)) {
             let (name, about, take) = RULES[at];
             return (about == 0 || self.about.has(about) || (is_first && name == "key")).then_some(take);
         }
-        (is_secret_name(word) || self.more.contains(word)).then_some(Take::Next)
+        (is_secret_name(word) || self.more.contains(word)).then_some(SecretPlace::Next)
     }
 
     /// Marks what is secret behind a word, and goes on behind it.
-    fn take(&mut self, word: &str, take: Take) {
+    fn mark(&mut self, word: &str, take: SecretPlace) {
         let mut at = self.at;
         match take {
-            Take::Next => {}
-            Take::AfterId => {
+            SecretPlace::Next => {}
+            SecretPlace::AfterId => {
                 if let Some((id, after)) = self.value(at).filter(|(id, after)| is_number(&self.text[id.clone()]) && self.has_more(*after)) {
                     let is_kind = KINDS.contains(&&self.text[id]) && word != "message-digest-key" && word != "authentication-key";
                     at = if is_kind { at } else { after };
                 }
             }
-            Take::After(words) => {
+            SecretPlace::After(words) => {
                 for _ in 0..words {
                     let Some((_, after)) = self.value(at) else { return };
                     at = after;
                 }
             }
-            Take::Last => return self.take_last(),
+            SecretPlace::Last => return self.mark_last(),
         }
         if matches!(word, "community") {
             at = self.behind_roles(at);
@@ -294,12 +294,12 @@ impl Scan<'_> {
         let shown = &self.text[value.clone()];
         let is_weak = !is_secret_name(word);
         let is_other = is_weak && (NO_VALUES.contains(&shown.to_ascii_lowercase().as_str()) || self.is_id(word, shown, after));
-        let is_public = word == "community" && !self.about.has(About::SNMP) && self.is_public(shown, after);
+        let is_public = word == "community" && !self.about.has(LineSubject::SNMP) && self.is_public(shown, after);
         if is_other || is_public || shown.starts_with(MARK) {
             return;
         }
         // FRR takes the whole rest of the line for the password of a neighbour.
-        let to_end = word == "password" && self.about.has(About::NEIGHBOR);
+        let to_end = word == "password" && self.about.has(LineSubject::NEIGHBOR);
         let end = if to_end { self.line_end(after) } else { after };
         self.spans.push(value.start..if to_end { end } else { value.end });
         // A line that JSON has put in one with others ends within what was taken for the secret.
@@ -323,7 +323,7 @@ impl Scan<'_> {
     fn behind_roles(&self, at: usize) -> usize {
         let Some((first, after)) = self.value(at) else { return at };
         let word = self.text[first].to_ascii_lowercase();
-        let is_role = self.about.has(About::AGENT) && matches!(word.as_str(), "read" | "write" | "complexity-check");
+        let is_role = self.about.has(LineSubject::AGENT) && matches!(word.as_str(), "read" | "write" | "complexity-check");
         if (is_role || matches!(word.as_str(), "name:" | "name" | "securityname:" | "string:")) && self.has_more(after) {
             after
         } else {
@@ -331,7 +331,7 @@ impl Scan<'_> {
         }
     }
 
-    fn take_last(&mut self) {
+    fn mark_last(&mut self) {
         let (mut at, mut last, mut words) = (self.at, None, 0);
         while let Some((value, after)) = self.value(at) {
             (at, last, words) = (after, Some(value), words + 1);

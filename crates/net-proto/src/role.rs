@@ -1,0 +1,194 @@
+//! Roles (section 9 of the draft): commands, lines of configuration and YANG paths, read-only mode, maintenance windows, freezes. Time is an
+//! argument. The device's own authorisation stays in force beside this and is not known here.
+
+mod calendar;
+mod path;
+
+pub use calendar::{Freeze, Window};
+
+use crate::dialect::{Command, CommandClass, WordPattern};
+use crate::fault::{Code, Fault};
+
+/// Direction of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleEffect {
+    Allow,
+    Deny,
+}
+
+/// Rule on commands or on lines of configuration. `Allow` wants each word in full or shortened beyond doubt; `Deny` holds for any shortening.
+#[derive(Clone, Debug)]
+pub struct CommandRule {
+    effect: RuleEffect,
+    pattern: WordPattern,
+}
+
+impl CommandRule {
+    /// Makes a rule for commands beginning with these words; `*` stands for any word.
+    pub fn new(effect: RuleEffect, words: &str) -> Self {
+        Self { effect, pattern: WordPattern::new(words) }
+    }
+}
+
+/// Rule on a YANG path and all below, by names of nodes without modules and keys.
+#[derive(Clone, Debug)]
+pub struct PathRule {
+    effect: RuleEffect,
+    /// Does the rule speak of edits, or of reads as well?
+    is_for_edits_only: bool,
+    nodes: Vec<String>,
+}
+
+impl PathRule {
+    /// Makes a rule for a path; `None`: the path is no plain path.
+    pub fn new(effect: RuleEffect, is_for_edits_only: bool, path: &str) -> Option<Self> {
+        Some(Self { effect, is_for_edits_only, nodes: path::nodes(path)? })
+    }
+}
+
+/// Action at a device.
+#[derive(Clone, Copy, Debug)]
+pub enum DeviceAction<'a> {
+    /// `network.cli.exec`
+    Command(&'a Command),
+    /// A line of `network.cli.configure`, already checked by its dialect.
+    ConfigLine(&'a str),
+    ReadPath(&'a str),
+    EditPath(&'a str),
+    ReadFile,
+    /// Commit, confirmation, rollback and restored files.
+    Commit,
+}
+
+/// Proof of a permitted action.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ActionPermit(());
+
+/// Rules of a principal at a device.
+#[derive(Clone, Debug, Default)]
+pub struct Role {
+    /// Name in messages.
+    pub name: String,
+    /// No argument of a call and no rule below overrides read-only mode.
+    pub is_read_only: bool,
+    /// Rules for commands. Without an allowing rule every command of class `Read` goes through.
+    pub commands: Vec<CommandRule>,
+    /// Rules for lines of configuration. Without an allowing rule every line goes through.
+    pub lines: Vec<CommandRule>,
+    /// Rules for paths. Without an allowing rule every path goes through.
+    pub paths: Vec<PathRule>,
+    /// Times for changes; none: always.
+    pub windows: Vec<Window>,
+    pub freezes: Vec<Freeze>,
+}
+
+impl Role {
+    /// Decides about an action at `now`, in seconds since 1970.
+    ///
+    /// # Errors
+    /// -32083 with the reason; a closed window and a freeze may be over at a retry.
+    pub fn permit(&self, action: DeviceAction<'_>, now: u64) -> Result<ActionPermit, Fault> {
+        match action {
+            DeviceAction::Command(command) => self.command(command, now)?,
+            DeviceAction::ConfigLine(line) => {
+                self.change(now).map_err(|fault| fault.at(line))?;
+                self.line(line)?;
+            }
+            DeviceAction::ReadPath(path) => self.path(path, false)?,
+            DeviceAction::EditPath(path) => {
+                self.change(now).map_err(|fault| fault.at(path))?;
+                self.path(path, true)?;
+            }
+            DeviceAction::ReadFile => {}
+            DeviceAction::Commit => self.change(now)?,
+        }
+        Ok(ActionPermit(()))
+    }
+
+    fn command(&self, command: &Command, now: u64) -> Result<(), Fault> {
+        let denies = |rule: &&CommandRule| {
+            let may_begin = rule.pattern.may_begin(&command.given) || rule.pattern.may_begin(&command.words);
+            rule.effect == RuleEffect::Deny && (may_begin || rule.pattern.begins(&command.words))
+        };
+        if self.commands.iter().any(|rule| denies(&rule)) {
+            return Err(self.denied("the role forbids this command").at(&command.text));
+        }
+        let allows = |rule: &CommandRule| rule.effect == RuleEffect::Allow && rule.pattern.begins(&command.words);
+        let is_allowed = !command.is_ambiguous && self.commands.iter().any(allows);
+        let has_list = self.commands.iter().any(|rule| rule.effect == RuleEffect::Allow);
+        match command.class {
+            CommandClass::Read if is_allowed || !has_list => Ok(()),
+            CommandClass::Read => {
+                let hint = if command.is_ambiguous { "write its words in full" } else { "the role allows other commands only" };
+                Err(self.denied(hint).at(&command.text))
+            }
+            // Named in full by the operator, and still a change.
+            CommandClass::Unknown | CommandClass::Configure | CommandClass::Dangerous if is_allowed => {
+                self.change(now).map_err(|fault| fault.at(&command.text))
+            }
+            CommandClass::Unknown => {
+                Err(self.denied("nobody knows whether this command only reads: a rule may allow it").at(&command.text))
+            }
+            CommandClass::Configure | CommandClass::Dangerous => {
+                Err(self.denied("this command changes the device: use the tools for changes").at(&command.text))
+            }
+        }
+    }
+
+    fn line(&self, line: &str) -> Result<(), Fault> {
+        let all: Vec<String> = line.split_whitespace().map(str::to_lowercase).collect();
+        let is_verb = |word: &String| matches!(word.as_str(), "no" | "undo" | "set" | "delete" | "default");
+        let words = if all.first().is_some_and(is_verb) { &all[1..] } else { &all[..] };
+        // What is removed with a shorter line takes along what stands below.
+        let touches = |rule: &CommandRule| rule.pattern.may_begin(words) || rule.pattern.may_begin(&all) || rule.pattern.is_below(words);
+        if self.lines.iter().any(|rule| rule.effect == RuleEffect::Deny && touches(rule)) {
+            return Err(self.denied("the role forbids this line").at(line));
+        }
+        let mut allowing = self.lines.iter().filter(|rule| rule.effect == RuleEffect::Allow).peekable();
+        if allowing.peek().is_none() || allowing.any(|rule| rule.pattern.begins(words)) {
+            return Ok(());
+        }
+        Err(self.denied("the role allows other lines only, each word in full").at(line))
+    }
+
+    fn path(&self, path: &str, is_edit: bool) -> Result<(), Fault> {
+        let mut rules = self.paths.iter().filter(|rule| is_edit || !rule.is_for_edits_only).peekable();
+        if rules.peek().is_none() {
+            return Ok(());
+        }
+        let plain = || self.denied("only plain paths can be held against the rules: names and keys, no functions, no `//`").at(path);
+        let nodes = path::nodes(path).ok_or_else(plain)?;
+        let rules: Vec<&PathRule> = rules.collect();
+        let meets = |rule: &&&PathRule| nodes.starts_with(&rule.nodes) || rule.nodes.starts_with(&nodes);
+        if rules.iter().filter(|rule| rule.effect == RuleEffect::Deny).any(|rule| meets(&rule)) {
+            return Err(self.denied("the role forbids this path, or a part of what stands below it").at(path));
+        }
+        let mut allowing = rules.iter().filter(|rule| rule.effect == RuleEffect::Allow).peekable();
+        if allowing.peek().is_none() || allowing.any(|rule| nodes.starts_with(&rule.nodes)) {
+            return Ok(());
+        }
+        Err(self.denied("the role allows other paths only").at(path))
+    }
+
+    /// Checks read-only mode, freezes and windows.
+    fn change(&self, now: u64) -> Result<(), Fault> {
+        if self.is_read_only {
+            return Err(self.denied("this device is read-only here, and no argument changes that"));
+        }
+        if let Some(freeze) = self.freezes.iter().find(|freeze| freeze.holds(now)) {
+            let seconds = freeze.until - now;
+            return Err(self.denied(&format!("changes are frozen for another {seconds} s: {}", freeze.reason)).retryable());
+        }
+        if !self.windows.is_empty() && !self.windows.iter().any(|window| window.is_open(now)) {
+            return Err(self.denied("changes are made in maintenance windows only, and none is open").retryable());
+        }
+        Ok(())
+    }
+
+    fn denied(&self, detail: &str) -> Fault {
+        Fault::new(Code::AccessDenied, format!("role `{}`: {detail}", self.name))
+    }
+}
+
+#[cfg(test)]
+mod tests;
