@@ -46,7 +46,7 @@ pub(crate) async fn serve(plan: Plan, manner: Manner, workers: Workers, output: 
     config::check_listen(plan.config.listen, &plan.config).map_err(|why| Failure::Refused(why.to_string()))?;
     gateway::trust::check(&plan.config).map_err(|why| Failure::Refused(why.to_string()))?;
     let state_dir = places::state_dir()?;
-    gateway::store::check(&plan.config, &state_dir).map_err(|why| Failure::Failed(why.to_string()))?;
+    disk::check(&plan.config, &state_dir).map_err(|why| Failure::Failed(why.to_string()))?;
     if let Some(why) = config::exposed(plan.config.listen, &plan.config) {
         output.remark(&format!("{} {why}", output.paint_remark(Look::Warn, "look:")));
     }

@@ -13,10 +13,10 @@ use runtime::whole::{create, make_dirs, sync_dir};
 /// The key that signs checkpoints.
 pub(crate) const SIGNING: &str = "audit.key";
 /// What the states of calls that wait for somebody are sealed with.
-pub const SEALING: &str = "approvals.key";
+pub(crate) const SEALING: &str = "approvals.key";
 
 /// The seed of that name in `state_dir`, which is made where it is missing. Two that start at once get the same.
-pub fn seed(state_dir: &Path, name: &str) -> io::Result<[u8; 32]> {
+pub(crate) fn seed(state_dir: &Path, name: &str) -> io::Result<[u8; 32]> {
     let path = state_dir.join(name);
     if let Err(error) = fs::metadata(&path) {
         if error.kind() != io::ErrorKind::NotFound {

@@ -12,10 +12,9 @@ use futures_util::future::BoxFuture;
 use mesh_proto::id::SessionKey;
 use mesh_proto::refusal::Refusal;
 use runtime::lateness::Lateness;
-use store::Journal;
+use store::{Budget, Bus, Journal, Stores};
 use telemetry::metrics::Metrics;
 use telemetry::otlp::Otlp;
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::approvals::Approvals;
@@ -25,7 +24,7 @@ use crate::call::remember::{SeenUris, Tasks};
 use crate::hub::Hub;
 use crate::node::Node;
 use crate::pins::Desk;
-use crate::policy::{Decisions, Purses};
+use crate::policy::Decisions;
 use crate::shares::Shares;
 
 pub(crate) use mounts::Mounts;
@@ -39,6 +38,8 @@ pub(crate) struct Gate {
     pub(crate) record: Recorder,
     pub(crate) load: Load,
     pub(crate) hub: Hub,
+    /// What outlives a run.
+    pub(crate) stores: Arc<dyn Stores>,
     /// The family of gates that this one belongs to, once it has begun.
     pub(crate) mesh: OnceLock<Arc<dyn Mesh>>,
     pub(crate) stop: CancellationToken,
@@ -49,13 +50,13 @@ pub(crate) struct Rules {
     /// The last decisions of the rules.
     pub(crate) decisions: Decisions,
     /// What callers have spent of their budgets.
-    pub(crate) purses: Purses,
+    pub(crate) budget: Arc<dyn Budget>,
     /// Calls that wait for somebody to agree.
     pub(crate) approvals: Approvals,
     /// Where lists wait to be held against what is known of their servers.
     pub(crate) pinning: Arc<Desk>,
     /// Wakes when somebody looked at definitions, by whichever gate of this state directory.
-    pub(crate) looks: Notify,
+    pub(crate) looks: Arc<dyn Bus>,
 }
 
 /// Everything that is written down of calls.

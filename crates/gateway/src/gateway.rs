@@ -13,17 +13,17 @@ use audit::record::{Changed, Record};
 use config::diff::{Change, diff};
 use config::resolved::Config;
 use config::secret::{Sources, SystemSources};
-use disk::DiskJournal;
+use disk::{DiskBus, DiskJournal, DiskStores};
 use futures_util::future::BoxFuture;
 use mcp_proto::catalog::Kind;
 use runtime::lateness::Lateness;
 use runtime::tls::Connector;
 use runtime::worker::Workers;
-use store::Journal;
+use store::memory::MemoryBudget;
+use store::{Journal, Stores};
 use telemetry::metrics::Metrics;
 use telemetry::otlp::Otlp;
 use tokio::net::TcpListener;
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -42,11 +42,11 @@ use crate::link::LinkDoor;
 use crate::mesh::Mesh;
 use crate::node::Node;
 use crate::pins::Desk;
-use crate::policy::{Decisions, Purses};
+use crate::policy::Decisions;
 use crate::registry::{RefusedRegistration, Registry};
 use crate::rooms::{RoomAdmin, RoomDoor, RoomFamily, Rooms};
 use crate::shares::Shares;
-use crate::trust::Trust;
+use crate::trust::{Besides, Trust};
 use crate::upstream::Upstreams;
 use crate::upstream::origins::Origins;
 
@@ -72,6 +72,8 @@ pub(crate) struct Parts {
     pub(crate) admin: Access,
     /// Connections that stand open.
     pub(crate) open: TaskTracker,
+    /// News of looks at definitions by other gates.
+    looks: Arc<DiskBus>,
 }
 
 /// A running gate. Clones are the same gate.
@@ -206,10 +208,12 @@ impl Parts {
     fn new(config: &Arc<Config>, state_dir: PathBuf, node: Node, place: Option<&Path>) -> Self {
         let connector = Arc::new(Connector::new());
         let sources: Arc<dyn Sources> = Arc::new(SystemSources);
-        let gate = Arc::new(gate(config, &state_dir, (node, place), &connector));
+        let stores = DiskStores::at(&state_dir);
+        let looks = Arc::clone(stores.bus());
+        let gate = Arc::new(gate(config, &state_dir, stores, (node, place), &connector));
         let trust = Arc::new(Trust::new(config, Arc::clone(&connector), &state_dir));
         let entrance = Entrance::new(&gate, &trust);
-        let rooms = Rooms::new(&entrance, Arc::clone(&sources), state_dir.clone());
+        let rooms = Rooms::new(&entrance, Arc::clone(&sources));
         let upstreams = Arc::new(Upstreams {
             gate: Arc::clone(&gate),
             connector,
@@ -242,6 +246,7 @@ impl Parts {
             joins: place.is_some(),
             admin: Access::default(),
             open: TaskTracker::new(),
+            looks,
         }
     }
 
@@ -266,12 +271,24 @@ impl Parts {
         }
         tokio::spawn(sweep(Arc::clone(&self.gate), Arc::clone(&self.server)));
         tokio::spawn(crate::pins::follow(Arc::clone(&self.gate)));
-        tokio::spawn(crate::trust::follow(Arc::clone(&self.trust), Arc::clone(&self.gate)));
+        tokio::spawn(crate::trust::follow(Arc::clone(&self.trust), Arc::clone(&self.gate), besides(&self.looks)));
     }
 }
 
+/// News of looks, watched with the files of trust: one watch is enough for a gate.
+fn besides(looks: &Arc<DiskBus>) -> Besides {
+    let (file, changed) = (Arc::clone(looks), Arc::clone(looks));
+    Besides { file: Box::new(move || file.watched_file()), changed: Box::new(move || changed.file_changed()) }
+}
+
 /// The parts that calls go through.
-fn gate(config: &Arc<Config>, state_dir: &Path, (node, place): (Node, Option<&Path>), connector: &Arc<Connector>) -> Gate {
+fn gate(
+    config: &Arc<Config>,
+    state_dir: &Path,
+    stores: Arc<dyn Stores>,
+    (node, place): (Node, Option<&Path>),
+    connector: &Arc<Connector>,
+) -> Gate {
     let journal: Arc<dyn Journal> = Arc::new(DiskJournal::new(&config.audit, state_dir, place, &node.id));
     journal.share_by(config.share());
     let otlp = Otlp::start(config.telemetry.otlp.as_ref(), Arc::clone(connector)).unwrap_or_else(|error| {
@@ -284,10 +301,10 @@ fn gate(config: &Arc<Config>, state_dir: &Path, (node, place): (Node, Option<&Pa
         mounts: Mounts::new(Arc::clone(config)),
         rules: Rules {
             decisions: Decisions::new(),
-            purses: Purses::default(),
-            approvals: Approvals::new(state_dir),
-            pinning: Desk::new(state_dir),
-            looks: Notify::new(),
+            budget: Arc::new(MemoryBudget::default()),
+            approvals: Approvals::new(&stores),
+            pinning: Desk::new(&stores),
+            looks: stores.looks(),
         },
         load: Load {
             shares: Arc::new(Shares::new(Arc::clone(&journal))),
@@ -298,6 +315,7 @@ fn gate(config: &Arc<Config>, state_dir: &Path, (node, place): (Node, Option<&Pa
         },
         record: Recorder { journal, metrics: Metrics::new(), otlp },
         hub: Hub::default(),
+        stores,
         mesh: OnceLock::new(),
         stop: CancellationToken::new(),
     }
@@ -312,7 +330,7 @@ async fn sweep(gate: Arc<Gate>, server: Arc<McpServer>) {
         }
         server.parked.sweep();
         gate.record.journal.sweep();
-        gate.rules.purses.sweep(&gate.config.load());
+        crate::policy::sweep(&*gate.rules.budget, &gate.config.load());
         for session in gate.hub.sweep(Instant::now(), gate.limits().session_idle) {
             session.end();
             crate::call::forget(&gate, &session).await;

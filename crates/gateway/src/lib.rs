@@ -25,7 +25,6 @@ mod policy;
 mod registry;
 pub mod rooms;
 mod shares;
-pub mod store;
 mod tree;
 pub mod trust;
 mod upstream;

@@ -1,25 +1,19 @@
 //! Who this gate is among gates: its id, and what it says about itself to servers. It does not know which gates stand below it: the tree does.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, Write};
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use disk::ids;
 use mcp_proto::client::Identity;
 use mcp_proto::mcpax;
 use mesh_proto::id::NodeId;
-use runtime::random;
-use runtime::whole::{make_dirs, sync_dir};
-use sha2::{Digest, Sha256};
 
 use crate::call::SERVER_INFO;
 
 /// What a connection that everybody shares says Banyan's clients can do: whatever any of them might.
 const SHARED_CAPABILITIES: &[u8] = br#"{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{}}"#;
-
-/// The directory with the ids of all gates of one state directory.
-const KEPT: &str = "nodes";
 
 /// A gate as others see it.
 #[derive(Debug)]
@@ -34,14 +28,12 @@ pub(crate) struct Node {
 impl Node {
     /// A gate with an id for as long as the process lasts.
     pub(crate) fn new() -> Self {
-        Self::of(uuid(&random::token()), None)
+        Self::of(ids::fresh(), None)
     }
 
     /// The gate of `place`, with the id that it had before (MCP-AX 6.1). `state_dir` keeps the ids of all gates of this machine.
     pub(crate) fn kept(state_dir: &Path, place: &Path) -> Self {
-        let digest = Sha256::digest(place.as_os_str().as_encoded_bytes());
-        let name: String = digest.iter().take(16).map(|b| format!("{b:02x}")).collect();
-        match keep(&state_dir.join(KEPT).join(name)) {
+        match ids::keep(state_dir, place) {
             Ok((id, file)) => Self::of(id, Some(file)),
             Err(error) => {
                 let place = place.display();
@@ -78,45 +70,6 @@ impl Node {
     }
 }
 
-/// The ids of all gates that keep theirs in `state_dir`.
-pub(crate) fn known(state_dir: &Path) -> io::Result<Vec<String>> {
-    let files = match fs::read_dir(state_dir.join(KEPT)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        files => files?,
-    };
-    let mut ids = Vec::new();
-    for file in files {
-        ids.extend(NodeId::parse(fs::read_to_string(file?.path())?.trim()).map(|id| id.to_string()));
-    }
-    Ok(ids)
-}
-
-/// The id in a file, a new one where there is none, and the lock on it.
-fn keep(path: &Path) -> io::Result<(Arc<str>, File)> {
-    let directory = path.parent().unwrap_or(Path::new("."));
-    make_dirs(directory, 0o700)?;
-    let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-    file.try_lock().map_err(|_| io::Error::other("another gate with the same configuration runs"))?;
-    let mut text = String::new();
-    file.read_to_string(&mut text)?;
-    if let Some(id) = NodeId::parse(text.trim()) {
-        return Ok((id.to_string().into(), file));
-    }
-    let id = uuid(&random::token());
-    file.set_len(0)?;
-    file.rewind()?;
-    file.write_all(format!("{id}\n").as_bytes())?;
-    file.sync_all()?;
-    sync_dir(directory)?;
-    Ok((id, file))
-}
-
-/// 32 hexadecimal digits as a UUID of version 4.
-fn uuid(digits: &str) -> Arc<str> {
-    let part = |from: usize, to: usize| digits.get(from..to).unwrap_or_default();
-    format!("{}-{}-4{}-8{}-{}", part(0, 8), part(8, 12), part(13, 16), part(17, 20), part(20, 32)).into()
-}
-
 #[cfg(test)]
 mod tests {
     use mcp_proto::mcpax::{Peer, peer};
@@ -139,7 +92,6 @@ mod tests {
     fn a_gate_has_an_id_of_its_own_and_says_it() {
         let (one, two) = (Node::new(), Node::new());
         assert_ne!(one.id, two.id);
-        assert_eq!(uuid("0123456789abcdef0123456789abcdef").as_ref(), "01234567-89ab-4def-8123-456789abcdef");
         assert_eq!(peer(&one.shared().capabilities), Peer::Gate(one.id.to_string()));
         assert_eq!(peer(&one.with(b"{}").capabilities), Peer::Gate(one.id.to_string()));
     }

@@ -8,21 +8,22 @@ mod judged;
 mod shown;
 
 use std::collections::{BTreeSet, HashSet};
-use std::path::Path;
+use std::sync::Arc;
 
 use audit::record::{Changed, Record, Text};
 use config::resolved::Config;
 use mcp_proto::catalog;
 use policy::pin::{Kind, Standing};
+use store::pins::{Pin, Source};
+use store::{Pins, StoreError, Stores};
 
 pub(crate) use desk::Desk;
-pub(crate) use follow::{file as looks_file, follow};
+pub(crate) use follow::follow;
 pub(crate) use judged::{clean, hold, server, was_gate};
 pub use shown::{Difference, PinShown, PinsShown};
 
 use crate::approvals::now;
 use crate::gate::{Gate, Mounts, Recorder};
-use crate::store::{Pin, Pins, Source, StoreError};
 use crate::words::refusal::Refusal;
 
 /// How many names a line holds.
@@ -63,15 +64,15 @@ pub(crate) fn apply(mounts: &Mounts, old: &Config, new: &Config) {
 impl Gate {
     /// Definitions that wait or were refused; `all`: and those that are good.
     pub(crate) async fn pins(&self, all: bool) -> Result<PinsShown, Refusal> {
-        let (dir, sources) = (self.rules.pinning.state_dir.clone(), self.sources());
-        let shown = tokio::task::spawn_blocking(move || Ok::<_, StoreError>(shown::of(Pins::open(&dir)?.all(None)?, Some(&sources), all)));
+        let (stores, sources) = (Arc::clone(&self.stores), self.sources());
+        let shown = tokio::task::spawn_blocking(move || Ok::<_, StoreError>(shown::of(stores.pins()?.all(None)?, Some(&sources), all)));
         shown.await.map_err(|error| Refusal::failed(error.to_string()))?.map_err(|error| Refusal::failed(error.to_string()))
     }
 
     /// Somebody looked: what is meant is good from now on, or is not. The definitions that now stand otherwise.
     pub(crate) async fn look(&self, look: Look, standing: Standing) -> Result<PinsShown, Refusal> {
-        let (dir, sources, mount) = (self.rules.pinning.state_dir.clone(), self.sources(), look.mount.clone());
-        let set = tokio::task::spawn_blocking(move || set(&dir, Some(&sources), &look, standing)).await;
+        let (stores, sources, mount) = (Arc::clone(&self.stores), self.sources(), look.mount.clone());
+        let set = tokio::task::spawn_blocking(move || set(&*stores, Some(&sources), &look, standing)).await;
         let shown = set.map_err(|error| Refusal::failed(error.to_string()))??;
         record(&self.record, shown.pins.iter().map(|pin| format!("{}: {}", standing.as_str(), pin.named())).collect());
         if let Some(mount) = self.mounts.all.load().iter().find(|one| one.config.name.as_str() == mount) {
@@ -87,25 +88,25 @@ impl Gate {
     }
 }
 
-/// The same where no gate runs: by the files in `dir` alone, of whatever servers there were.
+/// The same where no gate runs: by what is kept alone, of whatever servers there were.
 ///
 /// # Errors
 /// When they can't be read.
-pub fn kept(dir: &Path, all: bool) -> Result<PinsShown, StoreError> {
-    Ok(shown::of(Pins::open(dir)?.all(None)?, None, all))
+pub fn kept(stores: &dyn Stores, all: bool) -> Result<PinsShown, StoreError> {
+    Ok(shown::of(stores.pins()?.all(None)?, None, all))
 }
 
 /// Says how definitions stand from now on, where no gate runs.
 ///
 /// # Errors
 /// When nothing is meant, and when it can't be written.
-pub fn look(dir: &Path, look: &Look, standing: Standing) -> Result<PinsShown, Refusal> {
-    set(dir, None, look, standing)
+pub fn look(stores: &dyn Stores, look: &Look, standing: Standing) -> Result<PinsShown, Refusal> {
+    set(stores, None, look, standing)
 }
 
-fn set(dir: &Path, sources: Option<&[Source]>, look: &Look, standing: Standing) -> Result<PinsShown, Refusal> {
+fn set(stores: &dyn Stores, sources: Option<&[Source]>, look: &Look, standing: Standing) -> Result<PinsShown, Refusal> {
     let failed = |error: StoreError| Refusal::failed(error.to_string());
-    let mut pins = Pins::open(dir).map_err(failed)?;
+    let mut pins = stores.pins().map_err(failed)?;
     let kept = pins.all(Some(&look.mount)).map_err(failed)?;
     let present: Option<BTreeSet<&Source>> = sources.map(|sources| sources.iter().collect());
     let is_meant = |pin: &Pin| {
@@ -128,10 +129,10 @@ fn set(dir: &Path, sources: Option<&[Source]>, look: &Look, standing: Standing) 
     let shown = shown::of(kept, sources, true);
     // With one go: somebody who looks at a thousand definitions means all of them, and waits for the disk once.
     let mut done = Ok(());
-    let all = |pins: &mut Pins| meant.iter().try_for_each(|pin| pins.set(pin, standing, now()));
-    pins.together(|pins| done = pins.apart(all)).map_err(failed)?;
+    let mut all = |pins: &mut dyn Pins| meant.iter().try_for_each(|pin| pins.set(pin, standing, now()));
+    pins.together(&mut |pins| done = pins.apart(&mut all)).map_err(failed)?;
     done.map_err(failed)?;
-    follow::tell(dir);
+    stores.looks().tell();
     let meant: HashSet<(Kind, &str, String)> =
         meant.iter().map(|pin| (pin.kind, &*pin.name, policy::approval::hex(&pin.definition.hash()))).collect();
     let is_meant = |shown: &PinShown| meant.contains(&(shown.kind, &*shown.tool, shown.hash.clone()));

@@ -11,5 +11,5 @@ pub use decisions::{DecidedRule, DecidedShadow, Decision as DecisionRow};
 pub(crate) use decisions::{DecisionId, Decisions, Facts};
 pub(crate) use moment::now;
 pub use purses::BudgetStatus;
-pub(crate) use purses::{Purses, Spending, budget_of, charge};
+pub(crate) use purses::{Spending, budget_of, charge, status, sweep, take};
 pub(crate) use standing::{Settled, Standing, Standings, tool_target};

@@ -2,4 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a promise that is not kept fails loudly")]
 
+pub mod budget;
+mod bus;
+mod claims;
 pub mod journal;
+mod lessons;
+mod pending;
+mod pins;
+pub mod stores;

@@ -2,6 +2,7 @@
 //! one reads the files. The decision to wait is not made here.
 
 use clap::{Args, Subcommand};
+use disk::DiskStores;
 use gateway::admin::shapes::{PinShown, PinsShown, Refusal, RefusalKind};
 use gateway::pins::Look as Looked;
 use policy::pin::{Concern, Standing};
@@ -59,7 +60,7 @@ impl Pins {
 
 fn known(place: &Place, all: bool) -> Result<PinsShown, Failure> {
     let Some(gate) = gate::running(place)? else {
-        return gateway::pins::kept(&places::state_dir()?, all).map_err(|error| Failure::Failed(error.to_string()));
+        return gateway::pins::kept(&*DiskStores::at(&places::state_dir()?), all).map_err(|error| Failure::Failed(error.to_string()));
     };
     let query: &[(&str, &str)] = if all { &[("all", "true")] } else { &[] };
     Ok(threads::wait(gate.get("/-/pins", query))??)
@@ -85,7 +86,7 @@ fn looked(place: &Place, names: &[String], standing: Standing, output: &Output) 
                     let answer = threads::wait(gate.post(path, &serde_json::to_value(&look).unwrap_or_default()))??;
                     serde_json::from_slice(&answer).map_err(|e| Failure::Failed(format!("the gate's answer can't be read: {e}")))?
                 }
-                None => gateway::pins::look(&places::state_dir()?, &look, standing).map_err(failed)?,
+                None => gateway::pins::look(&*DiskStores::at(&places::state_dir()?), &look, standing).map_err(failed)?,
             };
             done.pins.extend(set.pins);
         }

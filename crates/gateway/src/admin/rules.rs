@@ -49,6 +49,6 @@ impl Gateway {
 
     /// How the budgets stand.
     pub fn budgets(&self) -> Vec<BudgetStatus> {
-        self.0.gate.rules.purses.status(&self.0.gate.config.load())
+        crate::policy::status(&*self.0.gate.rules.budget, &self.0.gate.config.load())
     }
 }

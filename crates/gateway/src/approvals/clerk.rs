@@ -2,22 +2,22 @@
 //! of it is there too. What could not be written has not happened: before anything else is done it is put back as it is kept. Decides nothing.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::sync::Arc;
 
 use policy::approval::Desk;
+use store::{Pending, RowKind, StoreError, Stores};
 
 use super::{Deliver, Fact, Job, Passkeys, Room, rows};
-use crate::store::{Kept, Kind, StoreError};
 
 /// Whoever has the desk.
 pub(super) struct Clerk {
     pub(super) room: Room,
-    dir: PathBuf,
+    stores: Arc<dyn Stores>,
     gate: String,
     /// The version of the policy with which the gate began.
     policy: String,
     /// `None` until something has to be kept or read.
-    kept: Option<Kept>,
+    kept: Option<Box<dyn Pending>>,
     /// Whether the desk has what was kept by the gate that ran before.
     pub(super) is_restored: bool,
     /// The operators as they were read last.
@@ -28,10 +28,10 @@ pub(super) struct Clerk {
 }
 
 impl Clerk {
-    /// For the desk of `gate`, with what is kept in `dir`.
-    pub(super) fn new(desk: Desk, dir: PathBuf, gate: String, policy: String) -> Self {
+    /// For the desk of `gate`, with what is kept in its stores.
+    pub(super) fn new(desk: Desk, stores: Arc<dyn Stores>, gate: String, policy: String) -> Self {
         let room = Room { desk, passkeys: Passkeys::default(), waiting: HashMap::new() };
-        Self { room, dir, gate, policy, kept: None, is_restored: false, operators: Vec::new(), owed: Vec::new(), is_failing: false }
+        Self { room, stores, gate, policy, kept: None, is_restored: false, operators: Vec::new(), owed: Vec::new(), is_failing: false }
     }
 
     /// Does a batch of jobs; what is to be delivered now. `None`: it could not be written, and nothing of it counts but the facts, which
@@ -40,6 +40,9 @@ impl Clerk {
         let worked = self.try_work(batch, now);
         match &worked {
             Ok(_) if self.is_failing => tracing::info!("approvals are written down again"),
+            Err(StoreError::Changed) => {
+                tracing::info!("another gate changed approvals meanwhile: what was asked here has to be asked again")
+            }
             Err(error) if !self.is_failing => {
                 tracing::error!(%error, "approvals can't be written down: nothing that needs one goes out until they can be");
             }
@@ -54,22 +57,22 @@ impl Clerk {
         self.owed.extend(batch.iter().filter_map(Job::fact));
         let kept = match &mut self.kept {
             Some(kept) => kept,
-            none => none.insert(Kept::open(&self.dir, &self.gate, now)?),
+            none => none.insert(self.stores.pending(&self.gate, now)?),
         };
         // Other gates of this directory enrol and remove keys too. Until this turn is over, none of them does.
         let turn = kept.begin()?;
-        let (operators, desk) = (turn.all(Kind::Operator)?, &mut self.room.desk);
+        let (operators, desk) = (turn.all(RowKind::Operator)?, &mut self.room.desk);
         if self.is_restored {
             let is_unkept = desk.changes().next().is_some();
             if is_unkept {
-                rows::put_back(desk, &turn)?;
+                rows::put_back(desk, &*turn)?;
                 self.room.waiting.retain(|id, _| desk.approval(id).is_some());
             }
             if is_unkept || operators != self.operators {
                 desk.know(now, rows::operators(&operators));
             }
         } else {
-            rows::restore(desk, &turn, now)?;
+            rows::restore(desk, &*turn, now)?;
             // It may be another one than the gate before had.
             desk.set_policy(now, &self.policy);
             self.is_restored = true;

@@ -27,7 +27,7 @@ pub(super) async fn run(gate: Arc<Gate>, mut jobs: mpsc::Receiver<Job>, mut audi
     let config = gate.config.load_full();
     let mut desk = Desk::new(settings(&gate.node.id, &config));
     desk.trust(trusted(&config));
-    let mut clerk = Clerk::new(desk, gate.rules.approvals.state_dir.clone(), gate.node.id.to_string(), policy_version(&config));
+    let mut clerk = Clerk::new(desk, Arc::clone(&gate.stores), gate.node.id.to_string(), policy_version(&config));
     let (mut batch, stop) = (Vec::new(), gate.stop.clone());
     let mut is_due = config.gate.is_some();
     loop {

@@ -12,15 +12,14 @@ mod rows;
 mod shown;
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use config::resolved::Config;
-use disk::seed;
 use policy::approval::{Agreement, Approval, Call, Cause, Desk, End, Fresh, Held, News, Proof, Refusal, Standing};
 use runtime::random;
+use store::Stores;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use crate::gate::Gate;
@@ -53,7 +52,7 @@ pub(crate) struct Approvals {
     seal: OnceLock<[u8; 32]>,
     /// Address of the listener, once there is one.
     pub(crate) listens: OnceLock<String>,
-    state_dir: PathBuf,
+    stores: Arc<dyn Stores>,
 }
 
 /// People and programs that hear what becomes of calls that wait.
@@ -118,7 +117,7 @@ pub(crate) struct Waiting {
 
 impl Approvals {
     /// Approvals whose task has not begun.
-    pub(crate) fn new(state_dir: &Path) -> Self {
+    pub(crate) fn new(stores: &Arc<dyn Stores>) -> Self {
         let (jobs, unread) = mpsc::channel(DEPTH);
         let (events, _) = broadcast::channel(EVENTS);
         Self {
@@ -129,7 +128,7 @@ impl Approvals {
             below: Below::default(),
             seal: OnceLock::new(),
             listens: OnceLock::new(),
-            state_dir: state_dir.to_owned(),
+            stores: Arc::clone(stores),
         }
     }
 
@@ -333,7 +332,7 @@ impl Approvals {
     /// A text that only this gate can have made, for `id` and `principal`.
     pub(crate) fn sealed(&self, id: &str, principal: &str) -> String {
         let seal = self.seal.get_or_init(|| {
-            seed::seed(&self.state_dir, seed::SEALING).unwrap_or_else(|error| {
+            self.stores.sealing().unwrap_or_else(|error| {
                 tracing::warn!(%error, "callers that wait for somebody are not known again after a restart by what they hold, only by their calls");
                 random::seed()
             })

@@ -2,8 +2,7 @@
 
 use policy::approval::{Approval, Change, Desk, Grant, Operator};
 use serde::de::DeserializeOwned;
-
-use crate::store::{Kind, Row, StoreError, Turn};
+use store::{PendingTurn, Row, RowKind, StoreError};
 
 /// What has to be written.
 pub(super) fn changed(desk: &Desk) -> Vec<Row> {
@@ -15,48 +14,48 @@ fn row(desk: &Desk, change: &Change) -> Option<Row> {
         Change::Approval(id) => {
             let approval = desk.approval(id)?;
             let over = approval.standing.is_over().then_some(approval.since);
-            Some(Row { kind: Kind::Approval, id: id.clone(), over, body: Some(serde_json::to_string(approval).ok()?) })
+            Some(Row { kind: RowKind::Approval, id: id.clone(), over, body: Some(serde_json::to_string(approval).ok()?) })
         }
         Change::Grant(id) => {
             let grant = desk.grant(id)?;
             let over = grant.revoked.or(Some(grant.terms.expires));
-            Some(Row { kind: Kind::Grant, id: id.clone(), over, body: Some(serde_json::to_string(grant).ok()?) })
+            Some(Row { kind: RowKind::Grant, id: id.clone(), over, body: Some(serde_json::to_string(grant).ok()?) })
         }
         Change::Operator(id) => {
             let body = desk.anchors().operators.get(id).and_then(|operator| serde_json::to_string(operator).ok());
-            Some(Row { kind: Kind::Operator, id: id.clone(), over: None, body })
+            Some(Row { kind: RowKind::Operator, id: id.clone(), over: None, body })
         }
     }
 }
 
 /// Gives the desk what was kept by the gate that ran before.
-pub(super) fn restore(desk: &mut Desk, turn: &Turn<'_>, now: u64) -> Result<(), StoreError> {
-    let (operators, grants, approvals) = (turn.all(Kind::Operator)?, turn.all(Kind::Grant)?, turn.all(Kind::Approval)?);
-    desk.reinstate(read::<Operator>(Kind::Operator, &operators), read::<Grant>(Kind::Grant, &grants));
-    desk.restore(now, read::<Approval>(Kind::Approval, &approvals));
+pub(super) fn restore(desk: &mut Desk, turn: &dyn PendingTurn, now: u64) -> Result<(), StoreError> {
+    let (operators, grants, approvals) = (turn.all(RowKind::Operator)?, turn.all(RowKind::Grant)?, turn.all(RowKind::Approval)?);
+    desk.reinstate(read::<Operator>(RowKind::Operator, &operators), read::<Grant>(RowKind::Grant, &grants));
+    desk.restore(now, read::<Approval>(RowKind::Approval, &approvals));
     Ok(())
 }
 
 /// What could not be written is as it is kept.
-pub(super) fn put_back(desk: &mut Desk, turn: &Turn<'_>) -> Result<(), StoreError> {
+pub(super) fn put_back(desk: &mut Desk, turn: &dyn PendingTurn) -> Result<(), StoreError> {
     let (mut approvals, mut grants) = (Vec::new(), Vec::new());
     for change in desk.changes() {
         match change {
-            Change::Approval(id) => approvals.extend(turn.one(Kind::Approval, id)?),
-            Change::Grant(id) => grants.extend(turn.one(Kind::Grant, id)?),
+            Change::Approval(id) => approvals.extend(turn.one(RowKind::Approval, id)?),
+            Change::Grant(id) => grants.extend(turn.one(RowKind::Grant, id)?),
             Change::Operator(_) => {}
         }
     }
-    desk.put_back(read::<Approval>(Kind::Approval, &approvals), read::<Grant>(Kind::Grant, &grants));
+    desk.put_back(read::<Approval>(RowKind::Approval, &approvals), read::<Grant>(RowKind::Grant, &grants));
     Ok(())
 }
 
 /// Operators as they are kept.
 pub(super) fn operators(bodies: &[String]) -> Vec<Operator> {
-    read(Kind::Operator, bodies)
+    read(RowKind::Operator, bodies)
 }
 
-fn read<T: DeserializeOwned>(kind: Kind, bodies: &[String]) -> Vec<T> {
+fn read<T: DeserializeOwned>(kind: RowKind, bodies: &[String]) -> Vec<T> {
     let read = |body: &String| match serde_json::from_str(body) {
         Ok(value) => Some(value),
         Err(error) => {

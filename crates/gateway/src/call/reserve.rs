@@ -12,7 +12,7 @@ use super::caller::Caller;
 use super::error::CallError;
 use super::resolve::{Resolved, Weight};
 use crate::gate::{Gate, Load, Rules};
-use crate::policy::{Spending, charge};
+use crate::policy::{Spending, charge, take};
 use crate::shares::{Bound, Full, Place, Resource};
 
 /// Proof that there is room for the call.
@@ -76,7 +76,7 @@ pub(crate) fn refused(rules: &Rules, config: &Config, caller: &Caller, error: Ca
     if config.budgets.is_empty() || (error.decided().is_none() && !error.is_unknown()) {
         return error;
     }
-    match rules.purses.take(config, caller, Charge::default()) {
+    match take(&*rules.budget, config, caller, Charge::default()) {
         Ok(spending) => {
             spending.into_iter().for_each(|mut spending| spending.keep());
             error
@@ -97,5 +97,5 @@ fn spend(rules: &Rules, config: &Config, resolved: &Resolved) -> Result<Option<S
         Weight::Calls(Some(noted)) => Some(noted.annotation()),
     };
     let Some(charge) = charge(resolved.aim.method(), annotation) else { return Ok(None) };
-    rules.purses.take(config, &resolved.caller, charge).map_err(|over| CallError::Budget(Box::new(over)))
+    take(&*rules.budget, config, &resolved.caller, charge).map_err(|over| CallError::Budget(Box::new(over)))
 }

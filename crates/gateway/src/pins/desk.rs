@@ -1,12 +1,10 @@
 //! Where lists wait to be judged: a thousand servers that come at the same time are judged by one thread, one after the other, over one
 //! connection, and what is new of all that wait together is on the disk with one go. What a verdict is, is not known here.
 
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use store::{Pins, StoreError, Stores};
 use tokio::sync::oneshot;
-
-use crate::store::{self, Pins, StoreError};
 
 /// So many are judged with one go at most: nobody waits for long for those behind, and whoever else writes to the store, as an approval does, for
 /// one go at most.
@@ -17,13 +15,13 @@ const MOST_DEFINITIONS: usize = 4096;
 /// What one server lists: how many definitions, and what takes them in without a look at the store.
 struct Work(usize, Box<dyn FnOnce() -> Ready + Send>);
 /// Reads and writes, unless there is nothing to write to, and gives what is said once that is on the disk.
-type Ready = Box<dyn FnOnce(Option<&mut Pins>) -> Said>;
+type Ready = Box<dyn FnOnce(Option<&mut dyn Pins>) -> Said>;
 /// Tells whoever waits.
 type Said = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 /// The desk of one gate.
 pub(crate) struct Desk {
-    pub(super) state_dir: PathBuf,
+    pub(super) stores: Arc<dyn Stores>,
     waiting: Mutex<Waiting>,
 }
 
@@ -35,9 +33,9 @@ struct Waiting {
 }
 
 impl Desk {
-    /// Over the files in `dir`.
-    pub(crate) fn new(dir: &Path) -> Arc<Self> {
-        Arc::new(Self { state_dir: dir.to_owned(), waiting: Mutex::default() })
+    /// Over these stores.
+    pub(crate) fn new(stores: &Arc<dyn Stores>) -> Arc<Self> {
+        Arc::new(Self { stores: Arc::clone(stores), waiting: Mutex::default() })
     }
 
     /// What `work` makes of `count` definitions and of what is remembered, once what it remembers is on the disk. `take_in` comes before: as
@@ -49,13 +47,13 @@ impl Desk {
         self: &Arc<Self>,
         count: usize,
         take_in: impl FnOnce() -> D + Send + 'static,
-        work: impl FnOnce(&mut Pins, D) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&mut dyn Pins, D) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (tell, told) = oneshot::channel();
         let take_in = move || -> Ready {
             let taken_in = take_in();
             Box::new(move |pins| {
-                let judged = pins.map(|pins| pins.apart(|pins| work(pins, taken_in)));
+                let judged = pins.map(|pins| pins.apart_with(|pins| work(pins, taken_in)));
                 Box::new(move |kept: Result<(), StoreError>| drop(tell.send(kept.and_then(|()| judged.unwrap_or_else(|| Err(ending()))))))
             })
         };
@@ -89,40 +87,44 @@ impl Desk {
     /// Judges what waits until nothing does.
     fn sit(&self) {
         let mut pins = None;
-        let mut is_first = true;
         loop {
             let work = self.next();
             if work.is_empty() {
                 return;
             }
             let ready: Vec<Ready> = work.into_iter().map(|Work(_, take_in)| take_in()).collect();
-            if !std::mem::take(&mut is_first) {
-                store::breathe();
-            }
             let (mut said, mut work) = (Vec::with_capacity(ready.len()), ready.into_iter());
-            let opened = pins.take().map_or_else(|| Pins::open(&self.state_dir), Ok);
+            let opened = pins.take().map_or_else(|| self.stores.pins(), Ok);
             let kept = opened.and_then(|mut opened| {
-                opened.together(|pins| said.extend(work.by_ref().map(|work| work(Some(&mut *pins)))))?;
+                opened.together(&mut |pins| said.extend(work.by_ref().map(|work| work(Some(&mut *pins)))))?;
                 pins = Some(opened);
                 Ok(())
             });
             // Whose turn did not come is told the same.
             said.extend(work.map(|work| work(None)));
-            said.into_iter().for_each(|say| say(kept.as_ref().copied().map_err(StoreError::again)));
+            said.into_iter().for_each(|say| say(kept.clone()));
         }
     }
 }
 
 fn ending() -> StoreError {
-    StoreError::Io(std::io::Error::other("the gate is ending"))
+    StoreError::Failed("the gate is ending".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use policy::pin::{Definition, Kind, Standing, Why};
 
     use super::*;
-    use crate::store::{Kept, Pin, Source, Tickets};
+    use disk::{DiskStores, Tickets};
+    use store::pins::{Pin, Source};
+
+    fn desk(dir: &Path) -> Arc<Desk> {
+        let stores: Arc<dyn Stores> = DiskStores::at(dir);
+        Desk::new(&stores)
+    }
 
     fn pin(n: usize) -> Pin {
         let source = Source { mount: format!("m{n}"), server: "s".into() };
@@ -133,14 +135,14 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn what_many_servers_list_at_once_is_all_kept_and_nobody_fails_for_another() {
         let dir = tempfile::tempdir().unwrap();
-        let desk = Desk::new(dir.path());
+        let desk = desk(dir.path());
         let asked = (0..1000).map(|n| {
             desk.judged(
                 1,
                 || (),
                 move |pins, ()| {
                     pins.add(&pin(n).source, Kind::Tool, &[pin(n)])?;
-                    if n % 100 == 7 { Err(StoreError::Io(std::io::Error::other("its own fault"))) } else { Ok(n) }
+                    if n % 100 == 7 { Err(StoreError::Failed("its own fault".to_owned())) } else { Ok(n) }
                 },
             )
         });
@@ -152,7 +154,7 @@ mod tests {
             }
         }
         // What failed left nothing behind.
-        assert_eq!(Pins::open(dir.path()).unwrap().all(None).unwrap().len(), 990);
+        assert_eq!(DiskStores::at(dir.path()).pins().unwrap().all(None).unwrap().len(), 990);
     }
 
     #[tokio::test]
@@ -160,7 +162,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("state");
         std::fs::write(&place, "in the way").unwrap();
-        let desk = Desk::new(&place);
+        let desk = desk(&place);
         let asked = futures_util::future::join_all((0..3).map(|_| desk.judged(0, || (), |_, ()| Ok(())))).await;
         assert!(asked.iter().all(Result::is_err));
         std::fs::remove_file(&place).unwrap();
@@ -171,20 +173,20 @@ mod tests {
     async fn an_approval_waits_for_one_go_at_most_of_a_thousand_servers_that_come_at_once() {
         for (servers, each, most) in [(1000, 1, MOST), (200, MOST_DEFINITIONS / 8, 8), (20, MOST_DEFINITIONS * 2, 1)] {
             let dir = tempfile::tempdir().unwrap();
-            let (desk, tickets) = (Desk::new(dir.path()), Tickets::of(dir.path()));
+            let (desk, tickets) = (desk(dir.path()), Tickets::of(dir.path()));
             let order = Arc::new(Mutex::new(Vec::new()));
             let (all_are_there, hear) = std::sync::mpsc::channel();
             let mut first = Some(hear);
             let asked: Vec<_> = (0..servers)
                 .map(|n| {
                     let (order, tickets, hear, dir) = (Arc::clone(&order), Arc::clone(&tickets), first.take(), dir.path().to_owned());
-                    let work = move |pins: &mut Pins, ()| {
+                    let work = move |pins: &mut dyn Pins, ()| {
                         if let Some(hear) = hear {
                             // The first go has begun. Now all the others are there, and an approval is to be written.
                             hear.recv().unwrap();
                             let (order, before) = (Arc::clone(&order), tickets.waiting());
                             std::thread::spawn(move || {
-                                let mut kept = Kept::open(&dir, "gate", 0).unwrap();
+                                let mut kept = DiskStores::at(&dir).pending("gate", 0).unwrap();
                                 let turn = kept.begin().unwrap();
                                 order.lock().unwrap().push(None);
                                 turn.write(&[]).unwrap();

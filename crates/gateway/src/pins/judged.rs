@@ -12,11 +12,12 @@ use mcp_proto::hidden;
 use mesh_proto::annotation::key;
 use policy::pin::{Definition, Kind, Known, Mode, Standing, Verdict, Why, judge};
 use sha2::{Digest, Sha256};
+use store::pins::{Pin, Source};
+use store::{Pins, StoreError};
 
 use super::record;
 use crate::approvals::now;
 use crate::catalog::{Catalog, Held, Offer};
-use crate::store::{Pin, Pins, Source, StoreError};
 use crate::upstream::Opens;
 use crate::upstream::mount::Mount;
 use crate::upstream::role::Role;
@@ -332,7 +333,7 @@ fn is_rooms(mount: &Mount) -> bool {
 }
 
 /// Judges lists and remembers what is new in them.
-fn remembered(pins: &mut Pins, whose: &Whose, listed: Vec<Defined>) -> Result<Judged, StoreError> {
+fn remembered(pins: &mut dyn Pins, whose: &Whose, listed: Vec<Defined>) -> Result<Judged, StoreError> {
     let mut found = Judged { verdicts: Vec::with_capacity(listed.len()), before: None };
     for Defined { kind, mode, all } in listed {
         let mut verdicts = Vec::with_capacity(all.len());
@@ -351,7 +352,7 @@ fn remembered(pins: &mut Pins, whose: &Whose, listed: Vec<Defined>) -> Result<Ju
 
 /// The same of what one server lists of one kind.
 fn remembered_of(
-    pins: &mut Pins,
+    pins: &mut dyn Pins,
     source: &Source,
     (kind, mode, has_turned): (Kind, Mode, bool),
     all: &[(String, Definition)],

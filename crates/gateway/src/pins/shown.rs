@@ -7,8 +7,7 @@ use mcp_proto::hidden;
 pub use policy::pin::Difference;
 use policy::pin::{Concern, Kind, Other, Others, Standing, Why, concerns, differences};
 use serde::{Deserialize, Serialize};
-
-use crate::store::{Pin, Source};
+use store::pins::{Pin, Source};
 
 /// `GET /-/pins`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

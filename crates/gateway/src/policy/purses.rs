@@ -1,31 +1,23 @@
 //! What callers have spent of their budgets (AX-48), and giving it back where a call never left. What fits is decided in the crate `policy`.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use banyan_model::Method;
-use config::resolved::{Budget, Config};
+use config::resolved::{Budget as Budgeted, Config};
 use mcp_proto::glob::Glob;
 use mesh_proto::annotation::CostClass;
-use policy::budget::{Charge, Exceeded, Held, Limits, Purse};
+use policy::budget::{Charge, Exceeded, Held, Limits};
 use serde::{Deserialize, Serialize};
+use store::{Budget, BudgetAccount, CallerPurse};
 
 use crate::call::caller::Caller;
-
-/// A budget by its name, and the session where each is counted by itself.
-type Account = (Arc<str>, Option<Arc<str>>);
-type Shared = Arc<Mutex<Purse<Account>>>;
-
-/// The purses of all callers, by their names.
-#[derive(Default)]
-pub(crate) struct Purses(Mutex<HashMap<Arc<str>, Shared>>);
 
 /// What a call has taken. Unless it is kept, it is given back when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Spending {
-    purse: Shared,
-    held: Option<Held<Account>>,
+    purse: Arc<dyn CallerPurse>,
+    held: Option<Held<BudgetAccount>>,
 }
 
 /// How one account stands: in `GET /-/status`.
@@ -52,63 +44,53 @@ pub struct BudgetStatus {
     pub max_cost_units_per_session: Option<u64>,
 }
 
-impl Purses {
-    /// Takes what a call costs from the budgets that concern its caller; `None`: none does. The name of the budget with no room otherwise.
-    pub(crate) fn take(&self, config: &Config, caller: &Caller, charge: Charge) -> Result<Option<Spending>, (Arc<str>, Exceeded)> {
-        let name = &caller.principal.name;
-        let session = caller.session.as_ref().map(|session| &session.id);
-        let concerned = config.budgets.iter().filter(|budget| concerns(budget, name));
-        let accounts: Vec<(Account, Limits)> =
-            concerned.map(|budget| ((Arc::clone(&budget.name), session.filter(|_| budget.per_session).cloned()), budget.limits)).collect();
-        if accounts.is_empty() {
-            return Ok(None);
-        }
-        let purse = Arc::clone(self.lock().entry(Arc::clone(name)).or_default());
-        let taken = purse.lock().unwrap_or_else(PoisonError::into_inner).take(&accounts, charge, Instant::now());
-        match taken {
-            Ok(held) => Ok(Some(Spending { purse, held: Some(held) })),
-            Err(refused) => Err((refused.account.0, refused.why)),
-        }
+/// Takes what a call costs from the budgets that concern its caller; `None`: none does. The name of the budget with no room otherwise.
+pub(crate) fn take(
+    budget: &dyn Budget,
+    config: &Config,
+    caller: &Caller,
+    charge: Charge,
+) -> Result<Option<Spending>, (Arc<str>, Exceeded)> {
+    let name = &caller.principal.name;
+    let session = caller.session.as_ref().map(|session| &session.id);
+    let concerned = config.budgets.iter().filter(|budget| concerns(budget, name));
+    let accounts: Vec<(BudgetAccount, Limits)> =
+        concerned.map(|budget| ((Arc::clone(&budget.name), session.filter(|_| budget.per_session).cloned()), budget.limits)).collect();
+    if accounts.is_empty() {
+        return Ok(None);
     }
+    let purse = budget.purse(name);
+    match purse.take(&accounts, charge) {
+        Ok(held) => Ok(Some(Spending { purse, held: Some(held) })),
+        Err(refused) => Err((refused.account.0, refused.why)),
+    }
+}
 
-    /// Ends the sessions of callers who have made no call for long.
-    pub(crate) fn sweep(&self, config: &Config) {
-        let now = Instant::now();
-        let idle = config.budgets.iter().filter_map(|budget| budget.idle).chain([config.limits.session_idle]).max();
-        let idle = idle.unwrap_or(Duration::ZERO);
-        self.lock().retain(|_, purse| {
-            // Whoever holds it is about to spend.
-            Arc::strong_count(purse) > 1 || !purse.lock().unwrap_or_else(PoisonError::into_inner).forget_idle(idle, now)
+/// Ends the sessions of callers who have made no call for long.
+pub(crate) fn sweep(budget: &dyn Budget, config: &Config) {
+    let idle = config.budgets.iter().filter_map(|budget| budget.idle).chain([config.limits.session_idle]).max();
+    budget.forget_idle(idle.unwrap_or(Duration::ZERO));
+}
+
+/// Reads how the accounts of budgets that there are stand, by caller.
+pub(crate) fn status(budget: &dyn Budget, config: &Config) -> Vec<BudgetStatus> {
+    let mut rows = Vec::new();
+    for (principal, (name, session), spent) in budget.spent() {
+        let Some(budget) = config.budgets.iter().find(|budget| budget.name == name) else { continue };
+        rows.push(BudgetStatus {
+            budget: name.to_string(),
+            principal: principal.to_string(),
+            session: session.as_ref().map(|id| id.chars().take(6).collect()),
+            calls_in_minute: spent.calls_in_window.try_into().unwrap_or(u64::MAX),
+            max_calls_per_minute: budget.limits.calls_per_minute,
+            mutable_calls: spent.mutable_calls,
+            max_mutable_calls_per_session: budget.limits.mutable_calls_per_session,
+            cost_units: spent.cost_units,
+            max_cost_units_per_session: budget.limits.cost_units_per_session,
         });
     }
-
-    /// How the accounts of budgets that there are stand, by caller.
-    pub(crate) fn status(&self, config: &Config) -> Vec<BudgetStatus> {
-        let now = Instant::now();
-        let mut rows = Vec::new();
-        for (principal, purse) in self.lock().iter() {
-            for ((name, session), spent) in purse.lock().unwrap_or_else(PoisonError::into_inner).spent(now) {
-                let Some(budget) = config.budgets.iter().find(|budget| budget.name == *name) else { continue };
-                rows.push(BudgetStatus {
-                    budget: name.to_string(),
-                    principal: principal.to_string(),
-                    session: session.as_ref().map(|id| id.chars().take(6).collect()),
-                    calls_in_minute: spent.calls_in_window.try_into().unwrap_or(u64::MAX),
-                    max_calls_per_minute: budget.limits.calls_per_minute,
-                    mutable_calls: spent.mutable_calls,
-                    max_mutable_calls_per_session: budget.limits.mutable_calls_per_session,
-                    cost_units: spent.cost_units,
-                    max_cost_units_per_session: budget.limits.cost_units_per_session,
-                });
-            }
-        }
-        rows.sort_by(|a, b| (&a.budget, &a.principal, &a.session).cmp(&(&b.budget, &b.principal, &b.session)));
-        rows
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Shared>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    rows.sort_by(|a, b| (&a.budget, &a.principal, &a.session).cmp(&(&b.budget, &b.principal, &b.session)));
+    rows
 }
 
 /// What whoever goes by that name may spend in a session: the least of each that any budget leaves (AX-21).
@@ -121,7 +103,7 @@ pub(crate) fn budget_of(config: &Config, principal: &str) -> mesh_proto::message
     }
 }
 
-fn concerns(budget: &Budget, principal: &str) -> bool {
+fn concerns(budget: &Budgeted, principal: &str) -> bool {
     budget.principals.iter().any(|glob| Glob::new(glob).matches(principal))
 }
 
@@ -153,7 +135,7 @@ impl Spending {
 impl Drop for Spending {
     fn drop(&mut self) {
         if let Some(held) = self.held.take() {
-            self.purse.lock().unwrap_or_else(PoisonError::into_inner).give_back(held);
+            self.purse.give_back(held);
         }
     }
 }

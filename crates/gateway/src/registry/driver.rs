@@ -14,6 +14,7 @@ use mesh_proto::message::{Method, Register, Request};
 use mesh_proto::parent::{Incoming, Parent, Settings};
 use mesh_proto::refusal::Refusal;
 use mesh_proto::relay::{Relay, RelayLimits};
+use store::Claims;
 use tokio::sync::{mpsc, oneshot};
 
 use super::admit::{admit, stays};
@@ -22,7 +23,6 @@ use super::input::{Asked, Input, Way};
 use super::links::Links;
 use super::recorded::{Whose, record, unreadable};
 use crate::mesh::Mesh;
-use crate::store::{Claims, Keeper};
 
 /// How many inputs are taken before what came of them is carried out.
 const BATCH: usize = 256;
@@ -50,7 +50,7 @@ pub(super) struct Driver {
 /// Where claims are kept.
 pub(super) enum Kept {
     /// On the disk.
-    There(Keeper),
+    There(Arc<dyn Claims>),
     /// Nowhere: nobody registers, or they can't be. Tried again from then on.
     Nowhere(Instant),
 }
@@ -145,7 +145,7 @@ impl Driver {
         if self.config.registry.is_none() || due > Instant::now() {
             return;
         }
-        match Claims::open(self.mesh.state_dir.clone(), self.mesh.gate.node.id.to_string()).await {
+        match self.mesh.gate.stores.claims(&self.mesh.gate.node.id).await {
             Ok((keeper, kept)) => {
                 self.parent.restore(kept);
                 self.claims = Kept::There(keeper);

@@ -9,6 +9,7 @@ use mesh_proto::message::{Register, Registered};
 use mesh_proto::parent::{Event, StoreAnswer, Transmit};
 use mesh_proto::refusal::{Ended, Refusal};
 use mesh_proto::reply::Reply;
+use store::ClaimChange;
 use tokio::sync::oneshot;
 
 use super::asking;
@@ -18,7 +19,6 @@ use super::links::{Ask, End};
 use super::recorded::{Whose, record};
 use super::told;
 use crate::policy::budget_of;
-use crate::store::Change;
 
 /// An answer, who waits for it, and the session that began with it.
 struct Answered {
@@ -30,7 +30,7 @@ struct Answered {
 /// What is carried out once all has come out.
 #[derive(Default)]
 struct Later {
-    claims: Vec<Change>,
+    claims: Vec<ClaimChange>,
     answers: Vec<Answered>,
 }
 
@@ -56,8 +56,8 @@ impl Driver {
     fn event(&mut self, now: Instant, event: Event, later: &mut Later) {
         match event {
             Event::AskStore { call, .. } => self.parent.handle_store_answer(now, call, StoreAnswer::Unavailable),
-            Event::ClaimMade(claim) => later.claims.push(Change::Made(claim)),
-            Event::ClaimReleased(segment) => later.claims.push(Change::Released(segment)),
+            Event::ClaimMade(claim) => later.claims.push(ClaimChange::Made(claim)),
+            Event::ClaimReleased(segment) => later.claims.push(ClaimChange::Released(segment)),
             Event::Ended { session, segment, why } => self.ended(session, &segment, why),
             Event::FetchTools { session, .. } => {
                 if !self.holdings.fetch(session) {

@@ -25,7 +25,6 @@ mod who;
 mod writer;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -66,7 +65,6 @@ pub(crate) struct Rooms {
     trust: Arc<Trust>,
     entrance: Arc<entrance::Entrance>,
     sources: Arc<dyn Sources>,
-    state_dir: PathBuf,
     /// Where rooms run: connections come and go, each with a worker of its own.
     runtime: Handle,
     live: Mutex<BTreeMap<Topic, Arc<Live>>>,
@@ -115,14 +113,13 @@ pub(crate) enum NotSeated {
 
 impl Rooms {
     /// No room is open. Needs a tokio runtime, in which rooms will run.
-    pub(crate) fn new(entrance: &Arc<entrance::Entrance>, sources: Arc<dyn Sources>, state_dir: PathBuf) -> Arc<Self> {
+    pub(crate) fn new(entrance: &Arc<entrance::Entrance>, sources: Arc<dyn Sources>) -> Arc<Self> {
         let (live, open) = (Mutex::default(), TaskTracker::new());
         Arc::new(Self {
             gate: Arc::clone(&entrance.gate),
             trust: Arc::clone(&entrance.trust),
             entrance: Arc::clone(entrance),
             sources,
-            state_dir,
             runtime: Handle::current(),
             live,
             connections: AtomicU64::new(0),

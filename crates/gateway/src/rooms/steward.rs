@@ -15,6 +15,7 @@ use room_proto::participant::{Event, Participant};
 use room_proto::room::{Also, Joining, Now, Preferences};
 use room_proto::voice::Answer;
 use serde_json::Value;
+use store::{Lesson, Lessons, StoreError};
 use tokio::sync::{mpsc, oneshot};
 
 use super::driver::Input;
@@ -22,7 +23,6 @@ use super::rules::shown;
 use super::writer::Joined;
 use super::{LONGEST, NotSeated, Way};
 use crate::rooms::Rooms;
-use crate::store::{Learnt, Lessons, StoreError};
 use crate::words::entered::Entered;
 
 /// What it may send: calls that rules make, and what it has to say of them.
@@ -60,9 +60,9 @@ impl Steward {
 }
 
 /// What was kept of a room.
-pub(super) async fn kept(rooms: &Arc<Rooms>, topic: &Topic) -> Result<Option<Learnt>, StoreError> {
+pub(super) async fn kept(rooms: &Arc<Rooms>, topic: &Topic) -> Result<Option<Lesson>, StoreError> {
     let (gate, room) = (rooms.gate.node.id.to_string(), topic.as_str().to_owned());
-    stored(rooms, move |lessons| lessons.of(&gate, &room)).await
+    stored(rooms, move |lessons| lessons.of_room(&gate, &room)).await
 }
 
 /// Goes on where it learnt before the gate ended.
@@ -111,11 +111,11 @@ pub(super) async fn begin(rooms: &Arc<Rooms>, topic: &Topic, id: ParticipantId) 
 
 async fn stored<T: Send + 'static>(
     rooms: &Arc<Rooms>,
-    work: impl FnOnce(Lessons) -> Result<T, StoreError> + Send + 'static,
+    work: impl FnOnce(Box<dyn Lessons>) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let dir = rooms.state_dir.clone();
-    let done = tokio::task::spawn_blocking(move || work(Lessons::open(&dir)?)).await;
-    done.unwrap_or_else(|_| Err(std::io::Error::other("the store was not written to its end").into()))
+    let stores = Arc::clone(&rooms.gate.stores);
+    let done = tokio::task::spawn_blocking(move || work(stores.lessons()?)).await;
+    done.unwrap_or_else(|_| Err(StoreError::Failed("the store was not written to its end".to_owned())))
 }
 
 /// The seat itself.
@@ -217,7 +217,7 @@ impl Seat {
         let kept = self.orchestrator.automation.kept().clone();
         let Ok(text) = serde_json::to_string(&kept) else { return };
         let (gate, room, name) = (self.rooms.gate.node.id.to_string(), self.topic.as_str().to_owned(), self.id.as_str().to_owned());
-        let learnt = Learnt { room, name, is_on, kept: text };
+        let learnt = Lesson { room, name, is_on, kept: text };
         if let Err(error) = stored(&self.rooms, move |lessons| lessons.put(&gate, &learnt)).await {
             tracing::warn!(room = self.topic.as_str(), %error, "what was learnt in this room is not kept: it is lost when the gate ends");
         }

@@ -45,7 +45,7 @@ pub(crate) use sign::{NotSigned, join as admit, may_renew, may_try, renew};
 pub(crate) use symmetric::{is_shared, shared};
 pub(crate) use token::{Wrong, given, is_good};
 pub(crate) use verifier::Wanted;
-pub(crate) use watched::follow;
+pub(crate) use watched::{Besides, follow};
 
 use ca::Revoked;
 use issuers::Issuers;

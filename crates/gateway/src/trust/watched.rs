@@ -1,5 +1,5 @@
-//! Files that are read again when they change: certificates, keys, and the ledger of our own authority; and the one that says that definitions
-//! were looked at, for which a second watch would be too much. What is in them is not known here.
+//! Files that are read again when they change: certificates, keys, and the ledger of our own authority; and one of others, for which a second
+//! watch would be too much. What is in them is not known here.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,13 +11,20 @@ use config::watch::Watch;
 use super::Trust;
 use super::ca::Ca;
 use crate::gate::Gate;
-use crate::pins;
 
 /// How often the gate looks whether its own certificate ends soon.
 const LOOK: Duration = Duration::from_secs(6 * 3600);
 
+/// File of others that is watched beside those of trust.
+pub(crate) struct Besides {
+    /// Path, where there is a place for the file.
+    pub(crate) file: Box<dyn Fn() -> Option<PathBuf> + Send + Sync>,
+    /// Hears that the file has changed, or may have before it was watched.
+    pub(crate) changed: Box<dyn Fn() + Send + Sync>,
+}
+
 /// Follows the files that the configuration in force names, until the gate ends.
-pub(crate) async fn follow(trust: Arc<Trust>, gate: Arc<Gate>) {
+pub(crate) async fn follow(trust: Arc<Trust>, gate: Arc<Gate>, besides: Besides) {
     let authority = Ca::dir(&trust.state_dir);
     loop {
         if let Err(error) = Ca::renew_own(&authority) {
@@ -25,12 +32,12 @@ pub(crate) async fn follow(trust: Arc<Trust>, gate: Arc<Gate>) {
         }
         let config = gate.config.load_full();
         let ledger = Ca::ledger_file(&authority);
-        let looks = pins::looks_file(&trust.state_dir);
+        let looks = (besides.file)();
         let own = ledger.parent().filter(|dir| dir.is_dir()).map(|_| ledger.clone()).into_iter().chain(looks.clone());
         let mut watch = Watch::start(files(&config).chain(own).collect());
         // What changed before it was watched is seen here.
         trust.take_back(&authority);
-        gate.rules.looks.notify_one();
+        (besides.changed)();
         loop {
             tokio::select! {
                 changed = watch.changed() => {
@@ -38,7 +45,7 @@ pub(crate) async fn follow(trust: Arc<Trust>, gate: Arc<Gate>) {
                         trust.take_back(&authority);
                     }
                     if changed.iter().flatten().any(|file| looks.as_ref() == Some(file)) {
-                        gate.rules.looks.notify_one();
+                        (besides.changed)();
                     }
                     if changed.iter().flatten().any(|file| *file != ledger && looks.as_ref() != Some(file)) {
                         trust.apply(&config);

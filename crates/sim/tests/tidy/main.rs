@@ -14,4 +14,5 @@ mod licences;
 mod metadata;
 mod packages;
 mod tree;
+mod walls;
 mod words;

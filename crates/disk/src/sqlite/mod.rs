@@ -13,20 +13,21 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-pub(crate) use approvals::{Kept, Kind, Row, Turn};
 use config::resolved::Config;
-pub(crate) use learnt::{Learnt, Lessons};
-pub(crate) use pins::{Pin, Pins, Source};
-pub(crate) use ticket::Tickets;
+use store::StoreError;
 
-pub(crate) use claims::{Change, Claims, Keeper};
+pub(crate) use approvals::RowTable;
+pub(crate) use claims::ClaimTable;
+pub(crate) use learnt::LessonTable;
+pub(crate) use pins::PinTable;
+pub use ticket::Tickets;
 
 /// The file.
 const NAME: &str = "banyan.db";
 
-/// Why the store can't be used.
+/// Failure of the file, before it is told as one of a store.
 #[derive(Debug, thiserror::Error)]
-pub enum StoreError {
+pub(crate) enum DiskError {
     /// The directory or the file.
     #[error("{0}")]
     Io(#[from] std::io::Error),
@@ -35,10 +36,9 @@ pub enum StoreError {
     Sqlite(#[from] rusqlite::Error),
 }
 
-impl StoreError {
-    /// The same once more: many may wait for one write.
-    pub(crate) fn again(&self) -> Self {
-        Self::Io(std::io::Error::other(self.to_string()))
+impl From<DiskError> for StoreError {
+    fn from(error: DiskError) -> Self {
+        Self::Failed(error.to_string())
     }
 }
 
@@ -51,7 +51,7 @@ impl StoreError {
 )]
 pub struct Unkept {
     file: PathBuf,
-    why: StoreError,
+    why: DiskError,
 }
 
 /// Looks whether all that `config` wants kept can be kept in `state_dir`.
@@ -62,7 +62,7 @@ pub fn check(config: &Config, state_dir: &Path) -> Result<(), Unkept> {
     if config.registry.is_none() {
         return Ok(());
     }
-    Claims::made(state_dir).map(drop).map_err(|why| Unkept { file: state_dir.join(NAME), why })
+    ClaimTable::made(state_dir).map(drop).map_err(|why| Unkept { file: state_dir.join(NAME), why })
 }
 
 /// Whether anything was ever kept in `dir`.
@@ -87,14 +87,8 @@ fn pause(length: Duration) {
     std::thread::sleep(length);
 }
 
-/// Where a file is touched when somebody has looked at definitions, so that gates need not ask the store all the time. A directory of its own,
-/// as whoever watches it hears of all that is written in there.
-pub(crate) fn looks(dir: &Path) -> PathBuf {
-    dir.join("looks").join("last")
-}
-
 /// Opens the store in `dir`, which is made where it is missing, with the tickets by which its writers take turns.
-fn open(dir: &Path) -> Result<(Connection, Arc<Tickets>), StoreError> {
+fn open(dir: &Path) -> Result<(Connection, Arc<Tickets>), DiskError> {
     /// Two that turn a new file to WAL at once find it locked, however long they would wait.
     static OPENING: Mutex<()> = Mutex::new(());
     let _turn = OPENING.lock().unwrap_or_else(PoisonError::into_inner);

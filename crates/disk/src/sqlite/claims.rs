@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use banyan_model::Segment;
+use futures_util::future::BoxFuture;
 use mesh_proto::parent::Claim;
 use rusqlite::{Connection, TransactionBehavior, params};
+use store::{ClaimChange, Claims, StoreError};
 use tokio::sync::oneshot;
 
-use super::{StoreError, Tickets, open};
-use crate::node;
+use super::{DiskError, Tickets, open};
+use crate::ids;
 
 /// How many changes are written with one commit.
 const GROUP: usize = 1024;
@@ -24,17 +25,8 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// How many columns of that name the table has.
 const COLUMNS: &str = "SELECT COUNT(*) FROM pragma_table_info('claims') WHERE name = ?1";
 
-/// A change of what is kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Change {
-    /// Keep this.
-    Made(Claim),
-    /// Forget what is kept for this segment.
-    Released(Segment),
-}
-
 /// The claims of one gate on the disk.
-pub(crate) struct Claims {
+pub(crate) struct ClaimTable {
     connection: Connection,
     tickets: Arc<Tickets>,
     gate: String,
@@ -47,14 +39,14 @@ pub(crate) struct Keeper {
 }
 
 /// Changes, and who hears when they are kept.
-type Changes = (Vec<Change>, oneshot::Sender<()>);
+type Changes = (Vec<ClaimChange>, oneshot::Sender<()>);
 
-impl Claims {
+impl ClaimTable {
     /// Opens the claims of `gate` in `dir`, and reads them.
     ///
     /// # Errors
     /// When they can't be kept there.
-    pub(crate) async fn open(dir: PathBuf, gate: String) -> Result<(Keeper, Vec<Claim>), StoreError> {
+    pub(crate) async fn open(dir: PathBuf, gate: String) -> Result<(Keeper, Vec<Claim>), DiskError> {
         let opened = tokio::task::spawn_blocking(move || {
             let (connection, tickets) = Self::made(&dir)?;
             let claims = Self { connection, tickets, gate };
@@ -65,7 +57,7 @@ impl Claims {
     }
 
     /// The table in `dir`, made where there is none, and seen to be writable.
-    pub(super) fn made(dir: &Path) -> Result<(Connection, Arc<Tickets>), StoreError> {
+    pub(super) fn made(dir: &Path) -> Result<(Connection, Arc<Tickets>), DiskError> {
         let (mut connection, tickets) = open(dir)?;
         let ticket = tickets.draw();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -79,7 +71,7 @@ impl Claims {
         )?;
         if is_shared {
             // Whose they are is not known. Each gate keeps them, so that none lets go of a segment that is somebody's.
-            for gate in node::known(dir)? {
+            for gate in ids::known(dir)? {
                 transaction.execute("INSERT INTO claims SELECT ?1, segment, claim FROM claims_of_all", params![gate])?;
             }
             transaction.execute_batch("DROP TABLE claims_of_all")?;
@@ -90,7 +82,7 @@ impl Claims {
     }
 
     /// All that can be read.
-    fn all(&self) -> Result<Vec<Claim>, StoreError> {
+    fn all(&self) -> Result<Vec<Claim>, DiskError> {
         let mut rows = self.connection.prepare("SELECT claim FROM claims WHERE gate = ?1 ORDER BY segment")?;
         let texts = rows.query_map(params![self.gate], |row| row.get::<_, String>(0))?;
         let mut claims = Vec::new();
@@ -103,16 +95,16 @@ impl Claims {
         Ok(claims)
     }
 
-    fn write(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+    fn write(&mut self, changes: &[ClaimChange]) -> Result<(), DiskError> {
         let _ticket = self.tickets.draw();
         let transaction = self.connection.transaction()?;
         for change in changes {
             match change {
-                Change::Made(claim) => {
+                ClaimChange::Made(claim) => {
                     let row = params![self.gate, claim.segment.as_str(), claim.encode()];
                     transaction.execute("INSERT OR REPLACE INTO claims (gate, segment, claim) VALUES (?1, ?2, ?3)", row)?;
                 }
-                Change::Released(segment) => {
+                ClaimChange::Released(segment) => {
                     transaction.execute("DELETE FROM claims WHERE gate = ?1 AND segment = ?2", params![self.gate, segment.as_str()])?;
                 }
             }
@@ -123,29 +115,29 @@ impl Claims {
 }
 
 impl Keeper {
-    fn start(claims: Claims) -> Result<Self, StoreError> {
+    fn start(claims: ClaimTable) -> Result<Self, DiskError> {
         let (changes, unread) = mpsc::channel();
         let works = Arc::new(AtomicBool::new(true));
         let told = Arc::clone(&works);
         std::thread::Builder::new().name("claims".into()).spawn(move || keep(claims, &unread, &told))?;
         Ok(Self { changes, works })
     }
+}
 
-    /// Keeps these changes, in order. The receiver hears when they are on the disk, or is dropped when they are not at the first try.
-    pub(crate) fn keep(&self, changes: Vec<Change>) -> oneshot::Receiver<()> {
+impl Claims for Keeper {
+    fn keep(&self, changes: Vec<ClaimChange>) -> BoxFuture<'static, Result<(), StoreError>> {
         let (done, kept) = oneshot::channel();
         // Where the thread is gone, the receiver is dropped with what it would have taken.
         drop(self.changes.send((changes, done)));
-        kept
+        Box::pin(async move { kept.await.map_err(|_| StoreError::Failed("claims are not written at present".to_owned())) })
     }
 
-    /// Whether the last try went well.
-    pub(crate) fn works(&self) -> bool {
+    fn works(&self) -> bool {
         self.works.load(Ordering::Relaxed)
     }
 }
 
-fn keep(mut claims: Claims, changes: &Receiver<Changes>, works: &AtomicBool) {
+fn keep(mut claims: ClaimTable, changes: &Receiver<Changes>, works: &AtomicBool) {
     while let Ok((mut group, done)) = changes.recv() {
         let mut waiting = vec![done];
         while group.len() < GROUP
@@ -169,7 +161,7 @@ fn keep(mut claims: Claims, changes: &Receiver<Changes>, works: &AtomicBool) {
 }
 
 /// Tries again until it is written, or the gate ends.
-fn insist(claims: &mut Claims, mut group: Vec<Change>, changes: &Receiver<Changes>) {
+fn insist(claims: &mut ClaimTable, mut group: Vec<ClaimChange>, changes: &Receiver<Changes>) {
     loop {
         let is_over = match changes.recv_timeout(AGAIN) {
             Ok((more, _)) => {
@@ -187,19 +179,19 @@ fn insist(claims: &mut Claims, mut group: Vec<Change>, changes: &Receiver<Change
 
 #[cfg(test)]
 mod tests {
+    use banyan_model::Segment;
     use mesh_proto::authority::Authority;
     use mesh_proto::id::NodeId;
 
     use super::*;
-    use crate::node::Node;
 
     fn claim(segment: &str, id: u128) -> Claim {
         let authority = Authority::parse("dns:a.example").unwrap();
         Claim { segment: Segment::nearest(segment), authority, proven: true, subserver_id: NodeId::new(id) }
     }
 
-    async fn opened(dir: &Path, gate: &str) -> Result<(Keeper, Vec<Claim>), StoreError> {
-        Claims::open(dir.to_owned(), gate.to_owned()).await
+    async fn opened(dir: &Path, gate: &str) -> Result<(Keeper, Vec<Claim>), DiskError> {
+        ClaimTable::open(dir.to_owned(), gate.to_owned()).await
     }
 
     #[tokio::test]
@@ -207,8 +199,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (keeper, kept) = opened(&dir.path().join("state"), "g").await.unwrap();
         assert_eq!(kept, []);
-        keeper.keep(vec![Change::Made(claim("a", 1)), Change::Made(claim("b", 2))]).await.unwrap();
-        keeper.keep(vec![Change::Made(claim("a", 3)), Change::Released(Segment::nearest("b"))]).await.unwrap();
+        keeper.keep(vec![ClaimChange::Made(claim("a", 1)), ClaimChange::Made(claim("b", 2))]).await.unwrap();
+        keeper.keep(vec![ClaimChange::Made(claim("a", 3)), ClaimChange::Released(Segment::nearest("b"))]).await.unwrap();
         drop(keeper);
         let (_keeper, kept) = opened(&dir.path().join("state"), "g").await.unwrap();
         assert_eq!(kept, [claim("a", 3)]);
@@ -220,12 +212,12 @@ mod tests {
         let (keeper, _) = opened(dir.path(), "g").await.unwrap();
         let (other, _) = open(dir.path()).unwrap();
         other.execute_batch("ALTER TABLE claims RENAME TO away").unwrap();
-        assert!(keeper.keep(vec![Change::Made(claim("a", 1))]).await.is_err() && !keeper.works());
+        assert!(keeper.keep(vec![ClaimChange::Made(claim("a", 1))]).await.is_err() && !keeper.works());
         other.execute_batch("ALTER TABLE away RENAME TO claims").unwrap();
         while !keeper.works() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        keeper.keep(vec![Change::Made(claim("b", 2))]).await.unwrap();
+        keeper.keep(vec![ClaimChange::Made(claim("b", 2))]).await.unwrap();
         let (_again, kept) = opened(dir.path(), "g").await.unwrap();
         assert_eq!(kept, [claim("a", 1), claim("b", 2)]);
     }
@@ -233,9 +225,9 @@ mod tests {
     async fn ax_12_gates_that_keep_their_state_together_keep_their_claims_apart() {
         let dir = tempfile::tempdir().unwrap();
         let ((one, _), (two, _)) = (opened(dir.path(), "one").await.unwrap(), opened(dir.path(), "two").await.unwrap());
-        one.keep(vec![Change::Made(claim("a", 1))]).await.unwrap();
-        two.keep(vec![Change::Made(claim("a", 2)), Change::Made(claim("b", 3))]).await.unwrap();
-        one.keep(vec![Change::Released(Segment::nearest("b"))]).await.unwrap();
+        one.keep(vec![ClaimChange::Made(claim("a", 1))]).await.unwrap();
+        two.keep(vec![ClaimChange::Made(claim("a", 2)), ClaimChange::Made(claim("b", 3))]).await.unwrap();
+        one.keep(vec![ClaimChange::Released(Segment::nearest("b"))]).await.unwrap();
         assert_eq!(opened(dir.path(), "one").await.unwrap().1, [claim("a", 1)]);
         assert_eq!(opened(dir.path(), "two").await.unwrap().1, [claim("a", 2), claim("b", 3)]);
         assert_eq!(opened(dir.path(), "three").await.unwrap().1, []);
@@ -244,13 +236,13 @@ mod tests {
     #[tokio::test]
     async fn ax_12_claims_that_gates_shared_before_are_kept_by_each_of_them() {
         let dir = tempfile::tempdir().unwrap();
-        let [one, two] = ["one", "two"].map(|place| Node::kept(dir.path(), Path::new(place)).id.to_string());
+        let [one, two] = ["one", "two"].map(|place| ids::keep(dir.path(), Path::new(place)).unwrap().0.to_string());
         let (before, _) = open(dir.path()).unwrap();
         before.execute_batch("CREATE TABLE claims (segment TEXT PRIMARY KEY, claim TEXT NOT NULL) WITHOUT ROWID").unwrap();
         before.execute("INSERT INTO claims VALUES ('a', ?1)", params![claim("a", 1).encode()]).unwrap();
         let (keeper, kept) = opened(dir.path(), &one).await.unwrap();
         assert_eq!(kept, [claim("a", 1)]);
-        keeper.keep(vec![Change::Released(Segment::nearest("a"))]).await.unwrap();
+        keeper.keep(vec![ClaimChange::Released(Segment::nearest("a"))]).await.unwrap();
         assert_eq!(opened(dir.path(), &one).await.unwrap().1, []);
         assert_eq!(opened(dir.path(), &two).await.unwrap().1, [claim("a", 1)]);
         assert_eq!(opened(dir.path(), "another").await.unwrap().1, []);

@@ -6,51 +6,29 @@ use std::sync::Arc;
 
 use policy::pin::{Definition, Kind, Known, Standing, Why};
 use rusqlite::{Connection, Row, params};
+use store::pins::{Apart, MOST, MOST_HELD, MOST_PASSING, MOST_PASSING_HELD, Pin, Source, Together};
+use store::{Pins, StoreError};
 
-use super::{StoreError, Tickets, open};
+use super::{DiskError, Tickets, breathe, open};
 
-/// How many definitions under one name may wait; those that came first are forgotten beyond.
-const MOST_HELD: u32 = 8;
 /// How many looks are remembered, for gates that have not heard of them.
 const MOST_LOOKS: i64 = 10_000;
 /// Most servers that are remembered as calling themselves gates; those beyond are taken for none.
 const MOST_GATES: usize = 10_000;
-/// How many definitions of one kind are remembered of a server.
-const MOST: usize = 200_000;
-/// How many of what comes and goes are remembered of a server, and how many of them wait at a time: whoever looks is not to be flooded. Those
-/// beyond wait their turn unseen.
-const MOST_PASSING: usize = 10_000;
-pub(crate) const MOST_PASSING_HELD: usize = 64;
-
-/// Whose it is: the mount, and by what its server is reached, so that another server under that name is another one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Source {
-    pub(crate) mount: String,
-    pub(crate) server: String,
-}
-
-/// One definition that is kept.
-#[derive(Debug, Clone)]
-pub(crate) struct Pin {
-    pub(crate) source: Source,
-    pub(crate) kind: Kind,
-    /// As the server names it: a tool or a prompt by its name, a resource by its URI.
-    pub(crate) name: String,
-    pub(crate) standing: Standing,
-    pub(crate) why: Why,
-    /// When it was seen first, or somebody looked at it: Unix time, in seconds.
-    pub(crate) since: u64,
-    pub(crate) definition: Definition,
-}
 
 /// The table.
-pub(crate) struct Pins(Connection, Arc<Tickets>);
+pub(crate) struct PinTable {
+    connection: Connection,
+    tickets: Arc<Tickets>,
+    /// Set once something was written with one go.
+    has_written: bool,
+}
 
 const COLUMNS: &str = "mount, server, kind, name, standing, why, since, definition";
 
-impl Pins {
+impl PinTable {
     /// Opens the table in `dir`. What earlier versions kept of tools is taken over.
-    pub(crate) fn open(dir: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn open(dir: &Path) -> Result<Self, DiskError> {
         let (connection, tickets) = open(dir)?;
         connection.execute_batch(
             "CREATE TABLE IF NOT EXISTS definitions (mount TEXT, server TEXT, kind TEXT, name TEXT, hash TEXT, standing TEXT NOT NULL, why TEXT \
@@ -65,34 +43,38 @@ impl Pins {
                  DROP TABLE pins; COMMIT",
             )?;
         }
-        Ok(Self(connection, tickets))
+        Ok(Self { connection, tickets, has_written: false })
     }
 
     /// Does `work` with one go: what it writes is on the disk when this returns.
     ///
     /// # Errors
     /// When it is not; nothing of it is, then.
-    pub(crate) fn together(&mut self, work: impl FnOnce(&mut Self)) -> Result<(), StoreError> {
-        let _ticket = self.1.draw();
+    fn together(&mut self, work: impl FnOnce(&mut Self)) -> Result<(), DiskError> {
+        if std::mem::replace(&mut self.has_written, true) {
+            breathe();
+        }
+        let _ticket = self.tickets.draw();
         // Begun by reading, it would be refused where another gate wrote meanwhile.
-        self.0.execute_batch("BEGIN IMMEDIATE")?;
+        self.connection.execute_batch("BEGIN IMMEDIATE")?;
         work(self);
-        self.0.execute_batch("COMMIT").inspect_err(|_| drop(self.0.execute_batch("ROLLBACK")))?;
+        self.connection.execute_batch("COMMIT").inspect_err(|_| drop(self.connection.execute_batch("ROLLBACK")))?;
         Ok(())
     }
 
     /// Does `work`, one of several with one go. Where it fails, nothing that it wrote is kept.
-    pub(crate) fn apart<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.0.execute_batch("SAVEPOINT one")?;
+    fn apart<E: From<DiskError>>(&mut self, work: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(), E> {
+        self.connection.execute_batch("SAVEPOINT one").map_err(DiskError::from)?;
         let done = work(self);
-        self.0.execute_batch(if done.is_ok() { "RELEASE one" } else { "ROLLBACK TO one; RELEASE one" })?;
+        let end = if done.is_ok() { "RELEASE one" } else { "ROLLBACK TO one; RELEASE one" };
+        self.connection.execute_batch(end).map_err(DiskError::from)?;
         done
     }
 
     /// What is known of a server's definitions of one kind.
-    pub(crate) fn known(&self, source: &Source, kind: Kind) -> Result<BTreeMap<String, Vec<Known>>, StoreError> {
+    fn known(&self, source: &Source, kind: Kind) -> Result<BTreeMap<String, Vec<Known>>, DiskError> {
         let mut rows =
-            self.0.prepare("SELECT name, hash, standing, why FROM definitions WHERE mount = ?1 AND server = ?2 AND kind = ?3")?;
+            self.connection.prepare("SELECT name, hash, standing, why FROM definitions WHERE mount = ?1 AND server = ?2 AND kind = ?3")?;
         let rows = rows.query_map(params![source.mount, source.server, kind.as_str()], |row| {
             let word = |at| row.get::<_, String>(at);
             Ok((word(0)?, word(1)?, word(2)?, word(3)?))
@@ -108,10 +90,10 @@ impl Pins {
         Ok(known)
     }
 
-    /// Remembers definitions of a server, of one kind, all or none. Where others may write, within [`Pins::together`].
-    pub(crate) fn add(&mut self, source: &Source, kind: Kind, pins: &[Pin]) -> Result<(), StoreError> {
+    /// Remembers definitions of a server, of one kind, all or none. Where others may write, within [`PinTable::together`].
+    fn add(&mut self, source: &Source, kind: Kind, pins: &[Pin]) -> Result<(), DiskError> {
         let Source { mount, server } = source;
-        let transaction = self.0.savepoint()?;
+        let transaction = self.connection.savepoint()?;
         let of = "FROM definitions WHERE mount = ?1 AND server = ?2 AND kind = ?3";
         let count = format!("SELECT count(*), count(*) FILTER (WHERE standing = 'held') {of}");
         let (count, held): (usize, usize) =
@@ -139,8 +121,8 @@ impl Pins {
     }
 
     /// The definition of that name that was good last.
-    pub(crate) fn last_good(&self, source: &Source, kind: Kind, name: &str) -> Result<Option<Definition>, StoreError> {
-        let mut found = self.0.prepare(
+    fn last_good(&self, source: &Source, kind: Kind, name: &str) -> Result<Option<Definition>, DiskError> {
+        let mut found = self.connection.prepare(
             "SELECT definition FROM definitions WHERE mount = ?1 AND server = ?2 AND kind = ?3 AND name = ?4 AND standing = 'accepted' \
              ORDER BY since DESC LIMIT 1",
         )?;
@@ -149,37 +131,37 @@ impl Pins {
     }
 
     /// All that are kept of a mount, or of all of them: tools first, by name, those that stand longest first.
-    pub(crate) fn all(&self, mount: Option<&str>) -> Result<Vec<Pin>, StoreError> {
+    fn all(&self, mount: Option<&str>) -> Result<Vec<Pin>, DiskError> {
         let sql =
             format!("SELECT {COLUMNS} FROM definitions WHERE ?1 IS NULL OR mount = ?1 ORDER BY mount, server, kind DESC, name, since");
-        let mut rows = self.0.prepare(&sql)?;
+        let mut rows = self.connection.prepare(&sql)?;
         let pins = rows.query_map(params![mount], pin)?;
         Ok(pins.filter_map(Result::transpose).collect::<Result<_, _>>()?)
     }
 
     /// Checks whether a server that says that it is a gate said so when it was first seen; remembered from now on, if it was never seen. One of which
     /// definitions are remembered was seen, and was none, unless `is_pinned_as_gate`.
-    pub(crate) fn was_gate(&mut self, source: &Source, is_pinned_as_gate: bool, now: u64) -> Result<bool, StoreError> {
+    fn was_gate(&mut self, source: &Source, is_pinned_as_gate: bool, now: u64) -> Result<bool, DiskError> {
         let Source { mount, server } = source;
-        let exists = |sql: &str| self.0.query_row(sql, params![mount, server], |row| row.get::<_, bool>(0));
+        let exists = |sql: &str| self.connection.query_row(sql, params![mount, server], |row| row.get::<_, bool>(0));
         if exists("SELECT EXISTS (SELECT 1 FROM gates WHERE mount = ?1 AND server = ?2)")? {
             return Ok(true);
         }
         if !is_pinned_as_gate && exists("SELECT EXISTS (SELECT 1 FROM definitions WHERE mount = ?1 AND server = ?2)")? {
             return Ok(false);
         }
-        if self.0.query_row("SELECT count(*) FROM gates", [], |row| row.get::<_, usize>(0))? >= MOST_GATES {
+        if self.connection.query_row("SELECT count(*) FROM gates", [], |row| row.get::<_, usize>(0))? >= MOST_GATES {
             return Ok(false);
         }
-        self.0.execute("INSERT OR IGNORE INTO gates (mount, server, since) VALUES (?1, ?2, ?3)", params![mount, server, now])?;
+        self.connection.execute("INSERT OR IGNORE INTO gates (mount, server, since) VALUES (?1, ?2, ?3)", params![mount, server, now])?;
         Ok(true)
     }
 
     /// Somebody looked at a definition: from now on it stands like this.
-    pub(crate) fn set(&mut self, pin: &Pin, standing: Standing, now: u64) -> Result<(), StoreError> {
+    fn set(&mut self, pin: &Pin, standing: Standing, now: u64) -> Result<(), DiskError> {
         let Source { mount, server } = &pin.source;
         let (kind, hash) = (pin.kind.as_str(), policy::approval::hex(&pin.definition.hash()));
-        let transaction = self.0.savepoint()?;
+        let transaction = self.connection.savepoint()?;
         transaction.execute(
             "UPDATE definitions SET standing = ?1, since = ?2 WHERE mount = ?3 AND server = ?4 AND kind = ?5 AND name = ?6 AND hash = ?7",
             params![standing.as_str(), now, mount, server, kind, pin.name, hash],
@@ -191,13 +173,13 @@ impl Pins {
     }
 
     /// The number of the last look before `since`.
-    pub(crate) fn looked(&self, since: u64) -> Result<i64, StoreError> {
-        Ok(self.0.query_row("SELECT coalesce(max(at), 0) FROM looks WHERE since < ?1", params![since], |row| row.get(0))?)
+    fn looked(&self, since: u64) -> Result<i64, DiskError> {
+        Ok(self.connection.query_row("SELECT coalesce(max(at), 0) FROM looks WHERE since < ?1", params![since], |row| row.get(0))?)
     }
 
     /// At what somebody looked after the look of that number, whichever gate wrote it down: mounts and kinds, with the last number.
-    pub(crate) fn looks_after(&self, at: i64) -> Result<(i64, Vec<(String, Kind)>), StoreError> {
-        let mut rows = self.0.prepare_cached("SELECT at, mount, kind FROM looks WHERE at > ?1 ORDER BY at")?;
+    fn looks_after(&self, at: i64) -> Result<(i64, Vec<(String, Kind)>), DiskError> {
+        let mut rows = self.connection.prepare_cached("SELECT at, mount, kind FROM looks WHERE at > ?1 ORDER BY at")?;
         let rows = rows.query_map(params![at], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?)))?;
         let (mut last, mut looks) = (at, Vec::new());
         for row in rows {
@@ -206,6 +188,48 @@ impl Pins {
             looks.extend(Kind::parse(&kind).map(|kind| (mount, kind)));
         }
         Ok((last, looks))
+    }
+}
+
+impl Pins for PinTable {
+    fn together(&mut self, work: Together<'_>) -> Result<(), StoreError> {
+        Ok(Self::together(self, |own| work(own))?)
+    }
+
+    fn apart(&mut self, work: Apart<'_>) -> Result<(), StoreError> {
+        Self::apart(self, |own| work(own))
+    }
+
+    fn known(&self, source: &Source, kind: Kind) -> Result<BTreeMap<String, Vec<Known>>, StoreError> {
+        Ok(Self::known(self, source, kind)?)
+    }
+
+    fn add(&mut self, source: &Source, kind: Kind, pins: &[Pin]) -> Result<(), StoreError> {
+        Ok(Self::add(self, source, kind, pins)?)
+    }
+
+    fn last_good(&self, source: &Source, kind: Kind, name: &str) -> Result<Option<Definition>, StoreError> {
+        Ok(Self::last_good(self, source, kind, name)?)
+    }
+
+    fn all(&self, mount: Option<&str>) -> Result<Vec<Pin>, StoreError> {
+        Ok(Self::all(self, mount)?)
+    }
+
+    fn was_gate(&mut self, source: &Source, is_pinned_as_gate: bool, now: u64) -> Result<bool, StoreError> {
+        Ok(Self::was_gate(self, source, is_pinned_as_gate, now)?)
+    }
+
+    fn set(&mut self, pin: &Pin, standing: Standing, now: u64) -> Result<(), StoreError> {
+        Ok(Self::set(self, pin, standing, now)?)
+    }
+
+    fn looked(&self, since: u64) -> Result<i64, StoreError> {
+        Ok(Self::looked(self, since)?)
+    }
+
+    fn looks_after(&self, at: i64) -> Result<(i64, Vec<(String, Kind)>), StoreError> {
+        Ok(Self::looks_after(self, at)?)
     }
 }
 
@@ -236,11 +260,11 @@ mod tests {
             since: n,
             definition: Definition::of_text(n.to_string()),
         };
-        let mut pins = Pins::open(dir.path()).unwrap();
+        let mut pins = PinTable::open(dir.path()).unwrap();
         pins.add(&source, Kind::Tool, &[pin(0, Standing::Accepted)]).unwrap();
         (1..20).for_each(|n| pins.add(&source, Kind::Tool, &[pin(n, Standing::Held)]).unwrap());
         drop(pins);
-        let mut pins = Pins::open(dir.path()).unwrap();
+        let mut pins = PinTable::open(dir.path()).unwrap();
         assert_eq!(pins.known(&source, Kind::Tool).unwrap()["t"].len(), 9);
         let all = pins.all(Some("m")).unwrap();
         assert_eq!(all.iter().map(|p| p.since).collect::<Vec<_>>(), [0, 12, 13, 14, 15, 16, 17, 18, 19]);
@@ -264,7 +288,7 @@ mod tests {
             since: 0,
             definition: Definition::of_text(n.to_string()),
         };
-        let mut pins = Pins::open(dir.path()).unwrap();
+        let mut pins = PinTable::open(dir.path()).unwrap();
         let good: Vec<Pin> = (0..MOST_PASSING + 5).map(|n| pin(n, Standing::Accepted)).collect();
         let held: Vec<Pin> = (0..1000).map(|n| pin(n + 1_000_000, Standing::Held)).collect();
         pins.add(&source, Kind::Resource, &[good, held.clone()].concat()).unwrap();
@@ -288,13 +312,13 @@ mod tests {
                 let definition = Definition::of_text(n.to_string());
                 let (name, standing, why) = (n.to_string(), Standing::Accepted, Why::New);
                 let pin = Pin { source: source.clone(), kind: Kind::Tool, name, standing, why, since: 0, definition };
-                let (mut pins, mut added) = (Pins::open(dir.path()).unwrap(), Ok(()));
+                let (mut pins, mut added) = (PinTable::open(dir.path()).unwrap(), Ok(()));
                 pins.together(|pins| added = pins.add(&source, Kind::Tool, &[pin])).unwrap();
                 added.unwrap();
             }
         };
         std::thread::scope(|scope| (0..4).for_each(|server| drop(scope.spawn(move || remember(server)))));
-        assert_eq!(Pins::open(dir.path()).unwrap().all(None).unwrap().len(), 80);
+        assert_eq!(PinTable::open(dir.path()).unwrap().all(None).unwrap().len(), 80);
     }
 
     #[test]
@@ -305,7 +329,7 @@ mod tests {
                    INSERT INTO pins VALUES ('m', 's', 'add', 'ab', 'refused', 'changed', 7, '{}')";
         open(dir.path()).unwrap().0.execute_batch(old).unwrap();
         for _ in 0..2 {
-            let all = Pins::open(dir.path()).unwrap().all(None).unwrap();
+            let all = PinTable::open(dir.path()).unwrap().all(None).unwrap();
             assert_eq!((all.len(), all[0].kind, &*all[0].name, all[0].standing), (1, Kind::Tool, "add", Standing::Refused));
         }
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 
 /// The tickets of one store.
 #[derive(Default)]
-pub(crate) struct Tickets {
+pub struct Tickets {
     drawn: Mutex<Drawn>,
     moved: Condvar,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Ticket(Arc<Tickets>);
 
 impl Tickets {
     /// Those of the store in `dir`, the same for everybody in this process.
-    pub(crate) fn of(dir: &Path) -> Arc<Self> {
+    pub fn of(dir: &Path) -> Arc<Self> {
         static ALL: Mutex<Option<HashMap<PathBuf, Weak<Tickets>>>> = Mutex::new(None);
         let place = std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
         let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
@@ -48,9 +48,8 @@ impl Tickets {
         Ticket(Arc::clone(self))
     }
 
-    /// How many wait for their turn.
-    #[cfg(test)]
-    pub(crate) fn waiting(&self) -> u64 {
+    /// Number of writers that wait for their turn.
+    pub fn waiting(&self) -> u64 {
         let drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
         (drawn.next - drawn.current).saturating_sub(1)
     }

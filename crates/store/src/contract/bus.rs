@@ -1,0 +1,12 @@
+//! Promises of a [`crate::Bus`]. That news come without delay is not promised.
+
+use super::stores::Place;
+
+pub(super) async fn news_come_to_whoever_listens(place: &Place) {
+    let stores = place();
+    let looks = stores.looks();
+    // Told before anybody waits, and several times: heard once.
+    looks.tell();
+    looks.tell();
+    looks.heard().await;
+}

@@ -1,0 +1,15 @@
+//! Promises of [`crate::Lessons`]. What stands in a lesson is not tried here.
+
+use super::stores::Place;
+use crate::Lesson;
+
+pub(super) fn are_kept_for_their_gate_and_room(place: &Place) {
+    let lessons = place().lessons().unwrap();
+    let mut ops = Lesson { room: "ops".into(), name: "rules".into(), is_on: true, kept: "{}".into() };
+    lessons.put("a", &ops).unwrap();
+    (ops.is_on, ops.kept) = (false, "{\"x\":1}".into());
+    lessons.put("a", &ops).unwrap();
+    let again = place().lessons().unwrap();
+    assert_eq!(again.all("a").unwrap(), [ops.clone()]);
+    assert_eq!((again.of_room("a", "ops").unwrap(), again.of_room("b", "ops").unwrap()), (Some(ops), None));
+}
