@@ -12,7 +12,7 @@ use futures_util::future::BoxFuture;
 use mesh_proto::id::SessionKey;
 use mesh_proto::refusal::Refusal;
 use runtime::lateness::Lateness;
-use store::{Budget, Bus, Journal, Stores};
+use store::{Budgets, Bus, Journal, Stores};
 use telemetry::metrics::Metrics;
 use telemetry::otlp::Otlp;
 use tokio_util::sync::CancellationToken;
@@ -50,7 +50,7 @@ pub(crate) struct Rules {
     /// The last decisions of the rules.
     pub(crate) decisions: Decisions,
     /// What callers have spent of their budgets.
-    pub(crate) budget: Arc<dyn Budget>,
+    pub(crate) budget: Arc<dyn Budgets>,
     /// Calls that wait for somebody to agree.
     pub(crate) approvals: Approvals,
     /// Where lists wait to be held against what is known of their servers.

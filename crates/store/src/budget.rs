@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use policy::budget::{Charge, Held, Limits, Refused, Spent};
 
-/// Budget by its name, and the session where each is counted by itself.
+/// Name of a budget, and the session where each session is counted for itself.
 pub type BudgetAccount = (Arc<str>, Option<Arc<str>>);
 
 /// Purses of all callers, by their names.
-pub trait Budget: Send + Sync {
+pub trait Budgets: Send + Sync {
     /// Purse of a caller. What was spent is not forgotten as long as somebody has the purse.
     fn purse(&self, principal: &Arc<str>) -> Arc<dyn CallerPurse>;
 

@@ -14,7 +14,7 @@ pub mod pending;
 pub mod pins;
 mod stores;
 
-pub use budget::{Budget, BudgetAccount, CallerPurse};
+pub use budget::{BudgetAccount, Budgets, CallerPurse};
 pub use bus::Bus;
 pub use claims::{ClaimChange, Claims};
 pub use error::StoreError;

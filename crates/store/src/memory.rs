@@ -22,10 +22,10 @@ use crate::{Bus, Lessons, Pending, Pins, StoreError, Stores};
 /// Stores that end with their last clone: clones are the same stores, as another gate or a later run sees them.
 #[derive(Clone, Default)]
 pub struct MemoryStores {
-    claims: Arc<claims::Shared>,
-    rows: Arc<pending::Shared>,
-    pins: Arc<pins::Shared>,
-    lessons: Arc<lessons::Shared>,
+    claims: Arc<claims::ClaimMap>,
+    rows: Arc<pending::RowMap>,
+    pins: Arc<pins::PinShelf>,
+    lessons: Arc<lessons::LessonMap>,
     looks: Arc<bus::Line>,
 }
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use banyan_model::Method;
-use config::resolved::{Budget as Budgeted, Config};
+use config::resolved::{Budget, Config};
 use mcp_proto::glob::Glob;
 use mesh_proto::annotation::CostClass;
 use policy::budget::{Charge, Exceeded, Held, Limits};
 use serde::{Deserialize, Serialize};
-use store::{Budget, BudgetAccount, CallerPurse};
+use store::{BudgetAccount, Budgets, CallerPurse};
 
 use crate::call::caller::Caller;
 
@@ -46,7 +46,7 @@ pub struct BudgetStatus {
 
 /// Takes what a call costs from the budgets that concern its caller; `None`: none does. The name of the budget with no room otherwise.
 pub(crate) fn take(
-    budget: &dyn Budget,
+    budget: &dyn Budgets,
     config: &Config,
     caller: &Caller,
     charge: Charge,
@@ -67,13 +67,13 @@ pub(crate) fn take(
 }
 
 /// Ends the sessions of callers who have made no call for long.
-pub(crate) fn sweep(budget: &dyn Budget, config: &Config) {
+pub(crate) fn sweep(budget: &dyn Budgets, config: &Config) {
     let idle = config.budgets.iter().filter_map(|budget| budget.idle).chain([config.limits.session_idle]).max();
     budget.forget_idle(idle.unwrap_or(Duration::ZERO));
 }
 
 /// Reads how the accounts of budgets that there are stand, by caller.
-pub(crate) fn status(budget: &dyn Budget, config: &Config) -> Vec<BudgetStatus> {
+pub(crate) fn status(budget: &dyn Budgets, config: &Config) -> Vec<BudgetStatus> {
     let mut rows = Vec::new();
     for (principal, (name, session), spent) in budget.spent() {
         let Some(budget) = config.budgets.iter().find(|budget| budget.name == name) else { continue };
@@ -103,7 +103,7 @@ pub(crate) fn budget_of(config: &Config, principal: &str) -> mesh_proto::message
     }
 }
 
-fn concerns(budget: &Budgeted, principal: &str) -> bool {
+fn concerns(budget: &Budget, principal: &str) -> bool {
     budget.principals.iter().any(|glob| Glob::new(glob).matches(principal))
 }
 

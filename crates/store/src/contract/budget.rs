@@ -1,14 +1,14 @@
-//! Promises of a [`Budget`]. What fits is the business of the crate `policy`, not tried here.
+//! Promises of a [`Budgets`]. What fits is the business of the crate `policy`, not tried here.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use policy::budget::{Charge, Limits};
 
-use crate::{Budget, BudgetAccount};
+use crate::{BudgetAccount, Budgets};
 
 /// Tries every promise, each on a fresh budget.
-pub fn holds(fresh: impl Fn() -> Arc<dyn Budget>) {
+pub fn holds(fresh: impl Fn() -> Arc<dyn Budgets>) {
     many_at_once_take_no_more_than_there_is(&*fresh());
     what_is_given_back_is_there_for_the_next(&*fresh());
     nothing_is_forgotten_of_whoever_has_a_purse(&*fresh());
@@ -18,7 +18,7 @@ fn accounts() -> [(BudgetAccount, Limits); 1] {
     [(("b".into(), None), Limits { calls_per_minute: Some(10), ..Limits::default() })]
 }
 
-fn many_at_once_take_no_more_than_there_is(budget: &dyn Budget) {
+fn many_at_once_take_no_more_than_there_is(budget: &dyn Budgets) {
     let taken: usize = std::thread::scope(|scope| {
         let all: Vec<_> = (0..8)
             .map(|_| {
@@ -32,7 +32,7 @@ fn many_at_once_take_no_more_than_there_is(budget: &dyn Budget) {
     assert!(budget.purse(&"bob".into()).take(&accounts(), Charge::default()).is_ok(), "each caller has a purse of its own");
 }
 
-fn what_is_given_back_is_there_for_the_next(budget: &dyn Budget) {
+fn what_is_given_back_is_there_for_the_next(budget: &dyn Budgets) {
     let purse = budget.purse(&"ann".into());
     let held: Vec<_> = (0..10).map(|_| purse.take(&accounts(), Charge::default()).unwrap()).collect();
     let refused = purse.take(&accounts(), Charge::default()).unwrap_err();
@@ -41,7 +41,7 @@ fn what_is_given_back_is_there_for_the_next(budget: &dyn Budget) {
     assert!(purse.take(&accounts(), Charge::default()).is_ok());
 }
 
-fn nothing_is_forgotten_of_whoever_has_a_purse(budget: &dyn Budget) {
+fn nothing_is_forgotten_of_whoever_has_a_purse(budget: &dyn Budgets) {
     let purse = budget.purse(&"ann".into());
     (0..10).for_each(|_| drop(purse.take(&accounts(), Charge::default()).unwrap()));
     budget.forget_idle(Duration::ZERO);

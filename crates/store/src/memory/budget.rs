@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 use policy::budget::{Charge, Held, Limits, Purse, Refused, Spent};
 
 use super::lock;
-use crate::{Budget, BudgetAccount, CallerPurse};
+use crate::{BudgetAccount, Budgets, CallerPurse};
 
-type Shared = Arc<Mutex<Purse<BudgetAccount>>>;
+type SharedPurse = Arc<Mutex<Purse<BudgetAccount>>>;
 
 /// Budgets that begin anew with every run.
 #[derive(Default)]
-pub struct MemoryBudget(Mutex<HashMap<Arc<str>, Shared>>);
+pub struct MemoryBudget(Mutex<HashMap<Arc<str>, SharedPurse>>);
 
-impl Budget for MemoryBudget {
+impl Budgets for MemoryBudget {
     fn purse(&self, principal: &Arc<str>) -> Arc<dyn CallerPurse> {
-        let purse: Shared = Arc::clone(lock(&self.0).entry(Arc::clone(principal)).or_default());
+        let purse: SharedPurse = Arc::clone(lock(&self.0).entry(Arc::clone(principal)).or_default());
         purse
     }
 

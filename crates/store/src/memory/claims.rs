@@ -11,14 +11,14 @@ use super::lock;
 use crate::stores::OpenClaims;
 use crate::{ClaimChange, Claims, StoreError};
 
-pub(super) type Shared = Mutex<BTreeMap<(String, Segment), Claim>>;
+pub(super) type ClaimMap = Mutex<BTreeMap<(String, Segment), Claim>>;
 
 struct MemoryClaims {
-    shared: Arc<Shared>,
+    shared: Arc<ClaimMap>,
     gate: String,
 }
 
-pub(super) fn open(shared: &Arc<Shared>, gate: &str) -> OpenClaims {
+pub(super) fn open(shared: &Arc<ClaimMap>, gate: &str) -> OpenClaims {
     let kept = lock(shared).iter().filter(|((own, _), _)| own == gate).map(|(_, claim)| claim.clone()).collect();
     (Arc::new(MemoryClaims { shared: Arc::clone(shared), gate: gate.to_owned() }), kept)
 }

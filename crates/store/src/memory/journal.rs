@@ -19,7 +19,7 @@ const MOST: usize = 16 << 20;
 #[derive(Debug)]
 pub struct MemoryJournal {
     ids: CallIds,
-    kept: Mutex<Kept>,
+    kept: Mutex<Lines>,
     parts: Mutex<HashMap<Arc<str>, Arc<Part>>>,
     repeats: Mutex<Repeats>,
     unrecorded: AtomicU64,
@@ -27,14 +27,14 @@ pub struct MemoryJournal {
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Lines {
     chain: Chain,
     lines: VecDeque<Vec<u8>>,
     bytes: usize,
     removed: u64,
 }
 
-impl Kept {
+impl Lines {
     fn push(&mut self, line: Vec<u8>) {
         self.bytes += line.len();
         self.lines.push_back(line);
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn the_oldest_entries_go_where_the_record_has_its_size() {
-        let mut kept = Kept::default();
+        let mut kept = Lines::default();
         (0..5).for_each(|_| kept.push(vec![b'x'; MOST / 4]));
         assert_eq!((kept.lines.len(), kept.bytes, kept.removed), (4, MOST, 1));
     }

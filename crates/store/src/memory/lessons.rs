@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use super::lock;
 use crate::{Lesson, Lessons, StoreError};
 
-pub(super) type Shared = Mutex<BTreeMap<(String, String), Lesson>>;
+pub(super) type LessonMap = Mutex<BTreeMap<(String, String), Lesson>>;
 
-struct MemoryLessons(Arc<Shared>);
+struct MemoryLessons(Arc<LessonMap>);
 
-pub(super) fn open(shared: &Arc<Shared>) -> Box<dyn Lessons> {
+pub(super) fn open(shared: &Arc<LessonMap>) -> Box<dyn Lessons> {
     Box::new(MemoryLessons(Arc::clone(shared)))
 }
 

@@ -9,28 +9,28 @@ use crate::pending::KEPT;
 use crate::{Pending, PendingTurn, Row, RowKind, StoreError};
 
 /// Gate, kind and id of a row; the gate of operators is empty.
-type Key = (String, RowKind, String);
+type RowKey = (String, RowKind, String);
 
 #[derive(Default)]
 pub(super) struct State {
-    rows: BTreeMap<Key, (Option<u64>, String)>,
+    rows: BTreeMap<RowKey, (Option<u64>, String)>,
     revision: u64,
 }
 
-pub(super) type Shared = Mutex<State>;
+pub(super) type RowMap = Mutex<State>;
 
 struct MemoryPending {
-    shared: Arc<Shared>,
+    shared: Arc<RowMap>,
     gate: String,
 }
 
 struct Turn<'a> {
     own: &'a MemoryPending,
-    rows: BTreeMap<Key, (Option<u64>, String)>,
+    rows: BTreeMap<RowKey, (Option<u64>, String)>,
     revision: u64,
 }
 
-pub(super) fn open(shared: &Arc<Shared>, gate: &str, now: u64) -> Box<dyn Pending> {
+pub(super) fn open(shared: &Arc<RowMap>, gate: &str, now: u64) -> Box<dyn Pending> {
     lock(shared).rows.retain(|_, (over, _)| over.is_none_or(|over| over >= now.saturating_sub(KEPT)));
     Box::new(MemoryPending { shared: Arc::clone(shared), gate: gate.to_owned() })
 }

@@ -19,15 +19,15 @@ struct State {
 }
 
 #[derive(Default)]
-pub(super) struct Shared {
+pub(super) struct PinShelf {
     state: Mutex<State>,
     /// Held by whoever works with one go.
     turn: Mutex<()>,
 }
 
-struct MemoryPins(Arc<Shared>);
+struct MemoryPins(Arc<PinShelf>);
 
-pub(super) fn open(shared: &Arc<Shared>) -> Box<dyn Pins> {
+pub(super) fn open(shared: &Arc<PinShelf>) -> Box<dyn Pins> {
     Box::new(MemoryPins(Arc::clone(shared)))
 }
 
