@@ -26,7 +26,7 @@ pub struct MemoryStores {
     rows: Arc<pending::RowMap>,
     pins: Arc<pins::PinShelf>,
     lessons: Arc<lessons::LessonMap>,
-    looks: Arc<bus::Line>,
+    looks: Arc<bus::BusLine>,
 }
 
 impl Stores for MemoryStores {

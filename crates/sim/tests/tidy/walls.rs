@@ -36,7 +36,7 @@ fn the_store_traits_reach_no_store() {
 }
 
 #[test]
-fn calls_registrations_and_approvals_name_no_implementation_of_a_store() {
+fn calls_registrations_and_approvals_name_no_implementation() {
     let all = sources(&[".rs"]);
     let bound: Vec<_> = all.iter().filter(|file| !file.is_test() && BY_TRAIT.iter().any(|folder| file.path.contains(folder))).collect();
     assert!(bound.iter().any(|file| file.production().contains("store::")), "some of them name the traits");

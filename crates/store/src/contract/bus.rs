@@ -1,8 +1,8 @@
 //! Promises of a [`crate::Bus`]. That news come without delay is not promised.
 
-use super::stores::Place;
+use super::stores::StorePlace;
 
-pub(super) async fn news_come_to_whoever_listens(place: &Place) {
+pub(super) async fn news_come_to_whoever_listens(place: &StorePlace) {
     let stores = place();
     let looks = stores.looks();
     // Told before anybody waits, and several times: heard once.

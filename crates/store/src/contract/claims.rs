@@ -5,7 +5,7 @@ use mesh_proto::authority::Authority;
 use mesh_proto::id::NodeId;
 use mesh_proto::parent::Claim;
 
-use super::stores::Place;
+use super::stores::StorePlace;
 use crate::ClaimChange;
 
 fn claim(segment: &str, id: u128) -> Claim {
@@ -13,7 +13,7 @@ fn claim(segment: &str, id: u128) -> Claim {
     Claim { segment: Segment::nearest(segment), authority, proven: true, subserver_id: NodeId::new(id) }
 }
 
-pub(super) async fn are_there_after_a_restart_and_each_gates_own(place: &Place) {
+pub(super) async fn are_there_after_a_restart_and_each_gates_own(place: &StorePlace) {
     let (one, kept) = place().claims("one").await.unwrap();
     assert_eq!(kept, []);
     let (two, _) = place().claims("two").await.unwrap();

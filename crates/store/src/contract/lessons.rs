@@ -1,9 +1,9 @@
 //! Promises of [`crate::Lessons`]. What stands in a lesson is not tried here.
 
-use super::stores::Place;
+use super::stores::StorePlace;
 use crate::Lesson;
 
-pub(super) fn are_kept_for_their_gate_and_room(place: &Place) {
+pub(super) fn are_kept_for_their_gate_and_room(place: &StorePlace) {
     let lessons = place().lessons().unwrap();
     let mut ops = Lesson { room: "ops".into(), name: "rules".into(), is_on: true, kept: "{}".into() };
     lessons.put("a", &ops).unwrap();

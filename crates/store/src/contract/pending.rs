@@ -1,6 +1,6 @@
 //! Promises of [`crate::Pending`]. What a row says is not tried here.
 
-use super::stores::Place;
+use super::stores::StorePlace;
 use crate::pending::KEPT;
 use crate::{Row, RowKind, StoreError};
 
@@ -8,13 +8,13 @@ fn row(kind: RowKind, id: &str, over: Option<u64>, body: Option<&str>) -> Row {
     Row { kind, id: id.to_owned(), over, body: body.map(str::to_owned) }
 }
 
-fn all(place: &Place, gate: &str, kind: RowKind, now: u64) -> Vec<String> {
+fn all(place: &StorePlace, gate: &str, kind: RowKind, now: u64) -> Vec<String> {
     let mut rows = place().pending(gate, now).unwrap();
     let turn = rows.begin().unwrap();
     turn.all(kind).unwrap()
 }
 
-pub(super) fn rows_are_there_after_a_restart_and_operators_are_every_gates(place: &Place) {
+pub(super) fn rows_are_there_after_a_restart_and_operators_are_every_gates(place: &StorePlace) {
     let mut rows = place().pending("a", 100).unwrap();
     let first = [
         row(RowKind::Approval, "1", None, Some("one")),
@@ -35,7 +35,7 @@ pub(super) fn rows_are_there_after_a_restart_and_operators_are_every_gates(place
     assert_eq!(all(place, "b", RowKind::Operator, 200), ["anna"]);
 }
 
-pub(super) fn what_is_over_for_long_is_forgotten(place: &Place) {
+pub(super) fn what_is_over_for_long_is_forgotten(place: &StorePlace) {
     let mut rows = place().pending("a", 100).unwrap();
     let both = [row(RowKind::Approval, "1", None, Some("one")), row(RowKind::Approval, "2", Some(100), Some("two"))];
     rows.begin().unwrap().write(&both).unwrap();
@@ -45,7 +45,7 @@ pub(super) fn what_is_over_for_long_is_forgotten(place: &Place) {
 }
 
 /// Each adds one to what is there, and tries again where another did so meanwhile: none of it is lost.
-pub(super) fn no_turn_writes_over_what_another_wrote_meanwhile(place: &Place) {
+pub(super) fn no_turn_writes_over_what_another_wrote_meanwhile(place: &StorePlace) {
     const TIMES: u32 = 50;
     std::thread::scope(|scope| {
         for gate in ["a", "b", "c"] {

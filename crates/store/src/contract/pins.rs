@@ -2,7 +2,7 @@
 
 use policy::pin::{Definition, Kind, Standing, Why};
 
-use super::stores::Place;
+use super::stores::StorePlace;
 use crate::StoreError;
 use crate::pins::{MOST_HELD, MOST_PASSING_HELD, Pin, Source};
 
@@ -15,7 +15,7 @@ fn pin(kind: Kind, name: &str, since: u64, standing: Standing) -> Pin {
     Pin { source: source(), kind, name: name.to_owned(), standing, why: Why::Changed, since, definition }
 }
 
-pub(super) fn are_known_after_a_restart_and_one_tool_does_not_fill_the_store(place: &Place) {
+pub(super) fn are_known_after_a_restart_and_one_tool_does_not_fill_the_store(place: &StorePlace) {
     let mut pins = place().pins().unwrap();
     let tool = |since, standing| pin(Kind::Tool, "t", since, standing);
     pins.add(&source(), Kind::Tool, &[tool(0, Standing::Accepted)]).unwrap();
@@ -33,7 +33,7 @@ pub(super) fn are_known_after_a_restart_and_one_tool_does_not_fill_the_store(pla
     assert!(pins.known(&elsewhere, Kind::Tool).unwrap().is_empty(), "another server under that name is another one");
 }
 
-pub(super) fn what_comes_and_goes_does_not_flood_whoever_looks(place: &Place) {
+pub(super) fn what_comes_and_goes_does_not_flood_whoever_looks(place: &StorePlace) {
     let mut pins = place().pins().unwrap();
     let held: Vec<Pin> = (0..200).map(|n| pin(Kind::Resource, &n.to_string(), 0, Standing::Held)).collect();
     pins.add(&source(), Kind::Resource, &held).unwrap();
@@ -44,7 +44,7 @@ pub(super) fn what_comes_and_goes_does_not_flood_whoever_looks(place: &Place) {
     assert_eq!(waiting(&*pins), MOST_PASSING_HELD, "the next one has its turn");
 }
 
-pub(super) fn what_fails_leaves_nothing_behind(place: &Place) {
+pub(super) fn what_fails_leaves_nothing_behind(place: &StorePlace) {
     let mut pins = place().pins().unwrap();
     let mut given = Vec::new();
     pins.together(&mut |pins| {
@@ -61,7 +61,7 @@ pub(super) fn what_fails_leaves_nothing_behind(place: &Place) {
     assert_eq!(place().pins().unwrap().all(None).unwrap().len(), 9);
 }
 
-pub(super) fn looks_are_heard_by_whoever_asks_from_where_he_was(place: &Place) {
+pub(super) fn looks_are_heard_by_whoever_asks_from_where_he_was(place: &StorePlace) {
     let (mut pins, other) = (place().pins().unwrap(), place().pins().unwrap());
     let tool = pin(Kind::Tool, "t", 0, Standing::Held);
     pins.add(&source(), Kind::Tool, std::slice::from_ref(&tool)).unwrap();
@@ -76,7 +76,7 @@ pub(super) fn looks_are_heard_by_whoever_asks_from_where_he_was(place: &Place) {
     assert_eq!(other.looks_after(last).unwrap(), (last, Vec::new()));
 }
 
-pub(super) fn gates_are_those_that_said_so_when_they_were_first_seen(place: &Place) {
+pub(super) fn gates_are_those_that_said_so_when_they_were_first_seen(place: &StorePlace) {
     let mut pins = place().pins().unwrap();
     let [gate, server, pinned] = ["gate", "server", "pinned"].map(|server| Source { server: server.into(), ..source() });
     assert!(pins.was_gate(&gate, false, 1).unwrap());

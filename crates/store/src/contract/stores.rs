@@ -6,10 +6,10 @@ use super::{bus, claims, lessons, pending, pins};
 use crate::Stores;
 
 /// One place, opened by each call as another gate or a later run opens it.
-pub type Place = Box<dyn Fn() -> Arc<dyn Stores>>;
+pub type StorePlace = Box<dyn Fn() -> Arc<dyn Stores>>;
 
 /// Tries every promise, each at a fresh place.
-pub async fn hold(fresh: impl Fn() -> Place) {
+pub async fn hold(fresh: impl Fn() -> StorePlace) {
     claims::are_there_after_a_restart_and_each_gates_own(&fresh()).await;
     pending::rows_are_there_after_a_restart_and_operators_are_every_gates(&fresh());
     pending::what_is_over_for_long_is_forgotten(&fresh());

@@ -9,17 +9,17 @@ use super::lock;
 use crate::Bus;
 
 /// Everybody who listens.
-pub(super) type Line = Mutex<Vec<Weak<Notify>>>;
+pub(super) type BusLine = Mutex<Vec<Weak<Notify>>>;
 
 /// End of a line.
 pub struct MemoryBus {
-    line: Arc<Line>,
+    line: Arc<BusLine>,
     own: Arc<Notify>,
 }
 
 impl MemoryBus {
     /// Listens on a line.
-    pub(super) fn on(line: &Arc<Line>) -> Self {
+    pub(super) fn on(line: &Arc<BusLine>) -> Self {
         let own = Arc::new(Notify::new());
         let mut all = lock(line);
         all.retain(|one| one.strong_count() > 0);
