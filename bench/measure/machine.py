@@ -117,7 +117,7 @@ def build(profile, *packages):
         command += ["--package", package]
     if subprocess.run(command, cwd=ROOT).returncode:
         raise Failure(f"the {profile} build failed")
-    return BUILT / profile
+    return BUILT / ("debug" if profile == "dev" else profile)
 
 
 def nginx():

@@ -80,6 +80,7 @@ def in_lanes(groups):
     for group, _, failed, is_over in ended:
         if failed or is_over:
             print(f"--- peers: {group}: {failed} failed{', over its budget' if is_over else ''}")
+    print(f"--- peers: all took {time.monotonic() - started:.0f} s in {LANES} lanes", flush=True)
     failed = sum(failed for _, _, failed, _ in ended)
     print(f"{sum(passed for _, passed, _, _ in ended)} passed, {failed} failed", flush=True)
     return 1 if failed else 0

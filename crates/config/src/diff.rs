@@ -1,5 +1,5 @@
-//! Differences between two configurations, for people and for the code that applies them. Applies nothing, and never shows a value: names of
-//! keys only.
+//! Differences between two configurations, for people and for the code that applies them. Applies nothing, and shows names of keys, never a
+//! value.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use super::resolved::Config;
 
-/// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub subject: Subject,
@@ -15,14 +14,14 @@ pub struct Change {
     pub effect: Effect,
 }
 
-/// The part of a configuration that differs: a word, and for one of several a name.
+/// The part of a configuration with a difference: a word, and for a part among several a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
     word: &'static str,
     name: Option<Arc<str>>,
 }
 
-/// The way in which something differs.
+/// The way of a difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     Added,
@@ -31,11 +30,11 @@ pub enum Kind {
     Removed,
 }
 
-/// The time at which a change takes effect.
+/// The time of a change's effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     AtOnce,
-    /// At once, but for the part that the text names, for people.
+    /// At once, but for an exception in words.
     AtOnceBut(&'static str),
     AtRestart,
 }
@@ -51,12 +50,12 @@ pub fn value(word: &'static str, differs: bool) -> Option<Change> {
     differs.then(|| Change::new(Subject::new(word), Kind::Changed(Vec::new())))
 }
 
-/// Makes a change of the keys that [`differing`] found.
+/// Makes a change of keys from [`differing`].
 pub fn keys(word: &'static str, keys: Vec<&'static str>) -> Option<Change> {
     (!keys.is_empty()).then(|| Change::new(Subject::new(word), Kind::Changed(keys)))
 }
 
-/// Compares a section that may be absent; `fields` lists the keys with other values.
+/// Compares an optional section; `fields` lists the keys with other values.
 pub fn optional<V>(word: &'static str, old: Option<&V>, new: Option<&V>, fields: fn(&V, &V) -> Vec<&'static str>) -> Option<Change> {
     compared(Subject::new(word), old, new, fields)
 }
@@ -79,7 +78,7 @@ pub fn named<'a, V: 'a>(
     changes.collect()
 }
 
-/// Picks the keys that differ.
+/// Picks the differing keys.
 pub fn differing<const N: usize>(keys: [(&'static str, bool); N]) -> Vec<&'static str> {
     keys.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
 }
@@ -98,12 +97,12 @@ impl Subject {
     /// Callers without a credential, let in or shut out.
     pub const SHUT: Self = Self::new("callers without a credential");
 
-    /// Names a part of which a configuration has one.
+    /// Names a part without others of its kind.
     pub const fn new(word: &'static str) -> Self {
         Self { word, name: None }
     }
 
-    /// The word that all parts of this kind share: `mount`, `limits`.
+    /// The word of all parts of a kind: `mount`, `limits`.
     pub const fn word(&self) -> &'static str {
         self.word
     }
@@ -120,7 +119,7 @@ impl Change {
         Self { effect: Effect::AtRestart, ..self }
     }
 
-    /// Notes `exception`, for people, where one of `keys` has another value.
+    /// Notes `exception`, for people, where a key of `keys` has another value.
     #[must_use]
     pub fn but_for(self, keys: &[&str], exception: &'static str) -> Self {
         let is_hit = matches!(&self.kind, Kind::Changed(changed) if changed.iter().any(|key| keys.contains(key)));

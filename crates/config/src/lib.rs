@@ -47,12 +47,12 @@ pub fn notices(config: &resolved::Config) -> Vec<String> {
     config.sections.notices(config)
 }
 
-/// A length of time as the configuration writes it: `15m`, `1h30m`, `7d`.
+/// Reads a length of time in the spelling of the configuration: `15m`, `1h30m`, `7d`.
 pub fn age(text: &str) -> Option<std::time::Duration> {
     units::duration(text)
 }
 
-/// Whether a variable, header or key with this name usually holds a secret.
+/// Checks whether a variable, header or key of this name usually holds a secret.
 pub fn looks_secret(name: &str) -> bool {
     const PARTS: [&str; 9] = ["token", "secret", "passwd", "password", "passphrase", "credential", "authorization", "cookie", "bearer"];
     const WORDS: [&str; 4] = ["pat", "pwd", "dsn", "auth"];
@@ -62,12 +62,12 @@ pub fn looks_secret(name: &str) -> bool {
     (!plural_of_a_count && PARTS.iter().any(|part| name.contains(part))) || words.any(|word| word.ends_with("key") || WORDS.contains(&word))
 }
 
-/// Whether a name is one of those that `glob` stands for; `*` stands for any text.
+/// Checks whether `glob` stands for a name; `*` stands for any text.
 pub fn matches(glob: &str, name: &str) -> bool {
     mcp_proto::glob::Glob::new(glob).matches(name)
 }
 
-/// Whether the value at this place of `banyan.toml` may hold a secret.
+/// Checks whether the value at a place of `banyan.toml` may hold a secret.
 fn is_secret_path<'a>(mut path: impl Iterator<Item = &'a str>) -> bool {
     let mut of_holder = false;
     path.any(|key| {
@@ -77,7 +77,7 @@ fn is_secret_path<'a>(mut path: impl Iterator<Item = &'a str>) -> bool {
     })
 }
 
-/// Replaces `${env:NAME}` in an address. Other references are refused: an address is shown, and they are not.
+/// Replaces `${env:NAME}` in an address. Other references are refused, because addresses are shown.
 pub fn address(text: &str, sources: &dyn secret::Sources) -> Result<String, String> {
     use secret::Piece;
     let reference = secret::SecretRef::parse(text).map_err(|error| error.to_string())?;
@@ -88,7 +88,7 @@ pub fn address(text: &str, sources: &dyn secret::Sources) -> Result<String, Stri
     Ok(address.expose().to_owned())
 }
 
-/// Whether Banyan writes this header itself on every request to a server.
+/// Checks whether Banyan itself writes a header on every request to a server.
 pub fn is_own_header(name: &str) -> bool {
     const OWN: [&str; 11] = [
         "accept",

@@ -1,5 +1,5 @@
-//! What is wrong with a configuration file, and where: line, column and the line itself with a caret. Does not decide
-//! what is wrong. A line is shown without the texts in it, save the one that is wrong, because any may be a secret.
+//! Mistakes in a configuration file with their places: line, column, and the line itself with a caret. Does not look for mistakes. A line
+//! is shown without texts, save the wrong text, because any other may be a secret.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::snippet::{self, Shown};
 
-/// Why a configuration can't be used.
+/// The reason for which a configuration can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// A running gate's file became empty, as an editor leaves it for a moment.
@@ -20,12 +20,12 @@ pub enum ConfigError {
         /// The file.
         path: PathBuf,
     },
-    /// The file says things that can't be.
+    /// The file has flaws.
     #[error("{}", Report { path, problems })]
     Invalid {
         /// The file.
         path: PathBuf,
-        /// All that was found, in the order of the file; never empty.
+        /// In the order of the file; never empty.
         problems: Vec<Problem>,
     },
     /// The file can't be read.
@@ -33,7 +33,6 @@ pub enum ConfigError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
         source: std::io::Error,
     },
 }
@@ -48,18 +47,16 @@ fn unread(source: &std::io::Error) -> &'static str {
     found.map_or("make it with `banyan import --write`, or name another file with `--config FILE`", |(_, advice)| advice)
 }
 
-/// One thing that is wrong.
+/// A mistake, with its place in the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// From 1.
     pub line: usize,
     /// From 1, in characters.
     pub column: usize,
-    /// What is wrong.
     pub message: String,
-    /// What to do about it.
     pub help: Option<String>,
-    /// The line, other texts hidden, and below it the carets.
+    /// The line with other texts hidden, and the carets below.
     pub snippet: String,
 }
 
@@ -69,17 +66,16 @@ pub struct Flaw {
     pub(super) span: Range<usize>,
     pub(super) message: String,
     pub(super) help: Option<String>,
-    /// What may be shown of its line.
     pub(super) shown: Shown,
 }
 
 impl Flaw {
-    /// Says what is wrong at `span`, a range of bytes.
+    /// Describes a mistake at `span`, a range of bytes.
     pub fn new(span: Range<usize>, message: impl Into<String>) -> Self {
         Self { span, message: message.into(), help: None, shown: Shown::Flaw }
     }
 
-    /// Says what to do about the flaw.
+    /// Adds advice for the reader.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());

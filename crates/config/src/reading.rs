@@ -1,5 +1,5 @@
-//! One pass over `banyan.toml`: reads the texts of all sections, and collects every flaw. A wrong value is replaced by a default so that
-//! the rest of the file can still be looked at. Does not fetch secrets.
+//! A pass over `banyan.toml`: reads the texts of all sections, and collects every flaw. A default replaces a wrong value, and reading goes
+//! on. Does not fetch secrets.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,17 +14,17 @@ use crate::problem::{ConfigError, Flaw};
 use crate::secret::{SecretRef, Sources};
 use crate::{suggest, units};
 
-/// Longest duration: a longer one overflows when it is added to the time.
+/// Longest duration: more would overflow in sums with the time.
 const MAX_DURATION: Duration = Duration::from_secs(365 * 86_400);
 
-/// The tools that sections resolve their texts with, and the flaws found so far.
+/// Readers of texts for sections, and the flaws found so far.
 pub struct Reading<'a> {
-    /// The directory of the file; absolute, so that relative paths stay the same when the file is read again by another name.
+    /// The directory of the file; absolute, since the file may be read again by another name.
     dir: PathBuf,
     pub(crate) sources: &'a dyn Sources,
     table: &'a DeTable<'a>,
     pub(crate) flaws: Vec<Flaw>,
-    /// The error of another file that the configuration names.
+    /// The error of another file, named by the configuration.
     pub(crate) elsewhere: Option<ConfigError>,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Reading<'a> {
         table.into_iter().flatten().map(|(name, _)| (name.get_ref().as_ref(), name.span()))
     }
 
-    /// Refuses `name` where no section `[key.NAME]` has it, with the nearest known name, or else `advice`, as help.
+    /// Refuses a `name` without a section `[key.NAME]`. Help is the nearest known name, or else `advice`.
     pub fn known(&mut self, key: &str, name: &At<String>, advice: &str) -> bool {
         let known = self.names(key);
         let text = name.get().as_str();
@@ -75,7 +75,7 @@ impl<'a> Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Reads names in which `*` stands for any text.
+    /// Reads names with `*` for any text.
     pub fn globs(&mut self, globs: &[At<String>]) -> Vec<String> {
         for glob in globs.iter().filter(|glob| glob.get().trim().is_empty()) {
             let flaw = Flaw::new(glob.span(), "an empty text matches nothing");
@@ -84,7 +84,7 @@ impl Reading<'_> {
         globs.iter().map(|glob| glob.get().clone()).collect()
     }
 
-    /// Two tools under one name are refused: one of them would be lost.
+    /// Reads new names of tools, and refuses the same name for two tools.
     pub(crate) fn renames(&mut self, renames: &BTreeMap<At<String>, At<String>>) -> BTreeMap<String, String> {
         let mut taken: BTreeMap<&str, &str> = BTreeMap::new();
         for (tool, shown) in renames {
@@ -158,7 +158,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Reads a reference to a secret, and names `place` as its user; the secret is not fetched.
+    /// Reads a reference to a secret, and remembers `place` as its user; fetches nothing.
     pub fn secret(&mut self, text: &At<String>, place: &str) -> SecretRef {
         SecretRef::parse(text.get()).map(|reference| reference.used_by(place)).unwrap_or_else(|error| {
             self.flaws.push(Flaw::new(text.span(), error.to_string()).secret());
@@ -166,7 +166,7 @@ impl Reading<'_> {
         })
     }
 
-    /// Makes a path absolute: one that is not starts below the home directory (`~/`) or beside the file.
+    /// Makes a path absolute: a relative path starts below the home directory (`~/`) or beside the file.
     pub fn path(&mut self, text: &At<String>) -> PathBuf {
         let written = text.get();
         match written.strip_prefix("~/").or_else(|| (written == "~").then_some("")) {

@@ -1,5 +1,5 @@
-//! Reads a changed file against the configuration in force. Does not put the new one in force: who does keeps the last
-//! good one as long as the answer is not [`Reload::Applied`].
+//! Reads a changed file against the configuration in force. Does not put the new one in force: callers keep the last good configuration
+//! until the answer is [`Reload::Applied`].
 
 use std::path::Path;
 
@@ -8,21 +8,18 @@ use super::problem::ConfigError;
 use super::resolved::Config;
 use super::secret::Sources;
 
-/// What to do after a change of the file.
+/// The consequence of a changed file.
 #[derive(Debug)]
 pub enum Reload {
     /// Take this configuration.
     Applied {
         /// The new configuration.
         config: Box<Config>,
-        /// How it differs; never empty.
+        /// Never empty.
         changes: Vec<Change>,
     },
-    /// Keep the old one, and tell somebody.
-    Bad {
-        /// What is wrong with the new one.
-        error: ConfigError,
-    },
+    /// Keep the old configuration, and tell somebody.
+    Bad { error: ConfigError },
     /// Nothing: comments and spelling do not count.
     Unchanged,
 }

@@ -1,4 +1,4 @@
-//! The configuration as the rest of the gateway reads it: every value checked, every default filled in. Does not read files.
+//! The configuration for the rest of the gateway: every value checked, every default filled in. Does not read files.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -24,76 +24,69 @@ pub use crate::section::telemetry::resolved::Telemetry;
 pub use crate::section::token::resolved::Token;
 pub use crate::section::trust::resolved::{AuthorityKeys, ClientTls, Issuer, Keys, Tls, Trust};
 
-/// One whole, valid configuration.
+/// A whole, valid configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Where the gate listens.
     pub listen: SocketAddr,
     /// `Host` (and `Origin` host) names accepted besides loopback ones.
     pub allowed_hosts: Vec<String>,
-    /// Set if a proxy stands in front, so that whoever comes from this machine may be anybody.
+    /// A proxy stands in front: callers from this machine may be anybody.
     pub behind_proxy: bool,
-    /// Who may call. Empty: anybody who reaches a loopback listener.
+    /// Bearer tokens. Without any, everybody on this machine may call.
     pub tokens: Vec<Token>,
-    /// Who else is known, and by what.
     pub trust: Trust,
-    /// Callers need a credential although none is configured: the last one was taken away by a file that is not in force.
+    /// Callers need a credential although none is configured: a refused file took the last away.
     pub shut: bool,
-    /// Who may call what; `None`: everybody whatever is shown.
+    /// Without rules everybody may call all tools of a view.
     pub policy: Option<Policy>,
-    /// Callers that rules speak of as one.
+    /// Groups of callers in rules.
     pub groups: Vec<Group>,
-    /// How much callers may do.
     pub budgets: Vec<Budget>,
-    /// Bounds on what a caller may ask for.
+    /// Bounds for callers and servers.
     pub limits: Limits,
-    /// The servers, by the segment they are mounted under.
     pub mounts: BTreeMap<Segment, Arc<Mount>>,
-    /// Which calls wait for somebody to agree; `None`: none by the word of this gate.
+    /// `None`: no call waits for approval by the word of this gate.
     pub gate: Option<Arc<Gate>>,
-    /// Who may register servers here; `None`: nobody.
+    /// `None`: nobody may register servers.
     pub registry: Option<Registry>,
-    /// Its rooms, and who may come into them.
     pub rooms: Arc<Rooms>,
-    /// Whom it registers with; `None`: nobody.
+    /// `None`: the gate registers with nobody.
     pub join: Option<Join>,
-    /// What particular clients are shown. The first whose `clients` match applies.
+    /// The first profile with matching `clients` applies.
     pub profiles: Vec<Arc<Profile>>,
-    /// Where spans go.
     pub telemetry: Telemetry,
-    /// Whether an unmatched client is shown dotted names.
+    /// Spelling of names for clients without a profile.
     pub names: NameStyle,
-    /// What is done with definitions that nobody has looked at.
+    /// Treatment of definitions that nobody has looked at.
     pub pins: Pins,
-    /// What is recorded.
     pub audit: Audit,
-    /// The sections of the file, with those that other crates handed in.
+    /// The list of sections, handed-in sections included.
     pub sections: Sections,
     /// The resolved forms of handed-in sections.
     pub values: Values,
 }
 
 impl Config {
-    /// Where the gate listens unless told otherwise.
+    /// The default address.
     pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7411);
 
-    /// What is mounted and is no room.
+    /// Lists mounts without the mounted rooms.
     pub fn servers(&self) -> impl Iterator<Item = &Arc<Mount>> {
         self.mounts.values().filter(|mount| !matches!(mount.transport, Transport::Rooms))
     }
 
-    /// Checks whether all that come are one principal: nobody is asked who it is, and nobody comes over a link or into a room.
+    /// Checks whether all callers are the same principal: nobody needs a credential, comes over a link, or comes into a room.
     pub fn is_for_one(&self) -> bool {
         !self.wants_credential() && self.join.is_none() && !self.rooms.are_served()
     }
 
-    /// Share of one principal in what is free and what the principal holds, in percent: all, where there can't be another principal.
+    /// Share of a principal in free room and the principal's own room together, in percent; all of both for an only principal.
     pub fn share(&self) -> usize {
         let is_alone = self.tokens.len() <= 1 && !self.trust.wants_credential() && self.join.is_none() && !self.rooms.are_served();
         if is_alone { 100 } else { self.limits.share }
     }
 
-    /// Whether nobody comes in without a credential.
+    /// Checks whether every caller needs a credential.
     pub fn wants_credential(&self) -> bool {
         self.shut || !self.tokens.is_empty() || self.trust.wants_credential()
     }

@@ -1,5 +1,4 @@
-//! Revocation by a file that is not in force: a credential that stands in the file no more is void all the same. Nothing else of such a
-//! file counts.
+//! Revocation by a refused file: a credential missing from the file is void all the same. Nothing else of a refused file counts.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -9,11 +8,10 @@ use url::Url;
 use super::resolved::{Config, Keys};
 use super::secret::SecretRef;
 
-/// A refused file, in which sections look for the credentials that are in force.
+/// A refused file, searched by sections for the credentials in force.
 pub enum Refused<'a> {
-    /// The whole file, which is TOML.
     Table(Value),
-    /// A text that is no TOML: the hashes of tokens are searched for, and nothing else is taken away.
+    /// A text that is no TOML, searched for the hashes of tokens only.
     Text(&'a str),
 }
 
@@ -92,7 +90,7 @@ mod tests {
         format!("[[token]]\nname = \"{name}\"\nsha256 = \"{}\"\n", digit.repeat(64))
     }
 
-    /// The tokens that are good after a refused file, and whether nobody else is let in; `None`: nothing changes.
+    /// Good tokens after a refused file, and `shut`; `None`: nothing changes.
     fn left(current: &str, refused: &str) -> Option<(Vec<String>, bool)> {
         let current = parse(current, Path::new("banyan.toml"), &SystemSources).unwrap();
         let left = without_revoked(&current, refused)?;

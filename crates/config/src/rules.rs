@@ -1,4 +1,4 @@
-//! Reads a file of rules, and shows what is wrong with it as with `banyan.toml`. What the rules mean is not known here.
+//! Reads a file of rules, and shows mistakes as in `banyan.toml`. Does not know the meaning of rules.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::problem::{ConfigError, Flaw, invalid};
 use super::snippet::Shown;
 
-/// Rules that can't be used.
+/// Rules with mistakes.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct BadRules(pub ConfigError);
@@ -22,7 +22,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Policies, BadRules> {
     })
 }
 
-/// What `banyan policy init` writes.
+/// The rules of `banyan policy init`.
 pub const STARTER: &str = r#"// Who may call what: rules in Cedar (https://docs.cedarpolicy.com), read by Banyan.
 //
 // What no rule permits is refused, and a rule that forbids wins over all that permit.

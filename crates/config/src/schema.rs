@@ -1,9 +1,9 @@
-//! The JSON Schema of `banyan.toml`, merged from those of the sections' forms. Does not check files: `shape` does, with the schema.
+//! The JSON Schema of `banyan.toml`, merged from the schemas of forms. Does not check files: `shape` does, with the schema.
 
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-/// Merges the schemas of all forms into the schema of the file. Of two with the same key the first one describes that key.
+/// Merges the schemas of all forms into the schema of the file. Of two forms with the same key the first describes the key.
 pub(super) fn merged(forms: Vec<Schema>, generator: &mut SchemaGenerator) -> Value {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for form in forms {
@@ -29,7 +29,7 @@ pub(super) fn merged(forms: Vec<Schema>, generator: &mut SchemaGenerator) -> Val
     schema
 }
 
-/// Lists the keys at the top of the file that a form reads.
+/// Lists a form's keys at the top of the file.
 pub(super) fn keys(form: &Schema) -> Vec<String> {
     let properties = form.get("properties").and_then(Value::as_object);
     properties.into_iter().flatten().map(|(key, _)| key.clone()).collect()

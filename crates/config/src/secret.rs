@@ -1,4 +1,4 @@
-//! Values that may hold secrets: references to them, and what they resolve to. Does not print or log any of them.
+//! Values with secrets in them: references, and resolved values. Does not print or log any.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -25,12 +25,11 @@ pub struct SecretRef {
     used_by: Option<Arc<str>>,
 }
 
-/// One part of a [`SecretRef`].
+/// A part of a [`SecretRef`].
 #[derive(Clone, PartialEq, Eq)]
 pub enum Piece {
     /// A variable of Banyan's own environment; the default stands in when it is unset or empty.
     Env {
-        /// Its name.
         name: String,
         /// Taken when the variable is unset or empty.
         default: Option<String>,
@@ -39,7 +38,6 @@ pub enum Piece {
     File(PathBuf),
     /// An entry of the system's keyring, under the service `banyan`.
     Keyring(String),
-    /// Text that stands for itself.
     Plain(String),
 }
 
@@ -49,31 +47,31 @@ impl SecretRef {
         Ok(Self { pieces: parse::pieces(text)?, used_by: None })
     }
 
-    /// Text without any reference, taken as it is: `${` in it has no meaning.
+    /// Takes a text as written: `${` has no meaning.
     pub fn plain(text: impl Into<String>) -> Self {
         let text = text.into();
         let pieces = if text.is_empty() { Vec::new() } else { vec![Piece::Plain(text)] };
         Self { pieces, used_by: None }
     }
 
-    /// Joins pieces made elsewhere; refuses names that could not be written back.
+    /// Joins pieces made elsewhere; refuses names without a written form.
     pub fn of(pieces: Vec<Piece>) -> Result<Self, BadSecretRef> {
         Ok(Self { pieces: parse::checked(pieces)?, used_by: None })
     }
 
-    /// Remembers the place in the configuration that uses it, for errors: `mount.github.env.TOKEN`.
+    /// Remembers the user of a reference, for errors: `mount.github.env.TOKEN`.
     #[must_use]
     pub fn used_by(mut self, place: &str) -> Self {
         self.used_by = Some(place.into());
         self
     }
 
-    /// Its parts, in order. No two plain ones follow each other, and none is empty.
+    /// Pieces in order. No two plain pieces follow each other, and none is empty.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
 
-    /// The whole text when it holds no reference.
+    /// The whole text, where no part is a reference.
     pub fn as_plain(&self) -> Option<&str> {
         match self.pieces.as_slice() {
             [] => Some(""),
@@ -113,7 +111,7 @@ impl SecretRef {
     }
 }
 
-/// Two references are equal when they say the same, wherever they are used.
+/// References with the same pieces are equal, whatever their users.
 impl PartialEq for SecretRef {
     fn eq(&self, other: &Self) -> bool {
         self.pieces == other.pieces
@@ -140,25 +138,23 @@ impl fmt::Debug for Piece {
     }
 }
 
-/// The form that [`SecretRef::parse`] reads. Shows plain text: for configuration files, not for logs.
+/// Writes the form of [`SecretRef::parse`]. Shows plain text: for configuration files, not for logs.
 impl fmt::Display for SecretRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&parse::written(&self.pieces))
     }
 }
 
-/// A value with its secrets in it. Prints and serialises as `[redacted]`; comparison takes the same time for all
-/// texts of one length.
+/// A value with its secrets. Prints and serialises as `[redacted]`; comparison takes the same time for all texts of a length.
 #[derive(Clone)]
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Wraps a value that is already known.
     pub fn new(value: impl Into<Arc<str>>) -> Self {
         Self(value.into())
     }
 
-    /// The value itself, for the one place that sends it.
+    /// Reveals the value, for sending.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -190,22 +186,22 @@ impl Serialize for Secret {
     }
 }
 
-/// Where secrets are fetched from.
+/// Places to fetch secrets from.
 pub trait Sources: Send + Sync {
     /// A variable of the environment; `None` when unset or not UTF-8.
     fn env(&self, name: &str) -> Option<String>;
     /// A whole text file; a leading `~/` means the home directory.
     fn file(&self, path: &Path) -> std::io::Result<String>;
-    /// An entry of the keyring; `None` when there is no such entry.
+    /// Fetches an entry of the keyring.
     fn keyring(&self, name: &str) -> Result<Option<String>, KeyringError>;
 }
 
-/// This process's environment, file system and keyring.
+/// The environment, file system and keyring of this process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemSources;
 
 impl SystemSources {
-    /// The longest secret file that is read, in bytes.
+    /// Longest secret file, in bytes.
     pub const MAX_FILE: u64 = 64 << 10;
 }
 
@@ -233,17 +229,15 @@ impl Sources for SystemSources {
     }
 }
 
-/// Why a reference could not be resolved. Never holds a value.
+/// The reason for which a reference has no value. Never holds a value.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The file could not be read.
     #[error("the secret in file `{}`{used_by} can't be read: {source}\n  create the file with the secret as its only text (chmod 600), or use ${{env:NAME}} or ${{keyring:NAME}}", path.display())]
     File {
-        /// As the configuration names it.
+        /// As written in the configuration.
         path: PathBuf,
-        /// Where it is used.
         used_by: UsedBy,
-        /// What the system said.
         source: std::io::Error,
     },
     /// The keyring could not be asked.
@@ -253,9 +247,7 @@ pub enum SecretError {
     NoKeyring {
         /// The entry's name.
         name: String,
-        /// Where it is used.
         used_by: UsedBy,
-        /// Why not.
         source: KeyringError,
     },
     /// The keyring answered, and has no such entry.
@@ -263,7 +255,6 @@ pub enum SecretError {
     NotInKeyring {
         /// The entry's name.
         name: String,
-        /// Where it is used.
         used_by: UsedBy,
     },
     /// The variable is unset or empty.
@@ -273,12 +264,11 @@ pub enum SecretError {
     Unset {
         /// The variable's name.
         name: String,
-        /// Where it is used.
         used_by: UsedBy,
     },
 }
 
-/// The place in the configuration that uses a reference, as errors print it: empty, or ` (used by PLACE)`.
+/// The user of a reference, as errors print it: empty, or ` (used by PLACE)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsedBy(Option<Arc<str>>);
 

@@ -1,4 +1,4 @@
-//! The list of sections that a file may have, and the way of a file through them: from text to a [`Config`]. Does not know any section.
+//! The list of sections, and the way of a file through them: from text to a [`Config`]. Knows no section in particular.
 
 use std::any::{Any, TypeId};
 use std::fmt;
@@ -27,7 +27,7 @@ use crate::section::{
 use crate::snippet::Shown;
 use crate::{schema, shape};
 
-/// The sections that a file may have: those of this crate, and behind them those that others hand in.
+/// The sections of a file: first the sections of this crate, then handed-in sections.
 #[derive(Clone)]
 pub struct Sections(Arc<List>);
 
@@ -43,7 +43,7 @@ struct Described {
     keys: Vec<Vec<String>>,
 }
 
-/// A [`Section`] whose form is not known.
+/// A [`Section`] of an unknown form.
 trait AnySection: Send + Sync {
     fn id(&self) -> TypeId;
     fn schema(&self, generator: &mut SchemaGenerator) -> Schema;
@@ -89,7 +89,7 @@ impl<S: Section> AnySection for S {
     }
 }
 
-/// The sections of this crate, in the order in which they are resolved, described, and compared.
+/// The sections of this crate, in the order of resolving, describing, and comparing.
 static BUILT_IN: LazyLock<Sections> = LazyLock::new(|| {
     Sections::of(vec![
         Arc::new(ListenSection),
@@ -117,7 +117,7 @@ impl Default for Sections {
 }
 
 impl Sections {
-    /// Adds a section. Of two sections with the same key the first one reads that key.
+    /// Adds a section. Of two sections with the same key the first reads the key.
     #[must_use]
     pub fn with(&self, section: impl Section) -> Self {
         let mut all = self.0.all.clone();
@@ -143,7 +143,7 @@ impl Sections {
         })
     }
 
-    /// Lists the keys that more than one section claims: none, in a good list.
+    /// Lists keys claimed by two sections: none, in a good list.
     pub fn claimed_twice(&self) -> Vec<&str> {
         let mut keys: Vec<&str> = self.described().keys.iter().flatten().map(String::as_str).collect();
         keys.sort_unstable();

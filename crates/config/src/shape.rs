@@ -1,5 +1,5 @@
-//! Compares a parsed file with the JSON Schema of [`File`](super::file::File), so that every unknown key and every wrong
-//! type is found at once, with its place. Does not judge what texts say.
+//! Compares a parsed file with the JSON Schema, and finds every unknown key and every wrong type at once, with its place. Does not judge
+//! texts.
 
 use serde_json::Value;
 use toml::Spanned;
@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use super::problem::Flaw;
 use super::suggest;
 
-/// Keys that people bring from elsewhere, and ours.
+/// Keys of other programs' files, and ours.
 const FOREIGN: [(&str, &str); 16] = [
     ("context_servers", "mount"),
     ("disabledTools", "exclude"),
@@ -28,7 +28,7 @@ const FOREIGN: [(&str, &str); 16] = [
     ("type", "transport"),
 ];
 
-/// Everything in `table` that `schema` does not admit.
+/// Finds everything in `table` against `schema`.
 pub(super) fn flaws(table: &Spanned<DeTable<'_>>, schema: &Value) -> Vec<Flaw> {
     let mut walk = Walk { root: schema, path: Vec::new(), flaws: Vec::new() };
     walk.table(table.span(), table.get_ref(), schema);
@@ -132,14 +132,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Among the alternatives of a schema, the one that admits the value's type; the schema itself when none does.
+    /// Picks the alternative of a schema for the value's type; the schema itself where none fits.
     fn branch(&self, value: &DeValue<'_>, schema: &'a Value) -> &'a Value {
         let alternatives = self.alternatives(schema);
         let only = (alternatives.len() == 1).then(|| alternatives[0]);
         alternatives.into_iter().find(|schema| admits(schema, value)).or(only).unwrap_or(schema)
     }
 
-    /// What may stand in a place, references followed.
+    /// Lists the alternatives of a schema, references followed.
     fn alternatives(&self, schema: &'a Value) -> Vec<&'a Value> {
         let target = schema.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix('#'));
         let schema = target.and_then(|path| self.root.pointer(path)).unwrap_or(schema);

@@ -1,25 +1,23 @@
-//! One line of a configuration file as it may be shown: texts in it are hidden, because any may be a secret. Does not
-//! decide which part of a line is wrong.
+//! A line of a configuration file, fit to be shown: texts are hidden, because any may be a secret. Does not look for mistakes.
 
 use std::ops::Range;
 
 use serde_json::Value;
 
-/// What may be shown of a line.
+/// The visible part of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
-    /// All but strings and comments; of these, the part that is wrong.
+    /// All but strings and comments; of these, the flaw.
     Flaw,
-    /// All but strings, comments and the part that is wrong.
+    /// All but strings, comments and the flaw.
     NotTheFlaw,
-    /// All of it: it is no file that holds secrets.
+    /// The whole line, of a file without secrets.
     Whole,
-    /// The keys that are known, and values that can't be secret: in a text that is not TOML, nobody knows where strings
-    /// begin and end.
+    /// Known keys, and values too plain for a secret: in a text that is not TOML, nobody knows the ends of strings.
     Keys,
 }
 
-/// The line that lies at `line`, with stars for what is hidden.
+/// Shows the line at `line`, with stars for hidden characters.
 pub(super) fn line(text: &str, line: Range<usize>, flaw: Range<usize>, shown: Shown, schema: &Value) -> String {
     let hidden = match shown {
         Shown::Flaw | Shown::NotTheFlaw => hidden_ranges(text),
@@ -37,7 +35,7 @@ pub(super) fn line(text: &str, line: Range<usize>, flaw: Range<usize>, shown: Sh
     chars.map(|(i, c)| if is_hidden(line.start + i, c) { '*' } else { c }).collect()
 }
 
-/// The insides of strings, and comments, of a text that is TOML.
+/// Finds strings and comments of TOML.
 fn hidden_ranges(text: &str) -> Vec<Range<usize>> {
     let mut hidden = Vec::new();
     let mut at = 0;
@@ -59,7 +57,7 @@ fn hidden_ranges(text: &str) -> Vec<Range<usize>> {
     hidden
 }
 
-/// What may be secret in a line of a text that is not TOML.
+/// Finds possible secrets in a line of a text that is not TOML.
 fn unsure_ranges(text: &str, line: Range<usize>, schema: &Value) -> Vec<Range<usize>> {
     let whole = &text[line.clone()];
     if has_open_string(&text[..line.start]) {
@@ -86,8 +84,8 @@ fn unsure_ranges(text: &str, line: Range<usize>, schema: &Value) -> Vec<Range<us
     hidden
 }
 
-/// Whether a string begins there and does not end in its line, or, where it may have several, before the end. What follows may still be meant
-/// to be in it.
+/// Checks for an open string: without an end in its line, or, where a string may have several lines, before the end of the text. The rest
+/// may belong to the string.
 fn has_open_string(before: &str) -> bool {
     let mut at = 0;
     while let Some(c) = before[at..].chars().next() {
@@ -120,7 +118,7 @@ fn known_keys(schema: &Value) -> Vec<String> {
     properties.flat_map(|properties| properties.keys().cloned()).collect()
 }
 
-/// The inside of the TOML string that begins at `at` with `quote`, and where to go on behind it.
+/// Finds the inside of the TOML string at `at` in `quote`s, and the place behind the string.
 pub fn string(text: &str, at: usize, quote: char) -> (Range<usize>, usize) {
     let long: String = [quote; 3].iter().collect();
     let (open, close) = if text[at..].starts_with(&long) { (3, long.as_str()) } else { (1, &long[..1]) };

@@ -1,9 +1,8 @@
-//! What somebody may have meant: the nearest known word, and the nearest legal segment. Does not change anything by
-//! itself.
+//! Guesses at a meaning: the nearest known word, and the nearest legal segment. Does not change anything.
 
 use banyan_model::Segment;
 
-/// The known word nearest to `word`, if one is near.
+/// Finds a known word near to `word`.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let folded = word.to_lowercase().replace('-', "_");
     let score = |known: &str| strsim::jaro_winkler(&folded, &known.to_lowercase());
@@ -11,7 +10,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     best.filter(|(score, _)| *score > 0.82).map(|(_, known)| known)
 }
 
-/// A segment that reads like `text`: lower case, with `-` for every run of other characters.
+/// Makes a segment similar to `text`: lower case, with `-` for every run of other characters.
 ///
 /// `My Server` becomes `my-server`. Texts without a single legal character become `server`.
 pub fn segment(text: &str) -> Segment {

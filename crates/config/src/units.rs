@@ -1,9 +1,8 @@
-//! Sizes and durations as people write them: `16MiB`, `1h30m`. Does not know which settings take them.
+//! Sizes and durations as people write them: `16MiB`, `1h30m`. Does not know any setting.
 
 use std::time::Duration;
 
-/// Reads `500ms`, `30s`, `5m`, `2h`, `1d` and sums of them, largest first or not: `1h30m`. `None` for anything else, and
-/// for what does not fit.
+/// Reads `500ms`, `30s`, `5m`, `2h`, `1d` and sums of them, largest first or not: `1h30m`. `None` for anything else or too large.
 pub(super) fn duration(text: &str) -> Option<Duration> {
     let mut rest = text.trim();
     let mut sum = Duration::ZERO;
@@ -28,8 +27,8 @@ pub(super) fn duration(text: &str) -> Option<Duration> {
     Some(sum)
 }
 
-/// Reads a number of bytes: `4096`, `64KiB`, `16MiB`, `1GiB`, or with powers of ten `64kB`, `16MB`, `1GB`. `None` for
-/// anything else, and for what does not fit.
+/// Reads a number of bytes: `4096`, `64KiB`, `16MiB`, `1GiB`, or with powers of ten `64kB`, `16MB`, `1GB`. `None` for anything else or too
+/// large.
 pub(super) fn size(text: &str) -> Option<usize> {
     let (number, unit) = split_where(text.trim(), |c| !c.is_ascii_digit());
     let scale: usize = match unit.trim() {

@@ -1,7 +1,7 @@
-//! Tells when files change on disk. Does not read them.
+//! Watches files for changes on the disk. Does not read them.
 //!
-//! Directories are watched, because editors replace a file rather than write into it, and because a file may be a link
-//! that is turned elsewhere. Which of the files changed is found by looking at them.
+//! Directories are watched, because editors replace files, and because links change their targets. A look at each file finds the changed
+//! ones.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,24 +11,24 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
-/// How long the disk must be quiet before a change is told.
+/// Quiet time on the disk before a change is told.
 const QUIET: Duration = Duration::from_millis(200);
-/// How long a change may be held back by a disk that is never quiet.
+/// Longest delay of a change on a disk without quiet.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often files are looked at where the system tells of no changes.
+/// Interval between looks where the system tells of no changes.
 const POLL: Duration = Duration::from_secs(2);
 
-/// A watch over some files; ends when it is dropped.
+/// A watch over some files; ends with the value.
 pub struct Watch {
     changed: mpsc::Receiver<Vec<PathBuf>>,
     _watcher: Option<RecommendedWatcher>,
 }
 
 impl Watch {
-    /// Watches `files`, which need not exist. Needs a tokio runtime.
+    /// Watches `files`, present or not. Needs a tokio runtime.
     ///
-    /// Where the system tells of no changes (no such directory yet, or too many watches) the files are looked at every
-    /// two seconds instead.
+    /// Where the system tells of no changes (no such directory yet, or too many watches), every two seconds a look at the files replaces
+    /// its news.
     pub fn start(files: Vec<PathBuf>) -> Self {
         let (stirred, stirs) = mpsc::channel(1);
         let watcher = watcher(&files, stirred.clone()).ok();
@@ -41,14 +41,14 @@ impl Watch {
         Self { changed, _watcher: watcher }
     }
 
-    /// Waits for the next change, and answers which files are other than before: written, made, replaced or removed.
-    /// `None` never comes while the watch lives.
+    /// Waits for the next change, and answers with the changed files: written, made, replaced or removed. `None` never comes while the
+    /// watch lives.
     pub async fn changed(&mut self) -> Option<Vec<PathBuf>> {
         self.changed.recv().await
     }
 }
 
-/// Stirs whenever something happens beside one of the files.
+/// Stirs at everything that happens beside a file.
 fn watcher(files: &[PathBuf], stirred: mpsc::Sender<()>) -> notify::Result<RecommendedWatcher> {
     let tell = move |_: notify::Result<notify::Event>| {
         // A full channel holds a stir that is not yet looked at: one is enough.
@@ -66,7 +66,7 @@ async fn stir_always(stirred: mpsc::Sender<()>) {
     }
 }
 
-/// Waits for quiet after each stir, then tells which files are different.
+/// Waits for quiet after each stir, then tells the changed files.
 async fn settle(mut seen: Vec<(Stamp, PathBuf)>, mut stirs: mpsc::Receiver<()>, tell: mpsc::Sender<Vec<PathBuf>>) {
     while stirred(&mut stirs, &tell).await {
         let patience = Instant::now() + PATIENCE;
@@ -93,7 +93,7 @@ async fn stirred(stirs: &mut mpsc::Receiver<()>, tell: &mpsc::Sender<Vec<PathBuf
     }
 }
 
-/// What is different after a change: length, time of change and, where there is one, the number of the file.
+/// The marks of a change: length, time, and the file's number on systems with file numbers.
 type Stamp = Option<(u64, Option<SystemTime>, u64)>;
 
 fn stamp(file: &Path) -> Stamp {

@@ -1,6 +1,6 @@
 //! A check for each decoder: any bytes go in, nothing panics, and the output is consistent.
 //!
-//! The fuzzer below `fuzz/` looks for bytes that break a check, and `tests/corpus.rs` replays its corpus. Nothing
+//! The fuzzer below `fuzz/` looks for bytes that break a check, and `tests/it/corpus.rs` replays its corpus. Nothing
 //! here makes up input.
 
 mod answers;

@@ -2,21 +2,21 @@
 
 use keyring::{Entry, Error};
 
-/// The service under which Banyan's entries are kept.
+/// The service name of Banyan's entries.
 const SERVICE: &str = "banyan";
 
-/// Why the keyring could not be used.
+/// The reason for which the keyring gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyringError {
-    /// It is there and refuses: locked, or access denied.
+    /// Locked, or access denied.
     #[error("the keyring refused ({0}); unlock it if it is locked")]
     Refused(String),
-    /// There is none, as in a container, over ssh or on a server without a desktop.
+    /// No keyring, as in a container, over ssh or on a server without a desktop.
     #[error("no keyring can be reached here ({0})")]
     Unavailable(String),
 }
 
-/// The value of an entry; `None` when there is no such entry.
+/// Fetches the value of an entry.
 pub fn get(name: &str) -> Result<Option<String>, KeyringError> {
     apart(|| match entry(name)?.get_password() {
         Ok(value) => Ok(Some(value)),
@@ -30,7 +30,7 @@ pub fn set(name: &str, value: &str) -> Result<(), KeyringError> {
     apart(|| entry(name)?.set_password(value).map_err(|error| explained(&error)))
 }
 
-/// Ends an entry; `false` when there was none.
+/// Removes an entry; `false` where none existed.
 pub fn remove(name: &str) -> Result<bool, KeyringError> {
     apart(|| match entry(name)?.delete_credential() {
         Ok(()) => Ok(true),
@@ -62,8 +62,7 @@ fn explained(error: &Error) -> KeyringError {
     }
 }
 
-/// Runs on a thread of its own: the Secret Service client blocks on its own executor, which panics inside an async
-/// task.
+/// Runs on a new thread: the Secret Service client blocks on an executor and would panic inside an async task.
 fn apart<T: Send>(work: impl FnOnce() -> Result<T, KeyringError> + Send) -> Result<T, KeyringError> {
     std::thread::scope(|scope| scope.spawn(work).join()).unwrap_or_else(|_| Err(KeyringError::Unavailable("its client failed".into())))
 }

@@ -1,34 +1,32 @@
-//! The written form of references: `${env:NAME}` and its kin. Does not fetch anything.
+//! The written form of references, such as `${env:NAME}`. Does not fetch anything.
 
 use std::path::{Path, PathBuf};
 
 use super::Piece;
 
-/// Why a text is not made of plain pieces and references.
+/// The reason for which a text has no pieces.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadSecretRef {
-    /// A default that can't be written down.
+    /// A default without a written form.
     #[error("the default of `${{env:{0}:-…}}` holds `}}`, which would end the reference: leave it out")]
     Default(String),
-    /// Something between `${` and `}` that is not a reference.
+    /// Unknown text between `${` and `}`.
     #[error(
         "`${{{0}}}` is not a reference: write ${{env:NAME}}, ${{env:NAME:-default}}, ${{file:/path}} or ${{keyring:NAME}}, or `$${{` for a plain `${{`"
     )]
     Kind(String),
-    /// A name that no variable or entry can have.
+    /// An impossible name of a variable or an entry.
     #[error("`{name}` is not a name for ${{{kind}:…}}: {rule}")]
     Name {
         /// `env` or `keyring`.
         kind: &'static str,
-        /// What was written.
         name: String,
-        /// What is allowed.
         rule: &'static str,
     },
-    /// A `${` without its `}`.
+    /// A `${` without a `}`.
     #[error("`${{` is not closed: end the reference with `}}`, or write `$${{` for a plain `${{`")]
     Open,
-    /// A path that means something else in each directory.
+    /// A relative path.
     #[error("`{0}` in ${{file:…}} is not an absolute path: start it at the root, or with `~/` for the home directory")]
     Relative(String),
 }
@@ -64,7 +62,7 @@ pub(super) fn pieces(text: &str) -> Result<Vec<Piece>, BadSecretRef> {
     Ok(found)
 }
 
-/// Joins neighbouring plain pieces and refuses what could not be read back.
+/// Joins neighbouring plain pieces, and refuses pieces without a written form.
 pub(super) fn checked(pieces: Vec<Piece>) -> Result<Vec<Piece>, BadSecretRef> {
     let mut joined: Vec<Piece> = Vec::new();
     for piece in pieces {
@@ -77,7 +75,7 @@ pub(super) fn checked(pieces: Vec<Piece>) -> Result<Vec<Piece>, BadSecretRef> {
     Ok(joined)
 }
 
-/// All pieces in the form that [`pieces`] reads.
+/// Writes pieces in the form of [`pieces`].
 pub(super) fn written(pieces: &[Piece]) -> String {
     let mut text = String::new();
     for (i, piece) in pieces.iter().enumerate() {
@@ -89,7 +87,7 @@ pub(super) fn written(pieces: &[Piece]) -> String {
     text
 }
 
-/// One reference as it is written; plain text, as itself.
+/// Writes a piece in the form of [`pieces`].
 pub(super) fn shown(piece: &Piece) -> String {
     match piece {
         Piece::Env { name, default: None } => format!("${{env:{name}}}"),

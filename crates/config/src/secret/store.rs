@@ -1,5 +1,5 @@
-//! `banyan secret set`, `list` and `rm`: the entries Banyan made in the keyring, and the list of their names, which no
-//! keyring offers on every system. Does not write a value to any file.
+//! `banyan secret set`, `list` and `rm`: Banyan's entries in the keyring, and the list of their names, since not every keyring lists names.
+//! Does not write a value to any file.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -16,7 +16,7 @@ pub struct SecretStore {
     index: PathBuf,
 }
 
-/// Why a secret could not be stored, listed or removed.
+/// The failure to store, list or remove a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The name could not be written as a reference.
@@ -27,7 +27,6 @@ pub enum StoreError {
     Index {
         /// The file.
         path: PathBuf,
-        /// What the system said.
         source: std::io::Error,
     },
     /// The keyring does not work.
@@ -36,12 +35,12 @@ pub enum StoreError {
 }
 
 impl SecretStore {
-    /// A store whose list of names is the file `secrets` in `state_dir`.
+    /// A store with its list of names in the file `secrets` of `state_dir`.
     pub fn in_dir(state_dir: &std::path::Path) -> Self {
         Self { index: state_dir.join("secrets") }
     }
 
-    /// Makes or replaces the secret `name`, and answers the reference to it.
+    /// Makes or replaces the secret `name`, and answers with a reference.
     pub fn set(&self, name: &str, value: &Secret) -> Result<SecretRef, StoreError> {
         let reference = SecretRef::of(vec![Piece::Keyring(name.to_owned())])?;
         keyring::set(name, value.expose())?;
@@ -57,7 +56,7 @@ impl SecretStore {
         Ok(self.names()?.into_iter().collect())
     }
 
-    /// Removes the secret `name`; `false` when neither the keyring nor the list knew it.
+    /// Removes the secret `name`; `false` where neither the keyring nor the list knew the name.
     pub fn remove(&self, name: &str) -> Result<bool, StoreError> {
         let was_kept = keyring::remove(name)?;
         let mut names = self.names()?;

@@ -128,7 +128,7 @@ fn a_secret_file_is_read_up_to_its_limit() {
     assert!(reference.resolve(&SystemSources).unwrap_err().to_string().contains("longer than 64 KiB"));
 }
 
-/// Whether there is a keyring depends on the machine; an answer there must be, within an async task too.
+/// A keyring or none, by the machine; an answer must come, within an async task too.
 #[tokio::test]
 async fn the_keyring_answers_or_says_why_not_even_inside_a_task() {
     match SystemSources.keyring("banyan-test/there-is-no-such-entry") {

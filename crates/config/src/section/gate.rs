@@ -1,4 +1,4 @@
-//! Calls that wait for somebody to agree. Asks nobody.
+//! Approvals of calls. Asks nobody.
 
 mod diff;
 pub(crate) mod file;

@@ -1,4 +1,4 @@
-//! The tree that the gate joins. Dials nobody.
+//! The gate's place in a larger tree. Dials nobody.
 
 mod diff;
 pub(crate) mod file;
@@ -10,7 +10,7 @@ use crate::reading::Reading;
 use crate::resolved::Config;
 use crate::section::Section;
 
-/// The tree that the gate joins: `[node]`, `[[parent]]`.
+/// The larger tree: `[node]`, `[[parent]]`.
 pub(crate) struct JoinSection;
 
 impl Section for JoinSection {

@@ -1,4 +1,4 @@
-//! Treatment of definitions that nobody has looked at. Pins none.
+//! Treatment of new definitions. Pins none.
 
 mod diff;
 pub(crate) mod file;

@@ -10,7 +10,7 @@ use crate::reading::Reading;
 use crate::resolved::Config;
 use crate::section::Section;
 
-/// Rules and what they speak of: `[policy]`, `[group.NAME]`, `[budget.NAME]`.
+/// Rules, groups and budgets: `[policy]`, `[group.NAME]`, `[budget.NAME]`.
 pub(crate) struct PolicySection;
 
 impl Section for PolicySection {

@@ -1,4 +1,4 @@
-//! Views that particular clients get. Shows no tool.
+//! Views of particular clients. Shows no tool.
 
 mod diff;
 pub(crate) mod file;

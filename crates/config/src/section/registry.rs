@@ -1,4 +1,4 @@
-//! Terms on which servers register themselves. Registers none.
+//! Terms of registration. Registers nobody.
 
 mod diff;
 pub(crate) mod file;

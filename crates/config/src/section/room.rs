@@ -1,4 +1,4 @@
-//! Rooms in which people and agents meet. Opens none.
+//! Rooms for people and agents. Opens none.
 
 mod diff;
 pub(crate) mod file;

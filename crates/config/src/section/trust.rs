@@ -1,4 +1,4 @@
-//! Certificates and signed tokens, by which others are known. Reads no key.
+//! Certificates and signed tokens of others. Reads no key.
 
 mod diff;
 pub(crate) mod file;

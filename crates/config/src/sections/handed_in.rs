@@ -111,7 +111,7 @@ fn problems(text: &str) -> Vec<Problem> {
 }
 
 #[test]
-fn a_handed_in_section_is_resolved_into_its_own_form() {
+fn a_handed_in_section_has_a_resolved_form() {
     let config = read("[lamp]\nmount = \"github\"\nlit = \"1h30m\"\ncolour = \"green\"\n");
     let lit = Lit { mount: "github".into(), time: Duration::from_secs(5400), colour: Colour::Green };
     assert_eq!(config.values.get::<Lit>(), Some(&lit));
@@ -121,7 +121,7 @@ fn a_handed_in_section_is_resolved_into_its_own_form() {
 }
 
 #[test]
-fn a_reload_names_the_keys_of_a_handed_in_section() {
+fn a_reload_names_keys_of_a_handed_in_section() {
     let lamp = |keys: &str| read(&format!("[lamp]\nmount = \"github\"\n{keys}"));
     let lines = |old: &Config, new: &Config| diff(old, new).iter().map(Change::to_string).collect::<Vec<_>>();
     assert_eq!(lines(&read(""), &lamp("")), ["+ lamp"]);
@@ -133,7 +133,7 @@ fn a_reload_names_the_keys_of_a_handed_in_section() {
 }
 
 #[test]
-fn a_running_gate_reads_its_file_again_with_the_sections_that_it_began_with() {
+fn a_gate_reads_its_file_again_with_all_sections() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("banyan.toml");
     std::fs::write(&path, format!("{BASE}[lamp]\nmount = \"github\"\nlit = \"2m\"\n")).unwrap();
@@ -145,7 +145,7 @@ fn a_running_gate_reads_its_file_again_with_the_sections_that_it_began_with() {
 }
 
 #[test]
-fn flaws_of_a_handed_in_section_have_their_line_and_column() {
+fn flaws_of_handed_in_sections_have_line_and_column() {
     let place = |text: &str| problems(text).into_iter().map(|p| (p.line, p.column, p.message)).collect::<Vec<_>>();
     let found = place(&format!("{BASE}[lamp]\nmount = \"github\"\nlit = \"soon\"\n"));
     assert_eq!(found, [(8, 7, "\"soon\" is not a duration of 1ms to 365d".to_owned())]);
@@ -156,7 +156,7 @@ fn flaws_of_a_handed_in_section_have_their_line_and_column() {
 }
 
 #[test]
-fn an_unknown_section_or_key_is_refused_with_the_nearest_handed_in_one() {
+fn an_unknown_key_is_refused_with_the_nearest() {
     let help = |text: &str| problems(text)[0].help.clone().unwrap();
     assert_eq!(help(&format!("{BASE}[lampp]\nmount = \"github\"\n")), "did you mean `lamp`?");
     assert_eq!(help(&format!("{BASE}[lamp]\nmount = \"github\"\ncolor = \"green\"\n")), "did you mean `colour`?");
@@ -166,7 +166,7 @@ fn an_unknown_section_or_key_is_refused_with_the_nearest_handed_in_one() {
 }
 
 #[test]
-fn the_schema_lists_handed_in_sections_with_their_descriptions() {
+fn the_schema_lists_handed_in_sections() {
     let sections = sections();
     let schema = sections.schema();
     assert_eq!(schema["properties"]["lamp"]["description"], "A lamp above each door.");

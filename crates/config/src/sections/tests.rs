@@ -290,7 +290,7 @@ this is not TOML: string values must be quoted, expected literal string
     );
 }
 
-/// One wrong file a line: a text, and what its only problem says and advises.
+/// Wrong files, a line each: a text, and message and advice of the only problem.
 #[test]
 fn each_mistake_has_its_own_advice() {
     for (text, message, help) in [
@@ -390,7 +390,7 @@ proptest! {
         }
     }
 
-    /// A slip of the finger anywhere in a good file shows none of its secrets.
+    /// A slip of the finger anywhere in a good file shows no secret.
     #[test]
     fn no_slip_shows_a_secret(slips in proptest::collection::vec((any::<proptest::sample::Index>(), "[\"'=\\[\\]{}#\n, x]?"), 1..4)) {
         let mut text: Vec<char> = SECRETS.chars().collect();

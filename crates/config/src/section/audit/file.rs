@@ -1,4 +1,4 @@
-//! The section `[audit]`, as people write it. Does not check what the texts say.
+//! The form of `[audit]`. Checks no text.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,11 +9,11 @@ use crate::file::At;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct AuditForm {
-    /// The record of what was called and decided.
+    /// The record of calls and decisions.
     pub audit: Audit,
 }
 
-/// The record of what was called and decided: signed, and chained so that nothing in it can be changed unseen.
+/// The record of calls and decisions: signed, and chained against unseen changes.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Audit {
@@ -23,23 +23,23 @@ pub(crate) struct Audit {
     /// configuration below `audit` in the state directory.
     #[schemars(example = "/var/lib/banyan/audit")]
     pub path: Option<At<String>>,
-    /// What is recorded of arguments. Default: `shape`.
+    /// The recorded part of arguments. Default: `shape`.
     pub arguments: Option<RecordedArguments>,
-    /// About how much is kept: beyond it, the oldest entries are taken away, once they are older than `keep_at_least`. Default: `256MiB`.
+    /// Approximate size of the record: beyond, the oldest entries are taken away, once older than `keep_at_least`. Default: `256MiB`.
     #[schemars(example = "256MiB")]
     pub keep_size: Option<At<String>>,
-    /// Entries younger than this are never taken away. Default: a day, or `keep_for` where that is shorter.
+    /// Least age of entries before removal. Default: a day, or a shorter `keep_for`.
     #[schemars(example = "1d")]
     pub keep_at_least: Option<At<String>>,
-    /// Beyond this size calls are refused, until something is old enough to be taken away. Default: sixteen times `keep_size`.
+    /// Size at which calls are refused, until some entry is old enough to be taken away. Default: sixteen times `keep_size`.
     #[schemars(example = "4GiB")]
     pub full_size: Option<At<String>>,
-    /// Entries older than this are taken away. Default: however old, as long as they fit.
+    /// Greatest age of entries. Default: any age, as long as there is room.
     #[schemars(example = "90d")]
     pub keep_for: Option<At<String>>,
 }
 
-/// What is recorded of arguments.
+/// The recorded part of arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RecordedArguments {

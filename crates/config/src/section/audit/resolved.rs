@@ -1,30 +1,28 @@
-//! What is recorded, with every default filled in. Where that is on the disk is not looked up here.
+//! The record's settings, every default filled in. Does not look at the disk.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::file::RecordedArguments;
 
-/// What is recorded, where, and for how long.
+/// Contents, place and age of the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Audit {
-    /// Whether anything is.
     pub enabled: bool,
-    /// Where; `None`: in a place of the gate's own in the state directory.
+    /// `None`: the gate's own place in the state directory.
     pub path: Option<PathBuf>,
-    /// What of arguments.
     pub arguments: RecordedArguments,
     /// About how much is kept, in bytes.
     pub keep_bytes: u64,
-    /// How long at most; `None`: however old.
+    /// Greatest age of entries; `None`: any.
     pub keep_for: Option<Duration>,
-    /// Least age at which entries may be taken away.
+    /// Least age of entries before removal.
     pub keep_at_least: Duration,
     /// Size at which calls are refused, in bytes.
     pub full_bytes: u64,
 }
 
-/// Factor from the size that is kept to the size of a full record.
+/// Factor from the kept size to the size of a full record.
 pub const FULL: u64 = 16;
 /// Default of the least age.
 pub const AT_LEAST: Duration = Duration::from_secs(24 * 60 * 60);

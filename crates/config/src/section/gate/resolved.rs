@@ -1,4 +1,4 @@
-//! Which calls wait for somebody to agree, all checked. Who has agreed to what is not known here.
+//! Settings of approvals, checked. Holds no approval.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,50 +9,44 @@ use policy::approval::Mode;
 
 use crate::secret::SecretRef;
 
-/// Which calls wait, for whom, and who is told.
+/// Calls that wait, and receivers of news.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gate {
-    /// Which calls wait.
     pub mode: Mode,
     /// Other modes for single mounts.
     pub mounts: BTreeMap<Segment, Mode>,
-    /// How many different people have to agree.
+    /// Number of different people.
     pub approvals: u8,
-    /// How long somebody may take.
     pub expires: Duration,
-    /// How long a caller that hears no progress is kept waiting.
+    /// Time for which a caller without progress is kept waiting.
     pub wait: Duration,
-    /// Where people approve; `None`: the gate's own port on `localhost`.
+    /// Address at which people approve; `None`: the gate's own port on `localhost`.
     pub url: Option<url::Url>,
-    /// Whose signed tokens count.
     pub services: Vec<ApprovalService>,
-    /// Who is told.
     pub webhooks: Vec<Webhook>,
-    /// What is started to tell somebody: a program and its arguments.
+    /// Programs for news, and their arguments.
     pub commands: Vec<(String, Vec<String>)>,
 }
 
 /// An approval service, or a policy engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovalService {
-    /// Its name in the configuration.
     pub name: String,
-    /// The `iss` of its tokens.
+    /// The `iss` of the service's tokens.
     pub issuer: String,
-    /// The `aud` of its tokens for this gate.
+    /// The `aud` of the service's tokens for this gate.
     pub audience: String,
-    /// File with its keys.
     pub keys: PathBuf,
-    /// What that holds, or why it can't be read.
+    /// The content of the file, or the error of reading.
     pub text: Result<String, String>,
 }
 
-/// Who is told what becomes of calls that wait.
+/// A receiver of news about waiting calls.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Webhook {
-    /// Where to post.
+    /// Address to post to.
     pub url: url::Url,
-    /// What each post is signed with.
+    /// Key of the signature on each post.
     pub secret: SecretRef,
 }
 
@@ -73,7 +67,7 @@ impl Default for Gate {
 }
 
 impl Gate {
-    /// Which calls of a mount wait.
+    /// Finds the mode of a mount.
     pub fn mode_of(&self, mount: &Segment) -> Mode {
         self.mounts.get(mount).copied().unwrap_or(self.mode)
     }

@@ -7,7 +7,7 @@ use toml::Value;
 use super::resolved::{ApprovalService, Gate};
 use crate::revoked::{at, is_path};
 
-/// Keeps the services that the refused file has as they are in force.
+/// Keeps services with the same entry in the refused file.
 pub(super) fn keep(gate: &mut Option<Arc<Gate>>, file: &Value) {
     let is_kept = |one: &ApprovalService| at(file, &["gate", "service", &one.name]).is_some_and(|entry| is_service(one, entry));
     if gate.as_ref().is_some_and(|gate| !gate.services.iter().all(is_kept)) {

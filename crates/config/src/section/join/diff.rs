@@ -1,4 +1,4 @@
-//! Differences of the tree that this gate joins. Dials nobody.
+//! Differences of the gate's place in a larger tree. Dials nobody.
 
 use crate::diff::{self, Change};
 use crate::resolved::Config;

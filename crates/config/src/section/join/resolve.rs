@@ -18,7 +18,7 @@ use crate::suggest;
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
 impl Reading<'_> {
-    /// `None`: it joins nobody.
+    /// Resolves the gate's place in a larger tree, if the gate has parents.
     pub(super) fn join(&mut self, node: Option<&At<file::Node>>, parents: &[At<file::Parent>]) -> Option<Join> {
         let Some(named) = node else {
             if let Some(first) = parents.first() {

@@ -1,4 +1,4 @@
-//! The tree that this gate joins: all checked, nobody dialled.
+//! The gate's place in a larger tree, checked. Dials nobody.
 
 use std::time::Duration;
 
@@ -8,32 +8,29 @@ use mesh_proto::authority::Authority;
 use crate::secret::SecretRef;
 use crate::section::trust::resolved::ClientTls;
 
-/// What this gate is in somebody else's tree.
+/// The gate's place in a larger tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Join {
-    /// What stands before its tools there.
     pub segment: Segment,
-    /// How often it says that it lives.
+    /// Interval between two signs of life.
     pub heartbeat: Duration,
-    /// The DNS name that owns the segment.
+    /// The DNS name of the segment's owner.
     pub authority: Option<Authority>,
-    /// What proves that name.
     pub authority_proof: Option<SecretRef>,
-    /// Where parents dial it; `None`: it is called over the link that it dials.
+    /// `None`: parents call over the link of the gate.
     pub public_url: Option<url::Url>,
-    /// Whom it registers with, the preferred one first; never empty.
+    /// In order of preference; never empty.
     pub parents: Vec<Parent>,
 }
 
 /// A gate to register with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parent {
-    /// `http` or `https`, with or without `/mcp` at its end.
+    /// `http` or `https`, with or without `/mcp` at the end.
     pub url: url::Url,
-    /// The bearer token to show there.
     pub token: Option<SecretRef>,
-    /// The certificate to show to it, and the authorities to trust for it; `None`: those of this machine.
+    /// `None`: no certificate, and the authorities of this machine.
     pub tls: Option<ClientTls>,
-    /// Whether plain `http` is taken on a network as well.
+    /// Plain `http` is taken on a network, too.
     pub insecure: bool,
 }

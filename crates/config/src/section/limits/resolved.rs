@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Bounds on what a caller may ask for.
+/// Bounds for callers and servers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
     /// Longest request body, in bytes.
@@ -11,33 +11,32 @@ pub struct Limits {
     pub response_bytes: usize,
     /// Calls in flight over all upstreams.
     pub calls: usize,
-    /// Calls in flight to one upstream.
+    /// Calls in flight to each upstream.
     pub calls_per_mount: usize,
-    /// How long what is ready may wait for its turn before requests are refused.
+    /// Longest wait of ready work for its turn, before requests are refused.
     pub wait: Duration,
     /// Initialize-era sessions kept.
     pub sessions: usize,
-    /// How long an idle session is kept.
     pub session_idle: Duration,
-    /// Tools taken from one upstream; the rest is reported and left out.
+    /// Tools taken from each upstream; the rest is reported and left out.
     pub tools_per_mount: usize,
-    /// Share of one principal in what is free and what the principal holds, in percent.
+    /// Share of each principal in free room and the principal's own room together, in percent.
     pub share: usize,
     /// Connections of clients.
     pub connections: usize,
-    /// Connections from one address; `None`: a share of them, where the gate listens on a network.
+    /// Connections from each address; `None`: a share of all, where the gate listens on a network.
     pub connections_per_address: Option<usize>,
     /// Bytes in bodies of requests, as far as these are long.
     pub body_bytes: usize,
-    /// Bytes in event streams: what waits for its reader, and answers that are kept for whoever comes back for them.
+    /// Bytes in event streams: waiting messages, and answers kept for returning clients.
     pub stream_bytes: usize,
-    /// Calls that wait for their caller to come back with an answer.
+    /// Calls in wait for an answer of their caller.
     pub parked: usize,
     /// Open `subscriptions/listen` requests.
     pub listeners: usize,
-    /// Resources that are subscribed to.
+    /// Subscribed resources.
     pub subscriptions: usize,
-    /// Longest time for which a question of a server is left without an answer.
+    /// Longest time without an answer to a question of a server.
     pub question: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! The keys at the top of the file that say where the gate listens. Checks no address.
+//! The form of the listener's keys at the top of the file. Checks no address.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use crate::file::At;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct ListenForm {
-    /// Where this schema is published, for editors that read it from here.
+    /// Address of the published schema, for editors.
     #[serde(rename = "$schema")]
     pub schema: Option<String>,
     /// Address and port to listen on. Anything but loopback needs a `[[token]]`. Default: `127.0.0.1:7411`.
@@ -18,7 +18,7 @@ pub(crate) struct ListenForm {
     /// Host names by which clients may reach the gate, besides the loopback ones: without scheme and port.
     #[schemars(example = ["gate.example.com"])]
     pub allowed_hosts: Vec<At<String>>,
-    /// `true`: a proxy on this machine hands requests of others on, so that nobody counts as being on this machine. Needs a credential of
+    /// `true`: a proxy on this machine hands on requests of others, and nobody counts as a caller from this machine. Needs a credential of
     /// every caller.
     pub behind_proxy: Option<At<bool>>,
 }

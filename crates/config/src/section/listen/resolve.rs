@@ -1,4 +1,4 @@
-//! Resolves the address to listen on, and refuses one that is open to everybody. Opens no listener.
+//! Resolves the address to listen on, and refuses an address open to everybody. Opens no listener.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use crate::problem::Flaw;
 use crate::reading::Reading;
 use crate::resolved::Config;
 
-/// The refusal of an address that other machines reach while nobody needs a token.
+/// The refusal of an address open to other machines while nobody needs a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}\n  {}", self.message(), Self::HELP)]
 pub struct OpenListen(pub SocketAddr);
@@ -21,7 +21,7 @@ impl OpenListen {
     }
 }
 
-/// Refuses an address that other machines reach while nobody needs a credential.
+/// Refuses an address open to other machines while nobody needs a credential.
 pub fn check_listen(listen: SocketAddr, config: &Config) -> Result<(), OpenListen> {
     if listen.ip().is_loopback() || config.wants_credential() { Ok(()) } else { Err(OpenListen(listen)) }
 }

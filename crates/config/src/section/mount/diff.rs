@@ -12,7 +12,7 @@ fn by_name(config: &Config) -> impl Iterator<Item = (&str, &Mount)> {
     config.mounts.iter().map(|(name, mount)| (name.as_str(), &**mount))
 }
 
-/// Where a mount comes from is no difference: it runs the same. How a registered one is reached stands in no file.
+/// Compares two mounts. The origin is no difference, and `reached` of registered servers stands in no file.
 fn mount_fields(old: &Mount, new: &Mount) -> Vec<&'static str> {
     let Mount {
         name: _,

@@ -20,26 +20,26 @@ pub(crate) struct MountForm {
     pub mount: BTreeMap<At<String>, Mount>,
 }
 
-/// One server behind the gate: a `command` to start, or a `url` to reach.
+/// A server behind the gate: a `command` to start, or a `url` to reach.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Mount {
-    /// Program to start: a path, or a name that is looked up in `PATH`.
+    /// Program to start: a path, or a name in `PATH`.
     #[schemars(example = &"npx")]
     pub command: Option<At<String>>,
-    /// Its arguments. They may hold references to secrets.
+    /// Arguments of the program, with references to secrets where needed.
     #[schemars(example = ["-y", "@modelcontextprotocol/server-filesystem", "/srv"])]
     pub args: Option<At<Vec<At<String>>>>,
-    /// Variables set for it. Values may hold references: `${env:NAME}`, `${file:/path}`, `${keyring:NAME}`.
+    /// Variables of the program. Values may hold references: `${env:NAME}`, `${file:/path}`, `${keyring:NAME}`.
     #[schemars(with = "Option<BTreeMap<String, String>>", example = BTreeMap::from([("GITHUB_TOKEN", "${keyring:github}")]))]
     pub env: Option<At<BTreeMap<At<String>, At<String>>>>,
-    /// Names of Banyan's own variables that it may see as well; `*` stands for any text.
+    /// Names of Banyan's own variables to pass on; `*` stands for any text.
     #[schemars(example = ["AWS_*"])]
     pub pass_env: Option<At<Vec<At<String>>>>,
-    /// Directory to start it in: absolute, below the home directory (`~/`), or relative to this file.
+    /// Directory of the program: absolute, below the home directory (`~/`), or relative to this file.
     #[schemars(example = "~/projects")]
     pub cwd: Option<At<String>>,
-    /// Address of a server that is reached over HTTP. May hold `${env:NAME}`; secrets belong into `headers`.
+    /// Address of a server over HTTP. May hold `${env:NAME}`; secrets belong into `headers`.
     #[schemars(example = "https://mcp.example.com/mcp")]
     pub url: Option<At<String>>,
     /// The transport behind `url`. Default: `http`.
@@ -47,42 +47,41 @@ pub(crate) struct Mount {
     /// Headers sent with every request. Values may hold references to secrets.
     #[schemars(with = "Option<BTreeMap<String, String>>", example = BTreeMap::from([("Authorization", "Bearer ${env:TOKEN}")]))]
     pub headers: Option<At<BTreeMap<At<String>, At<String>>>>,
-    /// How to sign in at a `url` that wants OAuth. `false` never signs in. Default: as the server asks, for `https`
-    /// without an `Authorization` header.
+    /// Sign-in at a `url` with OAuth. `false` never signs in. Default: as the server asks, for `https` without an `Authorization` header.
     pub oauth: Option<At<OAuthSetting>>,
-    /// The certificate to show to an `https` server, and the authorities to trust for it.
+    /// The certificate to show to an `https` server, and the authorities to trust for the server's own.
     pub tls: Option<At<MountTls>>,
-    /// `true` reaches another gate over plain `http`, or TLS before 1.3, on a network: whoever listens in reads and changes every call.
+    /// `true` reaches another gate over plain `http`, or TLS before 1.3, on a network: a listener reads and changes every call.
     pub insecure: Option<At<bool>>,
-    /// `true`: the server is another gate of yours. Its definitions are then those of `[pins] gates`, and its word counts for how long
-    /// its calls take and for which of them it holds. A server that calls itself a gate without this is pinned as any other.
+    /// `true`: the server is another gate of yours. `[pins] gates` then holds for its definitions, and its word counts for the duration of
+    /// calls and for the calls to hold. Without `gate`, a server that calls itself a gate is pinned as any other.
     pub gate: bool,
-    /// The era of MCP to speak. Default: `auto`, which asks the server.
+    /// The era of MCP to speak. Default: `auto`, by asking the server.
     pub era: Era,
-    /// Whether clients share one session or process. Default: `auto`.
+    /// Sharing of a session or process among clients. Default: `auto`.
     pub sharing: Sharing,
-    /// How long a call may stay without an answer or progress. Default: `5m`.
+    /// Longest silence of a call, without an answer or progress. Default: `5m`.
     #[schemars(example = "5m")]
     pub timeout: Option<At<String>>,
-    /// How long a call may take in all, whatever its server says of its progress. Default: `1d`.
+    /// Longest duration of a call, whatever progress the server tells. Default: `1d`.
     #[schemars(example = "1h")]
     pub longest: Option<At<String>>,
-    /// How long starting and the first handshake may take. Default: `60s`.
+    /// Longest duration of the start and the first handshake. Default: `60s`.
     #[schemars(example = "60s")]
     pub start_timeout: Option<At<String>>,
-    /// Only these of its tools are taken; `*` stands for any text. Default: all.
+    /// Tools to take; `*` stands for any text. Default: all.
     #[schemars(example = ["read_*", "list_*"])]
     pub include: Vec<At<String>>,
-    /// These of its tools are left out.
+    /// Tools to leave out.
     #[schemars(example = ["delete_*"])]
     pub exclude: Vec<At<String>>,
-    /// Other names for its tools: its own name to the new one.
+    /// Other names for tools: the server's name to the new name.
     #[schemars(with = "BTreeMap<String, String>", example = BTreeMap::from([("getUser", "user")]))]
     pub rename: BTreeMap<At<String>, At<String>>,
-    /// What is known of its tools beyond what they say themselves: by the server's own name of a tool; `*` stands for any text.
+    /// Additions to the annotations of tools, by the server's name of a tool; `*` stands for any text.
     #[schemars(with = "BTreeMap<String, Tool>")]
     pub tools: BTreeMap<At<String>, Tool>,
-    /// `true` leaves the server out without forgetting it.
+    /// `true` leaves the server out.
     pub disabled: bool,
 }
 
@@ -103,26 +102,26 @@ pub(crate) enum Era {
     /// Ask the server.
     #[default]
     Auto,
-    /// Revisions up to 2025-11-25, which begin with `initialize`.
+    /// Revisions up to 2025-11-25, with `initialize` at the beginning.
     Initialize,
     /// Revision 2026-07-28, where each request stands alone.
     Stateless,
 }
 
-/// Whether clients share one session or process of a server.
+/// Sharing of a server's session or process among clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Sharing {
-    /// One for all, unless the server asks its client things.
+    /// A single session, unless the server asks its client things.
     #[default]
     Auto,
-    /// One for all.
+    /// A single session.
     Always,
-    /// One for each client, which is told of that client's own capabilities.
+    /// A session for each client, with the client's own capabilities.
     Never,
 }
 
-/// How to sign in at a server, or `false` for never.
+/// Sign-in at a server, or `false` for never.
 #[derive(Debug)]
 pub(crate) enum OAuthSetting {
     /// `true`: as the server asks.
@@ -135,27 +134,27 @@ pub(crate) enum OAuthSetting {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct OAuth {
-    /// Client id that was registered beforehand.
+    /// Client id, registered beforehand.
     pub client_id: Option<String>,
-    /// Its secret; may hold references.
+    /// Secret of the client; may hold references.
     #[schemars(example = "${keyring:example-client}")]
     pub client_secret: Option<At<String>>,
-    /// URL of a client id metadata document, for servers that take one.
+    /// URL of a client id metadata document, for servers with support.
     pub client_metadata_url: Option<At<String>>,
     /// Scopes to ask for when the server names none.
     pub scopes: Vec<String>,
-    /// Port of the local redirect address. Default: any free one.
+    /// Port of the local redirect address. Default: any free port.
     #[schemars(range(min = 1))]
     pub redirect_port: Option<u16>,
-    /// Who the token is for: a person who signs in, or Banyan itself by `client_id` and `client_secret`.
+    /// Owner of the token: a person with a browser, or Banyan itself by `client_id` and `client_secret`.
     pub grant: Option<At<Grant>>,
 }
 
-/// Who a token is for.
+/// Owner of a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Grant {
-    /// A person, who signs in with a browser.
+    /// A person, by a browser.
     #[default]
     AuthorizationCode,
     /// Banyan itself.

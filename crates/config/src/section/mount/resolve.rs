@@ -82,7 +82,7 @@ impl Reading<'_> {
         })
     }
 
-    /// Of several globs that match a tool the longer one holds over the shorter.
+    /// Orders the wishes: of several matching globs the longer holds over the shorter.
     pub(crate) fn wishes(&mut self, tools: &BTreeMap<At<String>, Tool>) -> Vec<(String, Wishes)> {
         drop(self.globs(&tools.keys().cloned().collect::<Vec<_>>()));
         let mut found: Vec<(String, Wishes)> = tools.iter().map(|(glob, tool)| (glob.get().clone(), tool.wishes())).collect();

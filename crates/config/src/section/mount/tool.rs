@@ -1,36 +1,36 @@
-//! What `[mount.NAME.tools."GLOB"]` may say of tools: the annotation of MCP-AX 9.1. What it means for a call is not known here.
+//! The form of `[mount.NAME.tools."GLOB"]`: the annotation of MCP-AX 9.1. Annotates no tool.
 
 use mesh_proto::annotation::{self, Wishes};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What is known of a tool beyond what it says itself. It may make a tool look riskier or slower; less so only with `trust`.
+/// Additions to a tool's annotation. A tool may look riskier or slower by them; less so only with `trust`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Tool {
-    /// How long a call takes: up to 500 ms, 5 s, 30 s, 2 min, or as long as the caller waits. Calls are ended
-    /// after that time, or after the `timeout` of the mount where that is less.
+    /// Duration of a call: up to 500 ms, 5 s, 30 s, 2 min, or as long as the caller waits. Calls are ended after the time of their class,
+    /// or after a shorter `timeout` of the mount.
     pub latency_class: Option<LatencyClass>,
-    /// What two calls see of each other.
+    /// View of a call on earlier calls.
     pub consistency: Option<Consistency>,
-    /// Whether a call changes anything.
+    /// `true`: a call changes something.
     pub mutable: Option<bool>,
-    /// Whether what it changes can be undone.
+    /// `true`: changes can be undone.
     pub reversible: Option<bool>,
-    /// Whether calling it twice is calling it once.
+    /// `true`: a second call of the same adds nothing.
     pub idempotent: Option<bool>,
-    /// What a caller must be allowed to do.
+    /// Permission of a caller.
     pub auth_scope: Option<AuthScope>,
-    /// What a call costs.
+    /// Cost of a call.
     pub cost_class: Option<CostClass>,
-    /// Whether the tool is there.
+    /// Presence of the tool.
     pub availability: Option<Availability>,
-    /// `true`: this holds even where the tool says of itself that it is riskier or slower.
+    /// `true`: holds even against a tool that calls itself riskier or slower.
     pub trust: bool,
 }
 
 impl Tool {
-    /// Makes the wishes that the annotation of a tool is changed by.
+    /// Makes wishes for the annotation of a tool.
     pub(crate) fn wishes(&self) -> Wishes {
         Wishes {
             trust: self.trust,
@@ -63,7 +63,7 @@ macro_rules! word {
 }
 
 word! {
-    /// How long a call takes.
+    /// Duration of a call.
     LatencyClass {
         /// Up to 500 ms.
         Realtime,
@@ -79,11 +79,11 @@ word! {
 }
 
 word! {
-    /// What two calls see of each other.
+    /// View of a call on earlier calls.
     Consistency {
-        /// All that was done before.
+        /// All earlier calls.
         Strong,
-        /// All that was done before, some time later.
+        /// All earlier calls, some time later.
         Eventual,
         /// Nothing is promised.
         BestEffort,
@@ -91,7 +91,7 @@ word! {
 }
 
 word! {
-    /// What a caller must be allowed to do.
+    /// Permission of a caller.
     AuthScope {
         /// Look.
         Read,
@@ -103,7 +103,7 @@ word! {
 }
 
 word! {
-    /// What a call costs.
+    /// Cost of a call.
     CostClass {
         /// Nothing.
         Free,
@@ -115,7 +115,7 @@ word! {
 }
 
 word! {
-    /// Whether the tool is there.
+    /// Presence of the tool.
     Availability {
         /// Always.
         Always,
@@ -123,7 +123,7 @@ word! {
         Scheduled,
         /// Nothing is promised.
         BestEffort,
-        /// It is listed, and calls may be refused.
+        /// Listed, and calls may be refused.
         Degraded,
     }
 }

@@ -1,4 +1,4 @@
-//! Resolves `[pins]`. Asks for no mount of a name: a client's file may bring it later.
+//! Resolves `[pins]`. Asks for no mount: a client's file may bring the mount later.
 
 use policy::pin::Mode;
 

@@ -1,20 +1,20 @@
-//! What is done with definitions that nobody has looked at, all checked. Which are known is not known here.
+//! Treatment of new definitions, checked. Knows no definition.
 
 use std::collections::BTreeMap;
 
 use banyan_model::Segment;
 use policy::pin::Mode;
 
-/// What is done with them, by who lists them.
+/// Modes, by the lister of a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pins {
-    /// Servers that the configuration names, and those of clients' files.
+    /// Servers of the configuration and of clients' files.
     pub mode: Mode,
-    /// Servers that registered themselves.
+    /// Registered servers.
     pub registered: Mode,
-    /// Other gates, however they came: they pin what stands behind them.
+    /// Other gates, mounted or registered; a gate pins its own servers.
     pub gates: Mode,
-    /// Single resources, of servers that are not trusted; `None`: as all else of their server.
+    /// Single resources of servers without trust; `None`: as all else of their server.
     pub resources: Option<Mode>,
     /// Single mounts, before all else.
     pub mounts: BTreeMap<Segment, Mode>,

@@ -1,4 +1,4 @@
-//! The sections `[policy]`, `[group]` and `[budget]`: who may do what, and how much. What the texts say is not checked here.
+//! The form of `[policy]`, `[group]` and `[budget]`. Checks no text.
 
 use std::collections::BTreeMap;
 
@@ -11,20 +11,20 @@ use crate::file::At;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct PolicyForm {
-    /// Rules that say who may call what. Without this section everybody may call whatever is shown.
+    /// Rules about callers and calls. Without the section everybody may call all tools of a view.
     pub policy: Option<Policy>,
-    /// Callers that rules speak of as one, by the name of the group.
+    /// Groups of callers for rules, by name.
     pub group: Groups,
-    /// How much callers may do, by the name of the budget.
+    /// Budgets of callers, by name.
     pub budget: Budgets,
 }
 
-/// Rules that say who may call what. Without this section everybody may call whatever is shown.
+/// Rules about callers and calls. Without the section everybody may call all tools of a view.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Policy {
-    /// The file with the rules, in Cedar: absolute, below the home directory (`~/`), or relative to this file. What no rule of it
-    /// permits is refused. `banyan policy init` writes one to begin with.
+    /// The file with the rules, in Cedar: absolute, below the home directory (`~/`), or relative to this file. A call without a permitting
+    /// rule is refused. `banyan policy init` writes a first file.
     #[schemars(example = "policy.cedar")]
     pub file: At<String>,
     /// The time zone of `context.time`. Default: this machine's.
@@ -32,7 +32,7 @@ pub(crate) struct Policy {
     pub time_zone: Option<At<String>>,
 }
 
-/// Callers that rules speak of as one: `principal in Group::"NAME"`.
+/// A group of callers for rules: `principal in Group::"NAME"`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Group {
@@ -41,35 +41,35 @@ pub(crate) struct Group {
     pub members: Vec<At<String>>,
 }
 
-/// How much callers may do. Of several budgets that concern a caller, all hold.
+/// A budget of callers. Of several budgets for a caller, all hold.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Budget {
-    /// Names of the callers it is for, each by itself; `*` stands for any text. Default: everybody.
+    /// Names of callers, each with a budget of its own; `*` stands for any text. Default: everybody.
     #[schemars(example = ["agent-*"])]
     pub principals: Option<Vec<At<String>>>,
-    /// Whose calls are counted together. Default: `principal`.
+    /// Unit of counting. Default: `principal`.
     pub per: Per,
     /// Calls in any minute.
     #[schemars(range(max = 100_000))]
     pub max_calls_per_minute: Option<u32>,
-    /// Calls that change something, for the whole session.
+    /// Calls with changes, for the whole session.
     pub max_mutable_calls_per_session: Option<u64>,
-    /// Cost units, for the whole session: a call of a `free` tool costs 0, of a `metered` one 1, of an `expensive` one 10.
+    /// Cost units, for the whole session: a call of a `free` tool costs 0, of a `metered` tool 1, of an `expensive` tool 10.
     pub max_cost_units_per_session: Option<u64>,
-    /// How long a caller without calls keeps what it has spent: its session ends then. Default: `limits.session_idle`.
+    /// Time without calls after which a caller's session ends, and its count. Default: `limits.session_idle`.
     #[schemars(example = "8h")]
     pub idle: Option<At<String>>,
 }
 
-/// Whose calls are counted together.
+/// Unit of counting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Per {
-    /// All of one caller, whatever sessions it opens.
+    /// All calls of a caller, over all sessions.
     #[default]
     Principal,
-    /// Those of one session of a client that has one; whoever opens another begins anew.
+    /// Calls of a session; another session of the same client begins anew.
     Session,
 }
 

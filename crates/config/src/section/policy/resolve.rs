@@ -13,7 +13,7 @@ use crate::reading::Reading;
 use crate::rules::{self, BadRules};
 use policy::budget::Limits;
 
-/// Longest file of rules that is read.
+/// Longest file of rules.
 const MOST_BYTES: u64 = 4 << 20;
 
 impl Reading<'_> {

@@ -1,4 +1,4 @@
-//! Who may do what, and how much, as the rest of the gateway reads it. Decides nothing.
+//! Rules, groups and budgets, checked. Decides nothing.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,12 +8,11 @@ use jiff::tz::TimeZone;
 use policy::budget::Limits;
 use policy::decide::Policies;
 
-/// The rules that are in force.
+/// Rules in force.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// The file that they were read from.
     pub file: PathBuf,
-    /// SHA-256 of its text: the version of the policy, wherever one is named.
+    /// SHA-256 of the text: the version of the policy.
     pub digest: [u8; 32],
     /// The rules.
     pub policies: Arc<Policies>,
@@ -21,33 +20,30 @@ pub struct Policy {
     pub time_zone: TimeZone,
 }
 
-/// Rules of one text are the same.
+/// Rules of the same text are equal.
 impl PartialEq for Policy {
     fn eq(&self, other: &Self) -> bool {
         (&self.file, &self.digest, &self.time_zone) == (&other.file, &other.digest, &other.time_zone)
     }
 }
 
-/// Callers that rules speak of as one.
+/// Groups of callers in rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Its name.
     pub name: Arc<str>,
     /// Globs over the names of callers.
     pub members: Vec<String>,
 }
 
-/// How much a caller may do.
+/// A budget of callers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Budget {
-    /// Its name.
     pub name: Arc<str>,
     /// Globs over the names of callers.
     pub principals: Vec<String>,
-    /// Whether each session is counted by itself.
+    /// Each session is counted by itself.
     pub per_session: bool,
-    /// What may be spent.
     pub limits: Limits,
-    /// How long a caller without calls keeps what it has spent; `None`: as long as an idle session is kept.
+    /// Time without calls after which a caller's count ends; `None`: as an idle session.
     pub idle: Option<Duration>,
 }

@@ -13,18 +13,17 @@ use crate::file::At;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct ProfileForm {
-    /// How the names of tools are spelled for clients that no profile matches. Default: `safe`.
+    /// Spelling of tool names for clients without a profile. Default: `safe`.
     pub names: Option<Names>,
-    /// What particular clients are shown. The first profile in the file whose `clients` match applies.
+    /// Views of particular clients. The first profile in the file with matching `clients` applies.
     pub profile: BTreeMap<At<String>, Profile>,
 }
 
-/// What particular clients are shown.
+/// The view of particular clients.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Profile {
-    /// Names by which clients introduce themselves (`clientInfo.name`); `*` stands for any text. Empty: only holders
-    /// of a token that names this profile.
+    /// Names of clients (`clientInfo.name`); `*` stands for any text. Empty: only holders of a token with this profile.
     #[schemars(example = ["claude-*"])]
     pub clients: Vec<At<String>>,
     /// Only these tools are shown, by dotted name; `*` stands for any text. Default: all.
@@ -33,17 +32,16 @@ pub(crate) struct Profile {
     /// These tools are hidden.
     #[schemars(example = ["*.delete_*"])]
     pub exclude: Vec<At<String>>,
-    /// Other names for tools: dotted name to the one shown.
+    /// Other names for tools: dotted name to shown name.
     #[schemars(with = "BTreeMap<String, String>", example = BTreeMap::from([("github.create_issue", "new_issue")]))]
     pub rename: BTreeMap<At<String>, At<String>>,
-    /// How names are spelled. Default: as at the top of the file.
+    /// Spelling of names. Default: as at the top of the file.
     pub names: Option<Names>,
-    /// Whether tools are shown, or three tools that find, describe and call them: `always`, `never`, or a number
-    /// of tools above which they are. Default: 128.
+    /// Three tools for finding, describing and calling in place of all tools: `always`, `never`, or above a number of tools. Default: 128.
     pub search: Option<Search>,
 }
 
-/// How the names of tools are spelled.
+/// Spelling of tool names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Names {
@@ -53,10 +51,10 @@ pub(crate) enum Names {
     Safe,
 }
 
-/// When a client is shown three tools that find the others.
+/// Use of three tools for finding the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Search {
-    /// When it would see more tools than this.
+    /// Above a number of tools.
     Above(usize),
     /// Always.
     Always,

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What particular clients are shown.
+/// The view of particular clients.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// Its name.
     pub name: Arc<str>,
     /// Globs over `clientInfo.name`.
     pub clients: Vec<String>,
@@ -18,11 +17,10 @@ pub struct Profile {
     pub rename: BTreeMap<String, String>,
     /// Spelling of names.
     pub names: Option<NameStyle>,
-    /// Whether tools are shown, or three tools that find them.
     pub search: Search,
 }
 
-/// How a qualified name is spelled for a client.
+/// Spelling of a qualified name for a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameStyle {
     /// `mount.tool`.
@@ -34,7 +32,7 @@ pub enum NameStyle {
 /// When a client is shown search, describe and call in place of the tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Search {
-    /// When it would see more tools than this.
+    /// Above a number of tools.
     Above(usize),
     /// Always.
     Always,
@@ -43,7 +41,7 @@ pub enum Search {
 }
 
 impl Default for Search {
-    /// Above 128 tools: the most that widespread clients take.
+    /// Above 128 tools: the most for widespread clients.
     fn default() -> Self {
         Self::Above(128)
     }

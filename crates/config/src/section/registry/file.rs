@@ -1,4 +1,4 @@
-//! The section `[registry]`: who may register servers, and on which terms. What the texts say is not checked here.
+//! The form of `[registry]`. Checks no text.
 
 use std::collections::BTreeMap;
 
@@ -12,62 +12,62 @@ use crate::section::trust::file::MountTls;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct RegistryForm {
-    /// Servers that register themselves. Without this section, nobody may.
+    /// Registration of servers. Without the section, nobody may register.
     pub registry: Option<Registry>,
 }
 
-/// Who may register servers here, and on which terms.
+/// Terms of registration.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Registry {
-    /// Names of the callers who may register; `*` stands for any text. Default: whoever proves an authority, by a certificate or a signed
-    /// proof.
+    /// Names of callers with the right to register; `*` stands for any text. Default: callers with a proven authority, by a certificate or
+    /// a signed proof.
     #[schemars(example = ["edge-*"])]
     pub principals: Option<Vec<At<String>>>,
-    /// Hosts, besides loopback ones (which only servers of this machine may name), at which a server may say that it is reached: names,
-    /// in which `*` stands for any text, addresses, and networks.
+    /// Hosts in addresses of registered servers, besides loopback hosts for servers of this machine: names with `*` for any text,
+    /// addresses, and networks.
     #[schemars(example = ["*.plant.example", "10.1.0.0/16"])]
     pub hosts: Vec<At<String>>,
-    /// When a server has to prove its authority. Default: `for_changes`.
+    /// Servers that have to prove their authority. Default: `for_changes`.
     pub proof: Option<Demand>,
-    /// When a segment belongs to its authority for good. Default: `for_changes`.
+    /// Servers with a segment that belongs to their authority for good. Default: `for_changes`.
     pub sticky: Option<Demand>,
-    /// How long the tools of a lost server stay listed. Default: `5m`; `0s` takes them away at once.
+    /// Time for which the tools of a lost server stay listed. Default: `5m`; `0s` takes them away at once.
     #[schemars(example = "5m")]
     pub grace: Option<At<String>>,
     /// Servers registered at once. Default: 20000.
     #[schemars(range(min = 1))]
     pub registrations: Option<usize>,
-    /// `true`: gates may register, and be called, over connections on which others can listen in.
+    /// `true`: gates may register, and be called, in plain text on a network.
     pub insecure: bool,
-    /// `true`: whoever registers as a gate is trusted as a gate, as `[pins] gates` says, though it proves no authority.
+    /// `true`: registered gates are trusted as gates, by `[pins] gates`, without a proven authority.
     pub trust_gates: bool,
-    /// The certificate to show to servers that registered an `https` address, and the authorities to trust for them. Default: none is
-    /// shown, and those of this machine are trusted.
+    /// The certificate to show to registered servers with an `https` address, and the authorities to trust for them. Default: no
+    /// certificate, and the authorities of this machine.
     pub tls: Option<At<MountTls>>,
-    /// What holds for single segments.
+    /// Terms for single segments.
     #[schemars(with = "BTreeMap<String, SegmentPolicy>")]
     #[schemars(extend("propertyNames" = { "pattern": "^[a-z0-9_-]{1,63}$" }))]
     pub segment: BTreeMap<At<String>, SegmentPolicy>,
 }
 
-/// What holds for one segment.
+/// Terms for a segment.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct SegmentPolicy {
-    /// When a server has to prove its authority. Default: as in `[registry]`.
+    /// Servers that have to prove their authority. Default: as in `[registry]`.
     pub proof: Option<Demand>,
-    /// When the segment belongs to its authority for good. Default: as in `[registry]`.
+    /// Servers with a segment that belongs to their authority for good. Default: as in `[registry]`.
     pub sticky: Option<Demand>,
 }
 
-/// For which servers something holds.
+/// A choice of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Demand {
     /// All.
     Always,
-    /// Those with tools that change something.
+    /// Servers with tools that change something.
     ForChanges,
     /// None.
     Never,

@@ -1,4 +1,4 @@
-//! Hosts that servers which register may name, and the addresses to which these may lead when they are dialled. Looks up no name.
+//! Hosts in addresses of registered servers, and the addresses behind them. Looks up no name.
 
 use std::net::IpAddr;
 
@@ -7,19 +7,19 @@ use mcp_proto::glob::Glob;
 use runtime::reach::Reach;
 use url::{Host, Url};
 
-/// Hosts, besides loopback ones, that may be dialled.
+/// Hosts to dial, besides loopback hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hosts {
     /// Globs over names.
     names: Vec<String>,
     /// Addresses and networks.
     networks: Vec<IpNet>,
-    /// Globs over addresses as they are written: what earlier versions took for networks.
+    /// Globs over written addresses: networks in earlier versions.
     written: Vec<String>,
 }
 
 impl Hosts {
-    /// Reads what a configuration lists: names, addresses and networks (`10.1.0.0/16`).
+    /// Reads a list of names, addresses and networks (`10.1.0.0/16`).
     pub fn of<'a>(entries: impl IntoIterator<Item = &'a str>) -> Self {
         let mut hosts = Self::default();
         for entry in entries {
@@ -38,12 +38,12 @@ impl Hosts {
         hosts
     }
 
-    /// Entries that stand for addresses and are no network, for people.
+    /// Lists entries for written addresses, for people.
     pub fn written(&self) -> impl Iterator<Item = &str> {
         self.written.iter().map(String::as_str).filter(|entry| *entry != "*")
     }
 
-    /// Checks whether an address with this host may be dialled.
+    /// Checks whether an address with a host may be dialled.
     pub fn allow(&self, url: &Url) -> bool {
         match url.host() {
             Some(Host::Domain(name)) => self.names.iter().any(|glob| is_named(glob, &name.to_ascii_lowercase())),
@@ -53,7 +53,7 @@ impl Hosts {
         }
     }
 
-    /// The addresses to which the host of a URL that may be dialled may lead.
+    /// Finds the allowed addresses behind the host of an allowed URL.
     pub fn reach(&self, url: &Url) -> Reach {
         Reach::new(url, self.networks.clone())
     }
@@ -69,7 +69,7 @@ fn is_like_an_address(entry: &str) -> bool {
     entry.contains(':') || entry.chars().all(|c| c.is_ascii_digit() || ".*".contains(c))
 }
 
-/// Checks whether a glob over names means this one. A star in the last label means that label: `edge*` is no name of another domain.
+/// Checks a name against a glob. A star in the last label stays in the label: `edge*` is no name of another domain.
 fn is_named(glob: &str, name: &str) -> bool {
     let is_open = glob != "*" && glob.rsplit('.').next().is_some_and(|last| last.contains('*'));
     let is_as_deep = || glob.split('.').count() == name.split('.').count();

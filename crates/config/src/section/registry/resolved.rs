@@ -9,26 +9,26 @@ use super::hosts::Hosts;
 use crate::section::trust::resolved::ClientTls;
 pub use mesh_proto::parent::{Demand, SegmentPolicy};
 
-/// Who may register servers, and on which terms (MCP-AX 4.2, 6).
+/// Terms of registration (MCP-AX 4.2, 6).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Registry {
-    /// Globs over the names of principals who may; `None`: whoever proves an authority.
+    /// Globs over names of principals; `None`: principals with a proven authority.
     pub principals: Option<Vec<String>>,
-    /// The hosts, besides loopback ones, whose URLs may be registered: the gate will dial them.
+    /// Hosts to dial, besides loopback hosts.
     pub hosts: Hosts,
-    /// What holds for segments that have no policy of their own.
+    /// Policy of all other segments.
     pub policy: SegmentPolicy,
     /// Segments with a policy of their own.
     pub policies: BTreeMap<Segment, SegmentPolicy>,
-    /// How long the tools of a lost server stay listed; zero: not at all.
+    /// Time for which the tools of a lost server stay listed; zero: not at all.
     pub grace: Duration,
-    /// How many may be registered at once.
+    /// Registrations at once.
     pub registrations: usize,
-    /// Whether gates may register, and be dialled, where others can listen in (AX-42).
+    /// Gates may register, and be dialled, where others can listen in (AX-42).
     pub insecure: bool,
-    /// Set if whoever registers as a gate is taken for one, though it proves no authority.
+    /// Registered gates are taken for gates without a proven authority.
     pub trust_gates: bool,
-    /// How `https` addresses that were registered and the gate know each other.
+    /// Certificates between the gate and registered `https` addresses.
     pub tls: Option<ClientTls>,
 }
 

@@ -81,7 +81,7 @@ impl Reading<'_> {
         seats
     }
 
-    /// Makes the mount of all rooms whose participants' tools stand in the tree.
+    /// Makes the mount of all mounted rooms.
     pub(super) fn mounted(&mut self, form: &RoomForm, rooms: &Rooms) -> Option<(Segment, Arc<Mount>)> {
         let segment = Segment::new(ROOM_SEGMENT).ok().filter(|_| rooms.mounted().next().is_some())?;
         let mounted: Vec<_> = form.room.iter().filter_map(|(name, room)| Some((name, room.mount.0.as_deref()?))).collect();
@@ -104,7 +104,7 @@ impl Reading<'_> {
         Some((segment, Arc::new(mount)))
     }
 
-    /// What holds for the tools of one room, in the mount of all: there their names begin with the room's.
+    /// Adds a room's settings to the mount of all rooms, where tool names begin with the room's.
     fn room_mount(&mut self, mount: &mut Mount, room: &str, settings: &file::RoomMount) {
         let of_room = |glob: String| format!("{room}.{glob}");
         let (include, exclude) = (self.globs(&settings.include), self.globs(&settings.exclude));
@@ -127,7 +127,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Whoever has a token must not be what sits there.
+    /// Refuses a participant with the id of a part of the gate.
     fn seated(&mut self, name: &At<String>, id: &ParticipantId, who: &file::Participant, rooms: &BTreeMap<Topic, Room>) {
         let comes_to = |topic: &Topic| who.rooms.iter().any(|named| covers(named.get(), topic.as_str()));
         if let Some((topic, _)) = rooms.iter().find(|(topic, room)| room.seats.has(id) && comes_to(topic)) {
@@ -181,7 +181,7 @@ impl Reading<'_> {
         }
     }
 
-    /// A secret that does not stand in the file itself.
+    /// Reads a reference to a secret, and refuses a secret in the file itself.
     fn referred(&mut self, text: &At<String>, place: &str) -> SecretRef {
         let secret = self.secret(text, place);
         if secret.as_plain().is_some_and(|plain| !plain.is_empty()) {

@@ -5,7 +5,7 @@ use toml::Value;
 use super::resolved::{Participant, Rooms, TokenKey};
 use crate::revoked::{Refused, at, is_hash, is_secret, lists};
 
-/// Keeps the credentials that the refused file has as they are in force.
+/// Keeps credentials with the same entry in the refused file.
 pub(super) fn keep(rooms: &mut Rooms, refused: &Refused<'_>) {
     match refused {
         Refused::Table(file) => keep_entries(rooms, file),

@@ -1,4 +1,4 @@
-//! The section `[telemetry]`, as people write it. Checks no address.
+//! The form of `[telemetry]`. Checks no address.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,11 +9,11 @@ use crate::file::At;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct TelemetryForm {
-    /// Where traces go.
+    /// Receiver of traces.
     pub telemetry: Telemetry,
 }
 
-/// Where traces go.
+/// Receiver of traces.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Telemetry {

@@ -1,6 +1,6 @@
 //! Receivers of spans, checked. Sends nothing.
 
-/// Where spans go, and how much is logged.
+/// Receiver of spans.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Telemetry {
     /// OTLP/HTTP endpoint, e.g. `http://localhost:4318`.

@@ -9,22 +9,22 @@ use crate::file::At;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct TokenForm {
-    /// Who may call: one entry for each bearer token. `banyan token add NAME` makes one.
+    /// Bearer tokens of callers. `banyan token add NAME` makes a token.
     pub token: Vec<Token>,
 }
 
-/// A bearer token, kept as its hash.
+/// A bearer token, kept as a hash.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Token {
-    /// The name under which its holder appears in logs and records.
+    /// The holder's name in logs and records.
     #[schemars(example = &"ci")]
     pub name: At<String>,
     /// SHA-256 of the token, as 64 hexadecimal digits. The token itself is written nowhere.
     pub sha256: At<String>,
-    /// The profile that its holder always gets.
+    /// The holder's profile.
     pub profile: Option<At<String>>,
-    /// Whether its holder may read `/metrics`. Default: `false`.
+    /// `true`: the holder may read `/metrics`. Default: `false`.
     #[serde(default)]
     pub metrics: bool,
 }

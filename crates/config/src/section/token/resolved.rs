@@ -5,12 +5,12 @@ use std::sync::Arc;
 /// A bearer token, kept as a hash.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Token {
-    /// The principal it stands for.
+    /// The holder.
     pub name: Arc<str>,
     /// SHA-256 of the token.
     pub sha256: [u8; 32],
-    /// The profile this principal always gets.
+    /// The holder's profile.
     pub profile: Option<Arc<str>>,
-    /// Set if its holder may read the metrics.
+    /// The holder may read the metrics.
     pub metrics: bool,
 }

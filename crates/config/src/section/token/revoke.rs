@@ -5,7 +5,7 @@ use toml::Value;
 use super::resolved::Token;
 use crate::revoked::{Refused, is_hash};
 
-/// Keeps the tokens that stand in the refused file.
+/// Keeps the tokens of the refused file.
 pub(super) fn keep(tokens: &mut Vec<Token>, refused: &Refused<'_>) {
     tokens.retain(|token| match refused {
         Refused::Table(file) => is_in_table(token, file),

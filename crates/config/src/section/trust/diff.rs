@@ -1,4 +1,4 @@
-//! Differences in who is known, and by what. Reads no key.
+//! Differences of certificates and signed tokens. Reads no key.
 
 use crate::diff::{self, Change, Kind, differing};
 use crate::resolved::{AuthorityKeys, Config, Issuer, Tls, Trust};

@@ -1,5 +1,4 @@
-//! What `banyan.toml` may say about who is at the other end: certificates, issuers of tokens, keys that prove authorities.
-//! Does not read the files that it names.
+//! The form of `tls`, `resource`, `[issuer.NAME]` and `[authority.NAME]`. Reads no certificate and no key.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +13,12 @@ use crate::file::At;
 pub(crate) struct TrustForm {
     /// TLS 1.3 on the listener.
     pub tls: Option<At<Tls>>,
-    /// The address by which tokens name this gate: their `aud` (RFC 8707). Needed beside `issuer` and `authority`.
+    /// The gate's address in tokens: their `aud` (RFC 8707). Needed beside `issuer` and `authority`.
     #[schemars(example = "https://gate.example.com/mcp")]
     pub resource: Option<At<String>>,
-    /// Authorization servers whose tokens are taken, by the name behind their holders' in logs and records.
+    /// Authorization servers with accepted tokens, by the name behind the holder's in logs and records.
     pub issuer: BTreeMap<At<String>, Issuer>,
-    /// Whose word proves which DNS names, for whoever registers with an authority.
+    /// Keys that prove DNS names, for registration with an authority.
     pub authority: BTreeMap<At<String>, Authority>,
 }
 
@@ -27,70 +26,70 @@ pub(crate) struct TrustForm {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Tls {
-    /// PEM file with the gate's certificate and those between it and its authority. Read again when it changes.
+    /// PEM file with the gate's certificate and its chain. Read again after a change.
     #[schemars(example = "gate.pem")]
     pub certificate: At<String>,
-    /// PEM file with its private key.
+    /// PEM file with the private key of the certificate.
     #[schemars(example = "gate.key")]
     pub key: At<String>,
-    /// PEM file with the authorities whose client certificates are taken. Without it nobody is asked for one.
+    /// PEM file with the authorities of client certificates. Default: nobody is asked for a certificate.
     #[schemars(example = "ca.pem")]
     pub client_ca: Option<At<String>>,
-    /// Whether everybody needs a client certificate, or a token does as well. Default: `optional`.
+    /// Callers in need of a client certificate. Default: `optional`.
     pub clients: Option<At<Clients>>,
 }
 
-/// Who needs a client certificate.
+/// Callers in need of a client certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Clients {
-    /// Whoever shows no token.
+    /// Callers without a token.
     Optional,
     /// Everybody.
     Required,
 }
 
-/// An authorization server whose tokens (JWT) are taken as bearer tokens.
+/// An authorization server with accepted tokens (JWT).
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Issuer {
-    /// Its name for itself: the `iss` of its tokens, to the letter.
+    /// The `iss` of the server's tokens, to the letter.
     #[schemars(example = "https://login.example.com")]
     pub issuer: At<String>,
-    /// Its public keys: the address of a JWK set, or a file with one or with PEM keys. EdDSA, ES256 and RS256.
+    /// Public keys: the address of a JWK set, or a file with a JWK set or PEM keys. EdDSA, ES256 and RS256.
     #[schemars(example = "https://login.example.com/jwks.json")]
     pub keys: At<String>,
-    /// Scopes that a token must have, all of them.
+    /// Scopes to demand of a token, all of them.
     #[serde(default)]
     #[schemars(example = ["tools"])]
     pub scopes: Vec<String>,
-    /// The profile that holders of its tokens always get.
+    /// The profile of all holders.
     pub profile: Option<At<String>>,
 }
 
-/// Keys that sign proofs of authority (MCP-AX 4.2): tokens whose `sub` is a DNS name.
+/// Keys of proofs of authority (MCP-AX 4.2): tokens with a DNS name as `sub`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Authority {
-    /// The public keys: the address of a JWK set, or a file with one or with PEM keys. EdDSA, ES256 and RS256.
+    /// Public keys: the address of a JWK set, or a file with a JWK set or PEM keys. EdDSA, ES256 and RS256.
     #[schemars(example = "factory.jwks")]
     pub keys: At<String>,
-    /// The DNS names that these keys may prove; `*` stands for any text.
+    /// DNS names for the keys to prove; `*` stands for any text.
     #[schemars(example = ["*.factory.example.com"])]
     pub names: Vec<At<String>>,
 }
 
-/// How the gate and one server know each other over TLS.
+/// Certificates between the gate and a server over TLS.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct MountTls {
-    /// PEM file with the certificate to show, and those between it and its authority. Read again when it changes.
+    /// PEM file with the certificate to show and its chain. Read again after a change.
     #[schemars(example = "gate.pem")]
     pub certificate: Option<At<String>>,
-    /// PEM file with its private key.
+    /// PEM file with the private key of the certificate.
     #[schemars(example = "gate.key")]
     pub key: Option<At<String>>,
-    /// PEM file with the authorities that the server's certificate may come from. Default: those of this machine.
+    /// PEM file with the authorities of the server's certificate. Default: the authorities of this machine.
     #[schemars(example = "ca.pem")]
     pub ca: Option<At<String>>,
 }

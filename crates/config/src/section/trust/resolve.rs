@@ -72,7 +72,7 @@ impl Reading<'_> {
         AuthorityKeys { name: self.party(name), keys: self.keys(&authority.keys), names: self.globs(&authority.names) }
     }
 
-    /// A name that stands behind `@` in the names of principals.
+    /// Reads a name for the part behind `@` in names of principals.
     fn party(&mut self, name: &At<String>) -> Arc<str> {
         let text = name.get();
         if text.is_empty() || !text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)) {

@@ -1,23 +1,21 @@
-//! Who is known, and by what: files and addresses, all checked but unread. Does not know tokens that are kept as hashes.
+//! Certificates and signed tokens of others: files and addresses, checked but unread. Knows no bearer token.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Who is known besides the holders of `[[token]]`s, and by what.
+/// Credentials besides `[[token]]`s.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trust {
     /// TLS on the listener; `None`: plain.
     pub tls: Option<Tls>,
-    /// The `aud` of tokens for this gate.
+    /// The `aud` of tokens for the gate.
     pub resource: Option<Arc<str>>,
-    /// Authorization servers whose tokens are taken.
     pub issuers: Vec<Issuer>,
-    /// Whose word proves which DNS names.
     pub authorities: Vec<AuthorityKeys>,
 }
 
 impl Trust {
-    /// Whether callers are known by certificates or tokens of issuers.
+    /// Checks whether certificates or tokens of issuers count.
     pub fn wants_credential(&self) -> bool {
         !self.issuers.is_empty() || self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some())
     }
@@ -26,43 +24,41 @@ impl Trust {
 /// TLS on the listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
-    /// PEM file of the certificate and those between it and its authority.
+    /// PEM file of the certificate and its chain.
     pub certificate: PathBuf,
-    /// PEM file of its private key.
+    /// PEM file of the private key.
     pub key: PathBuf,
-    /// PEM file of the authorities whose client certificates are taken.
+    /// PEM file of the authorities of client certificates.
     pub client_ca: Option<PathBuf>,
-    /// Whether everybody needs a client certificate.
+    /// Everybody needs a client certificate.
     pub required: bool,
 }
 
 /// An authorization server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Issuer {
-    /// What stands behind the names of its tokens' holders: `SUBJECT@NAME`.
+    /// The part behind `@` in names of token holders: `SUBJECT@NAME`.
     pub name: Arc<str>,
-    /// The `iss` of its tokens.
+    /// The `iss` of the service's tokens.
     pub issuer: String,
-    /// What its tokens are signed with.
     pub keys: Keys,
-    /// Scopes that a token must have.
+    /// Scopes to demand of a token.
     pub scopes: Vec<String>,
-    /// The profile that holders of its tokens always get.
+    /// The profile of all holders.
     pub profile: Option<Arc<str>>,
 }
 
-/// Keys that prove authorities.
+/// Keys of proofs of authority.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AuthorityKeys {
-    /// Their name in this configuration.
     pub name: Arc<str>,
     /// The keys.
     pub keys: Keys,
-    /// The DNS names that they may prove, as globs.
+    /// Globs over DNS names to prove.
     pub names: Vec<String>,
 }
 
-/// Where public keys are.
+/// The place of public keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Keys {
     /// A JWK set, or PEM keys.
@@ -71,11 +67,11 @@ pub enum Keys {
     Url(url::Url),
 }
 
-/// How a server and the gate know each other.
+/// Certificates between a server and the gate.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ClientTls {
-    /// PEM files of the certificate to show and of its key.
+    /// PEM files of the certificate to show and of the key.
     pub own: Option<(PathBuf, PathBuf)>,
-    /// PEM file of the authorities to trust; `None`: those of this machine.
+    /// PEM file of the authorities to trust; `None`: the authorities of this machine.
     pub ca: Option<PathBuf>,
 }

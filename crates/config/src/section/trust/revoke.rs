@@ -5,7 +5,7 @@ use toml::Value;
 use super::resolved::{AuthorityKeys, Issuer, Trust};
 use crate::revoked::{at, is_keys, is_path, lists};
 
-/// Keeps what the refused file has as it is in force.
+/// Keeps entries of the refused file, unchanged ones only.
 pub(super) fn keep(trust: &mut Trust, file: &Value) {
     trust.issuers.retain(|issuer| at(file, &["issuer", &issuer.name]).is_some_and(|entry| is_issuer(issuer, entry)));
     for authority in &mut trust.authorities {

@@ -9,7 +9,7 @@ use mesh_proto::message::{Deregister, Request};
 use mesh_proto::parent::{Claim, Demand, Event, SegmentPolicy, Settings};
 use mesh_proto::refusal::{Ended, Holder, Refusal};
 
-use crate::world::{OWN, SECOND, World, aggregator, authority, of_authority, plain};
+use super::world::{OWN, SECOND, World, aggregator, authority, of_authority, plain};
 
 #[test]
 fn ax_11_the_first_keeps_a_segment_and_the_second_is_refused() {

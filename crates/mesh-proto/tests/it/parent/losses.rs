@@ -11,7 +11,7 @@ use mesh_proto::message::{Above, Register, Request, SubtreeChange};
 use mesh_proto::parent::{Demand, Event, Target};
 use mesh_proto::refusal::{Ended, Holder, Refusal};
 
-use crate::world::{OWN, SECOND, World, aggregator, plain};
+use super::world::{OWN, SECOND, World, aggregator, plain};
 
 #[test]
 fn nobody_takes_what_a_lost_subserver_may_come_back_for() {

@@ -10,7 +10,7 @@ use mesh_proto::parent::{Event, SplitBrain, StoreAnswer, Target};
 use mesh_proto::refusal::{Ended, Refusal};
 use mesh_proto::reply::Reply;
 
-use crate::world::{OWN, SECOND, World, aggregator, authority, of_authority, offer, plain};
+use super::world::{OWN, SECOND, World, aggregator, authority, of_authority, offer, plain};
 
 #[test]
 fn ax_21_the_answer_holds_the_session_the_segment_the_deadline_and_the_budget() {
