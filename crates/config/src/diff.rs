@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::resolved::Config;
 
+/// A difference between two configurations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub subject: Subject,

@@ -25,7 +25,7 @@ pub mod watch;
 use std::path::Path;
 
 pub use problem::{ConfigError, Flaw, Problem};
-pub use revoked::{Refused, without_revoked};
+pub use revoked::{RefusedFile, without_revoked};
 pub use section::Section;
 pub use section::listen::resolve::{OpenListen, check_listen, exposed};
 pub use sections::Sections;

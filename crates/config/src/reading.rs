@@ -18,7 +18,7 @@ use crate::{suggest, units};
 const MAX_DURATION: Duration = Duration::from_secs(365 * 86_400);
 
 /// Readers of texts for sections, and the flaws found so far.
-pub struct Reading<'a> {
+pub struct FileReading<'a> {
     /// The directory of the file; absolute, since the file may be read again by another name.
     dir: PathBuf,
     pub(crate) sources: &'a dyn Sources,
@@ -28,7 +28,7 @@ pub struct Reading<'a> {
     pub(crate) elsewhere: Option<ConfigError>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> FileReading<'a> {
     pub(crate) fn new(dir: PathBuf, table: &'a DeTable<'a>, sources: &'a dyn Sources) -> Self {
         Self { dir, sources, table, flaws: Vec::new(), elsewhere: None }
     }
@@ -74,7 +74,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-impl Reading<'_> {
+impl FileReading<'_> {
     /// Reads names with `*` for any text.
     pub fn globs(&mut self, globs: &[At<String>]) -> Vec<String> {
         for glob in globs.iter().filter(|glob| glob.get().trim().is_empty()) {

@@ -9,7 +9,7 @@ use super::resolved::{Config, Keys};
 use super::secret::SecretRef;
 
 /// A refused file, searched by sections for the credentials in force.
-pub enum Refused<'a> {
+pub enum RefusedFile<'a> {
     Table(Value),
     /// A text that is no TOML, searched for the hashes of tokens only.
     Text(&'a str),
@@ -23,7 +23,7 @@ pub fn without_revoked(current: &Config, text: &str) -> Option<Config> {
     if text.is_empty() {
         return None;
     }
-    let refused = text.parse::<Table>().map_or(Refused::Text(text), |table| Refused::Table(Value::Table(table)));
+    let refused = text.parse::<Table>().map_or(RefusedFile::Text(text), |table| RefusedFile::Table(Value::Table(table)));
     let mut left = current.clone();
     current.sections.revoke(&refused, &mut left);
     // The last credential that goes must not let everybody in.
@@ -31,7 +31,7 @@ pub fn without_revoked(current: &Config, text: &str) -> Option<Config> {
     (left != *current).then_some(left)
 }
 
-impl Refused<'_> {
+impl RefusedFile<'_> {
     /// Searches the lines of a text that is no TOML for a hash, comments left out.
     pub(crate) fn mentions(text: &str, sha256: &[u8; 32]) -> bool {
         let hash = hex(sha256);

@@ -150,6 +150,7 @@ impl fmt::Display for SecretRef {
 pub struct Secret(Arc<str>);
 
 impl Secret {
+    /// Wraps a known value.
     pub fn new(value: impl Into<Arc<str>>) -> Self {
         Self(value.into())
     }

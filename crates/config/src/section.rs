@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::diff::Change;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 use crate::resolved::Config;
-use crate::revoked::Refused;
+use crate::revoked::RefusedFile;
 
 pub(crate) mod audit;
 pub(crate) mod gate;
@@ -33,10 +33,10 @@ pub trait Section: Send + Sync + 'static {
 
     /// Checks `form` and puts the resolved values into `config`; those of a handed-in section go into
     /// [`Config::values`]. Flaws go to `reading`. Sections that stand before this one in the list are resolved already.
-    fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config);
+    fn resolve(&self, form: &Self::Form, reading: &mut FileReading<'_>, config: &mut Config);
 
     /// Checks `form` against the other sections, when all are resolved.
-    fn check(&self, _form: &Self::Form, _config: &Config, _reading: &mut Reading<'_>) {}
+    fn check(&self, _form: &Self::Form, _config: &Config, _reading: &mut FileReading<'_>) {}
 
     /// Compares the section of two configurations.
     fn compare(&self, old: &Config, new: &Config) -> Vec<Change>;
@@ -47,5 +47,5 @@ pub trait Section: Send + Sync + 'static {
     }
 
     /// Takes the credentials out of `left` that the refused file has no more, or has otherwise.
-    fn revoke(&self, _refused: &Refused<'_>, _left: &mut Config) {}
+    fn revoke(&self, _refused: &RefusedFile<'_>, _left: &mut Config) {}
 }

@@ -14,9 +14,9 @@ use toml::de::{DeTable, Deserializer};
 
 use crate::diff::Change;
 use crate::problem::{ConfigError, Flaw, invalid};
-use crate::reading::Reading;
+use crate::reading::FileReading;
 use crate::resolved::Config;
-use crate::revoked::Refused;
+use crate::revoked::RefusedFile;
 use crate::secret::Sources;
 use crate::section::Section;
 use crate::section::{
@@ -48,11 +48,11 @@ trait AnySection: Send + Sync {
     fn id(&self) -> TypeId;
     fn schema(&self, generator: &mut SchemaGenerator) -> Schema;
     fn read(&self, table: Spanned<DeTable<'_>>) -> Result<Box<dyn Any>, toml::de::Error>;
-    fn resolve(&self, form: &dyn Any, reading: &mut Reading<'_>, config: &mut Config);
-    fn check(&self, form: &dyn Any, config: &Config, reading: &mut Reading<'_>);
+    fn resolve(&self, form: &dyn Any, reading: &mut FileReading<'_>, config: &mut Config);
+    fn check(&self, form: &dyn Any, config: &Config, reading: &mut FileReading<'_>);
     fn compare(&self, old: &Config, new: &Config) -> Vec<Change>;
     fn notices(&self, config: &Config) -> Vec<String>;
-    fn revoke(&self, refused: &Refused<'_>, left: &mut Config);
+    fn revoke(&self, refused: &RefusedFile<'_>, left: &mut Config);
 }
 
 impl<S: Section> AnySection for S {
@@ -68,11 +68,11 @@ impl<S: Section> AnySection for S {
         S::Form::deserialize(Deserializer::from(table)).map(|form| Box::new(form) as Box<dyn Any>)
     }
 
-    fn resolve(&self, form: &dyn Any, reading: &mut Reading<'_>, config: &mut Config) {
+    fn resolve(&self, form: &dyn Any, reading: &mut FileReading<'_>, config: &mut Config) {
         form.downcast_ref().into_iter().for_each(|form| Section::resolve(self, form, reading, config));
     }
 
-    fn check(&self, form: &dyn Any, config: &Config, reading: &mut Reading<'_>) {
+    fn check(&self, form: &dyn Any, config: &Config, reading: &mut FileReading<'_>) {
         form.downcast_ref().into_iter().for_each(|form| Section::check(self, form, config, reading));
     }
 
@@ -84,7 +84,7 @@ impl<S: Section> AnySection for S {
         Section::notices(self, config)
     }
 
-    fn revoke(&self, refused: &Refused<'_>, left: &mut Config) {
+    fn revoke(&self, refused: &RefusedFile<'_>, left: &mut Config) {
         Section::revoke(self, refused, left);
     }
 }
@@ -174,12 +174,12 @@ impl Sections {
         }
         let forms = self.forms(&table).map_err(|error| refuse(vec![syntax(&error, text)]))?;
         let dir = std::path::absolute(path).ok().and_then(|path| path.parent().map(Path::to_owned)).unwrap_or_default();
-        let mut reading = Reading::new(dir, table.get_ref(), sources);
+        let mut reading = FileReading::new(dir, table.get_ref(), sources);
         let config = self.resolve(&forms, &mut reading);
         match reading {
-            Reading { flaws, .. } if !flaws.is_empty() => Err(refuse(flaws)),
-            Reading { elsewhere: Some(error), .. } => Err(error),
-            Reading { .. } => Ok(config),
+            FileReading { flaws, .. } if !flaws.is_empty() => Err(refuse(flaws)),
+            FileReading { elsewhere: Some(error), .. } => Err(error),
+            FileReading { .. } => Ok(config),
         }
     }
 
@@ -194,7 +194,7 @@ impl Sections {
         forms.collect()
     }
 
-    fn resolve(&self, forms: &[Box<dyn Any>], reading: &mut Reading<'_>) -> Config {
+    fn resolve(&self, forms: &[Box<dyn Any>], reading: &mut FileReading<'_>) -> Config {
         let mut config = self.empty();
         for (section, form) in self.0.all.iter().zip(forms) {
             section.resolve(&**form, reading, &mut config);
@@ -214,7 +214,7 @@ impl Sections {
         self.0.all.iter().flat_map(|section| section.notices(config)).collect()
     }
 
-    pub(crate) fn revoke(&self, refused: &Refused<'_>, left: &mut Config) {
+    pub(crate) fn revoke(&self, refused: &RefusedFile<'_>, left: &mut Config) {
         self.0.all.iter().for_each(|section| section.revoke(refused, left));
     }
 

@@ -10,7 +10,7 @@ const SERVICE: &str = "banyan";
 pub enum KeyringError {
     /// Locked, or access denied.
     #[error("the keyring refused ({0}); unlock it if it is locked")]
-    Refused(String),
+    RefusedFile(String),
     /// No keyring, as in a container, over ssh or on a server without a desktop.
     #[error("no keyring can be reached here ({0})")]
     Unavailable(String),
@@ -50,15 +50,15 @@ fn explained(error: &Error) -> KeyringError {
     match error {
         Error::PlatformFailure(_) | Error::NoDefaultStore => KeyringError::Unavailable(error.to_string()),
         // These hold what was found: only their kind is told.
-        Error::BadEncoding(_) | Error::BadDataFormat(..) => KeyringError::Refused("the entry is not text".into()),
-        Error::Ambiguous(_) => KeyringError::Refused("several entries have this name".into()),
+        Error::BadEncoding(_) | Error::BadDataFormat(..) => KeyringError::RefusedFile("the entry is not text".into()),
+        Error::Ambiguous(_) => KeyringError::RefusedFile("several entries have this name".into()),
         Error::NoStorageAccess(_)
         | Error::NoEntry
         | Error::BadStoreFormat(_)
         | Error::TooLong(..)
         | Error::Invalid(..)
         | Error::NotSupportedByStore(_)
-        | _ => KeyringError::Refused(error.to_string()),
+        | _ => KeyringError::RefusedFile(error.to_string()),
     }
 }
 

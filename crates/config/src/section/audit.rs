@@ -6,7 +6,7 @@ pub(crate) mod resolve;
 pub(crate) mod resolved;
 
 use crate::diff::Change;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 use crate::resolved::Config;
 use crate::section::Section;
 
@@ -16,7 +16,7 @@ pub(crate) struct AuditSection;
 impl Section for AuditSection {
     type Form = file::AuditForm;
 
-    fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
+    fn resolve(&self, form: &Self::Form, reading: &mut FileReading<'_>, config: &mut Config) {
         config.audit = reading.audit(&form.audit);
     }
 

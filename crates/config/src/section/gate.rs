@@ -11,9 +11,9 @@ use std::sync::Arc;
 use policy::approval::Mode;
 
 use crate::diff::Change;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 use crate::resolved::Config;
-use crate::revoked::Refused;
+use crate::revoked::RefusedFile;
 use crate::section::Section;
 
 /// Approvals: `[gate]`.
@@ -22,7 +22,7 @@ pub(crate) struct GateSection;
 impl Section for GateSection {
     type Form = file::GateForm;
 
-    fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
+    fn resolve(&self, form: &Self::Form, reading: &mut FileReading<'_>, config: &mut Config) {
         config.gate = form.gate.as_ref().map(|section| Arc::new(reading.gate(section, config.trust.resource.as_deref())));
     }
 
@@ -39,8 +39,8 @@ impl Section for GateSection {
         is_due.then(|| notice.to_owned()).into_iter().collect()
     }
 
-    fn revoke(&self, refused: &Refused<'_>, left: &mut Config) {
-        if let Refused::Table(file) = refused {
+    fn revoke(&self, refused: &RefusedFile<'_>, left: &mut Config) {
+        if let RefusedFile::Table(file) = refused {
             revoke::keep(&mut left.gate, file);
         }
     }

@@ -6,7 +6,7 @@ pub(crate) mod resolve;
 pub(crate) mod resolved;
 
 use crate::diff::Change;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 use crate::resolved::Config;
 use crate::section::Section;
 
@@ -16,7 +16,7 @@ pub(crate) struct LimitsSection;
 impl Section for LimitsSection {
     type Form = file::LimitsForm;
 
-    fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
+    fn resolve(&self, form: &Self::Form, reading: &mut FileReading<'_>, config: &mut Config) {
         config.limits = reading.limits(&form.limits);
     }
 

@@ -7,7 +7,7 @@ pub(crate) mod resolved;
 pub(crate) mod tool;
 
 use crate::diff::Change;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 use crate::resolved::Config;
 use crate::section::Section;
 
@@ -17,7 +17,7 @@ pub(crate) struct MountSection;
 impl Section for MountSection {
     type Form = file::MountForm;
 
-    fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
+    fn resolve(&self, form: &Self::Form, reading: &mut FileReading<'_>, config: &mut Config) {
         config.mounts.extend(reading.mounts(&form.mount));
     }
 

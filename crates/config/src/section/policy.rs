@@ -6,7 +6,7 @@ pub(crate) mod resolve;
 pub(crate) mod resolved;
 
 use crate::diff::Change;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 use crate::resolved::Config;
 use crate::section::Section;
 
@@ -16,7 +16,7 @@ pub(crate) struct PolicySection;
 impl Section for PolicySection {
     type Form = file::PolicyForm;
 
-    fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
+    fn resolve(&self, form: &Self::Form, reading: &mut FileReading<'_>, config: &mut Config) {
         config.policy = form.policy.as_ref().and_then(|section| reading.policy(section));
         config.groups = reading.groups(&form.group);
         config.budgets = reading.budgets(&form.budget);

@@ -7,7 +7,7 @@ pub(crate) mod resolve;
 pub(crate) mod resolved;
 
 use crate::diff::Change;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 use crate::resolved::Config;
 use crate::section::Section;
 
@@ -17,7 +17,7 @@ pub(crate) struct RegistrySection;
 impl Section for RegistrySection {
     type Form = file::RegistryForm;
 
-    fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
+    fn resolve(&self, form: &Self::Form, reading: &mut FileReading<'_>, config: &mut Config) {
         config.registry = form.registry.as_ref().map(|section| reading.registry(section));
     }
 

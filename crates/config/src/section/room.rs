@@ -9,9 +9,9 @@ mod revoke;
 use std::sync::Arc;
 
 use crate::diff::Change;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 use crate::resolved::Config;
-use crate::revoked::Refused;
+use crate::revoked::RefusedFile;
 use crate::section::Section;
 
 /// Rooms: `[rooms]`, `[room.NAME]`, `[participant.NAME]`.
@@ -20,7 +20,7 @@ pub(crate) struct RoomSection;
 impl Section for RoomSection {
     type Form = file::RoomForm;
 
-    fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
+    fn resolve(&self, form: &Self::Form, reading: &mut FileReading<'_>, config: &mut Config) {
         let rooms = reading.rooms(form);
         config.mounts.extend(reading.mounted(form, &rooms));
         config.rooms = Arc::new(rooms);
@@ -30,7 +30,7 @@ impl Section for RoomSection {
         diff::changes(old, new)
     }
 
-    fn revoke(&self, refused: &Refused<'_>, left: &mut Config) {
+    fn revoke(&self, refused: &RefusedFile<'_>, left: &mut Config) {
         revoke::keep(Arc::make_mut(&mut left.rooms), refused);
     }
 }

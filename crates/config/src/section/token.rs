@@ -7,9 +7,9 @@ pub(crate) mod resolved;
 mod revoke;
 
 use crate::diff::Change;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 use crate::resolved::Config;
-use crate::revoked::Refused;
+use crate::revoked::RefusedFile;
 use crate::section::Section;
 
 /// Bearer tokens: `[[token]]`.
@@ -18,7 +18,7 @@ pub(crate) struct TokenSection;
 impl Section for TokenSection {
     type Form = file::TokenForm;
 
-    fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
+    fn resolve(&self, form: &Self::Form, reading: &mut FileReading<'_>, config: &mut Config) {
         config.tokens = reading.tokens(&form.token);
     }
 
@@ -26,7 +26,7 @@ impl Section for TokenSection {
         diff::changes(old, new)
     }
 
-    fn revoke(&self, refused: &Refused<'_>, left: &mut Config) {
+    fn revoke(&self, refused: &RefusedFile<'_>, left: &mut Config) {
         revoke::keep(&mut left.tokens, refused);
     }
 }

@@ -7,9 +7,9 @@ pub(crate) mod resolved;
 mod revoke;
 
 use crate::diff::Change;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 use crate::resolved::Config;
-use crate::revoked::Refused;
+use crate::revoked::RefusedFile;
 use crate::section::Section;
 
 /// Certificates and signed tokens: `tls`, `resource`, `[issuer.NAME]`, `[authority.NAME]`.
@@ -18,7 +18,7 @@ pub(crate) struct TrustSection;
 impl Section for TrustSection {
     type Form = file::TrustForm;
 
-    fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
+    fn resolve(&self, form: &Self::Form, reading: &mut FileReading<'_>, config: &mut Config) {
         config.trust = reading.trust(form);
     }
 
@@ -26,8 +26,8 @@ impl Section for TrustSection {
         diff::changes(old, new)
     }
 
-    fn revoke(&self, refused: &Refused<'_>, left: &mut Config) {
-        if let Refused::Table(file) = refused {
+    fn revoke(&self, refused: &RefusedFile<'_>, left: &mut Config) {
+        if let RefusedFile::Table(file) = refused {
             revoke::keep(&mut left.trust, file);
         }
     }

@@ -9,11 +9,11 @@ use serde::Deserialize;
 
 use crate::diff::{self, Change, diff, differing};
 use crate::file::At;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 use crate::reload::{Reload, reload};
 use crate::resolved::Config;
 use crate::secret::SystemSources;
-use crate::{ConfigError, Flaw, Problem, Refused, Section, Sections};
+use crate::{ConfigError, Flaw, Problem, RefusedFile, Section, Sections};
 
 /// Lamps, by the name of their room.
 struct LampSection;
@@ -55,14 +55,14 @@ struct Lit {
 impl Section for LampSection {
     type Form = LampForm;
 
-    fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
+    fn resolve(&self, form: &Self::Form, reading: &mut FileReading<'_>, config: &mut Config) {
         let Some(lamp) = &form.lamp else { return };
         reading.known("mount", &lamp.mount, &format!("add a section [mount.{}]", lamp.mount.get()));
         let time = reading.duration(lamp.lit.as_ref()).unwrap_or(Duration::from_secs(60));
         config.values.set(Lit { mount: lamp.mount.get().clone(), time, colour: lamp.colour.unwrap_or(Colour::Amber) });
     }
 
-    fn check(&self, form: &Self::Form, config: &Config, reading: &mut Reading<'_>) {
+    fn check(&self, form: &Self::Form, config: &Config, reading: &mut FileReading<'_>) {
         if let (Some(lamp), true) = (&form.lamp, config.tokens.is_empty()) {
             reading.refuse(Flaw::new(lamp.mount.span(), "a lamp needs a token").help("`banyan token add NAME`"));
         }
@@ -81,8 +81,8 @@ impl Section for LampSection {
         config.values.get::<Lit>().map(|lit| format!("[lamp]: {} is lit", lit.mount)).into_iter().collect()
     }
 
-    fn revoke(&self, refused: &Refused<'_>, left: &mut Config) {
-        if let (Refused::Table(file), Some(lit)) = (refused, left.values.get::<Lit>())
+    fn revoke(&self, refused: &RefusedFile<'_>, left: &mut Config) {
+        if let (RefusedFile::Table(file), Some(lit)) = (refused, left.values.get::<Lit>())
             && file.get("lamp").is_none()
         {
             let dark = Lit { time: Duration::ZERO, ..lit.clone() };

@@ -3,12 +3,12 @@
 use super::file;
 use super::resolved::{AT_LEAST, Audit, FULL};
 use crate::problem::Flaw;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 
 /// Smallest record, in bytes: entries of a smaller one would be gone before anybody has read them.
 const LEAST: u64 = 1 << 20;
 
-impl Reading<'_> {
+impl FileReading<'_> {
     pub(super) fn audit(&mut self, section: &file::Audit) -> Audit {
         let defaults = Audit::default();
         let keep_bytes = self.size(section.keep_size.as_ref()).map_or(defaults.keep_bytes, |bytes| bytes as u64);

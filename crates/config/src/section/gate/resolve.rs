@@ -8,9 +8,9 @@ use super::file::{self, GateMode};
 use super::resolved::{ApprovalService, Gate, Webhook};
 use crate::file::At;
 use crate::problem::Flaw;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 
-impl Reading<'_> {
+impl FileReading<'_> {
     pub(super) fn gate(&mut self, section: &file::Gate, resource: Option<&str>) -> Gate {
         let defaults = Gate::default();
         if let Some(few) = section.approvals.as_ref().filter(|approvals| !(1..=9).contains(approvals.get())) {

@@ -11,13 +11,13 @@ use super::file;
 use super::resolved::{Join, Parent};
 use crate::file::At;
 use crate::problem::Flaw;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 use crate::suggest;
 
 /// Default interval between two signs of life.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
-impl Reading<'_> {
+impl FileReading<'_> {
     /// Resolves the gate's place in a larger tree, if the gate has parents.
     pub(super) fn join(&mut self, node: Option<&At<file::Node>>, parents: &[At<file::Parent>]) -> Option<Join> {
         let Some(named) = node else {

@@ -2,9 +2,9 @@
 
 use super::file;
 use super::resolved::Limits;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 
-impl Reading<'_> {
+impl FileReading<'_> {
     pub(super) fn limits(&mut self, limits: &file::Limits) -> Limits {
         let defaults = Limits::default();
         Limits {

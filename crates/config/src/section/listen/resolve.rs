@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use super::file::ListenForm;
 use crate::file::At;
 use crate::problem::Flaw;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 use crate::resolved::Config;
 
 /// The refusal of an address open to other machines while nobody needs a token.
@@ -37,7 +37,7 @@ pub fn exposed(listen: SocketAddr, config: &Config) -> Option<String> {
     })
 }
 
-impl Reading<'_> {
+impl FileReading<'_> {
     pub(super) fn listen(&mut self, listen: &At<String>) -> Option<SocketAddr> {
         let text = listen.get().replacen("localhost:", "127.0.0.1:", 1);
         let address = text.parse().ok();

@@ -12,11 +12,11 @@ use super::resolved::{Grant, Mount, OAuth, Process, Remote, Sharing, Transport};
 use super::tool::Tool;
 use crate::file::At;
 use crate::problem::Flaw;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 use crate::secret::SecretRef;
 use crate::suggest;
 
-impl Reading<'_> {
+impl FileReading<'_> {
     pub(super) fn mounts(&mut self, mounts: &BTreeMap<At<String>, file::Mount>) -> BTreeMap<Segment, Arc<Mount>> {
         let mut found = BTreeMap::new();
         for (name, mount) in mounts {

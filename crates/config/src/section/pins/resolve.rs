@@ -4,9 +4,9 @@ use policy::pin::Mode;
 
 use super::file::{self, PinMode};
 use super::resolved::Pins;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 
-impl Reading<'_> {
+impl FileReading<'_> {
     pub(super) fn pins(&mut self, section: &file::Pins) -> Pins {
         let defaults = Pins::default();
         Pins {

@@ -9,14 +9,14 @@ use super::file;
 use super::resolved::{Budget, Group, Policy};
 use crate::file::At;
 use crate::problem::Flaw;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 use crate::rules::{self, BadRules};
 use policy::budget::Limits;
 
 /// Longest file of rules.
 const MOST_BYTES: u64 = 4 << 20;
 
-impl Reading<'_> {
+impl FileReading<'_> {
     pub(super) fn policy(&mut self, section: &file::Policy) -> Option<Policy> {
         let path = self.path(&section.file);
         let time_zone = section.time_zone.as_ref().map_or_else(TimeZone::system, |name| self.time_zone(name));

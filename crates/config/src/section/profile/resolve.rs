@@ -7,9 +7,9 @@ use super::file;
 use super::resolved::{NameStyle, Profile, Search};
 use crate::file::At;
 use crate::problem::Flaw;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 
-impl Reading<'_> {
+impl FileReading<'_> {
     pub(super) fn profiles(&mut self, profiles: &BTreeMap<At<String>, file::Profile>) -> Vec<Arc<Profile>> {
         let mut in_order: Vec<_> = profiles.iter().collect();
         in_order.sort_by_key(|(name, _)| name.span().start);

@@ -8,10 +8,10 @@ use super::file;
 use super::hosts::Hosts;
 use super::resolved::{Demand, Registry, SegmentPolicy};
 use crate::problem::Flaw;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 use crate::suggest;
 
-impl Reading<'_> {
+impl FileReading<'_> {
     pub(super) fn registry(&mut self, section: &file::Registry) -> Registry {
         let defaults = Registry::default();
         let policy = policy(section.proof, section.sticky, defaults.policy);

@@ -13,12 +13,12 @@ use super::file::{self, RoomAccess, RoomForm};
 use super::resolved::{Participant, ROOM_SEGMENT, Room, Rooms, Seats, TokenKey, gate_seat};
 use crate::file::At;
 use crate::problem::Flaw;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 use crate::secret::SecretRef;
 use crate::section::mount::resolved::{Mount, Sharing, Transport};
 use crate::units::hex_digest;
 
-impl Reading<'_> {
+impl FileReading<'_> {
     pub(super) fn rooms(&mut self, form: &RoomForm) -> Rooms {
         let (section, defaults) = (&form.rooms, Rooms::default());
         let settings = self.room_settings(&section.limits, &defaults.settings);

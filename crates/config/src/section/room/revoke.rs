@@ -3,15 +3,15 @@
 use toml::Value;
 
 use super::resolved::{Participant, Rooms, TokenKey};
-use crate::revoked::{Refused, at, is_hash, is_secret, lists};
+use crate::revoked::{RefusedFile, at, is_hash, is_secret, lists};
 
 /// Keeps credentials with the same entry in the refused file.
-pub(super) fn keep(rooms: &mut Rooms, refused: &Refused<'_>) {
+pub(super) fn keep(rooms: &mut Rooms, refused: &RefusedFile<'_>) {
     match refused {
-        Refused::Table(file) => keep_entries(rooms, file),
-        Refused::Text(text) => {
+        RefusedFile::Table(file) => keep_entries(rooms, file),
+        RefusedFile::Text(text) => {
             let is_kept =
-                |one: &Participant| if let TokenKey::Sha256(sha256) = &one.token { Refused::mentions(text, sha256) } else { true };
+                |one: &Participant| if let TokenKey::Sha256(sha256) = &one.token { RefusedFile::mentions(text, sha256) } else { true };
             rooms.participants.retain(|_, one| is_kept(one));
         }
     }

@@ -2,9 +2,9 @@
 
 use super::file;
 use super::resolved::Telemetry;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 
-impl Reading<'_> {
+impl FileReading<'_> {
     pub(super) fn telemetry(&mut self, telemetry: &file::Telemetry) -> Telemetry {
         Telemetry { otlp: telemetry.otlp.as_ref().and_then(|otlp| self.address(otlp)) }
     }

@@ -4,10 +4,10 @@ use super::file;
 use super::resolved::Token;
 use crate::file::At;
 use crate::problem::Flaw;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 use crate::units::hex_digest;
 
-impl Reading<'_> {
+impl FileReading<'_> {
     pub(super) fn tokens(&mut self, tokens: &[file::Token]) -> Vec<Token> {
         let mut found: Vec<Token> = Vec::new();
         for token in tokens {

@@ -3,13 +3,13 @@
 use toml::Value;
 
 use super::resolved::Token;
-use crate::revoked::{Refused, is_hash};
+use crate::revoked::{RefusedFile, is_hash};
 
 /// Keeps the tokens of the refused file.
-pub(super) fn keep(tokens: &mut Vec<Token>, refused: &Refused<'_>) {
+pub(super) fn keep(tokens: &mut Vec<Token>, refused: &RefusedFile<'_>) {
     tokens.retain(|token| match refused {
-        Refused::Table(file) => is_in_table(token, file),
-        Refused::Text(text) => Refused::mentions(text, &token.sha256),
+        RefusedFile::Table(file) => is_in_table(token, file),
+        RefusedFile::Text(text) => RefusedFile::mentions(text, &token.sha256),
     });
 }
 

@@ -8,9 +8,9 @@ use super::file::{self, Clients, MountTls, TrustForm};
 use super::resolved::{AuthorityKeys, ClientTls, Issuer, Keys, Tls, Trust};
 use crate::file::At;
 use crate::problem::Flaw;
-use crate::reading::Reading;
+use crate::reading::FileReading;
 
-impl Reading<'_> {
+impl FileReading<'_> {
     pub(super) fn trust(&mut self, form: &TrustForm) -> Trust {
         let resource = form.resource.as_ref().and_then(|resource| self.resource(resource));
         let first = form.issuer.keys().chain(form.authority.keys()).next();
