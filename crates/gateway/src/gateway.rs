@@ -3,6 +3,12 @@
 mod force;
 mod own;
 mod status;
+#[cfg(test)]
+mod tests {
+    mod child;
+    mod renewal;
+    mod revoked;
+}
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -28,31 +34,32 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::admin::{Access, AdminDoor, Receivers};
-use crate::approvals::Approvals;
-use crate::call::remember::{SeenUris, Tasks};
-use crate::child::Membership;
-use crate::downstream::McpServer;
-use crate::downstream::doors::Door;
-use crate::downstream::entrance::Entrance;
-use crate::downstream::http::{self, Listener};
-use crate::downstream::mcp::McpDoor;
-use crate::gate::{Gate, Load, Mounts, Recorder, Rules};
-use crate::hub::Hub;
-use crate::link::LinkDoor;
-use crate::mesh::Mesh;
-use crate::node::Node;
-use crate::pins::Desk;
-use crate::policy::Decisions;
-use crate::registry::{RefusedRegistration, Registry};
-use crate::rooms::{RoomAdmin, RoomDoor, RoomFamily, Rooms};
-use crate::shares::Shares;
-use crate::trust::{Besides, Trust};
-use crate::upstream::Upstreams;
-use crate::upstream::origins::Origins;
+use crate::listener;
+use crate::listener::Listener;
+use call::judge::approvals::Approvals;
+use call::judge::pins::Desk;
+use call::judge::policy::Decisions;
+use call::tree::gate::{Gate, Load, Mounts, Recorder, Rules};
+use call::tree::hub::Hub;
+use call::way::remember::{SeenUris, Tasks};
+use call::words::node::Node;
+use call::words::shares::Shares;
+use door::entrance::Entrance;
+use door::port::Door;
+use mcp::downstream::McpServer;
+use mcp::downstream::mcp::McpDoor;
+use mcp::upstream::Upstreams;
+use mcp::upstream::origins::Origins;
+use mesh::child::Membership;
+use mesh::link::LinkDoor;
+use mesh::mesh::Mesh;
+use mesh::registry::{RefusedRegistration, Registry};
+use room::{RoomAdmin, RoomDoor, RoomFamily, Rooms};
+use trust::{Besides, Trust};
 
-pub use force::{NotInForce, Reloaded};
-pub(crate) use own::rows;
-pub use status::{MountStatus, RegisteredStatus, ToolRow};
+pub use crate::gateway::force::{NotInForce, Reloaded};
+pub(crate) use crate::gateway::own::rows;
+pub use crate::gateway::status::{MountStatus, RegisteredStatus, ToolRow};
 
 const SWEEP: Duration = Duration::from_secs(30);
 
@@ -115,7 +122,7 @@ impl Gateway {
             doors: self.doors(),
             open: self.0.open.clone(),
         });
-        Box::pin(async move { http::serve(serving, listener, stop, &workers).await })
+        Box::pin(async move { listener::serve(serving, listener, stop, &workers).await })
     }
 
     /// Everybody who answers at the listener, in the order in which they are asked whether a path is theirs.
@@ -138,7 +145,7 @@ impl Gateway {
         }
         let lines = changes.iter().map(|change| change.to_string().into()).collect();
         self.0.gate.record.journal.append(&Record::Changed(Changed { lines, version: None, what: "configuration".into() }));
-        crate::policy::recorded::changed(&self.0.gate.record, Some(&old), &config);
+        call::judge::policy::recorded::changed(&self.0.gate.record, Some(&old), &config);
         let config = Arc::new(config);
         self.0.trust.apply(&config);
         self.0.gate.config.store(Arc::clone(&config));
@@ -150,13 +157,13 @@ impl Gateway {
         }
         self.0.upstreams.mount(&config);
         self.0.gate.hub.follow(&config);
-        crate::downstream::revoked::end(&self.0.gate, &old, &config);
-        crate::call::decide_anew(&self.0.gate, &old, &config);
+        mcp::downstream::revoked::end(&self.0.gate, &old, &config);
+        call::way::decide_anew(&self.0.gate, &old, &config);
         if self.0.joins && old.join != config.join {
             self.0.mesh.membership.begin(&self.0.mesh, config.join.as_ref());
         }
         self.0.mesh.registry.config_changed();
-        crate::pins::apply(&self.0.gate.mounts, &old, &config);
+        call::judge::pins::apply(&self.0.gate.mounts, &old, &config);
         let shows = |c: &Config| (c.profiles.clone(), c.names, c.tokens.clone(), c.policy.clone(), c.groups.clone(), c.registry.is_some());
         if shows(&old) != shows(&config) {
             self.0.gate.hub.lists_changed(None, &Kind::ALL);
@@ -253,25 +260,25 @@ impl Parts {
     /// Begins everything that goes on beside calls.
     fn begin(&self, config: &Arc<Config>) {
         // It has not begun before.
-        _ = self.gate.mesh.set(Arc::clone(&self.mesh) as Arc<dyn crate::gate::Mesh>);
+        _ = self.gate.mesh.set(Arc::clone(&self.mesh) as Arc<dyn call::tree::gate::Mesh>);
         self.upstreams.mount(config);
         Registry::begin(&self.mesh);
         self.rooms.begin();
         if self.joins {
             self.gate.record.journal.start();
-            crate::policy::recorded::changed(&self.gate.record, None, config);
+            call::judge::policy::recorded::changed(&self.gate.record, None, config);
         }
         let receivers = Receivers::new(Arc::clone(&self.gate), Arc::clone(&self.sources), Arc::clone(&self.upstreams.connector));
         Approvals::begin(&self.gate, Box::new(receivers));
         if self.joins {
-            tokio::spawn(crate::rooms::resume(Arc::clone(&self.rooms)));
+            tokio::spawn(room::resume(Arc::clone(&self.rooms)));
         }
         if self.joins && config.join.is_some() {
             self.mesh.membership.begin(&self.mesh, config.join.as_ref());
         }
         tokio::spawn(sweep(Arc::clone(&self.gate), Arc::clone(&self.server)));
-        tokio::spawn(crate::pins::follow(Arc::clone(&self.gate)));
-        tokio::spawn(crate::trust::follow(Arc::clone(&self.trust), Arc::clone(&self.gate), besides(&self.looks)));
+        tokio::spawn(call::judge::pins::follow(Arc::clone(&self.gate)));
+        tokio::spawn(trust::follow(Arc::clone(&self.trust), Arc::clone(&self.gate), besides(&self.looks)));
     }
 }
 
@@ -330,10 +337,10 @@ async fn sweep(gate: Arc<Gate>, server: Arc<McpServer>) {
         }
         server.parked.sweep();
         gate.record.journal.sweep();
-        crate::policy::sweep(&*gate.rules.budget, &gate.config.load());
+        call::judge::policy::sweep(&*gate.rules.budget, &gate.config.load());
         for session in gate.hub.sweep(Instant::now(), gate.limits().session_idle) {
             session.end();
-            crate::call::forget(&gate, &session).await;
+            call::way::forget(&gate, &session).await;
         }
     }
 }

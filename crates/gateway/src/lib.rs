@@ -3,38 +3,22 @@
 //! What is decided without I/O is decided in `mcp-proto` and its siblings.
 
 pub mod admin;
-mod annotation;
-mod approvals;
-pub mod bridge;
-mod call;
-mod catalog;
-mod child;
 pub mod console;
-mod downstream;
-mod gate;
 mod gateway;
-mod hub;
-mod link;
-mod mesh;
-mod node;
+mod listener;
 #[doc(hidden)]
 pub mod outside;
 pub mod parts;
-pub mod pins;
-mod policy;
-mod registry;
-pub mod rooms;
-mod shares;
-mod tree;
-pub mod trust;
-mod upstream;
-mod view;
-mod words;
 
-pub use child::{JoinStatus, ParentStatus};
-pub use gateway::{Gateway, MountStatus, NotInForce, RegisteredStatus, Reloaded, ToolRow};
-pub use policy::{BudgetStatus, DecidedRule, DecidedShadow, DecisionRow};
-pub use registry::RefusedRegistration;
-pub use rooms::{ParticipantStatus, RoomStatus};
-pub use upstream::mount::{Phase, State};
-pub use upstream::oauth::{AuthError, OAuthClient};
+pub use call::judge::pins;
+pub use mcp::bridge;
+pub use room as rooms;
+pub use trust;
+
+pub use crate::gateway::{Gateway, MountStatus, NotInForce, RegisteredStatus, Reloaded, ToolRow};
+pub use call::judge::policy::{BudgetStatus, DecidedRule, DecidedShadow, DecisionRow};
+pub use call::tree::mount::{Phase, State};
+pub use mcp::upstream::oauth::{AuthError, OAuthClient};
+pub use mesh::child::{JoinStatus, ParentStatus};
+pub use mesh::registry::RefusedRegistration;
+pub use room::{ParticipantStatus, RoomStatus};

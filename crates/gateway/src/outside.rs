@@ -7,8 +7,8 @@ use import::Client;
 use rcgen::CertificateSigningRequestParams;
 use rustls::pki_types::{CertificateDer, CertificateSigningRequestDer};
 
-use crate::trust;
-use crate::upstream::oauth;
+use mcp::upstream::oauth;
+use trust;
 
 /// What a certificate names, as DNS names and URIs; `None`: it is none.
 pub fn certified(der: &[u8]) -> Option<Vec<String>> {

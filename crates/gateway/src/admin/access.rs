@@ -9,9 +9,9 @@ use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::attempts::Attempts;
-use super::presence::{Presence, Published, Served};
 use crate::Gateway;
+use crate::admin::attempts::Attempts;
+use crate::admin::presence::{Presence, Published, Served};
 
 /// What the admin API asks of whoever runs the gate.
 #[derive(Debug)]

@@ -21,22 +21,23 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::routes::{LINES, is_owner, json, owner, streamed};
-use super::shapes::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, OperatorShown, Refusal};
 use crate::Gateway;
-use crate::approvals::{NotKept, now, recorded, relying_party, request};
-use crate::call::back::{Back, Sink};
-use crate::call::cancel::Cancel;
-use crate::call::{Errand, confirm_below, own_caller};
-use crate::downstream::body;
-use crate::downstream::door;
-use crate::downstream::doors::Remote;
-use crate::downstream::doors::fields;
-use crate::downstream::reply::Payload;
-use crate::node::Node;
-use crate::tree::Sight;
-use crate::trust::Party;
-use crate::words::entered::scope_of;
+use crate::admin::routes::{LINES, is_owner, json, owner, streamed};
+use call::judge::approvals::shown::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, OperatorShown};
+use call::judge::approvals::{now, recorded, relying_party, request};
+use call::tree::snapshot::Sight;
+use call::way::{Errand, confirm_below, own_caller};
+use call::words::back::{Back, Sink};
+use call::words::cancel::Cancel;
+use call::words::entered::scope_of;
+use call::words::node::Node;
+use call::words::party::Party;
+use call::words::refusal::Refusal;
+use door::body;
+use door::entry;
+use door::port::Remote;
+use door::port::fields;
+use door::reply::Payload;
 
 /// Longest body, in bytes.
 const POSTED_BYTES: usize = 256 << 10;
@@ -138,25 +139,6 @@ impl Gateway {
     }
 }
 
-impl From<NotKept> for Refusal {
-    fn from(why: NotKept) -> Self {
-        Self::failed(why.to_string())
-    }
-}
-
-impl From<Refused> for Refusal {
-    fn from(why: Refused) -> Self {
-        let text = format!("{why} ({})", why.reason());
-        if why == Refused::Unknown { Self::not_found(text) } else { Self::refused(text) }
-    }
-}
-
-impl From<Wrong> for Refusal {
-    fn from(why: Wrong) -> Self {
-        Refused::Proof(why).into()
-    }
-}
-
 #[derive(Deserialize)]
 struct Confirmation {
     proof: Box<RawValue>,
@@ -169,7 +151,7 @@ async fn confirm_of_stranger(
     (parts, party): (&Parts, Option<&Arc<Party>>),
     body: &mut Incoming,
 ) -> Result<Response<Payload>, Refusal> {
-    door::outer(&gateway.0.gate.config.load(), party, &fields(parts)).map_err(|refused| Refusal::refused(refused.why))?;
+    entry::outer(&gateway.0.gate.config.load(), party, &fields(parts)).map_err(|refused| Refusal::refused(refused.why))?;
     // Before anything is counted, so that made-up ids keep nobody from confirming who has the same address.
     if !gateway.0.gate.rules.approvals.may_know(id) && gateway.0.gate.rules.approvals.below.find(id).is_none() {
         return Err(Refused::Unknown.into());
@@ -196,7 +178,7 @@ async fn confirm(gateway: &Gateway, id: &str, who: &str, posted: Confirmation) -
         let errand = Errand { gate: &gateway.0.gate, sight: &sight, request: &asked, back: &back };
         return match confirm_below(&errand, id).await {
             Ok(Answer::Result(result)) => Ok(json(&serde_json::from_slice::<serde_json::Value>(&result).unwrap_or_default())),
-            Ok(Answer::Error(error)) => Err(Refusal::refused(super::routes::message_of(&error))),
+            Ok(Answer::Error(error)) => Err(Refusal::refused(crate::admin::routes::message_of(&error))),
             Err(error) => Err(Refusal::failed(error.to_string())),
         };
     }

@@ -9,10 +9,11 @@ use http::{HeaderValue, Response, StatusCode};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 
-use super::shapes::Refusal;
 use crate::Gateway;
-use crate::downstream::reply::{self, Payload};
-use crate::downstream::stdio;
+use call::words::refusal::Refusal;
+use door::reply;
+use door::reply::Payload;
+use mcp::downstream::stdio;
 
 /// Where bridges connect.
 pub(super) const PATH: &str = "/-/stdio";

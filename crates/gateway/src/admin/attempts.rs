@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
-use crate::downstream::doors::Remote;
+use door::port::Remote;
 
 /// Failed attempts at one thing that an address has within the time below.
 const MOST: u32 = 30;

@@ -11,12 +11,14 @@ use http::request::Parts;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::routes::json;
-use super::rules::recalled;
-use super::shapes::{AuditCheckpoint, AuditEntry, AuditFound, AuditProof, AuditStatus, DecisionRow, Refusal};
 use crate::Gateway;
-use crate::downstream::doors::query;
-use crate::downstream::reply::Payload;
+use crate::admin::routes::json;
+use crate::admin::rules::recalled;
+use crate::admin::shapes::{AuditCheckpoint, AuditEntry, AuditFound, AuditProof, AuditStatus};
+use call::judge::policy::DecisionRow;
+use call::words::refusal::Refusal;
+use door::port::query;
+use door::reply::Payload;
 
 /// How many entries are given unless more are asked for.
 const USUAL: u64 = 100;
@@ -63,7 +65,7 @@ pub(super) async fn decision(gateway: &Gateway, id: String) -> Result<Option<Dec
         let rules = config.policy.as_ref().map(|policy| &*policy.policies);
         recalled(&Archive::open(dir.as_ref())?, &id, rules)
     });
-    Ok(recalled.await.map_err(|error| Refusal::failed(error.to_string()))??)
+    recalled.await.map_err(|error| Refusal::failed(error.to_string()))?.map_err(unread)
 }
 
 /// An entry as it is shown: what everybody asks for first, and behind it all that the line says.
@@ -110,15 +112,14 @@ async fn reading<T: Serialize + Send + 'static>(
     let dir = status.directory.clone().ok_or_else(nothing)?;
     let read = move || Archive::open(dir.as_ref()).and_then(|archive| read(&archive, &status));
     let read = tokio::task::spawn_blocking(read).await.map_err(|error| Refusal::failed(error.to_string()))?;
-    read.map(|value| json(&value)).map_err(Refusal::from)
+    read.map(|value| json(&value)).map_err(unread)
 }
 
-impl From<ArchiveError> for Refusal {
-    fn from(error: ArchiveError) -> Self {
-        match error {
-            ArchiveError::NotFound(why) => Self::not_found(why),
-            ArchiveError::Index(_) | ArchiveError::Io { .. } | ArchiveError::Unproved(_) => Self::failed(error.to_string()),
-        }
+/// A refusal in the words of an archive that could not be read.
+pub(super) fn unread(error: ArchiveError) -> Refusal {
+    match error {
+        ArchiveError::NotFound(why) => Refusal::not_found(why),
+        ArchiveError::Index(_) | ArchiveError::Io { .. } | ArchiveError::Unproved(_) => Refusal::failed(error.to_string()),
     }
 }
 

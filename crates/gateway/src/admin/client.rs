@@ -21,10 +21,11 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::attached;
-use super::presence::Presence;
-use super::shapes::{ErrorBody, Refusal, RefusalKind};
-use crate::trust::{self, Wanted};
+use crate::admin::attached;
+use crate::admin::presence::Presence;
+use call::words::refusal::{ErrorBody, Refusal, RefusalKind};
+use trust;
+use trust::Wanted;
 
 /// How long a connection to our own machine may take.
 const CONNECT: Duration = Duration::from_secs(3);

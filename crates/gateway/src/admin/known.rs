@@ -8,13 +8,14 @@ use http::{Method, Response};
 use hyper::body::Incoming;
 use serde::de::DeserializeOwned;
 
-use super::routes::json;
-use super::shapes::Refusal;
 use crate::Gateway;
-use crate::downstream::body;
-use crate::downstream::reply::Payload;
-use crate::trust::ca::CaError;
-use crate::trust::{self, METADATA, NotSigned, Party};
+use crate::admin::routes::json;
+use call::words::party::Party;
+use call::words::refusal::Refusal;
+use door::body;
+use door::reply::Payload;
+use trust;
+use trust::METADATA;
 
 /// Longest body, in bytes.
 const POSTED_BYTES: usize = 64 << 10;
@@ -52,22 +53,4 @@ pub(super) async fn answer(
 async fn posted<T: DeserializeOwned>(body: &mut Incoming) -> Result<T, Refusal> {
     let body = body::posted(body, POSTED_BYTES).await.map_err(|why| Refusal::failed(why.to_string()))?;
     serde_json::from_slice(&body).map_err(|e| Refusal::failed(format!("the request is not what belongs here: {e}")))
-}
-
-impl From<NotSigned> for Refusal {
-    fn from(why: NotSigned) -> Self {
-        match &why {
-            NotSigned::Authority(CaError::Missing { .. }) => {
-                Self::not_found("this gate has no authority: make one with `banyan ca init` on its machine")
-            }
-            NotSigned::Authority(CaError::Name { .. } | CaError::Request | CaError::Stranger | CaError::Taken { .. } | CaError::Token)
-            | NotSigned::NotOverTls
-            | NotSigned::TooOften => Self::refused(why.to_string()),
-            // What is wrong with our own files is for whoever runs the gate.
-            NotSigned::Authority(error) => {
-                tracing::error!(%error, "nobody can join");
-                Self::failed("this gate's authority is broken: its log says how")
-            }
-        }
-    }
 }

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use futures_util::stream::{self, Stream};
 use serde::Serialize;
 
-use super::shapes::{Change, Status};
-use super::viewer::Viewer;
 use crate::Gateway;
+use crate::admin::shapes::{Change, Status};
+use crate::admin::viewer::Viewer;
 
 /// What is counted rather than told, calls in flight and how long they take, is looked at this often.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -94,8 +94,8 @@ fn difference(old: &Status, new: &Status, lists: bool) -> Option<Change> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::shapes::{AuditStatus, BrokenRecord, NotInForce};
     use super::*;
+    use crate::admin::shapes::{AuditStatus, BrokenRecord, NotInForce};
 
     fn of(mounts: &serde_json::Value, sessions: usize) -> Status {
         let mounts: Vec<serde_json::Value> = mounts.as_array().unwrap().iter().map(mount).collect();

@@ -21,7 +21,7 @@ pub mod shapes;
 mod trace;
 mod viewer;
 
-pub(crate) use access::Access;
-pub use access::Command;
-pub(crate) use receivers::Receivers;
-pub(crate) use routes::AdminDoor;
+pub(crate) use crate::admin::access::Access;
+pub use crate::admin::access::Command;
+pub(crate) use crate::admin::receivers::Receivers;
+pub(crate) use crate::admin::routes::AdminDoor;

@@ -5,13 +5,13 @@ use http::{Method, Response};
 use hyper::body::Incoming;
 use policy::pin::Standing;
 
-use super::approvals::posted;
-use super::routes::{json, owner};
-use super::shapes::Refusal;
 use crate::Gateway;
-use crate::downstream::doors::query;
-use crate::downstream::reply::Payload;
-use crate::pins::Look;
+use crate::admin::approvals::posted;
+use crate::admin::routes::{json, owner};
+use call::judge::pins::Look;
+use call::words::refusal::Refusal;
+use door::port::query;
+use door::reply::Payload;
 
 /// Whether `path` is one of these.
 pub(super) fn is_here(path: &str) -> bool {

@@ -13,8 +13,8 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 
-use crate::approvals::{Audience, link, name_of, now};
-use crate::gate::Gate;
+use call::judge::approvals::{Audience, link, name_of, now};
+use call::tree::gate::Gate;
 
 /// How much may wait for one of them; more is not told.
 const DEPTH: usize = 256;

@@ -10,12 +10,12 @@ use hyper::body::Incoming;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 
-use super::approvals::posted;
-use super::routes::json;
-use super::rules::replay;
-use super::shapes::Refusal;
 use crate::Gateway;
-use crate::downstream::reply::Payload;
+use crate::admin::approvals::posted;
+use crate::admin::routes::json;
+use crate::admin::rules::replay;
+use call::words::refusal::Refusal;
+use door::reply::Payload;
 
 #[derive(Deserialize)]
 struct Wanted {
@@ -38,5 +38,5 @@ pub(super) async fn answer(gateway: &Gateway, body: &mut Incoming) -> Result<Res
     let nothing = || Refusal::not_found("nothing is recorded");
     let dir = gateway.audit().ok_or_else(nothing)?.directory.ok_or_else(nothing)?;
     let told = tokio::task::spawn_blocking(move || replay(&tree, &asked, &zone, &Archive::open(dir.as_ref())?, since)).await;
-    Ok(json(&told.map_err(|error| Refusal::failed(error.to_string()))??))
+    Ok(json(&told.map_err(|error| Refusal::failed(error.to_string()))?.map_err(super::audit::unread)?))
 }

@@ -1,6 +1,6 @@
 //! Everything the listener answers besides MCP: health, metrics, and the admin API below `/-/`. Knows no MCP.
 
-use crate::call::pour::BrokenOff;
+use call::words::pour::BrokenOff;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -19,21 +19,24 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
 
-use super::access::Command;
-use super::shapes::{
-    CallRequest, Called, ConsoleLink, Decisions, ErrorBody, JoinStatus, LogLine, NotInForce, Refusal, RefusalKind, Refused, Reloaded,
-    Status, Tools, TraceRequest,
-};
-use super::viewer::Viewer;
-use super::{approvals, attached, audit, known, live, pins, replay};
 use crate::Gateway;
+use crate::admin::access::Command;
+use crate::admin::shapes::{
+    CallRequest, Called, ConsoleLink, Decisions, LogLine, NotInForce, Refused, Reloaded, Status, Tools, TraceRequest,
+};
+use crate::admin::viewer::Viewer;
+use crate::admin::{approvals, attached, audit, known, live, pins, replay};
 use crate::console;
-use crate::downstream::body;
-use crate::downstream::door;
-use crate::downstream::doors::{Door, fields, query};
-use crate::downstream::held::{self, Held};
-use crate::downstream::reply::{self, Payload};
-use crate::trust::Party;
+use call::words::party::Party;
+use call::words::refusal::{ErrorBody, Refusal, RefusalKind};
+use door::body;
+use door::entry;
+use door::held;
+use door::held::Held;
+use door::port::{Door, fields, query};
+use door::reply;
+use door::reply::Payload;
+use mesh::child::JoinStatus;
 
 /// Whatever a gate answers that no other door does: the admin API, the console, and who it is.
 pub(crate) struct AdminDoor(pub(crate) Gateway);
@@ -134,7 +137,7 @@ async fn viewed(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) ->
 fn metrics(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Result<Response<Payload>, Refusal> {
     if !is_owner(gateway, parts) {
         let config = gateway.0.gate.config.load();
-        let entered = door::enter(&config, &gateway.0.trust, party, &fields(parts)).map_err(|refused| Refusal::refused(refused.why))?;
+        let entered = entry::enter(&config, &gateway.0.trust, party, &fields(parts)).map_err(|refused| Refusal::refused(refused.why))?;
         if !entered.reads_metrics(&config) {
             return Err(Refusal::refused(
                 "the metrics tell of everybody's calls: give the `[[token]]` of whoever reads them `metrics = true`",

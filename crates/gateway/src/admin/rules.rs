@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use policy::decide::Mode;
 
-pub(crate) use recalled::recalled;
-pub(crate) use replay::replay;
-pub use replay::{Guessed, Replayed, ReplayedRow};
+pub(crate) use crate::admin::rules::recalled::recalled;
+pub(crate) use crate::admin::rules::replay::replay;
+pub use crate::admin::rules::replay::{Guessed, Replayed, ReplayedRow};
 
-use super::shapes::{RuleRow, Rules};
 use crate::Gateway;
-use crate::policy::{BudgetStatus, DecisionRow};
+use crate::admin::shapes::{RuleRow, Rules};
+use call::judge::policy::{BudgetStatus, DecisionRow, status};
 
 impl Gateway {
     /// The last decisions of the rules, the newest first; with an id, the one of that id.
@@ -49,6 +49,6 @@ impl Gateway {
 
     /// How the budgets stand.
     pub fn budgets(&self) -> Vec<BudgetStatus> {
-        crate::policy::status(&*self.0.gate.rules.budget, &self.0.gate.config.load())
+        status(&*self.0.gate.rules.budget, &self.0.gate.config.load())
     }
 }

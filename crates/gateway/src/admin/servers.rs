@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use banyan_model::Segment;
 use serde_json::value::RawValue;
 
-use super::shapes::{Below, BelowNode, Refusal, Restarted, ToolDefinition, ToolRow};
 use crate::Gateway;
-use crate::annotation::Noted;
-use crate::tree::Branch;
-use crate::view::is_gated;
+use crate::admin::shapes::{Below, BelowNode, Restarted, ToolDefinition, ToolRow};
+use call::tree::annotation::Noted;
+use call::tree::snapshot::Branch;
+use call::tree::view::is_gated;
+use call::words::refusal::Refusal;
 
 impl Gateway {
     /// Finds one of these tools by its dotted or shown name, with its definition as its server wrote it and what MCP-AX says of it.

@@ -4,14 +4,14 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 pub use crate::admin::rules::{Guessed, Replayed, ReplayedRow};
-pub use crate::approvals::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, OperatorShown, Previous};
-pub use crate::child::{JoinStatus, ParentStatus};
 pub use crate::gateway::{MountStatus, NotInForce, RegisteredStatus, ToolRow};
-pub use crate::pins::{Difference, PinShown, PinsShown};
-pub use crate::policy::{BudgetStatus, DecidedRule, DecidedShadow, DecisionRow};
-pub use crate::registry::RefusedRegistration;
-pub use crate::rooms::{ParticipantStatus, RoomStatus};
-pub use crate::words::refusal::{ErrorBody, Refusal, RefusalKind};
+pub use call::judge::approvals::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, OperatorShown, Previous};
+pub use call::judge::pins::{Difference, PinShown, PinsShown};
+pub use call::judge::policy::{BudgetStatus, DecidedRule, DecidedShadow, DecisionRow};
+pub use call::words::refusal::{ErrorBody, Refusal, RefusalKind};
+pub use mesh::child::{JoinStatus, ParentStatus};
+pub use mesh::registry::RefusedRegistration;
+pub use room::{ParticipantStatus, RoomStatus};
 
 /// `GET /-/status`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,14 +7,15 @@ use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::json;
 use mcp_proto::projection::Style;
 
-use super::shapes::{Refusal, RefusalKind, Trace, TraceRequest};
 use crate::Gateway;
-use crate::call::back::{Back, Sink};
-use crate::call::caller::ViewKey;
-use crate::call::cancel::Cancel;
-use crate::call::{TRACE, own_caller, serve};
-use crate::node::Node;
-use crate::words::entered::scope_of;
+use crate::admin::shapes::{Trace, TraceRequest};
+use call::way::{TRACE, own_caller, serve};
+use call::words::back::{Back, Sink};
+use call::words::caller::ViewKey;
+use call::words::cancel::Cancel;
+use call::words::entered::scope_of;
+use call::words::node::Node;
+use call::words::refusal::{Refusal, RefusalKind};
 
 impl Gateway {
     /// The way to a tool, by its dotted or shown name. What fails on the way stands in its last step.

@@ -7,18 +7,19 @@ use std::sync::Arc;
 use http::request::Parts;
 use mcp_proto::json::quote;
 
-use super::routes::{is_owner, status};
-use super::shapes::{Below, MountStatus, Refusal, Status, ToolDefinition, ToolRow};
 use crate::Gateway;
-use crate::call::caller::Caller;
-use crate::call::sees;
-use crate::downstream::door::{self};
-use crate::downstream::doors::fields;
-use crate::downstream::known::stateless;
+use crate::admin::routes::{is_owner, status};
+use crate::admin::shapes::{Below, MountStatus, Status, ToolDefinition, ToolRow};
 use crate::gateway::rows;
-use crate::tree::Tree;
-use crate::trust::Party;
-use crate::words::entered::{AboutClient, Entered};
+use call::tree::snapshot::Tree;
+use call::way::sees;
+use call::words::caller::Caller;
+use call::words::entered::{AboutClient, Entered};
+use call::words::party::Party;
+use call::words::refusal::Refusal;
+use door::entry;
+use door::known::stateless;
+use door::port::fields;
 
 /// Reader below `/-/`.
 pub(super) enum Viewer {
@@ -41,7 +42,7 @@ impl Viewer {
         if is_owner(gateway, parts) {
             return Ok(Self::Owner);
         }
-        let entered = door::enter(&gateway.0.gate.config.load(), &gateway.0.trust, party, &fields(parts));
+        let entered = entry::enter(&gateway.0.gate.config.load(), &gateway.0.trust, party, &fields(parts));
         Ok(Self::guest(gateway, &entered.map_err(|refused| Refusal::refused(refused.why))?, client))
     }
 

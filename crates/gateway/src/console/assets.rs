@@ -8,7 +8,8 @@ use http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, ETAG, IF_NO
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 
-use crate::downstream::reply::{self, Payload};
+use door::reply;
+use door::reply::Payload;
 
 /// Each file's name, the beginning of the digest of what it holds, and the file, compressed by gzip.
 static FILES: LazyLock<BTreeMap<&'static str, File>> = LazyLock::new(|| {

@@ -11,12 +11,14 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
 use hyper::body::Incoming;
 
-use crate::admin::shapes::{ConsoleCode, ConsoleLink, ConsoleOpened, ConsoleSession, Refusal};
-use crate::downstream::body;
-use crate::downstream::entrance::Entrance;
-use crate::downstream::origin;
-use crate::downstream::reply::{self, Payload};
-use crate::downstream::sign_in::SignIns;
+use crate::admin::shapes::{ConsoleCode, ConsoleLink, ConsoleOpened, ConsoleSession};
+use call::words::refusal::Refusal;
+use door::body;
+use door::entrance::Entrance;
+use door::origin;
+use door::reply;
+use door::reply::Payload;
+use door::sign_in::SignIns;
 
 /// Where the console is.
 pub const PATH: &str = "/-/console/";

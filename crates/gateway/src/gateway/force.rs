@@ -13,7 +13,7 @@ use config::resolved::Config;
 use config::{OpenListen, check_listen, without_revoked};
 use tokio::net::TcpListener;
 
-use super::Gateway;
+use crate::gateway::Gateway;
 
 /// Knowledge of a gate about its configuration.
 #[derive(Debug, Default)]

@@ -14,18 +14,18 @@ use mcp_proto::splice::{self, Change};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-use super::Gateway;
-use super::status::{ToolRow, row};
 use crate::admin::shapes::CallRequest;
-use crate::call::back::{Back, Sink};
-use crate::call::caller::ViewKey;
-use crate::call::cancel::Cancel;
-use crate::call::error::CallError;
-use crate::downstream::stdio;
-use crate::node::Node;
-use crate::tree::Tree;
-use crate::view::View;
-use crate::words::entered::scope_of;
+use crate::gateway::Gateway;
+use crate::gateway::status::{ToolRow, row};
+use call::tree::snapshot::Tree;
+use call::tree::view::View;
+use call::way::error::CallError;
+use call::words::back::{Back, Sink};
+use call::words::caller::ViewKey;
+use call::words::cancel::Cancel;
+use call::words::entered::scope_of;
+use call::words::node::Node;
+use mcp::downstream::stdio;
 
 /// The tools of a view that may be shown.
 pub(crate) fn rows(tree: &Tree, view: &View, is_shown: &dyn Fn((usize, usize)) -> bool) -> Vec<ToolRow> {
@@ -94,8 +94,8 @@ impl Gateway {
         let meta = String::from_utf8_lossy(&splice::edit(meta.as_bytes(), token)).into_owned();
         let params = format!("{{\"name\":{},\"arguments\":{arguments},\"_meta\":{meta}}}", json::quote(&name));
         let request = Request { id: Bytes::from_static(b"0"), method: "tools/call".into(), params: Bytes::from(params).into() };
-        let back = Back::new(crate::call::own_caller(scope), Sink::None, None, cancel);
-        match crate::call::serve(&self.0.gate, &request, &back).await {
+        let back = Back::new(call::way::own_caller(scope), Sink::None, None, cancel);
+        match call::way::serve(&self.0.gate, &request, &back).await {
             Ok(Answer::Result(result)) => Ok(result.text().clone()),
             Ok(Answer::Error(error)) => Err(error),
             Err(error) => Err(error.tell(Era::Stateless).object()),

@@ -9,13 +9,13 @@ use mcp_proto::json::Members;
 use policy::approval::Mode;
 use store::{BrokenChain, OverShare};
 
-use super::Gateway;
 use crate::admin::shapes::{AuditStatus, BrokenRecord, OverRecord};
-use crate::child::JoinStatus;
-use crate::registry::Registration;
-use crate::rooms::RoomStatus;
-use crate::tree::Tree;
-use crate::upstream::mount::{Mount, Phase};
+use crate::gateway::Gateway;
+use call::tree::mount::{Mount, Phase};
+use call::tree::registration::Registration;
+use call::tree::snapshot::Tree;
+use mesh::child::JoinStatus;
+use room::RoomStatus;
 
 /// What there is to say about one mount.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]

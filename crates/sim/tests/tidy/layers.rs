@@ -26,8 +26,14 @@ const LAYERS: &[(&str, u8)] = &[
     ("disk", 6),
     ("import", 6),
     ("netdev", 6),
-    ("gateway", 7),
-    ("banyan", 8),
+    ("call", 8),
+    ("trust", 9),
+    ("door", 10),
+    ("room", 11),
+    ("mcp", 11),
+    ("mesh", 12),
+    ("gateway", 13),
+    ("banyan", 14),
 ];
 
 /// The highest layer that decides.
@@ -66,6 +72,41 @@ fn imports_point_to_lower_layers() {
             assert!(below < above, "`{}` (layer {above}) must not know `{}` (layer {below})", package.name, other.name);
         }
     }
+}
+
+/// Heavy dependencies, and the crates that may need them themselves.
+const CONFINED: &[(&str, &[&str])] = &[
+    ("jsonwebtoken", &["trust", "gateway"]),
+    ("rcgen", &["trust", "gateway"]),
+    ("rmcp", &["mcp"]),
+    ("rusqlite", &["disk"]),
+    ("x509-parser", &["trust"]),
+];
+
+/// Libraries that the one way of a call must not need: servers, TLS and databases belong to doors, transports and stores.
+const NOT_IN_CALL: &[&str] = &["hyper", "hyper-util", "reqwest", "rusqlite", "rustls", "tokio-rustls"];
+
+#[test]
+fn heavy_dependencies_stay_in_their_crates() {
+    let graph = Graph::load();
+    for package in layered(&graph) {
+        for needed in package.dependencies.iter().map(|id| graph.package(id)) {
+            let confined = CONFINED.iter().find(|(name, _)| *name == needed.name);
+            let may = confined.is_none_or(|(_, crates)| crates.contains(&package.name.as_str()));
+            assert!(may, "`{}` must not need `{}`", package.name, needed.name);
+        }
+    }
+}
+
+#[test]
+fn the_one_way_of_a_call_knows_no_server_and_no_database() {
+    let graph = Graph::load();
+    let call = graph.members().find(|p| p.name == "call").expect("the one way is a crate");
+    let needed: Vec<&str> = call.dependencies.iter().map(|id| graph.package(id).name.as_str()).collect();
+    for name in NOT_IN_CALL {
+        assert!(!needed.contains(name), "`call` must not need `{name}`");
+    }
+    assert!(!graph.reach(call).iter().any(|p| p.name == "rusqlite"), "`call` reaches a database");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use disk::journal::archive::{Archive, ArchiveError};
 use disk::journal::index::{Search, route};
 use policy::decide::Policies;
 
-use crate::policy::{DecidedRule, DecisionRow as Decision};
+use call::judge::policy::{DecidedRule, DecisionRow as Decision};
 
 /// The decision of that id.
 pub(crate) fn recalled(archive: &Archive, id: &str, rules: Option<&Policies>) -> Result<Option<Decision>, ArchiveError> {

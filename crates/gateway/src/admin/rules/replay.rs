@@ -16,9 +16,9 @@ use mcp_proto::json::Members;
 use policy::decide::{Action, Arguments, Asked, Foresight, Kind, Policies, Subject, Target, Traits, Verdict};
 use serde::{Deserialize, Serialize};
 
-use crate::policy::moment::at;
-use crate::policy::tool_target;
-use crate::tree::Tree;
+use call::judge::policy::moment::at;
+use call::judge::policy::tool_target;
+use call::tree::snapshot::Tree;
 
 /// What of rules the record says nothing about, and what rules say to read it.
 const UNKNOWN: [(&str, &str); 5] = [

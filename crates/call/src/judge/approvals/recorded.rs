@@ -1,0 +1,104 @@
+//! What the record is told of approvals, of those who may agree, and of grants. Decides nothing, and waits for nothing: what a call needs on
+//! the disk before it leaves is its own intent, which comes behind all of this.
+
+use audit::hash::Hash;
+use audit::record::{Asked, Changed, Decided, Intent, Record, Refused, Text};
+use banyan_model::Era;
+use config::hex_digest;
+use policy::approval::{Approval, Confirm, Event, News, Refusal, Standing};
+use runtime::clock;
+use store::Way;
+
+use crate::judge::approvals::shown::name_of;
+use crate::judge::approvals::{GrantShown, OperatorShown};
+use crate::tree::gate::{Gate, Recorder};
+use crate::way::error::CallError;
+
+/// Records what happened to an approval. What becomes of a call that goes out, the call's own entries say.
+pub fn news(recorder: &Recorder, news: &News, approval: &Approval) {
+    let challenge = &approval.challenge;
+    let digest = Hash(challenge.statement().digest());
+    let record = match news.event {
+        Event::Requested => Record::ApprovalAsked(Asked {
+            approval: Text::Borrowed(&challenge.id),
+            causes: approval.causes.iter().map(|cause| Text::Borrowed(cause.as_str())).collect(),
+            challenge: digest,
+            expires: challenge.expires * 1_000_000,
+            policy: Text::Borrowed(&challenge.call.policy),
+            principal: Text::Borrowed(&challenge.call.caller),
+            required: challenge.required,
+            tool: Text::Borrowed(&challenge.call.tool),
+        }),
+        Event::Expiring | Event::Moved(Standing::Pending | Standing::Dispatched | Standing::Below | Standing::Done) => return,
+        Event::Approved | Event::Moved(Standing::Released) => {
+            let vote = approval.votes.last();
+            Record::ApprovalDecided(Decided {
+                by: vote.map(|vote| Text::Borrowed(vote.person.as_str())),
+                key: vote.map(|vote| Text::Borrowed(vote.by.as_str())),
+                proof: vote.and_then(|vote| hex_digest(&vote.proof).map(Hash)),
+                ..decided(news, approval, digest)
+            })
+        }
+        Event::Moved(Standing::Denied | Standing::Expired | Standing::Withdrawn | Standing::Void | Standing::OutcomeUnknown) => {
+            Record::ApprovalDecided(decided(news, approval, digest))
+        }
+    };
+    recorder.journal.append_for(&challenge.call.caller, &record);
+}
+
+fn decided<'a>(news: &News, approval: &'a Approval, challenge: Hash) -> Decided<'a> {
+    Decided {
+        approval: Text::Borrowed(approval.id()),
+        by: None,
+        challenge,
+        decision: Text::Borrowed(name_of(news.event)),
+        key: None,
+        proof: None,
+        reason: approval.reason.as_deref().map(Text::Borrowed),
+        tool: Text::Borrowed(&approval.challenge.call.tool),
+    }
+}
+
+/// Records that a confirmation was not taken, whoever brought it. `principal` is empty where nobody knows who that was. What was never asked
+/// for is not recorded: anybody can make up ids by the thousand.
+pub fn unconfirmed(gate: &Gate, id: &str, principal: &str, why: &Refusal) {
+    if !gate.rules.approvals.may_know(id) && gate.rules.approvals.below.find(id).is_none() {
+        return;
+    }
+    let journal = &gate.record.journal;
+    let way = journal.count_refusal(principal, why.reason());
+    if way == Way::Counted {
+        return;
+    }
+    let intent = Intent {
+        approval: Some(Text::Borrowed(id)),
+        began: clock::wall(),
+        call: Text::Owned(journal.ids().spelled(journal.ids().next_call())),
+        method: Text::Borrowed(Confirm::METHOD),
+        principal: Text::Borrowed(principal),
+        request: Text::Borrowed("null"),
+        ..Intent::default()
+    };
+    let code = CallError::Approval(why.clone()).tell(Era::Stateless).code;
+    let refused = Refused { code, count: None, intent, reason: Text::Borrowed(why.reason()), rules: Vec::new() };
+    journal.refuse(way, store::Refusal::Call(refused));
+}
+
+/// Records that a key approves from now on, or no more (`what`: `enrolled`, `removed`).
+pub fn operator(recorder: &Recorder, what: &str, operator: &OperatorShown) {
+    let OperatorShown { id, name, passkey, .. } = operator;
+    let kind = if *passkey { "passkey" } else { "key" };
+    changed(recorder, "operators", id, format!("{what}: {kind} {id} of {name}"));
+}
+
+/// Records that a grant was given, or taken back (`what`: `given`, `revoked`).
+pub fn grant(recorder: &Recorder, what: &str, grant: &GrantShown) {
+    let GrantShown { id, terms, given, .. } = grant;
+    let by: Vec<&str> = given.iter().map(|vote| vote.person.as_str()).collect();
+    changed(recorder, "grants", id, format!("{what}: {id} by {}: {} for {}", by.join(", "), terms.tool, terms.caller));
+}
+
+fn changed(recorder: &Recorder, what: &str, version: &str, line: String) {
+    let lines = vec![Text::Owned(line)];
+    recorder.journal.append(&Record::Changed(Changed { lines, version: Some(Text::Borrowed(version)), what: Text::Borrowed(what) }));
+}

@@ -1,0 +1,175 @@
+//! What one mount offers, as it offers it: filtered by the mount's own configuration, not yet named for any client.
+
+pub mod templates;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use banyan_model::{Era, QualifiedName, Route};
+use config::resolved::Mount;
+use mcp_proto::catalog::{Entry, Kind};
+use mcp_proto::glob::Glob;
+use mcp_proto::header::{ParamHeader, tool_headers};
+use mcp_proto::projection::{local_names, local_routes};
+
+use crate::tree::annotation::{Noted, Pace};
+use crate::tree::mount::Mount as RunningMount;
+use crate::tree::port::Instance;
+use crate::tree::role::Role;
+
+/// Everything one mount lists.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Catalog {
+    pub tools: Vec<Offer>,
+    pub prompts: Vec<Offer>,
+    pub resources: Arc<Vec<Entry>>,
+    pub templates: Arc<Vec<Entry>>,
+    /// The ids of the gates behind this mount, where it is one (MCP-AX 5.3).
+    pub subtree: Vec<String>,
+    /// How the server wants to be used: what it says, or said before it said something that nobody has looked at.
+    pub instructions: Option<Arc<str>>,
+    /// What is not listed, because its definition waits until somebody looks at it.
+    pub held: Vec<Held>,
+    /// What people should know about the lists.
+    pub notes: Vec<String>,
+    pub sought: templates::Sought,
+}
+
+/// What has a definition that waits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Held {
+    pub kind: policy::pin::Kind,
+    /// The name or URI its server knows.
+    pub key: String,
+    /// Of a tool or prompt, the name that would be shown and its place in the tree.
+    pub place: Option<(Arc<str>, Arc<Route>)>,
+    pub why: policy::pin::Why,
+    pub standing: policy::pin::Standing,
+}
+
+/// A tool or prompt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offer {
+    /// Its bytes, and the name its server knows.
+    pub entry: Entry,
+    /// The name to show in its place: the server's own, or the one the configuration gives it.
+    pub name: Arc<str>,
+    /// Its place in the tree, below its mount: one segment (AX-15), or a path below another gate.
+    pub local: Arc<Route>,
+    /// Parameters that are mirrored in headers.
+    pub headers: Vec<ParamHeader>,
+    /// What MCP-AX says of it; prompts have none.
+    pub noted: Option<Arc<Noted>>,
+}
+
+impl Catalog {
+    /// Whether nothing is listed.
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty() && self.prompts.is_empty() && self.resources.is_empty() && self.templates.is_empty()
+    }
+
+    /// Replaces one list.
+    pub fn set(&mut self, kind: Kind, entries: Vec<Entry>, of: &RunningMount, instance: &Instance) {
+        let (mount, role) = (&*of.config, **of.role.load());
+        let has_paths = role.is_gate() || instance.traits.has_paths;
+        match kind {
+            Kind::Prompts => self.prompts = named(unnamed(entries, mount, &mut Vec::new(), false), mount, &mut self.notes, has_paths),
+            Kind::Resources => self.resources = Arc::new(entries),
+            Kind::Templates => self.templates = Arc::new(entries),
+            Kind::Tools => {
+                let over_http = instance.is_http() && instance.era() == Era::Stateless;
+                let allowed = entries.into_iter().filter(|e| allowed(&e.key, &mount.include, &mount.exclude)).collect();
+                let kept = unnamed(allowed, mount, &mut self.notes, over_http);
+                let tools = named(kept, mount, &mut self.notes, has_paths);
+                self.tools = noted(tools, &self.tools, mount, role);
+            }
+        }
+    }
+}
+
+/// Whether a name passes an include list (empty: all do) and an exclude list of globs.
+pub fn allowed(name: &str, include: &[String], exclude: &[String]) -> bool {
+    let hit = |globs: &[String]| globs.iter().any(|g| Glob::new(g).matches(name));
+    (include.is_empty() || hit(include)) && !hit(exclude)
+}
+
+/// What is taken from a list, before it has its place in the tree: the entry, its name, its headers.
+type Unnamed = (Entry, Arc<str>, Vec<ParamHeader>);
+
+/// `strict`: tools whose header annotations are not legal are left out, as HTTP clients must (2026-07-28, "Custom headers").
+fn unnamed(entries: Vec<Entry>, mount: &Mount, notes: &mut Vec<String>, strict: bool) -> Vec<Unnamed> {
+    let mut kept = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let headers = match tool_headers(&entry.raw) {
+            Ok(headers) => headers,
+            Err(e) if strict => {
+                notes.push(format!("tool `{}` is left out: {e}", entry.key));
+                continue;
+            }
+            Err(_) => Vec::new(),
+        };
+        let name = mount.rename.get(&entry.key).map_or_else(|| Arc::from(entry.key.as_str()), |n| Arc::from(n.as_str()));
+        kept.push((entry, name, headers));
+    }
+    kept
+}
+
+/// Gives each its place: paths, as those of a gate, are kept; the names of any other server are a segment each.
+fn named(kept: Vec<Unnamed>, mount: &Mount, notes: &mut Vec<String>, has_paths: bool) -> Vec<Offer> {
+    let names: Vec<&str> = kept.iter().map(|(_, name, _)| &**name).collect();
+    let locals: Vec<Route> =
+        if has_paths { local_routes(&names) } else { local_names(&names).into_iter().map(|s| Route(vec![s])).collect() };
+    let mut offers = Vec::with_capacity(kept.len());
+    let mut endless: Vec<String> = Vec::new();
+    for ((entry, name, headers), local) in kept.into_iter().zip(locals) {
+        // A name that no client could be told is not in the tree (AX-10).
+        if mount.name.as_str().len() + 1 + local.to_string().len() > QualifiedName::MAX {
+            endless.push(entry.key);
+            continue;
+        }
+        offers.push(Offer { entry, name, local: Arc::new(local), headers, noted: None });
+    }
+    if let Some(first) = endless.first() {
+        let (many, most) = (endless.len(), QualifiedName::MAX);
+        let text = format!(
+            "{many} of its names would be longer than {most} characters behind `{}.` and are left out, `{first}` among them: give the mounts on the way shorter names",
+            mount.name
+        );
+        notes.push(text);
+    }
+    offers
+}
+
+/// Notes what there is to say of each tool. What was measured over this connection stays known.
+fn noted(mut tools: Vec<Offer>, old: &[Offer], mount: &Mount, role: Role) -> Vec<Offer> {
+    let paces = old.iter().filter_map(|o| Some((o.entry.key.as_str(), &o.noted.as_ref()?.pace))).filter(|(_, pace)| pace.is_noted());
+    let paces: HashMap<&str, &Arc<Pace>> = paces.collect();
+    for offer in &mut tools {
+        let pace = paces.get(offer.entry.key.as_str()).map(|pace| Arc::clone(pace));
+        offer.noted = Some(Arc::new(Noted::of(&mut offer.entry, &mount.reached, &mount.tools, role, pace)));
+    }
+    tools
+}
+
+#[cfg(test)]
+mod tests {
+    use banyan_model::Segment;
+
+    use super::*;
+    use config::resolved::{Process, Transport};
+
+    #[test]
+    fn ax_10_a_name_that_would_be_too_long_is_left_out_with_a_note() {
+        let process = Process { command: "x".into(), args: vec![], env: Default::default(), pass_env: vec![], cwd: None };
+        let mount = Mount::new(Segment::nearest("infra"), Transport::Stdio(process), "test");
+        let entry = |key: String| (Entry { key: key.clone(), raw: "{}".into() }, Arc::from(key), Vec::new());
+        let segments = |last: usize| [["a".repeat(63), "b".repeat(63), "c".repeat(63)].join("."), "d".repeat(last)].join(".");
+        let mut notes = Vec::new();
+        let offers = named(vec![entry(segments(57)), entry(segments(58)), entry("a.b".into())], &mount, &mut notes, true);
+        let names: Vec<String> = offers.iter().map(|o| format!("infra.{}", o.local)).collect();
+        assert_eq!(names.iter().map(String::len).collect::<Vec<_>>(), [255, 9]);
+        assert!(notes[0].starts_with("1 of its names would be longer than 255 characters behind `infra.`"), "{notes:?}");
+        let plain = named(vec![entry("a.b".into())], &mount, &mut notes, false);
+        assert_eq!((plain[0].local.to_string(), notes.len()), ("a_b".into(), 1));
+    }
+}

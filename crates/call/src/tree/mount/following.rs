@@ -1,0 +1,105 @@
+//! Following resources: who subscribes at a mount is kept in `subscribed.rs`, and here its server is asked to tell of changes.
+//! Who may subscribe is not decided here.
+
+use banyan_model::Era;
+use bytes::Bytes;
+use mcp_proto::envelope::{self, Notification};
+use mcp_proto::json;
+
+use crate::tree::mount::Mount;
+use crate::tree::mount::subscribed::Waited;
+use crate::tree::port::{Instance, Outgoing, UpstreamError};
+use crate::words::session::Session;
+
+/// Subscriptions that are made at a server at once.
+const AT_ONCE: usize = 16;
+
+impl Mount {
+    /// Adds a subscriber to `uri`. It can count on that when [`Self::follows`] has come back.
+    pub fn subscribe(&self, uri: &str) {
+        if self.connections.subscribed.add(uri)
+            && self.connections.shared.load().as_ref().is_none_or(|instance| instance.era() == Era::Stateless)
+        {
+            self.connections.subscribed.change();
+            self.connections.wake.notify_one();
+        }
+    }
+
+    /// Takes a subscriber from `uri`.
+    pub async fn unsubscribe(&self, uri: &str) {
+        if !self.connections.subscribed.remove(uri) {
+            return;
+        }
+        let Some(instance) = self.connections.shared.load_full() else { return };
+        if instance.era() == Era::Stateless {
+            self.connections.subscribed.change();
+            self.connections.wake.notify_one();
+        } else if let Err(error) = subscribe_on(&instance, "resources/unsubscribe", uri).await {
+            tracing::debug!(%error, uri, "a subscription could not be ended at the server");
+        }
+    }
+
+    /// Waits until the server tells of each of `uris`, which somebody subscribes to. Gives those of which it never will, with why. One that
+    /// can't be reached, or is slow to agree, is not waited for: when it has agreed, an update is told, as there may have been one.
+    pub async fn follows<'u>(&self, uris: &[&'u str]) -> Vec<(&'u str, UpstreamError)> {
+        let Some(instance) = self.connections.shared.load_full() else {
+            self.connections.subscribed.owe(uris);
+            return Vec::new();
+        };
+        if instance.era() == Era::Stateless {
+            let waited = self.connections.subscribed.agreed(uris).await;
+            if waited == Waited::Late {
+                self.connections.subscribed.owe(uris);
+            }
+            let is_refused =
+                |uri: &str| waited == Waited::Refused || waited == Waited::Agreed && self.connections.subscribed.is_left_out(uri);
+            let how = if waited == Waited::Refused { "it refuses" } else { "it leaves this out of what it agrees to in" };
+            let why = || UpstreamError::Untold(format!("{how} `subscriptions/listen`"));
+            return uris.iter().filter(|uri| is_refused(uri)).map(|uri| (*uri, why())).collect();
+        }
+        let mut refused = Vec::new();
+        for some in uris.chunks(AT_ONCE) {
+            let taken = futures_util::future::join_all(some.iter().map(|uri| self.take(&instance, uri))).await;
+            refused.extend(some.iter().zip(taken).filter_map(|(uri, taken)| Some((*uri, taken.err()?))));
+        }
+        refused
+    }
+
+    /// Subscribes to `uri` at a server of the initialize era, unless that was done on this connection.
+    pub async fn take(&self, instance: &Instance, uri: &str) -> Result<(), UpstreamError> {
+        let Some(taken) = self.connections.subscribed.taken(uri) else { return Ok(()) };
+        taken.get_or_try_init(|| subscribe_on(instance, "resources/subscribe", uri)).await?;
+        if self.connections.subscribed.take_owed(uri) {
+            self.may_have_changed(uri);
+        }
+        Ok(())
+    }
+
+    /// Tells those who subscribe to `uri` that it changed: it may have done so while nobody was told.
+    pub fn may_have_changed(&self, uri: &str) {
+        let params = format!("{{\"uri\":{}}}", json::quote(uri));
+        let whole = envelope::notification("notifications/resources/updated", params.as_bytes());
+        let method = "notifications/resources/updated".to_owned();
+        self.gate.hub.updated(&self.config.name, uri, &Notification { method, params: Bytes::from(params).into(), whole });
+    }
+
+    /// The same on the connection of one session alone, where it has one.
+    pub async fn subscription_of(&self, session: &Session, uri: &str, method: &str) {
+        if let Some(instance) = self.own_of(session)
+            && let Err(error) = subscribe_on(&instance, method, uri).await
+        {
+            tracing::debug!(%error, uri, "a subscription could not be changed on a session's own connection");
+        }
+    }
+}
+
+pub async fn subscribe_on(instance: &Instance, method: &str, uri: &str) -> Result<(), UpstreamError> {
+    let params = Bytes::from(format!("{{\"uri\":{}}}", json::quote(uri)));
+    match instance.request(&Outgoing::plain(method, params), None).await? {
+        envelope::Answer::Result(_) => Ok(()),
+        envelope::Answer::Error(error) => {
+            let said = json::Members::again(&error).str("message").unwrap_or_default().into_owned();
+            Err(UpstreamError::Untold(format!("it refuses `{method}`: {said}")))
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Limits on the time of a request: how long it may be without an answer or a sign of life, and how long it may take in all, for signs of
+//! life are the server's own word. What is done with one that goes beyond either is not known here.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use runtime::alarm::Alarm;
+
+use crate::tree::port::UpstreamError;
+use crate::words::back::Back;
+
+/// Watches for a request that gives no sign of life for too long, or takes too long in all.
+pub struct Silence {
+    alarm: Alarm,
+    /// Longest silence.
+    allowed: Duration,
+    /// Longest time in all.
+    longest: Duration,
+    began: Instant,
+    end: tokio::time::Instant,
+}
+
+impl Silence {
+    pub fn new(allowed: Duration, longest: Duration, began: Instant) -> Self {
+        let now = tokio::time::Instant::from_std(began);
+        let first = allowed.min(longest);
+        Self { alarm: Alarm::new(now, first), allowed, longest, began, end: now + first }
+    }
+
+    /// Ready with the reason once the request has to end. Nobody is silent while a person is asked something; the time in all goes on.
+    pub fn poll(&mut self, back: Option<&Arc<Back>>, cx: &mut Context<'_>) -> Poll<UpstreamError> {
+        loop {
+            ready!(self.alarm.poll(self.end, cx));
+            let took = self.began.elapsed();
+            if took >= self.longest {
+                return Poll::Ready(UpstreamError::Endless(self.longest));
+            }
+            let stirred = back.and_then(|back| back.stirred());
+            let quiet = stirred.map_or(self.began, |stirred| stirred.max(self.began)).elapsed();
+            if quiet >= self.allowed && !back.is_some_and(|back| back.is_asking()) {
+                return Poll::Ready(UpstreamError::Silent(self.allowed));
+            }
+            let wait = self.allowed.saturating_sub(quiet).max(Duration::from_millis(5)).min(self.longest.saturating_sub(took));
+            self.end = tokio::time::Instant::now() + wait;
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! Shown names of one kind, and whose they are. They are made in groups of branches that cannot want each other's names, and a group
+//! whose branches list what they listed is taken over from the view before: a change of one server costs what that server lists.
+
+use std::sync::{Arc, OnceLock};
+
+use banyan_model::Segment;
+use bytes::Bytes;
+use config::resolved::{Config, Profile};
+use mcp_proto::catalog::Kind;
+use mcp_proto::projection::{self, Apart, Projection, Reason, Style};
+
+use crate::tree::catalog::{Catalog, Offer, allowed};
+use crate::tree::snapshot::{Branch, Tree};
+use crate::tree::view::is_gated;
+use crate::tree::view::text::Text;
+use crate::words::caller::ViewKey;
+
+/// What one branch lists, and where it stands in the tree.
+#[derive(Clone, Copy)]
+pub struct Listing<'a> {
+    place: usize,
+    mount: &'a Segment,
+    catalog: &'a Arc<Catalog>,
+    state: State,
+}
+
+/// What lists say of a server beside what it lists. Clients that are told nothing of MCP-AX are told nothing of it.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct State {
+    is_lost: bool,
+    /// How often what is known of its tools has changed.
+    edition: u64,
+}
+
+/// One server as a list shows it.
+pub struct Shown<'a> {
+    mount: &'a Segment,
+    is_lost: bool,
+}
+
+impl<'a> Listing<'a> {
+    pub fn of(place: usize, branch: &'a Branch) -> Self {
+        let state = State { is_lost: branch.is_lost, edition: branch.edition };
+        Self { place, mount: &branch.mount.config.name, catalog: &branch.catalog, state }
+    }
+
+    pub fn shown(&self) -> Shown<'a> {
+        Shown { mount: self.mount, is_lost: self.state.is_lost }
+    }
+}
+
+/// What names are made by.
+pub struct How<'a> {
+    config: &'a Config,
+    key: &'a ViewKey,
+    /// What is left out and renamed; prompts have none.
+    profile: Option<&'a Profile>,
+    kind: Kind,
+    pub of: fn(&Catalog) -> &Vec<Offer>,
+}
+
+impl<'a> How<'a> {
+    /// Of what `key` shows of `tree`.
+    pub fn new(tree: &'a Tree, key: &'a ViewKey, kind: Kind) -> Self {
+        let (profile, of): (_, fn(&Catalog) -> &Vec<Offer>) = match kind {
+            Kind::Prompts => (None, |catalog| &catalog.prompts),
+            Kind::Resources | Kind::Templates | Kind::Tools => (tree.profile(&key.profile).map(|p| &**p), |catalog| &catalog.tools),
+        };
+        Self { config: &tree.config, key, profile, kind, of }
+    }
+
+    /// An offer as a list has it, under the name that is shown.
+    pub fn written(&self, server: &Shown<'_>, offer: &Offer, shown: &str) -> Bytes {
+        let raw = offer.entry.shown_as(self.kind, shown);
+        match offer.noted.as_ref().filter(|_| self.key.annotated) {
+            Some(noted) => noted.written(&raw, server.is_lost, is_gated(self.config, server.mount, noted)),
+            None => raw,
+        }
+    }
+
+    /// What of a server's state is told.
+    fn told(&self, state: State) -> State {
+        if self.key.annotated { state } else { State::default() }
+    }
+}
+
+/// All the names of one view.
+pub struct Names {
+    /// By rising heads, of which none begins another.
+    groups: Vec<Placed>,
+    /// Every branch, in the order of the tree.
+    order: Vec<At>,
+    count: usize,
+}
+
+/// A group, and where its branches stand in the tree of this view.
+struct Placed {
+    group: Arc<Group>,
+    branches: Vec<usize>,
+}
+
+/// Where a branch's names are.
+#[derive(Clone, Copy, Default)]
+struct At {
+    group: usize,
+    member: usize,
+}
+
+impl Names {
+    /// Names what these branches list. `before`: a view of the same key and configuration.
+    pub fn build(branches: &[Listing<'_>], how: &How<'_>, before: Option<&Self>) -> Self {
+        let mut order = vec![At::default(); branches.len()];
+        let mut groups = Vec::new();
+        for Apart { head, members } in parted(branches, how) {
+            for (member, at) in members.iter().enumerate() {
+                if let Some(place) = order.get_mut(*at) {
+                    *place = At { group: groups.len(), member };
+                }
+            }
+            let own: Vec<Listing<'_>> = members.iter().filter_map(|at| branches.get(*at).copied()).collect();
+            let known = before.and_then(|before| before.group(&head)).filter(|group| group.is_of(&own, how));
+            let group = known.map_or_else(|| Arc::new(Group::build(head, &own, how)), Arc::clone);
+            groups.push(Placed { group, branches: own.iter().map(|branch| branch.place).collect() });
+        }
+        let count = groups.iter().map(|placed| placed.group.owners.len()).sum();
+        Self { groups, order, count }
+    }
+
+    /// The branch and the place in its catalog of what is shown as `name`.
+    pub fn find(&self, name: &str) -> Option<(usize, usize)> {
+        let behind = self.groups.partition_point(|placed| *placed.group.head <= *name);
+        let Placed { group, branches } = self.groups.get(behind.checked_sub(1)?)?;
+        let (member, place) = *group.owners.get(group.projection.find(name)?)?;
+        Some((*branches.get(member)?, place))
+    }
+
+    /// Every shown name with its branch and place, in the order of the tree.
+    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, (usize, usize))> {
+        self.explained().map(|(shown, owner, _)| (shown, owner))
+    }
+
+    /// The same, each with why it looks as it does.
+    pub fn explained(&self) -> impl Iterator<Item = (&Arc<str>, (usize, usize), Reason)> {
+        self.order.iter().filter_map(|at| Some((self.groups.get(at.group)?, at.member))).flat_map(|(placed, member)| {
+            let Placed { group, branches } = placed;
+            let (first, last) = group.members.get(member).map_or((0, 0), |member| (member.first, member.last));
+            (first..last).filter_map(move |index| {
+                let (_, place) = *group.owners.get(index)?;
+                Some((group.projection.shown(index)?, (*branches.get(member)?, place), group.projection.reason(index)?))
+            })
+        })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether any of them wants parameters mirrored in headers.
+    pub fn mirrors(&self) -> bool {
+        self.groups.iter().any(|placed| placed.group.mirrors)
+    }
+
+    /// What each branch lists, in the order of the tree.
+    pub fn texts(&self, how: &How<'_>) -> impl Iterator<Item = &Text> {
+        self.order.iter().filter_map(move |at| self.groups.get(at.group)?.group.text(at.member, how))
+    }
+
+    fn group(&self, head: &str) -> Option<&Arc<Group>> {
+        let at = self.groups.binary_search_by(|placed| (*placed.group.head).cmp(head)).ok()?;
+        self.groups.get(at).map(|placed| &placed.group)
+    }
+}
+
+/// The groups in which branches are named. Where the configuration renames tools, any name may be wanted by anybody.
+fn parted(branches: &[Listing<'_>], how: &How<'_>) -> Vec<Apart> {
+    let is_renamed = how.key.style != Style::Qualified && how.profile.is_some_and(|profile| !profile.rename.is_empty());
+    if how.key.mount.is_some() || is_renamed {
+        return vec![Apart { head: String::new(), members: (0..branches.len()).collect() }];
+    }
+    let mounts: Vec<&Segment> = branches.iter().map(|branch| branch.mount).collect();
+    projection::apart(how.key.style, &mounts)
+}
+
+/// Branches that may want each other's names, and their names.
+struct Group {
+    head: String,
+    members: Vec<Member>,
+    projection: Projection,
+    /// For each entry of the projection: the member, and the place in its catalog.
+    owners: Vec<(usize, usize)>,
+    mirrors: bool,
+}
+
+/// What a branch was when it was named.
+struct Member {
+    mount: Segment,
+    catalog: Arc<Catalog>,
+    state: State,
+    /// Its entries in the projection.
+    first: usize,
+    last: usize,
+    text: OnceLock<Text>,
+}
+
+impl Group {
+    fn build(head: String, branches: &[Listing<'_>], how: &How<'_>) -> Self {
+        let (mut entries, mut owners) = (Vec::new(), Vec::new());
+        let (mut members, mut mirrors) = (Vec::with_capacity(branches.len()), false);
+        for (at, branch) in branches.iter().enumerate() {
+            let first = entries.len();
+            let offers = (how.of)(branch.catalog);
+            mirrors |= offers.iter().any(|offer| !offer.headers.is_empty());
+            for (place, offer) in offers.iter().enumerate() {
+                if let Some(entry) = named(branch.mount, offer, how) {
+                    entries.push(entry);
+                    owners.push((at, place));
+                }
+            }
+            let (mount, catalog, state) = (branch.mount.clone(), Arc::clone(branch.catalog), how.told(branch.state));
+            members.push(Member { mount, catalog, state, first, last: entries.len(), text: OnceLock::new() });
+        }
+        Self { head, members, projection: Projection::build(how.key.style, entries), owners, mirrors }
+    }
+
+    /// Whether it was made of these branches as they are now.
+    fn is_of(&self, branches: &[Listing<'_>], how: &How<'_>) -> bool {
+        let same = |(member, branch): (&Member, &Listing<'_>)| {
+            Arc::ptr_eq(&member.catalog, branch.catalog) && member.state == how.told(branch.state) && member.mount == *branch.mount
+        };
+        self.members.len() == branches.len() && self.members.iter().zip(branches).all(same)
+    }
+
+    /// What a member lists, under the names that are shown; made when it is first wanted.
+    fn text(&self, member: usize, how: &How<'_>) -> Option<&Text> {
+        let member = self.members.get(member)?;
+        let server = Shown { mount: &member.mount, is_lost: member.state.is_lost };
+        let written = |index: usize| {
+            let offer = (how.of)(&member.catalog).get(self.owners.get(index)?.1)?;
+            Some(how.written(&server, offer, self.projection.shown(index)?))
+        };
+        Some(member.text.get_or_init(|| Text::of(&(member.first..member.last).filter_map(written).collect::<Vec<_>>())))
+    }
+}
+
+/// What is to be named for an offer, unless the profile leaves it out.
+fn named(mount: &Segment, offer: &Offer, how: &How<'_>) -> Option<projection::Entry> {
+    let dotted = how.profile.map(|_| format!("{mount}.{}", offer.local)).unwrap_or_default();
+    if how.profile.is_some_and(|p| !allowed(&dotted, &p.include, &p.exclude)) {
+        return None;
+    }
+    let renaming = how.profile.filter(|_| how.key.style != Style::Qualified);
+    Some(projection::Entry {
+        mount: how.key.mount.is_none().then(|| mount.clone()),
+        original: Arc::clone(&offer.name),
+        local: Arc::clone(&offer.local),
+        rename: renaming.and_then(|p| p.rename.get(&dotted)).map(|name| Arc::from(name.as_str())),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use banyan_model::Route;
+    use mcp_proto::catalog::Entry;
+    use mesh_proto::annotation::Transport;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::tree::annotation::Noted;
+    use crate::tree::role::Role;
+    use crate::tree::view::Page;
+
+    /// A world of mounts: what each lists, and how it stands.
+    type World = Vec<(Segment, Arc<Catalog>, State)>;
+
+    fn catalog(tools: &[String]) -> Arc<Catalog> {
+        let offer = |name: &String| {
+            let mut entry = Entry { key: name.clone(), raw: format!(r#"{{"name":"{name}"}}"#).into() };
+            let noted = Noted::of(&mut entry, &Transport::default(), &[], Role::Server, None);
+            let local = Arc::new(Route(vec![Segment::nearest(name)]));
+            Offer { entry, name: name.as_str().into(), local, headers: Vec::new(), noted: Some(Arc::new(noted)) }
+        };
+        Arc::new(Catalog { tools: tools.iter().map(offer).collect(), ..Catalog::default() })
+    }
+
+    fn listings(world: &World) -> Vec<Listing<'_>> {
+        world.iter().enumerate().map(|(place, (mount, catalog, state))| Listing { place, mount, catalog, state: *state }).collect()
+    }
+
+    fn build(world: &World, key: &ViewKey, before: Option<&Names>) -> (Names, Vec<String>) {
+        let config = Config::default();
+        let how = How { config: &config, key, profile: None, kind: Kind::Tools, of: |catalog| &catalog.tools };
+        let names = Names::build(&listings(world), &how, before);
+        let written = |page: &Page| {
+            let mut out = Vec::new();
+            page.write(&mut out);
+            String::from_utf8_lossy(&out).into_owned()
+        };
+        let pages = Page::all(names.texts(&how)).iter().map(written).collect();
+        (names, pages)
+    }
+
+    fn key(style: Style, annotated: bool) -> ViewKey {
+        ViewKey { mount: None, profile: "".into(), style, annotated, is_seated: false }
+    }
+
+    #[test]
+    fn ax_03_a_change_of_one_server_makes_nothing_else_anew() {
+        let mounts =
+            ["a", "b", "b__c", "d"].map(|mount| (Segment::nearest(mount), catalog(&["x".into(), "c__x".into()]), State::default()));
+        let mut world: World = mounts.into();
+        let (before, _) = build(&world, &key(Style::Safe, false), None);
+        world[2].1 = catalog(&["y".into()]);
+        // Who is told nothing of it is shown nothing else.
+        world[3].2.is_lost = true;
+        let (after, pages) = build(&world, &key(Style::Safe, false), Some(&before));
+        let kept = |head: &str| before.group(head).zip(after.group(head)).map(|(then, now)| Arc::ptr_eq(then, now));
+        // Names of `b` and of `b__c` may be the same.
+        assert_eq!([kept("a__"), kept("b__"), kept("d__")], [Some(true), Some(false), Some(true)]);
+        assert!(pages[0].contains(r#"{"name":"b__c__y"}"#), "{pages:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn ax_03_names_made_after_a_change_are_those_made_from_nothing(
+            steps in proptest::collection::vec((0..4_usize, proptest::collection::vec("[ab]_{0,2}[aB]?", 0..4), any::<bool>()), 1..8),
+            style in prop::sample::select(vec![Style::Dotted, Style::Qualified, Style::Safe]),
+            annotated in any::<bool>(),
+        ) {
+            let key = key(style, annotated);
+            let mut world: World = ["a", "a_", "a__b", "b"].map(|mount| (Segment::nearest(mount), Arc::default(), State::default())).into();
+            let (mut before, _) = build(&world, &key, None);
+            for (mount, tools, is_lost) in steps {
+                world[mount].2.is_lost = is_lost;
+                if !is_lost {
+                    world[mount].1 = catalog(&tools);
+                }
+                let (names, pages) = build(&world, &key, Some(&before));
+                let (fresh, wanted) = build(&world, &key, None);
+                prop_assert_eq!(&pages, &wanted);
+                prop_assert_eq!(names.explained().collect::<Vec<_>>(), fresh.explained().collect::<Vec<_>>());
+                prop_assert_eq!(names.len(), names.iter().count());
+                for (shown, (branch, place)) in names.iter() {
+                    let found = names.find(shown);
+                    let same = |(b, p): (usize, usize)| b == branch && world[b].1.tools[p].name == world[b].1.tools[place].name;
+                    prop_assert!(found.is_some_and(same), "{} is {:?}", shown, found);
+                }
+                prop_assert_eq!(names.find("a__nothing"), None);
+                before = names;
+            }
+        }
+    }
+}

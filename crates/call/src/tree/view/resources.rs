@@ -1,0 +1,87 @@
+//! The resources of one view: whose each is, and their lists. Made anew only when some server lists others.
+
+use std::sync::Arc;
+
+use banyan_model::Segment;
+use bytes::Bytes;
+use mcp_proto::catalog::{Entry, Kind};
+use mcp_proto::resource_index::{Listed, ResourceIndex};
+
+use crate::tree::snapshot::Branch;
+use crate::tree::view::text::Text;
+
+/// The resources of some branches.
+pub struct Resources {
+    pub index: ResourceIndex,
+    pub resources: Text,
+    pub templates: Text,
+    /// Of what it was made.
+    sources: Vec<Source>,
+}
+
+/// What one mount lists, as it stood.
+struct Source {
+    mount: Segment,
+    resources: Arc<Vec<Entry>>,
+    templates: Arc<Vec<Entry>>,
+}
+
+impl Resources {
+    /// Of these branches; what was there `before` where that is the same.
+    pub fn build<'a>(branches: impl Iterator<Item = &'a Branch> + Clone, before: Option<&Arc<Self>>) -> Arc<Self> {
+        if let Some(before) = before.filter(|before| before.is_of(branches.clone())) {
+            return Arc::clone(before);
+        }
+        let sources = branches.clone().map(Source::of).collect();
+        let index = ResourceIndex::build(&branches.clone().map(listed).collect::<Vec<_>>());
+        let mut made = Self { index, resources: Text::default(), templates: Text::default(), sources };
+        made.resources = Text::of(&made.shown(branches.clone().enumerate(), Kind::Resources, &|_, _| true));
+        made.templates = Text::of(&made.shown(branches.enumerate(), Kind::Templates, &|_, _| true));
+        Arc::new(made)
+    }
+
+    /// The resources or templates of these branches that are kept, by their places and their owners' names for them.
+    pub fn shown<'a>(
+        &self,
+        branches: impl Iterator<Item = (usize, &'a Branch)>,
+        kind: Kind,
+        keep: &dyn Fn((usize, usize), &str) -> bool,
+    ) -> Vec<Bytes> {
+        let mut out = Vec::new();
+        for (place, branch) in branches {
+            let mount = &branch.mount.config.name;
+            let entries = if kind == Kind::Resources { &branch.catalog.resources } else { &branch.catalog.templates };
+            for (_, entry) in entries.iter().enumerate().filter(|(i, entry)| keep((place, *i), &entry.key)) {
+                let key = match kind {
+                    Kind::Resources => self.index.shown(mount, &entry.key),
+                    Kind::Prompts | Kind::Templates | Kind::Tools => self.index.shown_template(mount, &entry.key),
+                };
+                out.extend(key.map(|key| entry.shown_as(kind, &key)));
+            }
+        }
+        out
+    }
+
+    fn is_of<'a>(&self, mut branches: impl Iterator<Item = &'a Branch>) -> bool {
+        self.sources.iter().all(|source| branches.next().is_some_and(|branch| source.is_of(branch))) && branches.next().is_none()
+    }
+}
+
+impl Source {
+    fn of(branch: &Branch) -> Self {
+        let (resources, templates) = (Arc::clone(&branch.catalog.resources), Arc::clone(&branch.catalog.templates));
+        Self { mount: branch.mount.config.name.clone(), resources, templates }
+    }
+
+    fn is_of(&self, branch: &Branch) -> bool {
+        let same = |then: &Arc<Vec<Entry>>, now: &Arc<Vec<Entry>>| Arc::ptr_eq(then, now) || then == now;
+        same(&self.resources, &branch.catalog.resources)
+            && same(&self.templates, &branch.catalog.templates)
+            && self.mount == branch.mount.config.name
+    }
+}
+
+fn listed(branch: &Branch) -> Listed {
+    let keys = |entries: &[Entry]| entries.iter().map(|e| Arc::from(e.key.as_str())).collect();
+    Listed { mount: branch.mount.config.name.clone(), uris: keys(&branch.catalog.resources), templates: keys(&branch.catalog.templates) }
+}

@@ -1,0 +1,274 @@
+//! May this caller do this. Without rules every caller may do whatever its view shows. What a rule says is not known here.
+//!
+//! What is refused and what does not exist are told alike: the same code, the same words, an id of a decision in both. The id is the
+//! owner's key to the difference (`banyan explain ID`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use banyan_model::Method;
+use config::resolved::Policy;
+use mcp_proto::envelope::Request;
+use mcp_proto::json::Members;
+use policy::Effect;
+use policy::decide::{Action, Cause, Kind, Subject, Target, Traits, Verdict};
+
+use crate::judge::policy as decided;
+use crate::judge::policy::{DecisionId, Facts, Settled, Standing, tool_target};
+use crate::tree::gate::Gate;
+use crate::tree::snapshot::{Branch, Tree};
+use crate::way::error::{CallError, Denied};
+use crate::way::resolve::{Aim, Resolved};
+use crate::words::caller::Caller;
+
+/// Proof that the caller may make this call.
+#[derive(Debug)]
+pub struct Permit {
+    pub resolved: Box<Resolved>,
+    /// What the rules said; `None`: there are none.
+    pub decision: Option<Decision>,
+}
+
+/// What the rules said of one call that is not denied.
+#[derive(Debug, Clone)]
+pub struct Decision {
+    pub id: DecisionId,
+    /// Never [`Effect::Deny`].
+    pub verdict: Arc<Verdict>,
+}
+
+impl Decision {
+    /// The names of the rules that made it.
+    pub fn rules(&self) -> String {
+        self.verdict.rules.iter().map(|rule| &*rule.id).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether somebody has to agree first.
+    pub fn is_gated(&self) -> bool {
+        self.verdict.effect == Effect::Gate
+    }
+}
+
+/// Decides whether the call may be made. `request` is what the caller wrote, `tree` where it was resolved.
+pub fn authorize(gate: &Gate, tree: &Tree, request: &Request, resolved: Box<Resolved>) -> Result<Permit, CallError> {
+    let decision = decided_of(gate, tree, request, &resolved)?;
+    Ok(Permit { resolved, decision })
+}
+
+fn decided_of(gate: &Gate, tree: &Tree, request: &Request, resolved: &Resolved) -> Result<Option<Decision>, CallError> {
+    // Whoever has a proof for a call that a gate below holds may show it: that gate says whether it counts.
+    let Some(rules) = tree.config.policy.as_ref().filter(|_| resolved.aim.method() != Method::Confirm) else { return Ok(None) };
+    let asking = Asking::new(gate, tree, rules, &resolved.caller);
+    let offer = resolved.place.and_then(|(b, i)| Some((tree.branches.get(b)?, tree.branches.get(b)?.catalog.tools.get(i)?)));
+    let decision = match (offer, resolved.place) {
+        (Some((branch, offer)), Some(place)) => {
+            let known = asking.standing.tool(rules, tree, place, asking.profile());
+            let known = known.map(|known| settled_before(known, rules, &resolved.aim));
+            asking.decide(known, &tool_target(branch, offer), &resolved.params, request)
+        }
+        (_, _) => {
+            let (action, name) = named(resolved, request);
+            asking.decide(None, &target(action, &resolved.branch, name), &resolved.params, request)
+        }
+    };
+    decision.map(Some).map_err(|error| error.owned(resolved.branch.mount.config.name.as_str(), &resolved.name))
+}
+
+/// Decision of the rules about one thing among several that a request names: a resource to read, or a task to hear of. `None`: there are no rules.
+///
+/// # Errors
+/// Where it is denied, or somebody would have to agree.
+pub fn one_of(gate: &Gate, tree: &Tree, request: &Request, resolved: &Resolved) -> Result<Option<Decision>, CallError> {
+    let decision = decided_of(gate, tree, request, resolved)?;
+    match decision {
+        Some(decision) if decision.is_gated() && !matches!(resolved.aim, Aim::Task(_)) => Err(CallError::Unapproved(decision.id)),
+        decision => Ok(decision),
+    }
+}
+
+/// The permit for what one request asks of a server in several names, each of which was allowed by itself.
+pub fn allowed(resolved: Box<Resolved>, decision: Option<Decision>) -> Permit {
+    Permit { resolved, decision }
+}
+
+/// Decision about a call, where it is about a task and depends on arguments: these rules have seen the arguments when the task began.
+fn settled_before(known: Settled, rules: &Policy, aim: &Aim) -> Settled {
+    match (&known, aim) {
+        (Settled::Open { hopeless: false }, Aim::Task(task)) => {
+            let verdict = task.begun.as_ref().and_then(|begun| begun.verdict.as_ref());
+            verdict.filter(|(digest, _)| *digest == rules.digest).map_or(known, |(_, verdict)| Settled::To(Arc::clone(verdict)))
+        }
+        _ => known,
+    }
+}
+
+/// The error of a name that was not found, as it is told where rules hold: like that of one that is not allowed. What is down at present
+/// is said only to those who may use it.
+pub fn unfound(gate: &Gate, tree: &Tree, request: &Request, caller: &Caller, error: CallError) -> CallError {
+    let Some(rules) = &tree.config.policy else { return error };
+    let shown = shown(request).unwrap_or_default();
+    let asking = Asking::new(gate, tree, rules, caller);
+    let like = unknown(request, &shown);
+    let action = match &like {
+        Some(CallError::UnknownPrompt(_)) => Action::Prompt,
+        Some(CallError::UnknownResource(_)) => Action::Read,
+        _ => Action::Call,
+    };
+    if let CallError::Unavailable { mount, .. } | CallError::Held { mount, .. } = &error {
+        let name = shown.strip_prefix(mount.as_str()).map_or(&*shown, |rest| rest.trim_start_matches(['_', '.']));
+        let target = Target { action, mounts: vec![mount], name, traits: Traits::default() };
+        if !asking.standing.foresee(rules, &target, asking.profile()).is_hopeless() {
+            return error;
+        }
+    } else if !error.is_unknown() {
+        return error;
+    }
+    let like = like.unwrap_or(error);
+    let facts = Facts { subject: &asking.standing.subject, action, resource: &|| shown.clone(), inputs: &BTreeMap::new };
+    let id = gate.rules.decisions.keep_unknown(facts);
+    CallError::Denied(Box::new(Denied { id, like, cause: "unknown", rules: Vec::new(), owner: None, scope: None }))
+}
+
+/// Whether a caller is shown the tool at this place: not where every call of it is denied.
+pub fn sees(tree: &Tree, caller: &Caller, standing: &Standing, place: (usize, usize)) -> bool {
+    let Some(rules) = &tree.config.policy else { return true };
+    standing.tool(rules, tree, place, &caller.scope.profile).is_none_or(|known| !known.is_hopeless())
+}
+
+/// Checks whether a caller may hear of changes of a resource, as far as that is known before somebody asks.
+pub fn hears(tree: &Tree, caller: &Caller, branch: &Branch, uri: &str) -> bool {
+    let Some(rules) = &tree.config.policy else { return true };
+    match tree.standing(caller).foresee(rules, &target(Action::Read, branch, uri), &caller.scope.profile) {
+        Settled::Open { hopeless } => !hopeless,
+        Settled::To(verdict) => !matches!(verdict.effect, Effect::Deny | Effect::Gate),
+    }
+}
+
+/// Everything that a decision about one caller needs.
+struct Asking<'a> {
+    gate: &'a Gate,
+    rules: &'a Policy,
+    standing: Arc<Standing>,
+    caller: &'a Caller,
+}
+
+impl<'a> Asking<'a> {
+    fn new(gate: &'a Gate, tree: &Tree, rules: &'a Policy, caller: &'a Caller) -> Self {
+        Self { gate, rules, standing: tree.standing(caller), caller }
+    }
+
+    fn profile(&self) -> &str {
+        &self.caller.scope.profile
+    }
+
+    fn decide(&self, known: Option<Settled>, target: &Target<'_>, params: &[u8], request: &Request) -> Result<Decision, CallError> {
+        let known = known.unwrap_or_else(|| self.standing.foresee(self.rules, target, self.profile()));
+        let verdict = match known {
+            Settled::To(verdict) => verdict,
+            Settled::Open { .. } => Arc::new(self.evaluate(target, params)),
+        };
+        let inputs = || self.inputs(target, params);
+        let facts = Facts { subject: &self.standing.subject, action: target.action, resource: &|| target.dotted(), inputs: &inputs };
+        let id = self.gate.rules.decisions.keep(facts, &verdict);
+        if verdict.effect != Effect::Deny {
+            return Ok(Decision { id, verdict });
+        }
+        Err(refusal(id, &verdict, request, (target.action, &self.standing.subject)))
+    }
+
+    /// What rules could read, for people, without what may be secret.
+    fn inputs(&self, target: &Target<'_>, params: &[u8]) -> BTreeMap<String, String> {
+        let arguments = Members::again(params).get("arguments").and_then(|raw| audit::shape::shape(raw).ok());
+        let scopes = self.standing.subject.scopes.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
+        let mut all = vec![("arguments", arguments.unwrap_or_default()), ("profile", self.profile().to_owned()), ("scopes", scopes)];
+        if target.action == Action::Call {
+            let traits = &target.traits;
+            let flags =
+                [("read_only", !traits.mutable), ("irreversible", traits.mutable && !traits.reversible), ("idempotent", traits.idempotent)];
+            all.extend(flags.map(|(name, is_so)| (name, is_so.to_string())));
+            all.extend(
+                [("scope", traits.scope), ("cost", traits.cost), ("latency", traits.latency)].map(|(name, word)| (name, word.to_owned())),
+            );
+        }
+        all.into_iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| (name.to_owned(), text)).collect()
+    }
+
+    fn evaluate(&self, target: &Target<'_>, params: &[u8]) -> Verdict {
+        let raw = Members::again(params).get("arguments").unwrap_or(b"{}");
+        match self.rules.policies.arguments(raw) {
+            Ok(arguments) => {
+                let now = decided::now(&self.rules.time_zone);
+                self.standing.decide(self.rules, target, self.profile(), &arguments, now)
+            }
+            Err(bad) => {
+                let cause = Cause::Error(bad.to_string().into());
+                Verdict { effect: Effect::Deny, cause, rules: Vec::new(), shadow: None }
+            }
+        }
+    }
+}
+
+fn refusal(id: DecisionId, verdict: &Verdict, request: &Request, what: (Action, &Subject)) -> CallError {
+    let (action, subject) = what;
+    let rules: Vec<Arc<str>> = verdict.rules.iter().map(|rule| Arc::clone(&rule.id)).collect();
+    let cause = verdict.cause.as_str();
+    let shown = shown(request).unwrap_or_default();
+    let like = unknown(request, &shown).unwrap_or_else(|| match action {
+        Action::Read => CallError::UnknownResource(shown.clone()),
+        Action::Call | Action::Prompt | Action::Send => CallError::MethodNotFound(request.method.to_string()),
+    });
+    let denied = Box::new(Denied { id, like, cause, rules, owner: None, scope: scope(verdict, subject) });
+    if matches!(verdict.cause, Cause::Error(_)) { CallError::PolicyFailed(denied) } else { CallError::Denied(denied) }
+}
+
+/// With which scope the caller would come through, where its token is one that has scopes and lacks it.
+fn scope(verdict: &Verdict, subject: &Subject) -> Option<Arc<str>> {
+    let wanted = verdict.rules.iter().find_map(|rule| rule.scope.clone())?;
+    (subject.kind == Kind::Issuer && !subject.scopes.contains(&*wanted)).then_some(wanted)
+}
+
+/// What the caller named, in its own words.
+fn shown(request: &Request) -> Option<String> {
+    let members = request.params.members();
+    let reference = members.object("ref");
+    let name = members.str("name").or_else(|| members.str("uri")).or_else(|| members.str("taskId"));
+    let named = name.or_else(|| reference.as_ref().and_then(|of| of.str("name").or_else(|| of.str("uri"))));
+    named.map(std::borrow::Cow::into_owned)
+}
+
+/// The error of a request whose name means nothing; `None`: it names nothing.
+fn unknown(request: &Request, shown: &str) -> Option<CallError> {
+    let shown = shown.to_owned();
+    Some(match &*request.method {
+        "tools/call" | crate::way::TRACE => CallError::UnknownTool(shown),
+        "prompts/get" => CallError::UnknownPrompt(shown),
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => CallError::UnknownResource(shown),
+        "completion/complete" if names_a_prompt(request) => CallError::UnknownPrompt(shown),
+        "completion/complete" => CallError::UnknownResource(shown),
+        "tasks/cancel" | "tasks/get" | "tasks/result" | "tasks/update" => CallError::UnknownTask(shown),
+        _ => return None,
+    })
+}
+
+fn names_a_prompt(request: &Request) -> bool {
+    request.params.members().object("ref").is_some_and(|of| of.str("name").is_some())
+}
+
+/// Names, for rules, a request about no tool that is listed.
+fn named<'a>(resolved: &'a Resolved, request: &'a Request) -> (Action, &'a str) {
+    let name = &*resolved.name;
+    match &resolved.aim {
+        Aim::Complete if names_a_prompt(request) => (Action::Prompt, name),
+        Aim::Complete | Aim::Resource | Aim::Subscription => (Action::Read, name),
+        Aim::LogLevel | Aim::Tasks => (Action::Read, &request.method),
+        Aim::Prompt => (Action::Prompt, name),
+        aim @ Aim::Task(_) => aim.began().map_or((Action::Send, &request.method), |tool| (Action::Call, tool)),
+        Aim::Tool(_) | Aim::Trace(_) => (Action::Call, name),
+        Aim::Confirmation | Aim::Unknown => (Action::Send, &request.method),
+    }
+}
+
+pub fn target<'a>(action: Action, branch: &'a Branch, name: &'a str) -> Target<'a> {
+    // The mount is given a name of its own by the configuration; what stands below it is one name to rules.
+    Target { action, mounts: vec![branch.mount.config.name.as_str()], name, traits: Traits::default() }
+}

@@ -1,0 +1,202 @@
+//! What only gates say to each other in a request's `_meta`: put in for another gate, taken out before any other server (AX-32).
+//! How a route is spelled is not known here but in `mesh-proto`.
+
+use std::borrow::Cow;
+
+use banyan_model::{Era, Segment};
+use bytes::Bytes;
+use mcp_proto::era::key;
+use mcp_proto::json::{Members, Object};
+use mcp_proto::projection::local_routes;
+use mcp_proto::splice::{self, Change};
+use mesh_proto::refusal::Refusal;
+use mesh_proto::route_cursor::{CURSOR, Hop, PREFIX, ROUTE, write_route};
+
+use crate::tree::catalog::Offer;
+use crate::tree::snapshot::Branch;
+use crate::way::adapt;
+use crate::words::caller::Caller;
+use crate::words::node::Node;
+
+/// The way on to a tool below another gate: the raw values that go into `_meta` (AX-30).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Onward {
+    route: Bytes,
+    cursor: String,
+}
+
+/// Where a call of `offer`, which stands below `branch`, goes on from here; `None`: its server is no gate.
+///
+/// # Errors
+/// When another gate sends a route that does not lead to this tool.
+pub fn onward(caller: &Caller, branch: &Branch, offer: &Offer, params: &Object) -> Result<Option<Onward>, Refusal> {
+    let is_from_gate = caller.scope.is_for_gate();
+    if !is_from_gate && !branch.is_gate() {
+        return Ok(None);
+    }
+    // On the endpoint of one mount, the mount itself is not on the way.
+    let mount = caller.scope.mount.is_none().then_some(&branch.mount.config.name);
+    let arrived = if is_from_gate { arrived(mount, offer, params)? } else { None };
+    if !branch.is_gate() {
+        return Ok(None);
+    }
+    let is_renamed = *offer.name != *offer.entry.key;
+    if arrived.is_some() && !is_renamed {
+        return Ok(arrived);
+    }
+    let own = if is_renamed { Cow::Owned(local_routes(&[&offer.entry.key]).swap_remove(0)) } else { Cow::Borrowed(&*offer.local) };
+    // What the gate below does not spell as a path has no route; its name leads there all the same.
+    let spelled = own.to_string() == offer.entry.key;
+    let route = || write_route(std::iter::once(&branch.mount.config.name).chain(&own.0)).into();
+    Ok(spelled.then(|| Onward { route: route(), cursor: "1".into() }))
+}
+
+/// The route that came with a call, moved on by this gate's own segment.
+fn arrived(mount: Option<&Segment>, offer: &Offer, params: &Object) -> Result<Option<Onward>, Refusal> {
+    let Some(meta) = params.meta() else { return Ok(None) };
+    let (Some(route), Some(cursor)) = (meta.get(ROUTE), meta.get(CURSOR)) else { return Ok(None) };
+    let hop = Hop::read(route, cursor)?;
+    let (here, tool) = (mount.or(offer.local.0.first()), offer.local.0.last());
+    let length = offer.local.0.len() + usize::from(mount.is_some());
+    if here.map(Segment::as_str) != Some(hop.segment()) || tool.map(Segment::as_str) != Some(hop.tool()) || hop.remaining() + 1 != length {
+        return Err(Refusal::RouteInvalid { why: format!("at `{}` it does not lead to the tool that is named", hop.segment()) });
+    }
+    let moved = if mount.is_some() { hop.next_cursor() } else { Some(String::from_utf8_lossy(cursor).into_owned()) };
+    Ok(moved.map(|cursor| Onward { route: params.slice_ref(route), cursor }))
+}
+
+/// The params of `caller` as the server of `branch`, which speaks `era`, may see them.
+pub fn params<'a>(params: &'a Object, caller: &Caller, branch: &Branch, era: Era, onward: Option<&Onward>) -> Cow<'a, Object> {
+    if !branch.is_gate() {
+        // In this order, for the caller's own params know where their members stand.
+        return match without(params) {
+            None => adapt::params(params, caller, era),
+            Some(params) => Cow::Owned(adapt::params(&params, caller, era).into_owned()),
+        };
+    }
+    Cow::Owned(for_gate(&adapt::params(params, caller, era), &branch.mount.gate.node, caller.scope.is_for_gate(), era, onward))
+}
+
+/// A gate is shown that a gate asks, by every single request: it shows a gate other names than it shows the client behind it.
+/// What another gate sent travels on; what a client wrote into the same members does not.
+fn for_gate(params: &Object, node: &Node, is_from_gate: bool, era: Era, onward: Option<&Onward>) -> Object {
+    let raw = params.get("_meta");
+    let raw = raw.as_deref().unwrap_or(b"{}");
+    let meta = Members::again(raw);
+    let is_set = |key: &str| onward.is_some() && (key == ROUTE || key == CURSOR);
+    let mut changes = between_gates(&meta);
+    changes.retain(|(key, _)| !is_from_gate || (onward.is_none() && (key == ROUTE || key == CURSOR)));
+    changes.retain(|(key, _)| !is_set(key));
+    if let Some(onward) = onward {
+        changes.push((ROUTE.into(), Change::Set(&onward.route)));
+        changes.push((CURSOR.into(), Change::Set(onward.cursor.as_bytes())));
+    }
+    if era == Era::Initialize {
+        return changed(params, raw, &changes);
+    }
+    let identity = node.with(meta.get(key::CLIENT_CAPABILITIES).unwrap_or(b"{}"));
+    changes.push((key::CLIENT_CAPABILITIES.into(), Change::Set(&identity.capabilities)));
+    changes.push((key::CLIENT_INFO.into(), Change::Set(&identity.info)));
+    changed(params, raw, &changes)
+}
+
+/// The params without what only gates may say to each other; `None`: they say nothing of the kind.
+fn without(params: &Object) -> Option<Object> {
+    let changes = between_gates(&params.meta()?);
+    if changes.is_empty() {
+        return None;
+    }
+    Some(changed(params, &params.get("_meta")?, &changes))
+}
+
+fn between_gates(meta: &Members<'_>) -> Vec<(Cow<'static, str>, Change<'static>)> {
+    meta.beginning_with(PREFIX).map(|key| (key.into_owned().into(), Change::Remove)).collect()
+}
+
+fn changed(params: &Object, meta: &[u8], changes: &[(Cow<'static, str>, Change<'_>)]) -> Object {
+    if changes.is_empty() {
+        return params.clone();
+    }
+    let changes: Vec<(&str, Change<'_>)> = changes.iter().map(|(key, change)| (&**key, *change)).collect();
+    let meta = splice::edit(meta, &changes);
+    let change = if Members::again(&meta).is_empty() { Change::Remove } else { Change::Set(&meta) };
+    splice::edit(params, &[("_meta", change)]).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use mcp_proto::mcpax::{Peer, peer};
+
+    use super::*;
+
+    fn object(text: &'static str) -> Object {
+        Bytes::from_static(text.as_bytes()).into()
+    }
+
+    #[test]
+    fn ax_32_what_is_between_gates_leaves_and_every_other_byte_stays() {
+        let meta = |inner: &str| object(Box::leak(format!(r#"{{ "name":"x","_meta":{inner},"n":1.0 }}"#).into_boxed_str()));
+        let stripped = without(&meta(r#"{"x-mcpax-route":["a"],"progressToken":1, "x-mcpax-cursor" : 0,"\u0078-mcpax-hops":2}"#)).unwrap();
+        assert_eq!(&stripped[..], br#"{ "name":"x","_meta":{"progressToken":1},"n":1.0 }"#);
+        assert_eq!(&without(&meta(r#"{"x-mcpax-cursor":0}"#)).unwrap()[..], br#"{ "name":"x","n":1.0 }"#);
+        for same in [meta(r#"{"progressToken":1,"y-mcpax-":2}"#), meta("{}"), meta("7"), object(r#"{"name":"x-mcpax-route"}"#)] {
+            assert_eq!(without(&same), None);
+        }
+    }
+
+    #[test]
+    fn another_gate_is_told_that_a_gate_asks_for_a_client_that_can_do_this() {
+        let node = Node::new();
+        let text = r#"{"name":"x","_meta":{"io.modelcontextprotocol/clientInfo":{"name":"c"},"io.modelcontextprotocol/clientCapabilities":{"sampling":{}},"x-mcpax-hops":1}}"#;
+        let params = for_gate(&object(text), &node, false, Era::Stateless, None);
+        let meta = params.meta().unwrap();
+        assert_eq!(meta.get(key::CLIENT_INFO), Some(&Node::info()[..]));
+        let capabilities = meta.get(key::CLIENT_CAPABILITIES).unwrap();
+        assert!(mcp_proto::era::declares(capabilities, "sampling"));
+        assert_eq!((peer(capabilities), meta.has("x-mcpax-hops")), (Peer::Gate(node.id.to_string()), false));
+    }
+
+    #[test]
+    fn ax_30_only_a_route_of_our_own_or_of_another_gate_goes_on() {
+        let node = Node::new();
+        let text = r#"{"name":"x","_meta":{"x-mcpax-route":["a","b"],"x-mcpax-cursor":0,"x-mcpax-event-id":"e"}}"#;
+        let onward = Onward { route: Bytes::from_static(br#"["m","a","b"]"#), cursor: "1".into() };
+        let sent = |is_from_gate, onward| {
+            String::from_utf8_lossy(&for_gate(&object(text), &node, is_from_gate, Era::Initialize, onward)).into_owned()
+        };
+        assert_eq!(sent(false, None), r#"{"name":"x"}"#);
+        assert_eq!(sent(false, Some(&onward)), r#"{"name":"x","_meta":{"x-mcpax-route":["m","a","b"],"x-mcpax-cursor":1}}"#);
+        let event = r#""x-mcpax-event-id":"e""#;
+        assert_eq!(
+            sent(true, Some(&onward)),
+            format!(r#"{{"name":"x","_meta":{{"x-mcpax-route":["m","a","b"],"x-mcpax-cursor":1,{event}}}}}"#)
+        );
+        assert_eq!(sent(true, None), format!(r#"{{"name":"x","_meta":{{{event}}}}}"#));
+    }
+
+    #[test]
+    fn ax_30_a_route_must_lead_to_the_tool_that_is_named() {
+        let offer = Offer {
+            entry: mcp_proto::catalog::Entry { key: "stm.dma".into(), raw: "{}".into() },
+            name: "stm.dma".into(),
+            local: Arc::new(local_routes(&["stm.dma"]).remove(0)),
+            headers: Vec::new(),
+            noted: None,
+        };
+        let edge = Segment::nearest("edge");
+        let at = |route: &str, cursor: u8, mount| {
+            let params = format!(r#"{{"_meta":{{"x-mcpax-cursor":{cursor},"x-mcpax-route":{route}}}}}"#);
+            arrived(mount, &offer, &Bytes::from(params).into())
+                .map(|o| o.map(|o| (o.cursor, String::from_utf8_lossy(&o.route).into_owned())))
+        };
+        let route = r#"["infra", "edge","stm","dma"]"#;
+        assert_eq!(at(route, 1, Some(&edge)), Ok(Some(("2".into(), route.into()))));
+        assert_eq!(at(r#"["infra","stm","dma"]"#, 1, None), Ok(Some(("1".into(), r#"["infra","stm","dma"]"#.into()))));
+        for (route, cursor) in [(route, 0), (route, 2), (r#"["edge","dma"]"#, 0), (r#"["edge","stm","other"]"#, 0), ("7", 0), (route, 9)] {
+            assert!(matches!(at(route, cursor, Some(&edge)), Err(Refusal::RouteInvalid { .. })), "{route} {cursor}");
+        }
+        assert_eq!(arrived(Some(&edge), &offer, &Object::empty()), Ok(None));
+    }
+}

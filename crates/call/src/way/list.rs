@@ -1,0 +1,173 @@
+//! Lists and what a server says about itself, answered from the tree without asking anybody.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use banyan_model::Era;
+use bytes::Bytes;
+use config::resolved::Policy;
+use mcp_proto::catalog::Kind;
+use mcp_proto::cursor;
+use mcp_proto::envelope::{Answer, Request};
+use mcp_proto::era::STATELESS;
+use mcp_proto::json::{self, Members};
+use mcp_proto::mcpax;
+use policy::decide::Action;
+
+use crate::judge::policy::Standing;
+use crate::tree::gate::Gate;
+use crate::tree::snapshot::{Branch, Tree};
+use crate::tree::view::{Item, Page, View};
+use crate::way::authorize;
+use crate::way::error::CallError;
+use crate::way::usable::usable;
+use crate::words::caller::{Caller, ViewKey};
+
+/// How long a stateless client may keep a list, in milliseconds. It hears of changes at once if it listens.
+const TTL_MS: u64 = 5_000;
+
+/// Who we are, as a raw `serverInfo` object.
+pub const SERVER_INFO: &str = concat!(r#"{"name":"banyan","title":"Banyan","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#);
+
+/// One page of a list.
+pub async fn list(gate: &Gate, kind: Kind, request: &Request, caller: &Caller) -> Result<Answer, CallError> {
+    // Clients that ask but once must not miss what is starting just now.
+    if !gate.mounts.is_settled_in(caller.scope.mount.as_ref()) {
+        gate.mounts.settled_in(caller.scope.mount.as_ref(), gate.mounts.startup_wait()).await;
+    }
+    let tree = gate.mounts.tree.load_full();
+    let members = request.params.members();
+    let page = match members.get("cursor") {
+        None | Some(b"null") => 0,
+        Some(raw) => json::as_str(raw).and_then(|c| cursor::decode(kind, &c)).ok_or(CallError::BadCursor)?,
+    };
+    let view = tree.shown(caller);
+    let own = if tree.config.policy.is_some() { permitted(&tree, &view, kind, caller).await } else { None };
+    let (array, more) = match &own {
+        Some(pages) => (pages.get(page).ok_or(CallError::BadCursor)?, page + 1 < pages.len()),
+        None => view.page(kind, page).ok_or(CallError::BadCursor)?,
+    };
+    let mut out = Vec::with_capacity(array.size() + 160);
+    out.extend_from_slice(b"{\"");
+    out.extend_from_slice(kind.member().as_bytes());
+    out.extend_from_slice(b"\":");
+    array.write(&mut out);
+    if more {
+        out.extend_from_slice(format!(",\"nextCursor\":\"{}\"", cursor::encode(kind, page + 1)).as_bytes());
+    }
+    if kind == Kind::Tools && caller.scope.is_for_gate() {
+        let ids = gate.gates(&tree);
+        let ids = mcpax::write_ids(ids.iter().map(String::as_str));
+        out.extend_from_slice(format!(",\"_meta\":{{\"{}\":{ids}}}", mcpax::SUBTREE_IDS).as_bytes());
+    }
+    if caller.era == Era::Stateless {
+        out.extend_from_slice(format!(",\"resultType\":\"complete\",\"ttlMs\":{TTL_MS},\"cacheScope\":\"private\"").as_bytes());
+    }
+    out.push(b'}');
+    Ok(Answer::Result(Bytes::from(out).into()))
+}
+
+/// A list without what this caller can never use, in pages; `None`: nothing of it is hidden from him.
+async fn permitted(tree: &Arc<Tree>, view: &Arc<View>, kind: Kind, caller: &Caller) -> Option<Arc<Vec<Page>>> {
+    let (standing, key) = (tree.standing(caller), caller.scope.clone());
+    if let Some(known) = standing.list(&key, kind) {
+        return Some(known);
+    }
+    let (tree, view) = (Arc::clone(tree), Arc::clone(view));
+    // Rules that are asked about a hundred thousand tools take seconds, and other calls go on meanwhile.
+    let made = tokio::task::spawn_blocking(move || {
+        let rules = tree.config.policy.as_ref()?;
+        let pages = Arc::new(view.pages(&tree, &key, kind, &|item| listed(&standing, rules, &tree, &key, kind, item)));
+        standing.keep_list(&key, kind, &pages);
+        Some(pages)
+    });
+    // What can't be made shows nothing rather than everything.
+    made.await.unwrap_or_else(|_| Some(Arc::new(vec![Page::default()])))
+}
+
+fn listed(standing: &Standing, rules: &Policy, tree: &Tree, key: &ViewKey, kind: Kind, item: &Item<'_>) -> bool {
+    let action = match kind {
+        Kind::Tools => return standing.tool(rules, tree, item.place, &key.profile).is_none_or(|known| !known.is_hopeless()),
+        Kind::Prompts => Action::Prompt,
+        // A template is known to rules by its own text; what it stands for, by its address.
+        Kind::Resources | Kind::Templates => Action::Read,
+    };
+    !standing.foresee(rules, &authorize::target(action, item.branch, item.name), &key.profile).is_hopeless()
+}
+
+/// The answer to `server/discover`.
+pub async fn discovered(gate: &Gate, tree: &Arc<Tree>, caller: &Caller) -> Bytes {
+    let (capabilities, instructions) = capabilities(gate, tree, caller).await;
+    let instructions = instructions.map(|i| format!(",\"instructions\":{}", json::quote(&i))).unwrap_or_default();
+    Bytes::from(format!(
+        "{{\"resultType\":\"complete\",\"supportedVersions\":[\"{STATELESS}\"],\"capabilities\":{capabilities}{instructions},\"ttlMs\":{TTL_MS},\"cacheScope\":\"private\",\"_meta\":{{\"{}\":{SERVER_INFO}}}}}",
+        mcp_proto::era::key::SERVER_INFO
+    ))
+}
+
+/// The `capabilities` object for this caller, raw, and the instructions: of the servers of which it can use anything.
+///
+/// Tools are always named, for a server that is down at present may come; everything else only where somebody serves it.
+pub async fn capabilities(gate: &Gate, tree: &Arc<Tree>, caller: &Caller) -> (String, Option<String>) {
+    let usable = usable(tree, caller).await;
+    let pending = tree.within(&caller.scope).any(|(_, b)| b.negotiated.is_none());
+    let is_usable = |place: &usize| usable.as_ref().is_none_or(|usable| usable.contains(place));
+    let branches: Vec<&Branch> = tree.within(&caller.scope).filter(|(place, _)| is_usable(place)).map(|(_, b)| b).collect();
+    let mut parts: Vec<String> = vec!["\"tools\":{\"listChanged\":true}".into()];
+    let any = |name: &str| branches.iter().any(|b| b.negotiated.as_ref().is_some_and(|n| mcp_proto::era::declares(&n.capabilities, name)));
+    for (name, value) in [
+        ("prompts", "{\"listChanged\":true}"),
+        ("resources", "{\"subscribe\":true,\"listChanged\":true}"),
+        ("completions", "{}"),
+        ("logging", "{}"),
+    ] {
+        // Another gate stays, and asks once: what comes later is for it as well.
+        if pending || caller.scope.is_for_gate() || any(name) {
+            parts.push(format!("\"{name}\":{value}"));
+        }
+    }
+    let extension = if tree.config.registry.is_some() { mcpax::extension_with_registry } else { mcpax::extension };
+    for group in ["experimental", "extensions"] {
+        let mut merged = merged(&branches, group);
+        merged.push(format!("\"{}\":{}", mcpax::ID, extension(&gate.node.id)));
+        parts.push(format!("\"{group}\":{{{}}}", merged.join(",")));
+    }
+    if caller.era == Era::Initialize
+        && let Some(tasks) = branches.iter().find_map(|b| raw(b, "tasks"))
+    {
+        parts.push(format!("\"tasks\":{}", String::from_utf8_lossy(&tasks)));
+    }
+    (format!("{{{}}}", parts.join(",")), instructions(&branches))
+}
+
+/// The members of a capability group of all servers; of one that several name, the first.
+fn merged(branches: &[&Branch], group: &str) -> Vec<String> {
+    let mut all: BTreeMap<String, String> = BTreeMap::new();
+    for branch in branches {
+        let Some(object) = raw(branch, group) else { continue };
+        for (key, value) in Members::again(&object).iter().filter(|(key, _)| key != mcpax::ID) {
+            all.entry(key.into_owned()).or_insert_with(|| String::from_utf8_lossy(value).into_owned());
+        }
+    }
+    all.into_iter().map(|(k, v)| format!("{}:{v}", json::quote(&k))).collect()
+}
+
+fn raw(branch: &Branch, name: &str) -> Option<Bytes> {
+    let capabilities = &branch.negotiated.as_ref()?.capabilities;
+    Members::again(capabilities).get(name).filter(|r| r.starts_with(b"{")).map(|r| capabilities.slice_ref(r))
+}
+
+/// What the servers say about their use: of one server alone as it is, of several under their names.
+fn instructions(branches: &[&Branch]) -> Option<String> {
+    let mut parts = Vec::new();
+    for branch in branches {
+        if let Some(text) = branch.catalog.instructions.as_deref().filter(|t| !t.trim().is_empty()) {
+            parts.push((&branch.mount.config.name, text));
+        }
+    }
+    match (&parts[..], branches.len()) {
+        ([], _) => None,
+        ([(_, only)], 1) => Some((*only).to_owned()),
+        (parts, _) => Some(parts.iter().map(|(name, text)| format!("## {name}\n{text}")).collect::<Vec<_>>().join("\n\n")),
+    }
+}

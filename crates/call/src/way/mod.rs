@@ -1,0 +1,276 @@
+//! One request, whatever door it came through: read [`call`] from top to bottom and you know what happens to a call.
+//!
+//! Nothing here knows HTTP, stdio or a session's streams.
+
+pub mod adapt;
+pub mod authorize;
+pub mod error;
+pub mod forward;
+pub mod gate;
+pub mod hop;
+pub mod list;
+pub mod own;
+pub mod passing;
+pub mod record;
+pub mod refusals;
+pub mod registration;
+pub mod remember;
+pub mod reserve;
+pub mod resolve;
+pub mod search;
+pub mod seated;
+pub mod statuses;
+pub mod subscribe;
+pub mod trace;
+pub mod usable;
+
+use std::sync::{Arc, OnceLock};
+
+use banyan_model::{Era, Method};
+use bytes::Bytes;
+use mcp_proto::catalog::Kind;
+use mcp_proto::envelope::{Answer, Request};
+use mcp_proto::json::Object;
+use telemetry::trace_context::TraceContext;
+
+pub use crate::way::authorize::sees;
+pub use crate::way::gate::confirm_below;
+pub use crate::way::list::{SERVER_INFO, capabilities};
+pub use crate::way::passing::notified;
+pub use crate::way::record::refused;
+pub use crate::way::subscribe::{decide_anew, forget, open_listener};
+pub use crate::way::trace::METHOD as TRACE;
+pub use crate::way::usable::Places;
+
+use crate::tree::gate::Gate;
+use crate::tree::snapshot::{Sight, Tree};
+use crate::way::authorize::Permit;
+use crate::way::error::CallError;
+use crate::way::gate::Cleared;
+use crate::way::resolve::Resolved;
+use crate::words::back::Back;
+use crate::words::caller::Caller;
+use crate::words::entered::Entered;
+
+/// Answers one request of a caller that is known, by the tree as it is now.
+pub async fn serve(gate: &Arc<Gate>, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
+    let sight = Sight::of(gate.mounts.tree.load_full(), &back.caller);
+    serve_by(gate, &sight, request, back).await
+}
+
+/// Answers one request by what its caller is shown.
+pub async fn serve_by(gate: &Arc<Gate>, sight: &Sight, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
+    let (caller, tree) = (&back.caller, &sight.tree);
+    let empty = || Ok(Answer::Result(Object::empty()));
+    if request.method != "ping" && tree.lacks_profile(&caller.scope) {
+        return Err(CallError::ProfileGone(Arc::clone(&caller.scope.profile)));
+    }
+    let errand = Errand { gate, sight, request, back };
+    // What is not a call is boxed: every call under way holds room for all that could be done here.
+    match (&*request.method, caller.era) {
+        ("tools/call", _) => tool(gate, sight, request, back).await,
+        ("prompts/get", _) => call(gate, sight, request, Method::PromptGet, back).await,
+        ("resources/read", _) => call(gate, sight, request, Method::ResourceRead, back).await,
+        ("completion/complete", _) => call(gate, sight, request, Method::Complete, back).await,
+        ("server/discover", Era::Stateless) => Ok(Answer::Result(Box::pin(list::discovered(gate, tree, caller)).await.into())),
+        ("ping", Era::Initialize) => empty(),
+        ("logging/setLevel", Era::Initialize) => Box::pin(subscribe::set_level(&errand)).await,
+        ("resources/subscribe", Era::Initialize) => Box::pin(subscribe::subscribe(&errand)).await,
+        ("resources/unsubscribe", Era::Initialize) => Box::pin(subscribe::unsubscribe(&errand)).await,
+        ("tasks/list", Era::Initialize) => Box::pin(passing::tasks_list(&errand)).await,
+        ("tasks/get" | "tasks/cancel", _) | ("tasks/result", Era::Initialize) | ("tasks/update", Era::Stateless) => {
+            call(gate, sight, request, Method::Task, back).await
+        }
+        _ => Box::pin(other(&errand)).await,
+    }
+}
+
+/// A list, or a method that Banyan does not know.
+async fn other(errand: &Errand<'_>) -> Result<Answer, CallError> {
+    let method = &*errand.request.method;
+    match Kind::of_method(method) {
+        Some(kind) => list::list(errand.gate, kind, errand.request, &errand.back.caller).await,
+        None if method.starts_with("tasks/") => Err(CallError::MethodNotFound(method.to_owned())),
+        None => passing::unknown(errand).await,
+    }
+}
+
+/// A tool call: one of the tools that find tools, or an owner's.
+async fn tool(gate: &Arc<Gate>, sight: &Sight, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
+    let Sight { tree, view } = sight;
+    if view.stands_in && view.has_own && request.params.str("name").as_deref() == Some(own::NAME) {
+        return Ok(Answer::Result(adapted(own::answer(gate), back.caller.era)));
+    }
+    if view.stands_in
+        && view.searched
+        && let Some(meant) = Box::pin(search::meant(tree, view, request, &back.caller)).await
+    {
+        return match meant {
+            search::Meant::Answer(result) => Ok(Answer::Result(adapted(result.into(), back.caller.era))),
+            search::Meant::Call(request) => call(gate, sight, &request, Method::ToolCall, back).await,
+        };
+    }
+    call(gate, sight, request, Method::ToolCall, back).await
+}
+
+/// Request of a caller, and what its caller is shown of the tree.
+#[derive(Clone, Copy)]
+pub struct Errand<'a> {
+    pub gate: &'a Arc<Gate>,
+    pub sight: &'a Sight,
+    pub request: &'a Request,
+    pub back: &'a Arc<Back>,
+}
+
+/// Carries one call from its caller to its owner and back.
+pub async fn call(gate: &Arc<Gate>, sight: &Sight, request: &Request, method: Method, back: &Arc<Back>) -> Result<Answer, CallError> {
+    let errand = Errand { gate, sight, request, back };
+    errand.named(method, |cleared, trace| forward::forward(cleared, back, trace)).await
+}
+
+impl Errand<'_> {
+    /// Carries the request to whoever owns what it names. `send` alone differs between what reaches servers.
+    async fn named<F: Future<Output = Result<Answer, CallError>>>(
+        &self,
+        method: Method,
+        send: impl FnOnce(Cleared, Option<TraceContext>) -> F,
+    ) -> Result<Answer, CallError> {
+        let mut record = record::Record::begin(self.gate, self.back, self.request);
+        let mut outcome = self.stages(method, &mut record, send).await;
+        record.finish(self.request, &mut outcome);
+        outcome
+    }
+
+    /// The way of a call. Each stage takes the proof of the one before, so that none can be left out.
+    async fn stages<F: Future<Output = Result<Answer, CallError>>>(
+        &self,
+        method: Method,
+        record: &mut record::Record<'_>,
+        send: impl FnOnce(Cleared, Option<TraceContext>) -> F,
+    ) -> Result<Answer, CallError> {
+        let Self { gate, sight, request, back } = *self;
+        let (tree, view) = (&*sight.tree, &*sight.view);
+        let permit = match resolve::resolve(&gate.load, (tree, view), &back.caller, request, method) {
+            Ok(resolved) => authorize::authorize(gate, tree, request, resolved),
+            Err(error) => Box::pin(found_later(gate, tree, request, method, back, error)).await,
+        };
+        let permit = permit.map_err(|error| reserve::refused(&gate.rules, &tree.config, &back.caller, error))?;
+        self.carry(permit, record, send).await
+    }
+
+    /// Carries the request to a server that is known already.
+    async fn to<F: Future<Output = Result<Answer, CallError>>>(
+        &self,
+        resolved: Box<Resolved>,
+        send: impl FnOnce(Cleared, Option<TraceContext>) -> F,
+    ) -> Result<Answer, CallError> {
+        let mut record = record::Record::begin(self.gate, self.back, self.request);
+        let mut outcome = match authorize::authorize(self.gate, &self.sight.tree, self.request, resolved) {
+            Ok(permit) => self.carry(permit, &mut record, send).await,
+            Err(error) => Err(reserve::refused(&self.gate.rules, &self.sight.tree.config, &self.back.caller, error)),
+        };
+        record.finish(self.request, &mut outcome);
+        outcome
+    }
+
+    /// The same for what was allowed before.
+    async fn with<F: Future<Output = Result<Answer, CallError>>>(
+        &self,
+        permit: Permit,
+        send: impl FnOnce(Cleared, Option<TraceContext>) -> F,
+    ) -> Result<Answer, CallError> {
+        let mut record = record::Record::begin(self.gate, self.back, self.request);
+        let mut outcome = self.carry(permit, &mut record, send).await;
+        record.finish(self.request, &mut outcome);
+        outcome
+    }
+
+    /// The way from the permit on.
+    async fn carry<F: Future<Output = Result<Answer, CallError>>>(
+        &self,
+        permit: Permit,
+        record: &mut record::Record<'_>,
+        send: impl FnOnce(Cleared, Option<TraceContext>) -> F,
+    ) -> Result<Answer, CallError> {
+        let Self { gate, sight, request, back } = *self;
+        let config = &sight.tree.config;
+        let reservation = reserve::reserve(gate, config, permit)?;
+        let mut cleared = match gate::gate(gate, config, reservation, back).await? {
+            gate::Gated::Cleared(cleared) => cleared,
+            gate::Gated::Answered(answer) => return Ok(answer),
+        };
+        let (owner, release) = (cleared.resolved.branch.clone(), cleared.release.take());
+        let about = remember::About {
+            method: cleared.resolved.aim.method(),
+            tool: cleared.resolved.place.map(|(_, tool)| tool),
+            verdict: cleared.decision.as_ref().map(|decision| Arc::clone(&decision.verdict)),
+        };
+        let outcome = match record.intend(request, &cleared).await {
+            Ok(()) => send(cleared, record.trace()).await,
+            Err(unrecorded) => Err(unrecorded),
+        };
+        let answer = gate::settle(gate, release, &owner, back, outcome).await?;
+        remember::remember(&gate.load, (config, &owner), &back.caller, about, &answer);
+        Ok(answer)
+    }
+}
+
+/// What was not found may come with a server that is just being started.
+async fn found_later(
+    gate: &Arc<Gate>,
+    tree: &Tree,
+    request: &Request,
+    method: Method,
+    back: &Arc<Back>,
+    error: CallError,
+) -> Result<Permit, CallError> {
+    let caller = &back.caller;
+    let later = if let CallError::Unavailable { mount, .. } = &error {
+        // Its server is being started for the first time, and nobody knows its names yet.
+        gate.mounts.started(mount).await.then(|| gate.mounts.tree.load_full())
+    } else if error.is_unknown() {
+        grown(gate, caller).await
+    } else {
+        None
+    };
+    let (tree, found) = match &later {
+        Some(later) => (&**later, resolve::resolve(&gate.load, (later, &later.shown(caller)), caller, request, method)),
+        None => (tree, Err(error)),
+    };
+    let resolved = found.map_err(|error| authorize::unfound(gate, tree, request, caller, error))?;
+    authorize::authorize(gate, tree, request, resolved)
+}
+
+/// The tree once servers that are just being started are there; `None`: none is.
+async fn grown(gate: &Arc<Gate>, caller: &Caller) -> Option<Arc<Tree>> {
+    let scope = caller.scope.mount.as_ref();
+    if gate.mounts.is_settled_in(scope) {
+        return None;
+    }
+    gate.mounts.settled_in(scope, gate.mounts.startup_wait()).await;
+    Some(gate.mounts.tree.load_full())
+}
+
+/// A result of our own as the caller's era wants it.
+fn adapted(result: Object, era: Era) -> Object {
+    if era == Era::Stateless { adapt::completed(&result, false) } else { result }
+}
+
+/// Makes a caller of `scope` for Banyan's own use.
+pub fn own_caller(scope: crate::words::caller::ViewKey) -> Arc<Caller> {
+    Arc::new(Caller {
+        party: None,
+        principal: banyan_model::Principal::local(),
+        is_owner: true,
+        subject: Arc::new(Entered::local().subject(b"{\"name\":\"banyan\"}")),
+        era: Era::Stateless,
+        version: mcp_proto::era::STATELESS,
+        capabilities: Bytes::from_static(b"{}"),
+        info: Bytes::from_static(b"{\"name\":\"banyan\"}"),
+        scope,
+        session: None,
+        shown: crate::words::caller::Last::default(),
+        standing: crate::words::caller::Last::default(),
+        share: OnceLock::new(),
+    })
+}

@@ -1,0 +1,275 @@
+//! What answers mention and later requests will name: tasks and resources, and whose they are. Bounded.
+//! Nothing of an answer is kept but these names.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use banyan_model::{Method, Principal, Segment};
+use config::resolved::Config;
+use mcp_proto::envelope::Answer;
+use mcp_proto::json::{self, Object};
+use mcp_proto::resource_index::Seen;
+use policy::decide::Verdict;
+
+use crate::tree::gate::Load;
+use crate::tree::snapshot::Branch;
+use crate::words::caller::Caller;
+use crate::words::key;
+
+/// Results longer than this are not searched for URIs.
+const SEARCHED: usize = 256 << 10;
+const SEEN_BYTES: usize = 1 << 20;
+/// Most tasks that are known, in all and of one principal.
+const MOST_TASKS: usize = 100_000;
+const MOST_OF_PRINCIPAL: usize = 10_000;
+/// Longest id of a task that is kept or followed, in bytes.
+pub const LONGEST_ID: usize = 512;
+
+/// URIs seen in results.
+#[derive(Debug)]
+pub struct SeenUris(Mutex<Seen>);
+
+impl Default for SeenUris {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl SeenUris {
+    pub fn new() -> Self {
+        Self(Mutex::new(Seen::new(SEEN_BYTES)))
+    }
+
+    /// Whose result mentioned `uri`.
+    pub fn find(&self, uri: &str) -> Option<Segment> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).owner(uri)
+    }
+
+    fn note(&self, mount: &Segment, uris: &[String]) {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        uris.iter().for_each(|uri| seen.note(mount, uri));
+    }
+}
+
+/// Whose a task is. A task belongs to the principal that began it.
+#[derive(Debug, Default)]
+pub struct Tasks(Mutex<Owners>);
+
+#[derive(Debug, Default)]
+struct Owners {
+    /// Ids are a server's own, so that two may give the same one.
+    of: HashMap<String, Vec<(Principal, Begun)>>,
+    /// The ids of each principal, oldest first.
+    order: HashMap<Principal, VecDeque<String>>,
+    count: usize,
+}
+
+/// The call that began a task.
+#[derive(Debug, Clone)]
+pub struct Begun {
+    /// The mount that runs the task.
+    pub mount: Segment,
+    /// The tool that was called, in the words of its server; empty: another method began the task.
+    pub tool: Box<str>,
+    /// Verdict of the rules about the call, and the digest of these rules.
+    pub verdict: Option<([u8; 32], Arc<Verdict>)>,
+}
+
+/// Whose a task is, seen from one principal.
+#[derive(Debug)]
+pub enum Whose {
+    /// Somebody else's.
+    Foreign,
+    /// Its own.
+    Own(Begun),
+    /// Nobody is known to have begun it.
+    Unknown,
+}
+
+impl Tasks {
+    /// Whose task `id` is, as `principal` sees it.
+    pub fn of(&self, principal: &Principal, id: &str) -> Whose {
+        let owners = self.lock();
+        let Some(of) = owners.of.get(id) else { return Whose::Unknown };
+        of.iter().rfind(|(p, _)| p == principal).map_or(Whose::Foreign, |(_, begun)| Whose::Own(begun.clone()))
+    }
+
+    /// Who began task `id` at `mount`.
+    pub fn began(&self, mount: &Segment, id: &str) -> Option<Principal> {
+        self.lock().of.get(id)?.iter().rfind(|(_, begun)| begun.mount == *mount).map(|(principal, _)| principal.clone())
+    }
+
+    fn note(&self, principal: &Principal, id: &str, begun: Begun) {
+        if id.len() > LONGEST_ID {
+            return;
+        }
+        let owners = &mut *self.lock();
+        let of = owners.of.entry(id.to_owned()).or_default();
+        let is_known = of.iter().any(|(p, _)| p == principal);
+        of.retain(|(_, b)| b.mount != begun.mount);
+        of.push((principal.clone(), begun));
+        if is_known {
+            return;
+        }
+        owners.order.entry(principal.clone()).or_default().push_back(id.to_owned());
+        owners.count += 1;
+        if owners.order.get(principal).is_some_and(|own| own.len() > MOST_OF_PRINCIPAL) {
+            owners.forget_oldest(principal);
+        }
+        if owners.count > MOST_TASKS
+            && let Some((most, _)) = owners.order.iter().max_by_key(|(_, ids)| ids.len())
+        {
+            // Whoever begins the most tasks takes none of anybody else's.
+            owners.forget_oldest(&most.clone());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Owners> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Owners {
+    fn forget_oldest(&mut self, principal: &Principal) {
+        let Some(ids) = self.order.get_mut(principal) else { return };
+        let Some(oldest) = ids.pop_front() else { return };
+        if ids.is_empty() {
+            self.order.remove(principal);
+        }
+        self.count -= 1;
+        if let Some(of) = self.of.get_mut(&oldest) {
+            of.retain(|(p, _)| p != principal);
+            if of.is_empty() {
+                self.of.remove(&oldest);
+            }
+        }
+    }
+}
+
+/// Facts about the call to which `remember` is told the answer.
+pub struct About {
+    pub method: Method,
+    /// The place of the tool in the catalog of its owner.
+    pub tool: Option<usize>,
+    /// Verdict of the rules about the call.
+    pub verdict: Option<Arc<Verdict>>,
+}
+
+/// Notes the tasks and URIs of an answer.
+pub fn remember(load: &Load, (config, owner): (&Config, &Branch), caller: &Caller, about: About, answer: &Answer) {
+    let Answer::Result(result) = answer else { return };
+    let mount = &owner.mount.config.name;
+    // Who asks about a task has not begun it.
+    if matches!(about.method, Method::ToolCall | Method::Unknown)
+        && let Some(id) = task_id(result)
+    {
+        let tool = about.tool.and_then(|place| owner.catalog.tools.get(place)).map(|offer| offer.entry.key.as_str());
+        let verdict = config.policy.as_ref().map(|rules| rules.digest).zip(about.verdict);
+        let begun = Begun { mount: mount.clone(), tool: tool.unwrap_or_default().into(), verdict };
+        load.tasks.note(&caller.principal, &id, begun);
+    }
+    if owner.has_resources && result.len() <= SEARCHED {
+        let uris = uris(result);
+        if !uris.is_empty() {
+            load.seen.note(mount, &uris);
+        }
+    }
+}
+
+/// The id of the task a result begins: at the top (2026-07-28), or in `task` (2025-11-25).
+fn task_id(result: &Object) -> Option<String> {
+    let members = result.members();
+    let at_the_top = || members.str("taskId").filter(|_| members.str("resultType").as_deref() == Some("task"));
+    at_the_top().or_else(|| members.object("task")?.str("taskId")).map(|id| id.into_owned())
+}
+
+/// The text of every member named `uri`, wherever it stands.
+fn uris(result: &[u8]) -> Vec<String> {
+    let mut out = Vec::new();
+    if key::is_escaped(result) {
+        // The key may be spelled in many ways: every string is looked at.
+        let mut at = 0;
+        while let Some(start) = memchr::memchr(b'"', &result[at..]).map(|start| at + start) {
+            let Some(length) = string_end(&result[start..]) else { break };
+            at = start + length;
+            if key::value(&result[at..]).is_some() && json::as_str(&result[start..at]).as_deref() == Some("uri") {
+                out.extend(text_of(&result[at..]));
+            }
+        }
+    } else {
+        out.extend(memchr::memmem::find_iter(result, b"\"uri\"").filter_map(|at| text_of(&result[at + 5..])));
+    }
+    out
+}
+
+/// The value of the key that stands before `rest`, where that is text.
+fn text_of(rest: &[u8]) -> Option<String> {
+    let value = key::value(rest)?;
+    json::as_str(&value[..string_end(value)?]).map(|text| text.into_owned())
+}
+
+/// Where the JSON string at the start of `text` ends.
+fn string_end(text: &[u8]) -> Option<usize> {
+    let mut escaped = false;
+    let inner = text.strip_prefix(b"\"")?;
+    inner
+        .iter()
+        .position(|b| {
+            let ends = *b == b'"' && !escaped;
+            escaped = *b == b'\\' && !escaped;
+            ends
+        })
+        .map(|at| at + 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uris_and_task_ids_are_found_in_results() {
+        let raw = br#"{"content":[{"type":"resource_link","uri" : "a://\"b"},{"uri":5},{"x":{"uri":"c://d"}}]}"#;
+        assert_eq!(uris(raw), ["a://\"b", "c://d"]);
+        let spelled = br#"{"a":"\"uri\":","\u0075r\u0069":"a://1","uri":"b://\u0032","u\u0072\u0069":{"uri":7,"x":"uri"}}"#;
+        assert_eq!(uris(spelled), ["a://1", "b://2"]);
+        assert_eq!(uris(br#"{"\u0075ri":"a://b","x":"\\"}"#), ["a://b"]);
+        let task = |raw: &'static [u8]| task_id(&bytes::Bytes::from_static(raw).into());
+        assert_eq!(task(br#"{"resultType":"task","taskId":"t1"}"#).as_deref(), Some("t1"));
+        assert_eq!(task(br#"{"task":{"taskId":"t2"}}"#).as_deref(), Some("t2"));
+        assert_eq!(task(br#"{"taskId":"t3","content":[]}"#), None);
+    }
+
+    #[test]
+    fn h3_who_begins_many_tasks_takes_nobody_elses() {
+        let tasks = Tasks::default();
+        let [many, one] = ["many", "one"].map(|name| Principal { name: name.into() });
+        let begun = || Begun { mount: Segment::nearest("m"), tool: "t".into(), verdict: None };
+        tasks.note(&one, "hers", begun());
+        (0..=MOST_OF_PRINCIPAL).for_each(|n| tasks.note(&many, &n.to_string(), begun()));
+        assert!(matches!(tasks.of(&one, "hers"), Whose::Own(_)) && matches!(tasks.of(&many, "hers"), Whose::Foreign));
+        assert!(matches!(tasks.of(&many, "0"), Whose::Unknown) && matches!(tasks.of(&many, "1"), Whose::Own(_)));
+        assert_eq!(tasks.lock().count, MOST_OF_PRINCIPAL + 1);
+        tasks.note(&one, &"x".repeat(LONGEST_ID + 1), begun());
+        assert_eq!(tasks.lock().count, MOST_OF_PRINCIPAL + 1, "what is too long is not kept");
+    }
+
+    #[test]
+    fn h3_of_all_tasks_so_many_are_known_and_whoever_began_the_most_loses_the_oldest() {
+        let tasks = Tasks::default();
+        let begin = |who: &str, from: usize, many: usize| {
+            let principal = Principal { name: who.into() };
+            for n in from..from + many {
+                tasks.note(&principal, &format!("{who}-{n}"), Begun { mount: Segment::nearest("m"), tool: "t".into(), verdict: None });
+            }
+        };
+        begin("most", 0, MOST_OF_PRINCIPAL);
+        (0..91).for_each(|who| begin(&format!("p{who}"), 0, 1000));
+        assert_eq!(tasks.lock().count, MOST_TASKS);
+        let knows = |who: &str, n: usize| matches!(tasks.of(&Principal { name: who.into() }, &format!("{who}-{n}")), Whose::Own(_));
+        assert!(knows("p0", 0) && knows("p90", 999), "they have fewer");
+        assert!(!knows("most", 999) && knows("most", 1000));
+        begin("p0", 1000, 1);
+        let owners = tasks.lock();
+        assert_eq!((owners.count, owners.of.len()), (MOST_TASKS, MOST_TASKS));
+    }
+}

@@ -1,0 +1,335 @@
+//! The way back to whoever made a call: what its owner sends and asks before the answer is there.
+//!
+//! It does not encode anything for a transport, and it does not decide who is asked.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use banyan_model::Era;
+use bytes::Bytes;
+use mcp_proto::envelope::{self, Answer};
+use mcp_proto::era::{self, LogLevel};
+use telemetry::trace_context::TraceContext;
+use tokio::sync::oneshot;
+
+use crate::way::seated::Seated;
+use crate::words::caller::Caller;
+use crate::words::cancel::Cancel;
+use crate::words::lane::{Lane, Weight};
+use crate::words::pour::Pour;
+
+/// Most open questions of one call, and bytes of these.
+const MOST_QUESTIONS: usize = 64;
+const QUESTION_BYTES: usize = 16 << 20;
+
+/// Where messages to the caller go.
+#[derive(Debug, Clone)]
+pub enum Sink {
+    /// The event stream of its request.
+    Lane(Arc<Lane>),
+    /// Nowhere: the call is Banyan's own.
+    None,
+    /// To Banyan itself: the request only listens, and nobody waits for its answer.
+    Standing(Arc<Lane>),
+}
+
+/// How a caller takes a long result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Takes {
+    /// When all of it is there.
+    Whole,
+    /// While it comes, if nothing is said before.
+    Alone,
+    /// While it comes, behind what is said before.
+    Behind,
+}
+
+/// The way back of one call.
+#[derive(Debug)]
+pub struct Back {
+    pub caller: Arc<Caller>,
+    /// Fires when the caller no longer wants the answer.
+    pub cancel: Cancel,
+    /// The level from which on this call's log lines are wanted; `None`: not at all (stateless era).
+    pub log_level: Option<LogLevel>,
+    /// The trace context of the HTTP headers.
+    pub trace: Option<TraceContext>,
+    /// Where it comes from, if from a room.
+    pub seated: Option<Arc<Seated>>,
+    /// How whoever waits for the answer takes a long result.
+    takes: AtomicU8,
+    /// A pour has begun, and nobody has picked it up.
+    has_pour: AtomicBool,
+    /// There are questions that nobody has picked up.
+    has_fresh: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    sink: Sink,
+    /// Questions nobody has picked up yet (stateless era).
+    fresh: VecDeque<Question>,
+    /// Questions that are out, by their key, with their bytes.
+    out: BTreeMap<String, (oneshot::Sender<Answer>, usize)>,
+    asked: u64,
+    /// What the owner wanted to ask, and the caller can't be asked.
+    lacked: Option<&'static str>,
+    waker: Option<Waker>,
+    /// When the owner, or the caller, last gave a sign of life.
+    stirred: Option<Instant>,
+    /// The answer's result, where that is poured.
+    pour: Option<Arc<Pour>>,
+}
+
+/// Something an owner wants to know from its caller.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// Its key among the questions of this call.
+    pub key: String,
+    /// `sampling/createMessage`, `elicitation/create` or `roots/list`.
+    pub method: String,
+    /// The raw params.
+    pub params: Bytes,
+}
+
+impl Back {
+    /// A way back over `sink`.
+    pub fn new(caller: Arc<Caller>, sink: Sink, log_level: Option<LogLevel>, cancel: Cancel) -> Arc<Self> {
+        let state =
+            State { sink, fresh: VecDeque::new(), out: BTreeMap::new(), asked: 0, lacked: None, waker: None, stirred: None, pour: None };
+        let (takes, has_pour, has_fresh) = (AtomicU8::new(Takes::Whole as u8), AtomicBool::new(false), AtomicBool::new(false));
+        Arc::new(Self { caller, cancel, log_level, trace: None, seated: None, takes, has_pour, has_fresh, state: Mutex::new(state) })
+    }
+
+    /// The same with the trace context of the HTTP headers.
+    pub fn traced(caller: Arc<Caller>, sink: Sink, log_level: Option<LogLevel>, trace: Option<TraceContext>) -> Arc<Self> {
+        let mut back = Self::new(caller, sink, log_level, Cancel::default());
+        if let Some(own) = Arc::get_mut(&mut back) {
+            own.trace = trace;
+        }
+        back
+    }
+
+    /// The same of a call that comes from a room.
+    pub fn seated(caller: Arc<Caller>, sink: Sink, cancel: Cancel, seated: Arc<Seated>) -> Arc<Self> {
+        let mut back = Self::new(caller, sink, None, cancel);
+        if let Some(own) = Arc::get_mut(&mut back) {
+            own.seated = Some(seated);
+        }
+        back
+    }
+
+    /// Passes a notification of the owner on: a whole message.
+    pub fn notify(&self, method: &str, whole: &Bytes, level: Option<LogLevel>) {
+        let mut state = self.lock();
+        state.stirred = Some(Instant::now());
+        if method == "notifications/message" && !self.wants(level) {
+            return;
+        }
+        let weight = match method {
+            "notifications/progress" | "notifications/message" => Weight::Droppable,
+            _ => Weight::Kept,
+        };
+        if let Sink::Lane(lane) | Sink::Standing(lane) = &state.sink {
+            lane.notify(whole.clone(), weight);
+        }
+    }
+
+    /// Sends a whole message of ours to the caller.
+    pub fn send(&self, message: Bytes) {
+        if let Sink::Lane(lane) = &self.lock().sink {
+            lane.push(message, Weight::Kept);
+        }
+    }
+
+    /// Whether the request only listens. What a server says in passing is never meant for such a one.
+    pub fn stands(&self) -> bool {
+        matches!(self.lock().sink, Sink::Standing(_))
+    }
+
+    /// Asks the caller and waits for what it says.
+    pub async fn ask(&self, method: &str, params: &Bytes) -> Answer {
+        if let Some(capability) = capability_for(method)
+            && !era::declares(&self.caller.capabilities, capability)
+        {
+            self.lock().lacked = Some(capability);
+            let text = format!("the client behind this call does not support {capability}");
+            return Answer::Error(envelope::error_object(-32601, &text, None));
+        }
+        let answer = async {
+            match (&self.caller.session, self.caller.era) {
+                (Some(session), Era::Initialize) => match session.ask(method, params) {
+                    Some((message, answer)) => {
+                        self.send(message);
+                        answer.await
+                    }
+                    None => Some(too_many()),
+                },
+                _ => match self.question(method, params) {
+                    Some(answer) => answer.await.ok(),
+                    None => Some(too_many()),
+                },
+            }
+        };
+        let answer = tokio::select! {
+            answer = answer => answer,
+            () = self.cancel.cancelled() => None,
+        };
+        self.lock().stirred = Some(Instant::now());
+        answer.unwrap_or_else(|| Answer::Error(envelope::error_object(-32000, "the client went away, or took too long to answer", None)))
+    }
+
+    /// The questions nobody has picked up yet; ready when there is one. `rung`: whoever asks is woken through the lane already, which rings for
+    /// questions, too.
+    pub fn poll_questions(&self, rung: bool, cx: &mut Context<'_>) -> Poll<Vec<Question>> {
+        if rung && !self.has_fresh.load(Ordering::Acquire) {
+            return Poll::Pending;
+        }
+        let mut state = self.lock();
+        self.has_fresh.store(false, Ordering::Relaxed);
+        if state.fresh.is_empty() {
+            state.waker = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(state.fresh.drain(..).collect())
+    }
+
+    /// Hands an answer to whoever asked under `key`.
+    pub fn reply(&self, key: &str, answer: Answer) {
+        if let Some((waiting, _)) = self.lock().out.remove(key) {
+            // Whoever asked may have given up meanwhile; then nobody wants the answer.
+            drop(waiting.send(answer));
+        }
+    }
+
+    /// The keys of the questions that are still open.
+    pub fn open(&self) -> Vec<String> {
+        self.lock().out.keys().cloned().collect()
+    }
+
+    /// From here on messages go to `sink`.
+    pub fn redirect(&self, sink: Sink) {
+        self.lock().sink = sink;
+    }
+
+    /// Says how whoever waits for the answer takes a long result.
+    pub fn set_takes(&self, takes: Takes) {
+        self.takes.store(takes as u8, Ordering::Relaxed);
+    }
+
+    /// Whether it takes one while it comes.
+    pub fn takes_pour(&self) -> bool {
+        self.takes.load(Ordering::Relaxed) != Takes::Whole as u8
+    }
+
+    /// Whether what was said before the result has to go down first, and has not been looked at.
+    pub fn is_behind(&self) -> bool {
+        self.is_behind_in(&self.lock())
+    }
+
+    fn is_behind_in(&self, state: &State) -> bool {
+        let is_alone = self.takes.load(Ordering::Relaxed) == Takes::Alone as u8;
+        is_alone && matches!(&state.sink, Sink::Lane(lane) if !lane.is_empty())
+    }
+
+    /// Begins to pour the result; `None`: it must be there as a whole.
+    pub fn begin_pour(&self) -> Option<Arc<Pour>> {
+        let mut state = self.lock();
+        if self.is_behind_in(&state) || !self.takes_pour() {
+            return None;
+        }
+        let pour = Pour::new();
+        state.pour = Some(Arc::clone(&pour));
+        self.has_pour.store(true, Ordering::Relaxed);
+        Some(pour)
+    }
+
+    /// Whether some of the answer may have gone down already.
+    pub fn has_poured(&self) -> bool {
+        self.lock().pour.is_some()
+    }
+
+    /// The pour that has begun, once.
+    pub fn take_pour(&self) -> Option<Arc<Pour>> {
+        if !self.has_pour.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.has_pour.store(false, Ordering::Relaxed);
+        self.lock().pour.clone()
+    }
+
+    /// The owner gave a sign of life.
+    pub fn stir(&self) {
+        self.lock().stirred = Some(Instant::now());
+    }
+
+    /// The capability of the caller that its owner missed.
+    pub fn lacked(&self) -> Option<&'static str> {
+        self.lock().lacked
+    }
+
+    /// When the owner, or the caller, last gave a sign of life; `None`: not yet. While a caller is slow to take its result, it is now.
+    pub fn stirred(&self) -> Option<Instant> {
+        let state = self.lock();
+        if state.pour.as_ref().is_some_and(|pour| pour.is_full()) { Some(Instant::now()) } else { state.stirred }
+    }
+
+    /// Whether a person or model is being asked at present: then the owner is not the one who is slow.
+    pub fn is_asking(&self) -> bool {
+        let waiting = !self.lock().out.is_empty();
+        waiting || self.caller.session.as_ref().is_some_and(|s| s.is_asking())
+    }
+
+    fn wants(&self, level: Option<LogLevel>) -> bool {
+        let wanted = match &self.caller.session {
+            Some(session) => Some(session.log_level()),
+            None => self.log_level,
+        };
+        wanted.is_some_and(|from| level.is_none_or(|l| l >= from))
+    }
+
+    /// Leaves a question for whoever serves the caller; `None`: too much is asked already.
+    fn question(&self, method: &str, params: &Bytes) -> Option<oneshot::Receiver<Answer>> {
+        let (tx, rx) = oneshot::channel();
+        let mut state = self.lock();
+        let open: usize = state.out.values().map(|(_, bytes)| bytes).sum();
+        if state.out.len() >= MOST_QUESTIONS || open.saturating_add(params.len()) > QUESTION_BYTES {
+            return None;
+        }
+        state.asked += 1;
+        let key = format!("ask-{}", state.asked);
+        state.out.insert(key.clone(), (tx, params.len()));
+        state.fresh.push_back(Question { key, method: method.to_owned(), params: params.clone() });
+        self.has_fresh.store(true, Ordering::Release);
+        if let Some(waker) = state.waker.take() {
+            waker.wake();
+        }
+        if let Sink::Lane(lane) = &state.sink {
+            lane.ring();
+        }
+        Some(rx)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn too_many() -> Answer {
+    Answer::Error(envelope::error_object(-32000, "the client has too many questions to answer already", None))
+}
+
+/// The client capability that a question needs.
+pub fn capability_for(method: &str) -> Option<&'static str> {
+    match method {
+        "elicitation/create" => Some("elicitation"),
+        "roots/list" => Some("roots"),
+        "sampling/createMessage" => Some("sampling"),
+        _ => None,
+    }
+}

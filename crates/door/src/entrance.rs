@@ -1,0 +1,88 @@
+//! Admission at every door: credentials of callers, the owner's token, and sign-ins at the console. No call is passed on here.
+
+use std::sync::{Arc, OnceLock};
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use http::request::Parts;
+use subtle::ConstantTimeEq;
+
+use crate::sign_in::{Kept, SignIns};
+use call::tree::gate::Gate;
+use trust::Trust;
+
+/// Everything by which somebody is let in.
+pub struct Entrance {
+    pub gate: Arc<Gate>,
+    pub trust: Arc<Trust>,
+    pub owner: OwnerToken,
+    pub sign_ins: SignIns,
+}
+
+impl Entrance {
+    pub fn new(gate: &Arc<Gate>, trust: &Arc<Trust>) -> Arc<Self> {
+        let (owner, sign_ins) = (OwnerToken::default(), SignIns::of(&gate.node));
+        Arc::new(Self { gate: Arc::clone(gate), trust: Arc::clone(trust), owner, sign_ins })
+    }
+
+    /// Checks that the owner asks: by the token, or by a page of the console that somebody has signed in to.
+    pub fn is_owner(&self, parts: &Parts) -> bool {
+        self.owner.is_owner(&parts.headers) || self.signed_in(parts).is_some()
+    }
+
+    /// The sign-in of whoever asks, if that is a page of this gate that has one.
+    pub fn signed_in(&self, parts: &Parts) -> Option<Kept> {
+        self.sign_ins.session(&self.gate.config.load(), parts)
+    }
+}
+
+/// The token of the presence file, once there is one.
+#[derive(Default)]
+pub struct OwnerToken(OnceLock<String>);
+
+impl std::fmt::Debug for OwnerToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OwnerToken")
+    }
+}
+
+impl OwnerToken {
+    /// Takes the token of the presence file; `false`: there is one already.
+    pub fn set(&self, token: String) -> bool {
+        self.0.set(token).is_ok()
+    }
+
+    /// Checks that the request carries the token.
+    pub fn is_owner(&self, headers: &HeaderMap) -> bool {
+        let sent = headers.get(AUTHORIZATION).and_then(|v| v.as_bytes().strip_prefix(b"Bearer "));
+        sent.is_some_and(|sent| self.is_owners(sent))
+    }
+
+    /// Compares what was sent with the token.
+    pub fn is_owners(&self, sent: &[u8]) -> bool {
+        self.0.get().is_some_and(|token| sent.ct_eq(token.as_bytes()).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn bearer(token: &str) -> HeaderMap {
+        HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).unwrap())])
+    }
+
+    #[test]
+    fn only_the_token_of_the_file_makes_an_owner() {
+        let owner = OwnerToken::default();
+        assert!(!owner.is_owner(&bearer("")), "nothing is published");
+        assert!(owner.set("right".into()));
+        assert!(owner.is_owner(&bearer("right")));
+        for wrong in ["", "righ", "right2", "Right"] {
+            assert!(!owner.is_owner(&bearer(wrong)), "{wrong}");
+        }
+        assert!(!owner.is_owner(&HeaderMap::new()));
+    }
+}

@@ -1,0 +1,255 @@
+//! The door for revision 2026-07-28: every request stands alone. What a request means is not known here.
+
+use std::sync::Arc;
+
+use banyan_model::{Era, Segment};
+use bytes::Bytes;
+use http::StatusCode;
+use mcp_proto::envelope::{self, Answer, Request};
+use mcp_proto::era::{RequestMeta, STATELESS, key};
+use mcp_proto::field;
+use mcp_proto::header::{self, Mismatch};
+use mcp_proto::http1::Fields;
+use mcp_proto::projection::Style;
+use telemetry::trace_context::TraceContext;
+use tokio_util::sync::CancellationToken;
+
+use crate::downstream::McpServer;
+use crate::downstream::endpoint;
+use crate::downstream::exchange::{Ended, Exchange, Turn};
+use call::tree::snapshot::Sight;
+use call::way::error::{CallError, status_of_code};
+use call::way::sees;
+use call::words::back::{Back, Question, Sink, Takes};
+use call::words::caller::Caller;
+use call::words::entered::Entered;
+use call::words::lane::{Lane, Weight};
+use call::words::pouring::Pouring;
+use call::words::shares::Bound;
+use door::events::Events;
+use door::known::Known;
+use door::reply;
+use door::reply::Reply;
+
+/// Answers one POST.
+pub async fn post(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>, request: Arc<Request>, known: &mut Known) -> Reply {
+    let meta = known.meta(&request.params);
+    if let Err(refused) = check_meta(&meta).and_then(|()| check_headers(place.fields, &request, &meta)).and_then(|()| check_version(&meta))
+    {
+        return refusal(&request.id, &refused);
+    }
+    let tree = server.entrance.gate.mounts.tree.load_full();
+    let caller = known.caller(&tree.config, entered, place.mount.as_ref(), place.style, &meta);
+    let sight = Sight::of(tree, &caller);
+    if let Err(mismatch) = check_params(&sight, &caller, place.fields, &request) {
+        return refusal(&request.id, &CallError::HeaderMismatch(mismatch));
+    }
+    if request.method == "subscriptions/listen" {
+        return listen(server, (entered, &caller), place.fields, &request, known).await;
+    }
+    let lane = Lane::new();
+    let (mut exchange, open) = match begin(server, sight, (&caller, &meta), &request, &lane, TraceContext::of_fields(place.fields)) {
+        Ok(begun) => begun,
+        Err(refused) => return refusal(&request.id, &refused),
+    };
+    if !open.is_empty() {
+        return parked(server, exchange, open, &request);
+    }
+    exchange.take_pours(Takes::Alone);
+    if place.streams == Streams::Refused {
+        // Nobody will read what is said before the answer.
+        lane.end();
+    }
+    match exchange.turn((place.streams != Streams::Refused).then_some(&*lane)).await {
+        Turn::Ended(ended) => endpoint::ended(server, request.id.clone(), ended, told),
+        Turn::Pour(pour) => {
+            let gone = exchange.fill(&pour);
+            reply::pour(Pouring::new(&request.id, pour, (), gone))
+        }
+        Turn::Questions(questions) => parked(server, exchange, questions, &request),
+        Turn::Message => {
+            exchange.take_pours(Takes::Behind);
+            let config = server.entrance.gate.config.load();
+            lane.charge_to(caller.share(&server.entrance.gate.load), Bound { most: config.limits.stream_bytes, percent: config.share() });
+            let gone = CancellationToken::new();
+            let body = Events::new(lane.read(0), None, Some(gone.clone().drop_guard()));
+            tokio::spawn(stream(Arc::clone(server), exchange, lane, request, gone));
+            reply::events(body)
+        }
+    }
+}
+
+/// Where a request came in.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    pub fields: &'a Fields,
+    /// The mount of `/mcp/NAME`.
+    pub mount: &'a Option<Segment>,
+    /// The spelling of names that the URL asks for.
+    pub style: Option<Style>,
+    pub streams: Streams,
+}
+
+/// Whether a client takes event streams, by its `Accept`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Streams {
+    /// It names them first.
+    Preferred,
+    /// It does not.
+    Refused,
+    /// It takes both.
+    Taken,
+}
+
+/// Begins a request, or takes up the parked call that it comes back to; with the questions that are still open.
+pub fn begin(
+    server: &Arc<McpServer>,
+    sight: Sight,
+    (caller, meta): (&Arc<Caller>, &RequestMeta),
+    request: &Arc<Request>,
+    lane: &Arc<Lane>,
+    trace: Option<TraceContext>,
+) -> Result<(Exchange, Vec<Question>), CallError> {
+    if server.parked.is_return(request) {
+        let resumed = server.parked.resume(request, caller)?;
+        resumed.exchange.back.redirect(Sink::Lane(Arc::clone(lane)));
+        return Ok((resumed.exchange, resumed.open));
+    }
+    let back = Back::traced(Arc::clone(caller), Sink::Lane(Arc::clone(lane)), meta.log_level, trace);
+    Ok((Exchange::begin(&server.entrance.gate, sight, Arc::clone(request), &back, true), Vec::new()))
+}
+
+/// Parks a call that asks first, and tells its caller so.
+fn parked(server: &McpServer, exchange: Exchange, questions: Vec<Question>, request: &Request) -> Reply {
+    let result = server.parked.park(server, exchange, questions, request);
+    reply::rpc(StatusCode::OK, request.id.clone(), Answer::Result(result.into()))
+}
+
+/// Carries an exchange to its end on an open stream.
+async fn stream(server: Arc<McpServer>, mut exchange: Exchange, lane: Arc<Lane>, request: Arc<Request>, gone: CancellationToken) {
+    let answer = loop {
+        let turn = tokio::select! {
+            turn = exchange.turn(None) => turn,
+            () = gone.cancelled() => {
+                // Closing the stream is how this era cancels.
+                exchange.back.cancel.cancel();
+                return;
+            }
+        };
+        match turn {
+            Turn::Ended(ended) => break told(&ended).1,
+            Turn::Questions(questions) => break Answer::Result(server.parked.park(&server, exchange, questions, &request).into()),
+            Turn::Pour(pour) => {
+                let back = Arc::clone(&exchange.back);
+                lane.end_with(Pouring::new(&request.id, Arc::clone(&pour), (), exchange.fill(&pour)));
+                gone.cancelled().await;
+                return back.cancel.cancel();
+            }
+            Turn::Message => {}
+        }
+    };
+    lane.push(envelope::response(&request.id, &answer), Weight::Kept);
+    lane.end();
+}
+
+/// A stream that stands open until the client closes it, or what let it in ends.
+async fn listen(
+    server: &Arc<McpServer>,
+    (entered, caller): (&Entered, &Arc<Caller>),
+    fields: &Fields,
+    request: &Request,
+    known: &mut Known,
+) -> Reply {
+    let lane = Lane::new();
+    let gone = match call::way::open_listener(&server.entrance.gate, caller, request, &lane, entered.until()).await {
+        Ok(gone) => gone.drop_guard(),
+        Err(refused) => return refusal(&request.id, &refused),
+    };
+    let config = server.entrance.gate.config.load();
+    lane.charge_to(caller.share(&server.entrance.gate.load), Bound { most: config.limits.stream_bytes, percent: config.share() });
+    // A configuration that came into force meanwhile may have passed it over.
+    match known.again(&server.entrance, fields, entered) {
+        Ok(()) => reply::events(Events::new(lane.read(0), None, Some(gone))),
+        Err(refused) => endpoint::refuse(&refused),
+    }
+}
+
+/// The status and the answer that an end comes to.
+pub fn told(ended: &Ended) -> (StatusCode, Answer) {
+    match ended {
+        Ok(answer @ Answer::Result(_)) => (StatusCode::OK, answer.clone()),
+        Ok(answer @ Answer::Error(error)) => (status_of_code(error), answer.clone()),
+        Err(error) => {
+            let told = error.tell(Era::Stateless);
+            (told.status, Answer::Error(told.object()))
+        }
+    }
+}
+
+fn refusal(id: &Bytes, refused: &CallError) -> Reply {
+    let told = refused.tell(Era::Stateless);
+    reply::rpc(told.status, id.clone(), Answer::Error(told.object()))
+}
+
+/// What every stateless request must carry (2026-07-28, "Request metadata").
+pub fn check_meta(meta: &RequestMeta) -> Result<(), CallError> {
+    match (&meta.version, &meta.capabilities) {
+        (None, _) => Err(CallError::MetaMissing(key::PROTOCOL_VERSION)),
+        (_, None) => Err(CallError::MetaMissing(key::CLIENT_CAPABILITIES)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the revision is ours.
+pub fn check_version(meta: &RequestMeta) -> Result<(), CallError> {
+    match &meta.version {
+        Some(version) if version != STATELESS => Err(CallError::UnsupportedVersion(version.clone().into_owned())),
+        _ => Ok(()),
+    }
+}
+
+fn check_headers(fields: &Fields, request: &Request, meta: &RequestMeta) -> Result<(), CallError> {
+    // Said twice, a header could mean one thing to us and another to whoever routes by it.
+    if let Some(header) = fields.repeated("mcp-") {
+        return Err(CallError::HeaderMismatch(Mismatch::Malformed { header }));
+    }
+    let version = meta.version.as_deref().unwrap_or_default();
+    let sent = fields.get(field::VERSION);
+    let header = || "MCP-Protocol-Version".to_owned();
+    match sent {
+        Some(sent) if sent == version.as_bytes() => {}
+        Some(sent) => {
+            let sent = String::from_utf8_lossy(sent).into_owned();
+            return Err(CallError::HeaderMismatch(Mismatch::Differs { header: header(), sent, body: version.into() }));
+        }
+        None => return Err(CallError::HeaderMismatch(Mismatch::Missing { header: header(), body: version.into() })),
+    }
+    header::check_method(fields.get(field::METHOD), &request.method).map_err(CallError::HeaderMismatch)?;
+    let key = match &*request.method {
+        "tools/call" | "prompts/get" => "name",
+        "resources/read" => "uri",
+        // Tasks extension, "Routing Headers".
+        "tasks/cancel" | "tasks/get" | "tasks/update" => "taskId",
+        _ => return Ok(()),
+    };
+    let Some(name) = request.params.str(key) else { return Ok(()) };
+    header::check_name(fields.get(field::NAME), &name).map_err(CallError::HeaderMismatch)
+}
+
+/// Parameters that a tool wants mirrored in headers must be there, and must agree.
+fn check_params(Sight { tree, view }: &Sight, caller: &Caller, fields: &Fields, request: &Request) -> Result<(), Mismatch> {
+    if request.method != "tools/call" {
+        return Ok(());
+    }
+    if !view.mirrors {
+        return Ok(());
+    }
+    let Some(name) = request.params.str("name") else { return Ok(()) };
+    // A tool that he can't know of is told as an unknown one, whatever it wants.
+    let seen = |place: &(usize, usize)| tree.config.policy.is_none() || sees(tree, caller, &tree.standing(caller), *place);
+    let offer = view.tools.find(&name).filter(seen).and_then(|(b, i)| tree.branches.get(b)?.catalog.tools.get(i));
+    match offer {
+        Some(offer) if !offer.headers.is_empty() => header::check_params(&request.params, &offer.headers, |name| fields.get(name)),
+        _ => Ok(()),
+    }
+}

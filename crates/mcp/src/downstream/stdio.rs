@@ -1,0 +1,262 @@
+//! A client on our standard input and output, in either era: one line, one message. What a message means is not known here.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use mcp_proto::envelope::{self, Answer, EnvelopeError, Message, Notification, Request};
+use mcp_proto::era::RequestMeta;
+use mcp_proto::json::Duplicates;
+use mcp_proto::lines::{Line, Lines};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::downstream::McpServer;
+use crate::downstream::exchange::{Exchange, Turn};
+use crate::downstream::initialize;
+use crate::downstream::stateless;
+use call::tree::snapshot::Sight;
+use call::way::error::CallError;
+use call::words::back::{Back, Sink};
+use call::words::by_session::caller_of;
+use call::words::cancel::Cancel;
+use call::words::entered::Entered;
+use call::words::lane::{Lane, Weight};
+use call::words::session::Session;
+use door::known::Known;
+
+/// Where a client's lines come from.
+pub type Input = Box<dyn AsyncRead + Unpin + Send>;
+/// Where they go.
+pub type Output = Box<dyn AsyncWrite + Unpin + Send>;
+
+/// Serves one client until its input ends or `stop` fires.
+pub fn serve(server: Arc<McpServer>, input: Input, output: Output, stop: CancellationToken) -> BoxFuture<'static, ()> {
+    Box::pin(served(server, input, output, stop))
+}
+
+async fn served(server: Arc<McpServer>, mut input: Input, output: Output, stop: CancellationToken) {
+    let door =
+        Arc::new(Door { server, out: Lane::new(), session: Mutex::default(), in_flight: Mutex::default(), tasks: TaskTracker::new() });
+    let writing = tokio::spawn(write(Arc::clone(&door.out), output));
+    let mut lines = Lines::new(door.server.entrance.gate.limits().request_bytes);
+    loop {
+        lines.buffer().reserve(16 << 10);
+        let read = tokio::select! {
+            read = input.read_buf(lines.buffer()) => read,
+            () = stop.cancelled() => break,
+        };
+        while let Some(line) = lines.poll_line() {
+            door.line(line).await;
+        }
+        if !matches!(read, Ok(n) if n > 0) {
+            break;
+        }
+    }
+    door.tasks.close();
+    // Answers under way still go out; a client that has closed its input may well be reading.
+    drop(tokio::time::timeout(std::time::Duration::from_secs(5), door.tasks.wait()).await);
+    door.end().await;
+    drop(writing.await);
+}
+
+struct Door {
+    server: Arc<McpServer>,
+    out: Arc<Lane>,
+    session: Mutex<Option<Arc<Session>>>,
+    in_flight: Mutex<HashMap<Bytes, Cancel>>,
+    tasks: TaskTracker,
+}
+
+impl Door {
+    async fn line(self: &Arc<Self>, line: Line) {
+        let text = match line {
+            Line::Whole(text) => text,
+            Line::TooLong(size) => {
+                let why = format!("a message of {size} bytes is longer than allowed (limits.request_size)");
+                return self.send_error(b"null", -32600, &why);
+            }
+        };
+        match Message::parse(&text, Duplicates::RefuseDeep) {
+            Ok(Message::Request(request)) if request.method == "initialize" => self.initialize(&request).await,
+            Ok(Message::Request(request)) => self.request(Arc::new(request)),
+            Ok(Message::Notification(notification)) => self.notified(&notification).await,
+            Ok(Message::Response(response)) => {
+                if let Some(session) = self.session() {
+                    session.answered(&response.id, response.answer);
+                }
+            }
+            Err(error) => {
+                let id = if let EnvelopeError::Invalid { id: Some(id), .. } = &error { id.clone() } else { Bytes::from_static(b"null") };
+                let told = CallError::BadMessage(error).tell(banyan_model::Era::Initialize);
+                self.send_error(&id, told.code, &told.message);
+            }
+        }
+    }
+
+    fn request(self: &Arc<Self>, request: Arc<Request>) {
+        let meta = RequestMeta::of(&request.params);
+        let cancel = Cancel::default();
+        if !self.begin(&request.id, &cancel) {
+            return self.send_error(&request.id, -32600, "a request with this id is in flight already");
+        }
+        if meta.is_stateless() || request.method == "server/discover" {
+            return self.stateless(request, &meta, cancel);
+        }
+        let Some(session) = self.session() else {
+            self.lock().remove(&request.id);
+            return self.send_error(&request.id, -32600, "send `initialize` first, or the `_meta` of revision 2026-07-28");
+        };
+        let back = Back::new(caller_of(&session, &session.opening.entered), Sink::Lane(Arc::clone(&self.out)), None, cancel);
+        let id = request.id.clone();
+        let sight = Sight::of(self.server.entrance.gate.mounts.tree.load_full(), &back.caller);
+        let mut exchange = Exchange::begin(&self.server.entrance.gate, sight, request, &back, false);
+        let door = Arc::clone(self);
+        self.tasks.spawn(async move {
+            loop {
+                if let Turn::Ended(ended) = exchange.turn(None).await {
+                    door.send(&id, &initialize::told(&ended));
+                    return;
+                }
+            }
+        });
+    }
+
+    fn stateless(self: &Arc<Self>, request: Arc<Request>, meta: &RequestMeta, cancel: Cancel) {
+        if let Err(refused) = stateless::check_meta(meta).and_then(|()| stateless::check_version(meta)) {
+            return self.send(&request.id, &Answer::Error(refused.tell(banyan_model::Era::Stateless).object()));
+        }
+        let tree = self.server.entrance.gate.mounts.tree.load_full();
+        let caller = Known::default().caller(&tree.config, &Entered::local(), None, None, meta);
+        if request.method == "subscriptions/listen" {
+            let door = Arc::clone(self);
+            // Servers are asked first, and the lines behind this one must not wait for them.
+            tokio::spawn(async move {
+                match call::way::open_listener(&door.server.entrance.gate, &caller, &request, &door.out, None).await {
+                    Ok(gone) => {
+                        cancel.cancelled().await;
+                        gone.cancel();
+                    }
+                    Err(refused) => door.send(&request.id, &Answer::Error(refused.tell(banyan_model::Era::Stateless).object())),
+                }
+            });
+            return;
+        }
+        let begun = stateless::begin(&self.server, Sight::of(tree, &caller), (&caller, meta), &request, &self.out, None);
+        let (mut exchange, open) = match begun {
+            Ok(begun) => begun,
+            Err(refused) => return self.send(&request.id, &Answer::Error(refused.tell(banyan_model::Era::Stateless).object())),
+        };
+        let door = Arc::clone(self);
+        self.tasks.spawn(async move {
+            if !open.is_empty() {
+                let result = door.server.parked.park(&door.server, exchange, open, &request);
+                return door.send(&request.id, &Answer::Result(result.into()));
+            }
+            loop {
+                let turn = tokio::select! {
+                    turn = exchange.turn(None) => turn,
+                    () = cancel.cancelled() => {
+                        exchange.back.cancel.cancel();
+                        return;
+                    }
+                };
+                match turn {
+                    Turn::Ended(ended) => return door.send(&request.id, &stateless::told(&ended).1),
+                    Turn::Questions(questions) => {
+                        let result = door.server.parked.park(&door.server, exchange, questions, &request);
+                        return door.send(&request.id, &Answer::Result(result.into()));
+                    }
+                    Turn::Message | Turn::Pour(_) => {}
+                }
+            }
+        });
+    }
+
+    async fn initialize(self: &Arc<Self>, request: &Request) {
+        let id = runtime::random::token().into();
+        let session = initialize::begin(&self.server, &Entered::local(), &None, None, request, id);
+        session.stand_on(&self.out);
+        // A client that comes back by another connection may still answer what was asked over the one before.
+        session.number_from(u32::from_le_bytes(runtime::random::bytes()));
+        let old = self.session.lock().unwrap_or_else(PoisonError::into_inner).replace(Arc::clone(&session));
+        if let Some(old) = old {
+            self.server.entrance.gate.hub.close(&old.id);
+        }
+        let result = Box::pin(initialize::initialized(&self.server, &session)).await;
+        self.send(&request.id, &Answer::Result(result.into()));
+        // Nothing may come before the answer to `initialize`.
+        self.server.entrance.gate.hub.open(session, None);
+    }
+
+    async fn notified(&self, notification: &Notification) {
+        if notification.method == "notifications/cancelled"
+            && let Some(id) = notification.params.members().get("requestId")
+            && let Some(cancel) = self.lock().remove(id)
+        {
+            cancel.cancel();
+            return;
+        }
+        if let Some(session) = self.session() {
+            initialize::notified(&self.server, &session, notification).await;
+        }
+    }
+
+    /// Remembers how to cancel request `id`. `false` when that id is in use.
+    fn begin(&self, id: &Bytes, cancel: &Cancel) -> bool {
+        match self.lock().entry(id.clone()) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(free) => {
+                free.insert(cancel.clone());
+                true
+            }
+        }
+    }
+
+    fn send(&self, id: &Bytes, answer: &Answer) {
+        self.lock().remove(id);
+        self.out.push(envelope::response(id, answer), Weight::Kept);
+    }
+
+    fn send_error(&self, id: &[u8], code: i64, message: &str) {
+        let error = Answer::Error(envelope::error_object(code, message, None));
+        self.out.push(envelope::response(id, &error), Weight::Kept);
+    }
+
+    fn session(&self) -> Option<Arc<Session>> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Bytes, Cancel>> {
+        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn end(&self) {
+        let cancels: Vec<_> = self.lock().drain().map(|(_, c)| c).collect();
+        cancels.iter().for_each(Cancel::cancel);
+        if let Some(session) = self.session() {
+            self.server.entrance.gate.hub.close(&session.id);
+            session.end();
+            call::way::forget(&self.server.entrance.gate, &session).await;
+        }
+        self.out.end();
+    }
+}
+
+/// Writes what the lane holds, several messages at once where they are there.
+async fn write(lane: Arc<Lane>, mut output: impl AsyncWrite + Unpin) {
+    let mut reader = lane.read(0);
+    while let Some((_, message)) = poll_fn(|cx| reader.poll_next(cx)).await {
+        let mut line = message.to_vec();
+        line.iter_mut().filter(|b| matches!(**b, b'\n' | b'\r')).for_each(|b| *b = b' ');
+        line.push(b'\n');
+        if output.write_all(&line).await.is_err() || output.flush().await.is_err() {
+            return;
+        }
+    }
+    _ = output.shutdown().await;
+}

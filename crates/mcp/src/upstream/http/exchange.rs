@@ -1,0 +1,213 @@
+//! One request over HTTP and what came of it so far: an answer at once, or events until the answer is among them.
+//! How requests are written and sent is not known here.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use banyan_model::Era;
+use bytes::Bytes;
+use mcp_proto::client::restore_token;
+use mcp_proto::envelope::{Answer, EnvelopeError, Message, Notification};
+use mcp_proto::json::Duplicates;
+use mcp_proto::sse::{Decoder, Event};
+use tokio::runtime::Handle;
+
+use crate::upstream::http::pour::{LONG, is_long};
+use crate::upstream::http::{Body, HttpWire, Sent, excerpt};
+use crate::upstream::pool::Reply;
+use call::tree::asks;
+use call::tree::port::{Outgoing, UpstreamError};
+use call::way::adapt::Member;
+use call::words::back::Back;
+
+/// How often a broken stream of the initialize era is taken up again.
+const RESUMES: usize = 8;
+
+/// Longest time for a server to hear that nobody waits any more.
+const CANCELLED_WITHIN: Duration = Duration::from_secs(10);
+
+/// Notes a call for as long as it is under way.
+pub struct UnderWay<'a> {
+    wire: &'a HttpWire,
+    id: u64,
+}
+
+impl<'a> UnderWay<'a> {
+    pub fn note(wire: &'a HttpWire, id: u64, back: &Arc<Back>) -> Self {
+        wire.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::clone(back));
+        Self { wire, id }
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.wire.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+    }
+}
+
+/// A request of the initialize era whose answer somebody waits for. It is cancelled at the server when whoever waits lets go of it.
+pub struct Unanswered<'a> {
+    /// `None`: nobody waits any more.
+    pub wire: Option<&'a Arc<HttpWire>>,
+    pub id: u64,
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if let (Some(wire), Ok(runtime)) = (self.wire, Handle::try_current()) {
+            let (wire, id) = (Arc::clone(wire), self.id);
+            runtime.spawn(async move { drop(tokio::time::timeout(CANCELLED_WITHIN, wire.cancelled(id)).await) });
+        }
+    }
+}
+
+/// One request and what came of it so far.
+pub struct Exchange<'a> {
+    pub wire: &'a Arc<HttpWire>,
+    pub id: u64,
+    token: Option<Bytes>,
+    pub back: Option<&'a Arc<Back>>,
+    resumes: usize,
+    pub last_id: Option<Arc<str>>,
+    retry: Duration,
+}
+
+impl<'a> Exchange<'a> {
+    /// The request `id`; `token`: the caller's own progress token, where another went out.
+    pub fn new(wire: &'a Arc<HttpWire>, id: u64, token: Option<Bytes>, back: Option<&'a Arc<Back>>) -> Self {
+        Self { wire, id, token, back, resumes: 0, last_id: None, retry: Duration::from_secs(1) }
+    }
+
+    #[expect(clippy::manual_async_fn, reason = "an async fn keeps what it is given twice, and every call in flight has one")]
+    pub fn run(mut self, message: Sent<'_>, out: &Outgoing<'_>) -> impl Future<Output = Result<Answer, UpstreamError>> {
+        async move {
+            let reply = self.wire.posted(message, out).await?;
+            if let Some(lacking) = out.pour
+                && is_long(&reply)
+                && self.back.is_some_and(|back| back.takes_pour())
+            {
+                // Few answers come to this, and calls that do not should not hold the room it needs.
+                return Box::pin(self.long(reply, lacking)).await;
+            }
+            let mut response = match self.wire.body(reply).await? {
+                Body::Whole(status, body) => return self.whole(status, &body),
+                Body::Events(response) => *response,
+            };
+            loop {
+                if let Some(answer) = self.read(response, out.pour).await? {
+                    return Ok(answer);
+                }
+                response = Box::pin(self.resume()).await?;
+            }
+        }
+    }
+
+    pub fn whole(&self, status: u16, body: &Bytes) -> Result<Answer, UpstreamError> {
+        let is_good = (200..300).contains(&status);
+        match Message::parse(body, Duplicates::RefuseDeep) {
+            Ok(Message::Response(r)) if self.is_mine(&r.id, Some(&r.answer)) && (is_good || matches!(r.answer, Answer::Error(_))) => {
+                Ok(r.answer)
+            }
+            _ if !is_good => Err(UpstreamError::Refused { status, body: excerpt(body) }),
+            Ok(Message::Response(r)) => Err(self.misanswered(&r.id)),
+            Ok(_) => Err(UpstreamError::Malformed("it answered with something that is no response".into())),
+            Err(e) => Err(UpstreamError::Malformed(format!("its answer can't be read: {e}: {}", excerpt(body)))),
+        }
+    }
+
+    /// Checks whether an answer with this id is to this request. A server that could not read a request answers it with an error that has no id.
+    pub fn is_mine(&self, id: &[u8], answer: Option<&Answer>) -> bool {
+        let mut digits = itoa::Buffer::new();
+        id == digits.format(self.id).as_bytes() || (id == b"null" && matches!(answer, Some(Answer::Error(_))))
+    }
+
+    /// The answer is to another request, whoever's that is.
+    pub fn misanswered(&self, id: &[u8]) -> UpstreamError {
+        self.wire.inbox.misanswered();
+        let id = excerpt(id);
+        UpstreamError::Malformed(format!("its answer has the id {id}, which is not that of the request: nothing of it was passed on"))
+    }
+
+    /// Reads events until the answer is there; `None` when the stream ends before.
+    async fn read(&mut self, mut body: Reply, lacking: Option<&'static [Member]>) -> Result<Option<Answer>, UpstreamError> {
+        let (mut decoder, mut looked) = (Decoder::new(self.wire.limit), false);
+        while let Some(piece) = body.piece().await {
+            let Ok(data) = piece else { return Ok(None) };
+            decoder.handle_bytes(&data);
+            while let Some(event) = decoder.poll_event().map_err(|e| UpstreamError::TooLarge(e.limit))? {
+                if let Some(answer) = self.event(event)? {
+                    body.finish();
+                    return Ok(Some(answer));
+                }
+                looked = false;
+            }
+            if let Some(lacking) = lacking
+                && !looked
+                && let Some(begun) = decoder.open_data(LONG)
+            {
+                looked = true;
+                let mut found = self.begun(begun, lacking);
+                if found.is_none() && self.back.is_some_and(|back| back.is_behind()) {
+                    // All of it was there at once: nobody has had time to begin a stream for what was said before it.
+                    tokio::task::yield_now().await;
+                    found = decoder.open_data(LONG).and_then(|begun| self.begun(begun, lacking));
+                }
+                if let Some(begun) = found {
+                    return Box::pin(self.pour_event(begun, decoder, body)).await.map(Some);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn event(&mut self, event: Event) -> Result<Option<Answer>, UpstreamError> {
+        if event.id.is_some() {
+            self.last_id = event.id;
+        }
+        if let Some(ms) = event.retry {
+            self.retry = Duration::from_millis(ms.min(60_000));
+        }
+        if event.data.trim_ascii().is_empty() {
+            return Ok(None);
+        }
+        match Message::parse(&event.data, Duplicates::RefuseDeep) {
+            Ok(Message::Response(r)) if self.is_mine(&r.id, Some(&r.answer)) => return Ok(Some(r.answer)),
+            // A stream that was taken up again may repeat what came before.
+            Ok(Message::Response(r)) if self.resumes == 0 => return Err(self.misanswered(&r.id)),
+            Ok(Message::Response(_)) => {}
+            Ok(Message::Request(r)) => self.wire.answer_question(r, self.back),
+            Ok(Message::Notification(n)) => self.notified(&n),
+            Err(EnvelopeError::Json(e)) => return Err(UpstreamError::Malformed(format!("an event of its answer can't be read: {e}"))),
+            Err(e) => tracing::debug!(error = %e, "an event that is no message"),
+        }
+        Ok(None)
+    }
+
+    fn notified(&self, notification: &Notification) {
+        let ours = matches!(notification.method.as_str(), "notifications/progress" | "notifications/message");
+        match self.back {
+            Some(back) if ours => match &self.token {
+                Some(token) if notification.method.ends_with("progress") => asks::pass_on(back, &restore_token(notification, token)),
+                _ => asks::pass_on(back, notification),
+            },
+            Some(back) => self.wire.inbox.notified(notification, std::slice::from_ref(back)),
+            None => self.wire.inbox.notified(notification, &[]),
+        }
+    }
+
+    /// Takes a broken stream up again where it broke (initialize era, revision 2025-11-25 "Resumability").
+    async fn resume(&mut self) -> Result<Reply, UpstreamError> {
+        let lost = || UpstreamError::Lost("its event stream ended before the answer was there".into());
+        let last_id = self.last_id.clone().filter(|_| self.wire.era() == Era::Initialize).ok_or_else(lost)?;
+        let mut why = lost();
+        while self.resumes < RESUMES {
+            self.resumes += 1;
+            tokio::time::sleep(self.retry).await;
+            match self.wire.get(Some(&last_id)).await {
+                Ok(response) => return Ok(response),
+                Err(e) => why = e,
+            }
+        }
+        Err(why)
+    }
+}

@@ -1,0 +1,21 @@
+//! Whom we call: one live connection to one server, whatever carries it.
+//!
+//! Policy, names and the pipeline are not known here; a call comes in ready to send.
+
+pub mod connect;
+pub mod connection;
+pub mod http;
+pub mod listening;
+pub mod mounting;
+pub mod oauth;
+pub mod origins;
+pub mod pages;
+pub mod pipe;
+pub mod pool;
+pub mod process;
+pub mod sse;
+pub mod standing;
+pub mod supervise;
+
+pub use crate::upstream::mounting::Upstreams;
+pub use call::tree::port::{Inbox, Instance, Opened, Opens, Outgoing, Owner, Upstream, UpstreamError, UpstreamTraits};

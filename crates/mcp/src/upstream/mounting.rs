@@ -1,0 +1,93 @@
+//! Mounts that run: those of the configuration, and those of registered servers. How one is kept alive is not known here but
+//! in `supervise.rs`.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use banyan_model::Segment;
+use config::resolved::Config;
+use config::secret::Sources;
+use mcp_proto::catalog::Kind;
+use runtime::tls::Connector;
+
+use crate::upstream::connect::Dialer;
+use crate::upstream::origins::Origins;
+use crate::upstream::supervise::supervise;
+use call::tree::gate::Gate;
+use call::tree::mount::Mount;
+use call::tree::port::Family;
+
+/// Everything by which servers are reached.
+pub struct Upstreams {
+    pub gate: Arc<Gate>,
+    pub connector: Arc<Connector>,
+    pub origins: Origins,
+    pub sources: Arc<dyn Sources>,
+    /// Whoever opens what is no MCP server.
+    pub families: Vec<Arc<dyn Family>>,
+    /// Keeps tokens of upstreams.
+    pub state_dir: PathBuf,
+}
+
+impl Upstreams {
+    /// Makes the running mounts those of `config`.
+    pub fn mount(self: &Arc<Self>, config: &Config) {
+        let mounts = &self.gate.mounts;
+        let publishing = mounts.publishing();
+        let (registered, old): (Vec<_>, Vec<_>) = mounts.all.load_full().iter().cloned().partition(|m| m.registration.is_some());
+        let mut wanted_mounts = Vec::with_capacity(config.mounts.len() + registered.len());
+        for wanted in config.mounts.values() {
+            // Whoever has registered a segment keeps it; the mount begins when that is over.
+            if registered.iter().any(|m| m.config.name == wanted.name) {
+                tracing::warn!(mount = %wanted.name, "a registered server has this segment: the mount waits until its registration ends");
+                continue;
+            }
+            let same = old.iter().find(|m| m.config == *wanted || (m.config.name == wanted.name && *m.config == **wanted));
+            wanted_mounts.push(match same {
+                Some(same) => Arc::clone(same),
+                None => self.begin(wanted),
+            });
+        }
+        let gone: Vec<_> = old.iter().filter(|m| !wanted_mounts.iter().any(|n| Arc::ptr_eq(n, m))).cloned().collect();
+        wanted_mounts.extend(registered);
+        self.gate.replace(wanted_mounts);
+        drop(publishing);
+        mounts.changed.notify_waiters();
+        self.gate.mounts_changed();
+        for gone in gone {
+            self.gate.hub.lists_changed(Some(&gone.config.name), &Kind::ALL);
+            let gate = Arc::clone(&self.gate);
+            // Out of the tree at once; closed when its calls are over.
+            tokio::spawn(async move {
+                gone.drain(Duration::from_secs(30)).await;
+                gate.hub.left.leave(&gone);
+                gone.close().await;
+            });
+        }
+    }
+
+    /// The mounts of registered servers are these from now on.
+    pub fn set_registered(self: &Arc<Self>, registered: Vec<Arc<Mount>>) {
+        let is_waiting = {
+            let _one = self.gate.mounts.publishing();
+            let mut mounts: Vec<_> = self.gate.mounts.all.load().iter().filter(|m| m.registration.is_none()).cloned().collect();
+            mounts.extend(registered);
+            let running: HashSet<Segment> = mounts.iter().map(|m| m.config.name.clone()).collect();
+            self.gate.replace(mounts);
+            self.gate.config.load().mounts.keys().any(|name| !running.contains(name))
+        };
+        if is_waiting {
+            self.mount(&self.gate.config.load_full());
+        }
+    }
+
+    fn begin(self: &Arc<Self>, config: &Arc<config::resolved::Mount>) -> Arc<Mount> {
+        let other = self.families.iter().find_map(|family| family.opens(config));
+        let opens = other.unwrap_or_else(|| Arc::new(Dialer::new(self, config)));
+        let mount = Mount::new(Arc::clone(config), &self.gate, opens, None);
+        tokio::spawn(supervise(Arc::clone(&mount)));
+        mount
+    }
+}

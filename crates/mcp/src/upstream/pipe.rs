@@ -1,0 +1,423 @@
+//! Drives one [`Pipe`]: the task that owns the machine, and the handle through which calls reach it.
+//!
+//! It does not know what carries the bytes: whole messages come in and go out over channels.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use mcp_proto::client::{AskKey, CallKey, Event, HandshakeError, Negotiated, Pipe};
+use mcp_proto::envelope::Answer;
+use mcp_proto::json::Object;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use call::tree::asks;
+use call::tree::port::{Inbox, Outgoing, Upstream, UpstreamError};
+use call::words::back::Back;
+
+/// What came from the server.
+#[derive(Debug)]
+pub enum Incoming {
+    /// The stream has ended, and why.
+    Ended(String),
+    /// A whole message.
+    Message(Bytes),
+    /// A message of this size, longer than allowed, was thrown away.
+    TooLong(usize),
+}
+
+/// The two ends of what carries a pipe.
+pub struct Carrier {
+    pub incoming: mpsc::Receiver<Incoming>,
+    pub outgoing: mpsc::Sender<Bytes>,
+    /// Fires when the pipe is to be closed.
+    pub close: CancellationToken,
+    /// Fires when what carries it is gone: the process reaped, the streams closed.
+    pub ended: CancellationToken,
+    /// How long the probe for the stateless era may stay unanswered.
+    pub probe: Duration,
+}
+
+/// Reaches the task that owns a pipe.
+#[derive(Debug)]
+pub struct PipeHandle {
+    commands: mpsc::Sender<Command>,
+    close: CancellationToken,
+    ended: CancellationToken,
+    /// Fires when the driver is gone.
+    pub gone: CancellationToken,
+    why: Arc<OnceLock<String>>,
+}
+
+#[derive(Debug)]
+enum Command {
+    Call { ticket: u64, method: String, params: Object, back: Option<Arc<Back>>, reply: Reply },
+    Cancel { ticket: u64 },
+    Notify(Bytes),
+    Reply(AskKey, Answer),
+}
+
+type Reply = oneshot::Sender<Result<Answer, UpstreamError>>;
+
+/// Starts the driver; comes back when the handshake is over.
+pub async fn open(pipe: Pipe, carrier: Carrier, inbox: Inbox) -> Result<(PipeHandle, Negotiated), OpenError> {
+    let (commands, queue) = mpsc::channel(256);
+    let (ready, opened) = oneshot::channel();
+    let (gone, why) = (CancellationToken::new(), Arc::new(OnceLock::new()));
+    let handle = PipeHandle {
+        commands: commands.clone(),
+        close: carrier.close.clone(),
+        ended: carrier.ended,
+        gone: gone.clone(),
+        why: Arc::clone(&why),
+    };
+    let driver = Driver {
+        pipe,
+        queue,
+        commands: commands.downgrade(),
+        inbox,
+        outgoing: carrier.outgoing,
+        ready: Some(ready),
+        calls: HashMap::new(),
+        tickets: HashMap::new(),
+        asks: HashMap::new(),
+    };
+    tokio::spawn(async move {
+        let ended = driver.run(carrier.incoming, carrier.close, carrier.probe).await;
+        why.get_or_init(|| ended);
+        gone.cancel();
+    });
+    match opened.await {
+        Ok(Ok(negotiated)) => Ok((handle, negotiated)),
+        Ok(Err(e)) => Err(e),
+        Err(_) => Err(OpenError::Ended { probing: false, why: "the connection was closed".into() }),
+    }
+}
+
+/// Why a pipe could not be opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// It ended; `probing`: while the probe for the stateless era was out, which some servers do not survive.
+    Ended {
+        probing: bool,
+        why: String,
+    },
+    Handshake(HandshakeError),
+}
+
+impl Upstream for PipeHandle {
+    fn call<'a>(&'a self, out: &'a Outgoing<'a>, back: Option<&'a Arc<Back>>) -> BoxFuture<'a, Result<Answer, UpstreamError>> {
+        Box::pin(self.request(out, back))
+    }
+
+    fn notify<'a>(&'a self, _: &'a str, whole: Bytes) -> BoxFuture<'a, ()> {
+        Box::pin(self.notify(whole))
+    }
+
+    fn lost(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.gone.cancelled())
+    }
+
+    fn is_lost(&self) -> bool {
+        self.gone.is_cancelled()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.close())
+    }
+
+    fn last_words(&self) -> String {
+        self.why()
+    }
+}
+
+impl PipeHandle {
+    /// Sends one request and waits for its answer.
+    pub async fn request(&self, out: &Outgoing<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
+        let ticket = asks::ticket();
+        let (reply, mut answer) = oneshot::channel();
+        let lost = || UpstreamError::Lost("the connection to it was closed".into());
+        let cancel = back.map(|b| b.cancel.clone()).unwrap_or_default();
+        let call = Command::Call { ticket, method: out.method.to_owned(), params: Object::clone(&out.params), back: back.cloned(), reply };
+        self.commands.send(call).await.map_err(|_| lost())?;
+        let mut unanswered = Unanswered { commands: &self.commands, ticket: Some(ticket) };
+        tokio::select! {
+            answer = &mut answer => {
+                unanswered.ticket = None;
+                answer.unwrap_or_else(|_| Err(lost()))
+            }
+            () = cancel.cancelled() => {
+                unanswered.ticket = None;
+                // A driver that is gone has nothing left to cancel.
+                drop(self.commands.send(Command::Cancel { ticket }).await);
+                Err(UpstreamError::Cancelled)
+            }
+        }
+    }
+
+    /// Sends a whole notification.
+    pub async fn notify(&self, whole: Bytes) {
+        // A closed pipe has nobody to tell.
+        drop(self.commands.send(Command::Notify(whole)).await);
+    }
+
+    /// Why the driver is gone.
+    pub fn why(&self) -> String {
+        self.why.get().cloned().unwrap_or_else(|| "the connection was closed".into())
+    }
+
+    /// Closes the pipe and waits until the driver is gone.
+    pub async fn close(&self) {
+        self.close.cancel();
+        self.gone.cancelled().await;
+        self.ended.cancelled().await;
+    }
+}
+
+/// A request whose answer somebody waits for. It is cancelled at the server when whoever waits lets go of it.
+struct Unanswered<'a> {
+    commands: &'a mpsc::Sender<Command>,
+    /// `None`: nobody waits any more.
+    ticket: Option<u64>,
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        let Some(ticket) = self.ticket else { return };
+        if let (Err(TrySendError::Full(cancel)), Ok(runtime)) = (self.commands.try_send(Command::Cancel { ticket }), Handle::try_current())
+        {
+            let commands = self.commands.clone();
+            // A driver that is gone has nothing left to cancel.
+            runtime.spawn(async move { drop(commands.send(cancel).await) });
+        }
+    }
+}
+
+impl Drop for PipeHandle {
+    fn drop(&mut self) {
+        self.close.cancel();
+    }
+}
+
+struct Driver {
+    pipe: Pipe,
+    queue: mpsc::Receiver<Command>,
+    commands: mpsc::WeakSender<Command>,
+    inbox: Inbox,
+    outgoing: mpsc::Sender<Bytes>,
+    ready: Option<oneshot::Sender<Result<Negotiated, OpenError>>>,
+    calls: HashMap<CallKey, Call>,
+    tickets: HashMap<u64, CallKey>,
+    /// Questions of the server that are out with a caller.
+    asks: HashMap<AskKey, CancellationToken>,
+}
+
+struct Call {
+    ticket: u64,
+    back: Option<Arc<Back>>,
+    reply: Reply,
+}
+
+impl Driver {
+    /// Runs until the pipe is closed or breaks; says why.
+    async fn run(mut self, mut incoming: mpsc::Receiver<Incoming>, close: CancellationToken, probe: Duration) -> String {
+        let silence = tokio::time::sleep(probe);
+        tokio::pin!(silence);
+        let mut timed = self.pipe.probe();
+        let mut waiting: Option<Bytes> = None;
+        let outgoing = self.outgoing.clone();
+        let why = loop {
+            while let Some(event) = self.pipe.poll_event() {
+                self.handle_event(event);
+            }
+            if waiting.is_none() {
+                waiting = self.pipe.poll_transmit();
+            }
+            let out = self.pipe.probe();
+            if out.is_some() && out != timed {
+                silence.as_mut().reset(tokio::time::Instant::now() + probe);
+                timed = out;
+            }
+            tokio::select! {
+                biased;
+                () = close.cancelled() => break "it was closed".to_owned(),
+                permit = outgoing.reserve(), if waiting.is_some() => match (permit, waiting.take()) {
+                    (Ok(permit), Some(message)) => permit.send(message),
+                    _ => break "it takes no more messages".to_owned(),
+                },
+                message = incoming.recv(), if !self.pipe.is_behind() => match message {
+                    Some(Incoming::Message(text)) => self.pipe.handle_message(&text),
+                    Some(Incoming::TooLong(size)) => self.handle_too_long(size),
+                    Some(Incoming::Ended(why)) => break why,
+                    None => break "its output has ended".to_owned(),
+                },
+                command = self.queue.recv(), if !self.pipe.is_behind() => match command {
+                    Some(command) => self.handle_command(command),
+                    None => break "nobody uses it any more".to_owned(),
+                },
+                () = &mut silence, if self.pipe.is_probing() => self.pipe.handle_silence(),
+            }
+        };
+        self.finish(&why);
+        close.cancel();
+        why
+    }
+
+    fn handle_command(&mut self, command: Command) {
+        match command {
+            Command::Call { ticket, method, params, back, reply } => {
+                let key = self.pipe.handle_call(&method, &params);
+                self.tickets.insert(ticket, key);
+                self.calls.insert(key, Call { ticket, back, reply });
+            }
+            Command::Cancel { ticket } => {
+                if let Some(key) = self.tickets.remove(&ticket) {
+                    self.calls.remove(&key);
+                    self.pipe.handle_cancel(key, "the caller cancelled it");
+                }
+            }
+            Command::Notify(whole) => self.pipe.handle_notification(whole),
+            Command::Reply(key, answer) => {
+                if self.asks.remove(&key).is_some() {
+                    self.pipe.handle_reply(&key, &answer);
+                }
+            }
+        }
+    }
+
+    fn handle_event(&mut self, event: Event) {
+        match event {
+            Event::Answered(key, answer) => self.reply(key, Ok(answer)),
+            Event::Asked(key, request) => self.asked(key, &request.method, &request.params),
+            Event::AskWithdrawn(key) => {
+                if let Some(ask) = self.asks.remove(&key) {
+                    ask.cancel();
+                }
+            }
+            Event::Failed(why) => self.opened(Err(OpenError::Handshake(why))),
+            Event::Garbled(key, what) => self.reply(key, Err(UpstreamError::Malformed(format!("its answer can't be read: {what}")))),
+            Event::Noise(what) => {
+                if let Some(mount) = self.inbox.mount.upgrade() {
+                    mount.connections.noise(&what);
+                }
+            }
+            Event::Notified(call, notification) => match call.and_then(|key| self.calls.get(&key)?.back.clone()) {
+                Some(back) => asks::pass_on(&back, &notification),
+                None => self.inbox.notified(&notification, &self.near()),
+            },
+            Event::Ready(negotiated) => self.opened(Ok(negotiated)),
+        }
+    }
+
+    /// Finds the one caller the server can mean, and asks it.
+    fn asked(&mut self, key: AskKey, method: &str, params: &Bytes) {
+        let stop = CancellationToken::new();
+        self.asks.insert(key.clone(), stop.clone());
+        let asked = asks::Asked { method: method.to_owned(), params: params.clone(), near: self.near(), inbox: self.inbox.clone() };
+        let commands = self.commands.clone();
+        tokio::spawn(async move {
+            let answer = tokio::select! {
+                answer = asked.answer() => answer,
+                () = stop.cancelled() => return,
+            };
+            if let Some(commands) = commands.upgrade() {
+                // The pipe may be gone by now, and the question with it.
+                drop(commands.send(Command::Reply(key, answer)).await);
+            }
+        });
+    }
+
+    fn near(&self) -> Vec<Arc<Back>> {
+        self.calls.values().filter_map(|c| c.back.clone()).filter(|b| !b.stands()).collect()
+    }
+
+    /// An answer that is too long ends the call it belongs to; where that can't be told, and there is but one, that one.
+    fn handle_too_long(&mut self, size: usize) {
+        let keys = self.pipe.handle_too_long();
+        if let [only] = keys[..] {
+            self.reply(only, Err(UpstreamError::TooLarge(size)));
+            return;
+        }
+        for key in keys {
+            let why = format!("it sent a message of {size} bytes, longer than allowed, which may have been the answer to this call");
+            self.reply(key, Err(UpstreamError::Malformed(why)));
+        }
+    }
+
+    fn reply(&mut self, key: CallKey, answer: Result<Answer, UpstreamError>) {
+        if let Some(call) = self.calls.remove(&key) {
+            self.tickets.remove(&call.ticket);
+            // A caller that has gone away needs no answer.
+            drop(call.reply.send(answer));
+        }
+    }
+
+    fn opened(&mut self, outcome: Result<Negotiated, OpenError>) {
+        if let Some(ready) = self.ready.take() {
+            // Whoever opened the pipe may have given up waiting.
+            drop(ready.send(outcome));
+        }
+    }
+
+    fn finish(mut self, why: &str) {
+        let probing = self.pipe.is_probing();
+        self.opened(Err(OpenError::Ended { probing, why: why.to_owned() }));
+        for (_, call) in self.calls.drain() {
+            drop(call.reply.send(Err(UpstreamError::Lost(why.to_owned()))));
+        }
+        self.asks.values().for_each(CancellationToken::cancel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Weak;
+
+    use bytes::Bytes;
+    use mcp_proto::client::Identity;
+    use mcp_proto::envelope::{self, Message};
+    use mcp_proto::json::Duplicates;
+
+    use super::*;
+    use call::tree::port::Owner;
+
+    const REFUSAL: &[u8] = br#"{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}"#;
+    const DISCOVERED: &[u8] = br#"{"supportedVersions":["2026-07-28"],"capabilities":{}}"#;
+
+    /// Opens a pipe to a server of the stateless era that says nothing to the first probe, and answers a later one after some time.
+    async fn opened(after: Duration) -> Result<Negotiated, OpenError> {
+        let identity = Identity { info: Bytes::from_static(b"{\"name\":\"b\"}"), capabilities: Bytes::from_static(b"{}") };
+        let (to_pipe, incoming) = mpsc::channel(8);
+        let (outgoing, mut from_pipe) = mpsc::channel(8);
+        let (close, ended) = (CancellationToken::new(), CancellationToken::new());
+        let carrier = Carrier { incoming, outgoing, close, ended, probe: Duration::from_millis(300) };
+        tokio::spawn(async move {
+            let _first = from_pipe.recv().await;
+            while let Some(text) = from_pipe.recv().await {
+                let Ok(Message::Request(request)) = Message::parse(&text, Duplicates::RefuseDeep) else { continue };
+                let (wait, answer) = match &*request.method {
+                    "initialize" => (Duration::ZERO, Answer::Error(Bytes::from_static(REFUSAL))),
+                    _ => (after, Answer::Result(Bytes::from_static(DISCOVERED).into())),
+                };
+                let to_pipe = to_pipe.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(wait).await;
+                    to_pipe.send(Incoming::Message(envelope::response(&request.id, &answer))).await.ok();
+                });
+            }
+        });
+        let inbox = Inbox { mount: Weak::new(), owner: Owner::Shared };
+        open(Pipe::new(None, identity), carrier, inbox).await.map(|(_, negotiated)| negotiated)
+    }
+
+    #[tokio::test]
+    async fn a_second_probe_is_given_its_own_time_and_no_more() {
+        assert_eq!(opened(Duration::from_millis(50)).await.unwrap().version, "2026-07-28");
+        assert!(matches!(opened(Duration::from_secs(60)).await, Err(OpenError::Handshake(HandshakeError::Refused(_)))));
+    }
+}

@@ -1,0 +1,299 @@
+//! A server that is a child process: started in a process group of its own, fed by lines, ended cleanly.
+//!
+//! It does not read messages; the pipe does.
+
+use std::io::ErrorKind;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use config::resolved::Process;
+use config::secret::Sources;
+use mcp_proto::glob::Glob;
+use mcp_proto::lines::{Line, Lines};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::upstream::pipe::{Carrier, Incoming};
+use call::tree::stderr::Stderr;
+
+/// How long a process has between the end of its input and SIGTERM, and between that and SIGKILL.
+const GRACE: Duration = Duration::from_millis(700);
+const TERM: Duration = Duration::from_secs(3);
+
+/// A line this many times longer than allowed will not end.
+const ENDLESS: usize = 4;
+
+/// Our own variables that every child may see.
+const PASSED: [&str; 22] = [
+    "PATH",
+    "HOME",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "TZ",
+    "TERM",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "XDG_*",
+    "SystemRoot",
+    "SYSTEMDRIVE",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "USERPROFILE",
+    "PATHEXT",
+    "ComSpec",
+    "NVM_DIR",
+];
+
+/// Starts the process; `Err` says why it could not be started and what to do.
+pub fn start(
+    process: &Process,
+    sources: &dyn Sources,
+    stderr: &Arc<Stderr>,
+    line_limit: usize,
+    probe: Duration,
+) -> Result<Carrier, String> {
+    let mut child = command(process, sources)?.spawn().map_err(|e| cannot_start(process, &e))?;
+    let (Some(stdin), Some(stdout), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
+        return Err("its standard streams could not be opened".into());
+    };
+    let (incoming_tx, incoming) = mpsc::channel(256);
+    let (outgoing, outgoing_rx) = mpsc::channel(256);
+    let (close, ended) = (CancellationToken::new(), CancellationToken::new());
+    tokio::spawn(write_lines(stdin, outgoing_rx, close.clone()));
+    let errors = tokio::spawn(read_errors(errors, Arc::clone(stderr)));
+    let guard = Guard { child, close: close.clone(), ended: ended.clone() };
+    tokio::spawn(async move {
+        let reading = read_lines(stdout, line_limit, incoming_tx.clone());
+        let status = guard.watch(reading).await;
+        // The last words of a dying process are the best explanation there is.
+        drop(tokio::time::timeout(Duration::from_millis(200), errors).await);
+        drop(incoming_tx.send(Incoming::Ended(status)).await);
+    });
+    Ok(Carrier { incoming, outgoing, close, ended, probe })
+}
+
+fn command(process: &Process, sources: &dyn Sources) -> Result<Command, String> {
+    let mut command = Command::new(&process.command);
+    for arg in &process.args {
+        command.arg(arg.resolve(sources).map_err(|e| e.to_string())?.expose());
+    }
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).env_clear();
+    for (name, value) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        let passed = PASSED.iter().copied().chain(process.pass_env.iter().map(String::as_str)).any(|p| Glob::new(p).matches(&text));
+        if passed {
+            command.env(&name, value);
+        }
+    }
+    for (name, value) in &process.env {
+        command.env(name, value.resolve(sources).map_err(|e| e.to_string())?.expose());
+    }
+    if let Some(cwd) = &process.cwd {
+        command.current_dir(cwd);
+    }
+    #[cfg(unix)]
+    command.process_group(0);
+    Ok(command)
+}
+
+fn cannot_start(process: &Process, error: &std::io::Error) -> String {
+    let program = &process.command;
+    let missing = error.kind() == ErrorKind::NotFound;
+    if let Some(cwd) = process.cwd.as_ref().filter(|dir| missing && !dir.is_dir()) {
+        return format!("its working directory {} does not exist", cwd.display());
+    }
+    if missing && program.contains('/') {
+        return format!("there is no program {program}: check `command`");
+    }
+    if missing {
+        return format!(
+            "`{program}` was not found in PATH: install it, or give its full path as `command` (`which {program}` in your own shell tells; programs under nvm or pyenv are often only there)"
+        );
+    }
+    if error.kind() == ErrorKind::PermissionDenied {
+        return format!("{program} may not be executed: check its permissions");
+    }
+    format!("{program} could not be started: {error}")
+}
+
+async fn write_lines(mut stdin: ChildStdin, mut messages: mpsc::Receiver<Bytes>, close: CancellationToken) {
+    let mut batch = Vec::new();
+    let mut out = BytesMut::new();
+    loop {
+        tokio::select! {
+            () = close.cancelled() => return,
+            count = messages.recv_many(&mut batch, 64) => if count == 0 { return },
+        }
+        for message in batch.drain(..) {
+            push_line(&message, &mut out);
+        }
+        tokio::select! {
+            () = close.cancelled() => return,
+            written = stdin.write_all(&out) => if written.is_err() { return },
+        }
+        out.clear();
+    }
+}
+
+/// A message spread over lines would be several; the space between its tokens means nothing, so line ends become spaces.
+fn push_line(message: &[u8], out: &mut BytesMut) {
+    let start = out.len();
+    out.extend_from_slice(message);
+    if memchr::memchr2(b'\n', b'\r', message).is_some() {
+        out[start..].iter_mut().filter(|b| matches!(**b, b'\n' | b'\r')).for_each(|b| *b = b' ');
+    }
+    out.extend_from_slice(b"\n");
+}
+
+async fn read_lines(mut stdout: ChildStdout, limit: usize, incoming: mpsc::Sender<Incoming>) {
+    let mut lines = Lines::new(limit);
+    loop {
+        lines.buffer().reserve(16 << 10);
+        let Ok(read) = stdout.read_buf(lines.buffer()).await else { return };
+        if read == 0 {
+            return;
+        }
+        while let Some(line) = lines.poll_line() {
+            let message = match line {
+                Line::Whole(line) => Incoming::Message(line),
+                Line::TooLong(size) => Incoming::TooLong(size),
+            };
+            if incoming.send(message).await.is_err() {
+                return;
+            }
+        }
+        // A line without end is no answer any more, only work.
+        if lines.skipped() > limit.saturating_mul(ENDLESS) {
+            drop(incoming.send(Incoming::Ended(format!("it wrote {} bytes without a line end and was stopped", lines.skipped()))).await);
+            return;
+        }
+    }
+}
+
+async fn read_errors(errors: ChildStderr, stderr: Arc<Stderr>) {
+    let mut reader = BufReader::new(errors);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        // A line without end must not grow without end.
+        let mut limited = (&mut reader).take(8 << 10);
+        match limited.read_until(b'\n', &mut line).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => stderr.push(String::from_utf8_lossy(&line).trim_end()),
+        }
+    }
+}
+
+struct Guard {
+    child: Child,
+    close: CancellationToken,
+    ended: CancellationToken,
+}
+
+impl Guard {
+    /// Waits until the process ends, or is to end; says how it ended.
+    async fn watch(mut self, reading: impl Future<Output = ()>) -> String {
+        let group = self.child.id();
+        let close = self.close.clone();
+        tokio::pin!(reading);
+        let status = tokio::select! {
+            status = self.child.wait() => {
+                // What it wrote just before its end still counts.
+                drop(tokio::time::timeout(Duration::from_millis(300), &mut reading).await);
+                status.ok()
+            }
+            () = &mut reading => tokio::time::timeout(Duration::from_secs(2), self.child.wait()).await.ok().and_then(Result::ok),
+            () = close.cancelled() => None,
+        };
+        let status = match status {
+            Some(status) => Some(status),
+            None => self.stop(group).await,
+        };
+        // Whatever it started goes with it.
+        signal(group, true);
+        self.ended.cancel();
+        how(status)
+    }
+
+    async fn stop(&mut self, group: Option<u32>) -> Option<ExitStatus> {
+        if let Ok(status) = tokio::time::timeout(GRACE, self.child.wait()).await {
+            return status.ok();
+        }
+        signal(group, false);
+        if let Ok(status) = tokio::time::timeout(TERM, self.child.wait()).await {
+            return status.ok();
+        }
+        signal(group, true);
+        drop(self.child.start_kill());
+        self.child.wait().await.ok()
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        signal(self.child.id(), true);
+        self.ended.cancel();
+    }
+}
+
+#[cfg(unix)]
+fn signal(group: Option<u32>, kill: bool) {
+    use rustix::process::{Pid, Signal, kill_process_group};
+    let pid = group.and_then(|g| i32::try_from(g).ok()).and_then(Pid::from_raw);
+    if let Some(pid) = pid {
+        // An empty group is what we want.
+        let sent = kill_process_group(pid, if kill { Signal::KILL } else { Signal::TERM });
+        tracing::trace!(?sent, "a process group was signalled");
+    }
+}
+
+#[cfg(not(unix))]
+fn signal(_group: Option<u32>, _kill: bool) {}
+
+fn how(status: Option<ExitStatus>) -> String {
+    #[cfg(unix)]
+    if let Some(signal) = status.and_then(|s| std::os::unix::process::ExitStatusExt::signal(&s)) {
+        return format!("the process was ended by signal {signal}");
+    }
+    match status.and_then(|s| s.code()) {
+        Some(code) => format!("the process ended with exit code {code}"),
+        None => "the process ended".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use config::secret::SystemSources;
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_server_gets_of_the_environment_what_programs_need_and_what_is_meant_for_it() {
+        assert!(
+            std::env::var_os("CARGO_MANIFEST_DIR").is_some() && std::env::var_os("CARGO_PKG_NAME").is_some(),
+            "the gate itself has more"
+        );
+        let process = Process {
+            command: "env".into(),
+            args: Vec::new(),
+            env: [("OWN".to_owned(), config::secret::SecretRef::plain("set"))].into(),
+            pass_env: vec!["CARGO_PKG_N*".into()],
+            cwd: None,
+        };
+        let told = command(&process, &SystemSources).unwrap().output().await.unwrap();
+        let told = String::from_utf8(told.stdout).unwrap();
+        let names: Vec<&str> = told.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
+        let is_meant = |name: &&str| PASSED.iter().chain(&["OWN", "CARGO_PKG_NAME"]).any(|one| Glob::new(one).matches(name));
+        assert!(names.iter().all(is_meant), "{names:?}");
+        assert!(["OWN", "CARGO_PKG_NAME", "PATH"].iter().all(|name| names.contains(name)), "{names:?}");
+    }
+}

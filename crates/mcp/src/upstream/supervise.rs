@@ -1,0 +1,271 @@
+//! Keeps one mount alive: connects, fetches what it lists, follows its changes, and begins again when it breaks.
+//! How a connection is made is not known here.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use banyan_model::Era;
+use bytes::Bytes;
+use mcp_proto::catalog::{Kind, Page, list_params};
+use mcp_proto::client::stateless_meta;
+use mcp_proto::envelope::Answer;
+use mcp_proto::era;
+use mcp_proto::mcpax::{self, SUBTREE_IDS};
+use mcp_proto::splice::{self, Change};
+
+use crate::upstream::listening;
+use crate::upstream::listening::Listening;
+use crate::upstream::pages;
+use crate::upstream::pages::Pages;
+use call::judge::pins;
+use call::tree::catalog::Catalog;
+use call::tree::mount::{Mount, Phase, State};
+use call::tree::port::{Instance, Outgoing, Owner, UpstreamError};
+use call::tree::role::Role;
+
+/// Waits between tries, doubled each time.
+pub const FIRST_WAIT: Duration = Duration::from_millis(200);
+pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// A connection that held this long was a good one.
+pub const HELD: Duration = Duration::from_secs(10);
+/// How long tools of a broken mount stay listed.
+const LISTED_FOR: Duration = Duration::from_secs(300);
+/// More pages than this are no list.
+const MOST_PAGES: usize = 10_000;
+
+/// Runs until the mount is taken out of the tree.
+pub async fn supervise(mount: Arc<Mount>) {
+    let mut failures = 0u32;
+    let mut last_ready: Option<Instant> = None;
+    loop {
+        let outcome = tokio::select! {
+            outcome = live(&mount, &mut last_ready) => outcome,
+            () = mount.gone.cancelled() => return,
+        };
+        let held = last_ready.is_some_and(|since| since.elapsed() > HELD && mount.state.load().phase == Phase::Ready);
+        failures = if held { 0 } else { failures + 1 };
+        if let Some(old) = mount.connections.shared.swap(None) {
+            old.close().await;
+        }
+        // Of gates that lead to each other all may have seen it: who comes back first is taken, as long as the others wait.
+        let wait = if outcome.is_for_people() { backoff(u32::MAX, &mount) } else { backoff(failures, &mount) };
+        fall(&mount, &outcome, wait, last_ready);
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = mount.connections.again.notified() => {}
+            () = mount.gone.cancelled() => return,
+        }
+        mount.restarts.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        mount.metrics.restarted();
+    }
+}
+
+/// One life of a connection; says why it ended.
+async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamError {
+    let instance = match mount.open(Owner::Shared, mount.gate.node.shared()).await {
+        Ok(instance) => instance,
+        Err(e) => return e,
+    };
+    if instance.gate_id().as_deref() == Some(&*mount.gate.node.id) {
+        instance.close().await;
+        return UpstreamError::Loop;
+    }
+    mount.role.store(Arc::new(Role::of(mount, &instance.negotiated.capabilities).await));
+    mount.connections.freshness.unknown();
+    mount.connections.subscribed.forget();
+    let mut listening = listening::begin(mount, &instance).await;
+    mount.connections.take_dirty();
+    let catalog = match fetch(mount, &instance, &Catalog::default(), &Kind::ALL).await {
+        Ok(catalog) => catalog,
+        Err(e) => {
+            instance.close().await;
+            return e;
+        }
+    };
+    mount.known.store(Some(Arc::new(instance.negotiated.clone())));
+    mount.connections.shared.store(Some(Arc::clone(&instance)));
+    mount.metrics.set_tools(catalog.tools.len());
+    mount.catalog.store(Arc::new(catalog));
+    *last_ready = Some(Instant::now());
+    // In the tree before it is ready: whoever waits for that looks there next.
+    mount.gate.publish(&mount.config.name, &Kind::ALL);
+    let was = mount.state.load().phase;
+    mount.enter(State::new(Phase::Ready, None, None));
+    if was == Phase::Degraded {
+        // The tree was made while it was not ready yet, and says so of its tools.
+        mount.gate.reannotate(mount);
+    }
+    subscribe_again(mount, &instance).await;
+    follow(mount, &instance, &mut listening).await
+}
+
+/// Follows changes of the lists until the connection is gone.
+async fn follow(mount: &Arc<Mount>, instance: &Arc<Instance>, listening: &mut Option<Listening>) -> UpstreamError {
+    loop {
+        tokio::select! {
+            () = instance.lost() => return UpstreamError::Lost(mount.connections.last_words()),
+            () = mount.connections.wake.notified() => {}
+        }
+        listening::resubscribe(mount, instance, listening).await;
+        if let Some(why) = mount.connections.take_reconnect() {
+            return UpstreamError::Lost(why.into());
+        }
+        let kinds: Vec<Kind> = mount.connections.take_dirty().into_iter().collect();
+        if kinds.is_empty() {
+            continue;
+        }
+        let old = mount.catalog.load_full();
+        match fetch(mount, instance, &old, &kinds).await {
+            Ok(new) if new != *old => {
+                mount.catalog.store(Arc::new(new));
+                mount.gate.publish(&mount.config.name, &kinds);
+            }
+            Ok(_) => {}
+            Err(e) => return e,
+        }
+    }
+}
+
+/// Fetches `kinds` anew; the other lists are those of `old`.
+pub async fn fetch(mount: &Mount, instance: &Instance, old: &Catalog, kinds: &[Kind]) -> Result<Catalog, UpstreamError> {
+    let mut catalog = old.clone();
+    catalog.notes = mount.role.load().note(mount).into_iter().collect();
+    let mut fresh = Vec::with_capacity(kinds.len());
+    let mut good_for = Duration::MAX;
+    for kind in kinds {
+        if !era::declares(&instance.negotiated.capabilities, kind.capability()) {
+            catalog.set(*kind, Vec::new(), mount, instance);
+            fresh.push(*kind);
+            continue;
+        }
+        match tokio::time::timeout(mount.config.start_timeout, list(mount, instance, *kind)).await {
+            Ok(Ok(listed)) => {
+                good_for = good_for.min(listed.good_for);
+                catalog.notes.extend(listed.notes);
+                catalog.set(*kind, listed.entries, mount, instance);
+                if *kind == Kind::Tools {
+                    catalog.subtree = listed.subtree;
+                }
+                fresh.push(*kind);
+            }
+            Ok(Err(Listing::Refused(why))) => {
+                good_for = Duration::ZERO;
+                catalog.notes.push(format!("{} failed: {why}", kind.method()));
+            }
+            Ok(Err(Listing::Broken(e))) => return Err(e),
+            Err(_) => return Err(UpstreamError::Silent(mount.config.start_timeout)),
+        }
+    }
+    mount.connections.freshness.fetched(good_for, fresh.len() == Kind::ALL.len());
+    let (said, note) = instance.negotiated.instructions.as_deref().map(pages::instructions).unzip();
+    catalog.notes.extend(note.flatten());
+    // As it was sent, so that what is hidden in it is seen.
+    pins::hold(mount, (&mut catalog, old), &fresh, said).await;
+    pins::clean(&mut catalog, &fresh);
+    // Each change of a subtree comes up as a change of its tools, so a loop is seen whoever closes it.
+    if catalog.subtree.iter().any(|id| **id == *mount.gate.node.id) { Err(UpstreamError::Loop) } else { Ok(catalog) }
+}
+
+/// A whole list.
+struct Listed {
+    entries: Vec<mcp_proto::catalog::Entry>,
+    notes: Vec<String>,
+    /// The ids that a gate says are its own and those of the gates below it.
+    subtree: Vec<String>,
+    /// By what the server says of its pages; none where it says nothing.
+    good_for: Duration,
+}
+
+enum Listing {
+    Broken(UpstreamError),
+    Refused(String),
+}
+
+async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<Listed, Listing> {
+    let most = mount.gate.limits().tools_per_mount;
+    let mut pages = Pages::new(kind, most);
+    let mut subtree = Vec::new();
+    let mut good_for = Duration::MAX;
+    let mut cursors = BTreeSet::new();
+    let mut cursor: Option<String> = None;
+    for _ in 0..MOST_PAGES {
+        let mut params = list_params(cursor.as_deref());
+        if instance.era() == Era::Stateless {
+            let meta = stateless_meta(&mount.gate.node.shared());
+            params = Bytes::from(splice::edit(&params, &[("_meta", Change::Set(meta.as_bytes()))]));
+        }
+        let answer = instance.request(&Outgoing::plain(kind.method(), params), None).await.map_err(Listing::Broken)?;
+        let result = match answer {
+            Answer::Result(result) => result,
+            Answer::Error(error) => return Err(Listing::Refused(String::from_utf8_lossy(&error).chars().take(300).collect())),
+        };
+        // Whoever says that it is a gate is believed as to loops, which keep it out.
+        if cursor.is_none() && instance.gate_id().is_some() {
+            subtree = result.meta().and_then(|meta| meta.get(SUBTREE_IDS).map(mcpax::read_ids)).unwrap_or_default();
+        }
+        let page = Page::parse(kind, &result).ok_or_else(|| Listing::Refused("its result is no list".into()))?;
+        good_for = good_for.min(Duration::from_millis(page.ttl_ms.unwrap_or(0)));
+        let next = page.next.clone();
+        if !pages.take(page, result.len()) {
+            break;
+        }
+        match next {
+            Some(next) if cursors.insert(next.clone()) => cursor = Some(next),
+            Some(_) => {
+                pages.circles();
+                break;
+            }
+            None => break,
+        }
+    }
+    let (entries, notes) = pages.finish();
+    Ok(Listed { entries, notes, subtree, good_for })
+}
+
+/// Subscribes at a server of the initialize era to all that it was not asked for on this connection.
+pub async fn subscribe_again(mount: &Arc<Mount>, instance: &Arc<Instance>) {
+    if instance.era() == Era::Stateless {
+        return;
+    }
+    for uri in mount.connections.subscribed.all().1 {
+        if let Err(e) = mount.take(instance, &uri).await {
+            tracing::warn!(mount = %mount.config.name, uri, error = %e, "a subscription could not be made again");
+        }
+    }
+}
+
+fn fall(mount: &Arc<Mount>, why: &UpstreamError, wait: Duration, last_ready: Option<Instant>) {
+    let next = SystemTime::now().checked_add(wait);
+    let listed = last_ready.is_some_and(|since| since.elapsed() < LISTED_FOR || mount.state.load().phase == Phase::Ready);
+    let phase = if listed && !why.is_for_people() { Phase::Degraded } else { Phase::Failed };
+    let state = State { words: written_last(mount), ..State::new(phase, Some(why.to_string()), next) };
+    let text = state.explained().unwrap_or_default();
+    tracing::warn!(mount = %mount.config.name, error = %text, retry_in = ?wait, "the server is not available");
+    let was = mount.state.load().phase;
+    mount.enter(state);
+    if phase == Phase::Degraded && was != phase {
+        mount.gate.reannotate(mount);
+    }
+    if phase == Phase::Failed && !mount.catalog.load().is_empty() {
+        mount.catalog.store(Arc::default());
+        mount.gate.publish(&mount.config.name, &Kind::ALL);
+    }
+}
+
+/// Last words of the process on its standard error; `None`: nothing.
+fn written_last(mount: &Mount) -> Option<String> {
+    let lines = mount.connections.stderr.lines();
+    let last: Vec<&str> = lines.iter().rev().take(3).rev().map(String::as_str).collect();
+    (!last.is_empty()).then(|| last.join(" | "))
+}
+
+/// Doubles, with a spread by name so that many mounts of one broken host do not come back together.
+fn backoff(failures: u32, mount: &Mount) -> Duration {
+    if failures == 0 {
+        return FIRST_WAIT;
+    }
+    let base = FIRST_WAIT.saturating_mul(1 << failures.min(9)).min(LONGEST_WAIT);
+    let spread = mount.config.name.as_str().bytes().fold(0u32, |a, b| a.wrapping_mul(31).wrapping_add(u32::from(b))) % 25;
+    base + base * spread / 100
+}

@@ -1,0 +1,284 @@
+//! The task that owns the machine: carries out what it wants done, and tells it what came of that. It decides nothing itself.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use arc_swap::ArcSwapOption;
+use config::resolved::Join;
+use mesh_proto::child::{Child, ChildSettings, Event, Transmit};
+use mesh_proto::id::{CallId, LinkId, NodeId};
+use mesh_proto::message::{Capabilities, Proof, Register};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::task::TaskTracker;
+
+use crate::child::dialling::{Held, dial, follow};
+use crate::child::input;
+use crate::child::input::Input;
+use crate::child::told::{JoinStatus, seconds};
+use crate::mesh::Mesh;
+
+/// How long calls under way may take after this gate has left its parent.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// After how many intervals with a backup the parent that is preferred is tried.
+const RETURN: u32 = 6;
+
+/// Later than anything that is waited for.
+const NEVER: Duration = Duration::from_secs(86_400);
+
+/// The machine, and all that it has to do with.
+pub struct Driver {
+    mesh: Arc<Mesh>,
+    join: Join,
+    id: NodeId,
+    machine: Child,
+    inputs: mpsc::Receiver<Input>,
+    sender: mpsc::Sender<Input>,
+    links: HashMap<LinkId, Held>,
+    next_link: u64,
+    /// Requests and dials that nothing is known of yet.
+    pending: usize,
+    told: JoinStatus,
+    shown: Arc<ArcSwapOption<JoinStatus>>,
+    /// Who waits until it has left.
+    leaving: Option<oneshot::Sender<()>>,
+    over: bool,
+    /// The connections of links.
+    carried: TaskTracker,
+}
+
+impl Driver {
+    /// A driver of a gate that is registered with nobody yet.
+    pub fn new(
+        mesh: &Arc<Mesh>,
+        join: &Join,
+        (sender, inputs): (mpsc::Sender<Input>, mpsc::Receiver<Input>),
+        shown: Arc<ArcSwapOption<JoinStatus>>,
+    ) -> Self {
+        let id = mesh.gate.node.node_id();
+        let machine = Child::new(settings(mesh, join, id), runtime::random::seed());
+        let told = JoinStatus::new(join.segment.as_str(), join.parents.iter().map(|parent| &parent.url));
+        let (mesh, join) = (Arc::clone(mesh), join.clone());
+        let (links, carried) = (HashMap::new(), TaskTracker::new());
+        let mut driver = Self {
+            mesh,
+            join,
+            id,
+            machine,
+            inputs,
+            sender,
+            links,
+            next_link: 0,
+            pending: 0,
+            told,
+            shown,
+            leaving: None,
+            over: false,
+            carried,
+        };
+        driver.machine.start(Instant::now());
+        driver
+    }
+
+    /// Runs until it is told to leave, or the gate ends.
+    pub async fn run(mut self) {
+        let mut subtree = self.mesh.registry.subtree();
+        self.below(&subtree.borrow_and_update().clone());
+        loop {
+            self.settle().await;
+            if self.over {
+                break;
+            }
+            let until = self.machine.poll_timeout().map_or_else(|| Instant::now() + NEVER, |(at, _)| at);
+            tokio::select! {
+                biased;
+                () = self.mesh.gate.stop.cancelled() => break,
+                input = self.inputs.recv() => match input {
+                    Some(Input::MountsChanged) => self.below(&subtree.borrow().clone()),
+                    Some(input) => self.take(input),
+                    None => break,
+                },
+                changed = subtree.changed() => match changed {
+                    Ok(()) => self.below(&subtree.borrow_and_update().clone()),
+                    Err(_) => break,
+                },
+                () = tokio::time::sleep_until(until.into()) => self.machine.handle_timeout(Instant::now()),
+            }
+        }
+        for held in self.links.values() {
+            held.gone.cancel();
+        }
+        self.carried.close();
+        drop(tokio::time::timeout(DRAIN, self.carried.wait()).await);
+        if let Some(leaving) = self.leaving.take() {
+            // Whoever waits may have lost patience.
+            let _waited_for = leaving.send(());
+        }
+    }
+
+    fn take(&mut self, input: Input) {
+        let now = Instant::now();
+        match input {
+            Input::Answered(call, answer) => {
+                self.pending -= 1;
+                self.machine.handle_answer(now, call, input::reply(answer.as_ref()));
+            }
+            Input::Asked { method, params, reply } => drop(reply.send(self.machine.handle_request(&method, &params))),
+            Input::Dialled(parent, dialled) => self.dialled(now, parent, dialled),
+            Input::Leave(left) => {
+                self.leaving = Some(left);
+                self.machine.stop(now);
+            }
+            Input::LinkLost(link) => {
+                if self.links.remove(&link).is_some() {
+                    self.machine.handle_link_lost(now, link);
+                }
+            }
+            Input::MountsChanged => {}
+        }
+    }
+
+    fn dialled(&mut self, now: Instant, parent: usize, dialled: Result<crate::link::Dialled, String>) {
+        self.pending -= 1;
+        match dialled {
+            Ok(mut dialled) => {
+                self.next_link += 1;
+                let link = LinkId(self.next_link);
+                if let Some(carried) = dialled.carried.take() {
+                    self.carried.spawn(carried);
+                }
+                self.links.insert(link, follow(link, dialled, self.sender.clone()));
+                self.machine.handle_link_up(now, parent, link);
+            }
+            Err(why) => {
+                tracing::warn!(parent = %self.join.parents.get(parent).map_or("", |p| p.url.as_str()), error = %why, "a parent can't be joined");
+                if let Some(told) = self.told.parents.get_mut(parent) {
+                    told.unreachable(why);
+                }
+                self.machine.handle_dial_failed(now, parent);
+            }
+        }
+    }
+
+    /// The gates below: those that are registered, those behind mounts, and this one.
+    fn below(&mut self, registered: &BTreeSet<NodeId>) {
+        let mounts = self.mesh.gate.mounts.all.load_full();
+        let mounted =
+            mounts.iter().flat_map(|mount| mount.catalog.load().subtree.iter().filter_map(|id| NodeId::parse(id)).collect::<Vec<_>>());
+        let ids = registered.iter().copied().chain(mounted).chain([self.id]).collect();
+        self.machine.handle_subtree(Instant::now(), ids);
+    }
+
+    /// Carries out all that the machine wants done, and shows how it stands then.
+    async fn settle(&mut self) {
+        loop {
+            if let Some(event) = self.machine.poll_event() {
+                self.happened(event).await;
+            } else if let Some(transmit) = self.machine.poll_transmit() {
+                self.transmit(transmit);
+            } else {
+                break;
+            }
+        }
+        let waits = self.pending == 0 && self.machine.registered_at().is_none() && !self.over;
+        let next = self.machine.poll_timeout().filter(|_| waits).map(|(at, _)| at.saturating_duration_since(Instant::now()));
+        self.told.next_try = next.and_then(|wait| SystemTime::now().checked_add(wait)).map(seconds);
+        if self.shown.load().as_deref() != Some(&self.told) {
+            self.shown.store(Some(Arc::new(self.told.clone())));
+            self.mesh.gate.mounts.changed.notify_waiters();
+        }
+    }
+
+    fn transmit(&mut self, transmit: Transmit) {
+        match transmit {
+            Transmit::Dial { parent } => {
+                let Some(wanted) = self.join.parents.get(parent).cloned() else { return };
+                if let Some(told) = self.told.parents.get_mut(parent) {
+                    told.try_it();
+                }
+                self.pending += 1;
+                let (mesh, beat, to) = (Arc::clone(&self.mesh), self.join.heartbeat, self.sender.clone());
+                tokio::spawn(async move {
+                    let dialled = dial(mesh, wanted, beat).await;
+                    drop(to.send(Input::Dialled(parent, dialled)).await);
+                });
+            }
+            Transmit::HangUp { link } => {
+                if let Some(held) = self.links.remove(&link) {
+                    held.gone.cancel();
+                }
+            }
+            Transmit::Request { link, call, method, params } => self.request(link, call, method.as_str(), &params),
+        }
+    }
+
+    fn request(&mut self, link: LinkId, call: CallId, method: &str, params: &str) {
+        let asked = self.links.get(&link).map(|held| held.control.ask(method, params.as_bytes()));
+        self.pending += 1;
+        let to = self.sender.clone();
+        tokio::spawn(async move {
+            let answer = match asked {
+                Some(asked) => asked.await.ok(),
+                None => None,
+            };
+            drop(to.send(Input::Answered(call, answer)).await);
+        });
+    }
+
+    async fn happened(&mut self, event: Event) {
+        match event {
+            Event::Above(above) => self.mesh.registry.above(above).await,
+            Event::Cycle { ids } => self.mesh.registry.cycle(ids).await,
+            Event::Stopped => self.over = true,
+            Event::Withheld(count) => self.told.withheld = count,
+            Event::Lost { parent, why } => {
+                tracing::warn!(parent = self.url(parent), ?why, "this gate is no longer registered with its parent");
+                self.told.withheld = 0;
+                if let Some(told) = self.told.parents.get_mut(parent) {
+                    told.lost(why);
+                }
+            }
+            Event::Refused { parent, refused } => {
+                tracing::warn!(parent = self.url(parent), reason = refused.reason, hint = refused.hint, "a parent refused this gate");
+                if let Some(told) = self.told.parents.get_mut(parent) {
+                    told.refused(&refused);
+                }
+            }
+            Event::Registered { parent, registered, .. } => {
+                tracing::info!(parent = self.url(parent), segment = %registered.segment, "this gate is registered");
+                registered.segment.as_str().clone_into(&mut self.told.segment);
+                if let Some(told) = self.told.parents.get_mut(parent) {
+                    told.registered(registered.aggregator_id.map(|id| id.to_string()));
+                }
+            }
+        }
+    }
+
+    fn url(&self, parent: usize) -> &str {
+        self.join.parents.get(parent).map_or("", |parent| parent.url.as_str())
+    }
+}
+
+fn settings(mesh: &Mesh, join: &Join, id: NodeId) -> ChildSettings {
+    let proof = join.authority_proof.as_ref().and_then(|proof| match proof.resolve(&*mesh.sources) {
+        Ok(proof) => Proof::new(proof.expose().trim()),
+        Err(error) => {
+            tracing::warn!(%error, "the proof of authority can't be had; this gate registers without");
+            None
+        }
+    });
+    let register = Register {
+        authority: join.authority.clone(),
+        authority_proof: proof,
+        capabilities: Capabilities { tools: true, resources: true, notifications: true },
+        heartbeat_interval: join.heartbeat,
+        aggregator_id: Some(id),
+        subtree: Some(BTreeSet::from([id])),
+        url: join.public_url.as_ref().map(url::Url::to_string),
+        ..Register::plain(id, join.segment.clone())
+    };
+    // A parent that is preferred is looked for again after a few intervals.
+    let return_after = join.heartbeat * RETURN;
+    ChildSettings { parents: join.parents.len(), return_after, ..ChildSettings::new(register) }
+}

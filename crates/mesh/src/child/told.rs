@@ -1,0 +1,113 @@
+//! What people see of a membership. How it came to be so is not known here.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use mesh_proto::child::LostWhy;
+use mesh_proto::message::Refused;
+
+/// How this gate stands in somebody else's tree.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct JoinStatus {
+    /// What stands before its tools there.
+    pub segment: String,
+    /// Its parents, the preferred one first.
+    pub parents: Vec<ParentStatus>,
+    /// When it tries again, in seconds since 1970; absent while it is registered or trying.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_try: Option<u64>,
+    /// How many of its tools the parent shows to nobody, for reasons that its operator can see.
+    #[serde(default)]
+    pub withheld: u64,
+}
+
+/// One parent.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct ParentStatus {
+    /// Its address.
+    pub url: String,
+    /// `idle` (not needed), `trying`, `registered`, `refused`, `unreachable` or `lost`.
+    pub state: String,
+    /// Since when, in seconds since 1970.
+    pub since: u64,
+    /// Its aggregator id, while it is registered there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_id: Option<String>,
+    /// What is wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What mends it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl JoinStatus {
+    pub fn new<'a>(segment: &str, urls: impl Iterator<Item = &'a url::Url>) -> Self {
+        let parents = urls.map(|url| ParentStatus {
+            url: url.to_string(),
+            state: "idle".into(),
+            since: seconds(SystemTime::now()),
+            parent_id: None,
+            error: None,
+            hint: None,
+        });
+        Self { segment: segment.to_owned(), parents: parents.collect(), next_try: None, withheld: 0 }
+    }
+
+    /// The parent with which it is registered.
+    pub fn registered(&self) -> Option<&ParentStatus> {
+        self.parents.iter().find(|parent| parent.state == "registered")
+    }
+}
+
+impl ParentStatus {
+    /// It is being tried. What was wrong the last time stays until something is right.
+    pub fn try_it(&mut self) {
+        if self.error.is_none() {
+            self.enter("trying");
+        }
+    }
+
+    pub fn registered(&mut self, parent_id: Option<String>) {
+        self.enter("registered");
+        (self.parent_id, self.error, self.hint) = (parent_id, None, None);
+    }
+
+    pub fn refused(&mut self, refused: &Refused) {
+        self.enter("refused");
+        let reason = if refused.reason.is_empty() { "it gives no reason" } else { &refused.reason };
+        self.error = Some(format!("the registration was refused: {reason} ({})", refused.code));
+        self.hint = Some(refused.hint.clone()).filter(|hint| !hint.is_empty());
+    }
+
+    pub fn unreachable(&mut self, why: String) {
+        self.enter("unreachable");
+        (self.error, self.hint) = (Some(why), None);
+    }
+
+    pub fn lost(&mut self, why: LostWhy) {
+        self.parent_id = None;
+        if matches!(why, LostWhy::Leaving | LostWhy::Stopped) {
+            self.enter("idle");
+            return;
+        }
+        self.enter("lost");
+        self.error = Some(match why {
+            LostWhy::Cycle => "this gate stands above itself: a gate below leads to one above".into(),
+            LostWhy::Forgotten => "it does not know this gate any more: it was started anew, or has ended the registration".into(),
+            LostWhy::LinkLost => "the link broke".into(),
+            LostWhy::Silent => "it answered nothing for two heartbeats".into(),
+            LostWhy::Leaving | LostWhy::Stopped => String::new(),
+        });
+    }
+
+    fn enter(&mut self, state: &str) {
+        if self.state != state {
+            state.clone_into(&mut self.state);
+            self.since = seconds(SystemTime::now());
+        }
+    }
+}
+
+pub fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

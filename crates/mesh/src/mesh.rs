@@ -1,0 +1,67 @@
+//! The family of gates and registered servers that this gate belongs to: what is below it, what is above it, and the links between.
+//! Nothing is decided here.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use config::secret::Sources;
+use futures_util::future::BoxFuture;
+use mesh_proto::id::SessionKey;
+use mesh_proto::message::Method;
+use mesh_proto::refusal::Refusal;
+
+use crate::child::Membership;
+use crate::registry::Registry;
+use call::tree::gate;
+use call::tree::gate::Gate;
+use call::words::caller::Caller;
+use mcp::downstream::McpServer;
+use mcp::upstream::Upstreams;
+use trust;
+use trust::Trust;
+
+/// The gates above and below this one, and what links to them need.
+pub struct Mesh {
+    pub gate: Arc<Gate>,
+    pub trust: Arc<Trust>,
+    /// Connections to registered servers.
+    pub upstreams: Arc<Upstreams>,
+    /// Answers parents, over links that this gate has dialled.
+    pub server: Arc<McpServer>,
+    /// Servers and gates that are registered here.
+    pub registry: Registry,
+    /// Parents with which this gate is registered.
+    pub membership: Membership,
+    pub sources: Arc<dyn Sources>,
+    pub state_dir: PathBuf,
+}
+
+impl gate::Mesh for Mesh {
+    fn answer<'a>(&'a self, method: &'a str, params: &'a Bytes, caller: &'a Caller) -> BoxFuture<'a, Result<String, Refusal>> {
+        Box::pin(async move {
+            if method == Method::Parent.as_str() {
+                return self.membership.ask(method, params).await;
+            }
+            let identity = trust::identity(caller);
+            let way = (trust::is_private(caller), trust::is_here(caller));
+            self.registry.request_by_http(&identity, way, method, params.clone()).await
+        })
+    }
+
+    fn mounts_changed(&self) {
+        self.membership.mounts_changed();
+    }
+
+    fn relay(&self, session: SessionKey, whole: Bytes) {
+        self.registry.relay(session, whole);
+    }
+
+    fn registered(&self) -> Vec<String> {
+        self.registry.subtree().borrow().iter().map(ToString::to_string).collect()
+    }
+
+    fn dropped(&self) -> String {
+        self.registry.dropped.told()
+    }
+}

@@ -1,0 +1,211 @@
+//! Carries out what the machine and the relay want: questions, answers, mounts, claims, notices. What is wanted is not decided here.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use banyan_model::Segment;
+use mesh_proto::id::{CallId, LinkId, SessionKey};
+use mesh_proto::message::{Register, Registered};
+use mesh_proto::parent::{Event, StoreAnswer, Transmit};
+use mesh_proto::refusal::{Ended, Refusal};
+use mesh_proto::reply::Reply;
+use store::ClaimChange;
+use tokio::sync::oneshot;
+
+use crate::registry::asking;
+use crate::registry::driver::{AGAIN, Driver, Kept, Waiting};
+use crate::registry::input::Input;
+use crate::registry::links::{Ask, End};
+use crate::registry::recorded::{Whose, record};
+use crate::registry::told;
+use call::judge::policy::budget_of;
+
+/// An answer, who waits for it, and the session that began with it.
+struct Answered {
+    reply: oneshot::Sender<Result<String, Refusal>>,
+    answer: Result<String, Refusal>,
+    began: Option<SessionKey>,
+}
+
+/// What is carried out once all has come out.
+#[derive(Default)]
+struct Later {
+    claims: Vec<ClaimChange>,
+    answers: Vec<Answered>,
+}
+
+impl Driver {
+    /// Carries out everything that has come out.
+    pub fn drain(&mut self, now: Instant) {
+        let mut later = Later::default();
+        loop {
+            if let Some(event) = self.parent.poll_event() {
+                self.event(now, event, &mut later);
+            } else if let Some(transmit) = self.parent.poll_transmit() {
+                self.transmit(now, transmit, &mut later);
+            } else if let Some(relayed) = self.relay.poll_transmit() {
+                told::relayed(&self.mesh, &relayed);
+            } else {
+                break;
+            }
+        }
+        self.mesh.registry.dropped.note(&self.relay, &self.parent);
+        self.finish(later);
+    }
+
+    fn event(&mut self, now: Instant, event: Event, later: &mut Later) {
+        match event {
+            Event::AskStore { call, .. } => self.parent.handle_store_answer(now, call, StoreAnswer::Unavailable),
+            Event::ClaimMade(claim) => later.claims.push(ClaimChange::Made(claim)),
+            Event::ClaimReleased(segment) => later.claims.push(ClaimChange::Released(segment)),
+            Event::Ended { session, segment, why } => self.ended(session, &segment, why),
+            Event::FetchTools { session, .. } => {
+                if !self.holdings.fetch(session) {
+                    self.parent.handle_tools_failed(now, session);
+                }
+            }
+            Event::NamespaceChanged => self.holdings.changed(),
+            Event::Registered { session, segment, .. } => self.registered(session, segment),
+            Event::SubserverLost { session, segment, why } => {
+                tracing::warn!(%segment, why = why.as_str(), "a registered server is lost");
+                self.gone(session, &segment, "lost", why.as_str());
+                self.relay.handle_closed(session);
+                self.links.over(session);
+                self.holdings.lose(session, &self.parent);
+                told::lost(&self.mesh, &segment, why);
+            }
+            Event::SubtreeChanged => {
+                self.mesh.registry.subtree.send_replace(self.parent.subtree());
+                self.holdings.subtree_changed();
+            }
+        }
+    }
+
+    fn registered(&mut self, key: SessionKey, segment: Segment) {
+        let Some(session) = self.parent.session(key) else { return };
+        let held = match self.links.end(session.link) {
+            Some(End::Held(end)) => Some((end.url.clone(), Arc::clone(&end.pool))),
+            Some(End::Dialled(_)) | None => None,
+        };
+        tracing::info!(%segment, principal = %session.principal, subserver = %session.subserver_id, "a server registered");
+        let whose = Whose { principal: &session.principal, segment: &segment, subserver: session.subserver_id };
+        record(&self.mesh, "registered", &whose, None);
+        self.holdings.begin(&self.mesh, session, held);
+        self.relay.handle_opened(key, segment);
+    }
+
+    fn gone(&self, key: SessionKey, segment: &Segment, what: &str, why: &str) {
+        if let Some((registration, _)) = self.holdings.held(key) {
+            let whose = Whose { principal: &registration.principal, segment, subserver: registration.subserver_id };
+            record(&self.mesh, what, &whose, Some(why));
+        }
+    }
+
+    fn ended(&mut self, key: SessionKey, segment: &Segment, why: Ended) {
+        tracing::info!(%segment, why = why.as_str(), "a registration ended");
+        self.gone(key, segment, "ended", why.as_str());
+        self.relay.handle_closed(key);
+        self.links.over(key);
+        let held = self.holdings.held(key);
+        if let Some((registration, dotted)) = held {
+            // Its server is told with its next heartbeat, people at once.
+            let refusal = match why {
+                Ended::DottedName => Some(Refusal::DottedName { name: dotted.unwrap_or_default() }),
+                Ended::Cycle => Some(Refusal::RegistrationCycle { ids: Vec::new(), below_you: false }),
+                Ended::Deregistered | Ended::LinkLost | Ended::NotAdmitted | Ended::Replaced | Ended::Silent => None,
+            };
+            if let Some(refusal) = refusal {
+                let register = Register::plain(registration.subserver_id, segment.clone());
+                self.mesh.registry.refused.note(&registration.principal, Some(&register), &refusal);
+            }
+        }
+        match why {
+            Ended::Replaced => self.holdings.replace(key, &self.parent),
+            Ended::Cycle | Ended::Deregistered | Ended::DottedName | Ended::LinkLost | Ended::NotAdmitted | Ended::Silent => {
+                self.holdings.end(key);
+            }
+        }
+    }
+
+    fn transmit(&mut self, now: Instant, transmit: Transmit, later: &mut Later) {
+        match transmit {
+            Transmit::Answer { link, request, answer } => {
+                let Some(waiting) = self.waiting.remove(&request) else { return };
+                let began = self.answered(link, &waiting, &answer);
+                let answer = answer.map(|result| if began.is_some() { self.budgeted(&waiting.principal, result) } else { result });
+                later.answers.push(Answered { reply: waiting.reply, answer, began });
+            }
+            Transmit::Ask { link, call, params } => self.ask(now, link, call, params),
+        }
+    }
+
+    /// An answer to a registration, with what its server may spend when it calls this gate (AX-21).
+    fn budgeted(&self, principal: &str, result: String) -> String {
+        let budget = budget_of(&self.mesh.gate.config.load(), principal);
+        Registered::decode(result.as_bytes()).map_or(result, |registered| Registered { budget, ..registered }.encode())
+    }
+
+    /// The session that began.
+    fn answered(&mut self, link: LinkId, waiting: &Waiting, answer: &Result<String, Refusal>) -> Option<SessionKey> {
+        let register = waiting.register.as_deref()?;
+        match answer {
+            Ok(result) => {
+                let id = Registered::decode(result.as_bytes()).ok()?.session;
+                let key = self.parent.session_on(link, &id)?;
+                self.links.began(key, id, link, Arc::clone(&waiting.principal));
+                Some(key)
+            }
+            Err(refusal) => {
+                tracing::warn!(segment = %register.segment, principal = %waiting.principal, %refusal, "a registration was refused");
+                self.mesh.registry.refused.note(&waiting.principal, Some(register), refusal);
+                let whose = Whose { principal: &waiting.principal, segment: &register.segment, subserver: register.subserver_id };
+                record(&self.mesh, "refused", &whose, Some(refusal.error().message));
+                self.links.left(link);
+                None
+            }
+        }
+    }
+
+    fn ask(&mut self, now: Instant, link: LinkId, call: CallId, params: String) {
+        match self.links.end(link) {
+            Some(End::Held(end)) => {
+                let (reply, answer) = oneshot::channel();
+                if end.asks.try_send(Ask { method: asking::METHOD, params, reply }).is_err() {
+                    return self.parent.handle_answer(now, call, Reply::Lost);
+                }
+                asking::wait(&self.mesh, call, answer);
+            }
+            Some(End::Dialled(dialled)) => asking::dial(&self.mesh, call, dialled, params),
+            None => self.parent.handle_answer(now, call, Reply::Lost),
+        }
+    }
+
+    /// Keeps claims, and only then answers: who was told that a segment is its own finds it so whatever happens to this gate.
+    fn finish(&mut self, later: Later) {
+        let Later { claims, answers } = later;
+        let kept = match &self.claims {
+            Kept::There(keeper) if !claims.is_empty() => keeper.keep(claims),
+            Kept::There(_) | Kept::Nowhere(_) => return answers.into_iter().for_each(Answered::send),
+        };
+        let mesh = Arc::clone(&self.mesh);
+        tokio::spawn(async move {
+            if kept.await.is_ok() {
+                return answers.into_iter().for_each(Answered::send);
+            }
+            for mut answered in answers {
+                if let Some(session) = answered.began {
+                    answered.answer = Err(Refusal::ClaimsUnavailable { retry_after: AGAIN });
+                    mesh.registry.put(Input::Unkept(session)).await;
+                }
+                answered.send();
+            }
+        });
+    }
+}
+
+impl Answered {
+    fn send(self) {
+        // Whoever asked may have gone meanwhile.
+        _ = self.reply.send(self.answer);
+    }
+}

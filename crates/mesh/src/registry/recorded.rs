@@ -1,0 +1,51 @@
+//! What the record is told of registrations: who came, who was refused, who is gone. Decides nothing, and waits for nothing.
+
+use audit::record::{Record, Registration, Text};
+use banyan_model::Segment;
+use mesh_proto::id::NodeId;
+use store::{REGISTRATION, Refusal};
+
+use crate::mesh::Mesh;
+
+/// Whose registration it is.
+pub struct Whose<'a> {
+    pub principal: &'a str,
+    pub segment: &'a Segment,
+    pub subserver: NodeId,
+}
+
+/// Records that it is `registered`, `refused`, `lost` or `ended`, and why.
+pub fn record(mesh: &Mesh, what: &str, whose: &Whose<'_>, reason: Option<&str>) {
+    let registration = Registration {
+        authority: None,
+        count: None,
+        principal: Text::Borrowed(whose.principal),
+        reason: reason.map(Text::Borrowed),
+        segment: Some(Text::Borrowed(whose.segment.as_str())),
+        subserver: Some(Text::Owned(whose.subserver.to_string())),
+        what: Text::Borrowed(what),
+    };
+    match what {
+        REFUSED => refused(mesh, registration),
+        _ => mesh.gate.record.journal.append_for(whose.principal, &Record::Registration(registration)),
+    }
+}
+
+/// Records that a registration was refused that can't be read, so that nothing but its sender is known.
+pub fn unreadable(mesh: &Mesh, principal: &str, reason: &str) {
+    let registration = Registration {
+        principal: Text::Borrowed(principal),
+        reason: Some(Text::Borrowed(reason)),
+        what: Text::Borrowed(REFUSED),
+        ..Registration::default()
+    };
+    refused(mesh, registration);
+}
+
+/// Word of the record for a registration that was not taken.
+const REFUSED: &str = "refused";
+
+fn refused(mesh: &Mesh, registration: Registration<'_>) {
+    let way = mesh.gate.record.journal.count_refusal(&registration.principal, REGISTRATION);
+    mesh.gate.record.journal.refuse(way, Refusal::Registration(registration));
+}

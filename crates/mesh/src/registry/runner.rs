@@ -1,0 +1,148 @@
+//! Keeps the connection to one registered server, and fetches what it lists when the machine says so. When that is, and when to try again,
+//! is not decided here.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use mcp_proto::catalog::Kind;
+use mesh_proto::id::SessionKey;
+use mesh_proto::namespace;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::mesh::Mesh;
+use crate::registry::holding::Fetched;
+use call::tree::catalog::Catalog;
+use call::tree::mount::{Mount, Phase, State};
+use call::tree::port::{Instance, Owner, UpstreamError};
+use call::tree::role::Role;
+use mcp::upstream::listening;
+use mcp::upstream::listening::Listening;
+use mcp::upstream::supervise;
+
+/// Runs until `over` fires: the session ended, or its server is lost.
+pub async fn run(mesh: Arc<Mesh>, mount: Arc<Mount>, session: SessionKey, wanted: Arc<Notify>, over: CancellationToken) {
+    let mut line = Line::default();
+    let registry = &mesh.registry;
+    loop {
+        let is_stale = tokio::select! {
+            () = over.cancelled() => break,
+            () = wanted.notified() => {
+                // Not broken off by `over`: half a connection would keep a stream open that nobody closes.
+                let fetched = line.fetch_or_close(&mount).await;
+                if !over.is_cancelled() {
+                    registry.fetched(session, fetched).await;
+                }
+                false
+            }
+            () = mount.connections.wake.notified() => line.stirred(&mount).await,
+            () = line.lost() => {
+                line.close().await;
+                true
+            }
+        };
+        if is_stale {
+            registry.list_changed(session).await;
+        }
+    }
+    line.close().await;
+}
+
+/// The connection, and what was fetched over it.
+#[derive(Default)]
+struct Line {
+    instance: Option<Arc<Instance>>,
+    catalog: Arc<Catalog>,
+    dirty: BTreeSet<Kind>,
+    listening: Option<Listening>,
+}
+
+impl Line {
+    /// Fetches what is wanted, over a new connection where there is none; `None`: it could not be, and there is none now.
+    async fn fetch_or_close(&mut self, mount: &Arc<Mount>) -> Option<Fetched> {
+        match self.fetch(mount).await {
+            Ok(fetched) => Some(fetched),
+            Err(error) => {
+                self.close().await;
+                fall(mount, &error);
+                None
+            }
+        }
+    }
+
+    async fn fetch(&mut self, mount: &Arc<Mount>) -> Result<Fetched, UpstreamError> {
+        let (instance, kinds) = match &self.instance {
+            Some(instance) => {
+                let dirty = std::mem::take(&mut self.dirty);
+                (Arc::clone(instance), if dirty.is_empty() { vec![Kind::Tools] } else { dirty.into_iter().collect() })
+            }
+            None => {
+                let instance = mount.open(Owner::Shared, mount.gate.node.shared()).await?;
+                self.instance = Some(Arc::clone(&instance));
+                if instance.gate_id().as_deref() == Some(&*mount.gate.node.id) {
+                    return Err(UpstreamError::Loop);
+                }
+                mount.role.store(Arc::new(Role::of(mount, &instance.negotiated.capabilities).await));
+                mount.connections.subscribed.forget();
+                supervise::subscribe_again(mount, &instance).await;
+                self.listening = listening::begin(mount, &instance).await;
+                mount.connections.take_dirty();
+                self.dirty.clear();
+                (instance, Kind::ALL.to_vec())
+            }
+        };
+        let catalog = Arc::new(supervise::fetch(mount, &instance, &self.catalog, &kinds).await?);
+        self.catalog = Arc::clone(&catalog);
+        Ok(Fetched { instance, offers: offers(&catalog), catalog })
+    }
+
+    /// The mount wants something; `true`: lists are to be fetched.
+    async fn stirred(&mut self, mount: &Arc<Mount>) -> bool {
+        if let Some(instance) = &self.instance {
+            listening::resubscribe(mount, instance, &mut self.listening).await;
+        }
+        self.dirty.extend(mount.connections.take_dirty());
+        if mount.connections.take_reconnect().is_some() {
+            mount.connections.shared.store(None);
+            self.forget();
+            return true;
+        }
+        !self.dirty.is_empty()
+    }
+
+    /// Waits until the connection is gone by itself.
+    async fn lost(&self) {
+        match &self.instance {
+            Some(instance) => instance.lost().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn close(&mut self) {
+        if let Some(instance) = self.forget() {
+            instance.close().await;
+        }
+    }
+
+    /// Nothing that was fetched over one connection is used on the next (AX-26).
+    fn forget(&mut self) -> Option<Arc<Instance>> {
+        let instance = self.instance.take();
+        *self = Self::default();
+        instance
+    }
+}
+
+/// The tools as the machine takes them: as the server names them.
+fn offers(catalog: &Catalog) -> Vec<namespace::Offer> {
+    let tools = catalog.tools.iter().filter_map(|tool| {
+        let annotation = tool.noted.as_ref()?.annotation().clone();
+        Some(namespace::Offer { name: tool.entry.key.clone(), definition: tool.entry.raw.clone(), annotation })
+    });
+    tools.collect()
+}
+
+fn fall(mount: &Mount, error: &UpstreamError) {
+    tracing::warn!(mount = %mount.config.name, %error, "a registered server could not be asked for its lists");
+    let phase = if mount.catalog.load().is_empty() { Phase::Failed } else { Phase::Degraded };
+    mount.enter(State::new(phase, Some(error.to_string()), None));
+}

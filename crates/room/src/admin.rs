@@ -1,0 +1,345 @@
+//! What is asked and told of rooms over HTTP, below `/-/rooms` and `/admin/participants` (MCPx v0.1, 11.3). What a change does is not
+//! decided here.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use audit::record::{Changed as Record, Record as Entry};
+use banyan_model::Timestamp;
+use futures_util::future::{BoxFuture, FutureExt};
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use room_proto::capability::{Capabilities, Pattern};
+use room_proto::name::{ParticipantId, Topic};
+use room_proto::room::{Changed, RoomError};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Rooms;
+use crate::driver::{Input, Live};
+use crate::entry::{NotEntered, told};
+use crate::pass;
+use crate::pass::Showing;
+use crate::rules;
+use crate::status::{ParticipantStatus, RoomStatus, texts};
+use call::words::party::Party;
+use door::body;
+use door::port::{Door, fields, query};
+use door::reply;
+use door::reply::Payload;
+
+/// Longest body, in bytes.
+const POSTED_BYTES: usize = 256 << 10;
+const PARTICIPANTS: &str = "/admin/participants/";
+const ROOMS: &str = "/-/rooms";
+/// Behind a room's path: a page of the console asks to come in.
+const TICKET: &str = "/ticket";
+/// How changes that the gate's owner makes are signed.
+const OWNER: &str = "owner";
+
+/// The administration of rooms at the listener.
+pub struct RoomAdmin(pub Arc<Rooms>);
+
+impl Door for RoomAdmin {
+    fn is_here(&self, path: &str) -> bool {
+        is_here(path)
+    }
+
+    fn answer(&self, request: Request<Incoming>, party: Option<Arc<Party>>) -> BoxFuture<'_, Response<Payload>> {
+        async move {
+            let (parts, mut body) = request.into_parts();
+            let answer = answer(&self.0, &parts, &mut body, party.as_ref()).await;
+            body::pass_over(&mut body).await;
+            answer
+        }
+        .boxed()
+    }
+}
+
+fn is_here(path: &str) -> bool {
+    path.starts_with(PARTICIPANTS) || path.strip_prefix(ROOMS).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Answers a request for one of them.
+async fn answer(rooms: &Arc<Rooms>, parts: &Parts, body: &mut Incoming, party: Option<&Arc<Party>>) -> Response<Payload> {
+    if let Some(place) = rules::place(parts.uri.path()) {
+        let asking = Asking { rooms, parts, party, room: None };
+        return rules::answer(&asking, place, body).await.unwrap_or_else(NotDone::into_http);
+    }
+    let (room, rest) = place(parts.uri.path());
+    let asking = Asking { rooms, parts, party, room };
+    let answered = match (&parts.method, rest) {
+        (&Method::POST, Some(rest)) if rest.ends_with("/capabilities") => {
+            asking.capabilities(rest.trim_end_matches("/capabilities"), body).await
+        }
+        (&Method::DELETE, Some(rest)) => asking.dismissal(rest).await,
+        (&Method::GET, None) => asking.rooms().await,
+        (&Method::POST, None) if parts.uri.path().ends_with(TICKET) => asking.ticket(body).await,
+        (method, _) => Err(NotDone::Nothing(format!("{method} {}", parts.uri.path()))),
+    };
+    answered.unwrap_or_else(NotDone::into_http)
+}
+
+/// What follows where participants are, and their room where the path names it: pages of the console send their cookie below `/-/` only.
+fn place(path: &str) -> (Option<&str>, Option<&str>) {
+    if let Some(rest) = path.strip_prefix(PARTICIPANTS) {
+        return (None, Some(rest));
+    }
+    let below = path.strip_prefix(ROOMS).and_then(|rest| rest.strip_prefix('/')).and_then(|rest| rest.split_once("/participants/"));
+    below.map_or((None, None), |(room, rest)| (Some(room), Some(rest)))
+}
+
+/// Why something is not done.
+#[derive(Debug, thiserror::Error)]
+pub enum NotDone {
+    /// Whoever asks may not.
+    #[error("only admins of this room may do that: those that its `admins` lists, and whoever runs the gate")]
+    NotAdmin,
+    /// Nobody is signed in to the console there.
+    #[error("tickets are for pages of the console that somebody signed in to: `banyan console` opens one")]
+    NotSignedIn,
+    /// Nobody in particular asks.
+    #[error("rules are accepted and revoked by a person: sign in to the console, come into the room there, and do it in your name")]
+    NoPerson,
+    /// Nobody there is known by what is shown.
+    #[error(transparent)]
+    NotEntered(#[from] NotEntered),
+    /// Nobody learns there.
+    #[error("no rules are learnt in this room: begin with that first")]
+    NotLearning,
+    /// There is no such thing.
+    #[error("there is no {0} here: see docs/rooms.md for what there is")]
+    Nothing(String),
+    /// There is no such room.
+    #[error("the room {0:?} is not open: nobody is there\n  `banyan room list` shows those that are")]
+    NotOpen(String),
+    /// The room does not do it.
+    #[error(transparent)]
+    Room(#[from] RoomError),
+    /// The request says what can't be.
+    #[error("{0}")]
+    Wrong(String),
+}
+
+impl NotDone {
+    fn into_http(self) -> Response<Payload> {
+        let status = match self {
+            Self::NotEntered(why) => return why.into_http(),
+            Self::NoPerson | Self::NotAdmin | Self::NotSignedIn => StatusCode::FORBIDDEN,
+            Self::Nothing(_) | Self::NotLearning | Self::NotOpen(_) | Self::Room(RoomError::NotHere { .. }) => StatusCode::NOT_FOUND,
+            Self::Room(RoomError::Full { .. } | RoomError::Rulings { .. }) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Room(RoomError::Pattern(_)) | Self::Wrong(_) => StatusCode::BAD_REQUEST,
+        };
+        told(status, &self.to_string())
+    }
+}
+
+/// A body of `POST /admin/participants/{id}/capabilities`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Change {
+    #[serde(default)]
+    add: Vec<Value>,
+    #[serde(default)]
+    remove: Vec<Value>,
+}
+
+/// Its answer, as the specification spells it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Made<'a> {
+    participant_id: &'a str,
+    topic: &'a str,
+    old_capabilities: Vec<String>,
+    new_capabilities: Vec<String>,
+    modified_by: &'a str,
+    modified_at: String,
+}
+
+/// `GET /-/rooms`.
+#[derive(Serialize)]
+struct RoomList {
+    rooms: Vec<RoomStatus>,
+}
+
+/// `GET /-/rooms/NAME`.
+#[derive(Serialize)]
+struct Room {
+    name: String,
+    participants: Vec<ParticipantStatus>,
+}
+
+/// A body of `POST /-/rooms/NAME/ticket`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Coming {
+    participant: String,
+}
+
+/// One request.
+pub struct Asking<'a> {
+    pub rooms: &'a Arc<Rooms>,
+    pub parts: &'a Parts,
+    party: Option<&'a Arc<Party>>,
+    /// As it stands in the path.
+    room: Option<&'a str>,
+}
+
+impl Asking<'_> {
+    /// All rooms, or who is in one: for whoever runs the gate.
+    async fn rooms(&self) -> Result<Response<Payload>, NotDone> {
+        if !self.rooms.entrance.is_owner(self.parts) {
+            return Err(NotDone::NotAdmin);
+        }
+        let name = decoded(self.parts.uri.path().trim_start_matches(ROOMS).trim_matches('/'))?;
+        if name.is_empty() {
+            let rooms = self.rooms.status(&self.rooms.gate.config.load().rooms);
+            return Ok(json(&RoomList { rooms }));
+        }
+        let room = self.open(&topic(&name)?);
+        let participants = match &room {
+            Ok(room) => room.ask(Input::Present).await.unwrap_or_default(),
+            Err(_) => Vec::new(),
+        };
+        let is_known = room.is_ok() || self.rooms.gate.config.load().rooms.rooms.keys().any(|topic| topic.as_str() == name);
+        if is_known { Ok(json(&Room { name, participants })) } else { Err(NotDone::NotOpen(name)) }
+    }
+
+    /// A ticket, by which a page of the console comes into a room.
+    async fn ticket(&self, body: &mut Incoming) -> Result<Response<Payload>, NotDone> {
+        let name = self.parts.uri.path().trim_start_matches(ROOMS).trim_end_matches(TICKET).trim_matches('/');
+        let signed_in = self.rooms.entrance.signed_in(self.parts).ok_or(NotDone::NotSignedIn)?;
+        let topic = topic(&decoded(name)?)?;
+        let body = body::posted(body, POSTED_BYTES).await.map_err(|why| NotDone::Wrong(why.to_string()))?;
+        let Coming { participant } =
+            serde_json::from_slice(&body).map_err(|e| NotDone::Wrong(format!("the request is not {{\"participant\": NAME}}: {e}")))?;
+        let id =
+            ParticipantId::new(&participant).map_err(|why| NotDone::Wrong(format!("nobody can be called {participant:?} here: {why}")))?;
+        let rooms = &self.rooms.gate.config.load().rooms;
+        if !rooms.are_served() {
+            return Err(NotEntered::NoRooms.into());
+        }
+        rooms.doors().admit(&pass::of_owner(id.clone(), &topic), &topic).map_err(NotEntered::from)?;
+        let (ticket, lasts) = self.rooms.tickets.issue(signed_in, &topic, id);
+        Ok(json(&serde_json::json!({ "ticket": ticket, "expires_in": lasts.as_secs() })))
+    }
+
+    /// Changes what somebody may send.
+    async fn capabilities(&self, id: &str, body: &mut Incoming) -> Result<Response<Payload>, NotDone> {
+        let id = participant(id)?;
+        let (room, by) = self.room_of(&id).await?;
+        let body = body::posted(body, POSTED_BYTES).await.map_err(|why| NotDone::Wrong(why.to_string()))?;
+        let change: Change = serde_json::from_slice(&body)
+            .map_err(|e| NotDone::Wrong(format!("the request is not {{\"add\": [...], \"remove\": [...]}}: {e}")))?;
+        let (add, remove) = (patterns(&change.add)?, patterns(&change.remove)?);
+        let changed = room.ask(|answer| Input::Capabilities { id, add, remove, by, answer }).await;
+        let Changed { id, old, new, by } = changed.ok_or_else(|| NotDone::NotOpen(room.topic().as_str().to_owned()))??;
+        self.record(room.topic(), &format!("participant {}: {} (by {by})", id.as_str(), difference(&old, &new)));
+        Ok(json(&Made {
+            participant_id: id.as_str(),
+            topic: room.topic().as_str(),
+            old_capabilities: texts(&old),
+            new_capabilities: texts(&new),
+            modified_by: &by,
+            modified_at: Timestamp(SystemTime::now()).to_string(),
+        }))
+    }
+
+    /// Puts somebody out.
+    async fn dismissal(&self, id: &str) -> Result<Response<Payload>, NotDone> {
+        let id = participant(id)?;
+        let (room, by) = self.room_of(&id).await?;
+        let name = id.as_str().to_owned();
+        let done = room.ask(|answer| Input::Dismiss { id, answer }).await;
+        done.ok_or_else(|| NotDone::NotOpen(room.topic().as_str().to_owned()))??;
+        self.record(room.topic(), &format!("participant {name}: put out (by {by})"));
+        Ok(json(&serde_json::json!({ "participantId": name, "topic": room.topic().as_str(), "modifiedBy": by })))
+    }
+
+    /// The room that is meant, and who asks, if that is one of its admins.
+    async fn room_of(&self, id: &ParticipantId) -> Result<(Arc<Live>, String), NotDone> {
+        let named = self.room.map(decoded).transpose()?.or_else(|| query(self.parts, "topic"));
+        let named = named.map(|name| topic(&name)).transpose()?;
+        if self.rooms.entrance.is_owner(self.parts) {
+            let room = match named {
+                Some(topic) => self.open(&topic)?,
+                None => self.only_room_of(id).await?,
+            };
+            return Ok((room, OWNER.to_owned()));
+        }
+        let topic = named.ok_or_else(|| NotDone::Wrong("the address names no room: add `?topic=NAME`".to_owned()))?;
+        let showing =
+            Showing { party: self.party.cloned(), fields: fields(self.parts), topic, participant: None, guest: None, is_mew: false };
+        let by = pass::admit(self.rooms, &showing).await?.id;
+        if !self.rooms.gate.config.load().rooms.is_admin(&showing.topic, &by) {
+            return Err(NotDone::NotAdmin);
+        }
+        Ok((self.open(&showing.topic)?, by.as_str().to_owned()))
+    }
+
+    /// Ids are good for one room only, so that one that is in several has to be told apart.
+    async fn only_room_of(&self, id: &ParticipantId) -> Result<Arc<Live>, NotDone> {
+        let mut found = Vec::new();
+        for room in self.rooms.all() {
+            let present = room.ask(Input::Present).await.unwrap_or_default();
+            if present.iter().any(|one| one.id == id.as_str()) {
+                found.push(room);
+            }
+        }
+        match (found.pop(), found.is_empty()) {
+            (Some(room), true) => Ok(room),
+            (Some(_), false) => Err(NotDone::Wrong(format!("{id:?} is in several rooms: add `?topic=NAME`"))),
+            (None, _) => Err(NotDone::Room(RoomError::NotHere { id: id.clone() })),
+        }
+    }
+
+    fn open(&self, topic: &Topic) -> Result<Arc<Live>, NotDone> {
+        self.rooms.find(topic).ok_or_else(|| NotDone::NotOpen(topic.as_str().to_owned()))
+    }
+
+    pub fn record(&self, topic: &Topic, what: &str) {
+        let lines = vec![format!("room {}: {what}", topic.as_str()).into()];
+        self.rooms.gate.record.journal.append(&Entry::Changed(Record { lines, version: None, what: "room".into() }));
+    }
+}
+
+pub fn topic(name: &str) -> Result<Topic, NotDone> {
+    Topic::new(name).map_err(|why| NotDone::Wrong(format!("{name:?} names no room: {why}")))
+}
+
+fn participant(name: &str) -> Result<ParticipantId, NotDone> {
+    let name = decoded(name)?;
+    ParticipantId::new(&name).map_err(|why| NotDone::Wrong(format!("{name:?} names no participant: {why}")))
+}
+
+/// A part of a path as it was before it was put there.
+pub fn decoded(part: &str) -> Result<String, NotDone> {
+    // In a path, unlike in a form, a plus is itself.
+    let part = part.replace('+', "%2B");
+    let pair = url::form_urlencoded::parse(part.as_bytes()).next();
+    let name = pair.map(|(name, _)| name.into_owned()).unwrap_or_default();
+    if part.contains(['&', '=']) { Err(NotDone::Wrong("write `&` and `=` in a name as %26 and %3D".to_owned())) } else { Ok(name) }
+}
+
+fn patterns(listed: &[Value]) -> Result<Vec<Pattern>, NotDone> {
+    let read = |one| {
+        let no_pattern = || NotDone::Wrong(format!("{one} is no capability: write a pattern, such as \"mcp/request:tools/call:read_*\""));
+        let pattern = pass::capability(one).ok_or_else(no_pattern)?;
+        Pattern::new(&pattern).map_err(|why| NotDone::Room(RoomError::Pattern(why)))
+    };
+    listed.iter().map(read).collect()
+}
+
+fn difference(old: &Capabilities, new: &Capabilities) -> String {
+    let only = |these: &Capabilities, those: &Capabilities, sign: &str| -> Vec<String> {
+        let gone = these.patterns().iter().filter(|pattern| !those.patterns().contains(pattern));
+        gone.map(|pattern| format!("{sign} {}", pattern.as_str())).collect()
+    };
+    let lines = [only(new, old, "+"), only(old, new, "-")].concat();
+    if lines.is_empty() { "nothing".to_owned() } else { lines.join(", ") }
+}
+
+pub fn json(value: &impl Serialize) -> Response<Payload> {
+    reply::typed(StatusCode::OK, "application/json", serde_json::to_vec(value).unwrap_or_default().into())
+}

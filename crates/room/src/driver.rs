@@ -1,0 +1,347 @@
+//! One room's task: it owns the machine, carries out what that wants, and tells it the time. What is decided in it is not
+//! known here, and it waits for nobody who reads.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Instant, SystemTime};
+
+use bytes::Bytes;
+use room_proto::capability::{Capabilities, Pattern};
+use room_proto::name::{ConnectionId, ParticipantId, Topic};
+use room_proto::room::{Change, Changed, Closed, Event, Joining, Now, Preferences, Room, RoomError, Settings, Transmit};
+use room_proto::websocket::{Opcode, frame};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::mew::Interpreter;
+use crate::status::ParticipantStatus;
+use crate::writer::Outlet;
+use crate::{Rooms, Way};
+use door::sign_in::SessionId;
+
+/// How much may wait for a room. Who sends more waits, and nobody else.
+const INPUTS: usize = 1024;
+/// So much of it is done at most before others have their turn.
+const BATCH: usize = 64;
+
+/// What a room is told.
+pub enum Input {
+    /// An admin changes what somebody may send.
+    Capabilities {
+        id: ParticipantId,
+        add: Vec<Pattern>,
+        remove: Vec<Pattern>,
+        by: String,
+        answer: oneshot::Sender<Result<Changed, RoomError>>,
+    },
+    /// An admin puts somebody out.
+    Dismiss { id: ParticipantId, answer: oneshot::Sender<Result<(), RoomError>> },
+    /// The gate ends.
+    End,
+    /// Somebody was let in.
+    Join { connection: ConnectionId, joining: Joining, outlet: Outlet, answer: oneshot::Sender<Result<(), RoomError>> },
+    /// A connection is gone.
+    Leave(ConnectionId),
+    /// A message came.
+    Message(ConnectionId, Bytes),
+    /// Who is there?
+    Present(oneshot::Sender<Vec<ParticipantStatus>>),
+    /// The bounds are others.
+    Settings(Settings),
+    /// What let somebody in holds no more.
+    Withdraw(ConnectionId),
+}
+
+/// A room as everybody else has it.
+pub struct Live {
+    topic: Topic,
+    inputs: mpsc::Sender<Input>,
+    pub counts: Counts,
+    /// Who is there by a page of the console, and by which sign-in.
+    people: Mutex<BTreeMap<ParticipantId, SessionId>>,
+}
+
+/// What happened in a room since it began.
+#[derive(Default)]
+pub struct Counts {
+    pub participants: AtomicUsize,
+    /// Messages that were passed on.
+    pub messages: AtomicU64,
+    /// To how many, taken together.
+    pub deliveries: AtomicU64,
+    /// Messages that went nowhere.
+    pub refused: AtomicU64,
+    /// Readers that were too slow.
+    pub cut: AtomicU64,
+}
+
+impl Live {
+    pub fn topic(&self) -> &Topic {
+        &self.topic
+    }
+
+    /// The people who are there.
+    pub fn people(&self) -> BTreeSet<ParticipantId> {
+        self.people.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    }
+
+    /// By which sign-in somebody is there; `None`: it is not there, or not by a page of the console.
+    pub fn signed_in(&self, id: &ParticipantId) -> Option<SessionId> {
+        self.people.lock().unwrap_or_else(PoisonError::into_inner).get(id).copied()
+    }
+
+    fn mark(&self, id: ParticipantId, way: Way) {
+        let mut people = self.people.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Way::Page(session) = way {
+            people.insert(id, session);
+        } else {
+            people.remove(&id);
+        }
+    }
+
+    /// Whether it takes nothing any more.
+    pub fn is_over(&self) -> bool {
+        self.inputs.is_closed()
+    }
+
+    /// Waits while the room has much to do; `false`: it is over.
+    pub async fn send(&self, input: Input) -> bool {
+        self.inputs.send(input).await.is_ok()
+    }
+
+    /// Does not wait: what has no place is sent by a task of its own.
+    pub fn tell(self: &Arc<Self>, input: Input) {
+        let room = Arc::clone(self);
+        tokio::spawn(async move { room.send(input).await });
+    }
+
+    /// `None`: the room is over.
+    pub async fn ask<T>(&self, input: impl FnOnce(oneshot::Sender<T>) -> Input) -> Option<T> {
+        let (answer, answered) = oneshot::channel();
+        if self.send(input(answer)).await { answered.await.ok() } else { None }
+    }
+}
+
+/// The task of one room.
+pub struct Driver {
+    rooms: Arc<Rooms>,
+    live: Arc<Live>,
+    inputs: mpsc::Receiver<Input>,
+    room: Room,
+    outlets: BTreeMap<ConnectionId, Outlet>,
+    /// Since when each has been there.
+    since: BTreeMap<ParticipantId, SystemTime>,
+    /// The message that was framed last: everybody gets the same bytes.
+    framed: Option<(Bytes, Bytes)>,
+    interpreter: Interpreter,
+    /// How much is done at once: less where little may wait for a reader, so that those who read have their turn.
+    batch: usize,
+}
+
+impl Driver {
+    pub fn new(rooms: Arc<Rooms>, topic: Topic, settings: Settings) -> (Arc<Live>, Self) {
+        let (sender, inputs) = mpsc::channel(INPUTS);
+        let live = Arc::new(Live { topic: topic.clone(), inputs: sender, counts: Counts::default(), people: Mutex::default() });
+        let batch = batch(&settings);
+        let room = Room::new(topic, settings, u128::from_ne_bytes(runtime::random::bytes()));
+        let (outlets, since, interpreter) = (BTreeMap::new(), BTreeMap::new(), Interpreter::default());
+        let driver = Self { rooms, live: Arc::clone(&live), inputs, room, outlets, since, framed: None, interpreter, batch };
+        (live, driver)
+    }
+
+    pub async fn run(mut self) {
+        let mut inputs = Vec::new();
+        loop {
+            let wake = self.room.poll_timeout().map(|(at, _)| tokio::time::Instant::from_std(at));
+            let due = async {
+                match wake {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                count = self.inputs.recv_many(&mut inputs, self.batch) => if count == 0 { return },
+                () = due => self.room.handle_timeout(now()),
+            }
+            for input in inputs.drain(..) {
+                self.settle();
+                self.take(input);
+                self.carry_out();
+            }
+            self.carry_out();
+            if self.room.is_idle() && self.is_over() {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Ends the room where nobody has anything to say to it.
+    fn is_over(&mut self) -> bool {
+        let mut live = self.rooms.live();
+        // Nobody finds it while the lock is held; who found it before has sent its input, or finds it closed.
+        if !self.inputs.is_empty() {
+            return false;
+        }
+        self.inputs.close();
+        let is_this = live.get(self.room.topic()).is_some_and(|room| Arc::ptr_eq(room, &self.live));
+        if is_this {
+            live.remove(self.room.topic());
+        }
+        true
+    }
+
+    /// Tells the room what has left.
+    fn settle(&mut self) {
+        for (connection, outlet) in &self.outlets {
+            let (messages, bytes) = outlet.written.take();
+            if messages > 0 {
+                self.room.handle_written(*connection, messages, bytes);
+            }
+        }
+    }
+
+    fn take(&mut self, input: Input) {
+        match input {
+            Input::Capabilities { id, add, remove, by, answer } => {
+                let change = Change { add: &add, remove: &remove, by: &by };
+                // Whoever asked may have lost patience.
+                drop(answer.send(self.room.handle_capabilities(now(), &id, change)));
+            }
+            Input::Dismiss { id, answer } => drop(answer.send(self.room.handle_dismissal(now(), &id))),
+            Input::End => {
+                self.room.handle_end();
+                self.inputs.close();
+            }
+            Input::Join { connection, joining, outlet, answer } => {
+                let way = outlet.way;
+                self.outlets.insert(connection, outlet);
+                let id = joining.id.clone();
+                let seated = self.room.handle_join(now(), connection, joining);
+                let is_seated = seated.is_ok();
+                if is_seated {
+                    // Whoever has the seat now: a name may be taken over.
+                    self.live.mark(id, way);
+                }
+                let is_awaited = answer.send(seated).is_ok();
+                if !is_seated || !is_awaited {
+                    self.outlets.remove(&connection);
+                    self.room.handle_leave(now(), connection);
+                }
+            }
+            Input::Leave(connection) => {
+                self.outlets.remove(&connection);
+                self.room.handle_leave(now(), connection);
+            }
+            Input::Message(connection, bytes) => self.hear(connection, &bytes),
+            Input::Present(answer) => drop(answer.send(self.present())),
+            Input::Settings(settings) => {
+                self.batch = batch(&settings);
+                self.room.handle_settings(settings);
+            }
+            Input::Withdraw(connection) => self.room.handle_withdrawal(now(), connection),
+        }
+    }
+
+    fn hear(&mut self, connection: ConnectionId, bytes: &Bytes) {
+        if self.outlets.get(&connection).is_none_or(|outlet| outlet.way != Way::Mew) {
+            return self.room.handle_message(now(), connection, bytes);
+        }
+        match self.interpreter.hear(bytes, self.room.settings().message_bytes) {
+            Ok(Some(envelope)) => self.room.handle_message(now(), connection, &envelope),
+            Ok(None) => {}
+            Err(refused) => self.room.handle_untranslated(now(), connection, bytes.len(), refused),
+        }
+    }
+
+    fn present(&self) -> Vec<ParticipantStatus> {
+        let status = |one: (&ParticipantId, &Capabilities, Preferences)| ParticipantStatus::of(one, self.since.get(one.0).copied());
+        self.room.present().map(status).collect()
+    }
+
+    fn carry_out(&mut self) {
+        while let Some(transmit) = self.room.poll_transmit() {
+            match transmit {
+                Transmit::Close { connection, why } => {
+                    if let Some(outlet) = self.outlets.remove(&connection) {
+                        outlet.close(why);
+                    }
+                }
+                Transmit::Send { connection, bytes } => {
+                    let framed = self.framed(&bytes);
+                    let has_room = match self.outlets.get(&connection) {
+                        Some(outlet) if outlet.way == Way::Mew => match self.interpreter.tell(self.live.topic.as_str(), &bytes) {
+                            Some(framed) => outlet.send(framed, bytes.len()),
+                            None => {
+                                // What is not said to it does not wait for it.
+                                self.room.handle_written(connection, 1, bytes.len());
+                                true
+                            }
+                        },
+                        Some(outlet) => outlet.send(framed, bytes.len()),
+                        None => true,
+                    };
+                    // A bound that was raised meanwhile is more than the way to this one was made for.
+                    if !has_room && let Some(outlet) = self.outlets.remove(&connection) {
+                        outlet.close(Closed::SlowReader);
+                        self.room.handle_leave(now(), connection);
+                    }
+                }
+            }
+        }
+        while let Some(event) = self.room.poll_event() {
+            self.note(event);
+        }
+    }
+
+    fn framed(&mut self, bytes: &Bytes) -> Bytes {
+        let same = |(known, _): &&(Bytes, Bytes)| (known.as_ptr(), known.len()) == (bytes.as_ptr(), bytes.len());
+        match self.framed.as_ref().filter(same) {
+            Some((_, framed)) => framed.clone(),
+            None => {
+                let framed = Bytes::from(frame(Opcode::Text, bytes, None));
+                self.framed = Some((bytes.clone(), framed.clone()));
+                framed
+            }
+        }
+    }
+
+    fn note(&mut self, event: Event) {
+        let (room, counts) = (self.room.topic().as_str(), &self.live.counts);
+        counts.participants.store(self.outlets.len(), Ordering::Relaxed);
+        match event {
+            Event::CapabilitiesChanged(Changed { id, old, new, by }) => {
+                tracing::info!(room, participant = id.as_str(), by, ?old, ?new, "capabilities were changed");
+            }
+            Event::Joined { id, again, .. } => {
+                tracing::info!(room, participant = id.as_str(), again, "a participant joined");
+                self.since.entry(id).or_insert_with(SystemTime::now);
+            }
+            Event::Left { id, why } => {
+                self.since.remove(&id);
+                self.live.mark(id.clone(), Way::Plain);
+                if why == Some(Closed::SlowReader) {
+                    counts.cut.fetch_add(1, Ordering::Relaxed);
+                }
+                let why = why.map(|why| why.reason());
+                tracing::info!(room, participant = id.as_str(), why, "a participant left");
+            }
+            Event::Relayed { receivers, .. } => {
+                counts.messages.fetch_add(1, Ordering::Relaxed);
+                counts.deliveries.fetch_add(receivers as u64, Ordering::Relaxed);
+            }
+            Event::Refused { id, why, .. } => {
+                counts.refused.fetch_add(1, Ordering::Relaxed);
+                tracing::debug!(room, participant = id.as_str(), %why, "a message was refused");
+            }
+        }
+    }
+}
+
+fn batch(settings: &Settings) -> usize {
+    (settings.queue_messages / 8).clamp(1, BATCH)
+}
+
+fn now() -> Now {
+    Now { instant: Instant::now(), wall: SystemTime::now() }
+}

@@ -1,0 +1,147 @@
+//! Why somebody does not come into a room, as it is told by HTTP before anything is upgraded. Decides nothing.
+
+use http::header::{SEC_WEBSOCKET_VERSION, UPGRADE, WWW_AUTHENTICATE};
+use http::{HeaderValue, Response, StatusCode};
+use room_proto::access::NotAdmitted;
+use room_proto::name::{NameError, ParticipantId};
+
+use crate::NotSeated;
+use crate::handshake::BadHandshake;
+use call::words::refusal::{ErrorBody, Refusal, RefusalKind};
+use door::entry;
+use door::reply;
+use door::reply::Payload;
+
+/// Why somebody does not come in.
+#[derive(Debug, thiserror::Error)]
+pub enum NotEntered {
+    /// The door of the gate is shut for it.
+    #[error("{}", .0.why)]
+    Door(entry::Refused),
+    /// It does not ask for a WebSocket as it should.
+    #[error(transparent)]
+    Handshake(#[from] BadHandshake),
+    /// Its token makes it somebody that can't be.
+    #[error("this token's participant can't be let in: {0}")]
+    Id(NameError),
+    /// Something in the address says what can't be.
+    #[error("{0}")]
+    Query(String),
+    /// Others have not said who they are yet.
+    #[error("too many clients of MEW are connected and have not joined: connect again in a moment")]
+    Crowded,
+    /// It says that it is somebody else than its token does.
+    #[error("this token is {own:?}'s and `participantId` is {given:?}: put {own:?} there, or leave it out")]
+    Name {
+        /// Who it says it is.
+        given: String,
+        /// Whose the token is.
+        own: ParticipantId,
+    },
+    /// The room is not for it.
+    #[error(transparent)]
+    NotAdmitted(#[from] NotAdmitted),
+    /// There are none.
+    #[error("this gate has no rooms: add a section [room.NAME] to banyan.toml, or `open = true` to [rooms]")]
+    NoRooms,
+    /// Clients of MEW are not let in.
+    #[error("clients of MEW are not let in here: set `mew = true` in [rooms], or speak MCPx v0.1 at /ws?topic=NAME")]
+    NoMew,
+    /// There is no seat.
+    #[error(transparent)]
+    NotSeated(#[from] NotSeated),
+    /// Its signed token gives it the name of somebody else.
+    #[error(
+        "{0:?} can't be the participant of a signed token: names with `@` or hidden characters, `local`, `gate`, `*`, and what begins with \
+         `dns:`, `spiffe://`, `room:` or `parent ` are those of other callers; ask for a token with another `participantId`"
+    )]
+    Reserved(String),
+    /// It would be what sits in this room by configuration.
+    #[error("{0:?} sits in this room as part of the gate: come as somebody else, or rename one of the two")]
+    Seated(String),
+    /// Its token makes it somebody who has a token of its own.
+    #[error("the participant {0:?} is configured here with a token of its own: come with that, or as somebody else")]
+    Taken(String),
+    /// Its ticket is no good, or is shown by a page of elsewhere.
+    #[error("{0}")]
+    Ticket(String),
+    /// Nobody is known by what it shows.
+    #[error("{0}")]
+    Unknown(&'static str),
+}
+
+impl NotEntered {
+    /// Whether that may be otherwise in a moment though nothing is changed.
+    pub fn is_passing(&self) -> bool {
+        self.status() == StatusCode::SERVICE_UNAVAILABLE
+    }
+
+    /// The word for it that programs go by, where there is no HTTP any more.
+    pub fn word(&self) -> &'static str {
+        match self.status() {
+            StatusCode::BAD_REQUEST => "invalid_envelope",
+            StatusCode::SERVICE_UNAVAILABLE => "unavailable",
+            _ => "auth_violation",
+        }
+    }
+
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Door(refused) => refused.status,
+            Self::Handshake(BadHandshake::NotAsked | BadHandshake::Version) => StatusCode::UPGRADE_REQUIRED,
+            Self::Handshake(BadHandshake::Key) | Self::Query(_) => StatusCode::BAD_REQUEST,
+            Self::Id(_)
+            | Self::Name { .. }
+            | Self::Reserved(_)
+            | Self::Seated(_)
+            | Self::Taken(_)
+            | Self::Ticket(_)
+            | Self::NotAdmitted(NotAdmitted::Elsewhere | NotAdmitted::NotMember) => StatusCode::FORBIDDEN,
+            Self::NoMew | Self::NoRooms | Self::NotAdmitted(NotAdmitted::Unknown) => StatusCode::NOT_FOUND,
+            Self::Crowded | Self::NotSeated(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unknown(_) => StatusCode::UNAUTHORIZED,
+        }
+    }
+
+    pub fn into_http(self) -> Response<Payload> {
+        let mut response = told(self.status(), &self.to_string());
+        let headers = response.headers_mut();
+        match &self {
+            Self::Door(refused) => {
+                let challenge = refused.challenge.as_deref().and_then(|challenge| HeaderValue::from_str(challenge).ok());
+                headers.extend(challenge.map(|challenge| (WWW_AUTHENTICATE, challenge)));
+            }
+            Self::Handshake(_) => {
+                headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+                headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+            }
+            Self::Unknown(_) => {
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"banyan\""));
+            }
+            Self::Crowded
+            | Self::Id(_)
+            | Self::Name { .. }
+            | Self::NoMew
+            | Self::NoRooms
+            | Self::NotAdmitted(_)
+            | Self::NotSeated(_)
+            | Self::Query(_)
+            | Self::Reserved(_)
+            | Self::Seated(_)
+            | Self::Taken(_)
+            | Self::Ticket(_) => {}
+        }
+        response
+    }
+}
+
+/// A refusal in the shape of the admin API's.
+pub fn told(status: StatusCode, message: &str) -> Response<Payload> {
+    let kind = match status {
+        StatusCode::NOT_FOUND => RefusalKind::NotFound,
+        StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED => RefusalKind::Refused,
+        _ => RefusalKind::Failed,
+    };
+    let body = ErrorBody { error: Refusal { kind, message: message.to_owned() } };
+    reply::typed(status, "application/json", serde_json::to_vec(&body).unwrap_or_default().into())
+}

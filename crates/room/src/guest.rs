@@ -1,0 +1,150 @@
+//! How a page of the console comes into a room, for the gate's owner who signed in there: by a ticket. A browser can set no field of a
+//! WebSocket's handshake but the list of protocols, and what stands in an address is kept in logs. So the page asks for a ticket, by both
+//! halves of its session, and shows it among the protocols. It is good once, for seconds, for one room and one name; whoever came in by it
+//! stays while that sign-in lasts. What a room gives its owner is not decided here.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use http::HeaderName;
+use http::request::Parts;
+use room_proto::name::{ParticipantId, Topic};
+use runtime::random;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::Rooms;
+use door::origin;
+use door::sign_in::{Kept as SignedIn, SessionId};
+
+/// What the page speaks, and is told that the gate does.
+pub const PROTOCOL: &str = "mcpx.v0.1";
+const LISTED: HeaderName = HeaderName::from_static("sec-websocket-protocol");
+/// What stands before a ticket among the protocols.
+const PREFIX: &str = "banyan-ticket.";
+/// How long a ticket may lie about.
+const LASTS: Duration = Duration::from_secs(30);
+/// The oldest go when there are more.
+const MOST: usize = 64;
+
+/// Tickets that nobody has used yet, as digests.
+#[derive(Default)]
+pub struct Tickets(Mutex<Vec<Ticket>>);
+
+struct Ticket {
+    digest: [u8; 32],
+    until: Instant,
+    topic: Topic,
+    guest: Guest,
+}
+
+/// Somebody who is signed in to the console.
+#[derive(Clone)]
+pub struct Guest {
+    pub id: ParticipantId,
+    signed_in: SignedIn,
+}
+
+impl Guest {
+    /// Which sign-in it is.
+    pub fn session(&self) -> SessionId {
+        self.signed_in.id
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.signed_in.is_over()
+    }
+
+    /// Ready when the sign-in ends.
+    pub async fn over(&self) {
+        self.signed_in.over().await;
+    }
+}
+
+impl Tickets {
+    /// A ticket for whoever is signed in, and how long it is good.
+    pub fn issue(&self, signed_in: SignedIn, topic: &Topic, id: ParticipantId) -> (String, Duration) {
+        (self.keep(topic, Guest { id, signed_in }, Instant::now()), LASTS)
+    }
+
+    fn keep(&self, topic: &Topic, guest: Guest, now: Instant) -> String {
+        let ticket: String = random::seed().iter().map(|b| format!("{b:02x}")).collect();
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|ticket| ticket.until > now);
+        if kept.len() >= MOST {
+            kept.remove(0);
+        }
+        kept.push(Ticket { digest: Sha256::digest(&ticket).into(), until: now + LASTS, topic: topic.clone(), guest });
+        ticket
+    }
+
+    /// Whom a handshake names by a ticket; `None`: it shows none.
+    ///
+    /// # Errors
+    /// What is wrong with the one that it shows.
+    pub fn redeem(&self, rooms: &Arc<Rooms>, parts: &Parts, topic: &Topic) -> Option<Result<Guest, String>> {
+        let shown = shown(parts)?;
+        let is_own = origin::check(&rooms.gate.config.load(), parts);
+        let stale = || "this ticket was used before, is too old, or is for another room: ask for one again".to_owned();
+        Some(is_own.and_then(|()| self.take(shown, topic, Instant::now()).ok_or_else(stale)))
+    }
+
+    fn take(&self, shown: &str, topic: &Topic, now: Instant) -> Option<Guest> {
+        let digest: [u8; 32] = Sha256::digest(shown).into();
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = kept.iter().position(|ticket| ticket.digest.ct_eq(&digest).into())?;
+        let ticket = kept.remove(at);
+        Some(ticket.guest).filter(|guest| ticket.until > now && ticket.topic == *topic && !guest.is_over())
+    }
+}
+
+/// The ticket among the protocols that a handshake lists.
+fn shown(parts: &Parts) -> Option<&str> {
+    let values = parts.headers.get_all(LISTED).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).find_map(|listed| listed.trim().strip_prefix(PREFIX))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    fn guest() -> Guest {
+        Guest { id: ParticipantId::new("ann").unwrap(), signed_in: SignedIn::for_test() }
+    }
+
+    #[test]
+    fn a_ticket_is_good_once_for_seconds_and_for_one_room() {
+        let (tickets, now) = (Tickets::default(), Instant::now());
+        let [ops, lab] = ["ops", "lab"].map(|name| Topic::new(name).unwrap());
+        let ticket = tickets.keep(&ops, guest(), now);
+        assert!(tickets.take(&ticket[1..], &ops, now).is_none());
+        assert_eq!(tickets.take(&ticket, &ops, now).unwrap().id.as_str(), "ann");
+        assert!(tickets.take(&ticket, &ops, now).is_none(), "used");
+        let ticket = tickets.keep(&ops, guest(), now);
+        assert!(tickets.take(&ticket, &lab, now).is_none(), "another room");
+        assert!(tickets.take(&ticket, &ops, now).is_none(), "and it is gone");
+        let ticket = tickets.keep(&ops, guest(), now);
+        assert!(tickets.take(&ticket, &ops, now + LASTS).is_none(), "too old");
+        let over = guest();
+        over.signed_in.end();
+        let ticket = tickets.keep(&ops, over, now);
+        assert!(tickets.take(&ticket, &ops, now).is_none(), "signed out");
+    }
+
+    #[test]
+    fn tickets_do_not_pile_up() {
+        let (tickets, now) = (Tickets::default(), Instant::now());
+        let ops = Topic::new("ops").unwrap();
+        let all: Vec<String> = (0..=MOST).map(|_| tickets.keep(&ops, guest(), now)).collect();
+        assert!(tickets.take(&all[0], &ops, now).is_none() && tickets.take(&all[1], &ops, now).is_some());
+    }
+
+    #[test]
+    fn a_ticket_stands_among_the_protocols() {
+        let listed = |value: &str| Request::get("/ws?topic=x").header(LISTED, value).body(()).unwrap().into_parts().0;
+        assert_eq!(shown(&listed("mcpx.v0.1, banyan-ticket.ab12")), Some("ab12"));
+        assert_eq!(shown(&listed("chat, superchat")), None);
+    }
+}

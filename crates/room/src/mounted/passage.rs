@@ -1,0 +1,157 @@
+//! The gate's way into one room: drives the machine that asks participants for their tools and calls them, from the seat that the gate has
+//! there. What a message means is not decided here but in `room_proto::calling`.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use bytes::Bytes;
+use config::resolved::ROOM_SEGMENT;
+use config::resolved::gate_seat;
+use mcp_proto::catalog::Kind;
+use mcp_proto::client::restore_token;
+use mcp_proto::envelope::{self, Answer, Notification};
+use room_proto::calling::{Answered, Bounds, Calling, Failure, Output};
+use room_proto::name::{ParticipantId, Topic};
+use room_proto::room::Now;
+use room_proto::sitting::CallId;
+use room_proto::voice::Call;
+use runtime::random;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::Rooms;
+use crate::chair::Chair;
+use crate::mounted::{Wanted, Wish, refused};
+use call::tree::asks;
+use call::tree::port::UpstreamError;
+use call::words::back::Back;
+
+/// Calls at one participant that may be under way: who is slow fills no other's places.
+const CALLS: usize = 64;
+
+/// One sitting of the gate in a mounted room.
+pub struct Passage<'a> {
+    rooms: &'a Arc<Rooms>,
+    topic: &'a Topic,
+    calling: Calling,
+    wanted: mpsc::Sender<Wanted>,
+    queue: mpsc::Receiver<Wanted>,
+    calls: HashMap<CallId, Underway>,
+}
+
+struct Underway {
+    /// Whom it is for.
+    to: String,
+    back: Option<Arc<Back>>,
+    token: Option<Bytes>,
+    reply: oneshot::Sender<Result<Answer, UpstreamError>>,
+}
+
+impl<'a> Passage<'a> {
+    /// From a chair that was just taken, in a room in which these are part of the gate, too.
+    pub fn new<'b>(rooms: &'a Arc<Rooms>, topic: &'a Topic, chair: &Chair, seats: impl Iterator<Item = &'b ParticipantId>) -> Self {
+        let own: BTreeSet<ParticipantId> = seats.cloned().chain([gate_seat()]).collect();
+        let bounds = Bounds { own, calls: CALLS, tools: rooms.gate.limits().tools_per_mount, message_bytes: chair.longest };
+        let calling = Calling::new(bounds, u128::from_ne_bytes(random::bytes()));
+        let (wanted, queue) = rooms.mounted.open(topic);
+        Self { rooms, topic, calling, wanted, queue, calls: HashMap::new() }
+    }
+
+    /// Until the chair is taken away.
+    pub async fn run(mut self, chair: &mut Chair) {
+        loop {
+            tokio::select! {
+                message = chair.next() => match message {
+                    Some(message) => self.calling.handle_message(Now { instant: Instant::now(), wall: SystemTime::now() }, &message),
+                    None => return,
+                },
+                Some(wanted) = self.queue.recv() => self.take(wanted),
+            }
+            if !self.carry_out(chair).await {
+                return;
+            }
+        }
+    }
+
+    fn take(&mut self, wanted: Wanted) {
+        match wanted {
+            Wanted::Call(wish) => {
+                let Wish { call, to, params, back, token, reply } = *wish;
+                self.calling.handle_call(SystemTime::now(), call, &to, Call { method: "tools/call", params: Some(&params) });
+                self.calls.insert(call, Underway { to, back, token, reply });
+            }
+            Wanted::Cancel(call) => {
+                self.calls.remove(&call);
+                self.calling.handle_cancel(SystemTime::now(), call, "its caller has cancelled it");
+            }
+        }
+    }
+
+    /// `false`: the room is over.
+    async fn carry_out(&mut self, chair: &Chair) -> bool {
+        while let Some(output) = self.calling.poll_output() {
+            match output {
+                Output::Answered { call, answer: Answered::Error(error) } => self.end(call, |_, _| Ok(Answer::Error(error))),
+                Output::Answered { call, answer: Answered::Result(result) } => self.end(call, |_, _| Ok(Answer::Result(result.into()))),
+                Output::Failed { call, why } => self.end(call, |to, topic| failed(&why, to, topic)),
+                Output::Notified { call, method, params } => self.notify(call, method, params),
+                Output::Offered { id, tools } => {
+                    if self.rooms.mounted.offered(self.topic, &id, &tools) {
+                        self.tell();
+                    }
+                }
+                Output::Send(message) => {
+                    if !chair.voice.say(message).await {
+                        return false;
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    fn end(&mut self, call: CallId, answer: impl FnOnce(&str, &Topic) -> Result<Answer, UpstreamError>) {
+        let Some(Underway { to, reply, .. }) = self.calls.remove(&call) else { return };
+        // Who has cancelled it waits for nothing.
+        drop(reply.send(answer(&to, self.topic)));
+    }
+
+    fn notify(&self, call: CallId, method: String, params: Bytes) {
+        let Some(Underway { back: Some(back), token, .. }) = self.calls.get(&call) else { return };
+        let whole = envelope::notification(&method, &params);
+        let notification = Notification { method, params: params.into(), whole };
+        match (notification.method.as_str(), token) {
+            ("notifications/progress", Some(token)) => asks::pass_on(back, &restore_token(&notification, token)),
+            // It is a sign of life all the same.
+            ("notifications/progress", None) => back.stir(),
+            _ => asks::pass_on(back, &notification),
+        }
+    }
+
+    /// The tree is made anew, and clients hear of it.
+    fn tell(&self) {
+        if let Some(mount) = self.rooms.gate.mounts.find(ROOM_SEGMENT) {
+            mount.connections.dirty(&[Kind::Tools]);
+        }
+    }
+}
+
+impl Drop for Passage<'_> {
+    fn drop(&mut self) {
+        if self.rooms.mounted.close(self.topic, &self.wanted) {
+            self.tell();
+        }
+    }
+}
+
+/// What a caller hears of a call that has no answer. What was not made can be made again; of what may have taken effect nobody guesses.
+fn failed(why: &Failure, to: &str, topic: &Topic) -> Result<Answer, UpstreamError> {
+    let text = || format!("the participant {to:?} of the room {:?}: {why}", topic.as_str());
+    match why {
+        Failure::Absent | Failure::Refused(_) => Err(UpstreamError::Unreachable(text())),
+        Failure::Busy { .. } | Failure::GivenUp(_) => Ok(refused(-32000, &text())),
+        Failure::Left => Err(UpstreamError::Lost(text())),
+        Failure::TooLong { .. } | Failure::Unsaid(_) => Ok(refused(-32602, &text())),
+        Failure::Unreadable(_) => Err(UpstreamError::Malformed(text())),
+    }
+}

@@ -1,0 +1,91 @@
+//! The secrets by which participants are known, fetched from where the configuration says when the first token comes. Who may come in by
+//! them is not decided here.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use config::resolved::{self, TokenKey};
+use config::secret::{Secret, SecretRef};
+use room_proto::name::ParticipantId;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+use tokio::sync::OnceCell;
+
+use crate::Rooms;
+
+/// What is known of the configuration in force.
+#[derive(Default)]
+pub struct Secrets(Mutex<Option<Of>>);
+
+/// What belongs to one configuration.
+#[derive(Clone)]
+struct Of {
+    config: Arc<resolved::Rooms>,
+    fetched: Arc<OnceCell<Arc<Fetched>>>,
+}
+
+/// Secrets as they were when they were fetched. Nothing of them can be shown.
+pub struct Fetched {
+    /// Hashes of tokens.
+    tokens: Vec<([u8; 32], ParticipantId)>,
+    /// What signed tokens are checked with.
+    pub shared: Option<Secret>,
+}
+
+/// A shared secret that is shorter can be guessed (RFC 7518, 3.2), in bytes.
+const LEAST: usize = 32;
+
+impl Secrets {
+    /// The secrets that `config` names. They are fetched once, so that guessing at the door costs no reading of files.
+    pub async fn of(&self, rooms: &Arc<Rooms>, config: &Arc<resolved::Rooms>) -> Arc<Fetched> {
+        let fetched = {
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            match known.as_ref().filter(|known| Arc::ptr_eq(&known.config, config)) {
+                Some(same) => Arc::clone(&same.fetched),
+                None => Arc::clone(&known.insert(Of { config: Arc::clone(config), fetched: Arc::default() }).fetched),
+            }
+        };
+        let fetch = async || {
+            let (rooms, config) = (Arc::clone(rooms), Arc::clone(config));
+            let fetched = tokio::task::spawn_blocking(move || Fetched::fetch(&rooms, &config)).await;
+            Arc::new(fetched.unwrap_or_else(|_| Fetched { tokens: Vec::new(), shared: None }))
+        };
+        Arc::clone(fetched.get_or_init(fetch).await)
+    }
+}
+
+impl Fetched {
+    fn fetch(rooms: &Rooms, config: &resolved::Rooms) -> Self {
+        let resolve = |secret: &SecretRef| {
+            let resolved = secret.resolve(&*rooms.sources);
+            resolved.map_err(|error| tracing::warn!(%error, "nobody comes into a room by a secret that can't be read")).ok()
+        };
+        let token = |key: &TokenKey| match key {
+            TokenKey::Secret(secret) => {
+                resolve(secret).filter(|token| !token.expose().is_empty()).map(|token| Sha256::digest(token.expose()).into())
+            }
+            TokenKey::Sha256(digest) => Some(*digest),
+        };
+        let tokens = config.participants.iter().filter_map(|(id, who)| Some((token(&who.token)?, id.clone())));
+        let shared = config.secret.as_ref().and_then(resolve).filter(|secret| {
+            let is_long = secret.expose().len() >= LEAST;
+            if !is_long {
+                tracing::warn!("rooms.secret has fewer than {LEAST} bytes: no token that it signed is taken; make a longer one");
+            }
+            is_long
+        });
+        Self { tokens: tokens.collect(), shared }
+    }
+
+    /// Whose token it is.
+    pub fn holder(&self, token: &str) -> Option<&ParticipantId> {
+        let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        // Every token is compared, so that the time taken tells nothing.
+        let mut found = None;
+        for (known, id) in &self.tokens {
+            if bool::from(known.ct_eq(&digest)) {
+                found = Some(id);
+            }
+        }
+        found
+    }
+}

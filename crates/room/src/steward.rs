@@ -1,0 +1,251 @@
+//! The gate's own seat in a room whose owner wants rules to be learnt there (MX-23): it watches what people decide, says what could be a rule,
+//! and fulfils by those that a person accepted, for as long as the gate runs. A person is who came in by a page of the console. What a rule
+//! covers is not decided here, nor who may accept one. While somebody has paused it, nothing is fulfilled.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use room_proto::automation::{Automation, Event as Happened, Kept, Limits, OfferId, Person, RuleError, RuleId};
+use room_proto::capability::Capabilities;
+use room_proto::chain::Bounds;
+use room_proto::name::{ParticipantId, Topic};
+use room_proto::orchestrator::Orchestrator;
+use room_proto::participant::{Event, Participant};
+use room_proto::room::{Also, Joining, Now, Preferences};
+use room_proto::voice::Answer;
+use serde_json::Value;
+use store::{Lesson, Lessons, StoreError};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::Rooms;
+use crate::driver::Input;
+use crate::rules::shown;
+use crate::writer::Joined;
+use crate::{LONGEST, NotSeated, Way};
+use call::words::entered::Entered;
+
+/// What it may send: calls that rules make, and what it has to say of them.
+const CAPABILITIES: [&str; 3] = ["mcp/request:*", "mcp/response:*", "chat"];
+/// What is answered to whoever calls a tool of it.
+const NO_TOOLS: &[u8] = br#"{"code":-32601,"message":"this participant only learns rules and has no tools"}"#;
+/// Questions that may wait.
+const ASKS: usize = 16;
+
+/// Somebody who learns, as others reach it.
+#[derive(Clone)]
+pub struct Steward {
+    pub id: ParticipantId,
+    asks: mpsc::Sender<Asked>,
+}
+
+/// What it is asked.
+pub enum Asked {
+    Accept { offer: OfferId, by: Person, limits: Limits, answer: oneshot::Sender<Result<RuleId, RuleError>> },
+    Leave(oneshot::Sender<()>),
+    Revoke { rule: RuleId, by: Person, answer: oneshot::Sender<Result<(), RuleError>> },
+    Show(oneshot::Sender<Value>),
+}
+
+impl Steward {
+    /// `None`: it has left.
+    pub async fn ask<T>(&self, asked: impl FnOnce(oneshot::Sender<T>) -> Asked) -> Option<T> {
+        let (answer, answered) = oneshot::channel();
+        if self.asks.send(asked(answer)).await.is_ok() { answered.await.ok() } else { None }
+    }
+
+    pub fn is_gone(&self) -> bool {
+        self.asks.is_closed()
+    }
+}
+
+/// What was kept of a room.
+pub async fn kept(rooms: &Arc<Rooms>, topic: &Topic) -> Result<Option<Lesson>, StoreError> {
+    let (gate, room) = (rooms.gate.node.id.to_string(), topic.as_str().to_owned());
+    stored(rooms, move |lessons| lessons.of_room(&gate, &room)).await
+}
+
+/// Goes on where it learnt before the gate ended.
+pub async fn resume(rooms: Arc<Rooms>) {
+    let gate = rooms.gate.node.id.to_string();
+    let all = stored(&rooms, move |lessons| lessons.all(&gate)).await.unwrap_or_default();
+    for learnt in all.into_iter().filter(|learnt| learnt.is_on) {
+        let names = Topic::new(&learnt.room).ok().zip(ParticipantId::new(&learnt.name).ok());
+        let Some((topic, id)) = names.filter(|(topic, _)| rooms.gate.config.load().rooms.rooms.contains_key(topic)) else { continue };
+        if let Err(error) = begin(&rooms, &topic, id).await {
+            tracing::warn!(room = topic.as_str(), %error, "no rules are learnt in this room");
+        }
+    }
+}
+
+/// Takes a seat, unless there is one.
+pub async fn begin(rooms: &Arc<Rooms>, topic: &Topic, id: ParticipantId) -> Result<(), NotSeated> {
+    if rooms.steward(topic).is_some() {
+        return Ok(());
+    }
+    if rooms.gate.config.load().rooms.sits(topic, &id) {
+        return Err(NotSeated::Taken);
+    }
+    let learnt = kept(rooms, topic).await.ok().flatten();
+    let kept: Kept = learnt.and_then(|learnt| serde_json::from_str(&learnt.kept).ok()).unwrap_or_default();
+    let capabilities = Capabilities::read(CAPABILITIES).unwrap_or_default();
+    let joining = Joining {
+        id: id.clone(),
+        capabilities,
+        preferences: Preferences { also: Also::ALL, ..Preferences::default() },
+        expires: None,
+        is_own: true,
+        is_steward: true,
+    };
+    let settings = rooms.gate.config.load().rooms.settings_of(topic).clone();
+    let joined = rooms.join(topic, &settings, &joining, Way::Plain).await?;
+    rooms.who.came(topic, &id, joined.id, Entered::participant(id.as_str()));
+    let (asks, asked) = mpsc::channel(ASKS);
+    rooms.set_steward(topic, Steward { id: id.clone(), asks });
+    let participant = Participant::new(Bounds::default(), LONGEST, u128::from_ne_bytes(runtime::random::bytes()));
+    let orchestrator = Orchestrator::new(participant, Automation::new(room_proto::automation::Bounds::default(), kept), BTreeSet::new());
+    let seat = Seat { rooms: Arc::clone(rooms), topic: topic.clone(), id, joined, orchestrator, written: None };
+    rooms.runtime.spawn(seat.sit(asked));
+    Ok(())
+}
+
+async fn stored<T: Send + 'static>(
+    rooms: &Arc<Rooms>,
+    work: impl FnOnce(Box<dyn Lessons>) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let stores = Arc::clone(&rooms.gate.stores);
+    let done = tokio::task::spawn_blocking(move || work(stores.lessons()?)).await;
+    done.unwrap_or_else(|_| Err(StoreError::Failed("the store was not written to its end".to_owned())))
+}
+
+/// The seat itself.
+struct Seat {
+    rooms: Arc<Rooms>,
+    topic: Topic,
+    id: ParticipantId,
+    joined: Joined,
+    orchestrator: Orchestrator,
+    /// What was kept last.
+    written: Option<Kept>,
+}
+
+impl Seat {
+    async fn sit(mut self, mut asked: mpsc::Receiver<Asked>) {
+        self.keep(true).await;
+        loop {
+            let due = self.orchestrator.poll_timeout().map(|(at, _)| tokio::time::Instant::from_std(at));
+            let passed = async {
+                match due {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                message = self.joined.source.next() => match message {
+                    Some(bytes) => {
+                        self.orchestrator.people = self.joined.room.people();
+                        self.orchestrator.handle_message(now(), &bytes);
+                    }
+                    None => break,
+                },
+                asked = asked.recv() => match asked {
+                    Some(Asked::Leave(answer)) => {
+                        self.keep(false).await;
+                        self.joined.room.send(Input::Leave(self.joined.id)).await;
+                        let (Ok(()) | Err(())) = answer.send(());
+                        return;
+                    }
+                    Some(asked) => self.answer(asked),
+                    None => break,
+                },
+                () = passed => self.orchestrator.handle_timeout(now()),
+            }
+            self.settle().await;
+        }
+        tracing::info!(room = self.topic.as_str(), "no rules are learnt in this room any more: the seat is lost");
+    }
+
+    fn answer(&mut self, asked: Asked) {
+        let automation = &mut self.orchestrator.automation;
+        let at = SystemTime::now();
+        // Whoever asked may have lost patience.
+        match asked {
+            Asked::Accept { offer, by, limits, answer } => drop(answer.send(automation.accept(at, offer, &by, limits))),
+            Asked::Leave(answer) => {
+                let (Ok(()) | Err(())) = answer.send(());
+            }
+            Asked::Revoke { rule, by, answer } => drop(answer.send(automation.revoke(at, rule, &by))),
+            Asked::Show(answer) => {
+                automation.handle_timeout(at);
+                let mut told = shown(automation);
+                if let (Some(pause), Some(members)) = (self.orchestrator.participant.paused(), told.as_object_mut()) {
+                    members.insert("paused".to_owned(), pause.to_string().into());
+                }
+                drop(answer.send(told));
+            }
+        }
+    }
+
+    /// Says what is to be said, and keeps what was learnt.
+    async fn settle(&mut self) {
+        let mut spoken = Vec::new();
+        while let Some(next) = self.orchestrator.poll_transmit() {
+            spoken.push(next);
+        }
+        while let Some(event) = self.orchestrator.poll_event() {
+            if let Event::Asked(request) = &event {
+                spoken.extend(self.orchestrator.participant.respond(SystemTime::now(), request, Answer::Error(NO_TOOLS)));
+            }
+        }
+        while let Some(happened) = self.orchestrator.automation.poll_event() {
+            // Whoever is paused says nothing by itself; the list of rules says the same.
+            if self.orchestrator.participant.paused().is_none()
+                && let Some(text) = told(&happened, &self.orchestrator.automation)
+            {
+                spoken.extend(self.orchestrator.participant.chat(SystemTime::now(), &[], &text));
+            }
+        }
+        for next in spoken {
+            self.joined.room.send(Input::Message(self.joined.id, next.bytes)).await;
+        }
+        if self.written.as_ref() != Some(self.orchestrator.automation.kept()) {
+            self.keep(true).await;
+        }
+    }
+
+    async fn keep(&mut self, is_on: bool) {
+        let kept = self.orchestrator.automation.kept().clone();
+        let Ok(text) = serde_json::to_string(&kept) else { return };
+        let (gate, room, name) = (self.rooms.gate.node.id.to_string(), self.topic.as_str().to_owned(), self.id.as_str().to_owned());
+        let learnt = Lesson { room, name, is_on, kept: text };
+        if let Err(error) = stored(&self.rooms, move |lessons| lessons.put(&gate, &learnt)).await {
+            tracing::warn!(room = self.topic.as_str(), %error, "what was learnt in this room is not kept: it is lost when the gate ends");
+        }
+        self.written = Some(kept);
+    }
+}
+
+/// What everybody in the room is told of it.
+fn told(happened: &Happened, automation: &Automation) -> Option<String> {
+    match happened {
+        Happened::Offered(id) => {
+            let offer = automation.offers().find(|offer| offer.id == *id)?;
+            Some(format!(
+                "{} decisions agree, so that a rule could do this: {}. A person can accept it in the console.",
+                offer.evidence.len(),
+                offer.pattern
+            ))
+        }
+        Happened::Ended(id) => {
+            let rule = automation.rules().find(|rule| rule.id == *id)?;
+            Some(format!("{id} has ended: {}", rule.standing))
+        }
+        Happened::Withheld { rule, proposal } => {
+            Some(format!("{rule} has made its calls for this hour: {proposal} is for people to decide"))
+        }
+    }
+}
+
+fn now() -> Now {
+    Now { instant: Instant::now(), wall: SystemTime::now() }
+}

@@ -1,0 +1,120 @@
+//! What sits in rooms by configuration: mounts, or the whole tree, as participants whose tools others call, and beside them the gate itself,
+//! which fulfils what people have agreed to at its inbox, and calls what others offer in a room that is mounted. Each sits there in tasks of its own, so that none holds up a room. What is asked
+//! of them goes the one way of every call (`call/mod.rs`).
+
+pub mod asking;
+pub mod lists;
+pub mod seat;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use banyan_model::Segment;
+use config::resolved::{Seats, gate_seat};
+use room_proto::name::{ParticipantId, Topic};
+use room_proto::room::{Preferences, Routing};
+use tokio_util::sync::CancellationToken;
+
+use crate::NotSeated;
+use crate::Rooms;
+use crate::chair::{Chair, Place};
+use crate::mounted::Passage;
+
+/// How long somebody who lost its seat waits before it sits down again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// What the gate may send in its own name.
+const MAY: [&str; 4] = ["mcp/request:*", "mcp/response:*", "mcp/reject:*", "chat"];
+
+/// What sits in the rooms of one gate.
+#[derive(Default)]
+pub struct Tables(Mutex<BTreeMap<Topic, Table>>);
+
+struct Table {
+    seats: Seats,
+    ends: CancellationToken,
+}
+
+impl Tables {
+    /// Takes a configuration: who sits where it is not to gets up, and who is to sits down.
+    pub fn apply(&self, rooms: &Arc<Rooms>) {
+        let config = rooms.gate.config.load_full();
+        let wanted = |topic: &Topic| config.rooms.rooms.get(topic).map(|room| &room.seats).filter(|seats| !seats.is_empty());
+        let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tables.retain(|topic, table| {
+            let stays = wanted(topic) == Some(&table.seats);
+            if !stays {
+                table.ends.cancel();
+            }
+            stays
+        });
+        for topic in config.rooms.rooms.keys() {
+            let Some(seats) = wanted(topic).filter(|_| !tables.contains_key(topic)) else { continue };
+            let ends = rooms.gate.stop.child_token();
+            begin(rooms, topic, seats, &ends);
+            tables.insert(topic.clone(), Table { seats: seats.clone(), ends });
+        }
+    }
+}
+
+/// Seats all that is to sit in one room.
+fn begin(rooms: &Arc<Rooms>, topic: &Topic, seats: &Seats, ends: &CancellationToken) {
+    let gate = Place::default();
+    let of = |id: &ParticipantId| Sits { rooms: Arc::clone(rooms), topic: topic.clone(), id: id.clone(), gate: gate.clone() };
+    let run = |task: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>| {
+        let ends = ends.clone();
+        rooms.runtime.spawn(async move { ends.run_until_cancelled(task).await.unwrap_or_default() });
+    };
+    run(Box::pin(of(&gate_seat()).be_gate(seats.clone())));
+    for (id, mount) in &seats.servers {
+        run(Box::pin(of(id).be_server(mount.clone())));
+    }
+}
+
+/// One who sits in a room.
+struct Sits {
+    rooms: Arc<Rooms>,
+    topic: Topic,
+    id: ParticipantId,
+    /// Where the gate itself sits.
+    gate: Place,
+}
+
+impl Sits {
+    async fn be_gate(self, seats: Seats) {
+        let preferences = Preferences { routing: Routing::Directed, echo: false, ..Preferences::default() };
+        while let Some(mut chair) = self.chair(&MAY, preferences).await {
+            self.gate.set(Some(chair.voice.clone()));
+            if seats.is_mounted {
+                Passage::new(&self.rooms, &self.topic, &chair, seats.servers.keys()).run(&mut chair).await;
+            }
+            // What else is said to it others have asked for in its name, and they hear it themselves.
+            while chair.next().await.is_some() {}
+            self.gate.set(None);
+            tokio::time::sleep(AGAIN).await;
+        }
+    }
+
+    async fn be_server(self, mount: Option<Segment>) {
+        while let Some(chair) = self.chair(&seat::MAY, seat::PREFERENCES).await {
+            seat::Seat::new(&self, chair, mount.clone()).run().await;
+            tracing::info!(room = self.topic.as_str(), seat = self.id.as_str(), "a server lost its seat in a room and sits down again");
+            tokio::time::sleep(AGAIN).await;
+        }
+    }
+
+    /// A chair, once there is one; `None`: the gate ends.
+    async fn chair(&self, may: &[&str], preferences: Preferences) -> Option<Chair> {
+        loop {
+            let config = self.rooms.gate.config.load_full();
+            match Chair::take(&self.rooms, &config.rooms, &self.topic, &self.id, may, preferences).await {
+                Ok(chair) => return Some(chair),
+                Err(NotSeated::Ending) => return None,
+                Err(why) => {
+                    tracing::warn!(room = self.topic.as_str(), seat = self.id.as_str(), %why, "a server can't sit in a room");
+                    tokio::time::sleep(AGAIN).await;
+                }
+            }
+        }
+    }
+}

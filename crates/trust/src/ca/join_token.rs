@@ -1,0 +1,73 @@
+//! What lets one gate join: the fingerprint by which it knows the authority, and a secret by which the authority knows it. Does not know
+//! whether it was used.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+
+use crate::ca::CaError;
+
+/// The first part of every token; another one means another shape.
+const SHAPE: &str = "banyan1";
+
+/// A token, as text `banyan1.FINGERPRINT.ID.SECRET`. It prints itself where text is asked for, never in debug output.
+#[derive(Clone, PartialEq, Eq)]
+pub struct JoinToken {
+    /// SHA-256 of the authority's certificate.
+    pub authority: [u8; 32],
+    /// By which the authority finds it.
+    pub id: String,
+    secret: String,
+}
+
+/// A text is no join token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this is no join token: copy the whole text that begins with `banyan1.` from `banyan ca init` or `banyan ca token`")]
+pub struct NoJoinToken;
+
+impl JoinToken {
+    pub fn new(authority: [u8; 32]) -> Result<Self, CaError> {
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret).map_err(|error| CaError::Made(error.to_string()))?;
+        let id = runtime::random::token()[..8].to_owned();
+        Ok(Self { authority, id, secret: URL_SAFE_NO_PAD.encode(secret) })
+    }
+
+    /// The secret, for the one request that it is for.
+    pub fn secret(&self) -> &str {
+        &self.secret
+    }
+
+    pub fn digest(secret: &str) -> [u8; 32] {
+        Sha256::digest(secret.as_bytes()).into()
+    }
+}
+
+impl fmt::Display for JoinToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{SHAPE}.{}.{}.{}", URL_SAFE_NO_PAD.encode(self.authority), self.id, self.secret)
+    }
+}
+
+impl fmt::Debug for JoinToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JoinToken({})", self.id)
+    }
+}
+
+impl FromStr for JoinToken {
+    type Err = NoJoinToken;
+
+    fn from_str(text: &str) -> Result<Self, NoJoinToken> {
+        let parts: Vec<&str> = text.trim().split('.').collect();
+        let [SHAPE, authority, id, secret] = parts[..] else { return Err(NoJoinToken) };
+        let authority = URL_SAFE_NO_PAD.decode(authority).ok().and_then(|bytes| bytes.try_into().ok()).ok_or(NoJoinToken)?;
+        if id.is_empty() || secret.is_empty() {
+            return Err(NoJoinToken);
+        }
+        Ok(Self { authority, id: id.to_owned(), secret: secret.to_owned() })
+    }
+}

@@ -1,0 +1,76 @@
+//! What the gate shows of itself to a server over TLS, and whom it takes for that server. Opens no connection.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use config::resolved::ClientTls;
+use runtime::tls::Connector;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::aws_lc_rs;
+use rustls::{ClientConfig, version};
+
+use crate::verifier::{Verifier, Wanted};
+use crate::{TrustError, certificate};
+
+/// TLS towards one server: the files that say how, and what was made of them last.
+///
+/// Files that change are read again with the next connection, so that a certificate is renewed by replacing it.
+#[derive(Debug)]
+pub struct Client {
+    files: ClientTls,
+    made: Mutex<Option<(Stamps, Arc<ClientConfig>)>>,
+}
+
+/// When each of the files was written.
+type Stamps = [Option<SystemTime>; 3];
+
+impl Client {
+    /// As `files` say.
+    pub fn new(files: ClientTls) -> Self {
+        Self { files, made: Mutex::new(None) }
+    }
+
+    /// What to connect with now, without ALPN. TLS 1.3 only where a certificate is shown, for that is a gate (AX-42).
+    pub fn config(&self, connector: &Connector) -> Result<Arc<ClientConfig>, TrustError> {
+        let now = self.stamps();
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((then, config)) = &*made
+            && *then == now
+        {
+            return Ok(Arc::clone(config));
+        }
+        let config = Arc::new(self.make(connector)?);
+        *made = Some((now, Arc::clone(&config)));
+        Ok(config)
+    }
+
+    fn make(&self, connector: &Connector) -> Result<ClientConfig, TrustError> {
+        let verifier: Arc<dyn ServerCertVerifier> = match &self.files.ca {
+            Some(ca) => Verifier::new(Wanted::CertifiedBy(certificate::roots(ca)?)),
+            None => connector.verifier().map_err(|error| TrustError::Roots(error.to_string()))?,
+        };
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let versions = if self.files.own.is_some() { &[&version::TLS13][..] } else { rustls::ALL_VERSIONS };
+        let builder = ClientConfig::builder_with_provider(provider).with_protocol_versions(versions);
+        let builder = builder.map_err(|error| TrustError::Roots(error.to_string()))?;
+        let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+        let Some((own, key)) = &self.files.own else { return Ok(builder.with_no_client_auth()) };
+        let pair = |error: rustls::Error| TrustError::Pair { certificate: own.clone(), key: key.clone(), why: error.to_string() };
+        builder.with_client_auth_cert(certificate::chain(own)?, certificate::key(key)?).map_err(pair)
+    }
+
+    fn stamps(&self) -> Stamps {
+        let stamp = |file: &Path| fs::metadata(file).and_then(|file| file.modified()).ok();
+        let own = self.files.own.as_ref();
+        [own.and_then(|(own, _)| stamp(own)), own.and_then(|(_, key)| stamp(key)), self.files.ca.as_deref().and_then(stamp)]
+    }
+}
+
+/// TLS 1.3 towards whoever is `wanted`, showing nothing of ourselves.
+pub fn anonymous(wanted: Wanted) -> Result<ClientConfig, rustls::Error> {
+    let builder =
+        ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider())).with_protocol_versions(&[&version::TLS13])?;
+    Ok(builder.dangerous().with_custom_certificate_verifier(Verifier::new(wanted)).with_no_client_auth())
+}

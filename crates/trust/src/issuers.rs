@@ -1,0 +1,201 @@
+//! Whose tokens are taken: those of authorization servers for callers, those of authorities as proofs. A caller's rights end here with a
+//! principal; what it may do with that is not decided here.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use banyan_model::Principal;
+use config::resolved::{AuthorityKeys, Config, Issuer, Keys, Trust};
+use mcp_proto::glob::Glob;
+use mesh_proto::authority::Authority;
+use mesh_proto::message::Proof;
+use runtime::tls::Connector;
+
+use crate::source::Source;
+use crate::token;
+use crate::token::{Claims, Expected, Wrong};
+use call::words::granted::Granted;
+
+/// Everybody whose signature counts here.
+#[derive(Default)]
+pub struct Issuers {
+    audience: Arc<str>,
+    issuers: Vec<(Issuer, Arc<Source>)>,
+    authorities: Vec<(AuthorityKeys, Arc<Source>)>,
+}
+
+/// The holder of a token that is good.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Bearer {
+    pub principal: Principal,
+    /// The name of the issuer in the configuration.
+    pub issuer: Arc<str>,
+    pub profile: Option<Arc<str>>,
+    /// When the token is over.
+    pub until: SystemTime,
+    pub granted: Arc<Granted>,
+}
+
+/// Why a token is not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Denied {
+    /// The keys that would tell are being fetched.
+    #[error("the keys of its issuer are being fetched: try again in a second")]
+    Later,
+    /// It did not pass.
+    #[error("{0}")]
+    Wrong(#[from] Wrong),
+}
+
+/// Why a proof of authority proves nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unproven {
+    /// It names nobody.
+    #[error("the proof's `sub` is no DNS name")]
+    Name,
+    /// Nobody here may sign proofs of that name.
+    #[error("no [authority.NAME] of this gate may prove that name: its `names` leave it out")]
+    NotAllowed,
+    /// No keys are there to verify one.
+    #[error("this gate takes no signed proofs: it has no [authority.NAME] in its configuration, and takes client certificates only")]
+    NotTaken,
+    /// The token is not good.
+    #[error("the proof is not good: {0}")]
+    Token(#[from] Denied),
+}
+
+impl Issuers {
+    /// As `config` says; sources of keys that it shares with `before` are kept.
+    pub fn new(config: &Trust, before: &Self, connector: &Arc<Connector>) -> Self {
+        let known = |place: &Keys| {
+            let mut sources = before.sources();
+            let kept = sources.find(|source| source.place == *place);
+            kept.map_or_else(|| Arc::new(Source::new(place, connector)), Arc::clone)
+        };
+        Self {
+            audience: config.resource.clone().unwrap_or_default(),
+            issuers: config.issuers.iter().map(|issuer| (issuer.clone(), known(&issuer.keys))).collect(),
+            authorities: config.authorities.iter().map(|authority| (authority.clone(), known(&authority.keys))).collect(),
+        }
+    }
+
+    /// Where keys come from.
+    pub fn sources(&self) -> impl Iterator<Item = &Arc<Source>> {
+        self.issuers.iter().map(|(_, source)| source).chain(self.authorities.iter().map(|(_, source)| source))
+    }
+
+    /// Who holds a token.
+    pub fn bearer(&self, token: &str) -> Result<Bearer, Denied> {
+        let claimed = token::claimed_issuer(token)?;
+        let mut denied = Denied::Wrong(Wrong::Issuer);
+        for (issuer, source) in self.issuers.iter().filter(|(issuer, _)| issuer.issuer == claimed) {
+            match self.verify(token, source, Some(&claimed)) {
+                Ok(claims) => return holder(issuer, &claims),
+                Err(why) => denied = why,
+            }
+        }
+        Err(denied)
+    }
+
+    /// Which authority a proof proves.
+    pub fn prove(&self, proof: &Proof) -> Result<Authority, Unproven> {
+        let mut unproven = Unproven::NotTaken;
+        for (authority, source) in &self.authorities {
+            match self.verify(proof.reveal(), source, None) {
+                Ok(claims) => {
+                    let subject = claims.sub.strip_prefix("dns:").unwrap_or(&claims.sub);
+                    let name = Authority::of_dns_name(subject).ok_or(Unproven::Name)?;
+                    if authority.names.iter().any(|glob| Glob::new(glob).matches(name.dns_name())) {
+                        return Ok(name);
+                    }
+                    unproven = Unproven::NotAllowed;
+                }
+                // What another key found out says more than that this one has not signed it.
+                Err(Denied::Wrong(Wrong::Key)) if unproven != Unproven::NotTaken => {}
+                Err(why) => unproven = why.into(),
+            }
+        }
+        Err(unproven)
+    }
+
+    fn verify(&self, token: &str, source: &Source, issuer: Option<&str>) -> Result<Claims, Denied> {
+        let verified = token::verify(token, &source.keys(), &Expected { audience: &self.audience, issuer });
+        match verified {
+            Err(Wrong::Key) if source.want_more() => Err(Denied::Later),
+            other => Ok(other?),
+        }
+    }
+}
+
+fn holder(issuer: &Issuer, claims: &Claims) -> Result<Bearer, Denied> {
+    if !issuer.scopes.iter().all(|scope| claims.has_scope(scope)) {
+        return Err(Wrong::Scope.into());
+    }
+    let legal = (1..=255).contains(&claims.sub.len()) && !claims.sub.chars().any(char::is_control);
+    if !legal {
+        return Err(Wrong::Form.into());
+    }
+    Ok(Bearer {
+        principal: Principal { name: format!("{}@{}", claims.sub, issuer.name).into() },
+        issuer: Arc::clone(&issuer.name),
+        profile: issuer.profile.clone(),
+        until: claims.until(),
+        granted: Arc::new(Granted {
+            groups: claims.groups().map(|group| format!("{group}@{}", issuer.name)).collect(),
+            roles: claims.roles().map(|role| format!("{role}@{}", issuer.name)).collect(),
+            scopes: claims.scopes().map(str::to_owned).collect(),
+            place: claims.place.clone(),
+        }),
+    })
+}
+
+/// The challenge of a 401 or 403 (RFC 6750, RFC 9728), where authorization servers are configured.
+pub fn challenge(config: &Config, error: Option<&str>) -> Option<String> {
+    let first = config.trust.issuers.first()?;
+    challenge_for(config, error, &first.scopes.join(" "))
+}
+
+/// The same for one who needs `scope` (space-separated).
+pub fn challenge_for(config: &Config, error: Option<&str>, scope: &str) -> Option<String> {
+    let metadata = metadata_url(config.trust.resource.as_deref()?)?;
+    let mut challenge = format!("Bearer realm=\"banyan\", resource_metadata=\"{metadata}\"");
+    if let Some(error) = error {
+        challenge.push_str(&format!(", error=\"{error}\""));
+    }
+    if !scope.is_empty() {
+        challenge.push_str(&format!(", scope=\"{scope}\""));
+    }
+    Some(challenge)
+}
+
+/// Where RFC 9728 (section 3.1) has the metadata of a resource.
+fn metadata_url(resource: &str) -> Option<String> {
+    let url = url::Url::parse(resource).ok()?;
+    let path = url.path().trim_end_matches('/');
+    Some(format!("{}{METADATA}{path}", url.origin().ascii_serialization()))
+}
+
+/// The path of the metadata.
+pub const METADATA: &str = "/.well-known/oauth-protected-resource";
+
+/// The metadata of this gate as a protected resource (RFC 9728); `None` where no authorization server is configured.
+pub fn metadata(config: &Config) -> Option<serde_json::Value> {
+    let resource = config.trust.resource.as_deref().filter(|_| !config.trust.issuers.is_empty())?;
+    let servers: Vec<&str> = config.trust.issuers.iter().map(|issuer| issuer.issuer.as_str()).collect();
+    let mut scopes: Vec<&str> = config.trust.issuers.iter().flat_map(|issuer| &issuer.scopes).map(String::as_str).collect();
+    scopes.sort_unstable();
+    scopes.dedup();
+    let mut metadata = serde_json::json!({
+        "resource": resource,
+        "authorization_servers": servers,
+        "bearer_methods_supported": ["header"],
+        "resource_name": "Banyan",
+    });
+    if !scopes.is_empty() {
+        metadata["scopes_supported"] = scopes.into();
+    }
+    Some(metadata)
+}
+
+#[cfg(test)]
+mod tests;

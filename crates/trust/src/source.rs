@@ -1,0 +1,122 @@
+//! Where public keys come from: a file, or an address that is asked again and again. What they sign is not known here.
+
+use std::fs;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwapOption;
+use config::resolved::Keys;
+use runtime::tls::Connector;
+use rustls::ClientConfig;
+use tokio::sync::Notify;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::keys::KeySet;
+
+/// How often an address is asked.
+const AGAIN: Duration = Duration::from_secs(300);
+/// How often at most, when tokens come whose key is not known.
+const LEAST: Duration = Duration::from_secs(10);
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest answer, in bytes.
+const MOST: usize = 1 << 20;
+
+/// The keys of one party, and whatever keeps them up to date while this lives.
+pub struct Source {
+    pub place: Keys,
+    inner: Arc<Inner>,
+    _asking: Option<DropGuard>,
+}
+
+struct Inner {
+    keys: ArcSwapOption<KeySet>,
+    /// Somebody wants keys that are not there.
+    wanted: Notify,
+    asked: Mutex<Option<Instant>>,
+}
+
+impl Source {
+    /// The keys at `place`. An address is asked in the background, by a task of this runtime.
+    pub fn new(place: &Keys, connector: &Arc<Connector>) -> Self {
+        let inner = Arc::new(Inner { keys: ArcSwapOption::empty(), wanted: Notify::new(), asked: Mutex::new(None) });
+        let asking = match place {
+            Keys::File(_) => None,
+            Keys::Url(url) => {
+                let stop = CancellationToken::new();
+                tokio::spawn(ask_again(url.clone(), Arc::clone(&inner), Arc::clone(connector), stop.clone()));
+                Some(stop.drop_guard())
+            }
+        };
+        let source = Self { place: place.clone(), inner, _asking: asking };
+        source.read();
+        source
+    }
+
+    /// Reads a file again. One that is of no use leaves the keys as they were.
+    pub fn read(&self) {
+        let Keys::File(file) = &self.place else { return };
+        match fs::read_to_string(file).map_err(|error| error.to_string()).and_then(|text| KeySet::parse(&text)) {
+            Ok(keys) => self.inner.keys.store(Some(Arc::new(keys))),
+            Err(why) => tracing::warn!(file = %file.display(), why, "keys can't be read: tokens they signed are refused"),
+        }
+    }
+
+    /// The keys as they are now; none may be there yet.
+    pub fn keys(&self) -> Arc<KeySet> {
+        self.inner.keys.load_full().unwrap_or_default()
+    }
+
+    /// Asks for keys that are not there; `true`: they may be here in a moment, so whoever needs them should come again.
+    pub fn want_more(&self) -> bool {
+        if matches!(self.place, Keys::File(_)) {
+            return false;
+        }
+        let asked = *self.inner.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = asked.is_none_or(|asked| asked.elapsed() > LEAST);
+        if due {
+            self.inner.wanted.notify_one();
+        }
+        due
+    }
+}
+
+async fn ask_again(url: url::Url, inner: Arc<Inner>, connector: Arc<Connector>, stop: CancellationToken) {
+    let mut known = Instant::now();
+    loop {
+        match ask(&url, connector.tls().ok()).await {
+            Ok(keys) => {
+                inner.keys.store(Some(Arc::new(keys)));
+                known = Instant::now();
+            }
+            Err(why) => tracing::warn!(%url, why, since = ?known.elapsed(), "keys can't be fetched: those that were there stay"),
+        }
+        *inner.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        // Where there are none yet, nobody waits for long.
+        let wait = if inner.keys.load().is_some() { AGAIN } else { LEAST };
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = inner.wanted.notified() => {}
+            () = stop.cancelled() => return,
+        }
+    }
+}
+
+async fn ask(url: &url::Url, tls: Option<Arc<ClientConfig>>) -> Result<KeySet, String> {
+    let builder = reqwest::Client::builder().timeout(PATIENCE).redirect(reqwest::redirect::Policy::none()).no_proxy();
+    let builder = match tls {
+        Some(tls) => builder.tls_backend_preconfigured(ClientConfig::clone(&tls)),
+        None => builder,
+    };
+    let told = |error: reqwest::Error| error.without_url().to_string();
+    let client = builder.build().map_err(told)?;
+    let mut answer = client.get(url.clone()).send().await.and_then(reqwest::Response::error_for_status).map_err(told)?;
+    let mut text = Vec::new();
+    while let Some(piece) = answer.chunk().await.map_err(told)? {
+        text.extend_from_slice(&piece);
+        if text.len() > MOST {
+            return Err(format!("it is longer than {MOST} bytes"));
+        }
+    }
+    KeySet::parse(&String::from_utf8_lossy(&text))
+}
