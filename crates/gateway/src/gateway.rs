@@ -1,6 +1,7 @@
 //! The gate as a whole: what it is made of, how it starts, changes and ends, and what it says about itself. No call passes through here.
 
 mod force;
+mod identity;
 mod own;
 mod status;
 #[cfg(test)]
@@ -92,13 +93,13 @@ impl Gateway {
     ///
     /// It is a gate for now: it has a new id each time, and registers with nobody.
     pub fn start(config: Config, state_dir: PathBuf) -> Self {
-        Self::of(config, state_dir, Node::new(), None)
+        Self::of(config, state_dir, identity::fresh(), None)
     }
 
     /// The same for a gate that lasts: it has its id over restarts, and registers with the parents that `config` names. `place` tells
     /// it from other gates of the same `state_dir`: the path of its configuration, as a rule.
     pub fn start_at(config: Config, state_dir: PathBuf, place: &Path) -> Self {
-        let node = Node::kept(&state_dir, place);
+        let node = identity::kept(&state_dir, place);
         Self::of(config, state_dir, node, Some(place))
     }
 

@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn another_gate_is_told_that_a_gate_asks_for_a_client_that_can_do_this() {
-        let node = Node::new();
+        let node = Node::of("11111111-1111-4111-8111-111111111111".into(), None);
         let text = r#"{"name":"x","_meta":{"io.modelcontextprotocol/clientInfo":{"name":"c"},"io.modelcontextprotocol/clientCapabilities":{"sampling":{}},"x-mcpax-hops":1}}"#;
         let params = for_gate(&object(text), &node, false, Era::Stateless, None);
         let meta = params.meta().unwrap();
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn ax_30_only_a_route_of_our_own_or_of_another_gate_goes_on() {
-        let node = Node::new();
+        let node = Node::of("11111111-1111-4111-8111-111111111111".into(), None);
         let text = r#"{"name":"x","_meta":{"x-mcpax-route":["a","b"],"x-mcpax-cursor":0,"x-mcpax-event-id":"e"}}"#;
         let onward = Onward { route: Bytes::from_static(br#"["m","a","b"]"#), cursor: "1".into() };
         let sent = |is_from_gate, onward| {

@@ -74,29 +74,8 @@ fn imports_point_to_lower_layers() {
     }
 }
 
-/// Heavy dependencies, and the crates that may need them themselves.
-const CONFINED: &[(&str, &[&str])] = &[
-    ("jsonwebtoken", &["trust", "gateway"]),
-    ("rcgen", &["trust", "gateway"]),
-    ("rmcp", &["mcp"]),
-    ("rusqlite", &["disk"]),
-    ("x509-parser", &["trust"]),
-];
-
 /// Libraries that the one way of a call must not need: servers, TLS and databases belong to doors, transports and stores.
 const NOT_IN_CALL: &[&str] = &["hyper", "hyper-util", "reqwest", "rusqlite", "rustls", "tokio-rustls"];
-
-#[test]
-fn heavy_dependencies_stay_in_their_crates() {
-    let graph = Graph::load();
-    for package in layered(&graph) {
-        for needed in package.dependencies.iter().map(|id| graph.package(id)) {
-            let confined = CONFINED.iter().find(|(name, _)| *name == needed.name);
-            let may = confined.is_none_or(|(_, crates)| crates.contains(&package.name.as_str()));
-            assert!(may, "`{}` must not need `{}`", package.name, needed.name);
-        }
-    }
-}
 
 #[test]
 fn the_one_way_of_a_call_knows_no_server_and_no_database() {

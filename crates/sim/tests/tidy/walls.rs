@@ -5,7 +5,13 @@ use crate::metadata::Graph;
 use crate::tree::sources;
 
 /// Packages that only these crates may need, outside of tests.
-const CONFINED: &[(&str, &[&str])] = &[("rusqlite", &["disk"]), ("disk", &["gateway", "banyan"])];
+const CONFINED: &[(&str, &[&str])] = &[
+    ("disk", &["gateway", "banyan"]),
+    ("jsonwebtoken", &["trust"]),
+    ("rmcp", &["mcp", "rmcp-peer"]),
+    ("rusqlite", &["disk"]),
+    ("x509-parser", &["trust"]),
+];
 
 /// Packages that the store traits never reach: databases, files, networks.
 const NO_STORE: &[&str] = &["async-nats", "config", "disk", "hyper", "notify", "runtime", "rusqlite"];
