@@ -1,4 +1,4 @@
-//! News among gates by a file that whoever tells touches. The file is watched by others: one watch for all files of a gate is enough.
+//! News among gates by a file that every teller touches. The file is not watched here: one watch for all files of a gate is enough.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

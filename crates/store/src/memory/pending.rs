@@ -24,7 +24,7 @@ struct MemoryPending {
     gate: String,
 }
 
-struct Turn<'a> {
+struct MemoryTurn<'a> {
     own: &'a MemoryPending,
     rows: BTreeMap<RowKey, (Option<u64>, String)>,
     revision: u64,
@@ -44,11 +44,11 @@ impl MemoryPending {
 impl Pending for MemoryPending {
     fn begin(&mut self) -> Result<Box<dyn PendingTurn + '_>, StoreError> {
         let state = lock(&self.shared);
-        Ok(Box::new(Turn { rows: state.rows.clone(), revision: state.revision, own: self }))
+        Ok(Box::new(MemoryTurn { rows: state.rows.clone(), revision: state.revision, own: self }))
     }
 }
 
-impl PendingTurn for Turn<'_> {
+impl PendingTurn for MemoryTurn<'_> {
     fn all(&self, kind: RowKind) -> Result<Vec<String>, StoreError> {
         let gate = self.own.gate_of(kind);
         let mut rows: Vec<_> = self.rows.iter().filter(|((own, of, _), _)| own == gate && *of == kind).collect();
