@@ -91,7 +91,7 @@ impl<S: Section> AnySection for S {
 
 /// The sections of this crate, in the order of resolving, describing, and comparing.
 static BUILT_IN: LazyLock<Sections> = LazyLock::new(|| {
-    Sections::of(vec![
+    Sections::listed(vec![
         Arc::new(ListenSection),
         Arc::new(TrustSection),
         Arc::new(TokenSection),
@@ -122,10 +122,10 @@ impl Sections {
     pub fn with(&self, section: impl Section) -> Self {
         let mut all = self.0.all.clone();
         all.push(Arc::new(section));
-        Self::of(all)
+        Self::listed(all)
     }
 
-    fn of(all: Vec<Arc<dyn AnySection>>) -> Self {
+    fn listed(all: Vec<Arc<dyn AnySection>>) -> Self {
         Self(Arc::new(List { all, described: OnceLock::new() }))
     }
 

@@ -140,7 +140,7 @@ pub(crate) struct RoomLimits {
     /// `message_size`. Default: 0.
     #[schemars(range(max = 10_000))]
     pub history: Option<usize>,
-    /// RefusedFile messages in a row before a participant is cut off; each second forgives a message. Default: 100.
+    /// Refused messages in a row before a participant is cut off; each second forgives a message. Default: 100.
     #[schemars(range(min = 1))]
     pub refusals: Option<u32>,
 }
