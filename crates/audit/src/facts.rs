@@ -9,7 +9,7 @@ use crate::record::{Arguments, Intent, Outcome};
 impl Intent<'_> {
     /// Appends the intent to `out`, as [`crate::record::Record::facts`] does.
     pub fn write(&self, out: &mut Vec<u8>) {
-        let mut members = Members::of(out);
+        let mut members = Members::begin(out);
         members.option(r#""approval":"#, self.approval.as_deref());
         if let Some(arguments) = &self.arguments {
             arguments.write(members.key(r#""arguments":"#));
@@ -26,14 +26,14 @@ impl Intent<'_> {
         members.text(r#""principal":"#, &self.principal);
         members.text(r#""request":"#, &self.request);
         members.option(r#""trace":"#, self.trace.as_deref());
-        members.end();
+        members.finish();
     }
 }
 
 impl Outcome<'_> {
     /// Appends the outcome to `out`, as within the facts of [`crate::record::Record::Called`].
     pub fn write(&self, out: &mut Vec<u8>) {
-        let mut members = Members::of(out);
+        let mut members = Members::begin(out);
         if let Some(bytes) = self.bytes {
             members.number(r#""bytes":"#, bytes);
         }
@@ -43,20 +43,20 @@ impl Outcome<'_> {
         members.text(r#""ending":"#, &self.ending);
         members.option(r#""reason":"#, self.reason.as_deref());
         members.number(r#""took":"#, self.took);
-        members.end();
+        members.finish();
     }
 }
 
 impl Arguments<'_> {
     fn write(&self, out: &mut Vec<u8>) {
-        let mut members = Members::of(out);
+        let mut members = Members::begin(out);
         spell(&self.hash, members.key(r#""hash":"#));
         for (key, raw) in [(r#""shape":"#, self.shape), (r#""value":"#, self.value)] {
             if let Some(raw) = raw {
                 members.key(key).extend_from_slice(raw.0.as_bytes());
             }
         }
-        members.end();
+        members.finish();
     }
 }
 
@@ -74,7 +74,7 @@ struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    fn of(out: &'a mut Vec<u8>) -> Self {
+    fn begin(out: &'a mut Vec<u8>) -> Self {
         Self { out, before: b'{' }
     }
 
@@ -99,7 +99,7 @@ impl<'a> Members<'a> {
         self.key(key).extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
     }
 
-    fn end(self) {
+    fn finish(self) {
         self.out.push(b'}');
     }
 }

@@ -31,7 +31,7 @@ pub(crate) enum AskedGate {
 pub(crate) async fn tools(place: &Place, client: Option<&str>, output: &Output) -> Result<Tools, Failure> {
     let asked = AskedGate::find(place, output).await?;
     let tools = asked.tools(client).await;
-    asked.end(output).await;
+    asked.finish(output).await;
     tools
 }
 
@@ -115,7 +115,7 @@ impl AskedGate {
     }
 
     /// Says which servers of a gate of our own did not start, and ends them all.
-    pub(crate) async fn end(self, output: &Output) {
+    pub(crate) async fn finish(self, output: &Output) {
         let Self::Own(gate) = self else { return };
         for mount in gate.status().iter().filter(|m| m.state != "ready") {
             let why = mount.error.as_deref().unwrap_or("it is still starting");

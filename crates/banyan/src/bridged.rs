@@ -110,7 +110,7 @@ impl<'a> BridgedGate<'a> {
             Source::From(file) => (file, false),
             Source::Named => return Err(Failure::NotFound("the gate that was named does not run".to_owned())),
         };
-        let _turn = Turn::of(file).await?;
+        let _turn = Turn::wait_for(file).await?;
         if self.running()?.is_some_and(|gate| dead != Some(gate.pid)) {
             return Ok(());
         }

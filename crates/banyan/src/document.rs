@@ -72,16 +72,16 @@ pub(crate) fn parsed(text: &str, path: &Path) -> Result<DocumentMut, Failure> {
 
 /// Words a failure with a file.
 pub(crate) fn failed(path: &Path, what: &str, error: &std::io::Error) -> Failure {
-    Failure::Failed(told(path, what, error))
+    Failure::Failed(worded(path, what, error))
 }
 
 /// Words the failure to read a named file.
 pub(crate) fn unread(path: &Path, error: &std::io::Error) -> Failure {
-    let text = told(path, "read", error);
+    let text = worded(path, "read", error);
     if error.kind() == ErrorKind::NotFound { Failure::NotFound(text) } else { Failure::Failed(text) }
 }
 
-fn told(path: &Path, what: &str, error: &std::io::Error) -> String {
+fn worded(path: &Path, what: &str, error: &std::io::Error) -> String {
     let advice = advice(error).map(|advice| format!("\n  {advice}")).unwrap_or_default();
     format!("{} can't be {what}: {error}{advice}", path.display())
 }

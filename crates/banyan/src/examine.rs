@@ -71,7 +71,7 @@ pub(crate) fn parents(join: &Join) -> Vec<Finding> {
         (format!("parent {url}"), Attempt::begin(url.host_str(), url.port_or_known_default()))
     };
     let attempts: Vec<_> = join.parents.iter().map(begun).collect();
-    let finding = |(subject, attempt): (String, Attempt)| match attempt.end() {
+    let finding = |(subject, attempt): (String, Attempt)| match attempt.outcome() {
         Ok(place) => Finding::ok(subject, format!("{place} takes connections; whether it takes this gate shows when `banyan up` runs")),
         Err(why) => Finding::problem(subject, why, "see that the parent runs there, or correct `url`"),
     };
@@ -113,7 +113,7 @@ fn server(mount: &Mount, attempt: Option<Attempt>) -> Vec<Finding> {
     let (mut findings, good) = match &mount.transport {
         Transport::Stdio(process) => child(&subject, process),
         Transport::Http(remote) | Transport::Sse(remote) => {
-            let (mut findings, tried) = (secrets(&subject, remote_secrets(remote)), attempt.map(Attempt::end));
+            let (mut findings, tried) = (secrets(&subject, remote_secrets(remote)), attempt.map(Attempt::outcome));
             if let Some(Err(why)) = &tried {
                 findings.push(Finding::problem(&subject, why, format!("start what listens at {}, or correct `url`", remote.url)));
             }

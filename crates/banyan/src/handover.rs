@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Takes the turn to start the gate of `file`, and ends the gate that a client had started with `file`.
 pub(crate) async fn take_over(file: &Path, output: &Output) -> Result<Turn, Failure> {
-    let turn = Turn::of(file).await?;
+    let turn = Turn::wait_for(file).await?;
     for gate in gate::serving(file)?.into_iter().filter(|gate| gate.while_used) {
         let pid = gate.pid;
         output.remark(&format!("process {pid} ends, a gate that a client has started with this configuration: its clients use this one"));

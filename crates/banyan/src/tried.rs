@@ -29,7 +29,7 @@ impl Attempt {
     }
 
     /// Gives the address of an accepted connection, or the reason for having none.
-    pub(crate) fn end(self) -> Result<String, String> {
+    pub(crate) fn outcome(self) -> Result<String, String> {
         let Self { end, until, place } = self;
         match end.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(Ok(())) => Ok(place),
@@ -60,7 +60,7 @@ mod tests {
     fn a_connection_is_opened_or_it_is_said_why_not() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let tried = |host: &str, port| Attempt::begin(Some(host), Some(port)).end();
+        let tried = |host: &str, port| Attempt::begin(Some(host), Some(port)).outcome();
         assert_eq!(tried("127.0.0.1", port), Ok(format!("127.0.0.1:{port}")));
         drop(listener);
         assert!(tried("127.0.0.1", port).unwrap_err().contains("takes no connection"));

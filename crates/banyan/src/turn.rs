@@ -16,7 +16,7 @@ pub(crate) struct Turn {
 
 impl Turn {
     /// Waits for the turn to start the gate of `file`.
-    pub(crate) async fn of(file: &Path) -> Result<Self, Failure> {
+    pub(crate) async fn wait_for(file: &Path) -> Result<Self, Failure> {
         let dir = places::runtime_dir()?;
         let failed = |error: std::io::Error| document::failed(&dir, "written", &error);
         DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(failed)?;

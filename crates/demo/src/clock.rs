@@ -88,7 +88,7 @@ impl Server for Clock {
 
 fn now(arguments: &Arguments) -> Value {
     match zone(text_of(arguments, "zone").unwrap_or("UTC")) {
-        Ok(zone) => told(&Timestamp::now().to_zoned(zone)),
+        Ok(zone) => zoned_values(&Timestamp::now().to_zoned(zone)),
         Err(why) => failed(why),
     }
 }
@@ -104,7 +104,7 @@ fn convert(arguments: &Arguments) -> Value {
         let moment = civil.to_zoned(from).map_err(|error| error.to_string())?;
         Ok(moment.with_time_zone(zone(to)?))
     });
-    converted.map_or_else(failed, |moment| told(&moment))
+    converted.map_or_else(failed, |moment| zoned_values(&moment))
 }
 
 fn zones(arguments: &Arguments) -> Value {
@@ -137,7 +137,7 @@ fn zone(name: &str) -> Result<TimeZone, String> {
     TimeZone::get(name).map_err(|_| format!("there is no time zone `{name}` on this machine: the tool `zones` finds names"))
 }
 
-fn told(moment: &Zoned) -> Value {
+fn zoned_values(moment: &Zoned) -> Value {
     let zone = moment.time_zone().iana_name().unwrap_or("UTC");
     let text = moment.strftime("%A, %-d %B %Y, %H:%M:%S").to_string();
     let value = json!({

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::system::{Reading, proc_file, size};
+use super::system::{SystemReading, proc_file, size};
 
 /// Bytes of a page of memory, the same on all supported machines except a few large ARM ones.
 const PAGE: u64 = 4096;
@@ -18,7 +18,7 @@ struct Process {
 }
 
 /// The first `limit` processes by `sort`: `memory` or `cpu`.
-pub(super) fn top(sort: &str, limit: usize) -> Reading {
+pub(super) fn top(sort: &str, limit: usize) -> SystemReading {
     proc_file("stat")?;
     let entries = std::fs::read_dir("/proc").map_err(|error| format!("/proc can't be listed: {error}"))?;
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());

@@ -73,7 +73,7 @@ impl Server for System {
     }
 
     async fn read(&self, _request: &Request, uri: &str, _params: &Map<String, Value>) -> Result<Option<Value>, Refusal> {
-        let part = |read: Reading| read.map_or_else(|why| json!({ "error": why }), |(_, value)| value);
+        let part = |read: SystemReading| read.map_or_else(|why| json!({ "error": why }), |(_, value)| value);
         let summary = || json!({ "load": part(load()), "memory": part(memory()), "disks": part(disks()) });
         let contents = || json!({ "contents": [{ "uri": uri, "mimeType": "application/json", "text": summary().to_string() }] });
         Ok((uri == SUMMARY).then(contents))
@@ -81,7 +81,7 @@ impl Server for System {
 }
 
 /// A text for people and the same as values, or the reason for having none.
-pub(super) type Reading = Result<(String, Value), String>;
+pub(super) type SystemReading = Result<(String, Value), String>;
 
 /// The text of a file below `/proc`.
 pub(super) fn proc_file(name: &str) -> Result<String, String> {
@@ -91,7 +91,7 @@ pub(super) fn proc_file(name: &str) -> Result<String, String> {
     std::fs::read_to_string(Path::new("/proc").join(name)).map_err(|error| format!("/proc/{name} can't be read: {error}"))
 }
 
-fn load() -> Reading {
+fn load() -> SystemReading {
     let averages: Vec<f64> = proc_file("loadavg")?.split(' ').take(3).filter_map(|number| number.parse().ok()).collect();
     let [one, five, fifteen] = averages[..] else { return Err("/proc/loadavg is not as expected".into()) };
     let up: f64 = proc_file("uptime")?.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or_default();
@@ -100,7 +100,7 @@ fn load() -> Reading {
     Ok((text, json!({ "load1": one, "load5": five, "load15": fifteen, "processors": processors, "uptimeSeconds": up as u64 })))
 }
 
-fn memory() -> Reading {
+fn memory() -> SystemReading {
     let info = proc_file("meminfo")?;
     let bytes = |name: &str| {
         let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
@@ -112,7 +112,7 @@ fn memory() -> Reading {
     Ok((text, json!({ "totalBytes": total, "availableBytes": available, "swapTotalBytes": swap, "swapFreeBytes": swap_free })))
 }
 
-fn disks() -> Reading {
+fn disks() -> SystemReading {
     let mut seen = Vec::new();
     let mut disks = Vec::new();
     let mut lines = Vec::new();

@@ -54,7 +54,7 @@ pub enum Left<S> {
     Unusual(Bytes, S),
 }
 
-/// Where a request comes from.
+/// Origin of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Remote(pub IpAddr);
 

@@ -107,7 +107,7 @@ pub enum ConnectError {
 /// Gives the text of a client's file with Banyan put in beside everything else, with Banyan taken out again, and as
 /// shown. For checks against any text.
 pub fn on_text(client: Client, file: &Path, text: &str) -> Result<[String; 3], String> {
-    let format = Format::of(client, file).ok_or("nothing is written to this file")?;
+    let format = Format::for_file(client, file).ok_or("nothing is written to this file")?;
     let kept: Vec<String> = format.names(text)?.into_iter().filter(|name| name != ENTRY).collect();
     let entry = serde_json::json!({"url": "http://127.0.0.1:1/mcp"});
     let pointed = format.pointed(text, &entry, &kept)?;
@@ -117,14 +117,14 @@ pub fn on_text(client: Client, file: &Path, text: &str) -> Result<[String; 3], S
 
 /// The names in the list of servers of such a text.
 pub fn names(client: Client, file: &Path, text: &str) -> Result<Vec<String>, String> {
-    Format::of(client, file).ok_or("nothing is written to this file")?.names(text)
+    Format::for_file(client, file).ok_or("nothing is written to this file")?.names(text)
 }
 
 /// Plans to point a client at Banyan. For a connected client, the plan starts from the state before.
 pub fn connect(request: &Request<'_>) -> Result<Plan, ConnectError> {
     let client = request.client;
     let entry = request.endpoint.entry(client)?;
-    let target = Target::of(client, request.places)?;
+    let target = Target::choose(client, request.places)?;
     let before = target.text(&target.file)?;
     let old = Backup::newest(&target.file);
     let connected =
@@ -148,7 +148,7 @@ pub fn connect(request: &Request<'_>) -> Result<Plan, ConnectError> {
 
 /// Plans to restore a client's file. Changes made since then stay.
 pub fn disconnect(client: Client, places: &Places) -> Result<Plan, ConnectError> {
-    let target = Target::of(client, places)?;
+    let target = Target::choose(client, places)?;
     let before = target.text(&target.file)?;
     let not_connected = || ConnectError::NotConnected { client, path: target.file.clone() };
     let names = target.format.names(before.as_deref().unwrap_or_default()).map_err(|problem| target.unreadable(problem))?;
@@ -218,11 +218,11 @@ struct Target<'a> {
 
 impl<'a> Target<'a> {
     /// Picks the first existing own file, or else the first with an existing directory.
-    fn of(client: Client, places: &'a Places) -> Result<Self, ConnectError> {
-        let files: Vec<PathBuf> = client.own_files(places).into_iter().filter(|file| Format::of(client, file).is_some()).collect();
+    fn choose(client: Client, places: &'a Places) -> Result<Self, ConnectError> {
+        let files: Vec<PathBuf> = client.own_files(places).into_iter().filter(|file| Format::for_file(client, file).is_some()).collect();
         let directory = |file: &PathBuf| file.parent().map(Path::to_owned).unwrap_or_default();
         let found = files.iter().find(|file| file.is_file()).or_else(|| files.iter().find(|file| directory(file).is_dir()));
-        let (Some(file), Some(format)) = (found, found.and_then(|file| Format::of(client, file))) else {
+        let (Some(file), Some(format)) = (found, found.and_then(|file| Format::for_file(client, file))) else {
             let dir = files.first().map(directory).unwrap_or_default();
             return Err(ConnectError::NotInstalled { client, dir });
         };

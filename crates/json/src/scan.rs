@@ -89,7 +89,7 @@ impl<'a> Scan<'a> {
         let mut read = || {
             self.space();
             let meta = self.object(1, level)?;
-            self.end()?;
+            self.expect_end()?;
             Ok(meta)
         };
         match read() {
@@ -105,7 +105,7 @@ impl<'a> Scan<'a> {
             let start = self.at;
             self.value(0)?;
             let end = self.at;
-            self.end()?;
+            self.expect_end()?;
             Ok(start..end)
         };
         read().map_err(|bad| self.error(bad))
@@ -117,7 +117,7 @@ impl<'a> Scan<'a> {
         let mut read = || {
             self.space();
             self.array(1, Some(&mut spans))?;
-            self.end()
+            self.expect_end()
         };
         read().map_err(|bad| self.error(bad))?;
         Ok(spans)
@@ -144,7 +144,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn end(&mut self) -> Result<(), Bad> {
+    fn expect_end(&mut self) -> Result<(), Bad> {
         self.space();
         if self.at == self.text.len() { Ok(()) } else { Err(Bad::Syntax) }
     }

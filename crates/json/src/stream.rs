@@ -230,7 +230,7 @@ impl Stream {
             None => Ok(None),
             Some(b'\\') => self.to(piece, State::Escape),
             Some(b'"') if self.key.is_read => {
-                self.key.end();
+                self.key.end_key();
                 self.noted()?;
                 self.to(piece, State::Colon)
             }

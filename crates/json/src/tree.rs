@@ -121,17 +121,17 @@ impl<'a> Reader<'a> {
             }
             this.at - from
         };
-        self.take(b'-');
+        self.take_byte(b'-');
         let (first, whole) = (self.peek(), digits(self));
         let mut is_sound = whole > 0 && (whole == 1 || first != Some(b'0'));
         if matches!(self.peek(), Some(b'.' | b'e' | b'E')) || self.text[start..self.at] == *"-0" || self.at - start > EXACT {
             self.is_canonical = false;
         }
-        if self.take(b'.') {
+        if self.take_byte(b'.') {
             is_sound &= digits(self) > 0;
         }
-        if self.take(b'e') || self.take(b'E') {
-            _ = self.take(b'+') || self.take(b'-');
+        if self.take_byte(b'e') || self.take_byte(b'E') {
+            _ = self.take_byte(b'+') || self.take_byte(b'-');
             is_sound &= digits(self) > 0;
         }
         if is_sound { Ok(Json::Number(&self.text[start..self.at])) } else { Err(wrong(start, "no number")) }
@@ -140,7 +140,7 @@ impl<'a> Reader<'a> {
     /// A string; surrogates that stand alone are refused, for no canonical text can hold them.
     fn string(&mut self) -> Result<Cow<'a, str>, NotCanonical> {
         let start = self.at;
-        if !self.take(b'"') {
+        if !self.take_byte(b'"') {
             return Err(wrong(start, "no string"));
         }
         let mut is_plain = true;
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn take(&mut self, byte: u8) -> bool {
+    fn take_byte(&mut self, byte: u8) -> bool {
         let is_there = self.peek() == Some(byte);
         self.at += usize::from(is_there);
         is_there
@@ -192,12 +192,12 @@ impl<'a> Reader<'a> {
 
     fn closes(&mut self, byte: u8) -> bool {
         self.space();
-        self.take(byte)
+        self.take_byte(byte)
     }
 
     fn expect(&mut self, byte: u8) -> Result<(), NotCanonical> {
         self.space();
-        if self.take(byte) { Ok(()) } else { Err(wrong(self.at, &format!("no `{}`", char::from(byte)))) }
+        if self.take_byte(byte) { Ok(()) } else { Err(wrong(self.at, &format!("no `{}`", char::from(byte)))) }
     }
 }
 

@@ -83,16 +83,16 @@ impl Message {
     /// Reads a message. `duplicates` sets the depth of the search for duplicate keys.
     pub fn parse(text: &Bytes, duplicates: Duplicates) -> Result<Self, EnvelopeError> {
         refuse_batch(text, duplicates)?;
-        Self::of(text, json::message(text, duplicates)?)
+        Self::from_parts(text, json::message(text, duplicates)?)
     }
 
     /// Reads a later message of a connection. Duplicate keys are refused at every depth.
     pub fn parse_after(text: &Bytes, before: &mut Before) -> Result<Self, EnvelopeError> {
         refuse_batch(text, Duplicates::RefuseDeep)?;
-        Self::of(text, json::message_after(text, before)?)
+        Self::from_parts(text, json::message_after(text, before)?)
     }
 
-    fn of(text: &Bytes, parts: Parts<'_>) -> Result<Self, EnvelopeError> {
+    fn from_parts(text: &Bytes, parts: Parts<'_>) -> Result<Self, EnvelopeError> {
         let piece = |raw: &[u8]| text.slice_ref(raw);
         let id = parts.id.filter(|raw| usable_id(raw)).map(piece);
         let invalid = |why| EnvelopeError::Invalid { id: id.clone(), why };

@@ -51,7 +51,7 @@ fn is_dependent(c: char) -> bool {
 /// Removes invisible characters.
 pub fn without(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut sequences = Sequences::of(text);
+    let mut sequences = Sequences::new(text);
     let (mut at, mut before) = (0, None);
     while let Some(c) = text[at..].chars().next() {
         if let Some(end) = sequences.end_of(at) {
@@ -81,7 +81,7 @@ struct Sequences<'a> {
 }
 
 impl<'a> Sequences<'a> {
-    fn of(text: &'a str) -> Self {
+    fn new(text: &'a str) -> Self {
         let text = text.as_bytes();
         let end = |at| match &text[at..] {
             [BELL, ..] => Some(at..at + 1),
@@ -148,7 +148,7 @@ pub fn cleaned(raw: &[u8]) -> Option<Vec<u8>> {
     }
     let mut out = Vec::new();
     let mut kept = 0;
-    for span in Texts::of(raw) {
+    for span in Texts::new(raw) {
         let Some(text) = json::as_str(&raw[span.clone()]) else { continue };
         let plain = without(&text);
         if plain != text {
@@ -185,7 +185,7 @@ enum Next {
 }
 
 impl<'a> Texts<'a> {
-    fn of(raw: &'a [u8]) -> Self {
+    fn new(raw: &'a [u8]) -> Self {
         Self { raw, at: 0, open: Vec::new(), values: None, next: Next::Value }
     }
 

@@ -5,4 +5,4 @@ mod account;
 mod purse;
 
 pub use account::{Account, Charge, Exceeded, Limits, Spent, Taken, WINDOW};
-pub use purse::{Held, Purse, Refused};
+pub use purse::{Held, Purse, RefusedAccount};

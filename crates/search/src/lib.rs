@@ -123,7 +123,7 @@ impl Index {
         let mut readings: Vec<_> = itself.into_iter().map(|places| (places, self.rarity(places))).collect();
         // A rare synonym must not outweigh the word that was asked for.
         let bounded = |places| rarity.map_or(self.rarity(places), |asked| asked.min(self.rarity(places)));
-        let same = synonyms::of(word, words).iter().filter_map(|(other, weight)| Some((self.vocabulary.get(other)?, weight)));
+        let same = synonyms::matching(word, words).iter().filter_map(|(other, weight)| Some((self.vocabulary.get(other)?, weight)));
         readings.extend(same.map(|(places, weight)| (places, bounded(places) * weight)));
         if readings.is_empty() {
             let alike = self.vocabulary.iter().filter(|(known, _)| words::look_alike(word, known));

@@ -149,7 +149,7 @@ const VERB_WEIGHT: f32 = 0.4;
 const THING_WEIGHT: f32 = 0.6;
 
 /// Lists the stems that may stand for `stem`, without itself, each with its weight.
-pub(super) fn of(stem: &str, words: &Words) -> &'static [(Box<str>, f32)] {
+pub(super) fn matching(stem: &str, words: &Words) -> &'static [(Box<str>, f32)] {
     TABLE.get_or_init(|| table(words)).get(stem).map_or(&[], Vec::as_slice)
 }
 
@@ -201,9 +201,9 @@ mod tests {
         let stem = |word| words.stem(word).unwrap();
         for (one, other) in [("tickets", "issue"), ("folder", "directories"), ("remove", "deleted")] {
             for (from, to) in [(one, other), (other, one)] {
-                assert!(of(&stem(from), &words).iter().any(|(known, _)| *known == stem(to)), "{from} does not lead to {to}");
+                assert!(matching(&stem(from), &words).iter().any(|(known, _)| *known == stem(to)), "{from} does not lead to {to}");
             }
         }
-        assert!(of("xylophon", &words).is_empty());
+        assert!(matching("xylophon", &words).is_empty());
     }
 }

@@ -71,7 +71,7 @@ pub fn search_result(query: &str, found: &[Found<'_>], all: usize) -> Bytes {
     let mut text = format!("The best {} of {all} tools for {query:?}:\n", found.len());
     let mut structured = String::from(r#"{"tools":["#);
     for (number, tool) in found.iter().enumerate() {
-        let brief = Brief::of(tool);
+        let brief = Brief::new(tool);
         brief.write_text(number + 1, &mut text);
         structured.push_str(if number == 0 { "" } else { "," });
         brief.write_json(&mut structured);
@@ -119,7 +119,7 @@ struct Brief<'a> {
 }
 
 impl<'a> Brief<'a> {
-    fn of(tool: &Found<'a>) -> Self {
+    fn new(tool: &Found<'a>) -> Self {
         let definition = Members::again(tool.definition);
         let text = definition.str("description").or_else(|| definition.str("title")).unwrap_or_default();
         Self {

@@ -15,7 +15,7 @@ pub struct BrokenHistory {
 
 impl BrokenHistory {
     /// Describes the history for the reader of a failed test, with the command for a replay: test `name` in the file `test`.
-    pub fn told(&self, test: &str, name: &str) -> String {
+    pub fn describe(&self, test: &str, name: &str) -> String {
         let (seed, what) = (self.seed, &self.what);
         let replay = format!("BANYAN_SIM_SEED={seed} cargo test -p sim --test it -- --nocapture {test}::{name}");
         format!("seed {seed} breaks a rule. Its history:\n{}\n{what}\nreplay: {replay}", self.trace.join("\n"))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use policy::budget::{Charge, Held, Limits, Refused, Spent};
+use policy::budget::{Charge, Held, Limits, RefusedAccount, Spent};
 
 /// Name of a budget, and the session where each session is counted for itself.
 pub type BudgetAccount = (Arc<str>, Option<Arc<str>>);
@@ -26,7 +26,7 @@ pub trait CallerPurse: std::fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// The account without room, and why.
-    fn take(&self, accounts: &[(BudgetAccount, Limits)], charge: Charge) -> Result<Held<BudgetAccount>, Refused<BudgetAccount>>;
+    fn take(&self, accounts: &[(BudgetAccount, Limits)], charge: Charge) -> Result<Held<BudgetAccount>, RefusedAccount<BudgetAccount>>;
 
     /// Gives back what a call has taken that never left.
     fn give_back(&self, held: Held<BudgetAccount>);

@@ -155,12 +155,12 @@ impl MountMetrics {
 
     /// Counts an operation as in flight from `now` on, until it is finished or dropped.
     pub fn start(self: &Arc<Self>, operation: Operation, now: Instant) -> Running<Arc<Self>> {
-        Running::of(Arc::clone(self), operation, now)
+        Running::begin(Arc::clone(self), operation, now)
     }
 
     /// Starts an operation that does not outlive the counters.
     pub fn start_here(&self, operation: Operation, now: Instant) -> Running<&Self> {
-        Running::of(self, operation, now)
+        Running::begin(self, operation, now)
     }
 
     /// The label of the catalog's tool `name`, looked up by text only where `slot` is new.
@@ -251,7 +251,7 @@ pub struct Running<M: Deref<Target = MountMetrics>> {
 }
 
 impl<M: Deref<Target = MountMetrics>> Running<M> {
-    fn of(mount: M, operation: Operation, now: Instant) -> Self {
+    fn begin(mount: M, operation: Operation, now: Instant) -> Self {
         mount.in_flight[operation.side as usize].fetch_add(1, Relaxed);
         Self { mount, operation, since: now, ended: false }
     }

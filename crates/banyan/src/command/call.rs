@@ -52,7 +52,7 @@ impl Call {
                 output.line(&line)?;
             }
         }
-        if let Some(held) = HeldCall::of(&value) {
+        if let Some(held) = HeldCall::read(&value) {
             return Err(Failure::Refused(format!(
                 "`{}` was not called: it waits for a person for {}\n  `banyan approve {}` approves it; then make the same call again, or \
                  make it with `--wait`",
@@ -70,13 +70,13 @@ impl Call {
     async fn ask(&self, place: &Place, request: &CallRequest, output: &Output) -> Result<Bytes, Failure> {
         let asked = AskedGate::find(place, output).await?;
         let answer = asked.with_near_tools(&self.tool, self.answered(&asked, request, output).await).await;
-        asked.end(output).await;
+        asked.finish(output).await;
         answer
     }
 
     async fn answered(&self, asked: &AskedGate, request: &CallRequest, output: &Output) -> Result<Bytes, Failure> {
         let answer = asked.call(request).await?;
-        let Some(held) = HeldCall::of(&serde_json::from_slice(&answer).unwrap_or_default()) else { return Ok(answer) };
+        let Some(held) = HeldCall::read(&serde_json::from_slice(&answer).unwrap_or_default()) else { return Ok(answer) };
         if matches!(asked, AskedGate::Own(_)) {
             let why = "no gate is running, so that nobody can approve it\n  start one with `banyan up`, and make the call again";
             return Err(Failure::Refused(format!("`{}` was not called: a person has to approve it, and {why}", self.tool)));
@@ -96,7 +96,7 @@ impl Call {
 }
 
 impl HeldCall {
-    fn of(result: &Value) -> Option<Self> {
+    fn read(result: &Value) -> Option<Self> {
         Self::deserialize(result.get("_meta")?.get("io.banyan/approval")?).ok()
     }
 

@@ -122,7 +122,7 @@ async fn alive(place: &Place, rest: Vec<Finding>, output: &Output) -> Result<Vec
     }
     let tools = asked.tools(None).await?.tools.len();
     findings.extend(too_many(tools).map(|(why, fix)| Finding::warning("tools", why, fix)));
-    asked.end(output).await;
+    asked.finish(output).await;
     Ok(findings)
 }
 

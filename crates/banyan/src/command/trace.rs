@@ -55,7 +55,7 @@ impl Trace {
         let asked = AskedGate::find(place, output).await?;
         let traced = asked.trace(&TraceRequest { tool: self.tool.clone() }).await;
         let traced = asked.with_near_tools(&self.tool, traced).await;
-        asked.end(output).await;
+        asked.finish(output).await;
         traced
     }
 }

@@ -85,7 +85,7 @@ impl Tree {
         let asked = AskedGate::find(place, output).await?;
         let tools = if self.servers { Vec::new() } else { asked.tools(self.client.as_deref()).await?.tools };
         let (url, mounts, joined) = asked.standing().await?;
-        asked.end(output).await;
+        asked.finish(output).await;
         Ok(GateAnswers { url, joined, mounts, tools })
     }
 }

@@ -1,4 +1,4 @@
-//! Whoever came in, by what, and what it is shown. Who may come in is decided at the doors, not here.
+//! A caller let in, the credential shown, and the view given. Who may come in is decided at the doors, not here.
 
 use std::sync::{Arc, LazyLock};
 use std::time::SystemTime;

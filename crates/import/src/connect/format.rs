@@ -16,7 +16,7 @@ pub(super) enum Format {
 
 impl Format {
     /// Gives the format; `None` for a file that is only read.
-    pub(super) fn of(client: Client, file: &Path) -> Option<Self> {
+    pub(super) fn for_file(client: Client, file: &Path) -> Option<Self> {
         match client {
             Client::ClaudeCode | Client::ClaudeDesktop | Client::Cline | Client::Cursor | Client::Gemini | Client::Windsurf => {
                 Some(Self::Json("mcpServers"))

@@ -33,7 +33,7 @@ pub(super) fn names(text: &str, key: &str) -> Result<Vec<String>, String> {
 
 pub(super) fn pointed(text: &str, key: &str, entry: &Value, kept: &[String]) -> Result<String, String> {
     let map = map(text, key)?;
-    let style = Style::of(text, map.as_ref());
+    let style = Style::detect(text, map.as_ref());
     let mut items = vec![format!("{}: {}", quoted(ENTRY), style.pretty(entry, 2))];
     let servers = map.iter().flat_map(|map| &map.servers);
     items.extend(servers.filter(|member| kept.contains(&member.name)).map(|member| text[member.all.clone()].to_owned()));
@@ -47,7 +47,7 @@ pub(super) fn restored(text: &str, key: &str, old: Option<&str>, ours: &str) -> 
     let was_there = |name: &str| before.iter().flat_map(|map| &map.servers).any(|member| member.name == name);
     let added = current.servers.iter().filter(|member| member.name != ours && !was_there(&member.name));
     let added: Vec<String> = added.map(|member| text[member.all.clone()].to_owned()).collect();
-    let style = Style::of(text, Some(&current));
+    let style = Style::detect(text, Some(&current));
 
     let list = before.as_ref().and_then(|map| map.members.iter().rfind(|member| member.name == key));
     match list {
@@ -168,7 +168,7 @@ struct Style {
 
 impl Style {
     /// Takes the layout of the first member; two spaces by default.
-    fn of(text: &str, map: Option<&Map>) -> Self {
+    fn detect(text: &str, map: Option<&Map>) -> Self {
         let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
         let first = map.and_then(|map| map.members.first());
         let before = first.and_then(|first| text[..first.all.start].rsplit_once('\n')).map(|(_, before)| before);

@@ -18,7 +18,7 @@ impl Digest {
         *self = Self { is_read: true, value: 0xcbf2_9ce4_8422_2325, ..Self::default() };
     }
 
-    pub(super) fn end(&mut self) {
+    pub(super) fn end_key(&mut self) {
         self.alone();
         self.is_read = false;
     }

@@ -171,7 +171,7 @@ impl Handshake {
                 self.insisted = true;
                 return self.discover();
             }
-            Answer::Error(error) => return self.handle_refusal(HandshakeError::Refused(said(error))),
+            Answer::Error(error) => return self.handle_refusal(HandshakeError::Refused(error_message(error))),
         };
         let Ok(members) = Members::parse(result, json::Duplicates::RefuseTop) else {
             return self.handle_refusal(HandshakeError::Unreadable("its result is no object"));
@@ -199,7 +199,7 @@ impl Handshake {
                 self.insisted = true;
                 return self.discover();
             }
-            Answer::Error(error) => return Step::Failed(HandshakeError::Refused(said(error))),
+            Answer::Error(error) => return Step::Failed(HandshakeError::Refused(error_message(error))),
         };
         let Ok(members) = Members::parse(result, json::Duplicates::RefuseTop) else {
             return Step::Failed(HandshakeError::Unreadable("its result is no object"));
@@ -247,7 +247,7 @@ fn supports_ours(error: &[u8]) -> bool {
 }
 
 /// The readable part of a raw `error` object.
-fn said(error: &[u8]) -> String {
+fn error_message(error: &[u8]) -> String {
     let members = Members::again(error);
     let code = members.get("code").map(|c| String::from_utf8_lossy(c).into_owned()).unwrap_or_default();
     format!("{} ({code})", members.str("message").unwrap_or_default())

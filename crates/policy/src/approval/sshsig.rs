@@ -55,7 +55,7 @@ impl SshSignature {
 
     fn read(blob: &[u8]) -> Option<Self> {
         let mut reader = Reader(blob);
-        if reader.take(MAGIC.len())? != MAGIC || reader.number()? != 1 {
+        if reader.take_bytes(MAGIC.len())? != MAGIC || reader.number()? != 1 {
             return None;
         }
         let key = PublicKey::of_ssh(reader.string()?).ok()?;

@@ -5,7 +5,7 @@ pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
     /// The next `count` bytes.
-    pub(super) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+    pub(super) fn take_bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(taken)
@@ -13,12 +13,12 @@ impl<'a> Reader<'a> {
 
     /// A number of four bytes.
     pub(super) fn number(&mut self) -> Option<u32> {
-        self.take(4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes)
+        self.take_bytes(4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes)
     }
 
     pub(super) fn string(&mut self) -> Option<&'a [u8]> {
         let length = self.number()?;
-        self.take(usize::try_from(length).ok()?)
+        self.take_bytes(usize::try_from(length).ok()?)
     }
 
     /// Reads a string of UTF-8.

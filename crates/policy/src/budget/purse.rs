@@ -23,18 +23,18 @@ pub struct Held<K>(Vec<(K, Taken)>);
 
 /// The account without room, and the limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refused<K> {
+pub struct RefusedAccount<K> {
     pub account: K,
     pub why: Exceeded,
 }
 
 impl<K: Ord + Clone> Purse<K> {
     /// Takes a call from each of `accounts`, or says which has no room: then nothing is taken at all.
-    pub fn take(&mut self, accounts: &[(K, Limits)], charge: Charge, now: Instant) -> Result<Held<K>, Refused<K>> {
+    pub fn take(&mut self, accounts: &[(K, Limits)], charge: Charge, now: Instant) -> Result<Held<K>, RefusedAccount<K>> {
         for (key, limits) in accounts {
             let empty = Account::default();
             let account = self.accounts.get(key).unwrap_or(&empty);
-            account.check(limits, charge, now).map_err(|why| Refused { account: key.clone(), why })?;
+            account.check(limits, charge, now).map_err(|why| RefusedAccount { account: key.clone(), why })?;
         }
         let taken = accounts.iter().map(|(key, limits)| {
             let account = self.accounts.entry(key.clone()).or_default();

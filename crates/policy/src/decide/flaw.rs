@@ -22,7 +22,7 @@ impl Flaw {
     }
 
     /// Converts a diagnostic of the library; `otherwise` is the place where the diagnostic has none.
-    pub(super) fn of(diagnostic: &dyn miette::Diagnostic, otherwise: Range<usize>) -> Self {
+    pub(super) fn from_diagnostic(diagnostic: &dyn miette::Diagnostic, otherwise: Range<usize>) -> Self {
         let label = diagnostic.labels().and_then(|mut labels| labels.next());
         let span = label.as_ref().map_or(otherwise, |label| label.offset()..label.offset() + label.len());
         let help = diagnostic.help().map(|help| help.to_string());

@@ -27,7 +27,8 @@ impl Policies {
     pub fn parse(text: &str) -> Result<Self, Vec<Flaw>> {
         let whole = 0..text.len().min(1);
         let inside = |error: String| vec![Flaw::new(whole.clone(), error)];
-        let set = parse_policyset(text).map_err(|errors| errors.iter().map(|one| Flaw::of(one, whole.clone())).collect::<Vec<_>>())?;
+        let set = parse_policyset(text)
+            .map_err(|errors| errors.iter().map(|one| Flaw::from_diagnostic(one, whole.clone())).collect::<Vec<_>>())?;
         let mut policies: Vec<Policy> = set.policies().cloned().collect();
         policies.sort_by_key(|policy| span(policy, text).start);
         let mut inference = Inference::default();
@@ -45,7 +46,7 @@ impl Policies {
         let validator = Validator::new(schema::schema(&arguments).map_err(inside)?);
         let result = validator.validate(&set, ValidationMode::Strict);
         let errors = result.validation_errors();
-        let flaws: Vec<Flaw> = errors.map(|error| Flaw::of(error, whole.clone())).collect();
+        let flaws: Vec<Flaw> = errors.map(|error| Flaw::from_diagnostic(error, whole.clone())).collect();
         if !flaws.is_empty() {
             return Err(one_each(sorted(flaws)));
         }

@@ -258,7 +258,7 @@ impl World {
             return Ok(());
         }
         if is_worth_telling(&body) {
-            self.trace(|| format!("n{to} hears n{from} over {link}: {}", told(&body)));
+            self.trace(|| format!("n{to} hears n{from} over {link}: {}", one_line(&body)));
         }
         if let Body::Up { call, method, params } = body {
             self.request(link, to, call, (method, &params));
@@ -421,7 +421,7 @@ fn is_worth_telling(body: &Body) -> bool {
 }
 
 /// Prints a message on one line.
-fn told(body: &Body) -> String {
+fn one_line(body: &Body) -> String {
     let text = format!("{body:?}");
     text.chars().take(220).collect()
 }

@@ -31,13 +31,13 @@ const MET: [&str; 15] = [
 #[test]
 fn mx_19_everybody_gets_what_is_for_it_once_and_in_order_whatever_the_others_do() {
     if let Some(seed) = setting("BANYAN_SIM_SEED") {
-        let outcome = live(seed).unwrap_or_else(|broken| panic!("{}", broken.told("room", "mx_19")));
+        let outcome = live(seed).unwrap_or_else(|broken| panic!("{}", broken.describe("room", "mx_19")));
         println!("{}", outcome.trace.join("\n"));
         return;
     }
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for seed in 0..setting("BANYAN_SIM_SEEDS").unwrap_or(SEEDS) {
-        let outcome = live(seed).unwrap_or_else(|broken| panic!("{}", broken.told("room", "mx_19")));
+        let outcome = live(seed).unwrap_or_else(|broken| panic!("{}", broken.describe("room", "mx_19")));
         outcome.counts.into_iter().for_each(|(what, count)| *counts.entry(what).or_default() += count);
     }
     println!("{counts:#?}");

@@ -29,13 +29,13 @@ const MET: [&str; 13] = [
 #[test]
 fn mx_21_whoever_asks_has_one_answer_of_its_own_and_a_proposal_one_call_whatever_the_others_do() {
     if let Some(seed) = setting("BANYAN_SIM_SEED") {
-        let outcome = live(seed).unwrap_or_else(|broken| panic!("{}", broken.told("table", "mx_21")));
+        let outcome = live(seed).unwrap_or_else(|broken| panic!("{}", broken.describe("table", "mx_21")));
         println!("{}", outcome.trace.join("\n"));
         return;
     }
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for seed in 0..setting("BANYAN_SIM_SEEDS").unwrap_or(SEEDS) {
-        let outcome = live(seed).unwrap_or_else(|broken| panic!("{}", broken.told("table", "mx_21")));
+        let outcome = live(seed).unwrap_or_else(|broken| panic!("{}", broken.describe("table", "mx_21")));
         outcome.counts.into_iter().for_each(|(what, count)| *counts.entry(what).or_default() += count);
     }
     println!("{counts:#?}");

@@ -41,13 +41,13 @@ const MET: [&str; 16] = [
 #[test]
 fn ax_62_trees_heal_within_three_intervals_whatever_goes_wrong() {
     if let Some(seed) = setting("BANYAN_SIM_SEED") {
-        let outcome = live(seed).unwrap_or_else(|broken| panic!("{}", broken.told("tree", "ax_62")));
+        let outcome = live(seed).unwrap_or_else(|broken| panic!("{}", broken.describe("tree", "ax_62")));
         println!("{}", Vec::from(outcome.trace).join("\n"));
         return;
     }
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for seed in 0..setting("BANYAN_SIM_SEEDS").unwrap_or(SEEDS) {
-        let outcome = live(seed).unwrap_or_else(|broken| panic!("{}", broken.told("tree", "ax_62")));
+        let outcome = live(seed).unwrap_or_else(|broken| panic!("{}", broken.describe("tree", "ax_62")));
         outcome.counts.into_iter().for_each(|(what, count)| *counts.entry(what).or_default() += count);
     }
     println!("{counts:#?}");
@@ -60,6 +60,6 @@ fn ax_62_trees_heal_within_three_intervals_whatever_goes_wrong() {
 #[test]
 fn seeds_that_once_broke_a_rule_break_none() {
     for (seed, mended) in BROKE {
-        live(seed).unwrap_or_else(|broken| panic!("{mended}\n{}", broken.told("tree", "ax_62")));
+        live(seed).unwrap_or_else(|broken| panic!("{mended}\n{}", broken.describe("tree", "ax_62")));
     }
 }

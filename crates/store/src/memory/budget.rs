@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use policy::budget::{Charge, Held, Limits, Purse, Refused, Spent};
+use policy::budget::{Charge, Held, Limits, Purse, RefusedAccount, Spent};
 
 use super::lock;
 use crate::{BudgetAccount, Budgets, CallerPurse};
@@ -37,7 +37,7 @@ impl Budgets for MemoryBudget {
 }
 
 impl CallerPurse for Mutex<Purse<BudgetAccount>> {
-    fn take(&self, accounts: &[(BudgetAccount, Limits)], charge: Charge) -> Result<Held<BudgetAccount>, Refused<BudgetAccount>> {
+    fn take(&self, accounts: &[(BudgetAccount, Limits)], charge: Charge) -> Result<Held<BudgetAccount>, RefusedAccount<BudgetAccount>> {
         lock(self).take(accounts, charge, Instant::now())
     }
 

@@ -157,12 +157,12 @@ impl Table<'_> {
                         Ok(Some(TypedCommand::Quit)) => true,
                         Ok(Some(asked)) => {
                             let done = self.answer(&mut attendance, asked);
-                            self.told(done)?;
+                            self.report_and_go_on(done)?;
                             false
                         }
                         Ok(None) => line.is_none(),
                         Err(failure) => {
-                            self.told(Err(failure))?;
+                            self.report_and_go_on(Err(failure))?;
                             false
                         }
                     };
@@ -191,7 +191,7 @@ impl Table<'_> {
     }
 
     /// Prints a faulty line's failure and goes on, since the next line may be right.
-    fn told(&self, done: Result<(), Failure>) -> Result<(), Failure> {
+    fn report_and_go_on(&self, done: Result<(), Failure>) -> Result<(), Failure> {
         match done {
             Err(Failure::NobodyReads) => Err(Failure::NobodyReads),
             Err(failure) => {
