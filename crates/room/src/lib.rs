@@ -88,7 +88,7 @@ pub struct Rooms {
 
 /// How somebody comes into a room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub enum Way {
     /// As a client of MEW, which is translated for.
     Mew,
     /// By a page of the console: a person, by this sign-in.

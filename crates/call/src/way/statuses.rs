@@ -50,7 +50,7 @@ pub struct Wanted {
 
 impl Wanted {
     /// Number of these tasks.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ids.len()
     }
 }

@@ -43,7 +43,7 @@ impl Subscriptions {
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.values().map(BTreeMap::len).sum()
     }
 }

@@ -54,6 +54,12 @@ pub struct Registry {
     pub dropped: Dropped,
 }
 
+impl Default for Registry {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Registry {
     /// A registry whose task has not begun.
     pub fn new() -> Self {

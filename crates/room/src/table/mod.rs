@@ -72,7 +72,7 @@ fn begin(rooms: &Arc<Rooms>, topic: &Topic, seats: &Seats, ends: &CancellationTo
 }
 
 /// One who sits in a room.
-struct Sits {
+pub struct Sits {
     rooms: Arc<Rooms>,
     topic: Topic,
     id: ParticipantId,

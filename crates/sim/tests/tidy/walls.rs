@@ -7,7 +7,7 @@ use crate::tree::sources;
 /// Packages that only these crates may need, outside of tests.
 const CONFINED: &[(&str, &[&str])] = &[
     ("disk", &["gateway", "banyan"]),
-    ("jsonwebtoken", &["trust"]),
+    ("jsonwebtoken", &["policy", "trust"]),
     ("rmcp", &["mcp", "rmcp-peer"]),
     ("rusqlite", &["disk"]),
     ("x509-parser", &["trust"]),

@@ -36,7 +36,7 @@ impl Clerk {
 
     /// Does a batch of jobs; what is to be delivered now. `None`: it could not be written, and nothing of it counts but the facts, which
     /// hold once they can be.
-    pub fn work(&mut self, batch: Vec<Job>, now: u64) -> Option<Vec<Deliver>> {
+    pub(super) fn work(&mut self, batch: Vec<Job>, now: u64) -> Option<Vec<Deliver>> {
         let worked = self.try_work(batch, now);
         match &worked {
             Ok(_) if self.is_failing => tracing::info!("approvals are written down again"),

@@ -23,7 +23,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 const WARNING: u64 = 60;
 
 /// Runs until the gate ends.
-pub async fn run(gate: Arc<Gate>, mut jobs: mpsc::Receiver<Job>, mut audience: Box<dyn Audience>) {
+pub(super) async fn run(gate: Arc<Gate>, mut jobs: mpsc::Receiver<Job>, mut audience: Box<dyn Audience>) {
     let config = gate.config.load_full();
     let mut desk = Desk::new(settings(&gate.node.id, &config));
     desk.trust(trusted(&config));

@@ -38,7 +38,7 @@ impl Record {
     }
 
     /// The token, whether or not it has ended.
-    pub fn token(&self) -> Option<Token> {
+    pub(super) fn token(&self) -> Option<Token> {
         let response = self.credentials.token_response.as_ref()?;
         let until = response.expires_in().zip(self.credentials.token_received_at).map(|(lasts, received)| {
             let lasts = lasts.min(LONGEST);
