@@ -78,7 +78,7 @@ fn imports_point_to_lower_layers() {
 const NOT_IN_CALL: &[&str] = &["hyper", "hyper-util", "reqwest", "rusqlite", "rustls", "tokio-rustls"];
 
 #[test]
-fn the_one_way_of_a_call_knows_no_server_and_no_database() {
+fn call_needs_no_server_and_reaches_no_database() {
     let graph = Graph::load();
     let call = graph.members().find(|p| p.name == "call").expect("the one way is a crate");
     let needed: Vec<&str> = call.dependencies.iter().map(|id| graph.package(id).name.as_str()).collect();
