@@ -13,6 +13,8 @@ mod settings;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
+use banyan_model::{Machine, Now};
+
 use crate::id::{CallId, LinkId, NodeId, SessionId};
 use crate::message::{Above, AskParent, ParentIs, Request};
 use crate::random::Random;
@@ -21,7 +23,7 @@ use crate::reply::Reply;
 use crate::timers::Timers;
 use lineage::Told;
 
-pub use output::{Event, LostWhy, Transmit};
+pub use output::{ChildOutput, Event, LostWhy, Transmit};
 pub use settings::ChildSettings;
 
 /// What a timer is for.
@@ -145,14 +147,14 @@ impl Child {
     }
 
     /// Joins the tree, if it is not about to.
-    pub fn start(&mut self, now: Instant) {
+    pub fn start(&mut self, now: Now) {
         if matches!(self.state, State::Stopped) && self.settings.parents > 0 {
             self.dial(now, 0);
         }
     }
 
     /// A connection to a parent is there.
-    pub fn handle_link_up(&mut self, now: Instant, parent: usize, link: LinkId) {
+    pub fn handle_link_up(&mut self, now: Now, parent: usize, link: LinkId) {
         match &mut self.state {
             State::Dialling { parent: dialled } if *dialled == parent => self.register(now, Place { parent, link }, None),
             State::Registered(membership) if membership.scouting == Some(parent) => self.leave_for(now, Place { parent, link }),
@@ -166,7 +168,7 @@ impl Child {
     }
 
     /// No connection to a parent could be made.
-    pub fn handle_dial_failed(&mut self, now: Instant, parent: usize) {
+    pub fn handle_dial_failed(&mut self, now: Now, parent: usize) {
         match &self.state {
             State::Dialling { parent: dialled } if *dialled == parent => self.try_next(now, parent),
             State::Registered(membership) if membership.scouting == Some(parent) => self.return_later(now),
@@ -180,7 +182,7 @@ impl Child {
     }
 
     /// A link broke.
-    pub fn handle_link_lost(&mut self, now: Instant, link: LinkId) {
+    pub fn handle_link_lost(&mut self, now: Now, link: LinkId) {
         match self.state.clone() {
             State::Registered(membership) if membership.at.link == link => self.lose(now, &membership, LostWhy::LinkLost),
             State::Registering { at, fallback, .. } if at.link == link => self.not_registered(now, at, fallback),
@@ -202,7 +204,7 @@ impl Child {
     }
 
     /// A request was answered, or never will be.
-    pub fn handle_answer(&mut self, now: Instant, call: CallId, reply: Reply<'_>) {
+    pub fn handle_answer(&mut self, now: Now, call: CallId, reply: Reply<'_>) {
         match self.state.clone() {
             State::Registering { at, call: asked, fallback } if asked == call => self.registration_answered(now, at, fallback, reply),
             State::Leaving { from, call: asked, then } if asked == call => match reply {
@@ -224,34 +226,6 @@ impl Child {
             return Err(Refusal::ParamsInvalid { member: "subserver_id".into(), why: "is not that of this server".into() });
         }
         Ok(ParentIs { parent_id: self.parent_id() }.encode())
-    }
-
-    /// Time has passed.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some((due, timer)) = self.timers.expire(now) {
-            match timer {
-                Timer::Answer => self.answer_missing(now),
-                Timer::Dial => self.try_again(now),
-                Timer::Heartbeat => self.beat(now),
-                Timer::Return => self.scout(now),
-                Timer::Silence => self.silence(now, due),
-            }
-        }
-    }
-
-    /// What to do on the network next.
-    pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        self.transmits.pop_front()
-    }
-
-    /// What the driver has to know next.
-    pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
-    }
-
-    /// When to come back, and why.
-    pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
-        self.timers.next().map(|(at, timer)| (at, timer.why()))
     }
 
     /// With whom it is registered, where the parent said who it is.
@@ -302,5 +276,29 @@ impl Child {
 
     fn hang_up(&mut self, link: LinkId) {
         self.transmits.push_back(Transmit::HangUp { link });
+    }
+}
+
+impl Machine for Child {
+    type Output = ChildOutput;
+
+    fn handle_timeout(&mut self, now: Now) {
+        while let Some((due, timer)) = self.timers.expire(now.instant) {
+            match timer {
+                Timer::Answer => self.answer_missing(now),
+                Timer::Dial => self.try_again(now),
+                Timer::Heartbeat => self.beat(now),
+                Timer::Return => self.scout(now),
+                Timer::Silence => self.silence(now, due),
+            }
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<ChildOutput> {
+        self.events.pop_front().map(ChildOutput::Event).or_else(|| self.transmits.pop_front().map(ChildOutput::Transmit))
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        self.timers.next().map(|(at, timer)| (at, timer.why()))
     }
 }

@@ -24,7 +24,7 @@ mod target;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
-use banyan_model::Segment;
+use banyan_model::{Machine, Now, Segment};
 
 use crate::id::{CallId, LinkId, RequestId, SessionId, SessionKey};
 use crate::message::{Above, Alive, Deregister, Request};
@@ -42,7 +42,7 @@ use queue::Queue;
 use session::Sessions;
 
 pub use claims::Claim;
-pub use output::{Event, Incoming, StoreAnswer, Transmit};
+pub use output::{Event, Incoming, ParentOutput, StoreAnswer, Transmit};
 pub use session::{Session, Standing};
 pub use settings::{Demand, SegmentPolicy, Settings, SplitBrain};
 pub use target::Target;
@@ -125,8 +125,8 @@ impl Parent {
         }
     }
 
-    /// A subserver sent a request of MCP-AX. The answer comes out of [`Self::poll_transmit`], at once or later.
-    pub fn handle_request(&mut self, now: Instant, incoming: &Incoming<'_>) {
+    /// A subserver sent a request of MCP-AX. The answer comes out of [`Machine::poll_output`], at once or later.
+    pub fn handle_request(&mut self, now: Now, incoming: &Incoming<'_>) {
         let (link, request) = (incoming.link, incoming.request);
         let answer = match Request::decode(incoming.method, incoming.params) {
             Ok(Request::Register(register)) => return self.apply(now, incoming, register),
@@ -140,7 +140,7 @@ impl Parent {
     }
 
     /// A link broke. Everybody who was registered over it is lost.
-    pub fn handle_link_lost(&mut self, now: Instant, link: LinkId) {
+    pub fn handle_link_lost(&mut self, now: Now, link: LinkId) {
         self.queue.forget(link);
         for case in self.questions.of_link(link, None) {
             self.drop_case(case);
@@ -151,43 +151,6 @@ impl Parent {
         for call in self.questions.asked_over(link) {
             self.handle_answer(now, call, Reply::Lost);
         }
-    }
-
-    /// Time has passed.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        self.excuse(now);
-        while let Some((_, timer)) = self.timers.expire(now) {
-            match timer {
-                Timer::Admit => self.admit(now),
-                Timer::Ask(call) => self.handle_answer(now, call, Reply::Lost),
-                Timer::Fetch(session) => self.handle_tools_failed(now, session),
-                Timer::Forget(session) => self.forget(session),
-                Timer::Grace(segment) => self.remove_part(&segment),
-                Timer::Heartbeat(session) => self.lose(now, session, Ended::Silent),
-                Timer::Refetch(session) => self.want_list(now, session),
-            }
-        }
-    }
-
-    /// What to send next.
-    pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        self.transmits.pop_front()
-    }
-
-    /// What the driver has to know next. The table and the subtree are told of last, once for all that happened.
-    pub fn poll_event(&mut self) -> Option<Event> {
-        if let Some(event) = self.events.pop_front() {
-            return Some(event);
-        }
-        if std::mem::take(&mut self.subtree_changed) {
-            return Some(Event::SubtreeChanged);
-        }
-        std::mem::take(&mut self.namespace_changed).then_some(Event::NamespaceChanged)
-    }
-
-    /// When to come back, and why.
-    pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
-        self.timers.next().map(|(at, timer)| (at, timer.why()))
     }
 
     /// The table of names.
@@ -238,7 +201,7 @@ impl Parent {
 
     /// The operator has decided anew about policies, the grace and how many may register; rates stay as they were. What may be shown of a
     /// segment with another policy is found out by fetching its list again. Who has not proved what has to be proved now is put out.
-    pub fn handle_settings(&mut self, now: Instant, settings: Settings) {
+    pub fn handle_settings(&mut self, now: Now, settings: Settings) {
         let before = std::mem::replace(&mut self.settings, settings);
         let is_other = |session: &&Session| before.policy(&session.segment) != self.settings.policy(&session.segment);
         let others: Vec<Session> = self.sessions.iter().filter(is_other).cloned().collect();
@@ -264,7 +227,7 @@ impl Parent {
         self.mounts = segments;
     }
 
-    fn handle_heartbeat(&mut self, now: Instant, link: LinkId, id: &SessionId) -> Result<String, Refusal> {
+    fn handle_heartbeat(&mut self, now: Now, link: LinkId, id: &SessionId) -> Result<String, Refusal> {
         let session = self.touch(now, link, id)?;
         let withheld = self.withheld(session);
         Ok(Alive { above: self.shown_above(), withheld }.encode())
@@ -282,13 +245,13 @@ impl Parent {
     }
 
     /// The same, and it was heard of.
-    fn touch(&mut self, now: Instant, link: LinkId, id: &SessionId) -> Result<SessionKey, Refusal> {
+    fn touch(&mut self, now: Now, link: LinkId, id: &SessionId) -> Result<SessionKey, Refusal> {
         let key = self.spoken_for(link, id)?;
         if let Some(session) = self.sessions.live(key) {
-            session.heard_at = now;
+            session.heard_at = now.instant;
             session.excused = false;
             if !session.interval.is_zero() {
-                self.timers.set(Timer::Heartbeat(key), now + session.interval * 3);
+                self.timers.set(Timer::Heartbeat(key), now.instant + session.interval * 3);
             }
         }
         Ok(key)
@@ -296,8 +259,8 @@ impl Parent {
 
     /// Whoever was called much too late has slept (a suspended machine, a starved process), and may have slept through heartbeats that
     /// did come. So each peer gets one more interval, once.
-    fn excuse(&mut self, now: Instant) {
-        let slept = self.timers.next().is_some_and(|(at, _)| at + OVERSLEPT < now);
+    fn excuse(&mut self, now: Now) {
+        let slept = self.timers.next().is_some_and(|(at, _)| at + OVERSLEPT < now.instant);
         if !slept {
             return;
         }
@@ -305,15 +268,46 @@ impl Parent {
         for key in keys {
             let timer = Timer::Heartbeat(key);
             if let Some(session) = self.sessions.live(key)
-                && self.timers.at(&timer).is_some_and(|at| at < now + session.interval)
+                && self.timers.at(&timer).is_some_and(|at| at < now.instant + session.interval)
             {
                 session.excused = true;
-                self.timers.set(timer, now + session.interval);
+                self.timers.set(timer, now.instant + session.interval);
             }
         }
     }
 
     fn answer(&mut self, link: LinkId, request: RequestId, answer: Result<String, Refusal>) {
         self.transmits.push_back(Transmit::Answer { link, request, answer });
+    }
+}
+
+impl Machine for Parent {
+    type Output = ParentOutput;
+
+    fn handle_timeout(&mut self, now: Now) {
+        self.excuse(now);
+        while let Some((_, timer)) = self.timers.expire(now.instant) {
+            match timer {
+                Timer::Admit => self.admit(now),
+                Timer::Ask(call) => self.handle_answer(now, call, Reply::Lost),
+                Timer::Fetch(session) => self.handle_tools_failed(now, session),
+                Timer::Forget(session) => self.forget(session),
+                Timer::Grace(segment) => self.remove_part(&segment),
+                Timer::Heartbeat(session) => self.lose(now, session, Ended::Silent),
+                Timer::Refetch(session) => self.want_list(now, session),
+            }
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<ParentOutput> {
+        let event = self.events.pop_front();
+        // The table and the subtree are told of last, once for all that happened before.
+        let event = event.or_else(|| std::mem::take(&mut self.subtree_changed).then_some(Event::SubtreeChanged));
+        let event = event.or_else(|| std::mem::take(&mut self.namespace_changed).then_some(Event::NamespaceChanged));
+        event.map(ParentOutput::Event).or_else(|| self.transmits.pop_front().map(ParentOutput::Transmit))
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        self.timers.next().map(|(at, timer)| (at, timer.why()))
     }
 }

@@ -9,7 +9,7 @@ pub mod notice;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
-use banyan_model::{QualifiedName, Segment};
+use banyan_model::{Machine, Now, QualifiedName, Segment};
 use bytes::Bytes;
 
 use crate::id::SessionKey;
@@ -95,7 +95,7 @@ impl Relay {
     }
 
     /// A subserver notified something. Of a session that is not open nothing is passed on.
-    pub fn handle_notification(&mut self, now: Instant, session: SessionKey, bytes: Bytes) {
+    pub fn handle_notification(&mut self, now: Now, session: SessionKey, bytes: Bytes) {
         let Some(lane) = self.lanes.get_mut(&session) else {
             self.dropped += 1;
             return;
@@ -108,23 +108,6 @@ impl Relay {
         self.flush(now, session);
     }
 
-    /// Time has passed.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some((_, session)) = self.timers.expire(now) {
-            self.flush(now, session);
-        }
-    }
-
-    /// What to send upward next.
-    pub fn poll_transmit(&mut self) -> Option<Relayed> {
-        self.out.pop_front()
-    }
-
-    /// When to come back, and why.
-    pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
-        self.timers.next().map(|(at, _)| (at, "notifications wait for their turn"))
-    }
-
     /// How many were dropped since the relay began (`notifications_dropped`, AX-51).
     pub fn dropped(&self) -> u64 {
         self.dropped
@@ -135,11 +118,29 @@ impl Relay {
         self.lanes.get(&session).map_or(0, Lane::dropped)
     }
 
-    fn flush(&mut self, now: Instant, session: SessionKey) {
+    fn flush(&mut self, now: Now, session: SessionKey) {
         let Some(lane) = self.lanes.get_mut(&session) else { return };
-        match lane.flush(now, &mut self.out) {
+        match lane.flush(now.instant, &mut self.out) {
             Some(ready) => self.timers.set(session, ready),
             None => self.timers.cancel(&session),
         }
+    }
+}
+
+impl Machine for Relay {
+    type Output = Relayed;
+
+    fn handle_timeout(&mut self, now: Now) {
+        while let Some((_, session)) = self.timers.expire(now.instant) {
+            self.flush(now, session);
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<Relayed> {
+        self.out.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        self.timers.next().map(|(at, _)| (at, "notifications wait for their turn"))
     }
 }

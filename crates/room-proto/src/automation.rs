@@ -11,8 +11,9 @@ mod offer;
 mod rule;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::SystemTime;
+use std::time::Instant;
 
+use banyan_model::{Machine, Now};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +25,6 @@ pub use rule::{Act, Deviation, Limits, Pattern, Rule, RuleId, Standing};
 use crate::chain::Outcome;
 use crate::envelope::Envelope;
 use crate::name::ParticipantId;
-use rule::seconds;
 
 /// How much is kept, and how much it takes until something is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,19 +133,19 @@ impl Automation {
     }
 
     /// Somebody proposes something. What comes back is to be sent, as a request that fulfils the proposal.
-    pub fn handle_proposal(&mut self, at: SystemTime, proposal: &Envelope<'_>) -> Option<Fulfil> {
-        let rule = self.note(at, proposal)?;
-        self.act(at, rule, proposal)
+    pub fn handle_proposal(&mut self, now: Now, proposal: &Envelope<'_>) -> Option<Fulfil> {
+        let rule = self.note(now, proposal)?;
+        self.act(now, rule, proposal)
     }
 
     /// The same while nothing may be fulfilled: it is left to people, and learnt from what they decide.
-    pub fn handle_proposal_left(&mut self, at: SystemTime, proposal: &Envelope<'_>) {
-        self.note(at, proposal);
+    pub fn handle_proposal_left(&mut self, now: Now, proposal: &Envelope<'_>) {
+        self.note(now, proposal);
     }
 
     /// Keeps a proposal until it is decided; the rule that is active for such.
-    fn note(&mut self, at: SystemTime, proposal: &Envelope<'_>) -> Option<RuleId> {
-        self.handle_timeout(at);
+    fn note(&mut self, now: Now, proposal: &Envelope<'_>) -> Option<RuleId> {
+        self.handle_timeout(now);
         if self.is_known(&proposal.id) {
             return None;
         }
@@ -159,31 +159,31 @@ impl Automation {
     }
 
     /// A person fulfils a proposal: by a request that names it. As it was proposed, that speaks for it; with other arguments, against.
-    pub fn handle_fulfilment(&mut self, at: SystemTime, by: &Person, request: &Envelope<'_>) {
+    pub fn handle_fulfilment(&mut self, now: Now, by: &Person, request: &Envelope<'_>) {
         let Some((proposal, case)) = request.correlation_id.as_deref().and_then(|id| self.take(id)) else { return };
         let (asked, target) = case.asked_by(request);
         let verdict = if asked == case { Verdict::Approved { to: target } } else { Verdict::Amended };
-        self.decide(at, by, proposal, (case, verdict));
+        self.decide(now, by, proposal, (case, verdict));
     }
 
     /// A person speaks against a proposal. Against one that a rule has fulfilled meanwhile, that ends the rule.
-    pub fn handle_rejection(&mut self, at: SystemTime, by: &Person, proposal: &str) {
+    pub fn handle_rejection(&mut self, now: Now, by: &Person, proposal: &str) {
         let contrary = Deviation::Contrary { proposal: proposal.to_owned(), by: by.0.as_str().to_owned() };
         if let Some(rule) = self.kept.acts.iter().rev().find(|act| act.proposal == proposal).map(|act| act.rule) {
-            self.stop(at, rule, contrary);
+            self.stop(now, rule, contrary);
         }
         if let Some((proposal, case)) = self.take(proposal) {
-            self.decide(at, by, proposal, (case, Verdict::Rejected));
+            self.decide(now, by, proposal, (case, Verdict::Rejected));
         }
     }
 
     /// There is an answer to what fulfilled a proposal. An error ends the rule that did.
-    pub fn handle_outcome(&mut self, at: SystemTime, proposal: &str, outcome: Outcome) {
+    pub fn handle_outcome(&mut self, now: Now, proposal: &str, outcome: Outcome) {
         let Some(act) = self.kept.acts.iter_mut().rev().find(|act| act.proposal == proposal && act.outcome.is_none()) else { return };
         act.outcome = Some(outcome);
         let rule = act.rule;
         if outcome == Outcome::Failed {
-            self.stop(at, rule, Deviation::Failed { proposal: proposal.to_owned() });
+            self.stop(now, rule, Deviation::Failed { proposal: proposal.to_owned() });
         }
     }
 
@@ -192,17 +192,8 @@ impl Automation {
         self.open.retain(|(id, _)| id != proposal);
     }
 
-    /// Time has passed: rules end.
-    pub fn handle_timeout(&mut self, at: SystemTime) {
-        let at = seconds(at);
-        for rule in self.kept.rules.values_mut().filter(|rule| rule.standing == Standing::Active && rule.until <= at) {
-            rule.standing = Standing::Expired { at };
-            self.events.push_back(Event::Ended(rule.id));
-        }
-    }
-
     /// A person accepts what is offered, with limits of its choice. From here on the rule acts.
-    pub fn accept(&mut self, at: SystemTime, offer: OfferId, by: &Person, limits: Limits) -> Result<RuleId, RuleError> {
+    pub fn accept(&mut self, now: Now, offer: OfferId, by: &Person, limits: Limits) -> Result<RuleId, RuleError> {
         let offered = self.offers.get(&offer).ok_or(RuleError::NotOffered)?;
         if offered.pattern.subject.proposer == by.0.as_str() {
             return Err(RuleError::Own);
@@ -214,19 +205,14 @@ impl Automation {
         let Some(offered) = self.offers.remove(&offer) else { return Err(RuleError::NotOffered) };
         self.kept.counted[2] += 1;
         let id = RuleId(self.kept.counted[2]);
-        self.kept.rules.insert(id, Rule::new(id, offered, limits, (by.0.as_str(), seconds(at))));
+        self.kept.rules.insert(id, Rule::new(id, offered, limits, (by.0.as_str(), now.unix_seconds())));
         Ok(id)
     }
 
     /// A person ends a rule.
-    pub fn revoke(&mut self, at: SystemTime, rule: RuleId, by: &Person) -> Result<(), RuleError> {
+    pub fn revoke(&mut self, now: Now, rule: RuleId, by: &Person) -> Result<(), RuleError> {
         let by = by.0.as_str().to_owned();
-        if self.end(rule, Standing::Revoked { at: seconds(at), by }) { Ok(()) } else { Err(RuleError::NoRule) }
-    }
-
-    /// What people should hear of next.
-    pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        if self.end(rule, Standing::Revoked { at: now.unix_seconds(), by }) { Ok(()) } else { Err(RuleError::NoRule) }
     }
 
     /// What a person could accept, the oldest in front.
@@ -255,6 +241,27 @@ impl Automation {
     }
 }
 
+impl Machine for Automation {
+    type Output = Event;
+
+    fn handle_timeout(&mut self, now: Now) {
+        let at = now.unix_seconds();
+        for rule in self.kept.rules.values_mut().filter(|rule| rule.standing == Standing::Active && rule.until <= at) {
+            rule.standing = Standing::Expired { at };
+            self.events.push_back(Event::Ended(rule.id));
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    // Rules end by the clock on the wall, and none acts after its end: each proposal lets time pass first. Nobody has to be woken for that.
+    fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        None
+    }
+}
+
 impl Automation {
     fn is_known(&self, proposal: &str) -> bool {
         self.open.iter().any(|(id, _)| id == proposal)
@@ -272,31 +279,31 @@ impl Automation {
         self.kept.rules.values().find(|rule| rule.standing == Standing::Active && rule.pattern.subject == *subject).map(|rule| rule.id)
     }
 
-    fn act(&mut self, at: SystemTime, id: RuleId, proposal: &Envelope<'_>) -> Option<Fulfil> {
-        let (case, now) = (Case::of_proposal(proposal), seconds(at));
+    fn act(&mut self, now: Now, id: RuleId, proposal: &Envelope<'_>) -> Option<Fulfil> {
+        let (case, at) = (Case::of_proposal(proposal), now.unix_seconds());
         let rule = self.kept.rules.get_mut(&id)?;
         if !rule.pattern.covers(&case) {
-            self.stop(at, id, Deviation::Outside { proposal: proposal.id.to_string() });
+            self.stop(now, id, Deviation::Outside { proposal: proposal.id.to_string() });
             return None;
         }
-        if !rule.has_room(now) {
+        if !rule.has_room(at) {
             self.events.push_back(Event::Withheld { rule: id, proposal: proposal.id.to_string() });
             return None;
         }
         let fulfil = rule.fulfil(proposal);
-        rule.acted(now);
+        rule.acted(at);
         let is_spent = rule.acts >= rule.limits.acts;
-        self.kept.acts.push_back(Act { rule: id, proposal: proposal.id.to_string(), at: now, outcome: None });
+        self.kept.acts.push_back(Act { rule: id, proposal: proposal.id.to_string(), at, outcome: None });
         while self.kept.acts.len() > self.bounds.acts.max(1) {
             self.kept.acts.pop_front();
         }
         if is_spent {
-            self.end(id, Standing::Spent { at: now });
+            self.end(id, Standing::Spent { at });
         }
         Some(fulfil)
     }
 
-    fn decide(&mut self, at: SystemTime, by: &Person, proposal: String, (case, verdict): (Case, Verdict)) {
+    fn decide(&mut self, now: Now, by: &Person, proposal: String, (case, verdict): (Case, Verdict)) {
         let by = by.0.as_str().to_owned();
         // What a rule did first was not decided by whoever came later.
         if case.subject.proposer == by || (verdict.speaks_for() && self.kept.acts.iter().any(|act| act.proposal == proposal)) {
@@ -306,10 +313,10 @@ impl Automation {
         if let Some(rule) = self.active(&subject).and_then(|id| self.kept.rules.get(&id))
             && rule.pattern.contradicts(&case, &verdict)
         {
-            self.stop(at, rule.id, Deviation::Contrary { proposal: proposal.clone(), by: by.clone() });
+            self.stop(now, rule.id, Deviation::Contrary { proposal: proposal.clone(), by: by.clone() });
         }
         self.kept.counted[0] += 1;
-        self.kept.decided.push_back(Decided { number: self.kept.counted[0], proposal, case, by, at: seconds(at), verdict });
+        self.kept.decided.push_back(Decided { number: self.kept.counted[0], proposal, case, by, at: now.unix_seconds(), verdict });
         while self.kept.decided.len() > self.bounds.decisions.max(1) {
             self.kept.decided.pop_front();
         }
@@ -337,8 +344,8 @@ impl Automation {
         self.offers.insert(id, Offer { id, pattern, limits: Limits::default(), evidence });
     }
 
-    fn stop(&mut self, at: SystemTime, rule: RuleId, why: Deviation) {
-        self.end(rule, Standing::Stopped { at: seconds(at), why });
+    fn stop(&mut self, now: Now, rule: RuleId, why: Deviation) {
+        self.end(rule, Standing::Stopped { at: now.unix_seconds(), why });
     }
 
     /// Whether it was active. After a deviation or a revocation, nothing that was decided before speaks for a rule any more.

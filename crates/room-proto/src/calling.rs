@@ -6,8 +6,9 @@
 mod output;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::time::SystemTime;
+use std::time::Instant;
 
+use banyan_model::{Machine, Now};
 use bytes::Bytes;
 use json::{Duplicates, Members, quote};
 
@@ -19,7 +20,6 @@ use crate::envelope::Envelope;
 use crate::kind::Kind;
 use crate::name::ParticipantId;
 use crate::participant::{Event, Participant, check};
-use crate::room::Now;
 use crate::sitting::CallId;
 use crate::voice::{Answer, Call};
 
@@ -93,45 +93,55 @@ impl Calling {
     pub fn handle_message(&mut self, now: Now, bytes: &Bytes) {
         let Ok(envelope) = Envelope::decode(bytes, usize::MAX) else { return };
         match envelope.kind().class() {
-            "mcp/response" => self.answered(now.wall, bytes, &envelope),
-            "mcp/request" if check(&envelope).is_ok() => self.told(now.wall, bytes, &envelope),
+            "mcp/response" => self.answered(now, bytes, &envelope),
+            "mcp/request" if check(&envelope).is_ok() => self.told(now, bytes, &envelope),
             class if class.starts_with("system/") => {
                 self.participant.handle_message(now, bytes);
-                self.hear(now.wall);
+                self.hear(now);
             }
             _ => {}
         }
     }
 
     /// Somebody outside calls something: `params` is a raw object. A progress token in it has to be the number of the call.
-    pub fn handle_call(&mut self, at: SystemTime, call: CallId, to: &str, asked: Call<'_>) {
-        if let Err(why) = self.call(at, call, to, asked) {
+    pub fn handle_call(&mut self, now: Now, call: CallId, to: &str, asked: Call<'_>) {
+        if let Err(why) = self.call(now, call, to, asked) {
             self.outputs.push_back(Output::Failed { call, why });
         }
     }
 
     /// Nobody waits for a call any more.
-    pub fn handle_cancel(&mut self, at: SystemTime, call: CallId, why: &str) {
+    pub fn handle_cancel(&mut self, now: Now, call: CallId, why: &str) {
         let Some((id, asked)) = self.end(call) else { return };
         let params = format!("{{\"requestId\":{},\"reason\":{}}}", quote(&id), quote(why));
-        let said = self.participant.notify(at, &[&asked.of], Call { method: "notifications/cancelled", params: Some(params.as_bytes()) });
+        let said = self.participant.notify(now, &[&asked.of], Call { method: "notifications/cancelled", params: Some(params.as_bytes()) });
         // Where it may not be said, the answer is nobody's when it comes.
         self.outputs.extend(said.ok().map(|spoken| Output::Send(spoken.bytes)));
     }
+}
 
-    /// What to do next.
-    pub fn poll_output(&mut self) -> Option<Output> {
+impl Machine for Calling {
+    type Output = Output;
+
+    // Callers outside wait as long as they like and cancel then; nothing here ends by itself.
+    fn handle_timeout(&mut self, _: Now) {}
+
+    fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        None
     }
 }
 
 impl Calling {
-    fn call(&mut self, at: SystemTime, call: CallId, to: &str, asked: Call<'_>) -> Result<(), Failure> {
+    fn call(&mut self, now: Now, call: CallId, to: &str, asked: Call<'_>) -> Result<(), Failure> {
         let other = self.others.get_mut(to).ok_or(Failure::Absent)?;
         if other.calls >= self.bounds.calls {
             return Err(Failure::Busy { most: self.bounds.calls });
         }
-        let spoken = self.participant.request(at, &[to], asked, None).map_err(Failure::Unsaid)?;
+        let spoken = self.participant.request(now, &[to], asked, None).map_err(Failure::Unsaid)?;
         let (bytes, most) = (spoken.bytes.len(), self.bounds.message_bytes);
         if bytes > most {
             return Err(Failure::TooLong { bytes, most });
@@ -160,10 +170,10 @@ impl Calling {
     }
 
     /// What happened in the room.
-    fn hear(&mut self, at: SystemTime) {
-        while let Some(event) = self.participant.poll_event() {
+    fn hear(&mut self, now: Now) {
+        while let Some(event) = self.participant.poll_output() {
             match event {
-                Event::Joined { id } => self.ask_if_able(at, &id),
+                Event::Joined { id } => self.ask_if_able(now, &id),
                 Event::Left { id } => self.left(&id),
                 Event::Refused { message, of: Some(of), .. } => match self.asked.get(&of).map(|asked| asked.call) {
                     Some(Some(call)) => self.fail(call, Failure::Refused(message)),
@@ -174,7 +184,7 @@ impl Calling {
                     let all: Vec<String> = self.participant.present().map(|(id, _)| id.to_owned()).collect();
                     let new = all.into_iter().filter(|id| self.others.get(id).is_none_or(|other| other.asked.is_none() && !other.offers));
                     let new: Vec<String> = new.collect();
-                    new.into_iter().for_each(|id| self.ask_if_able(at, &id));
+                    new.into_iter().for_each(|id| self.ask_if_able(now, &id));
                 }
                 Event::Asked(_)
                 | Event::Dropped { .. }
@@ -191,7 +201,7 @@ impl Calling {
     }
 
     /// Somebody has come. Whoever can't answer is not asked, but may be called once it says that it has a list.
-    fn ask_if_able(&mut self, at: SystemTime, id: &str) {
+    fn ask_if_able(&mut self, now: Now, id: &str) {
         if self.bounds.own.contains(id) {
             return;
         }
@@ -199,24 +209,24 @@ impl Calling {
         let may = patterns.and_then(|patterns| Capabilities::read(patterns.iter().map(String::as_str)).ok());
         self.others.entry(id.to_owned()).or_default();
         if may.is_some_and(|may| may.cover(Kind::new(ANSWERS))) {
-            self.ask(at, id);
+            self.ask(now, id);
         }
     }
 
     /// Asks for a list from its beginning; what was asked before is nobody's to answer any more.
-    fn ask(&mut self, at: SystemTime, id: &str) {
+    fn ask(&mut self, now: Now, id: &str) {
         let Some(other) = self.others.get_mut(id) else { return };
         (other.pages, other.tools) = (0, Vec::new());
         if let Some(before) = other.asked.take() {
             self.asked.remove(&before);
         }
-        self.page(at, id, None);
+        self.page(now, id, None);
     }
 
-    fn page(&mut self, at: SystemTime, id: &str, cursor: Option<&str>) {
+    fn page(&mut self, now: Now, id: &str, cursor: Option<&str>) {
         let params = cursor.map_or_else(|| "{}".to_owned(), |cursor| format!("{{\"cursor\":{}}}", quote(cursor)));
         // Who may ask for nothing here has nothing to offer to others.
-        let Ok(spoken) = self.participant.request(at, &[id], Call { method: LIST, params: Some(params.as_bytes()) }, None) else { return };
+        let Ok(spoken) = self.participant.request(now, &[id], Call { method: LIST, params: Some(params.as_bytes()) }, None) else { return };
         let Some(other) = self.others.get_mut(id) else { return };
         other.asked = Some(spoken.id.clone());
         self.asked.insert(spoken.id, Asked { of: id.to_owned(), call: None, method: LIST.to_owned() });
@@ -236,7 +246,7 @@ impl Calling {
         calls.into_iter().for_each(|call| self.fail(call, Failure::Left));
     }
 
-    fn answered(&mut self, at: SystemTime, bytes: &Bytes, envelope: &Envelope<'_>) {
+    fn answered(&mut self, now: Now, bytes: &Bytes, envelope: &Envelope<'_>) {
         let of = envelope.correlation_id.as_deref().unwrap_or_default();
         let is_awaited = |asked: &&Asked| asked.of == envelope.from && envelope.kind().method() == Some(asked.method.as_str());
         let Some(asked) = self.asked.get(of).filter(is_awaited) else { return };
@@ -249,13 +259,13 @@ impl Calling {
             (Some(call), Err(why)) => self.fail(call, why),
             (None, answer) => {
                 self.asked.remove(of);
-                self.listed(at, &envelope.from, answer.as_ref().ok());
+                self.listed(now, &envelope.from, answer.as_ref().ok());
             }
         }
     }
 
     /// A page of a list. What is none ends it: who answers with an error has no tools.
-    fn listed(&mut self, at: SystemTime, id: &str, answer: Option<&Answered>) {
+    fn listed(&mut self, now: Now, id: &str, answer: Option<&Answered>) {
         let Some(other) = self.others.get_mut(id) else { return };
         other.asked = None;
         other.pages += 1;
@@ -267,7 +277,7 @@ impl Calling {
             next = members.str("nextCursor").map(|cursor| cursor.into_owned());
         }
         if let Some(cursor) = next.filter(|_| other.pages < PAGES && other.tools.len() < self.bounds.tools) {
-            return self.page(at, id, Some(&cursor));
+            return self.page(now, id, Some(&cursor));
         }
         let mut tools = std::mem::take(&mut other.tools);
         tools.truncate(self.bounds.tools);
@@ -278,13 +288,13 @@ impl Calling {
     }
 
     /// A request: of what the gate asked for it may be notified, and it serves nothing itself.
-    fn told(&mut self, at: SystemTime, bytes: &Bytes, envelope: &Envelope<'_>) {
+    fn told(&mut self, now: Now, bytes: &Bytes, envelope: &Envelope<'_>) {
         let is_mine = self.participant.me().is_some_and(|me| envelope.to.iter().any(|to| *to == me.as_str()));
         let payload = Members::again(envelope.payload);
         let method = envelope.kind().method().unwrap_or_default();
         let params = payload.get("params").filter(|raw| raw.starts_with(b"{")).unwrap_or(b"{}");
         match method {
-            "notifications/tools/list_changed" => self.ask(at, &envelope.from),
+            "notifications/tools/list_changed" => self.ask(now, &envelope.from),
             "notifications/cancelled" if is_mine => {
                 let params = Members::again(params);
                 let Some(call) = params.str("requestId").and_then(|id| self.asked.get(&*id)).and_then(|asked| asked.call_of(envelope))
@@ -299,7 +309,7 @@ impl Calling {
                 self.outputs.push_back(Output::Notified { call, method: method.to_owned(), params });
             }
             _ if is_mine && payload.has("id") => {
-                let said = self.participant.respond(at, bytes, Answer::Error(NOT_SERVED));
+                let said = self.participant.respond(now, bytes, Answer::Error(NOT_SERVED));
                 self.outputs.extend(said.ok().map(|spoken| Output::Send(spoken.bytes)));
             }
             _ => {}

@@ -1,5 +1,5 @@
 //! What became of what: proposal, fulfilment, response, put together from the messages that somebody sees in a room (MCPx v0.1, 3.1.2, 3.2.1
-//! and 10.2). Every participant that has to know keeps this for itself; the room does not, and nothing is sent from here. Messages are
+//! and 10.2). Every participant that has to know keeps this for itself; the room does not, and nothing is sent from here. Expired proposals are the output. Messages are
 //! taken in the order in which they came; whether payloads hold is checked before, by [`crate::participant`].
 
 mod export;
@@ -14,7 +14,7 @@ pub use step::{Found, Outcome, State, Step};
 
 use crate::envelope::Envelope;
 use crate::kind::Kind;
-use crate::room::Now;
+use banyan_model::{Machine, Now};
 
 /// What the methods of notifications begin with; they go as requests do.
 const NOTIFIES: &str = "notifications/";
@@ -83,7 +83,7 @@ impl Chains {
 
     /// A message was seen in the room, sent by whom its `from` says.
     pub fn handle_envelope(&mut self, now: Now, envelope: &Envelope<'_>) -> Found {
-        self.handle_timeout(now.instant);
+        self.handle_timeout(now);
         let kind = envelope.kind();
         match kind.class() {
             "mcp/proposal" => self.proposed(now, envelope),
@@ -95,24 +95,6 @@ impl Chains {
             "mcp/withdraw" => self.ended(now, envelope, State::Withdrawn),
             _ => Found::Unrelated,
         }
-    }
-
-    /// Time has passed: proposals expire.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some((_, id)) = self.waiting.first().copied().filter(|(at, _)| *at <= now) {
-            self.settle(id, State::Expired);
-            self.expired.push_back(id);
-        }
-    }
-
-    /// The next proposal that has expired.
-    pub fn poll_expired(&mut self) -> Option<ChainId> {
-        self.expired.pop_front()
-    }
-
-    /// When to come back, and why.
-    pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
-        self.waiting.first().map(|(at, _)| (*at, "a proposal expires"))
     }
 
     /// One of them, while it is kept.
@@ -142,6 +124,25 @@ impl Chains {
         let proposal = self.ids.get(&*request.id).and_then(|id| self.chains.get(id)).and_then(|chain| chain.proposal.as_ref());
         let proposer = proposal.map(|step| step.from.clone()).filter(|proposer| *proposer != request.from);
         std::iter::once(request.from.to_string()).chain(proposer).collect()
+    }
+}
+
+impl Machine for Chains {
+    type Output = ChainId;
+
+    fn handle_timeout(&mut self, now: Now) {
+        while let Some((_, id)) = self.waiting.first().copied().filter(|(at, _)| *at <= now.instant) {
+            self.settle(id, State::Expired);
+            self.expired.push_back(id);
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<ChainId> {
+        self.expired.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        self.waiting.first().map(|(at, _)| (*at, "a proposal expires"))
     }
 }
 

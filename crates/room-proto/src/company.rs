@@ -2,11 +2,12 @@
 
 use std::time::{Instant, SystemTime};
 
+use banyan_model::{Machine, Now};
 use bytes::Bytes;
 
 use crate::capability::Capabilities;
 use crate::name::{ConnectionId, ParticipantId, Topic};
-use crate::room::{Joining, Now, Preferences, Room, Settings, Transmit};
+use crate::room::{Joining, Preferences, Room, RoomOutput, Settings, Transmit};
 
 /// Who is there, and what each may send. The first two are parts of the gate.
 pub(crate) type Who = [(&'static str, &'static [&'static str]); 5];
@@ -44,8 +45,8 @@ impl Company {
 
     /// The next message for the one whom the test is about.
     pub(crate) fn next(&mut self) -> Option<Bytes> {
-        while let Some(transmit) = self.room.poll_transmit() {
-            if let Transmit::Send { connection: ConnectionId(0), bytes } = transmit {
+        while let Some(output) = self.room.poll_output() {
+            if let RoomOutput::Transmit(Transmit::Send { connection: ConnectionId(0), bytes }) = output {
                 return Some(bytes);
             }
         }

@@ -2,17 +2,28 @@
 //! person's terminal or page speaks for, and how rules are shown, is not known here.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
+use banyan_model::{Machine, Now};
 use bytes::Bytes;
 
-use crate::automation::{Automation, Fulfil, Person};
+use crate::automation::{self, Automation, Fulfil, Person};
 use crate::chain::{ChainId, Found, Outcome, State};
 use crate::envelope::Envelope;
 use crate::name::ParticipantId;
 use crate::participant::{Event, Participant};
-use crate::room::Now;
 use crate::voice::{Call, Spoken};
+
+/// OrchestratorOutput of an orchestrator: all messages before the news.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OrchestratorOutput {
+    /// News of the room.
+    Room(Event),
+    /// News of the rules.
+    Rule(automation::Event),
+    /// A message to send: a request that a rule makes.
+    Send(Spoken),
+}
 
 /// A participant, and what it learns.
 #[derive(Debug)]
@@ -36,62 +47,63 @@ impl Orchestrator {
     pub fn handle_message(&mut self, now: Now, bytes: &Bytes) {
         let Some(envelope) = self.participant.read(bytes) else { return };
         let found = self.participant.take(now, bytes, &envelope);
-        self.learn(now.wall, &envelope, found);
+        self.learn(now, &envelope, found);
+    }
+}
+
+impl Machine for Orchestrator {
+    type Output = OrchestratorOutput;
+
+    fn handle_timeout(&mut self, now: Now) {
+        self.participant.handle_timeout(now);
+        self.automation.handle_timeout(now);
     }
 
-    /// Time has passed.
-    pub fn handle_timeout(&mut self, now: Now) {
-        self.participant.handle_timeout(now.instant);
-        self.automation.handle_timeout(now.wall);
-    }
-
-    /// What is to be sent next: requests that rules make.
-    pub fn poll_transmit(&mut self) -> Option<Spoken> {
-        self.transmits.pop_front()
-    }
-
-    /// What happened next in the room. What happened to rules, `automation` says.
-    pub fn poll_event(&mut self) -> Option<Event> {
-        let event = self.participant.poll_event()?;
-        if let Event::Expired(id) = event {
-            self.gone(id);
+    fn poll_output(&mut self) -> Option<OrchestratorOutput> {
+        if let Some(spoken) = self.transmits.pop_front() {
+            return Some(OrchestratorOutput::Send(spoken));
         }
-        Some(event)
+        if let Some(event) = self.participant.poll_output() {
+            if let Event::Expired(id) = event {
+                self.gone(id);
+            }
+            return Some(OrchestratorOutput::Room(event));
+        }
+        self.automation.poll_output().map(OrchestratorOutput::Rule)
     }
 
-    /// When to come back, and why.
-    pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+    fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
         self.participant.poll_timeout()
     }
 }
 
 impl Orchestrator {
-    fn learn(&mut self, at: SystemTime, envelope: &Envelope<'_>, found: Found) {
+    fn learn(&mut self, now: Now, envelope: &Envelope<'_>, found: Found) {
         let person = self.people.get(&*envelope.from).cloned().map(Person);
         let of = envelope.correlation_id.as_deref().unwrap_or_default();
         if envelope.kind().class() == "mcp/reject" {
             match (&person, found) {
-                (Some(person), _) => self.automation.handle_rejection(at, person, of),
+                (Some(person), _) => self.automation.handle_rejection(now, person, of),
                 (None, Found::Ended(_)) => self.automation.handle_gone(of),
                 (None, _) => {}
             }
             return;
         }
         match found {
-            Found::Proposed(_) if self.participant.paused().is_some() => self.automation.handle_proposal_left(at, envelope),
+            Found::Proposed(_) if self.participant.paused().is_some() => self.automation.handle_proposal_left(now, envelope),
             Found::Proposed(_) => {
-                if let Some(fulfil) = self.automation.handle_proposal(at, envelope) {
-                    self.fulfil(at, &fulfil);
+                if let Some(fulfil) = self.automation.handle_proposal(now, envelope) {
+                    self.fulfil(now, &fulfil);
                 }
             }
             Found::Fulfilled(id) if self.is_by_rule(id, envelope) => {}
             Found::Deviates { .. } | Found::Fulfilled(_) | Found::Late { .. } => match person {
-                Some(person) => self.automation.handle_fulfilment(at, &person, envelope),
+                Some(person) => self.automation.handle_fulfilment(now, &person, envelope),
                 None if matches!(found, Found::Fulfilled(_)) => self.automation.handle_gone(of),
                 None => {}
             },
             Found::Ended(id) => self.gone(id),
-            Found::Answered(id) => self.answered(at, id),
+            Found::Answered(id) => self.answered(now, id),
             Found::Repeated | Found::Requested(_) | Found::Stray | Found::Unrelated => {}
         }
     }
@@ -102,21 +114,21 @@ impl Orchestrator {
         names_one && self.participant.me().is_some_and(|me| me.as_str() == request.from)
     }
 
-    fn fulfil(&mut self, at: SystemTime, fulfil: &Fulfil) {
+    fn fulfil(&mut self, now: Now, fulfil: &Fulfil) {
         let to: Vec<&str> = fulfil.to.iter().map(String::as_str).collect();
         let call = Call { method: &fulfil.method, params: Some(&fulfil.params) };
-        match self.participant.request(at, &to, call, Some(&fulfil.proposal)) {
+        match self.participant.request(now, &to, call, Some(&fulfil.proposal)) {
             Ok(spoken) => self.transmits.push_back(spoken),
             // What cannot be asked for has failed, and the rule ends by that.
-            Err(_) => self.automation.handle_outcome(at, &fulfil.proposal, Outcome::Failed),
+            Err(_) => self.automation.handle_outcome(now, &fulfil.proposal, Outcome::Failed),
         }
     }
 
-    fn answered(&mut self, at: SystemTime, id: ChainId) {
+    fn answered(&mut self, now: Now, id: ChainId) {
         let Some(chain) = self.participant.chains().get(id) else { return };
         let is_own = chain.request.as_ref().is_some_and(|request| self.participant.me().is_some_and(|me| me.as_str() == request.from));
         if let (Some(proposal), Some(outcome), true) = (&chain.proposal, chain.outcome, is_own && chain.rule.is_some()) {
-            self.automation.handle_outcome(at, &proposal.id, outcome);
+            self.automation.handle_outcome(now, &proposal.id, outcome);
         }
     }
 

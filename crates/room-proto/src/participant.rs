@@ -9,8 +9,9 @@ mod hold;
 mod pause;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
+use banyan_model::{Machine, Now};
 use bytes::Bytes;
 use json::Members;
 
@@ -23,7 +24,6 @@ use crate::capability::Capabilities;
 use crate::chain::{Bounds, Chain, ChainId, Chains, Found, State};
 use crate::envelope::Envelope;
 use crate::name::ParticipantId;
-use crate::room::Now;
 use crate::voice::{Answer, Call, Ending, Spoken, Unsaid, Voice};
 
 /// The kind by which somebody is asked to stop for a while.
@@ -74,30 +74,6 @@ impl Participant {
         }
     }
 
-    /// Time has passed: proposals expire, and so does a pause.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        if self.paused.as_ref().and_then(|pause| pause.until).is_some_and(|until| until <= now) {
-            self.paused = None;
-            self.events.push_back(Event::Resumed { by: None });
-        }
-        self.chains.handle_timeout(now);
-        while let Some(id) = self.chains.poll_expired() {
-            self.let_go(id);
-            self.events.push_back(Event::Expired(id));
-        }
-    }
-
-    /// What happened next.
-    pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
-    }
-
-    /// When to come back, and why.
-    pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
-        let paused = self.paused.as_ref().and_then(|pause| pause.until).map(|until| (until, "a pause ends"));
-        self.chains.poll_timeout().into_iter().chain(paused).min_by_key(|(at, _)| *at)
-    }
-
     /// What asks it to do nothing by itself at present.
     pub fn paused(&self) -> Option<&Pause> {
         self.paused.as_ref()
@@ -134,82 +110,107 @@ impl Participant {
     }
 }
 
+impl Machine for Participant {
+    type Output = Event;
+
+    fn handle_timeout(&mut self, now: Now) {
+        if self.paused.as_ref().and_then(|pause| pause.until).is_some_and(|until| until <= now.instant) {
+            self.paused = None;
+            self.events.push_back(Event::Resumed { by: None });
+        }
+        self.chains.handle_timeout(now);
+        while let Some(id) = self.chains.poll_output() {
+            self.let_go(id);
+            self.events.push_back(Event::Expired(id));
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        let paused = self.paused.as_ref().and_then(|pause| pause.until).map(|until| (until, "a pause ends"));
+        self.chains.poll_timeout().into_iter().chain(paused).min_by_key(|(at, _)| *at)
+    }
+}
+
 /// What it says.
 impl Participant {
     /// Says something to people; `to` empty: to everybody.
-    pub fn chat(&mut self, at: SystemTime, to: &[&str], text: &str) -> Result<Spoken, Unsaid> {
+    pub fn chat(&mut self, now: Now, to: &[&str], text: &str) -> Result<Spoken, Unsaid> {
         let welcomed = self.welcomed()?;
-        let spoken = welcomed.voice.chat(at, to, text, None);
+        let spoken = welcomed.voice.chat(now.wall, to, text, None);
         welcomed.may_say(spoken)
     }
 
     /// Proposes a call.
-    pub fn propose(&mut self, at: SystemTime, to: &[&str], call: Call<'_>) -> Result<Spoken, Unsaid> {
+    pub fn propose(&mut self, now: Now, to: &[&str], call: Call<'_>) -> Result<Spoken, Unsaid> {
         let welcomed = self.welcomed()?;
-        let spoken = welcomed.voice.proposal(at, to, call)?;
+        let spoken = welcomed.voice.proposal(now.wall, to, call)?;
         welcomed.may_say(spoken)
     }
 
     /// Asks for a call. `fulfils` is the id of the proposal that it fulfils.
-    pub fn request(&mut self, at: SystemTime, to: &[&str], call: Call<'_>, fulfils: Option<&str>) -> Result<Spoken, Unsaid> {
+    pub fn request(&mut self, now: Now, to: &[&str], call: Call<'_>, fulfils: Option<&str>) -> Result<Spoken, Unsaid> {
         let proposal = fulfils.and_then(|proposal| self.chains.proposed_by(proposal));
         if proposal.is_some_and(|proposal| self.fulfilling.contains_key(&proposal)) {
             return Err(Unsaid::Underway);
         }
         let welcomed = self.welcomed()?;
-        let spoken = welcomed.voice.request(at, to, call, fulfils)?;
+        let spoken = welcomed.voice.request(now.wall, to, call, fulfils)?;
         let spoken = welcomed.may_say(spoken)?;
         self.fulfilling.extend(proposal.map(|proposal| (proposal, spoken.id.clone())));
         Ok(spoken)
     }
 
     /// Notifies a server, or whoever asked for something.
-    pub fn notify(&mut self, at: SystemTime, to: &[&str], call: Call<'_>) -> Result<Spoken, Unsaid> {
+    pub fn notify(&mut self, now: Now, to: &[&str], call: Call<'_>) -> Result<Spoken, Unsaid> {
         let welcomed = self.welcomed()?;
-        let spoken = welcomed.voice.notification(at, to, call)?;
+        let spoken = welcomed.voice.notification(now.wall, to, call)?;
         welcomed.may_say(spoken)
     }
 
     /// Makes the call that is proposed. `to` says who is to carry it out where the proposal does not.
-    pub fn fulfil(&mut self, at: SystemTime, id: ChainId, to: &[&str]) -> Result<Spoken, Unsaid> {
+    pub fn fulfil(&mut self, now: Now, id: ChainId, to: &[&str]) -> Result<Spoken, Unsaid> {
         let proposal = self.open(id)?.clone();
         let payload = self.proposed.get(&id).cloned().ok_or(Unsaid::Forgotten)?;
         let payload = Members::again(&payload);
         let method = payload.str("method").unwrap_or_default();
         let own: Vec<&str> = proposal.to.iter().map(String::as_str).collect();
         let call = Call { method: &method, params: payload.get("params") };
-        self.request(at, if own.is_empty() { to } else { &own }, call, Some(&proposal.id))
+        self.request(now, if own.is_empty() { to } else { &own }, call, Some(&proposal.id))
     }
 
     /// Speaks against a proposal, or takes back its own.
-    pub fn end(&mut self, at: SystemTime, id: ChainId, ending: Ending, reason: Option<&str>) -> Result<Spoken, Unsaid> {
+    pub fn end(&mut self, now: Now, id: ChainId, ending: Ending, reason: Option<&str>) -> Result<Spoken, Unsaid> {
         let proposal = self.open(id)?.clone();
         let welcomed = self.welcomed()?;
-        let spoken = welcomed.voice.end(at, &proposal, ending, reason);
+        let spoken = welcomed.voice.end(now.wall, &proposal, ending, reason);
         welcomed.may_say(spoken)
     }
 
     /// Asks others to do nothing by themselves for a while; `seconds`: for how long, unless somebody asks them to go on before.
-    pub fn pause(&mut self, at: SystemTime, to: &[&str], seconds: Option<u64>, reason: Option<&str>) -> Result<Spoken, Unsaid> {
+    pub fn pause(&mut self, now: Now, to: &[&str], seconds: Option<u64>, reason: Option<&str>) -> Result<Spoken, Unsaid> {
         let welcomed = self.welcomed()?;
-        let spoken = welcomed.voice.pause(at, to, seconds, reason)?;
+        let spoken = welcomed.voice.pause(now.wall, to, seconds, reason)?;
         welcomed.may_say(spoken)
     }
 
     /// Asks them to go on.
-    pub fn resume(&mut self, at: SystemTime, to: &[&str]) -> Result<Spoken, Unsaid> {
+    pub fn resume(&mut self, now: Now, to: &[&str]) -> Result<Spoken, Unsaid> {
         let welcomed = self.welcomed()?;
-        let spoken = welcomed.voice.resume(at, to)?;
+        let spoken = welcomed.voice.resume(now.wall, to)?;
         welcomed.may_say(spoken)
     }
 
     /// Answers a request, as it came: to whoever asked, and whoever proposed it (3.2.1).
-    pub fn respond(&mut self, at: SystemTime, request: &Bytes, answer: Answer<'_>) -> Result<Spoken, Unsaid> {
+    pub fn respond(&mut self, now: Now, request: &Bytes, answer: Answer<'_>) -> Result<Spoken, Unsaid> {
         let request = Envelope::decode(request, self.most).map_err(|_| Unsaid::Json)?;
         let audience = self.chains.audience(&request);
         let audience: Vec<&str> = audience.iter().map(String::as_str).collect();
         let welcomed = self.welcomed()?;
-        let spoken = welcomed.voice.response(at, &audience, &request, answer)?;
+        let spoken = welcomed.voice.response(now.wall, &audience, &request, answer)?;
         welcomed.may_say(spoken)
     }
 }
@@ -233,7 +234,7 @@ impl Participant {
 
     /// Takes one up, and says what it is to a chain.
     pub(crate) fn take(&mut self, now: Now, bytes: &Bytes, envelope: &Envelope<'_>) -> Found {
-        self.handle_timeout(now.instant);
+        self.handle_timeout(now);
         let payload = || Members::again(envelope.payload);
         match envelope.kind().as_str() {
             "chat" => self.events.push_back(Event::Said(Said::of(envelope))),

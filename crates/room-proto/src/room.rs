@@ -1,7 +1,7 @@
 //! One room: who is there, what each may send, and who gets it (MCPx v0.1, 4.2 and 6).
 //!
 //! A message that is passed on is the bytes that came. The room keeps no history that nobody configured, and knows no proposals: those are
-//! the participants' (10.2). It does not know tokens either; whoever joins has been let in. The driver calls a `handle_*`, carries out what `poll_transmit`
+//! the participants' (10.2). It does not know tokens either; whoever joins has been let in. The driver calls a `handle_*`, carries out what `poll_output`
 //! gives, in order, and tells by `handle_written` what has left, so that the room knows who reads too slowly. One that does is cut off
 //! before anybody waits for it, and loses what was on its way to it.
 
@@ -16,10 +16,11 @@ mod settings;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
 
+use banyan_model::{Machine, Now};
 use bytes::Bytes;
 
 pub use also::Also;
-pub use output::{Change, Changed, Closed, Event, Joining, Now, Preferences, RoomError, Routing, Transmit};
+pub use output::{Change, Changed, Closed, Event, Joining, Preferences, RoomError, RoomOutput, Routing, Transmit};
 pub use settings::{Rate, Settings};
 
 use crate::capability::Capabilities;
@@ -183,29 +184,6 @@ impl Room {
         }
     }
 
-    /// Time has passed.
-    pub fn handle_timeout(&mut self, now: Now) {
-        while let Some((_, connection)) = self.expiries.first().copied().filter(|(at, _)| *at <= now.instant) {
-            self.leave(now, connection, Some(Closed::Expired));
-        }
-        self.cut_slow(now);
-    }
-
-    /// What to do next.
-    pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        self.transmits.pop_front()
-    }
-
-    /// What is to be recorded next.
-    pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
-    }
-
-    /// When to come back, and why.
-    pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
-        self.expiries.first().map(|(at, _)| (*at, "a token expires"))
-    }
-
     /// Its name.
     pub fn topic(&self) -> &Topic {
         &self.topic
@@ -229,6 +207,25 @@ impl Room {
     /// Whether nobody is there and nothing is remembered, so that nobody would miss it.
     pub fn is_idle(&self) -> bool {
         self.seats.is_empty() && self.rulings.is_empty() && self.history.is_empty()
+    }
+}
+
+impl Machine for Room {
+    type Output = RoomOutput;
+
+    fn handle_timeout(&mut self, now: Now) {
+        while let Some((_, connection)) = self.expiries.first().copied().filter(|(at, _)| *at <= now.instant) {
+            self.leave(now, connection, Some(Closed::Expired));
+        }
+        self.cut_slow(now);
+    }
+
+    fn poll_output(&mut self) -> Option<RoomOutput> {
+        self.transmits.pop_front().map(RoomOutput::Transmit).or_else(|| self.events.pop_front().map(RoomOutput::Event))
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        self.expiries.first().map(|(at, _)| (*at, "a token expires"))
     }
 }
 

@@ -9,8 +9,9 @@ mod call;
 mod taken;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
+use banyan_model::{Machine, Now};
 use bytes::Bytes;
 use json::Members;
 
@@ -22,7 +23,6 @@ use crate::chain::{self, APPROVAL, Chain, ChainId, Found, Step, same_params, wit
 use crate::envelope::{Envelope, MAX_ID};
 use crate::name::ParticipantId;
 use crate::participant::{Event, Participant};
-use crate::room::Now;
 use crate::voice::{Answer, Call, Ending, Voice};
 
 /// Of so many chains it is remembered how they stand; the oldest goes first.
@@ -59,77 +59,71 @@ impl Sitting {
     pub fn handle_message(&mut self, now: Now, bytes: &Bytes) {
         if let Some(envelope) = self.participant.read(bytes) {
             let found = self.participant.take(now, bytes, &envelope);
-            self.link(now.wall, bytes, &envelope, found);
+            self.link(now, bytes, &envelope, found);
         }
         self.hear();
     }
 
-    /// Time has passed: proposals expire.
-    pub fn handle_timeout(&mut self, now: Now) {
-        self.participant.handle_timeout(now.instant);
-        self.hear();
-    }
-
     /// A call has ended.
-    pub fn handle_answer(&mut self, at: SystemTime, call: CallId, answer: Answer<'_>) {
+    pub fn handle_answer(&mut self, now: Now, call: CallId, answer: Answer<'_>) {
         let Some(Underway { request: Some(request), .. }) = self.end(call) else { return };
-        self.respond(at, &request, answer);
+        self.respond(now, &request, answer);
     }
 
     /// The server notifies of something during a call: `params` is a raw object.
-    pub fn handle_notification(&mut self, at: SystemTime, call: CallId, method: &str, params: &[u8]) {
+    pub fn handle_notification(&mut self, now: Now, call: CallId, method: &str, params: &[u8]) {
         let Some(underway) = self.calls.get(&call) else { return };
         let params = Some(params).filter(|params| params.starts_with(b"{"));
         let to = underway.from.clone();
-        let said = self.participant.notify(at, &[&to], Call { method, params });
+        let said = self.participant.notify(now, &[&to], Call { method, params });
         // What its capabilities or its form do not allow is nothing that anybody waits for.
         self.outputs.extend(said.ok().map(|spoken| Output::Send(spoken.bytes)));
     }
 
     /// The server lists something else from now on, which `method`, of a notification, says: whoever is there hears of it.
-    pub fn handle_change(&mut self, at: SystemTime, method: &str) {
-        let said = self.participant.notify(at, &[], Call { method, params: None });
+    pub fn handle_change(&mut self, now: Now, method: &str) {
+        let said = self.participant.notify(now, &[], Call { method, params: None });
         // One that was not welcomed yet has told nobody of a list.
         self.outputs.extend(said.ok().map(|spoken| Output::Send(spoken.bytes)));
     }
 
     /// People have agreed to what is proposed: the gate fulfils it, unless somebody did so before. `by`: who agreed, a raw object that
     /// everybody reads in the `_meta` of the request.
-    pub fn handle_approval(&mut self, at: SystemTime, call: CallId, by: &[u8]) {
+    pub fn handle_approval(&mut self, now: Now, call: CallId, by: &[u8]) {
         if let Some(why) = self.paused() {
             self.outputs.push_back(Output::Cancel { call, why: why.clone() });
-            return self.handle_rejection(at, call, &why);
+            return self.handle_rejection(now, call, &why);
         }
         let Some((proposal, params)) = self.proposal_of(call) else { return };
         let params = with_meta(&params, APPROVAL, by);
         let asked = Call { method: "tools/call", params: Some(params.as_bytes()) };
-        match self.voice.request(at, &[self.bounds.name.as_str()], asked, Some(&proposal.id)) {
+        match self.voice.request(now.wall, &[self.bounds.name.as_str()], asked, Some(&proposal.id)) {
             Ok(spoken) if spoken.bytes.len() > self.bounds.message_bytes => {
                 let (most, size) = (self.bounds.message_bytes, spoken.bytes.len());
                 let why = format!(
                     "the request that fulfils it has {size} bytes with who agreed to it, and a message of this room at most {most}"
                 );
-                self.not_sent(at, call, &why);
+                self.not_sent(now, call, &why);
             }
             Ok(spoken) => self.outputs.push_back(Output::SendAsGate(spoken.bytes)),
-            Err(why) => self.not_sent(at, call, &why.to_string()),
+            Err(why) => self.not_sent(now, call, &why.to_string()),
         }
     }
 
     /// Nobody agrees to what is proposed any more: it is rejected in the gate's name.
-    pub fn handle_rejection(&mut self, at: SystemTime, call: CallId, why: &str) {
+    pub fn handle_rejection(&mut self, now: Now, call: CallId, why: &str) {
         let Some((proposal, _)) = self.proposal_of(call) else { return };
-        let said = self.voice.end(at, &proposal, Ending::Reject, Some(why));
+        let said = self.voice.end(now.wall, &proposal, Ending::Reject, Some(why));
         self.outputs.push_back(Output::SendAsGate(said.bytes));
         self.forget(call);
     }
 
     /// What is proposed can't wait at the gate: those in the room decide on it alone, and its proposer hears why.
-    pub fn handle_left(&mut self, at: SystemTime, call: CallId, why: &str) {
+    pub fn handle_left(&mut self, now: Now, call: CallId, why: &str) {
         let Some((proposal, _)) = self.proposal_of(call) else { return };
         self.forget(call);
         let text = format!("This proposal does not wait for the gate's approval: {why}. Whoever may make the call here can still do so.");
-        let said = self.voice.chat(at, &[&proposal.from], &text, Some(&proposal.id));
+        let said = self.voice.chat(now.wall, &[&proposal.from], &text, Some(&proposal.id));
         self.outputs.push_back(Output::SendAsGate(said.bytes));
     }
 
@@ -139,20 +133,27 @@ impl Sitting {
             self.forget(call);
         }
     }
+}
 
-    /// What to do next.
-    pub fn poll_output(&mut self) -> Option<Output> {
+impl Machine for Sitting {
+    type Output = Output;
+
+    fn handle_timeout(&mut self, now: Now) {
+        self.participant.handle_timeout(now);
+        self.hear();
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// When to come back, and why.
-    pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+    fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
         self.participant.poll_timeout()
     }
 }
 
 impl Sitting {
-    fn link(&mut self, at: SystemTime, bytes: &Bytes, envelope: &Envelope<'_>, found: Found) {
+    fn link(&mut self, now: Now, bytes: &Bytes, envelope: &Envelope<'_>, found: Found) {
         let is_mine = envelope.to.iter().any(|to| *to == self.bounds.name.as_str());
         match found {
             Found::Proposed(id) if is_mine => self.propose(id, envelope),
@@ -160,16 +161,16 @@ impl Sitting {
                 let word = if envelope.kind().class() == "mcp/withdraw" { "withdrawn" } else { "rejected" };
                 self.over(id, &format!("{word} by {:?} in the room {:?}", envelope.from, self.bounds.room));
             }
-            Found::Fulfilled(id) => self.fulfilled(at, bytes, envelope, id, is_mine),
-            Found::Deviates { .. } if is_mine => self.refuse(at, bytes, envelope, -32600, DEVIATES),
+            Found::Fulfilled(id) => self.fulfilled(now, bytes, envelope, id, is_mine),
+            Found::Deviates { .. } if is_mine => self.refuse(now, bytes, envelope, -32600, DEVIATES),
             Found::Late { state, .. } if is_mine => {
                 let why =
                     format!("the proposal that this request fulfils does not wait any more: it is {}; nothing was called", state.word());
-                self.refuse(at, bytes, envelope, -32600, &why);
+                self.refuse(now, bytes, envelope, -32600, &why);
             }
             Found::Requested(_) if is_mine => match envelope.correlation_id.as_deref() {
-                Some(proposal) if !self.taken.take(proposal) => self.refuse(at, bytes, envelope, -32600, TAKEN),
-                Some(_) | None => self.begin(at, bytes, envelope),
+                Some(proposal) if !self.taken.take(proposal) => self.refuse(now, bytes, envelope, -32600, TAKEN),
+                Some(_) | None => self.begin(now, bytes, envelope),
             },
             Found::Unrelated => self.withdrawn(envelope, is_mine),
             Found::Answered(_)
@@ -184,7 +185,7 @@ impl Sitting {
 
     /// What happened besides.
     fn hear(&mut self) {
-        while let Some(event) = self.participant.poll_event() {
+        while let Some(event) = self.participant.poll_output() {
             match event {
                 Event::Expired(id) => self.over(id, "nobody has agreed in time"),
                 Event::Left { id } if id != self.gate.as_str() => {
@@ -220,7 +221,7 @@ impl Sitting {
     }
 
     /// A request that was the first to fulfil a proposal.
-    fn fulfilled(&mut self, at: SystemTime, bytes: &Bytes, envelope: &Envelope<'_>, id: ChainId, is_mine: bool) {
+    fn fulfilled(&mut self, now: Now, bytes: &Bytes, envelope: &Envelope<'_>, id: ChainId, is_mine: bool) {
         // Chains are forgotten one day; that this proposal was fulfilled is remembered for longer.
         self.taken.take(envelope.correlation_id.as_deref().unwrap_or_default());
         let by_gate = envelope.from == self.gate.as_str();
@@ -228,7 +229,7 @@ impl Sitting {
             let Some(call) = self.waiting.remove(&id) else { return };
             if let Some(why) = self.paused() {
                 self.cancel(call, &why);
-                return self.refuse(at, bytes, envelope, -32000, &why);
+                return self.refuse(now, bytes, envelope, -32000, &why);
             }
             let asks_for = params(envelope).unwrap_or_default();
             match self.calls.get_mut(&call) {
@@ -238,7 +239,7 @@ impl Sitting {
                 }
                 Some(_) => {
                     self.cancel(call, AMENDED);
-                    self.refuse(at, bytes, envelope, -32600, AMENDED);
+                    self.refuse(now, bytes, envelope, -32600, AMENDED);
                 }
                 None => {}
             }
@@ -250,27 +251,27 @@ impl Sitting {
             return;
         }
         if proposer.is_some_and(|proposer| proposer == envelope.from) {
-            self.refuse(at, bytes, envelope, -32600, OWN);
+            self.refuse(now, bytes, envelope, -32600, OWN);
         } else {
-            self.begin(at, bytes, envelope);
+            self.begin(now, bytes, envelope);
         }
     }
 
     /// A request to this server.
-    fn begin(&mut self, at: SystemTime, bytes: &Bytes, envelope: &Envelope<'_>) {
+    fn begin(&mut self, now: Now, bytes: &Bytes, envelope: &Envelope<'_>) {
         let Some(id) = Members::again(envelope.payload).get("id") else { return };
         if id.len() > MAX_ID {
-            return self.refuse(at, bytes, envelope, -32600, "the `id` of the request is longer than 256 bytes");
+            return self.refuse(now, bytes, envelope, -32600, "the `id` of the request is longer than 256 bytes");
         }
         let method = envelope.kind().method().unwrap_or_default();
         if let Some(why) = self.paused().filter(|_| method != "ping") {
-            return self.refuse(at, bytes, envelope, -32000, &why);
+            return self.refuse(now, bytes, envelope, -32000, &why);
         }
         if !SERVED.contains(&method) {
             let why = format!("`{method}` is not served in a room: {} are", SERVED.join(", "));
-            return self.refuse(at, bytes, envelope, -32601, &why);
+            return self.refuse(now, bytes, envelope, -32601, &why);
         }
-        let Some(params) = params(envelope) else { return self.refuse(at, bytes, envelope, -32602, "`params` must be an object") };
+        let Some(params) = params(envelope) else { return self.refuse(now, bytes, envelope, -32602, "`params` must be an object") };
         let under_way = self.calls.values().filter(|call| call.request.is_some());
         let (all, own) = (under_way.clone().count(), under_way.filter(|call| call.from == envelope.from).count());
         if all >= self.bounds.calls || own >= self.bounds.of_one {
@@ -278,7 +279,7 @@ impl Sitting {
             let whose = if own >= self.bounds.of_one { "of yours" } else { "of this room" };
             let why =
                 format!("{most} calls {whose} are under way at {:?}, which is the limit: wait for one to end", self.bounds.name.as_str());
-            return self.refuse(at, bytes, envelope, -32000, &why);
+            return self.refuse(now, bytes, envelope, -32000, &why);
         }
         let call = self.next();
         self.calls.insert(call, Underway::requested(envelope, bytes));
@@ -335,30 +336,30 @@ impl Sitting {
     }
 
     /// The gate can't say what people have agreed to: the entry ends, and the proposer hears why.
-    fn not_sent(&mut self, at: SystemTime, call: CallId, why: &str) {
-        self.handle_left(at, call, why);
+    fn not_sent(&mut self, now: Now, call: CallId, why: &str) {
+        self.handle_left(now, call, why);
         self.outputs.push_back(Output::Cancel { call, why: why.to_owned() });
     }
 
-    fn refuse(&mut self, at: SystemTime, bytes: &Bytes, envelope: &Envelope<'_>, code: i64, why: &str) {
+    fn refuse(&mut self, now: Now, bytes: &Bytes, envelope: &Envelope<'_>, code: i64, why: &str) {
         // A notification wants no answer.
         if Members::again(envelope.payload).has("id") {
-            self.respond(at, bytes, Answer::Error(told(code, why).as_bytes()));
+            self.respond(now, bytes, Answer::Error(told(code, why).as_bytes()));
         }
     }
 
-    fn respond(&mut self, at: SystemTime, request: &Bytes, answer: Answer<'_>) {
-        let spoken = match self.participant.respond(at, request, answer) {
+    fn respond(&mut self, now: Now, request: &Bytes, answer: Answer<'_>) {
+        let spoken = match self.participant.respond(now, request, answer) {
             Ok(spoken) if spoken.bytes.len() > self.bounds.message_bytes => {
                 let (most, size) = (self.bounds.message_bytes, spoken.bytes.len());
                 let why = format!(
                     "the answer has {size} bytes, and a message of this room at most {most}: ask for less, or raise `message_size`"
                 );
-                self.participant.respond(at, request, Answer::Error(told(-32000, &why).as_bytes()))
+                self.participant.respond(now, request, Answer::Error(told(-32000, &why).as_bytes()))
             }
             Err(why) => {
                 let why = format!("the answer can't be said in this room: {why}");
-                self.participant.respond(at, request, Answer::Error(told(-32000, &why).as_bytes()))
+                self.participant.respond(now, request, Answer::Error(told(-32000, &why).as_bytes()))
             }
             said => said,
         };

@@ -1,16 +1,18 @@
-//! One room's task: it owns the machine, carries out what that wants, and tells it the time. What is decided in it is not
-//! known here, and it waits for nobody who reads.
+//! One room's task: owns the machine and carries out its outputs. Nothing is decided here, and no reader is waited for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 
+use banyan_model::Now;
 use bytes::Bytes;
 use room_proto::capability::{Capabilities, Pattern};
 use room_proto::name::{ConnectionId, ParticipantId, Topic};
-use room_proto::room::{Change, Changed, Closed, Event, Joining, Now, Preferences, Room, RoomError, Settings, Transmit};
+use room_proto::room::{Change, Changed, Closed, Event, Joining, Preferences, Room, RoomError, RoomOutput, Settings, Transmit};
 use room_proto::websocket::{Opcode, frame};
+use runtime::clock::SystemClock;
+use runtime::drive::{self, drive};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::mew::Interpreter;
@@ -123,10 +125,14 @@ impl Live {
 }
 
 /// The task of one room.
-pub struct Driver {
+pub struct RoomDriver {
     rooms: Arc<Rooms>,
     live: Arc<Live>,
     inputs: mpsc::Receiver<Input>,
+    /// Inputs that were taken and not done yet, the last one first.
+    taken: Vec<Input>,
+    /// Set once an input has come.
+    is_begun: bool,
     room: Room,
     outlets: BTreeMap<ConnectionId, Outlet>,
     /// Since when each has been there.
@@ -138,42 +144,81 @@ pub struct Driver {
     batch: usize,
 }
 
-impl Driver {
+impl drive::Driver for RoomDriver {
+    type Machine = Room;
+    type Input = Input;
+    type End = ();
+
+    fn machine(&mut self) -> &mut Room {
+        &mut self.room
+    }
+
+    async fn next(&mut self) -> Result<Input, ()> {
+        if self.taken.is_empty() {
+            if self.is_begun {
+                // Readers have their turn after each batch.
+                tokio::task::yield_now().await;
+            }
+            if self.inputs.recv_many(&mut self.taken, self.batch).await == 0 {
+                return Err(());
+            }
+            self.is_begun = true;
+            self.taken.reverse();
+        }
+        self.taken.pop().ok_or(())
+    }
+
+    async fn handle(&mut self, now: Now, input: Input) -> Result<(), ()> {
+        self.settle();
+        self.take(now, input);
+        Ok(())
+    }
+
+    async fn carry(&mut self, now: Now, output: RoomOutput) -> Result<(), ()> {
+        match output {
+            RoomOutput::Event(event) => self.note(event),
+            RoomOutput::Transmit(Transmit::Close { connection, why }) => {
+                if let Some(outlet) = self.outlets.remove(&connection) {
+                    outlet.close(why);
+                }
+            }
+            RoomOutput::Transmit(Transmit::Send { connection, bytes }) => self.send(now, connection, &bytes),
+        }
+        Ok(())
+    }
+
+    async fn rest(&mut self, _: Now) -> Result<(), ()> {
+        let is_quiet = self.is_begun && self.taken.is_empty() && self.room.is_idle();
+        if is_quiet && self.is_over() { Err(()) } else { Ok(()) }
+    }
+}
+
+impl RoomDriver {
     pub fn new(rooms: Arc<Rooms>, topic: Topic, settings: Settings) -> (Arc<Live>, Self) {
         let (sender, inputs) = mpsc::channel(INPUTS);
         let live = Arc::new(Live { topic: topic.clone(), inputs: sender, counts: Counts::default(), people: Mutex::default() });
         let batch = batch(&settings);
         let room = Room::new(topic, settings, u128::from_ne_bytes(runtime::random::bytes()));
         let (outlets, since, interpreter) = (BTreeMap::new(), BTreeMap::new(), Interpreter::default());
-        let driver = Self { rooms, live: Arc::clone(&live), inputs, room, outlets, since, framed: None, interpreter, batch };
+        let driver = Self {
+            rooms,
+            live: Arc::clone(&live),
+            inputs,
+            taken: Vec::new(),
+            is_begun: false,
+            room,
+            outlets,
+            since,
+            framed: None,
+            interpreter,
+            batch,
+        };
         (live, driver)
     }
 
+    /// Runs until the room is over.
     pub async fn run(mut self) {
-        let mut inputs = Vec::new();
-        loop {
-            let wake = self.room.poll_timeout().map(|(at, _)| tokio::time::Instant::from_std(at));
-            let due = async {
-                match wake {
-                    Some(at) => tokio::time::sleep_until(at).await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                count = self.inputs.recv_many(&mut inputs, self.batch) => if count == 0 { return },
-                () = due => self.room.handle_timeout(now()),
-            }
-            for input in inputs.drain(..) {
-                self.settle();
-                self.take(input);
-                self.carry_out();
-            }
-            self.carry_out();
-            if self.room.is_idle() && self.is_over() {
-                return;
-            }
-            tokio::task::yield_now().await;
-        }
+        drive(&mut self, &SystemClock).await;
     }
 
     /// Ends the room where nobody has anything to say to it.
@@ -201,14 +246,14 @@ impl Driver {
         }
     }
 
-    fn take(&mut self, input: Input) {
+    fn take(&mut self, now: Now, input: Input) {
         match input {
             Input::Capabilities { id, add, remove, by, answer } => {
                 let change = Change { add: &add, remove: &remove, by: &by };
                 // Whoever asked may have lost patience.
-                drop(answer.send(self.room.handle_capabilities(now(), &id, change)));
+                drop(answer.send(self.room.handle_capabilities(now, &id, change)));
             }
-            Input::Dismiss { id, answer } => drop(answer.send(self.room.handle_dismissal(now(), &id))),
+            Input::Dismiss { id, answer } => drop(answer.send(self.room.handle_dismissal(now, &id))),
             Input::End => {
                 self.room.handle_end();
                 self.inputs.close();
@@ -217,7 +262,7 @@ impl Driver {
                 let way = outlet.way;
                 self.outlets.insert(connection, outlet);
                 let id = joining.id.clone();
-                let seated = self.room.handle_join(now(), connection, joining);
+                let seated = self.room.handle_join(now, connection, joining);
                 let is_seated = seated.is_ok();
                 if is_seated {
                     // Whoever has the seat now: a name may be taken over.
@@ -226,31 +271,31 @@ impl Driver {
                 let is_awaited = answer.send(seated).is_ok();
                 if !is_seated || !is_awaited {
                     self.outlets.remove(&connection);
-                    self.room.handle_leave(now(), connection);
+                    self.room.handle_leave(now, connection);
                 }
             }
             Input::Leave(connection) => {
                 self.outlets.remove(&connection);
-                self.room.handle_leave(now(), connection);
+                self.room.handle_leave(now, connection);
             }
-            Input::Message(connection, bytes) => self.hear(connection, &bytes),
+            Input::Message(connection, bytes) => self.hear(now, connection, &bytes),
             Input::Present(answer) => drop(answer.send(self.present())),
             Input::Settings(settings) => {
                 self.batch = batch(&settings);
                 self.room.handle_settings(settings);
             }
-            Input::Withdraw(connection) => self.room.handle_withdrawal(now(), connection),
+            Input::Withdraw(connection) => self.room.handle_withdrawal(now, connection),
         }
     }
 
-    fn hear(&mut self, connection: ConnectionId, bytes: &Bytes) {
+    fn hear(&mut self, now: Now, connection: ConnectionId, bytes: &Bytes) {
         if self.outlets.get(&connection).is_none_or(|outlet| outlet.way != Way::Mew) {
-            return self.room.handle_message(now(), connection, bytes);
+            return self.room.handle_message(now, connection, bytes);
         }
         match self.interpreter.hear(bytes, self.room.settings().message_bytes) {
-            Ok(Some(envelope)) => self.room.handle_message(now(), connection, &envelope),
+            Ok(Some(envelope)) => self.room.handle_message(now, connection, &envelope),
             Ok(None) => {}
-            Err(refused) => self.room.handle_untranslated(now(), connection, bytes.len(), refused),
+            Err(refused) => self.room.handle_untranslated(now, connection, bytes.len(), refused),
         }
     }
 
@@ -259,38 +304,24 @@ impl Driver {
         self.room.present().map(status).collect()
     }
 
-    fn carry_out(&mut self) {
-        while let Some(transmit) = self.room.poll_transmit() {
-            match transmit {
-                Transmit::Close { connection, why } => {
-                    if let Some(outlet) = self.outlets.remove(&connection) {
-                        outlet.close(why);
-                    }
+    fn send(&mut self, now: Now, connection: ConnectionId, bytes: &Bytes) {
+        let framed = self.framed(bytes);
+        let has_room = match self.outlets.get(&connection) {
+            Some(outlet) if outlet.way == Way::Mew => match self.interpreter.tell(self.live.topic.as_str(), bytes) {
+                Some(framed) => outlet.send(framed, bytes.len()),
+                None => {
+                    // What is not said to it does not wait for it.
+                    self.room.handle_written(connection, 1, bytes.len());
+                    true
                 }
-                Transmit::Send { connection, bytes } => {
-                    let framed = self.framed(&bytes);
-                    let has_room = match self.outlets.get(&connection) {
-                        Some(outlet) if outlet.way == Way::Mew => match self.interpreter.tell(self.live.topic.as_str(), &bytes) {
-                            Some(framed) => outlet.send(framed, bytes.len()),
-                            None => {
-                                // What is not said to it does not wait for it.
-                                self.room.handle_written(connection, 1, bytes.len());
-                                true
-                            }
-                        },
-                        Some(outlet) => outlet.send(framed, bytes.len()),
-                        None => true,
-                    };
-                    // A bound that was raised meanwhile is more than the way to this one was made for.
-                    if !has_room && let Some(outlet) = self.outlets.remove(&connection) {
-                        outlet.close(Closed::SlowReader);
-                        self.room.handle_leave(now(), connection);
-                    }
-                }
-            }
-        }
-        while let Some(event) = self.room.poll_event() {
-            self.note(event);
+            },
+            Some(outlet) => outlet.send(framed, bytes.len()),
+            None => true,
+        };
+        // A bound that was raised meanwhile is more than the way to this one was made for.
+        if !has_room && let Some(outlet) = self.outlets.remove(&connection) {
+            outlet.close(Closed::SlowReader);
+            self.room.handle_leave(now, connection);
         }
     }
 
@@ -340,8 +371,4 @@ impl Driver {
 
 fn batch(settings: &Settings) -> usize {
     (settings.queue_messages / 8).clamp(1, BATCH)
-}
-
-fn now() -> Now {
-    Now { instant: Instant::now(), wall: SystemTime::now() }
 }

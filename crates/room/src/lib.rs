@@ -38,7 +38,7 @@ use tokio_util::task::TaskTracker;
 
 pub use crate::admin::RoomAdmin;
 pub use crate::attend::{AttendError, Attendance, Entrance, LONGEST, Token};
-use crate::driver::{Driver, Input, Live};
+use crate::driver::{Input, Live, RoomDriver};
 use crate::guest::Tickets;
 use crate::lobby::Lobby;
 pub use crate::mounted::{Mounted, RoomFamily};
@@ -156,7 +156,7 @@ impl Rooms {
         if let Some(room) = live.get(topic).filter(|room| !room.is_over()) {
             return Arc::clone(room);
         }
-        let (room, driver) = Driver::new(Arc::clone(self), topic.clone(), settings.clone());
+        let (room, driver) = RoomDriver::new(Arc::clone(self), topic.clone(), settings.clone());
         live.insert(topic.clone(), Arc::clone(&room));
         self.runtime.spawn(driver.run());
         room

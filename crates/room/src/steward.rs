@@ -4,16 +4,19 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
 
+use banyan_model::{Machine, Now};
+use bytes::Bytes;
 use room_proto::automation::{Automation, Event as Happened, Kept, Limits, OfferId, Person, RuleError, RuleId};
 use room_proto::capability::Capabilities;
 use room_proto::chain::Bounds;
 use room_proto::name::{ParticipantId, Topic};
-use room_proto::orchestrator::Orchestrator;
+use room_proto::orchestrator::{Orchestrator, OrchestratorOutput};
 use room_proto::participant::{Event, Participant};
-use room_proto::room::{Also, Joining, Now, Preferences};
-use room_proto::voice::Answer;
+use room_proto::room::{Also, Joining, Preferences};
+use room_proto::voice::{Answer, Spoken};
+use runtime::clock::SystemClock;
+use runtime::drive::{self, drive};
 use serde_json::Value;
 use store::{Lesson, Lessons, StoreError};
 use tokio::sync::{mpsc, oneshot};
@@ -104,8 +107,8 @@ pub async fn begin(rooms: &Arc<Rooms>, topic: &Topic, id: ParticipantId) -> Resu
     rooms.set_steward(topic, Steward { id: id.clone(), asks });
     let participant = Participant::new(Bounds::default(), LONGEST, u128::from_ne_bytes(runtime::random::bytes()));
     let orchestrator = Orchestrator::new(participant, Automation::new(room_proto::automation::Bounds::default(), kept), BTreeSet::new());
-    let seat = Seat { rooms: Arc::clone(rooms), topic: topic.clone(), id, joined, orchestrator, written: None };
-    rooms.runtime.spawn(seat.sit(asked));
+    let seat = Seat { rooms: Arc::clone(rooms), topic: topic.clone(), id, joined, orchestrator, asked, written: None };
+    rooms.runtime.spawn(seat.sit());
     Ok(())
 }
 
@@ -125,91 +128,109 @@ struct Seat {
     id: ParticipantId,
     joined: Joined,
     orchestrator: Orchestrator,
+    asked: mpsc::Receiver<Asked>,
     /// What was kept last.
     written: Option<Kept>,
 }
 
-impl Seat {
-    async fn sit(mut self, mut asked: mpsc::Receiver<Asked>) {
-        self.keep(true).await;
-        loop {
-            let due = self.orchestrator.poll_timeout().map(|(at, _)| tokio::time::Instant::from_std(at));
-            let passed = async {
-                match due {
-                    Some(at) => tokio::time::sleep_until(at).await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                message = self.joined.source.next() => match message {
-                    Some(bytes) => {
-                        self.orchestrator.people = self.joined.room.people();
-                        self.orchestrator.handle_message(now(), &bytes);
-                    }
-                    None => break,
-                },
-                asked = asked.recv() => match asked {
-                    Some(Asked::Leave(answer)) => {
-                        self.keep(false).await;
-                        self.joined.room.send(Input::Leave(self.joined.id)).await;
-                        let (Ok(()) | Err(())) = answer.send(());
-                        return;
-                    }
-                    Some(asked) => self.answer(asked),
-                    None => break,
-                },
-                () = passed => self.orchestrator.handle_timeout(now()),
-            }
-            self.settle().await;
-        }
-        tracing::info!(room = self.topic.as_str(), "no rules are learnt in this room any more: the seat is lost");
+/// Event for the seat.
+enum StewardInput {
+    Asked(Asked),
+    Message(Bytes),
+}
+
+/// Reason for which nobody sits there any more.
+enum SeatEnd {
+    Asked,
+    Lost,
+}
+
+impl drive::Driver for Seat {
+    type Machine = Orchestrator;
+    type Input = StewardInput;
+    type End = SeatEnd;
+
+    fn machine(&mut self) -> &mut Orchestrator {
+        &mut self.orchestrator
     }
 
-    fn answer(&mut self, asked: Asked) {
+    async fn next(&mut self) -> Result<StewardInput, SeatEnd> {
+        tokio::select! {
+            message = self.joined.source.next() => message.map(StewardInput::Message).ok_or(SeatEnd::Lost),
+            asked = self.asked.recv() => asked.map(StewardInput::Asked).ok_or(SeatEnd::Lost),
+        }
+    }
+
+    async fn handle(&mut self, now: Now, heard: StewardInput) -> Result<(), SeatEnd> {
+        match heard {
+            StewardInput::Asked(Asked::Leave(answer)) => {
+                self.keep(false).await;
+                self.joined.room.send(Input::Leave(self.joined.id)).await;
+                let (Ok(()) | Err(())) = answer.send(());
+                return Err(SeatEnd::Asked);
+            }
+            StewardInput::Asked(asked) => self.answer(now, asked),
+            StewardInput::Message(bytes) => {
+                self.orchestrator.people = self.joined.room.people();
+                self.orchestrator.handle_message(now, &bytes);
+            }
+        }
+        Ok(())
+    }
+
+    async fn carry(&mut self, now: Now, output: OrchestratorOutput) -> Result<(), SeatEnd> {
+        let participant = &mut self.orchestrator.participant;
+        let spoken = match output {
+            OrchestratorOutput::Room(Event::Asked(request)) => participant.respond(now, &request, Answer::Error(NO_TOOLS)).ok(),
+            OrchestratorOutput::Room(_) => None,
+            // Whoever is paused says nothing by itself; the list of rules says the same.
+            OrchestratorOutput::Rule(_) if participant.paused().is_some() => None,
+            OrchestratorOutput::Rule(happened) => {
+                told(&happened, &self.orchestrator.automation).and_then(|text| participant.chat(now, &[], &text).ok())
+            }
+            OrchestratorOutput::Send(spoken) => Some(spoken),
+        };
+        if let Some(Spoken { bytes, .. }) = spoken {
+            self.joined.room.send(Input::Message(self.joined.id, bytes)).await;
+        }
+        Ok(())
+    }
+
+    async fn rest(&mut self, _: Now) -> Result<(), SeatEnd> {
+        if self.written.as_ref() != Some(self.orchestrator.automation.kept()) {
+            self.keep(true).await;
+        }
+        Ok(())
+    }
+}
+
+impl Seat {
+    async fn sit(mut self) {
+        match drive(&mut self, &SystemClock).await {
+            SeatEnd::Asked => {}
+            SeatEnd::Lost => {
+                tracing::info!(room = self.topic.as_str(), "no rules are learnt in this room any more: the seat is lost");
+            }
+        }
+    }
+
+    fn answer(&mut self, now: Now, asked: Asked) {
         let automation = &mut self.orchestrator.automation;
-        let at = SystemTime::now();
         // Whoever asked may have lost patience.
         match asked {
-            Asked::Accept { offer, by, limits, answer } => drop(answer.send(automation.accept(at, offer, &by, limits))),
+            Asked::Accept { offer, by, limits, answer } => drop(answer.send(automation.accept(now, offer, &by, limits))),
             Asked::Leave(answer) => {
                 let (Ok(()) | Err(())) = answer.send(());
             }
-            Asked::Revoke { rule, by, answer } => drop(answer.send(automation.revoke(at, rule, &by))),
+            Asked::Revoke { rule, by, answer } => drop(answer.send(automation.revoke(now, rule, &by))),
             Asked::Show(answer) => {
-                automation.handle_timeout(at);
+                automation.handle_timeout(now);
                 let mut told = shown(automation);
                 if let (Some(pause), Some(members)) = (self.orchestrator.participant.paused(), told.as_object_mut()) {
                     members.insert("paused".to_owned(), pause.to_string().into());
                 }
                 drop(answer.send(told));
             }
-        }
-    }
-
-    /// Says what is to be said, and keeps what was learnt.
-    async fn settle(&mut self) {
-        let mut spoken = Vec::new();
-        while let Some(next) = self.orchestrator.poll_transmit() {
-            spoken.push(next);
-        }
-        while let Some(event) = self.orchestrator.poll_event() {
-            if let Event::Asked(request) = &event {
-                spoken.extend(self.orchestrator.participant.respond(SystemTime::now(), request, Answer::Error(NO_TOOLS)));
-            }
-        }
-        while let Some(happened) = self.orchestrator.automation.poll_event() {
-            // Whoever is paused says nothing by itself; the list of rules says the same.
-            if self.orchestrator.participant.paused().is_none()
-                && let Some(text) = told(&happened, &self.orchestrator.automation)
-            {
-                spoken.extend(self.orchestrator.participant.chat(SystemTime::now(), &[], &text));
-            }
-        }
-        for next in spoken {
-            self.joined.room.send(Input::Message(self.joined.id, next.bytes)).await;
-        }
-        if self.written.as_ref() != Some(self.orchestrator.automation.kept()) {
-            self.keep(true).await;
         }
     }
 
@@ -244,8 +265,4 @@ fn told(happened: &Happened, automation: &Automation) -> Option<String> {
             Some(format!("{rule} has made its calls for this hour: {proposal} is for people to decide"))
         }
     }
-}
-
-fn now() -> Now {
-    Now { instant: Instant::now(), wall: SystemTime::now() }
 }

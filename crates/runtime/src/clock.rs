@@ -2,10 +2,36 @@
 //! turn looks at the clock at most once. Code outside of turns looks each time. Timers are not set here.
 
 use std::cell::Cell;
+use std::future::Future;
 use std::time::{Duration, Instant, SystemTime};
+
+use banyan_model::Now;
 
 /// Interval of looks at the wall clock. The wall clock may be set at any time; in between the monotonic clock measures.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// The time, and waiting for it. Tests have clocks of their own.
+pub trait Clock {
+    /// Reads both clocks.
+    fn now(&self) -> Now;
+
+    /// Waits until `at`; no time at all where `at` is past.
+    fn sleep_until(&self, at: Instant) -> impl Future<Output = ()>;
+}
+
+/// The clocks of the machine.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Now {
+        Now { instant: now(), wall: SystemTime::now() }
+    }
+
+    fn sleep_until(&self, at: Instant) -> impl Future<Output = ()> {
+        tokio::time::sleep_until(at.into())
+    }
+}
 
 #[derive(Clone, Copy)]
 enum Turn {

@@ -1,9 +1,11 @@
-//! The ground under every driver: serving threads, timers, the clock, random numbers, sockets and TLS, files replaced whole.
+//! The ground under every driver: the loop around a state machine, serving threads, timers, the clock, random numbers, sockets and TLS, files
+//! replaced whole.
 //! Knows no protocol and nothing of the gate.
 
 pub mod alarm;
 pub mod browser;
 pub mod clock;
+pub mod drive;
 pub mod lateness;
 pub mod random;
 pub mod reach;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use banyan_model::Principal;
+use banyan_model::{Machine, Principal};
 use bytes::Bytes;
 use futures_util::stream;
 use http::request::Parts;
@@ -212,7 +212,7 @@ async fn webauthn(gateway: &Gateway, id: &str) -> Result<Response<Payload>, Refu
     let (own, party) = (id.to_owned(), relying_party(&gateway.0.gate).ok_or_else(no_party)?);
     let options = gateway.0.gate.rules.approvals.ask(move |room, now| {
         let challenge = &room.desk.approval(&own)?.challenge;
-        Some(request(room.desk.anchors(), challenge.statement().digest(), &party, (now, challenge.expires)))
+        Some(request(room.desk.anchors(), challenge.statement().digest(), &party, (now.unix_seconds(), challenge.expires)))
     });
     Ok(json(&options.await?.ok_or(Refused::Unknown)?))
 }
@@ -257,12 +257,12 @@ async fn enroll(gateway: &Gateway, posted: Enrolment) -> Result<Response<Payload
         let (key, passkey) = match (of_key, posted.credential, party) {
             (Some(key), None, _) => (key, None),
             (None, Some(made), Some(party)) => {
-                let (key, passkey) = room.passkeys.finish(&name, &made, &party, now)?;
+                let (key, passkey) = room.passkeys.finish(&name, &made, &party, now.unix_seconds())?;
                 (key, Some(passkey))
             }
             _ => return Err(Refused::Proof(Wrong::Malformed("either `key` or `credential` is needed"))),
         };
-        let operator = Operator { id: key.fingerprint(), name, principals, key, passkey, enrolled: now };
+        let operator = Operator { id: key.fingerprint(), name, principals, key, passkey, enrolled: now.unix_seconds() };
         Ok(OperatorShown::from(&room.desk.enroll(operator)))
     });
     let operator = enrolled.await??;
@@ -278,8 +278,12 @@ struct Named {
 
 async fn begin_passkey(gateway: &Gateway, posted: Named) -> Result<Response<Payload>, Refusal> {
     let party = relying_party(&gateway.0.gate).ok_or_else(no_party)?;
-    let options =
-        gateway.0.gate.rules.approvals.ask(move |room, now| room.passkeys.begin(posted.name.trim(), room.desk.anchors(), &party, now));
+    let options = gateway
+        .0
+        .gate
+        .rules
+        .approvals
+        .ask(move |room, now| room.passkeys.begin(posted.name.trim(), room.desk.anchors(), &party, now.unix_seconds()));
     Ok(json(&options.await?))
 }
 
@@ -332,7 +336,9 @@ async fn statement(gateway: &Gateway, posted: &Wanted) -> Result<Response<Payloa
     let required = gateway.0.gate.config.load().gate.as_deref().map_or(1, |gate| gate.approvals);
     let (digest, until) = (statement.digest(), posted.terms.expires);
     let party = relying_party(&gateway.0.gate);
-    let asked = |party| gateway.0.gate.rules.approvals.ask(move |room, now| request(room.desk.anchors(), digest, &party, (now, until)));
+    let asked = |party| {
+        gateway.0.gate.rules.approvals.ask(move |room, now| request(room.desk.anchors(), digest, &party, (now.unix_seconds(), until)))
+    };
     let webauthn = match party {
         Some(party) => Some(asked(party).await?),
         None => None,

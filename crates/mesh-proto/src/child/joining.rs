@@ -1,7 +1,9 @@
 //! From nothing to a registration: whom to try, when, and what a refusal leads to. Nothing of what comes after.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use banyan_model::Now;
 
 use super::lineage::Told;
 use super::output::{Event, Transmit};
@@ -14,13 +16,13 @@ use crate::reply::Reply;
 const HEARING: u32 = 1;
 
 impl Child {
-    pub(super) fn dial(&mut self, now: Instant, parent: usize) {
+    pub(super) fn dial(&mut self, now: Now, parent: usize) {
         self.state = State::Dialling { parent };
-        self.timers.set(Timer::Answer, now + self.settings.answer_timeout());
+        self.timers.set(Timer::Answer, now.instant + self.settings.answer_timeout());
         self.transmits.push_back(Transmit::Dial { parent });
     }
 
-    pub(super) fn register(&mut self, now: Instant, at: Place, fallback: Option<Place>) {
+    pub(super) fn register(&mut self, now: Now, at: Place, fallback: Option<Place>) {
         let mut register = self.settings.register.clone();
         if register.is_aggregator() {
             register.subtree = Some(self.subtree.clone());
@@ -29,11 +31,11 @@ impl Child {
         register.backup = at.parent > 0;
         let call = self.request(at.link, &Request::Register(Box::new(register)));
         self.timers.cancel(&Timer::Dial);
-        self.timers.set(Timer::Answer, now + self.settings.answer_timeout());
+        self.timers.set(Timer::Answer, now.instant + self.settings.answer_timeout());
         self.state = State::Registering { at, call, fallback };
     }
 
-    pub(super) fn registration_answered(&mut self, now: Instant, at: Place, fallback: Option<Place>, reply: Reply<'_>) {
+    pub(super) fn registration_answered(&mut self, now: Now, at: Place, fallback: Option<Place>, reply: Reply<'_>) {
         self.timers.cancel(&Timer::Answer);
         match reply {
             Reply::Result(result) => match Registered::decode(result) {
@@ -45,7 +47,7 @@ impl Child {
         }
     }
 
-    fn registered(&mut self, now: Instant, at: Place, fallback: Option<Place>, registered: Registered) {
+    fn registered(&mut self, now: Now, at: Place, fallback: Option<Place>, registered: Registered) {
         if let Some(old) = fallback {
             self.hang_up(old.link);
         }
@@ -83,7 +85,7 @@ impl Child {
 
     /// It was refused with a reason. Where that is a cycle which the parent knows nothing of, and hears nothing of in time either, somebody
     /// below lies or is late to notice.
-    fn refused(&mut self, now: Instant, at: Place, fallback: Option<Place>, refused: Refused) {
+    fn refused(&mut self, now: Now, at: Place, fallback: Option<Place>, refused: Refused) {
         let own = self.settings.register.aggregator_id;
         if refused.is("registration_cycle") && !refused.below_you {
             if self.may_still_hear(now, at.parent) {
@@ -116,17 +118,17 @@ impl Child {
 
     /// Whether the parent may yet learn that it stands below this one: what stands above is told from gate to gate, with heartbeats. Until it
     /// had the time to, nobody is put out for what may be true.
-    fn may_still_hear(&mut self, now: Instant, parent: usize) -> bool {
-        let (doubted, since) = *self.doubted.get_or_insert((parent, now));
+    fn may_still_hear(&mut self, now: Now, parent: usize) -> bool {
+        let (doubted, since) = *self.doubted.get_or_insert((parent, now.instant));
         if doubted != parent {
-            self.doubted = Some((parent, now));
+            self.doubted = Some((parent, now.instant));
             return !self.interval().is_zero();
         }
-        now < since + self.interval() * HEARING
+        now.instant < since + self.interval() * HEARING
     }
 
     /// The same parent, after an interval, or the one that it had meanwhile.
-    fn ask_again(&mut self, now: Instant, at: Place, fallback: Option<Place>, refused: Refused) {
+    fn ask_again(&mut self, now: Now, at: Place, fallback: Option<Place>, refused: Refused) {
         self.events.push_back(Event::Refused { parent: at.parent, refused: Box::new(refused) });
         match fallback {
             Some(old) => {
@@ -139,7 +141,7 @@ impl Child {
 
     /// Who brought what it was refused for is about to be put out, and then the same parent is asked again: nobody below shall decide
     /// where it may register.
-    fn try_cleaned(&mut self, now: Instant, at: Place, fallback: Option<Place>) {
+    fn try_cleaned(&mut self, now: Now, at: Place, fallback: Option<Place>) {
         if let Some(old) = fallback {
             self.hang_up(old.link);
         }
@@ -150,7 +152,7 @@ impl Child {
 
     /// There was no answer, or none that can be read. What the parent made of it is not known, so the link goes: that ends whatever
     /// it made.
-    pub(super) fn not_registered(&mut self, now: Instant, at: Place, fallback: Option<Place>) {
+    pub(super) fn not_registered(&mut self, now: Now, at: Place, fallback: Option<Place>) {
         self.timers.cancel(&Timer::Answer);
         self.hang_up(at.link);
         match fallback {
@@ -160,7 +162,7 @@ impl Child {
     }
 
     /// A parent could not be had: the next one is tried, at once as long as there is one that was not tried yet.
-    pub(super) fn try_next(&mut self, now: Instant, parent: usize) {
+    pub(super) fn try_next(&mut self, now: Now, parent: usize) {
         self.timers.cancel(&Timer::Answer);
         self.attempts += 1;
         let next = self.next_parent(parent);
@@ -169,12 +171,12 @@ impl Child {
         self.wait(now, next, None, wait);
     }
 
-    pub(super) fn wait(&mut self, now: Instant, parent: usize, link: Option<crate::id::LinkId>, time: Duration) {
+    pub(super) fn wait(&mut self, now: Now, parent: usize, link: Option<crate::id::LinkId>, time: Duration) {
         self.state = State::Waiting { parent, link };
-        self.timers.set(Timer::Dial, now + time);
+        self.timers.set(Timer::Dial, now.instant + time);
     }
 
-    pub(super) fn try_again(&mut self, now: Instant) {
+    pub(super) fn try_again(&mut self, now: Now) {
         self.timers.cancel(&Timer::Dial);
         match self.state {
             State::Waiting { parent, link: Some(link) } => self.register(now, Place { parent, link }, None),
@@ -184,7 +186,7 @@ impl Child {
     }
 
     /// What was waited for did not come.
-    pub(super) fn answer_missing(&mut self, now: Instant) {
+    pub(super) fn answer_missing(&mut self, now: Now) {
         match self.state.clone() {
             State::Dialling { parent } => self.try_next(now, parent),
             State::Registering { at, fallback, .. } => self.not_registered(now, at, fallback),

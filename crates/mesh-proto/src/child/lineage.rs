@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use banyan_model::Now;
+
 use super::output::Event;
 use super::{Child, State};
 use crate::id::{CallId, NodeId};
@@ -58,7 +60,7 @@ impl Told {
 impl Child {
     /// The aggregators below, and this one, are these. Of no effect for a plain subserver. If that is what a registration was refused
     /// for, it registers at once: before whoever brought what is gone can bring it again.
-    pub fn handle_subtree(&mut self, now: Instant, ids: BTreeSet<NodeId>) {
+    pub fn handle_subtree(&mut self, now: Now, ids: BTreeSet<NodeId>) {
         if !self.settings.register.is_aggregator() {
             return;
         }
@@ -71,7 +73,7 @@ impl Child {
         }
     }
 
-    pub(super) fn tell_subtree(&mut self, now: Instant) {
+    pub(super) fn tell_subtree(&mut self, now: Now) {
         let State::Registered(membership) = &mut self.state else { return };
         if !self.settings.register.is_aggregator() {
             return;
@@ -81,21 +83,21 @@ impl Child {
         let (link, session, version) = (membership.at.link, membership.session.clone(), membership.told.version);
         let call = self.request(link, &Request::Subtree(Subtree { session, version, change }));
         if let State::Registered(membership) = &mut self.state {
-            membership.told.asked = Some(Asked { call, ids: self.subtree.clone(), at: now });
+            membership.told.asked = Some(Asked { call, ids: self.subtree.clone(), at: now.instant });
         }
     }
 
     /// A change that was not answered within an interval is taken for lost.
-    pub(super) fn give_up_telling(&mut self, now: Instant) {
+    pub(super) fn give_up_telling(&mut self, now: Now) {
         let interval = self.interval();
         let State::Registered(membership) = &mut self.state else { return };
-        if membership.told.asked.take_if(|asked| now >= asked.at + interval).is_some() {
+        if membership.told.asked.take_if(|asked| now.instant >= asked.at + interval).is_some() {
             membership.told.taken = None;
         }
     }
 
     /// The parent took a change, refused it, or said nothing: then everything is sent anew, with the next heartbeat.
-    pub(super) fn subtree_answered(&mut self, now: Instant, call: CallId, answer: Option<Result<(), Refused>>) {
+    pub(super) fn subtree_answered(&mut self, now: Now, call: CallId, answer: Option<Result<(), Refused>>) {
         let State::Registered(membership) = &mut self.state else { return };
         let Some(Asked { ids: sent, .. }) = membership.told.asked.take_if(|asked| asked.call == call) else { return };
         match answer {

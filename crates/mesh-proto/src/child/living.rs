@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use banyan_model::Now;
+
 use super::output::{Event, LostWhy};
 use super::{Child, Membership, State, Timer};
 use crate::id::CallId;
@@ -18,27 +20,27 @@ const UNANSWERED: usize = 8;
 
 impl Child {
     /// The next heartbeat goes out well within the interval, and not when everybody else's does.
-    pub(super) fn plan_heartbeat(&mut self, now: Instant) {
+    pub(super) fn plan_heartbeat(&mut self, now: Now) {
         let interval = self.interval();
         if !interval.is_zero() {
             let pause = self.random.between(interval / 2, interval * 3 / 4);
-            self.timers.set(Timer::Heartbeat, now + pause);
+            self.timers.set(Timer::Heartbeat, now.instant + pause);
         }
     }
 
     /// The parent was heard of. It is given up after two intervals of silence: that leaves one of the three, after which it would
     /// give us up, to register elsewhere.
-    pub(super) fn hear(&mut self, now: Instant) {
+    pub(super) fn hear(&mut self, now: Now) {
         let interval = self.interval();
         if let State::Registered(membership) = &mut self.state {
             membership.excused = false;
             if !interval.is_zero() {
-                self.timers.set(Timer::Silence, now + interval * 2);
+                self.timers.set(Timer::Silence, now.instant + interval * 2);
             }
         }
     }
 
-    pub(super) fn beat(&mut self, now: Instant) {
+    pub(super) fn beat(&mut self, now: Now) {
         let State::Registered(membership) = &self.state else { return };
         let (link, session) = (membership.at.link, membership.session.clone());
         let call = self.request(link, &Request::Heartbeat(Heartbeat { session }));
@@ -54,17 +56,17 @@ impl Child {
     }
 
     /// Whoever was called much too late has slept, and the answers may be waiting: the parent gets one more interval, once.
-    pub(super) fn silence(&mut self, now: Instant, due: Instant) {
+    pub(super) fn silence(&mut self, now: Now, due: Instant) {
         let State::Registered(membership) = &mut self.state else { return };
-        if due + OVERSLEPT < now && !std::mem::replace(&mut membership.excused, true) {
-            self.timers.set(Timer::Silence, now + self.interval());
+        if due + OVERSLEPT < now.instant && !std::mem::replace(&mut membership.excused, true) {
+            self.timers.set(Timer::Silence, now.instant + self.interval());
             return self.beat(now);
         }
         let membership = membership.clone();
         self.lose(now, &membership, LostWhy::Silent);
     }
 
-    pub(super) fn membership_answered(&mut self, now: Instant, membership: &Membership, call: CallId, reply: Reply<'_>) {
+    pub(super) fn membership_answered(&mut self, now: Now, membership: &Membership, call: CallId, reply: Reply<'_>) {
         let (heartbeat, subtree) = (membership.heartbeats.contains(&call), membership.told.is_asked(call));
         if !heartbeat && !subtree {
             return;
@@ -92,7 +94,7 @@ impl Child {
         }
     }
 
-    fn alive(&mut self, now: Instant, alive: Alive) {
+    fn alive(&mut self, now: Now, alive: Alive) {
         self.attempts = 0;
         let State::Registered(membership) = &mut self.state else { return };
         if std::mem::replace(&mut membership.withheld, alive.withheld) != alive.withheld {
@@ -113,7 +115,7 @@ impl Child {
     }
 
     /// Its own id above it twice in a row: it is in a cycle that nobody has broken, and so does it.
-    fn leave_own_lineage(&mut self, now: Instant) {
+    fn leave_own_lineage(&mut self, now: Now) {
         let own = self.settings.register.aggregator_id;
         let State::Registered(membership) = &mut self.state else { return };
         let inside = own.is_some_and(|own| membership.above.ancestors.contains(&own));
@@ -128,7 +130,7 @@ impl Child {
     /// The parent does not know the session: it restarted, or ended it. Then it registers anew at once, over the same link, unless the
     /// session ended for what would end the next one too, or it was forgotten right away. Where the session brought a cycle, the answer to the
     /// next registration says through whom.
-    fn forgotten(&mut self, now: Instant, membership: &Membership, refused: Refused) {
+    fn forgotten(&mut self, now: Now, membership: &Membership, refused: Refused) {
         let at_fault = refused.ended == Some(Ended::DottedName);
         let at = membership.at;
         self.gone(membership, LostWhy::Forgotten);
@@ -143,7 +145,7 @@ impl Child {
     }
 
     /// The parent is given up, with its link. The next one is tried soon, but not by everybody at once.
-    pub(super) fn lose(&mut self, now: Instant, membership: &Membership, why: LostWhy) {
+    pub(super) fn lose(&mut self, now: Now, membership: &Membership, why: LostWhy) {
         let at = membership.at;
         self.gone(membership, why);
         self.hang_up(at.link);

@@ -1,7 +1,7 @@
 //! Leaving a parent of its own will: for one that it prefers, or for good. It lets go before it takes hold elsewhere, never the other
 //! way round (AX-25).
 
-use std::time::Instant;
+use banyan_model::Now;
 
 use super::output::{Event, LostWhy, Transmit};
 use super::{Child, Place, State, Then, Timer};
@@ -9,7 +9,7 @@ use crate::message::{Deregister, Request};
 
 impl Child {
     /// Leaves the tree.
-    pub fn stop(&mut self, now: Instant) {
+    pub fn stop(&mut self, now: Now) {
         match self.state.clone() {
             State::Registered(membership) => {
                 let call = self.deregister(now, membership.at, membership.session.clone());
@@ -41,17 +41,17 @@ impl Child {
     }
 
     /// A better parent is tried later, and later still if that was in vain.
-    pub(super) fn return_later(&mut self, now: Instant) {
+    pub(super) fn return_later(&mut self, now: Now) {
         let State::Registered(membership) = &mut self.state else { return };
         membership.scouting = None;
         let pause = self.settings.return_after.saturating_mul(1 << self.returns.min(5));
         self.returns += 1;
         let pause = self.random.between(pause / 2, pause);
-        self.timers.set(Timer::Return, now + pause);
+        self.timers.set(Timer::Return, now.instant + pause);
     }
 
     /// Looks whether a better parent can be reached at all, while it stays registered where it is.
-    pub(super) fn scout(&mut self, now: Instant) {
+    pub(super) fn scout(&mut self, now: Now) {
         let State::Registered(membership) = &mut self.state else { return };
         if membership.scouting.is_some() || membership.at.parent == 0 {
             return self.return_later(now);
@@ -59,11 +59,11 @@ impl Child {
         let parent = usize::try_from(self.returns).unwrap_or_default() % membership.at.parent;
         membership.scouting = Some(parent);
         self.transmits.push_back(Transmit::Dial { parent });
-        self.timers.set(Timer::Return, now + self.settings.answer_timeout());
+        self.timers.set(Timer::Return, now.instant + self.settings.answer_timeout());
     }
 
     /// It can: the registration here is given up, and only then asked for there.
-    pub(super) fn leave_for(&mut self, now: Instant, next: Place) {
+    pub(super) fn leave_for(&mut self, now: Now, next: Place) {
         let State::Registered(membership) = self.state.clone() else { return };
         let call = self.deregister(now, membership.at, membership.session.clone());
         self.gone(&membership, LostWhy::Leaving);
@@ -71,7 +71,7 @@ impl Child {
     }
 
     /// The parent knows that it left.
-    pub(super) fn left(&mut self, now: Instant, from: Place, then: Then) {
+    pub(super) fn left(&mut self, now: Now, from: Place, then: Then) {
         self.timers.cancel(&Timer::Answer);
         match then {
             Then::Register(next) => self.register(now, next, (next != from).then_some(from)),
@@ -83,13 +83,13 @@ impl Child {
     }
 
     /// The parent did not say that it let go. It does once the link is gone, and until then there is no way back.
-    pub(super) fn left_unheard(&mut self, now: Instant, from: Place, then: Then) {
+    pub(super) fn left_unheard(&mut self, now: Now, from: Place, then: Then) {
         self.hang_up(from.link);
         self.left_without_link(now, from, then);
     }
 
     /// The link to the parent that it left is gone.
-    pub(super) fn left_without_link(&mut self, now: Instant, from: Place, then: Then) {
+    pub(super) fn left_without_link(&mut self, now: Now, from: Place, then: Then) {
         self.timers.cancel(&Timer::Answer);
         match then {
             Then::Register(next) if next != from => self.register(now, next, None),
@@ -98,8 +98,8 @@ impl Child {
         }
     }
 
-    fn deregister(&mut self, now: Instant, at: Place, session: crate::id::SessionId) -> crate::id::CallId {
-        self.timers.set(Timer::Answer, now + self.settings.answer_timeout());
+    fn deregister(&mut self, now: Now, at: Place, session: crate::id::SessionId) -> crate::id::CallId {
+        self.timers.set(Timer::Answer, now.instant + self.settings.answer_timeout());
         self.request(at.link, &Request::Deregister(Deregister { session }))
     }
 

@@ -29,6 +29,15 @@ pub enum Transmit {
     },
 }
 
+/// ChildOutput of the machine: all events before the first message, for a driver enters what happened before it tells anybody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChildOutput {
+    /// News for the driver.
+    Event(Event),
+    /// A message or order for the network.
+    Transmit(Transmit),
+}
+
 /// Something the driver has to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {

@@ -1,6 +1,6 @@
 //! A registration takes effect: what the same subserver had before is taken over in one step. Whether it may is not asked here.
 
-use std::time::Instant;
+use banyan_model::Now;
 
 use super::output::Event;
 use super::queue::Applicant;
@@ -14,7 +14,7 @@ use crate::namespace::Holding;
 use crate::refusal::Ended;
 
 impl Parent {
-    pub(super) fn commit(&mut self, now: Instant, applicant: Applicant) {
+    pub(super) fn commit(&mut self, now: Now, applicant: Applicant) {
         let order = self.take_over(now, &applicant);
         let (link, request) = (applicant.link, applicant.request);
         let session = self.session_of(now, applicant, order);
@@ -28,7 +28,7 @@ impl Parent {
             above: self.shown_above(),
         };
         if !session.interval.is_zero() {
-            self.timers.set(Timer::Heartbeat(key), now + session.interval * 3);
+            self.timers.set(Timer::Heartbeat(key), now.instant + session.interval * 3);
         }
         self.subtree_changed |= self.below.add(session.subtree.iter().flatten());
         let lists = session.capabilities.tools;
@@ -63,7 +63,7 @@ impl Parent {
         }
     }
 
-    fn session_of(&mut self, now: Instant, applicant: Applicant, order: Option<u64>) -> Session {
+    fn session_of(&mut self, now: Now, applicant: Applicant, order: Option<u64>) -> Session {
         self.counted += 1;
         let proven = Self::is_proven(&applicant);
         let register = *applicant.register;
@@ -83,8 +83,8 @@ impl Parent {
             interval: register.heartbeat_interval,
             subtree: register.subtree,
             backup: register.backup,
-            registered_at: now,
-            heard_at: now,
+            registered_at: now.instant,
+            heard_at: now.instant,
             standing: Standing::Live,
             id: SessionId::of_bits(self.random.bits()),
             order: order.unwrap_or(self.counted),
@@ -96,7 +96,7 @@ impl Parent {
     /// Ends what the applicant takes the place of. The tools that stood under the segment stay listed, as degraded, until the
     /// new list is there: nobody sees a moment without them, and nobody calls by an old definition. Returns the place that the
     /// segment had among the others.
-    fn take_over(&mut self, now: Instant, applicant: &Applicant) -> Option<u64> {
+    fn take_over(&mut self, now: Now, applicant: &Applicant) -> Option<u64> {
         let register = &applicant.register;
         let holders = [self.sessions.of_segment(register.segment.as_str()), self.sessions.of_subserver(register.subserver_id)];
         let keys: Vec<SessionKey> = holders.into_iter().flatten().map(|session| session.key).collect();
@@ -108,10 +108,10 @@ impl Parent {
                 self.timers.cancel(&Timer::Grace(old.segment.clone()));
             } else {
                 order = Some(old.order);
-                self.hold_part(&old.segment, Holding::Degraded { since: now, why: Ended::Replaced });
+                self.hold_part(&old.segment, Holding::Degraded { since: now.instant, why: Ended::Replaced });
                 let grace = Timer::Grace(old.segment.clone());
                 if self.timers.at(&grace).is_none() {
-                    self.timers.set(grace, now + self.settings.grace);
+                    self.timers.set(grace, now.instant + self.settings.grace);
                 }
             }
             self.events.push_back(Event::Ended { session: key, segment: old.segment, why: Ended::Replaced });

@@ -1,9 +1,8 @@
 //! How sessions end: lost with a grace, or at once (AX-22, AX-23, AX-60 to AX-62). Why they do is decided elsewhere, not here.
 
 use std::sync::Arc;
-use std::time::Instant;
 
-use banyan_model::Segment;
+use banyan_model::{Now, Segment};
 
 use super::output::Event;
 use super::session::{Session, Standing};
@@ -14,21 +13,21 @@ use crate::refusal::Ended;
 
 impl Parent {
     /// A subserver is lost. What it lists stays, as degraded, until the grace is over.
-    pub(super) fn lose(&mut self, now: Instant, key: SessionKey, why: Ended) {
-        let Some(session) = self.sessions.lose(key, now, why) else { return };
+    pub(super) fn lose(&mut self, now: Now, key: SessionKey, why: Ended) {
+        let Some(session) = self.sessions.lose(key, now.instant, why) else { return };
         let (segment, id, subtree) = (session.segment.clone(), session.id.clone(), session.subtree.clone());
         self.ended.note(id, why);
         self.silence(key);
         self.subtree_changed |= self.below.remove(subtree.iter().flatten());
         self.events.push_back(Event::SubserverLost { session: key, segment: segment.clone(), why });
-        self.hold_part(&segment, Holding::Degraded { since: now, why });
+        self.hold_part(&segment, Holding::Degraded { since: now.instant, why });
         if self.settings.grace.is_zero() {
             return self.end(key, why);
         }
         // The segment is kept for it from now on; its tools no longer than since they were last there.
-        self.timers.set(Timer::Forget(key), now + self.settings.grace);
+        self.timers.set(Timer::Forget(key), now.instant + self.settings.grace);
         if self.timers.at(&Timer::Grace(segment.clone())).is_none() {
-            self.timers.set(Timer::Grace(segment), now + self.settings.grace);
+            self.timers.set(Timer::Grace(segment), now.instant + self.settings.grace);
         }
     }
 

@@ -1,9 +1,9 @@
 //! Whether a registration is allowed, and what must be asked before that is known. Nothing is changed here.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use banyan_model::QualifiedName;
+use banyan_model::{Now, QualifiedName};
 
 use super::questions::Question;
 use super::queue::Applicant;
@@ -19,7 +19,7 @@ impl Parent {
     ///
     /// # Errors
     /// When no answer could make the registration legal at present.
-    pub(super) fn examine(&self, now: Instant, applicant: &Applicant) -> Result<Vec<Question>, Refusal> {
+    pub(super) fn examine(&self, now: Now, applicant: &Applicant) -> Result<Vec<Question>, Refusal> {
         self.examine_cycle(applicant)?;
         self.examine_room(applicant)?;
         self.examine_length(applicant)?;
@@ -100,7 +100,7 @@ impl Parent {
         Ok(())
     }
 
-    fn examine_segment(&self, now: Instant, applicant: &Applicant) -> Result<(), Refusal> {
+    fn examine_segment(&self, now: Now, applicant: &Applicant) -> Result<(), Refusal> {
         let segment = &applicant.register.segment;
         if self.mounts.contains(segment) {
             return Err(Self::conflict(applicant, Holder::Mount, None));
@@ -111,14 +111,15 @@ impl Parent {
             Standing::Live => Err(Self::conflict(applicant, Holder::Registered, None)),
             Standing::Lost { .. } if same_party(holder, applicant) => Ok(()),
             Standing::Lost { .. } => {
-                let left = self.timers.at(&Timer::Forget(holder.key)).map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
+                let left =
+                    self.timers.at(&Timer::Forget(holder.key)).map_or(Duration::ZERO, |at| at.saturating_duration_since(now.instant));
                 Err(Self::conflict(applicant, Holder::Lost, Some(left)))
             }
         }
     }
 
     /// The same subserver may be here already: after a reboot, over a new link, or as a second one that has the same id.
-    fn examine_subserver(&self, now: Instant, applicant: &Applicant) -> Result<Vec<Question>, Refusal> {
+    fn examine_subserver(&self, now: Now, applicant: &Applicant) -> Result<Vec<Question>, Refusal> {
         let subserver = applicant.register.subserver_id;
         if !self.claims.allow_subserver(subserver, applicant.register.authority.as_ref().filter(|_| Self::is_proven(applicant))) {
             return Err(Refusal::DuplicateSubserver { retry_after: self.settings.grace });
@@ -129,7 +130,7 @@ impl Parent {
         }
         if !same_party(holder, applicant) {
             let until = if holder.is_live() { Timer::Heartbeat(holder.key) } else { Timer::Forget(holder.key) };
-            let left = self.timers.at(&until).map_or(self.settings.ask_timeout, |at| at.saturating_duration_since(now));
+            let left = self.timers.at(&until).map_or(self.settings.ask_timeout, |at| at.saturating_duration_since(now.instant));
             return Err(Refusal::DuplicateSubserver { retry_after: left });
         }
         // Whoever proves who it is need not wait for itself, nor for somebody that has only copied an id that is its own. Any other proof has

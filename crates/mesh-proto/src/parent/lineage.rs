@@ -3,9 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Instant;
 
-use banyan_model::Segment;
+use banyan_model::{Now, Segment};
 
 use super::Parent;
 use crate::id::{LinkId, NodeId, SessionKey};
@@ -54,7 +53,7 @@ impl Parent {
         }
     }
 
-    pub(super) fn handle_subtree(&mut self, now: Instant, link: LinkId, message: Subtree) -> Result<String, Refusal> {
+    pub(super) fn handle_subtree(&mut self, now: Now, link: LinkId, message: Subtree) -> Result<String, Refusal> {
         let key = self.touch(now, link, &message.session)?;
         let Some(session) = self.sessions.get(key) else { return Err(Refusal::UnknownSession { ended: None }) };
         let Some(before) = &session.subtree else {

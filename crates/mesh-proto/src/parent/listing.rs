@@ -1,7 +1,9 @@
 //! What subservers list, and when it is fetched (AX-26: for each session anew). The fetching itself is the driver's, not done here.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use banyan_model::Now;
 
 use super::output::Event;
 use super::session::Session;
@@ -16,7 +18,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 impl Parent {
     /// A subserver lists these tools, all of them. A list that came for a session that is over is let go.
-    pub fn handle_tools(&mut self, now: Instant, key: SessionKey, offers: Vec<Offer>) {
+    pub fn handle_tools(&mut self, now: Now, key: SessionKey, offers: Vec<Offer>) {
         self.fetched(now, key);
         let Some(session) = self.sessions.live(key) else { return };
         let seniority = Seniority { order: session.order, subserver: session.subserver_id };
@@ -36,13 +38,13 @@ impl Parent {
     }
 
     /// A list could not be fetched.
-    pub fn handle_tools_failed(&mut self, now: Instant, key: SessionKey) {
+    pub fn handle_tools_failed(&mut self, now: Now, key: SessionKey) {
         self.fetched(now, key);
         self.retry(now, key);
     }
 
     /// A subserver says that its list changed.
-    pub fn handle_list_changed(&mut self, now: Instant, key: SessionKey) {
+    pub fn handle_list_changed(&mut self, now: Now, key: SessionKey) {
         self.want_list(now, key);
     }
 
@@ -63,32 +65,32 @@ impl Parent {
         part.map_or(0, |part| (part.tools().len() - part.listed() + part.refused().len()) as u64)
     }
 
-    pub(super) fn want_list(&mut self, now: Instant, key: SessionKey) {
+    pub(super) fn want_list(&mut self, now: Now, key: SessionKey) {
         if self.sessions.live(key).is_some_and(|session| session.capabilities.tools) {
             self.fetches.want(key);
             self.start_fetches(now);
         }
     }
 
-    fn retry(&mut self, now: Instant, key: SessionKey) {
+    fn retry(&mut self, now: Now, key: SessionKey) {
         if self.sessions.live(key).is_some() {
-            self.timers.set(Timer::Refetch(key), now + AGAIN);
+            self.timers.set(Timer::Refetch(key), now.instant + AGAIN);
         }
     }
 
-    fn fetched(&mut self, now: Instant, key: SessionKey) {
+    fn fetched(&mut self, now: Now, key: SessionKey) {
         self.timers.cancel(&Timer::Fetch(key));
         self.fetches.done(key);
         self.start_fetches(now);
     }
 
-    fn start_fetches(&mut self, now: Instant) {
+    fn start_fetches(&mut self, now: Now) {
         while let Some(key) = self.fetches.start() {
             let Some(link) = self.sessions.live(key).map(|session| session.link) else {
                 self.fetches.forget(key);
                 continue;
             };
-            self.timers.set(Timer::Fetch(key), now + self.settings.fetch_timeout);
+            self.timers.set(Timer::Fetch(key), now.instant + self.settings.fetch_timeout);
             self.events.push_back(Event::FetchTools { session: key, link });
         }
     }

@@ -56,6 +56,15 @@ pub enum StoreAnswer {
     Unavailable,
 }
 
+/// ParentOutput of the machine: all events before the first message, for a driver enters what happened before it tells anybody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ParentOutput {
+    /// News for the driver.
+    Event(Event),
+    /// A message or order for the network.
+    Transmit(Transmit),
+}
+
 /// Something the driver has to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {

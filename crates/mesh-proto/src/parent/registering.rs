@@ -2,7 +2,9 @@
 //! is not done here.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use banyan_model::Now;
 
 use super::output::{Event, Incoming, StoreAnswer, Transmit};
 use super::questions::{Asked, Case, Question};
@@ -17,7 +19,7 @@ use crate::reply::Reply;
 const SOON: Duration = Duration::from_secs(5);
 
 impl Parent {
-    pub(super) fn apply(&mut self, now: Instant, incoming: &Incoming<'_>, register: Box<Register>) {
+    pub(super) fn apply(&mut self, now: Now, incoming: &Incoming<'_>, register: Box<Register>) {
         let (link, request) = (incoming.link, incoming.request);
         for case in self.questions.of_link(link, Some(register.subserver_id)) {
             if let Some(case) = self.drop_case(case) {
@@ -39,9 +41,9 @@ impl Parent {
     }
 
     /// Lets in those whose turn it is.
-    pub(super) fn admit(&mut self, now: Instant) {
+    pub(super) fn admit(&mut self, now: Now) {
         loop {
-            match self.queue.pop(now) {
+            match self.queue.pop(now.instant) {
                 Ok(Some(applicant)) => self.decide(now, Case { applicant, settled: BTreeSet::new(), open: BTreeSet::new() }),
                 Ok(None) => return self.timers.cancel(&Timer::Admit),
                 Err(ready) => return self.timers.set(Timer::Admit, ready),
@@ -51,7 +53,7 @@ impl Parent {
 
     /// Commits a registration, refuses it, or asks what is not known yet. While one waits for answers things may change, so it
     /// is examined anew each time.
-    fn decide(&mut self, now: Instant, case: Case) {
+    fn decide(&mut self, now: Now, case: Case) {
         match self.examine(now, &case.applicant) {
             Err(refusal) => self.answer(case.applicant.link, case.applicant.request, Err(refusal)),
             Ok(questions) => {
@@ -67,7 +69,7 @@ impl Parent {
         }
     }
 
-    fn ask(&mut self, now: Instant, case: u64, question: Question) {
+    fn ask(&mut self, now: Now, case: u64, question: Question) {
         let Some(applicant) = self.questions.case(case).map(|case| &case.applicant) else { return };
         let subserver_id = applicant.register.subserver_id;
         // Whoever has heartbeats does not wait for an answer much longer than half an interval.
@@ -79,7 +81,7 @@ impl Parent {
             Question::Store => None,
         };
         let call = self.questions.ask(Asked { case, question, link });
-        self.timers.set(Timer::Ask(call), now + timeout);
+        self.timers.set(Timer::Ask(call), now.instant + timeout);
         match link {
             Some(link) => {
                 let message = AskParent { aggregator_id: self.settings.aggregator_id, subserver_id };
@@ -91,7 +93,7 @@ impl Parent {
     }
 
     /// A question was answered, or never will be. The driver takes an answer only from the link on which it asked.
-    pub fn handle_answer(&mut self, now: Instant, call: CallId, reply: Reply<'_>) {
+    pub fn handle_answer(&mut self, now: Now, call: CallId, reply: Reply<'_>) {
         let Some(asked) = self.questions.asked(call) else { return };
         let wait = self.questions.case(asked.case).map_or(SOON, |case| soon(&case.applicant));
         let verdict = match asked.question {
@@ -108,7 +110,7 @@ impl Parent {
     }
 
     /// The store answered.
-    pub fn handle_store_answer(&mut self, now: Instant, call: CallId, answer: StoreAnswer) {
+    pub fn handle_store_answer(&mut self, now: Now, call: CallId, answer: StoreAnswer) {
         let Some(asked) = self.questions.asked(call).filter(|asked| asked.question == Question::Store) else { return };
         match answer {
             StoreAnswer::RegisteredWith(id) if id != self.settings.aggregator_id => {
@@ -146,7 +148,7 @@ impl Parent {
         }
     }
 
-    fn settle(&mut self, now: Instant, call: CallId, verdict: Result<(), Refusal>) {
+    fn settle(&mut self, now: Now, call: CallId, verdict: Result<(), Refusal>) {
         self.timers.cancel(&Timer::Ask(call));
         match verdict {
             Ok(()) => {

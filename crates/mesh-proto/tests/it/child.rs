@@ -4,10 +4,10 @@
 #![expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use banyan_model::Segment;
-use mesh_proto::child::{Child, ChildSettings, Event, LostWhy, Transmit};
+use banyan_model::{Machine, Now, Segment};
+use mesh_proto::child::{Child, ChildOutput, ChildSettings, Event, LostWhy, Transmit};
 use mesh_proto::id::{CallId, LinkId, NodeId, SessionId};
 use mesh_proto::message::{Above, Alive, AskParent, Budget, Method, ParentIs, Register, Registered, Request, SubtreeChange};
 use mesh_proto::refusal::{Ended, Refusal};
@@ -15,6 +15,11 @@ use mesh_proto::reply::Reply;
 
 const SECOND: Duration = Duration::from_secs(1);
 const OWN: NodeId = NodeId::new(1);
+
+/// Both clocks at an instant; no machine of the mesh reads the one on the wall.
+fn at(instant: Instant) -> Now {
+    Now { instant, wall: SystemTime::UNIX_EPOCH }
+}
 
 /// A request of the child, and when it was sent.
 #[derive(Debug, Clone)]
@@ -52,31 +57,31 @@ impl World {
         let up = (0..settings.parents).collect();
         let child = Child::new(settings, seed);
         let mut world = Self { child, start, now: start, links: 0, up, dialled: vec![], hung_up: vec![], sent: vec![], events: vec![] };
-        world.child.start(start);
+        world.child.start(at(start));
         world.drain();
         world
     }
 
     fn drain(&mut self) {
-        while let Some(transmit) = self.child.poll_transmit() {
-            match transmit {
-                Transmit::Dial { parent } => {
+        while let Some(output) = self.child.poll_output() {
+            match output {
+                ChildOutput::Event(event) => self.events.push(event),
+                ChildOutput::Transmit(Transmit::Dial { parent }) => {
                     self.dialled.push((self.now, parent));
                     if self.up.contains(&parent) {
                         self.links += 1;
-                        self.child.handle_link_up(self.now, parent, LinkId(self.links));
+                        self.child.handle_link_up(at(self.now), parent, LinkId(self.links));
                     } else {
-                        self.child.handle_dial_failed(self.now, parent);
+                        self.child.handle_dial_failed(at(self.now), parent);
                     }
                 }
-                Transmit::HangUp { link } => self.hung_up.push(link),
-                Transmit::Request { link, call, method, params } => {
+                ChildOutput::Transmit(Transmit::HangUp { link }) => self.hung_up.push(link),
+                ChildOutput::Transmit(Transmit::Request { link, call, method, params }) => {
                     let request = Request::decode(method.as_str(), params.as_bytes()).unwrap();
                     self.sent.push(Sent { at: self.now, link, call, request });
                 }
             }
         }
-        self.events.extend(std::iter::from_fn(|| self.child.poll_event()));
     }
 
     /// The requests of a kind that were not taken yet.
@@ -87,14 +92,14 @@ impl World {
     }
 
     fn reply(&mut self, call: CallId, result: &str) {
-        self.child.handle_answer(self.now, call, Reply::Result(result.as_bytes()));
+        self.child.handle_answer(at(self.now), call, Reply::Result(result.as_bytes()));
         self.drain();
     }
 
     fn refuse(&mut self, call: CallId, refusal: &Refusal) {
         let error = refusal.error();
         let text = format!(r#"{{"code":{},"message":"{}","data":{}}}"#, error.code, error.message, error.data);
-        self.child.handle_answer(self.now, call, Reply::Error(text.as_bytes()));
+        self.child.handle_answer(at(self.now), call, Reply::Error(text.as_bytes()));
         self.drain();
     }
 
@@ -130,7 +135,7 @@ impl World {
 
     fn step(&mut self) {
         self.now = self.child.poll_timeout().unwrap().0;
-        self.child.handle_timeout(self.now);
+        self.child.handle_timeout(at(self.now));
         self.drain();
     }
 
@@ -203,7 +208,7 @@ fn ax_62_a_parent_that_says_nothing_is_left_for_the_backup_within_three_interval
 fn ax_62_it_goes_back_to_the_preferred_parent_and_lets_go_before_it_takes_hold() {
     let mut world = World::new(2);
     world.up = BTreeSet::from([1]);
-    world.child.handle_link_lost(world.now, LinkId(1));
+    world.child.handle_link_lost(at(world.now), LinkId(1));
     world.sent.clear();
     world.until(Method::Register);
     let backup = world.accept();
@@ -223,7 +228,7 @@ fn ax_62_it_goes_back_to_the_preferred_parent_and_lets_go_before_it_takes_hold()
 fn ax_62_a_preferred_parent_that_refuses_sends_it_back_to_the_backup_at_once() {
     let mut world = World::new(2);
     world.up = BTreeSet::from([1]);
-    world.child.handle_link_lost(world.now, LinkId(1));
+    world.child.handle_link_lost(at(world.now), LinkId(1));
     world.sent.clear();
     world.until(Method::Register);
     world.accept();
@@ -269,7 +274,7 @@ fn who_was_put_out_for_its_own_fault_does_not_come_back_at_once() {
 fn it_tries_again_later_and_later_but_never_later_than_an_interval() {
     let mut world = World::new(1);
     world.up.clear();
-    world.child.handle_link_lost(world.now, LinkId(1));
+    world.child.handle_link_lost(at(world.now), LinkId(1));
     world.drain();
     world.dialled.clear();
     for _ in 0..12 {
@@ -290,7 +295,7 @@ fn ax_25_it_says_with_whom_it_is_registered() {
     assert_eq!(answer(&mut world), Ok(ParentIs { parent_id: Some(NodeId::new(100 + u128::from(link.0))) }));
     assert!(world.child.handle_request("mcpax/parent", ask(NodeId::new(2)).as_bytes()).is_err());
     assert_eq!(world.child.handle_request("mcpax/register", b"{}").unwrap_err().error().message, "params_invalid");
-    world.child.stop(world.now);
+    world.child.stop(at(world.now));
     assert_eq!(answer(&mut world), Ok(ParentIs { parent_id: None }));
 }
 
@@ -299,8 +304,8 @@ fn ax_24_what_stands_below_is_told_upward_one_change_at_a_time() {
     let mut world = World::new(1);
     world.accept();
     let ids = |ids: &[u128]| ids.iter().map(|id| NodeId::new(*id)).chain([OWN]).collect::<BTreeSet<_>>();
-    world.child.handle_subtree(world.now, ids(&[2]));
-    world.child.handle_subtree(world.now, ids(&[2, 3]));
+    world.child.handle_subtree(at(world.now), ids(&[2]));
+    world.child.handle_subtree(at(world.now), ids(&[2, 3]));
     world.drain();
     let first = world.take(Method::Subtree);
     assert_eq!(first.len(), 1);
@@ -313,7 +318,7 @@ fn ax_24_what_stands_below_is_told_upward_one_change_at_a_time() {
     world.refuse(second[0].call, &Refusal::RegistrationCycle { ids: vec![NodeId::new(3)], below_you: true });
     assert!(world.events.contains(&Event::Cycle { ids: vec![NodeId::new(3)] }));
     assert!(world.take(Method::Subtree).is_empty(), "what was refused is not sent again");
-    world.child.handle_subtree(world.now, ids(&[2]));
+    world.child.handle_subtree(at(world.now), ids(&[2]));
     world.drain();
     let third = world.take(Method::Subtree);
     assert_eq!(change(&third[0]), SubtreeChange::All(ids(&[2])));
@@ -328,7 +333,7 @@ fn ax_24_a_cycle_that_the_parent_never_hears_of_points_at_somebody_below() {
     let mut world = World::new(1);
     world.refuse_for_good(&[OWN, NodeId::new(7)]);
     assert!(world.events.contains(&Event::Cycle { ids: vec![NodeId::new(7)] }));
-    world.child.handle_subtree(world.now, BTreeSet::from([OWN]));
+    world.child.handle_subtree(at(world.now), BTreeSet::from([OWN]));
     world.drain();
     assert_eq!(world.take(Method::Register).len(), 1, "at once, now that it has gone");
 }
@@ -343,7 +348,7 @@ fn ax_24_a_cycle_that_the_parent_knows_of_or_hears_of_in_time_puts_nobody_out() 
             world.refuse(asked.call, &Refusal::RegistrationCycle { ids: vec![OWN, NodeId::new(7)], below_you });
         }
         assert!(!world.events.iter().any(|event| matches!(event, Event::Cycle { .. })));
-        world.child.handle_subtree(world.now, BTreeSet::from([OWN]));
+        world.child.handle_subtree(at(world.now), BTreeSet::from([OWN]));
         world.drain();
         assert!(world.take(Method::Register).is_empty(), "nothing was blamed for it");
     }
@@ -355,7 +360,7 @@ fn what_stands_above_is_told_to_the_node_and_taken_back_when_the_parent_is_lost(
     world.accept();
     let above = Above { ancestors: vec![NodeId::new(100)], prefix_length: 5 + 2 };
     assert!(world.events.contains(&Event::Above(above)));
-    world.child.handle_link_lost(world.now, LinkId(1));
+    world.child.handle_link_lost(at(world.now), LinkId(1));
     world.drain();
     assert_eq!(world.events.last(), Some(&Event::Above(Above::default())));
 }
@@ -381,7 +386,7 @@ fn a_subserver_that_slept_does_not_blame_its_parent() {
     world.accept();
     world.pass(SECOND * 3, true);
     world.now += SECOND * 3600;
-    world.child.handle_timeout(world.now);
+    world.child.handle_timeout(at(world.now));
     world.drain();
     assert!(world.child.registered_at().is_some());
     let beat = world.take(Method::Heartbeat).pop().unwrap();
@@ -394,7 +399,7 @@ fn a_subserver_that_slept_does_not_blame_its_parent() {
 fn it_leaves_when_it_is_told_to() {
     let mut world = World::new(1);
     let link = world.accept();
-    world.child.stop(world.now);
+    world.child.stop(at(world.now));
     world.drain();
     let deregister = world.take(Method::Deregister).pop().unwrap();
     world.reply(deregister.call, "{}");
@@ -406,7 +411,7 @@ fn it_leaves_when_it_is_told_to() {
 fn ax_25_a_parent_that_does_not_say_that_it_let_go_loses_its_link_first() {
     let mut world = World::new(2);
     world.up = BTreeSet::from([1]);
-    world.child.handle_link_lost(world.now, LinkId(1));
+    world.child.handle_link_lost(at(world.now), LinkId(1));
     world.sent.clear();
     world.until(Method::Register);
     let backup = world.accept();
@@ -422,13 +427,13 @@ fn ax_25_a_parent_that_does_not_say_that_it_let_go_loses_its_link_first() {
 fn ax_24_whoever_lies_below_does_not_decide_with_whom_it_registers() {
     let mut world = World::new(2);
     let liar = NodeId::new(7);
-    world.child.handle_subtree(world.now, BTreeSet::from([OWN, liar]));
+    world.child.handle_subtree(at(world.now), BTreeSet::from([OWN, liar]));
     let asked = world.refuse_for_good(&[liar]);
-    world.child.handle_subtree(world.now, BTreeSet::from([OWN]));
+    world.child.handle_subtree(at(world.now), BTreeSet::from([OWN]));
     world.drain();
     let again = world.take(Method::Register).pop().unwrap();
     assert_eq!(again.link, asked.link, "the same parent, not the backup");
-    world.child.handle_subtree(world.now, BTreeSet::from([OWN, liar]));
+    world.child.handle_subtree(at(world.now), BTreeSet::from([OWN, liar]));
     world.refuse(again.call, &Refusal::RegistrationCycle { ids: vec![liar], below_you: false });
     world.until(Method::Register);
     assert_eq!(world.dialled.last().unwrap().1, 1, "but not for ever");

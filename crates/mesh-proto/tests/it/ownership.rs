@@ -3,13 +3,13 @@
 #![expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use banyan_model::Segment;
+use banyan_model::{Machine, Now, Segment};
 use mesh_proto::authority::{Authority, Identity};
 use mesh_proto::id::{LinkId, NodeId, RequestId, SessionId};
 use mesh_proto::message::{Deregister, Register, Registered, Request};
-use mesh_proto::parent::{Demand, Incoming, Parent, Settings, Transmit};
+use mesh_proto::parent::{Demand, Incoming, Parent, ParentOutput, Settings, Transmit};
 use mesh_proto::refusal::Refusal;
 use mesh_proto::reply::Reply;
 use proptest::collection::vec;
@@ -17,6 +17,11 @@ use proptest::prelude::*;
 
 const GRACE: Duration = Duration::from_secs(10);
 const SEGMENTS: [&str; 3] = ["a", "b", "c"];
+
+/// Both clocks at an instant; no machine of the mesh reads the one on the wall.
+fn at(instant: Instant) -> Now {
+    Now { instant, wall: SystemTime::UNIX_EPOCH }
+}
 
 /// Five servers: two that prove nothing, two of one authority, and one of another.
 const AUTHORITIES: [Option<&str>; 5] = [None, None, Some("x.example"), Some("x.example"), Some("y.example")];
@@ -99,14 +104,15 @@ impl World {
         let bare = Identity::bare(&format!("party {party}"));
         let identity = authority.into_iter().fold(bare, Identity::with);
         let (method, params) = request.encode();
-        let (number, now) = (RequestId(self.requests), self.start + self.now);
+        let (number, now) = (RequestId(self.requests), at(self.start + self.now));
         let incoming = Incoming { link, request: number, identity: &identity, method: method.as_str(), params: params.as_bytes() };
         self.parent.handle_request(now, &incoming);
         loop {
-            match self.parent.poll_transmit()? {
-                Transmit::Ask { call, .. } => self.parent.handle_answer(now, call, Reply::Mute),
-                Transmit::Answer { request, answer, .. } if request == number => return Some(answer),
-                Transmit::Answer { .. } => {}
+            match self.parent.poll_output()? {
+                ParentOutput::Event(_) => {}
+                ParentOutput::Transmit(Transmit::Ask { call, .. }) => self.parent.handle_answer(now, call, Reply::Mute),
+                ParentOutput::Transmit(Transmit::Answer { request, answer, .. }) if request == number => return Some(answer),
+                ParentOutput::Transmit(Transmit::Answer { .. }) => {}
             }
         }
     }
@@ -128,8 +134,8 @@ impl World {
 
     fn pass(&mut self, time: Duration) {
         let end = self.now + time;
-        while let Some((at, _)) = self.parent.poll_timeout().filter(|(at, _)| *at <= self.start + end) {
-            self.parent.handle_timeout(at);
+        while let Some((due, _)) = self.parent.poll_timeout().filter(|(due, _)| *due <= self.start + end) {
+            self.parent.handle_timeout(at(due));
         }
         self.now = end;
     }
@@ -166,7 +172,7 @@ proptest! {
                 }
                 Step::LoseLink(party) => {
                     if let Some((link, _)) = world.parties.remove(&party) {
-                        world.parent.handle_link_lost(world.start + world.now, LinkId(link));
+                        world.parent.handle_link_lost(at(world.start + world.now), LinkId(link));
                         let now = model.now;
                         let lost = model.holders.values_mut().filter(|(holder, lost)| *holder == party && lost.is_none());
                         lost.for_each(|(_, lost)| *lost = Some(now));

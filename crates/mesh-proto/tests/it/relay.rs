@@ -3,9 +3,9 @@
 #![expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use banyan_model::Segment;
+use banyan_model::{Machine, Now, Segment};
 use bytes::Bytes;
 use mesh_proto::id::SessionKey;
 use mesh_proto::relay::{Relay, RelayLimits, Relayed, source};
@@ -14,8 +14,13 @@ use proptest::prelude::*;
 
 const SMALL: RelayLimits = RelayLimits { per_second: 100, depth: 20, depth_bytes: 400 };
 
+/// Both clocks at an instant; no machine of the mesh reads the one on the wall.
+fn at(instant: Instant) -> Now {
+    Now { instant, wall: SystemTime::UNIX_EPOCH }
+}
+
 fn drain(relay: &mut Relay) -> Vec<Relayed> {
-    std::iter::from_fn(|| relay.poll_transmit()).collect()
+    std::iter::from_fn(|| relay.poll_output()).collect()
 }
 
 fn open(limits: RelayLimits) -> Relay {
@@ -29,9 +34,9 @@ fn open(limits: RelayLimits) -> Relay {
 /// Drives the relay for `time`, at exactly the times it asks for.
 fn wait(relay: &mut Relay, from: Instant, time: Duration) -> Vec<(Instant, Relayed)> {
     let mut seen = Vec::new();
-    while let Some((at, _)) = relay.poll_timeout().filter(|(at, _)| *at <= from + time) {
-        relay.handle_timeout(at);
-        seen.extend(drain(relay).into_iter().map(|relayed| (at, relayed)));
+    while let Some((due, _)) = relay.poll_timeout().filter(|(due, _)| *due <= from + time) {
+        relay.handle_timeout(at(due));
+        seen.extend(drain(relay).into_iter().map(|relayed| (due, relayed)));
     }
     seen
 }
@@ -40,7 +45,7 @@ fn wait(relay: &mut Relay, from: Instant, time: Duration) -> Vec<(Instant, Relay
 fn ax_51_more_than_a_hundred_a_second_wait_and_more_than_a_thousand_are_dropped_oldest_first() {
     let (start, mut relay) = (Instant::now(), open(RelayLimits::default()));
     for n in 0..1500 {
-        relay.handle_notification(start, SessionKey(0), Bytes::from(n.to_string()));
+        relay.handle_notification(at(start), SessionKey(0), Bytes::from(n.to_string()));
     }
     let at_once = drain(&mut relay);
     let overflows = at_once.iter().filter(|r| matches!(r, Relayed::Overflow { .. })).count();
@@ -58,7 +63,7 @@ fn ax_51_each_flood_is_announced_once_and_the_next_one_again() {
     let (mut now, mut relay) = (Instant::now(), open(SMALL));
     for _ in 0..2 {
         for n in 0..100 {
-            relay.handle_notification(now, SessionKey(1), Bytes::from(n.to_string()));
+            relay.handle_notification(at(now), SessionKey(1), Bytes::from(n.to_string()));
         }
         assert_eq!(drain(&mut relay).iter().filter(|r| matches!(r, Relayed::Overflow { .. })).count(), 1);
         wait(&mut relay, now, Duration::from_secs(5));
@@ -70,10 +75,10 @@ fn ax_51_each_flood_is_announced_once_and_the_next_one_again() {
 fn ax_51_a_flood_of_one_subserver_holds_up_no_other() {
     let (now, mut relay) = (Instant::now(), open(SMALL));
     for n in 0..100 {
-        relay.handle_notification(now, SessionKey(0), Bytes::from(n.to_string()));
+        relay.handle_notification(at(now), SessionKey(0), Bytes::from(n.to_string()));
     }
     drain(&mut relay);
-    relay.handle_notification(now, SessionKey(1), Bytes::from_static(b"x"));
+    relay.handle_notification(at(now), SessionKey(1), Bytes::from_static(b"x"));
     assert_eq!(drain(&mut relay), [Relayed::Notification { segment: Segment::nearest("s1"), bytes: Bytes::from_static(b"x") }]);
 }
 
@@ -90,7 +95,7 @@ fn ax_50_each_aggregator_puts_its_segment_before_where_it_came_from() {
 fn ax_52_what_a_notification_carries_passes_byte_for_byte() {
     let (now, mut relay) = (Instant::now(), open(SMALL));
     let bytes = Bytes::from_static(br#"{"method":"x" ,"params":{"_meta":{"x-mcpax-event-id":"E","x-mcpax-causal-parent":null}}}"#);
-    relay.handle_notification(now, SessionKey(0), bytes.clone());
+    relay.handle_notification(at(now), SessionKey(0), bytes.clone());
     assert_eq!(drain(&mut relay), [Relayed::Notification { segment: Segment::nearest("s0"), bytes }]);
 }
 
@@ -113,9 +118,9 @@ proptest! {
                 relay.handle_closed(SessionKey(2));
             }
             now += Duration::from_millis(*pause);
-            relay.handle_timeout(now);
+            relay.handle_timeout(at(now));
             let number = sent.entry(*lane).or_insert(0u64);
-            relay.handle_notification(now, SessionKey(*lane), Bytes::from(format!("{number:>size$}")));
+            relay.handle_notification(at(now), SessionKey(*lane), Bytes::from(format!("{number:>size$}")));
             *number += 1;
             *counted.entry(()).or_insert(0u64) += 1;
             take(drain(&mut relay));

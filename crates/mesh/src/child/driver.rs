@@ -2,14 +2,17 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use banyan_model::{Machine, Now};
 use config::resolved::Join;
-use mesh_proto::child::{Child, ChildSettings, Event, Transmit};
+use mesh_proto::child::{Child, ChildOutput, ChildSettings, Event, Transmit};
 use mesh_proto::id::{CallId, LinkId, NodeId};
 use mesh_proto::message::{Capabilities, Proof, Register};
-use tokio::sync::{mpsc, oneshot};
+use runtime::clock::{Clock, SystemClock};
+use runtime::drive::{self, drive};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::task::TaskTracker;
 
 use crate::child::dialling::{Held, dial, follow};
@@ -24,17 +27,16 @@ const DRAIN: Duration = Duration::from_secs(10);
 /// After how many intervals with a backup the parent that is preferred is tried.
 const RETURN: u32 = 6;
 
-/// Later than anything that is waited for.
-const NEVER: Duration = Duration::from_secs(86_400);
-
 /// The machine, and all that it has to do with.
-pub struct Driver {
+pub struct MembershipDriver {
     mesh: Arc<Mesh>,
     join: Join,
     id: NodeId,
     machine: Child,
     inputs: mpsc::Receiver<Input>,
     sender: mpsc::Sender<Input>,
+    /// The gates that are registered here.
+    subtree: watch::Receiver<BTreeSet<NodeId>>,
     links: HashMap<LinkId, Held>,
     next_link: u64,
     /// Requests and dials that nothing is known of yet.
@@ -48,77 +50,25 @@ pub struct Driver {
     carried: TaskTracker,
 }
 
-impl Driver {
-    /// A driver of a gate that is registered with nobody yet.
-    pub fn new(
-        mesh: &Arc<Mesh>,
-        join: &Join,
-        (sender, inputs): (mpsc::Sender<Input>, mpsc::Receiver<Input>),
-        shown: Arc<ArcSwapOption<JoinStatus>>,
-    ) -> Self {
-        let id = mesh.gate.node.node_id();
-        let machine = Child::new(settings(mesh, join, id), runtime::random::seed());
-        let told = JoinStatus::new(join.segment.as_str(), join.parents.iter().map(|parent| &parent.url));
-        let (mesh, join) = (Arc::clone(mesh), join.clone());
-        let (links, carried) = (HashMap::new(), TaskTracker::new());
-        let mut driver = Self {
-            mesh,
-            join,
-            id,
-            machine,
-            inputs,
-            sender,
-            links,
-            next_link: 0,
-            pending: 0,
-            told,
-            shown,
-            leaving: None,
-            over: false,
-            carried,
-        };
-        driver.machine.start(Instant::now());
-        driver
+impl drive::Driver for MembershipDriver {
+    type Machine = Child;
+    type Input = Input;
+    type End = ();
+
+    fn machine(&mut self) -> &mut Child {
+        &mut self.machine
     }
 
-    /// Runs until it is told to leave, or the gate ends.
-    pub async fn run(mut self) {
-        let mut subtree = self.mesh.registry.subtree();
-        self.below(&subtree.borrow_and_update().clone());
-        loop {
-            self.settle().await;
-            if self.over {
-                break;
-            }
-            let until = self.machine.poll_timeout().map_or_else(|| Instant::now() + NEVER, |(at, _)| at);
-            tokio::select! {
-                biased;
-                () = self.mesh.gate.stop.cancelled() => break,
-                input = self.inputs.recv() => match input {
-                    Some(Input::MountsChanged) => self.below(&subtree.borrow().clone()),
-                    Some(input) => self.take(input),
-                    None => break,
-                },
-                changed = subtree.changed() => match changed {
-                    Ok(()) => self.below(&subtree.borrow_and_update().clone()),
-                    Err(_) => break,
-                },
-                () = tokio::time::sleep_until(until.into()) => self.machine.handle_timeout(Instant::now()),
-            }
-        }
-        for held in self.links.values() {
-            held.gone.cancel();
-        }
-        self.carried.close();
-        drop(tokio::time::timeout(DRAIN, self.carried.wait()).await);
-        if let Some(leaving) = self.leaving.take() {
-            // Whoever waits may have lost patience.
-            let _waited_for = leaving.send(());
+    async fn next(&mut self) -> Result<Input, ()> {
+        tokio::select! {
+            biased;
+            () = self.mesh.gate.stop.cancelled() => Err(()),
+            input = self.inputs.recv() => input.ok_or(()),
+            changed = self.subtree.changed() => changed.map(|()| Input::MountsChanged).map_err(drop),
         }
     }
 
-    fn take(&mut self, input: Input) {
-        let now = Instant::now();
+    async fn handle(&mut self, now: Now, input: Input) -> Result<(), ()> {
         match input {
             Input::Answered(call, answer) => {
                 self.pending -= 1;
@@ -135,11 +85,75 @@ impl Driver {
                     self.machine.handle_link_lost(now, link);
                 }
             }
-            Input::MountsChanged => {}
+            Input::MountsChanged => self.below(now),
+        }
+        Ok(())
+    }
+
+    async fn carry(&mut self, _: Now, output: ChildOutput) -> Result<(), ()> {
+        match output {
+            ChildOutput::Event(event) => self.happened(event).await,
+            ChildOutput::Transmit(transmit) => self.transmit(transmit),
+        }
+        Ok(())
+    }
+
+    async fn rest(&mut self, now: Now) -> Result<(), ()> {
+        self.show(now);
+        if self.over { Err(()) } else { Ok(()) }
+    }
+}
+
+impl MembershipDriver {
+    /// A driver of a gate that is registered with nobody yet.
+    pub fn new(
+        mesh: &Arc<Mesh>,
+        join: &Join,
+        (sender, inputs): (mpsc::Sender<Input>, mpsc::Receiver<Input>),
+        shown: Arc<ArcSwapOption<JoinStatus>>,
+    ) -> Self {
+        let id = mesh.gate.node.node_id();
+        let machine = Child::new(settings(mesh, join, id), runtime::random::seed());
+        let told = JoinStatus::new(join.segment.as_str(), join.parents.iter().map(|parent| &parent.url));
+        let (mesh, join) = (Arc::clone(mesh), join.clone());
+        let (links, carried, subtree) = (HashMap::new(), TaskTracker::new(), mesh.registry.subtree());
+        let mut driver = Self {
+            mesh,
+            join,
+            id,
+            machine,
+            inputs,
+            sender,
+            subtree,
+            links,
+            next_link: 0,
+            pending: 0,
+            told,
+            shown,
+            leaving: None,
+            over: false,
+            carried,
+        };
+        driver.machine.start(SystemClock.now());
+        driver
+    }
+
+    /// Runs until it is told to leave, or the gate ends.
+    pub async fn run(mut self) {
+        self.below(SystemClock.now());
+        drive(&mut self, &SystemClock).await;
+        for held in self.links.values() {
+            held.gone.cancel();
+        }
+        self.carried.close();
+        drop(tokio::time::timeout(DRAIN, self.carried.wait()).await);
+        if let Some(leaving) = self.leaving.take() {
+            // Whoever waits may have lost patience.
+            let _waited_for = leaving.send(());
         }
     }
 
-    fn dialled(&mut self, now: Instant, parent: usize, dialled: Result<crate::link::Dialled, String>) {
+    fn dialled(&mut self, now: Now, parent: usize, dialled: Result<crate::link::Dialled, String>) {
         self.pending -= 1;
         match dialled {
             Ok(mut dialled) => {
@@ -162,28 +176,20 @@ impl Driver {
     }
 
     /// The gates below: those that are registered, those behind mounts, and this one.
-    fn below(&mut self, registered: &BTreeSet<NodeId>) {
+    fn below(&mut self, now: Now) {
+        let registered = self.subtree.borrow_and_update().clone();
         let mounts = self.mesh.gate.mounts.all.load_full();
         let mounted =
             mounts.iter().flat_map(|mount| mount.catalog.load().subtree.iter().filter_map(|id| NodeId::parse(id)).collect::<Vec<_>>());
-        let ids = registered.iter().copied().chain(mounted).chain([self.id]).collect();
-        self.machine.handle_subtree(Instant::now(), ids);
+        let ids = registered.into_iter().chain(mounted).chain([self.id]).collect();
+        self.machine.handle_subtree(now, ids);
     }
 
-    /// Carries out all that the machine wants done, and shows how it stands then.
-    async fn settle(&mut self) {
-        loop {
-            if let Some(event) = self.machine.poll_event() {
-                self.happened(event).await;
-            } else if let Some(transmit) = self.machine.poll_transmit() {
-                self.transmit(transmit);
-            } else {
-                break;
-            }
-        }
+    /// Shows how it stands.
+    fn show(&mut self, now: Now) {
         let waits = self.pending == 0 && self.machine.registered_at().is_none() && !self.over;
-        let next = self.machine.poll_timeout().filter(|_| waits).map(|(at, _)| at.saturating_duration_since(Instant::now()));
-        self.told.next_try = next.and_then(|wait| SystemTime::now().checked_add(wait)).map(seconds);
+        let next = self.machine.poll_timeout().filter(|_| waits).map(|(at, _)| at.saturating_duration_since(now.instant));
+        self.told.next_try = next.and_then(|wait| now.wall.checked_add(wait)).map(seconds);
         if self.shown.load().as_deref() != Some(&self.told) {
             self.shown.store(Some(Arc::new(self.told.clone())));
             self.mesh.gate.mounts.changed.notify_waiters();

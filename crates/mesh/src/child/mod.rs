@@ -18,7 +18,7 @@ use mesh_proto::refusal::Refusal;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::child::driver::Driver;
+use crate::child::driver::MembershipDriver;
 use crate::child::input::Input;
 use crate::mesh::Mesh;
 use trust;
@@ -45,7 +45,7 @@ impl Membership {
     pub fn begin(&self, mesh: &Arc<Mesh>, join: Option<&Join>) {
         let (inputs, unread) = mpsc::channel(DEPTH);
         let before = std::mem::replace(&mut *self.lock(), join.map(|_| inputs.clone()));
-        let driver = join.map(|join| Driver::new(mesh, join, (inputs, unread), Arc::clone(&self.told)));
+        let driver = join.map(|join| MembershipDriver::new(mesh, join, (inputs, unread), Arc::clone(&self.told)));
         self.renew(mesh, join);
         let told = Arc::clone(&self.told);
         tokio::spawn(async move {

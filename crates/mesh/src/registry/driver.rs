@@ -1,19 +1,22 @@
 //! The task that owns the machine of the aggregator and the relay: takes inputs, carries out what comes of them, waits until the next
-//! timer. What comes out is carried out in `outputs`; it decides nothing.
+//! timer. Outputs are carried out in `outputs`; nothing is decided here.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use banyan_model::{Machine, Now};
 use config::resolved::Config;
 use mcp_proto::envelope::Notification;
 use mcp_proto::json::Members;
 use mesh_proto::authority::Identity;
 use mesh_proto::id::{LinkId, NodeId, RequestId, SessionKey};
 use mesh_proto::message::{Method, Register, Request};
-use mesh_proto::parent::{Incoming, Parent, Settings};
+use mesh_proto::parent::{Incoming, Parent, ParentOutput, Settings};
 use mesh_proto::refusal::Refusal;
-use mesh_proto::relay::{Relay, RelayLimits};
+use mesh_proto::relay::{Relay, RelayLimits, Relayed};
+use runtime::clock::{Clock, SystemClock};
+use runtime::drive::{self, drive};
 use store::Claims;
 use tokio::sync::{mpsc, oneshot};
 
@@ -22,29 +25,64 @@ use crate::registry::admit::{admit, stays};
 use crate::registry::holdings::Holdings;
 use crate::registry::input::{Asked, Input, Way};
 use crate::registry::links::Links;
+use crate::registry::outputs::Later;
 use crate::registry::recorded::{Whose, record, unreadable};
+use crate::registry::told;
 
 /// How many inputs are taken before what came of them is carried out.
 const BATCH: usize = 256;
-/// How long the task sleeps when nothing is due.
-const LONG: Duration = Duration::from_secs(3600);
 /// How long a subserver may take to say with whom it is registered.
 const ASK: Duration = Duration::from_secs(2);
 /// How long after claims could not be opened or written it is tried again.
 pub const AGAIN: Duration = Duration::from_secs(2);
 
 /// The task.
-pub struct Driver {
+pub struct RegistryDriver {
     pub mesh: Arc<Mesh>,
-    pub parent: Parent,
-    pub relay: Relay,
+    pub machines: Machines,
     pub links: Links,
-    pub holdings: Holdings,
     /// Requests that are not answered yet.
     pub waiting: HashMap<RequestId, Waiting>,
     pub claims: Kept,
+    /// Claims and answers of the outputs of this turn.
+    pub later: Later,
+    /// Askers who wait until the outputs of this turn are carried out.
+    settled: Vec<oneshot::Sender<()>>,
     requests: u64,
     config: Arc<Config>,
+    inputs: mpsc::Receiver<Input>,
+    batch: Vec<Input>,
+}
+
+/// Everything that decides for the registry, driven as one machine.
+pub struct Machines {
+    pub parent: Parent,
+    pub relay: Relay,
+    pub holdings: Holdings,
+}
+
+/// RegistryOutput of the registry's machines: all of the aggregator before what is relayed.
+pub enum RegistryOutput {
+    Parent(ParentOutput),
+    Relay(Relayed),
+}
+
+impl Machine for Machines {
+    type Output = RegistryOutput;
+
+    fn handle_timeout(&mut self, now: Now) {
+        self.parent.handle_timeout(now);
+        self.relay.handle_timeout(now);
+    }
+
+    fn poll_output(&mut self) -> Option<RegistryOutput> {
+        self.parent.poll_output().map(RegistryOutput::Parent).or_else(|| self.relay.poll_output().map(RegistryOutput::Relay))
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        let publishing = self.holdings.due().map(|at| (at, "what is held is to be brought into the tree"));
+        [self.parent.poll_timeout(), self.relay.poll_timeout(), publishing].into_iter().flatten().min_by_key(|(at, _)| *at)
+    }
 }
 
 /// Where claims are kept.
@@ -64,31 +102,58 @@ pub struct Waiting {
 }
 
 /// Runs until the gate ends.
-pub async fn run(mesh: Arc<Mesh>, mut inputs: mpsc::Receiver<Input>) {
-    let Some(mut driver) = Driver::begin(&mesh).await else { return };
-    let stop = mesh.gate.stop.clone();
-    loop {
-        let wake = tokio::time::Instant::from_std(driver.wake());
-        tokio::select! {
-            input = inputs.recv() => {
-                let Some(input) = input else { return };
-                driver.follow().await;
-                driver.take(input);
-                for _ in 1..BATCH {
-                    let Ok(input) = inputs.try_recv() else { break };
-                    driver.take(input);
-                }
-            }
-            () = tokio::time::sleep_until(wake) => {}
-            () = stop.cancelled() => return,
-        }
-        driver.settle();
+pub async fn run(mesh: Arc<Mesh>, inputs: mpsc::Receiver<Input>) {
+    if let Some(mut driver) = RegistryDriver::begin(&mesh, inputs).await {
+        drive(&mut driver, &SystemClock).await;
     }
 }
 
-impl Driver {
+impl drive::Driver for RegistryDriver {
+    type Machine = Machines;
+    type Input = Vec<Input>;
+    type End = ();
+
+    fn machine(&mut self) -> &mut Machines {
+        &mut self.machines
+    }
+
+    async fn next(&mut self) -> Result<Vec<Input>, ()> {
+        let stop = self.mesh.gate.stop.clone();
+        tokio::select! {
+            taken = self.inputs.recv_many(&mut self.batch, BATCH) => if taken == 0 { Err(()) } else { Ok(std::mem::take(&mut self.batch)) },
+            () = stop.cancelled() => Err(()),
+        }
+    }
+
+    async fn handle(&mut self, now: Now, inputs: Vec<Input>) -> Result<(), ()> {
+        self.follow(now).await;
+        inputs.into_iter().for_each(|input| self.take(now, input));
+        Ok(())
+    }
+
+    async fn carry(&mut self, now: Now, output: RegistryOutput) -> Result<(), ()> {
+        match output {
+            RegistryOutput::Parent(ParentOutput::Event(event)) => self.event(now, event),
+            RegistryOutput::Parent(ParentOutput::Transmit(transmit)) => self.transmit(now, transmit),
+            RegistryOutput::Relay(relayed) => told::relayed(&self.mesh, &relayed),
+        }
+        Ok(())
+    }
+
+    async fn rest(&mut self, now: Now) -> Result<(), ()> {
+        self.mesh.registry.dropped.note(&self.machines.relay, &self.machines.parent);
+        self.finish();
+        // Whoever asked may have gone meanwhile.
+        self.settled.drain(..).for_each(|done| _ = done.send(()));
+        self.links.let_go();
+        self.machines.holdings.publish(now.instant, &self.mesh, &self.machines.parent);
+        Ok(())
+    }
+}
+
+impl RegistryDriver {
     /// `None`: this gate has no id that could be told to others.
-    async fn begin(mesh: &Arc<Mesh>) -> Option<Self> {
+    async fn begin(mesh: &Arc<Mesh>, inputs: mpsc::Receiver<Input>) -> Option<Self> {
         let config = mesh.gate.config.load_full();
         let Some(own) = NodeId::parse(&mesh.gate.node.id) else {
             tracing::error!("the id of this gate is no UUID: nobody can register");
@@ -104,112 +169,96 @@ impl Driver {
         mesh.registry.subtree.send_replace(parent.subtree());
         let mut driver = Self {
             mesh: Arc::clone(mesh),
-            parent,
-            relay: Relay::new(RelayLimits::default()),
+            machines: Machines { parent, relay: Relay::new(RelayLimits::default()), holdings: Holdings::new(Instant::now()) },
             links: Links::default(),
-            holdings: Holdings::new(Instant::now()),
             waiting: HashMap::new(),
             claims: Kept::Nowhere(Instant::now()),
+            later: Later::default(),
+            settled: Vec::new(),
             requests: 0,
             config,
+            inputs,
+            batch: Vec::new(),
         };
-        driver.open().await;
+        driver.open(SystemClock.now()).await;
         Some(driver)
     }
 
     /// Takes a changed configuration: segments of mounts can't be registered, and who may register is decided anew.
-    async fn follow(&mut self) {
-        let now = self.mesh.gate.config.load_full();
-        if !Arc::ptr_eq(&now, &self.config) {
-            self.parent.handle_mounts(now.mounts.keys().cloned().collect());
-            let before = std::mem::replace(&mut self.config, now);
+    async fn follow(&mut self, now: Now) {
+        let config = self.mesh.gate.config.load_full();
+        if !Arc::ptr_eq(&config, &self.config) {
+            self.machines.parent.handle_mounts(config.mounts.keys().cloned().collect());
+            let before = std::mem::replace(&mut self.config, config);
             if before.registry != self.config.registry {
-                self.parent.handle_settings(Instant::now(), settings(self.mesh.gate.node.node_id(), &self.config));
+                self.machines.parent.handle_settings(now, settings(self.mesh.gate.node.node_id(), &self.config));
                 self.put_out();
             }
         }
-        self.open().await;
+        self.open(now).await;
     }
 
     /// Puts out those who could not register any more.
     fn put_out(&mut self) {
         let registry = self.config.registry.as_ref();
-        let over: Vec<SessionKey> = self.parent.sessions().filter(|session| !stays(registry, session)).map(|session| session.key).collect();
-        over.into_iter().for_each(|session| self.parent.put_out(session));
+        let over: Vec<SessionKey> =
+            self.machines.parent.sessions().filter(|session| !stays(registry, session)).map(|session| session.key).collect();
+        over.into_iter().for_each(|session| self.machines.parent.put_out(session));
     }
 
     /// Opens the claims where that is wanted and due. Until they are there nobody registers, so that nobody is told that a segment is
     /// his own who would not find it so after a restart, or while it belongs to somebody else.
-    async fn open(&mut self) {
+    async fn open(&mut self, now: Now) {
         let Kept::Nowhere(due) = self.claims else { return };
-        if self.config.registry.is_none() || due > Instant::now() {
+        if self.config.registry.is_none() || due > now.instant {
             return;
         }
         match self.mesh.gate.stores.claims(&self.mesh.gate.node.id).await {
             Ok((keeper, kept)) => {
-                self.parent.restore(kept);
+                self.machines.parent.restore(kept);
                 self.claims = Kept::There(keeper);
             }
             Err(error) => {
                 let dir = self.mesh.state_dir.display();
                 tracing::error!(%error, %dir, "who owns which segment can't be kept: nobody registers until the state directory can be written");
-                self.claims = Kept::Nowhere(Instant::now() + AGAIN);
+                self.claims = Kept::Nowhere(now.instant + AGAIN);
             }
         }
     }
 
-    fn take(&mut self, input: Input) {
-        let now = Instant::now();
+    fn take(&mut self, now: Now, input: Input) {
         match input {
-            Input::Above(above) => self.parent.handle_above(above),
-            Input::Answered(call, replied) => self.parent.handle_answer(now, call, replied.as_reply()),
+            Input::Above(above) => self.machines.parent.handle_above(above),
+            Input::Answered(call, replied) => self.machines.parent.handle_answer(now, call, replied.as_reply()),
             // It was followed when it came.
             Input::ConfigChanged => {}
             Input::Cycle(ids, done) => {
-                self.parent.handle_cycle(&ids);
-                self.settle();
-                // Whoever asked may have gone meanwhile.
-                _ = done.send(());
+                self.machines.parent.handle_cycle(&ids);
+                self.settled.push(done);
             }
             Input::Fetched(session, None) => {
-                self.holdings.failed(session);
-                self.parent.handle_tools_failed(now, session);
+                self.machines.holdings.failed(session);
+                self.machines.parent.handle_tools_failed(now, session);
             }
             Input::Fetched(session, Some(mut fetched)) => {
                 let offers = std::mem::take(&mut fetched.offers);
-                self.holdings.fetched(session, *fetched);
-                self.parent.handle_tools(now, session, offers);
+                self.machines.holdings.fetched(session, *fetched);
+                self.machines.parent.handle_tools(now, session, offers);
             }
             Input::LinkLost(link) => {
                 self.links.lost(link);
-                self.parent.handle_link_lost(now, link);
+                self.machines.parent.handle_link_lost(now, link);
             }
             Input::LinkOpened(link, end) => self.links.opened(link, end),
-            Input::ListChanged(session) => self.parent.handle_list_changed(now, session),
+            Input::ListChanged(session) => self.machines.parent.handle_list_changed(now, session),
             Input::Notified(link, notification) => self.notified(now, link, &notification),
-            Input::Relay(session, whole) => self.relay.handle_notification(now, session, whole),
+            Input::Relay(session, whole) => self.machines.relay.handle_notification(now, session, whole),
             Input::Request(asked) => self.asked(now, asked),
-            Input::Unkept(session) => self.parent.put_out(session),
+            Input::Unkept(session) => self.machines.parent.put_out(session),
         }
     }
 
-    /// Carries out what came of the inputs and of the time that passed.
-    fn settle(&mut self) {
-        let now = Instant::now();
-        self.parent.handle_timeout(now);
-        self.relay.handle_timeout(now);
-        self.drain(now);
-        self.links.let_go();
-        self.holdings.publish(now, &self.mesh, &self.parent);
-    }
-
-    /// When something is due.
-    fn wake(&self) -> Instant {
-        let due = [self.parent.poll_timeout().map(|(at, _)| at), self.relay.poll_timeout().map(|(at, _)| at), self.holdings.due()];
-        due.into_iter().flatten().min().unwrap_or_else(|| Instant::now() + LONG)
-    }
-
-    fn asked(&mut self, now: Instant, asked: Asked) {
+    fn asked(&mut self, now: Now, asked: Asked) {
         let Asked { way, mut identity, method, params, reply } = asked;
         let register = match Request::decode(&method, &params) {
             Ok(Request::Register(register)) => Some(register),
@@ -241,7 +290,7 @@ impl Driver {
         let request = RequestId(self.requests);
         let principal = Arc::clone(&identity.principal);
         self.waiting.insert(request, Waiting { principal, register, reply });
-        self.parent.handle_request(now, &Incoming { link, request, identity: &identity, method: &method, params: &params });
+        self.machines.parent.handle_request(now, &Incoming { link, request, identity: &identity, method: &method, params: &params });
     }
 
     /// Adds what the proof in a registration proves to who asks (AX-13).
@@ -277,12 +326,12 @@ impl Driver {
     }
 
     /// What came over a link outside of calls: a changed list concerns everybody on it, all else whoever is there alone.
-    fn notified(&mut self, now: Instant, link: LinkId, notification: &Notification) {
-        let sessions = self.parent.sessions_on(link);
+    fn notified(&mut self, now: Now, link: LinkId, notification: &Notification) {
+        let sessions = self.machines.parent.sessions_on(link);
         if notification.method.ends_with("/list_changed") {
-            sessions.iter().for_each(|session| self.parent.handle_list_changed(now, *session));
+            sessions.iter().for_each(|session| self.machines.parent.handle_list_changed(now, *session));
         } else if let [only] = sessions[..] {
-            self.relay.handle_notification(now, only, notification.whole.clone());
+            self.machines.relay.handle_notification(now, only, notification.whole.clone());
         }
     }
 }

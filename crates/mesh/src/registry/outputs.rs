@@ -1,9 +1,8 @@
 //! Carries out what the machine and the relay want: questions, answers, mounts, claims, notices. What is wanted is not decided here.
 
 use std::sync::Arc;
-use std::time::Instant;
 
-use banyan_model::Segment;
+use banyan_model::{Now, Segment};
 use mesh_proto::id::{CallId, LinkId, SessionKey};
 use mesh_proto::message::{Register, Registered};
 use mesh_proto::parent::{Event, StoreAnswer, Transmit};
@@ -13,7 +12,7 @@ use store::ClaimChange;
 use tokio::sync::oneshot;
 
 use crate::registry::asking;
-use crate::registry::driver::{AGAIN, Driver, Kept, Waiting};
+use crate::registry::driver::{AGAIN, Kept, RegistryDriver, Waiting};
 use crate::registry::input::Input;
 use crate::registry::links::{Ask, End};
 use crate::registry::recorded::{Whose, record};
@@ -27,62 +26,44 @@ struct Answered {
     began: Option<SessionKey>,
 }
 
-/// What is carried out once all has come out.
+/// Claims and answers, for when all outputs of a turn are carried out.
 #[derive(Default)]
-struct Later {
+pub struct Later {
     claims: Vec<ClaimChange>,
     answers: Vec<Answered>,
 }
 
-impl Driver {
-    /// Carries out everything that has come out.
-    pub fn drain(&mut self, now: Instant) {
-        let mut later = Later::default();
-        loop {
-            if let Some(event) = self.parent.poll_event() {
-                self.event(now, event, &mut later);
-            } else if let Some(transmit) = self.parent.poll_transmit() {
-                self.transmit(now, transmit, &mut later);
-            } else if let Some(relayed) = self.relay.poll_transmit() {
-                told::relayed(&self.mesh, &relayed);
-            } else {
-                break;
-            }
-        }
-        self.mesh.registry.dropped.note(&self.relay, &self.parent);
-        self.finish(later);
-    }
-
-    fn event(&mut self, now: Instant, event: Event, later: &mut Later) {
+impl RegistryDriver {
+    pub fn event(&mut self, now: Now, event: Event) {
         match event {
-            Event::AskStore { call, .. } => self.parent.handle_store_answer(now, call, StoreAnswer::Unavailable),
-            Event::ClaimMade(claim) => later.claims.push(ClaimChange::Made(claim)),
-            Event::ClaimReleased(segment) => later.claims.push(ClaimChange::Released(segment)),
+            Event::AskStore { call, .. } => self.machines.parent.handle_store_answer(now, call, StoreAnswer::Unavailable),
+            Event::ClaimMade(claim) => self.later.claims.push(ClaimChange::Made(claim)),
+            Event::ClaimReleased(segment) => self.later.claims.push(ClaimChange::Released(segment)),
             Event::Ended { session, segment, why } => self.ended(session, &segment, why),
             Event::FetchTools { session, .. } => {
-                if !self.holdings.fetch(session) {
-                    self.parent.handle_tools_failed(now, session);
+                if !self.machines.holdings.fetch(session) {
+                    self.machines.parent.handle_tools_failed(now, session);
                 }
             }
-            Event::NamespaceChanged => self.holdings.changed(),
+            Event::NamespaceChanged => self.machines.holdings.changed(),
             Event::Registered { session, segment, .. } => self.registered(session, segment),
             Event::SubserverLost { session, segment, why } => {
                 tracing::warn!(%segment, why = why.as_str(), "a registered server is lost");
                 self.gone(session, &segment, "lost", why.as_str());
-                self.relay.handle_closed(session);
+                self.machines.relay.handle_closed(session);
                 self.links.over(session);
-                self.holdings.lose(session, &self.parent);
+                self.machines.holdings.lose(session, &self.machines.parent);
                 told::lost(&self.mesh, &segment, why);
             }
             Event::SubtreeChanged => {
-                self.mesh.registry.subtree.send_replace(self.parent.subtree());
-                self.holdings.subtree_changed();
+                self.mesh.registry.subtree.send_replace(self.machines.parent.subtree());
+                self.machines.holdings.subtree_changed();
             }
         }
     }
 
     fn registered(&mut self, key: SessionKey, segment: Segment) {
-        let Some(session) = self.parent.session(key) else { return };
+        let Some(session) = self.machines.parent.session(key) else { return };
         let held = match self.links.end(session.link) {
             Some(End::Held(end)) => Some((end.url.clone(), Arc::clone(&end.pool))),
             Some(End::Dialled(_)) | None => None,
@@ -90,12 +71,12 @@ impl Driver {
         tracing::info!(%segment, principal = %session.principal, subserver = %session.subserver_id, "a server registered");
         let whose = Whose { principal: &session.principal, segment: &segment, subserver: session.subserver_id };
         record(&self.mesh, "registered", &whose, None);
-        self.holdings.begin(&self.mesh, session, held);
-        self.relay.handle_opened(key, segment);
+        self.machines.holdings.begin(&self.mesh, session, held);
+        self.machines.relay.handle_opened(key, segment);
     }
 
     fn gone(&self, key: SessionKey, segment: &Segment, what: &str, why: &str) {
-        if let Some((registration, _)) = self.holdings.held(key) {
+        if let Some((registration, _)) = self.machines.holdings.held(key) {
             let whose = Whose { principal: &registration.principal, segment, subserver: registration.subserver_id };
             record(&self.mesh, what, &whose, Some(why));
         }
@@ -104,9 +85,9 @@ impl Driver {
     fn ended(&mut self, key: SessionKey, segment: &Segment, why: Ended) {
         tracing::info!(%segment, why = why.as_str(), "a registration ended");
         self.gone(key, segment, "ended", why.as_str());
-        self.relay.handle_closed(key);
+        self.machines.relay.handle_closed(key);
         self.links.over(key);
-        let held = self.holdings.held(key);
+        let held = self.machines.holdings.held(key);
         if let Some((registration, dotted)) = held {
             // Its server is told with its next heartbeat, people at once.
             let refusal = match why {
@@ -120,20 +101,20 @@ impl Driver {
             }
         }
         match why {
-            Ended::Replaced => self.holdings.replace(key, &self.parent),
+            Ended::Replaced => self.machines.holdings.replace(key, &self.machines.parent),
             Ended::Cycle | Ended::Deregistered | Ended::DottedName | Ended::LinkLost | Ended::NotAdmitted | Ended::Silent => {
-                self.holdings.end(key);
+                self.machines.holdings.end(key);
             }
         }
     }
 
-    fn transmit(&mut self, now: Instant, transmit: Transmit, later: &mut Later) {
+    pub fn transmit(&mut self, now: Now, transmit: Transmit) {
         match transmit {
             Transmit::Answer { link, request, answer } => {
                 let Some(waiting) = self.waiting.remove(&request) else { return };
                 let began = self.answered(link, &waiting, &answer);
                 let answer = answer.map(|result| if began.is_some() { self.budgeted(&waiting.principal, result) } else { result });
-                later.answers.push(Answered { reply: waiting.reply, answer, began });
+                self.later.answers.push(Answered { reply: waiting.reply, answer, began });
             }
             Transmit::Ask { link, call, params } => self.ask(now, link, call, params),
         }
@@ -151,7 +132,7 @@ impl Driver {
         match answer {
             Ok(result) => {
                 let id = Registered::decode(result.as_bytes()).ok()?.session;
-                let key = self.parent.session_on(link, &id)?;
+                let key = self.machines.parent.session_on(link, &id)?;
                 self.links.began(key, id, link, Arc::clone(&waiting.principal));
                 Some(key)
             }
@@ -166,23 +147,23 @@ impl Driver {
         }
     }
 
-    fn ask(&mut self, now: Instant, link: LinkId, call: CallId, params: String) {
+    fn ask(&mut self, now: Now, link: LinkId, call: CallId, params: String) {
         match self.links.end(link) {
             Some(End::Held(end)) => {
                 let (reply, answer) = oneshot::channel();
                 if end.asks.try_send(Ask { method: asking::METHOD, params, reply }).is_err() {
-                    return self.parent.handle_answer(now, call, Reply::Lost);
+                    return self.machines.parent.handle_answer(now, call, Reply::Lost);
                 }
                 asking::wait(&self.mesh, call, answer);
             }
             Some(End::Dialled(dialled)) => asking::dial(&self.mesh, call, dialled, params),
-            None => self.parent.handle_answer(now, call, Reply::Lost),
+            None => self.machines.parent.handle_answer(now, call, Reply::Lost),
         }
     }
 
     /// Keeps claims, and only then answers: who was told that a segment is its own finds it so whatever happens to this gate.
-    fn finish(&mut self, later: Later) {
-        let Later { claims, answers } = later;
+    pub fn finish(&mut self) {
+        let Later { claims, answers } = std::mem::take(&mut self.later);
         let kept = match &self.claims {
             Kept::There(keeper) if !claims.is_empty() => keeper.keep(claims),
             Kept::There(_) | Kept::Nowhere(_) => return answers.into_iter().for_each(Answered::send),

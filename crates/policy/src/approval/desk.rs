@@ -1,9 +1,12 @@
 //! The machine of approvals: waiting calls, votes, and the single use of an agreement. Proofs are verified elsewhere. Nothing is kept or
-//! sent here: the driver learns of changes to be kept ([`Desk::changes`]) and of news ([`Desk::poll_news`]).
+//! sent here: the driver learns of changes to be kept ([`Desk::changes`]) and of news (its output).
 //!
-//! Time is Unix time in seconds, for an expiry outlives the process. A clock that is set back stands still here.
+//! Expiries are in Unix seconds, for they outlive the process. A clock that is set back stands still here.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::{Duration, Instant};
+
+use banyan_model::{Machine, Now};
 
 use super::anchor::{Anchors, Verified, is_same};
 use super::challenge::{Call, Challenge};
@@ -24,7 +27,7 @@ const MOST_OVER: usize = 1000;
 const TOLD_WITHIN: u64 = 15 * 60;
 
 /// Settings of all approvals.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     /// The gate's id.
     pub gate: String,
@@ -102,7 +105,7 @@ pub struct News {
 }
 
 /// All approvals of one gate.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Desk {
     pub(super) settings: Settings,
     pub(super) anchors: Anchors,
@@ -118,6 +121,8 @@ pub struct Desk {
     pub(super) rounds: VecDeque<Round>,
     withdrawn: Withdrawals,
     pub(super) clock: u64,
+    /// The time of the last input.
+    seen: Option<Now>,
     pub(super) changes: BTreeSet<Change>,
     pub(super) news: VecDeque<News>,
 }
@@ -125,24 +130,11 @@ pub struct Desk {
 impl Desk {
     /// Makes an empty desk.
     pub fn new(settings: Settings) -> Self {
-        Self {
-            settings,
-            anchors: Anchors::default(),
-            all: BTreeMap::new(),
-            of_call: BTreeMap::new(),
-            over: VecDeque::new(),
-            due: BTreeSet::new(),
-            grants: BTreeMap::new(),
-            rounds: VecDeque::new(),
-            withdrawn: Withdrawals::default(),
-            clock: 0,
-            changes: BTreeSet::new(),
-            news: VecDeque::new(),
-        }
+        Self { settings, ..Self::default() }
     }
 
     /// Takes a call that needs agreement. `attends`: the caller waits from now on.
-    pub fn hold(&mut self, now: u64, call: Call, why: (Vec<Cause>, String), fresh: Fresh, attends: bool) -> Held {
+    pub fn hold(&mut self, now: Now, call: Call, why: (Vec<Cause>, String), fresh: Fresh, attends: bool) -> Held {
         self.handle_timeout(now);
         if let Some(held) = self.known(&call, attends) {
             return held;
@@ -189,7 +181,7 @@ impl Desk {
     ///
     /// # Errors
     /// The reason for the proof not to count.
-    pub fn confirm(&mut self, now: u64, id: &str, proof: &Proof) -> Result<Standing, Refusal> {
+    pub fn confirm(&mut self, now: Now, id: &str, proof: &Proof) -> Result<Standing, Refusal> {
         self.handle_timeout(now);
         let statement = self.pending(id)?.challenge.statement();
         let verified = self.anchors.verify(proof, &statement, self.clock)?;
@@ -222,7 +214,7 @@ impl Desk {
     ///
     /// # Errors
     /// When the denial comes too late.
-    pub fn deny(&mut self, now: u64, id: &str, reason: &str) -> Result<(), Refusal> {
+    pub fn deny(&mut self, now: Now, id: &str, reason: &str) -> Result<(), Refusal> {
         self.handle_timeout(now);
         let approval = self.all.get_mut(id).ok_or(Refusal::Unknown)?;
         if !approval.standing.is_held() {
@@ -234,12 +226,12 @@ impl Desk {
     }
 
     /// Withdraws a call for its caller. A call beyond withdrawal stays as it is.
-    pub fn withdraw(&mut self, now: u64, id: &str) {
+    pub fn withdraw(&mut self, now: Now, id: &str) {
         self.take_back(now, id, None);
     }
 
     /// The same, and why.
-    pub fn take_back(&mut self, now: u64, id: &str, why: Option<&str>) {
+    pub fn take_back(&mut self, now: Now, id: &str, why: Option<&str>) {
         self.handle_timeout(now);
         let Some(approval) = self.all.get_mut(id).filter(|approval| approval.standing.is_held()) else { return };
         approval.reason = why.map(str::to_owned).or(approval.reason.take());
@@ -275,7 +267,7 @@ impl Desk {
     ///
     /// # Errors
     /// The reason for the call to stay.
-    pub fn claim(&mut self, now: u64, id: &str, call: &Call) -> Result<Claimed, Refusal> {
+    pub fn claim(&mut self, now: Now, id: &str, call: &Call) -> Result<Claimed, Refusal> {
         self.handle_timeout(now);
         let approval = self.all.get_mut(id).ok_or(Refusal::Unknown)?;
         if !approval.is_free() {
@@ -292,7 +284,7 @@ impl Desk {
     }
 
     /// Takes the end of a call that went out.
-    pub fn finish(&mut self, now: u64, id: &str, end: End) {
+    pub fn finish(&mut self, now: Now, id: &str, end: End) {
         self.advance(now);
         let Some(approval) = self.all.get_mut(id).filter(|approval| approval.standing == Standing::Dispatched) else { return };
         approval.attended = false;
@@ -321,7 +313,7 @@ impl Desk {
     }
 
     /// Another policy holds from now on: what was asked for under another version is void.
-    pub fn set_policy(&mut self, now: u64, version: &str) {
+    pub fn set_policy(&mut self, now: Now, version: &str) {
         self.handle_timeout(now);
         let other = self.all.values_mut().filter(|a| a.standing.is_held()).filter(|a| a.challenge.call.policy != version);
         let ids: Vec<String> = other
@@ -331,30 +323,6 @@ impl Desk {
             })
             .collect();
         ids.iter().for_each(|id| self.turn(id, Standing::Void));
-    }
-
-    /// Lets time pass.
-    pub fn handle_timeout(&mut self, now: u64) {
-        self.advance(now);
-        while let Some((at, id)) = self.due.first().filter(|(at, _)| *at <= self.clock).cloned() {
-            self.due.remove(&(at, id.clone()));
-            let Some(approval) = self.all.get_mut(&id) else { continue };
-            if approval.standing.is_held() && approval.challenge.expires <= self.clock {
-                self.turn(&id, Standing::Expired);
-            } else if approval.standing == Standing::Pending && !std::mem::replace(&mut approval.escalated, true) {
-                self.tell(&id, Event::Expiring);
-            }
-        }
-    }
-
-    /// When something is due next.
-    pub fn poll_timeout(&self) -> Option<u64> {
-        self.due.first().map(|(at, _)| *at)
-    }
-
-    /// Gives each event once.
-    pub fn poll_news(&mut self) -> Option<News> {
-        self.news.pop_front()
     }
 
     /// Lists changes to be kept before anybody hears of them.
@@ -461,7 +429,36 @@ impl Desk {
         }
     }
 
-    pub(super) fn advance(&mut self, now: u64) {
-        self.clock = self.clock.max(now);
+    pub(super) fn advance(&mut self, now: Now) {
+        self.clock = self.clock.max(now.unix_seconds());
+        self.seen = Some(now);
+    }
+}
+
+impl Machine for Desk {
+    type Output = News;
+
+    fn handle_timeout(&mut self, now: Now) {
+        self.advance(now);
+        while let Some((at, id)) = self.due.first().filter(|(at, _)| *at <= self.clock).cloned() {
+            self.due.remove(&(at, id.clone()));
+            let Some(approval) = self.all.get_mut(&id) else { continue };
+            if approval.standing.is_held() && approval.challenge.expires <= self.clock {
+                self.turn(&id, Standing::Expired);
+            } else if approval.standing == Standing::Pending && !std::mem::replace(&mut approval.escalated, true) {
+                self.tell(&id, Event::Expiring);
+            }
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<News> {
+        self.news.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        let ((due, _), now) = (self.due.first()?, self.seen?);
+        // By the clock on the wall as it stands, even where it was set back and the desk's own stands still.
+        let wait = Duration::from_secs(*due).saturating_sub(now.since_epoch());
+        Some((now.instant.checked_add(wait)?, "an approval expires, or will soon"))
     }
 }

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use banyan_model::{Machine, Now};
+
 use super::anchor::Operator;
 use super::desk::{Change, Desk};
 use super::grant::Grant;
@@ -18,7 +20,7 @@ impl Desk {
     /// Takes the approvals stored by the previous run, after the operators. No caller waits for those calls any more, and calls that were
     /// free to go
     /// or on their way may have gone out.
-    pub fn restore(&mut self, now: u64, mut kept: Vec<Approval>) {
+    pub fn restore(&mut self, now: Now, mut kept: Vec<Approval>) {
         self.advance(now);
         // As they came, whatever their order in the store: a caller that comes back means the last one of its call.
         kept.sort_by_key(|approval| (approval.requested, !approval.standing.is_over(), approval.since));
@@ -41,7 +43,7 @@ impl Desk {
     /// Takes the stored operators, which other gates enrol and remove too. Agreement by a key removed since then is void, unless the call
     /// has
     /// gone out.
-    pub fn know(&mut self, now: u64, operators: Vec<Operator>) {
+    pub fn know(&mut self, now: Now, operators: Vec<Operator>) {
         self.handle_timeout(now);
         self.anchors.operators = operators.into_iter().map(|operator| (operator.id.clone(), operator)).collect();
         self.recount();

@@ -1,6 +1,8 @@
 //! Calls whose servers ask for input before they go on: each state given by a server lets one more request out. The meaning of a state is
 //! not known here.
 
+use banyan_model::{Machine, Now};
+
 use super::challenge::Call;
 use super::desk::Desk;
 use super::standing::Standing;
@@ -25,7 +27,7 @@ pub(super) struct Round {
 
 impl Desk {
     /// Takes a request that comes back with the requested input and the server's state; gives the agreement that lets it out, once.
-    pub fn go_on(&mut self, now: u64, call: &Call, state: [u8; 32]) -> Option<Agreement> {
+    pub fn go_on(&mut self, now: Now, call: &Call, state: [u8; 32]) -> Option<Agreement> {
         self.handle_timeout(now);
         let ids = self.of_call.get(&call.key()).into_iter().flatten();
         let awaits = |id: &&String| self.all.get(*id).is_some_and(|a| a.standing == Standing::Below && a.awaits == Some(state));

@@ -1,5 +1,7 @@
 //! The rest of a desk besides waiting calls: operators, grants, and look-ups. Nothing is decided about a call here.
 
+use banyan_model::{Machine, Now};
+
 use super::anchor::{Anchors, Operator};
 use super::confirm::Refusal;
 use super::desk::{Change, Desk};
@@ -54,7 +56,7 @@ impl Desk {
     }
 
     /// Removes a key by id; `None` without such a key. Agreement by the key is void, unless the call has gone out.
-    pub fn remove(&mut self, now: u64, id: &str) -> Option<Operator> {
+    pub fn remove(&mut self, now: Now, id: &str) -> Option<Operator> {
         self.handle_timeout(now);
         let removed = self.anchors.operators.remove(id)?;
         self.changes.insert(Change::Operator(id.to_owned()));
@@ -120,7 +122,7 @@ impl Desk {
     ///
     /// # Errors
     /// The reason for a vote not to count.
-    pub fn give(&mut self, now: u64, id: &str, terms: Terms, proofs: &[Proof]) -> Result<Grant, Refusal> {
+    pub fn give(&mut self, now: Now, id: &str, terms: Terms, proofs: &[Proof]) -> Result<Grant, Refusal> {
         self.handle_timeout(now);
         if self.grants.contains_key(id) {
             return Err(Refusal::Over(Standing::Done));
@@ -150,7 +152,7 @@ impl Desk {
     }
 
     /// Revokes a grant; `false` without such a grant.
-    pub fn revoke(&mut self, now: u64, id: &str) -> bool {
+    pub fn revoke(&mut self, now: Now, id: &str) -> bool {
         self.handle_timeout(now);
         let Some(grant) = self.grants.get_mut(id) else { return false };
         grant.revoked.get_or_insert(self.clock);

@@ -1,7 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant, SystemTime};
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair};
+use banyan_model::{Machine, Now};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use proptest::prelude::*;
@@ -19,6 +22,14 @@ mod rounds;
 mod taken_back;
 
 const NOW: u64 = 1_000_000;
+
+/// Both clocks, so many seconds after 1970.
+#[expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
+fn clock(seconds: u64) -> Now {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let passed = Duration::from_secs(seconds);
+    Now { instant: *START + passed, wall: SystemTime::UNIX_EPOCH + passed }
+}
 
 struct Keys {
     ed: Ed25519KeyPair,
@@ -67,7 +78,7 @@ fn desk(required: u8) -> Desk {
 }
 
 fn hold(desk: &mut Desk, call: &Call, n: usize, attends: bool) -> Held {
-    desk.hold(NOW, call.clone(), (vec![Cause::Mode], "{}".into()), fresh(n), attends)
+    desk.hold(clock(NOW), call.clone(), (vec![Cause::Mode], "{}".into()), fresh(n), attends)
 }
 
 /// A desk with one operator, and the challenge of a call of `ci`.
@@ -134,9 +145,9 @@ fn ax_46_every_kind_of_proof_releases_the_call_it_was_made_for() {
             _ => json!(token(&keys, &json!({"sub": "bert", "digest": hex(&digest)}))),
         };
         let confirm = Confirm::read(json!({"id": fresh(1).id, "proof": written, "_meta": {}}).to_string().as_bytes()).unwrap();
-        assert_eq!(desk.confirm(NOW, &confirm.id, &confirm.proof), Ok(Standing::Released), "{kind}");
-        assert!(desk.claim(NOW, &fresh(1).id, &call("ci", "{}")).is_ok());
-        assert_eq!(desk.confirm(NOW, &confirm.id, &confirm.proof), Err(Refusal::Over(Standing::Dispatched)), "{kind}");
+        assert_eq!(desk.confirm(clock(NOW), &confirm.id, &confirm.proof), Ok(Standing::Released), "{kind}");
+        assert!(desk.claim(clock(NOW), &fresh(1).id, &call("ci", "{}")).is_ok());
+        assert_eq!(desk.confirm(clock(NOW), &confirm.id, &confirm.proof), Err(Refusal::Over(Standing::Dispatched)), "{kind}");
     }
 }
 
@@ -217,7 +228,7 @@ fn ax_46_each_wrong_proof_has_its_own_answer() {
         (jws(json!({"digest": hex(&digest), "sub": "ci"})), "self_approval"),
         (Proof::of_text(&token(&other, &json!({"digest": hex(&digest)}))).unwrap(), "bad_signature"),
     ] {
-        let refusal = desk.confirm(NOW, &challenge.id, &proof).unwrap_err();
+        let refusal = desk.confirm(clock(NOW), &challenge.id, &proof).unwrap_err();
         assert_eq!(refusal.reason(), reason, "{proof:?}");
         assert!(refusal.to_string().len() > 30, "{refusal}");
     }
@@ -236,13 +247,13 @@ fn ax_46_nobody_approves_a_call_of_its_own_by_whatever_name() {
     desk.enroll(operator("anna", keys.ed(), None));
     desk.enroll(operator("bert", keys.ec(), None));
     for (n, caller) in ["anna", "Anna@issuer", "anna-laptop"].into_iter().enumerate() {
-        desk.remove(NOW, &keys.ec().fingerprint());
+        desk.remove(clock(NOW), &keys.ec().fingerprint());
         assert_eq!(hold(&mut desk, &call(caller, "{}"), n, false), Held::NoApprover { reachable: 0, required: 1 }, "{caller}");
         desk.enroll(operator("bert", keys.ec(), None));
         desk.anchors.operators.get_mut(&keys.ec().fingerprint()).unwrap().principals.clear();
         assert_eq!(hold(&mut desk, &call(caller, "{}"), n, false), Held::Waits(fresh(n).id), "{caller}");
         let text = desk.approval(&fresh(n).id).unwrap().challenge.text();
-        let refusal = desk.confirm(NOW, &fresh(n).id, &ssh(&keys, Challenge::NAMESPACE, &text));
+        let refusal = desk.confirm(clock(NOW), &fresh(n).id, &ssh(&keys, Challenge::NAMESPACE, &text));
         assert_eq!(refusal, Err(Refusal::SelfApproval("anna".into())), "{caller}");
     }
 }
@@ -257,11 +268,11 @@ fn ax_46_two_people_are_two_people() {
     assert_eq!(hold(&mut desk, &call("ci", "{}"), 1, true), Held::Waits(fresh(1).id));
     let text = desk.approval(&fresh(1).id).unwrap().challenge.text();
     let first = ssh(&keys, Challenge::NAMESPACE, &text);
-    assert_eq!(desk.confirm(NOW, &fresh(1).id, &first), Ok(Standing::Pending));
-    assert_eq!(desk.claim(NOW, &fresh(1).id, &call("ci", "{}")), Err(Refusal::Over(Standing::Pending)));
-    assert_eq!(desk.confirm(NOW, &fresh(1).id, &first).unwrap_err().reason(), "second_person_needed");
+    assert_eq!(desk.confirm(clock(NOW), &fresh(1).id, &first), Ok(Standing::Pending));
+    assert_eq!(desk.claim(clock(NOW), &fresh(1).id, &call("ci", "{}")), Err(Refusal::Over(Standing::Pending)));
+    assert_eq!(desk.confirm(clock(NOW), &fresh(1).id, &first).unwrap_err().reason(), "second_person_needed");
     let second = armored(&keys.ec(), Challenge::NAMESPACE, text.as_bytes(), |signed| pair(&keys, signed));
-    assert_eq!(desk.confirm(NOW, &fresh(1).id, &Proof::of_text(&second).unwrap()), Ok(Standing::Released));
+    assert_eq!(desk.confirm(clock(NOW), &fresh(1).id, &Proof::of_text(&second).unwrap()), Ok(Standing::Released));
 }
 
 #[test]
@@ -270,14 +281,14 @@ fn ax_45_a_caller_that_comes_back_hears_how_it_ended_and_then_may_ask_again() {
     let (mut desk, challenge) = waiting(&keys);
     let call = challenge.call.clone();
     assert_eq!(hold(&mut desk, &call, 2, false), Held::Waits(challenge.id.clone()));
-    desk.deny(NOW, &challenge.id, "not on a Friday").unwrap();
+    desk.deny(clock(NOW), &challenge.id, "not on a Friday").unwrap();
     assert_eq!(hold(&mut desk, &call, 2, false), Held::Over(challenge.id.clone()));
     assert_eq!(hold(&mut desk, &call, 2, false), Held::Waits(fresh(2).id));
-    desk.handle_timeout(NOW + 299);
+    desk.handle_timeout(clock(NOW + 299));
     assert_eq!(desk.approval(&fresh(2).id).unwrap().standing, Standing::Pending);
-    desk.handle_timeout(NOW + 300);
+    desk.handle_timeout(clock(NOW + 300));
     assert_eq!(desk.approval(&fresh(2).id).unwrap().standing, Standing::Expired);
-    assert_eq!(desk.claim(NOW, &fresh(2).id, &call), Err(Refusal::Over(Standing::Expired)), "the clock was set back");
+    assert_eq!(desk.claim(clock(NOW), &fresh(2).id, &call), Err(Refusal::Over(Standing::Expired)), "the clock was set back");
 }
 
 #[test]
@@ -294,9 +305,9 @@ fn ax_46_what_changed_since_it_was_shown_makes_it_void() {
     ] {
         let keys = keys();
         let (mut desk, challenge) = waiting(&keys);
-        desk.confirm(NOW, &challenge.id, &ssh(&keys, Challenge::NAMESPACE, &challenge.text())).unwrap();
-        assert_eq!(desk.claim(NOW, &challenge.id, &change), Err(Refusal::Changed(what)));
-        assert_eq!(desk.claim(NOW, &challenge.id, &challenge.call), Err(Refusal::Over(Standing::Void)));
+        desk.confirm(clock(NOW), &challenge.id, &ssh(&keys, Challenge::NAMESPACE, &challenge.text())).unwrap();
+        assert_eq!(desk.claim(clock(NOW), &challenge.id, &change), Err(Refusal::Changed(what)));
+        assert_eq!(desk.claim(clock(NOW), &challenge.id, &challenge.call), Err(Refusal::Over(Standing::Void)));
     }
 }
 
@@ -306,21 +317,21 @@ fn ax_46_a_gate_that_died_does_not_know_and_says_so() {
     let (mut before, challenge) = waiting(&keys);
     let call = challenge.call.clone();
     let pending = before.approval(&challenge.id).unwrap().clone();
-    before.confirm(NOW, &challenge.id, &ssh(&keys, Challenge::NAMESPACE, &challenge.text())).unwrap();
-    before.claim(NOW, &challenge.id, &call).unwrap();
+    before.confirm(clock(NOW), &challenge.id, &ssh(&keys, Challenge::NAMESPACE, &challenge.text())).unwrap();
+    before.claim(clock(NOW), &challenge.id, &call).unwrap();
     let dispatched = before.approval(&challenge.id).unwrap().clone();
     let after = |kept: Approval| {
         let mut desk = desk(1);
         desk.enroll(operator("anna", keys.ed(), None));
-        desk.restore(NOW + 1, vec![kept]);
+        desk.restore(clock(NOW + 1), vec![kept]);
         desk
     };
     let mut desk = after(dispatched);
     assert_eq!(desk.approval(&challenge.id).unwrap().standing, Standing::OutcomeUnknown);
     assert_eq!(hold(&mut desk, &call, 2, true), Held::Over(challenge.id.clone()), "its caller is told, and nothing goes out");
-    assert_eq!(desk.claim(NOW + 1, &challenge.id, &call).unwrap_err().reason(), "outcome_unknown");
+    assert_eq!(desk.claim(clock(NOW + 1), &challenge.id, &call).unwrap_err().reason(), "outcome_unknown");
     let mut desk = after(pending);
-    assert_eq!(desk.confirm(NOW + 2, &challenge.id, &ssh(&keys, Challenge::NAMESPACE, &challenge.text())), Ok(Standing::Released));
+    assert_eq!(desk.confirm(clock(NOW + 2), &challenge.id, &ssh(&keys, Challenge::NAMESPACE, &challenge.text())), Ok(Standing::Released));
 }
 
 #[test]
@@ -338,17 +349,17 @@ fn a_grant_lets_through_as_many_calls_as_it_says_and_none_once_it_is_revoked() {
     };
     let proof = ssh(&keys, Terms::NAMESPACE, &terms.statement("g", "gate-1").text);
     let elsewhere = ssh(&keys, Terms::NAMESPACE, &terms.statement("g", "gate-2").text);
-    assert_eq!(desk.give(NOW, "g", terms.clone(), &[elsewhere]).unwrap_err().reason(), "bad_signature");
-    assert_eq!(desk.give(NOW, "g", terms.clone(), &[]).unwrap_err(), Refusal::Over(Standing::Pending));
-    desk.give(NOW, "g", terms.clone(), std::slice::from_ref(&proof)).unwrap();
+    assert_eq!(desk.give(clock(NOW), "g", terms.clone(), &[elsewhere]).unwrap_err().reason(), "bad_signature");
+    assert_eq!(desk.give(clock(NOW), "g", terms.clone(), &[]).unwrap_err(), Refusal::Over(Standing::Pending));
+    desk.give(clock(NOW), "g", terms.clone(), std::slice::from_ref(&proof)).unwrap();
     let inside = call("ci", "{\"path\":\"/tmp/x\"}");
     assert_eq!(hold(&mut desk, &inside, 1, true), Held::Granted("g".into()));
     assert_eq!(hold(&mut desk, &call("ci", "{\"path\":\"/etc\"}"), 2, true), Held::Waits(fresh(2).id));
     assert_eq!(hold(&mut desk, &call("anna", "{\"path\":\"/tmp/x\"}"), 3, true), Held::NoApprover { reachable: 0, required: 1 });
     assert_eq!(hold(&mut desk, &inside, 4, true), Held::Granted("g".into()));
     assert_eq!(hold(&mut desk, &inside, 5, true), Held::Waits(fresh(5).id), "it was for two calls");
-    assert!(desk.give(NOW, "g", terms, &[proof]).is_err(), "a grant is given once");
-    assert!(desk.revoke(NOW, "g") && !desk.holds(desk.grant("g").unwrap()));
+    assert!(desk.give(clock(NOW), "g", terms, &[proof]).is_err(), "a grant is given once");
+    assert!(desk.revoke(clock(NOW), "g") && !desk.holds(desk.grant("g").unwrap()));
 }
 
 #[derive(Debug, Clone)]
@@ -409,7 +420,7 @@ proptest! {
     ) {
         let (keys, mut desk) = (keys(), desk(required));
         desk.trust(vec![service(&keys)]);
-        desk.handle_timeout(NOW);
+        desk.handle_timeout(clock(NOW));
         let argument = |n: u8| call("ci", &format!("{{\"n\":{n}}}"));
         let (mut now, mut latest, mut next) = (NOW, NOW, 0);
         let mut ids: Vec<String> = Vec::new();
@@ -418,7 +429,7 @@ proptest! {
             let pick = |nth: usize| ids.get(nth).cloned();
             match step {
                 Step::Hold { argument: n, attends } => {
-                    let held = desk.hold(now, argument(n), (vec![Cause::Mode], "{}".into()), fresh(next), attends);
+                    let held = desk.hold(clock(now), argument(n), (vec![Cause::Mode], "{}".into()), fresh(next), attends);
                     if let Held::Waits(id) = &held && *id == fresh(next).id {
                         let model = Model { argument: n, expires: latest + 300, people: BTreeSet::new(), is_dead: false, out: false, gone: false };
                         models.insert(id.clone(), model);
@@ -430,7 +441,7 @@ proptest! {
                     }
                 }
                 Step::Vote { nth, person: n } => if let Some(id) = pick(nth) {
-                    desk.handle_timeout(now);
+                    desk.handle_timeout(clock(now));
                     let model = models.get_mut(&id).unwrap();
                     let counts = !model.is_dead && !model.gone && !model.out && latest < model.expires
                         && model.people.len() < usize::from(required) && n != 0 && !model.people.contains(&n);
@@ -441,13 +452,13 @@ proptest! {
                     }
                 },
                 Step::Deny { nth } => if let Some(id) = pick(nth) {
-                    let denied = desk.deny(now, &id, "no").is_ok();
+                    let denied = desk.deny(clock(now), &id, "no").is_ok();
                     let model = models.get_mut(&id).unwrap();
                     prop_assert!(!denied || (!model.out && !model.gone));
                     model.is_dead |= denied;
                 },
                 Step::Withdraw { nth } => if let Some(id) = pick(nth) {
-                    desk.withdraw(now, &id);
+                    desk.withdraw(clock(now), &id);
                     let model = models.get_mut(&id).unwrap();
                     model.is_dead |= !model.out && !model.gone;
                 },
@@ -455,7 +466,7 @@ proptest! {
                     let model = models.get_mut(&id).unwrap();
                     let may = !model.is_dead && !model.gone && !model.out && latest < model.expires
                         && model.people.len() >= usize::from(required);
-                    let claimed = desk.claim(now, &id, &argument(n));
+                    let claimed = desk.claim(clock(now), &id, &argument(n));
                     prop_assert_eq!(claimed.is_ok(), may && n == model.argument, "{:?}", claimed);
                     model.out |= claimed.is_ok();
                     // Asked for with other arguments, it is good for nothing any more.
@@ -463,7 +474,7 @@ proptest! {
                 },
                 Step::Finish { nth, end } => if let Some(id) = pick(nth) {
                     let end = [End::Answered, End::HeldBelow, End::NotSent, End::Unknown][usize::from(end)];
-                    desk.finish(now, &id, end);
+                    desk.finish(clock(now), &id, end);
                     let model = models.get_mut(&id).unwrap();
                     model.gone |= model.out && matches!(end, End::Answered | End::Unknown);
                     model.out = false;
@@ -478,7 +489,7 @@ proptest! {
                     }
                     let mut anew = Desk::new(Settings { gate: "gate-1".into(), patience: 300, required, warning: 60 });
                     anew.trust(vec![service(&keys)]);
-                    anew.restore(latest, kept);
+                    anew.restore(clock(latest), kept);
                     desk = anew;
                     for model in models.values_mut() {
                         model.gone |= std::mem::take(&mut model.out);
@@ -486,7 +497,7 @@ proptest! {
                 }
             }
             latest = latest.max(now);
-            desk.handle_timeout(now);
+            desk.handle_timeout(clock(now));
             for (id, model) in &models {
                 let standing = desk.approval(id).unwrap().standing;
                 prop_assert!(latest < model.expires || standing.is_over() || standing == Standing::Dispatched, "{} {:?}", id, standing);
@@ -494,4 +505,21 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn the_next_timer_follows_the_clock_on_the_wall() {
+    let keys = keys();
+    let mut desk = desk(1);
+    assert_eq!(desk.poll_timeout(), None);
+    desk.enroll(operator("anna", keys.ed(), None));
+    hold(&mut desk, &call("ci", "{}"), 1, false);
+    let at = |desk: &Desk| desk.poll_timeout().map(|(at, _)| at);
+    assert_eq!(at(&desk), Some(clock(NOW + 240).instant), "a minute before its end it is told of again");
+    desk.handle_timeout(clock(NOW + 240));
+    assert_eq!(at(&desk), Some(clock(NOW + 300).instant));
+    // The clock on the wall is set back by a day: what is to come is a day further away.
+    let (now, day) = (clock(NOW + 241), Duration::from_secs(86_400));
+    desk.handle_timeout(Now { wall: now.wall - day, ..now });
+    assert_eq!(at(&desk), Some(clock(NOW + 300).instant + day));
 }

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use json::Members;
@@ -217,11 +216,6 @@ impl Rule {
         let (id, by) = (json::quote(&self.id.to_string()), json::quote(&self.accepted_by));
         with_meta(params, RULE, format!("{{\"id\":{id},\"accepted_by\":{by}}}").as_bytes()).into()
     }
-}
-
-/// Since 1970. What lies before is taken for its beginning.
-pub(super) fn seconds(at: SystemTime) -> u64 {
-    at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 impl fmt::Display for RuleId {

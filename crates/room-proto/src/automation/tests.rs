@@ -32,8 +32,9 @@ impl Table {
         Self { automation: Automation::new(Bounds::default(), Kept::default()), now: 1_000_000 }
     }
 
-    fn at(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_secs(self.now)
+    #[expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
+    fn at(&self) -> Now {
+        Now { instant: Instant::now(), wall: UNIX_EPOCH + Duration::from_secs(self.now) }
     }
 
     fn proposes(&mut self, id: &str, from: &str, arguments: &str) -> Option<Fulfil> {
@@ -108,7 +109,7 @@ fn mx_23_a_rule_is_offered_with_its_evidence_and_says_what_it_covers() {
          and then 5 characters of letters, digits, any of \".\", without `..`; `/arguments/size` is a whole number from 10 to 13; \
          `/arguments/text` is \"All \" and then 6 characters of letters, digits, any of \" \", without `..`"
     );
-    assert_eq!(table.automation.poll_event(), Some(Event::Offered(offer.id)));
+    assert_eq!(table.automation.poll_output(), Some(Event::Offered(offer.id)));
     // The same again is the same offer, with more that speaks for it.
     table.learns("r", 2);
     assert_eq!((table.offer().id, table.offer().evidence.len()), (offer.id, 7));

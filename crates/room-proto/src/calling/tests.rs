@@ -70,7 +70,7 @@ impl Table {
     fn call(&mut self, call: u64, to: &str, params: &str) -> Option<String> {
         let before = self.said.len();
         let asked = Call { method: "tools/call", params: Some(params.as_bytes()) };
-        self.calling.handle_call(self.company.now.wall, CallId(call), to, asked);
+        self.calling.handle_call(self.company.now, CallId(call), to, asked);
         self.deliver();
         self.said.get(before).map(|said| said["id"].as_str().unwrap().to_owned())
     }
@@ -199,7 +199,7 @@ fn mx_21_a_call_under_way_in_a_room_ends_with_a_reason_whoever_lets_go_of_it() {
     table.call(7, "bot", WIPE);
     assert_eq!(table.told(), [failed(7, Failure::Busy { most: 2 })]);
     let third = table.call(8, "carl", WIPE).unwrap();
-    table.calling.handle_cancel(table.company.now.wall, CallId(5), "its caller \"left\"");
+    table.calling.handle_cancel(table.company.now, CallId(5), "its caller \"left\"");
     table.deliver();
     let said = table.said.last().unwrap();
     assert_eq!((&said["kind"], &said["to"]), (&json!("mcp/request:notifications/cancelled"), &json!(["bot"])));
@@ -249,7 +249,7 @@ proptest! {
                 }
                 5 => {
                     if let Some((number, _)) = made.iter().nth(call as usize) {
-                        table.calling.handle_cancel(table.company.now.wall, CallId(*number), "x");
+                        table.calling.handle_cancel(table.company.now, CallId(*number), "x");
                         table.deliver();
                     }
                 }

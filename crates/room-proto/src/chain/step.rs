@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::time::SystemTime;
 
+use banyan_model::Now;
 use json::Members;
 use serde::{Deserialize, Serialize};
 
 use super::ChainId;
 use crate::envelope::{Envelope, MAX_KIND};
 use crate::participant::named;
-use crate::room::Now;
 
 /// The member of a request's `_meta` that names the rule by which it was made.
 pub(crate) const RULE: &str = "io.banyan/rule";

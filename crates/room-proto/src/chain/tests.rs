@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use super::*;
 use crate::envelope::MAX_KIND;
+use banyan_model::Now;
 
 /// Chains, and the time.
 struct Seen {
@@ -152,8 +153,8 @@ fn mx_22_a_proposal_expires_is_withdrawn_by_its_proposer_and_rejected_by_anybody
     assert_eq!([seen.state(1), seen.state(2)], [State::Withdrawn, State::Rejected]);
     let due = seen.now.instant + Duration::from_secs(300);
     assert_eq!(seen.chains.poll_timeout().map(|(at, _)| at), Some(due));
-    seen.chains.handle_timeout(due);
-    assert_eq!((seen.chains.poll_expired(), seen.chains.poll_expired()), (Some(ChainId(3)), None));
+    seen.chains.handle_timeout(Now { instant: due, ..seen.now });
+    assert_eq!((seen.chains.poll_output(), seen.chains.poll_output()), (Some(ChainId(3)), None));
     assert_eq!((seen.state(3), seen.chains.poll_timeout()), (State::Expired, None));
     seen.now.instant = due;
     let late = Found::Late { proposal: ChainId(3), state: State::Expired, request: ChainId(4) };

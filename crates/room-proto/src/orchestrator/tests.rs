@@ -1,12 +1,13 @@
 #![expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::*;
 use crate::automation::{Bounds as Rules, Deviation, Kept, Limits, RuleId, Standing};
 use crate::chain::Bounds;
-use crate::sitting::{self, Output, Sitting};
+use crate::sitting::{self, Sitting};
 use crate::voice::Answer;
+use banyan_model::Now;
 
 /// An orchestrator named `boss`, who is a person like `alice`; `bot` is none.
 struct Seen {
@@ -46,9 +47,17 @@ impl Seen {
         self.hears(by, "mcp/request:tools/call:ls", Some(proposal), CALL);
     }
 
+    /// The next message that the rules send.
+    fn says(&mut self) -> Option<Spoken> {
+        std::iter::from_fn(|| self.boss.poll_output()).find_map(|output| match output {
+            OrchestratorOutput::Send(spoken) => Some(spoken),
+            OrchestratorOutput::Room(_) | OrchestratorOutput::Rule(_) => None,
+        })
+    }
+
     /// What the rules say, given back by the room.
     fn acts(&mut self) -> Option<String> {
-        let spoken = self.boss.poll_transmit()?;
+        let spoken = self.says()?;
         self.boss.handle_message(self.now, &spoken.bytes);
         Some(spoken.id)
     }
@@ -56,7 +65,7 @@ impl Seen {
     fn accepts(&mut self) -> RuleId {
         let offer = self.boss.automation.offers().next().expect("an offer").id;
         let boss = Person(ParticipantId::new("boss").unwrap());
-        self.boss.automation.accept(self.now.wall, offer, &boss, Limits::default()).unwrap()
+        self.boss.automation.accept(self.now, offer, &boss, Limits::default()).unwrap()
     }
 
     fn standing(&self) -> Standing {
@@ -133,7 +142,7 @@ fn mx_23_what_expired_or_may_not_be_asked_for_is_not_done() {
     let (due, _) = seen.boss.poll_timeout().unwrap();
     seen.now.instant = due;
     seen.boss.handle_timeout(seen.now);
-    while seen.boss.poll_event().is_some() {}
+    while seen.boss.poll_output().is_some() {}
     seen.approves("alice", &proposal);
     assert_eq!(seen.boss.automation.decided().count(), 0);
 }
@@ -188,13 +197,16 @@ fn mx_23_a_rule_fulfils_at_a_server_that_sits_in_the_room_and_the_gate_hears_by_
         let mut calls = Vec::new();
         while let Some(output) = files.poll_output() {
             match output {
-                Output::Call(asked) => {
-                    files.handle_answer(seen.now.wall, asked.call, Answer::Result(b"{}"));
+                sitting::Output::Call(asked) => {
+                    files.handle_answer(seen.now, asked.call, Answer::Result(b"{}"));
                     calls.push(asked.by);
                 }
-                Output::Cancel { why, .. } => calls.push(why),
-                Output::Send(answer) => seen.boss.handle_message(seen.now, &answer),
-                Output::Approved(_) | Output::Dropped { .. } | Output::Propose(_) | Output::SendAsGate(_) => {}
+                sitting::Output::Cancel { why, .. } => calls.push(why),
+                sitting::Output::Send(answer) => seen.boss.handle_message(seen.now, &answer),
+                sitting::Output::Approved(_)
+                | sitting::Output::Dropped { .. }
+                | sitting::Output::Propose(_)
+                | sitting::Output::SendAsGate(_) => {}
             }
         }
         calls
@@ -207,13 +219,13 @@ fn mx_23_a_rule_fulfils_at_a_server_that_sits_in_the_room_and_the_gate_hears_by_
     }
     let rule = seen.accepts();
     hear(&mut seen, &to_files("agent", "p5", "mcp/proposal:tools/call:ls", None));
-    let request = seen.boss.poll_transmit().expect("the rule's request");
+    let request = seen.says().expect("the rule's request");
     assert_eq!(hear(&mut seen, &request.bytes), ["fulfilled by \"boss\" in the room \"ops\"", "boss"]);
     let act = seen.boss.automation.acts().next().unwrap();
     assert_eq!((act.rule, act.proposal.as_str(), act.outcome), (rule, "p5", Some(Outcome::Done)));
     // A person comes too late, and nothing is done twice.
     assert!(hear(&mut seen, &to_files("alice", "late", "mcp/request:tools/call:ls", Some("p5"))).is_empty());
-    assert!(seen.boss.poll_transmit().is_none());
+    assert!(seen.says().is_none());
 }
 
 #[test]

@@ -1,11 +1,12 @@
 #![expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::*;
 use crate::capability::Pattern;
 use crate::name::{ConnectionId, Topic};
-use crate::room::{Also, Change, Joining, Preferences, Room, Settings, Transmit};
+use crate::room::{Also, Change, Joining, Preferences, Room, RoomOutput, Settings, Transmit};
+use banyan_model::Now;
 
 /// A room, and participants of ours in it.
 struct Meeting {
@@ -37,8 +38,12 @@ impl Meeting {
     }
 
     fn deliver(&mut self) {
-        while let Some(transmit) = self.room.poll_transmit() {
-            let Transmit::Send { connection, bytes } = transmit else { panic!("{transmit:?}") };
+        while let Some(output) = self.room.poll_output() {
+            let (connection, bytes) = match output {
+                RoomOutput::Transmit(Transmit::Send { connection, bytes }) => (connection, bytes),
+                RoomOutput::Transmit(Transmit::Close { .. }) => panic!("{output:?}"),
+                RoomOutput::Event(_) => continue,
+            };
             let seat = usize::try_from(connection.0).unwrap();
             if let Some(participant) = self.seats.get_mut(seat) {
                 participant.handle_message(self.now, &bytes);
@@ -54,7 +59,7 @@ impl Meeting {
     }
 
     fn events(&mut self, seat: usize) -> Vec<Event> {
-        std::iter::from_fn(|| self.seats[seat].poll_event()).collect()
+        std::iter::from_fn(|| self.seats[seat].poll_output()).collect()
     }
 
     /// The one proposal that waits, as one of them sees it.
@@ -66,7 +71,10 @@ impl Meeting {
 }
 
 const RM: Call<'_> = Call { method: "tools/call", params: Some(br#"{"name":"rm","arguments":{"path":"/tmp/x"}}"#) };
-const AT: SystemTime = SystemTime::UNIX_EPOCH;
+
+fn at() -> Now {
+    Now { instant: Instant::now(), wall: SystemTime::UNIX_EPOCH }
+}
 
 fn meeting() -> Meeting {
     Meeting::new(&[
@@ -90,21 +98,21 @@ fn mx_14_a_participant_learns_who_it_is_who_is_there_and_what_each_may_send() {
     meeting.room.handle_capabilities(meeting.now, &id, Change { add: &[], remove: &[chat], by: "boss" }).unwrap();
     meeting.deliver();
     assert_eq!(meeting.events(0), [Event::Left { id: "target".into() }, Event::Welcomed]);
-    assert_eq!(meeting.seats[0].chat(AT, &[], "hello"), Err(Unsaid::Lacking { kind: "chat".into() }));
+    assert_eq!(meeting.seats[0].chat(at(), &[], "hello"), Err(Unsaid::Lacking { kind: "chat".into() }));
 }
 
 #[test]
 fn mx_22_a_proposal_is_approved_by_its_number_and_its_answer_reaches_whoever_proposed_it() {
     let mut meeting = meeting();
-    let proposal = meeting.seats[0].propose(AT, &[], RM).unwrap();
+    let proposal = meeting.seats[0].propose(at(), &[], RM).unwrap();
     let proposal = meeting.says(0, proposal);
     let waits = meeting.open(1);
-    assert_eq!(meeting.seats[1].fulfil(AT, waits, &[]), Err(Unsaid::Broadcast));
-    let request = meeting.seats[1].fulfil(AT, waits, &["target"]).unwrap();
+    assert_eq!(meeting.seats[1].fulfil(at(), waits, &[]), Err(Unsaid::Broadcast));
+    let request = meeting.seats[1].fulfil(at(), waits, &["target"]).unwrap();
     meeting.says(1, request);
-    assert_eq!(meeting.seats[1].fulfil(AT, waits, &["target"]), Err(Unsaid::NotOpen(State::Requested)));
+    assert_eq!(meeting.seats[1].fulfil(at(), waits, &["target"]), Err(Unsaid::NotOpen(State::Requested)));
     let asked = meeting.events(2).into_iter().find_map(|event| if let Event::Asked(bytes) = event { Some(bytes) } else { None }).unwrap();
-    let response = meeting.seats[2].respond(AT, &asked, Answer::Result(br#"{"content":[]}"#)).unwrap();
+    let response = meeting.seats[2].respond(at(), &asked, Answer::Result(br#"{"content":[]}"#)).unwrap();
     let answered = Envelope::decode(&response.bytes, 1 << 20).unwrap();
     assert_eq!(answered.to, ["human", "agent"]);
     meeting.says(2, response.clone());
@@ -121,23 +129,23 @@ fn mx_22_a_proposal_is_approved_by_its_number_and_its_answer_reaches_whoever_pro
 fn mx_22_a_proposal_is_rejected_with_a_reason_withdrawn_or_expires() {
     let mut meeting = meeting();
     for ending in [Ending::Reject, Ending::Withdraw] {
-        let proposal = meeting.seats[0].propose(AT, &["target"], RM).unwrap();
+        let proposal = meeting.seats[0].propose(at(), &["target"], RM).unwrap();
         meeting.says(0, proposal);
         let (seat, waits) = (usize::from(ending == Ending::Reject), meeting.open(1));
-        let end = meeting.seats[seat].end(AT, waits, ending, Some("not today")).unwrap();
+        let end = meeting.seats[seat].end(at(), waits, ending, Some("not today")).unwrap();
         meeting.says(seat, end);
         let (_, chain) = meeting.seats[2].chains().iter().last().unwrap();
         assert_eq!((chain.reason.as_deref(), chain.end.as_ref().unwrap().from.as_str()), (Some("not today"), ["agent", "human"][seat]));
         assert_eq!(chain.state, [State::Withdrawn, State::Rejected][seat]);
     }
-    let proposal = meeting.seats[0].propose(AT, &["target"], RM).unwrap();
+    let proposal = meeting.seats[0].propose(at(), &["target"], RM).unwrap();
     meeting.says(0, proposal);
     let waits = meeting.open(1);
     meeting.events(1);
     let (due, _) = meeting.seats[1].poll_timeout().unwrap();
-    meeting.seats[1].handle_timeout(due);
+    meeting.seats[1].handle_timeout(Now { instant: due, ..at() });
     assert_eq!(meeting.events(1), [Event::Expired(waits)]);
-    assert_eq!(meeting.seats[1].fulfil(AT, waits, &[]), Err(Unsaid::NotOpen(State::Expired)));
+    assert_eq!(meeting.seats[1].fulfil(at(), waits, &[]), Err(Unsaid::NotOpen(State::Expired)));
     assert_eq!((meeting.seats[1].held, meeting.seats[1].poll_timeout()), (0, None));
 }
 
@@ -154,12 +162,12 @@ fn mx_20_what_does_not_hold_is_dropped_counted_and_changes_nothing() {
         [("mcp/proposal:tools/call:ls", "agent"), ("mcp/proposal:tools/list", "agent"), ("system/welcome", "agent"), ("chat", "x")]
     {
         human.handle_message(meeting.now, &sent(kind, from));
-        assert!(matches!(human.poll_event(), Some(Event::Dropped { from: of, .. }) if of == from), "{kind}");
+        assert!(matches!(human.poll_output(), Some(Event::Dropped { from: of, .. }) if of == from), "{kind}");
     }
     human.handle_message(meeting.now, &Bytes::from_static(b"hello"));
-    assert!(matches!(human.poll_event(), Some(Event::Unread(_))));
+    assert!(matches!(human.poll_output(), Some(Event::Unread(_))));
     assert_eq!((human.watch().mismatches_of("agent"), human.watch().mismatches()), (3, 4));
-    assert_eq!(human.poll_event(), None);
+    assert_eq!(human.poll_output(), None);
     assert_eq!((human.me().unwrap().as_str(), human.chains().iter().count()), ("human", 0));
 }
 
@@ -167,8 +175,8 @@ fn mx_20_what_does_not_hold_is_dropped_counted_and_changes_nothing() {
 fn what_the_room_would_refuse_is_not_said_and_what_it_refuses_is_told() {
     let mut meeting = meeting();
     let lacking = Unsaid::Lacking { kind: "mcp/request:tools/call:rm".into() };
-    assert_eq!(meeting.seats[0].request(AT, &["target"], RM, None), Err(lacking));
-    assert_eq!(Participant::new(Bounds::default(), 1_000, 1).chat(AT, &[], "x"), Err(Unsaid::NotWelcomed));
+    assert_eq!(meeting.seats[0].request(at(), &["target"], RM, None), Err(lacking));
+    assert_eq!(Participant::new(Bounds::default(), 1_000, 1).chat(at(), &[], "x"), Err(Unsaid::NotWelcomed));
     meeting.events(0);
     let refused = Spoken {
         id: "m".into(),
@@ -179,7 +187,7 @@ fn what_the_room_would_refuse_is_not_said_and_what_it_refuses_is_told() {
     let [Event::Refused { code, message, of }] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!((code.as_str(), of.as_deref()), ("capability_violation", Some("m")));
     assert!(message.contains("'x'"));
-    let said = meeting.seats[1].chat(AT, &["agent"], "hold on").unwrap();
+    let said = meeting.seats[1].chat(at(), &["agent"], "hold on").unwrap();
     let id = meeting.says(1, said);
     let text = Said { id, from: "human".into(), to: vec!["agent".into()], text: "hold on".into(), about: None };
     assert_eq!(meeting.events(0), [Event::Said(text)]);
@@ -190,14 +198,14 @@ fn proposals_that_wait_are_kept_within_a_bound_of_bytes() {
     let mut meeting = meeting();
     let params = format!(r#"{{"name":"rm","text":"{}"}}"#, "x".repeat(900_000));
     for _ in 0..7 {
-        let spoken = meeting.seats[0].propose(AT, &[], Call { method: "tools/call", params: Some(params.as_bytes()) }).unwrap();
+        let spoken = meeting.seats[0].propose(at(), &[], Call { method: "tools/call", params: Some(params.as_bytes()) }).unwrap();
         meeting.seats[1].handle_message(meeting.now, &spoken.bytes);
     }
     let human = &mut meeting.seats[1];
     assert!(human.held <= HELD && human.proposed.len() == HELD / 900_100);
     let (oldest, _) = human.chains().open().next().unwrap();
-    assert_eq!(human.fulfil(AT, oldest, &["target"]), Err(Unsaid::Forgotten));
-    human.handle_timeout(meeting.now.instant + Duration::from_secs(9_999));
+    assert_eq!(human.fulfil(at(), oldest, &["target"]), Err(Unsaid::Forgotten));
+    human.handle_timeout(Now { instant: meeting.now.instant + Duration::from_secs(9_999), ..meeting.now });
     assert_eq!((human.held, human.proposed.len()), (0, 0));
 }
 
@@ -208,16 +216,16 @@ fn a4_what_was_approved_is_not_approved_again_before_the_room_has_passed_it_on()
     meeting.room.handle_message(meeting.now, ConnectionId(0), &plain[..].into());
     meeting.deliver();
     let waits = meeting.open(1);
-    let request = meeting.seats[1].fulfil(AT, waits, &["target"]).unwrap();
-    assert_eq!(meeting.seats[1].fulfil(AT, waits, &["target"]), Err(Unsaid::Underway));
+    let request = meeting.seats[1].fulfil(at(), waits, &["target"]).unwrap();
+    assert_eq!(meeting.seats[1].fulfil(at(), waits, &["target"]), Err(Unsaid::Underway));
     // Refused by the room, it may be tried again.
     let refusal = format!(
         r#"{{"protocol":"mcpx/v0.1","id":"e","from":"system:gateway","kind":"system/error","correlation_id":"{}","payload":{{"error":"rate_limited"}}}}"#,
         request.id
     );
     meeting.seats[1].handle_message(meeting.now, &refusal.into());
-    let request = meeting.seats[1].fulfil(AT, waits, &["target"]).unwrap();
+    let request = meeting.seats[1].fulfil(at(), waits, &["target"]).unwrap();
     meeting.says(1, request);
-    assert_eq!(meeting.seats[1].fulfil(AT, waits, &["target"]), Err(Unsaid::NotOpen(State::Requested)));
+    assert_eq!(meeting.seats[1].fulfil(at(), waits, &["target"]), Err(Unsaid::NotOpen(State::Requested)));
     assert!(meeting.seats[1].fulfilling.is_empty());
 }

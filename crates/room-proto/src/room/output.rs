@@ -1,6 +1,6 @@
 //! What goes into a room and what comes out of it. It is not carried out here.
 
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use bytes::Bytes;
 
@@ -8,15 +8,6 @@ use super::also::Also;
 use crate::capability::{Capabilities, Pattern, PatternError};
 use crate::name::{ConnectionId, ParticipantId};
 use crate::refusal::Refusal;
-
-/// The time, by both clocks.
-#[derive(Debug, Clone, Copy)]
-pub struct Now {
-    /// For what lasts.
-    pub instant: Instant,
-    /// For what is written.
-    pub wall: SystemTime,
-}
 
 /// Which messages a participant gets (MCPx v0.1, 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,6 +53,15 @@ pub struct Joining {
     pub is_own: bool,
     /// Whether it looks after the room: an admin of it, whoever runs the gate, or the gate where it learns rules. Nobody else pauses it.
     pub is_steward: bool,
+}
+
+/// RoomOutput of a room: all that is to be sent, before what is to be recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RoomOutput {
+    /// News for the record.
+    Event(Event),
+    /// An order for a connection.
+    Transmit(Transmit),
 }
 
 /// Something to do.

@@ -3,8 +3,9 @@
 mod beyond;
 mod stewards;
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
+use banyan_model::{Machine, Now};
 use serde_json::{Value, json};
 
 use super::*;
@@ -48,10 +49,13 @@ impl Table {
 
     /// Carries out what the room wants; whether what is sent is written at once.
     fn drain(&mut self, writes: bool) {
-        while let Some(transmit) = self.room.poll_transmit() {
-            match transmit {
-                Transmit::Close { connection, why } => assert_eq!(self.closed.insert(connection.0, why), None, "closed twice"),
-                Transmit::Send { connection, bytes } => {
+        while let Some(output) = self.room.poll_output() {
+            match output {
+                RoomOutput::Event(event) => self.events.push(event),
+                RoomOutput::Transmit(Transmit::Close { connection, why }) => {
+                    assert_eq!(self.closed.insert(connection.0, why), None, "closed twice")
+                }
+                RoomOutput::Transmit(Transmit::Send { connection, bytes }) => {
                     assert!(!self.closed.contains_key(&connection.0), "sent to one that is closed");
                     if writes {
                         self.room.handle_written(connection, 1, bytes.len());
@@ -60,7 +64,6 @@ impl Table {
                 }
             }
         }
-        self.events.extend(std::iter::from_fn(|| self.room.poll_event()));
     }
 
     /// What a connection got since this was last asked.
@@ -353,7 +356,8 @@ fn mx_18_whoever_does_not_read_is_cut_off_and_costs_the_others_nothing() {
     table.forget();
     for n in 0..20 {
         table.room.handle_message(table.now, ConnectionId(1), &message(&n.to_string(), "a", &[], "chat").into());
-        while let Some(transmit) = table.room.poll_transmit() {
+        while let Some(output) = table.room.poll_output() {
+            let RoomOutput::Transmit(transmit) = output else { continue };
             match transmit {
                 Transmit::Close { connection, why } => _ = table.closed.insert(connection.0, why),
                 Transmit::Send { connection, bytes } => {
@@ -384,7 +388,8 @@ fn mx_18_a_reader_is_bounded_in_bytes_too() {
     let long = message("m", "a", &[], "chat").replace("{}", &format!("{{\"text\":\"{}\"}}", "x".repeat(2_000)));
     for _ in 0..4 {
         table.room.handle_message(table.now, ConnectionId(1), &Bytes::copy_from_slice(long.as_bytes()));
-        while let Some(transmit) = table.room.poll_transmit() {
+        while let Some(output) = table.room.poll_output() {
+            let RoomOutput::Transmit(transmit) = output else { continue };
             match transmit {
                 Transmit::Send { connection: ConnectionId(1), bytes } => table.room.handle_written(ConnectionId(1), 1, bytes.len()),
                 Transmit::Send { connection, bytes } => table.got.entry(connection.0).or_default().push(bytes),

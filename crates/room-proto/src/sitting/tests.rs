@@ -113,16 +113,16 @@ fn mx_21_a_request_becomes_a_call_and_its_answer_a_response_byte_for_byte() {
     let Some(Output::Call(asked)) = table.outputs.pop() else { panic!() };
     assert_eq!((asked.by.as_str(), asked.method.as_str(), &asked.id[..]), ("ann", "tools/call", &br#""1""#[..]));
     assert_eq!(serde_json::from_slice::<Value>(&asked.params).unwrap(), remove("/tmp"));
-    table.sitting.handle_notification(table.company.now.wall, asked.call, "notifications/progress", br#"{"progressToken":1,"progress":2}"#);
+    table.sitting.handle_notification(table.company.now, asked.call, "notifications/progress", br#"{"progressToken":1,"progress":2}"#);
     let odd = br#"{ "content" : [], "n":1.00e2,"x":"\u00e9" }"#;
-    table.sitting.handle_answer(table.company.now.wall, asked.call, Answer::Result(odd));
+    table.sitting.handle_answer(table.company.now, asked.call, Answer::Result(odd));
     let Some(Output::Send(_)) = table.sitting.poll_output() else { panic!() };
     let Some(Output::Send(sent)) = table.sitting.poll_output() else { panic!() };
     assert!(sent.windows(odd.len()).any(|part| part == odd));
     let said: Value = serde_json::from_slice(&sent).unwrap();
     assert_eq!((&said["kind"], &said["to"]), (&json!("mcp/response:tools/call:rm"), &json!(["ann"])));
     assert_eq!((&said["correlation_id"], &said["payload"]["id"]), (&json!(id), &json!("1")));
-    table.sitting.handle_answer(table.company.now.wall, asked.call, Answer::Result(b"{}"));
+    table.sitting.handle_answer(table.company.now, asked.call, Answer::Result(b"{}"));
     assert_eq!(table.sitting.poll_output(), None, "answered once");
 }
 
@@ -187,7 +187,7 @@ fn what_is_too_long_for_the_room_or_no_json_is_told_as_an_error() {
     for (result, wanted) in [(format!("\"{}\"", "x".repeat(5000)), "raise `message_size`"), (r#"{"a":1,"a":2}"#.into(), "no sound JSON")] {
         table.asks("ann", None);
         let Some(Output::Call(asked)) = table.outputs.pop() else { panic!() };
-        table.sitting.handle_answer(table.company.now.wall, asked.call, Answer::Result(result.as_bytes()));
+        table.sitting.handle_answer(table.company.now, asked.call, Answer::Result(result.as_bytes()));
         table.deliver();
         let told = table.error();
         assert!(told.contains(wanted), "{told}");
@@ -197,7 +197,7 @@ fn what_is_too_long_for_the_room_or_no_json_is_told_as_an_error() {
 #[test]
 fn mx_21_whoever_is_there_hears_that_a_server_lists_something_else() {
     let mut table = Table::new(|_| ());
-    table.sitting.handle_change(table.company.now.wall, "notifications/tools/list_changed");
+    table.sitting.handle_change(table.company.now, "notifications/tools/list_changed");
     table.deliver();
     let said = table.said.pop().unwrap();
     assert_eq!((&said["from"], &said["kind"]), (&json!("files"), &json!("mcp/request:notifications/tools/list_changed")));
@@ -208,7 +208,7 @@ fn mx_21_whoever_is_there_hears_that_a_server_lists_something_else() {
 fn mx_22_what_the_gate_fulfils_goes_out_once_and_the_room_sees_it() {
     let mut table = Table::new(|_| ());
     let (proposal, call) = table.proposes();
-    table.sitting.handle_approval(table.company.now.wall, call, BY);
+    table.sitting.handle_approval(table.company.now, call, BY);
     table.deliver();
     assert_eq!(table.outputs, [Output::Approved(call)]);
     let asked = table.said.pop().unwrap();
@@ -217,12 +217,12 @@ fn mx_22_what_the_gate_fulfils_goes_out_once_and_the_room_sees_it() {
     params["_meta"] = json!({ "io.banyan/approval": { "id": "a1", "by": ["anna"] } });
     assert_eq!((&asked["kind"], &asked["payload"]["params"]), (&json!("mcp/request:tools/call:rm"), &params));
     // Agreed to twice, or once more in the room: it is on its way.
-    table.sitting.handle_approval(table.company.now.wall, call, BY);
+    table.sitting.handle_approval(table.company.now, call, BY);
     table.deliver();
     table.asks("ann", Some(&proposal));
     let told = table.error();
     assert!(told.contains("it is requested; nothing was called"), "{told}");
-    table.sitting.handle_answer(table.company.now.wall, call, Answer::Result(b"{\"content\":[]}"));
+    table.sitting.handle_answer(table.company.now, call, Answer::Result(b"{\"content\":[]}"));
     table.deliver();
     let answer = table.said.pop().unwrap();
     assert_eq!((&answer["to"], &answer["correlation_id"]), (&json!(["gate", "bot"]), &asked["id"]));
@@ -237,7 +237,7 @@ fn mx_22_who_fulfils_in_the_room_makes_the_call_and_the_gate_is_told_by_whom() {
     let [Output::Cancel { call: over, why }, Output::Call(asked)] = &table.outputs[..] else { panic!("{:?}", table.outputs) };
     assert_eq!((*over, why.as_str(), asked.by.as_str()), (call, "fulfilled by \"ann\" in the room \"ops\"", "ann"));
     // The gate comes too late.
-    table.sitting.handle_approval(table.company.now.wall, call, BY);
+    table.sitting.handle_approval(table.company.now, call, BY);
     table.deliver();
     table.asks("bob", Some(&proposal));
     assert!(table.error().contains("does not wait any more"));
@@ -272,7 +272,7 @@ fn mx_22_nobody_fulfils_its_own_proposal_another_call_or_one_that_is_gone() {
 fn mx_22_a_proposal_ends_at_the_gate_as_it_ends_in_the_room() {
     let mut table = Table::new(|_| ());
     let (proposal, call) = table.proposes();
-    table.sitting.handle_rejection(table.company.now.wall, call, "too risky");
+    table.sitting.handle_rejection(table.company.now, call, "too risky");
     table.deliver();
     let said = table.said.pop().unwrap();
     assert_eq!((&said["kind"], &said["correlation_id"]), (&json!("mcp/reject:tools/call:rm"), &json!(proposal)));
@@ -282,7 +282,7 @@ fn mx_22_a_proposal_ends_at_the_gate_as_it_ends_in_the_room() {
     assert_eq!(table.outputs.pop(), Some(Output::Cancel { call, why: "rejected by \"bob\" in the room \"ops\"".into() }));
     // What the gate can't hold is left to the room.
     let (proposal, call) = table.proposes();
-    table.sitting.handle_left(table.company.now.wall, call, "nobody may approve");
+    table.sitting.handle_left(table.company.now, call, "nobody may approve");
     table.deliver();
     let said = table.said.pop().unwrap();
     assert_eq!((&said["kind"], &said["to"], &said["correlation_id"]), (&json!("chat"), &json!(["bot"]), &json!(proposal)));
@@ -330,8 +330,8 @@ proptest! {
         let mut held = Vec::new();
         for (step, at_once) in steps {
             match step {
-                Step::Approve => table.sitting.handle_approval(table.company.now.wall, call, BY),
-                Step::Deny => table.sitting.handle_rejection(table.company.now.wall, call, "no"),
+                Step::Approve => table.sitting.handle_approval(table.company.now, call, BY),
+                Step::Deny => table.sitting.handle_rejection(table.company.now, call, "no"),
                 Step::Expire => {
                     table.company.now.instant += EXPIRY;
                     table.sitting.handle_timeout(table.company.now);

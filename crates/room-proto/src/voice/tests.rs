@@ -1,10 +1,10 @@
+use banyan_model::Now;
 use proptest::prelude::*;
 use std::time::UNIX_EPOCH;
 
 use super::*;
 use crate::chain::{Bounds, Chains, Found};
 use crate::participant::check;
-use crate::room::Now;
 
 fn voice(name: &str) -> Voice {
     Voice::new(ParticipantId::new(name).unwrap(), 7)

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
 
+use banyan_model::Now;
 use bytes::Bytes;
 use config::resolved::ROOM_SEGMENT;
 use config::resolved::gate_seat;
@@ -13,9 +13,10 @@ use mcp_proto::client::restore_token;
 use mcp_proto::envelope::{self, Answer, Notification};
 use room_proto::calling::{Answered, Bounds, Calling, Failure, Output};
 use room_proto::name::{ParticipantId, Topic};
-use room_proto::room::Now;
 use room_proto::sitting::CallId;
 use room_proto::voice::Call;
+use runtime::clock::SystemClock;
+use runtime::drive::{self, drive};
 use runtime::random;
 use tokio::sync::{mpsc, oneshot};
 
@@ -37,6 +38,58 @@ pub struct Passage<'a> {
     wanted: mpsc::Sender<Wanted>,
     queue: mpsc::Receiver<Wanted>,
     calls: HashMap<CallId, Underway>,
+    chair: &'a mut Chair,
+}
+
+/// Event for the gate's place in the room.
+pub enum PassageInput {
+    Message(Bytes),
+    Wanted(Wanted),
+}
+
+impl drive::Driver for Passage<'_> {
+    type Machine = Calling;
+    type Input = PassageInput;
+    type End = ();
+
+    fn machine(&mut self) -> &mut Calling {
+        &mut self.calling
+    }
+
+    async fn next(&mut self) -> Result<PassageInput, ()> {
+        tokio::select! {
+            message = self.chair.next() => message.map(PassageInput::Message).ok_or(()),
+            Some(wanted) = self.queue.recv() => Ok(PassageInput::Wanted(wanted)),
+        }
+    }
+
+    async fn handle(&mut self, now: Now, input: PassageInput) -> Result<(), ()> {
+        match input {
+            PassageInput::Message(message) => self.calling.handle_message(now, &message),
+            PassageInput::Wanted(wanted) => self.take(now, wanted),
+        }
+        Ok(())
+    }
+
+    async fn carry(&mut self, _: Now, output: Output) -> Result<(), ()> {
+        match output {
+            Output::Answered { call, answer: Answered::Error(error) } => self.end(call, |_, _| Ok(Answer::Error(error))),
+            Output::Answered { call, answer: Answered::Result(result) } => self.end(call, |_, _| Ok(Answer::Result(result.into()))),
+            Output::Failed { call, why } => self.end(call, |to, topic| failed(&why, to, topic)),
+            Output::Notified { call, method, params } => self.notify(call, method, params),
+            Output::Offered { id, tools } => {
+                if self.rooms.mounted.offered(self.topic, &id, &tools) {
+                    self.tell();
+                }
+            }
+            Output::Send(message) => {
+                if !self.chair.voice.say(message).await {
+                    return Err(());
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 struct Underway {
@@ -49,65 +102,31 @@ struct Underway {
 
 impl<'a> Passage<'a> {
     /// From a chair that was just taken, in a room in which these are part of the gate, too.
-    pub fn new<'b>(rooms: &'a Arc<Rooms>, topic: &'a Topic, chair: &Chair, seats: impl Iterator<Item = &'b ParticipantId>) -> Self {
+    pub fn new<'b>(rooms: &'a Arc<Rooms>, topic: &'a Topic, chair: &'a mut Chair, seats: impl Iterator<Item = &'b ParticipantId>) -> Self {
         let own: BTreeSet<ParticipantId> = seats.cloned().chain([gate_seat()]).collect();
         let bounds = Bounds { own, calls: CALLS, tools: rooms.gate.limits().tools_per_mount, message_bytes: chair.longest };
         let calling = Calling::new(bounds, u128::from_ne_bytes(random::bytes()));
         let (wanted, queue) = rooms.mounted.open(topic);
-        Self { rooms, topic, calling, wanted, queue, calls: HashMap::new() }
+        Self { rooms, topic, calling, wanted, queue, calls: HashMap::new(), chair }
     }
 
-    /// Until the chair is taken away.
-    pub async fn run(mut self, chair: &mut Chair) {
-        loop {
-            tokio::select! {
-                message = chair.next() => match message {
-                    Some(message) => self.calling.handle_message(Now { instant: Instant::now(), wall: SystemTime::now() }, &message),
-                    None => return,
-                },
-                Some(wanted) = self.queue.recv() => self.take(wanted),
-            }
-            if !self.carry_out(chair).await {
-                return;
-            }
-        }
+    /// Runs until the chair is taken away.
+    pub async fn run(mut self) {
+        drive(&mut self, &SystemClock).await;
     }
 
-    fn take(&mut self, wanted: Wanted) {
+    fn take(&mut self, now: Now, wanted: Wanted) {
         match wanted {
             Wanted::Call(wish) => {
                 let Wish { call, to, params, back, token, reply } = *wish;
-                self.calling.handle_call(SystemTime::now(), call, &to, Call { method: "tools/call", params: Some(&params) });
+                self.calling.handle_call(now, call, &to, Call { method: "tools/call", params: Some(&params) });
                 self.calls.insert(call, Underway { to, back, token, reply });
             }
             Wanted::Cancel(call) => {
                 self.calls.remove(&call);
-                self.calling.handle_cancel(SystemTime::now(), call, "its caller has cancelled it");
+                self.calling.handle_cancel(now, call, "its caller has cancelled it");
             }
         }
-    }
-
-    /// `false`: the room is over.
-    async fn carry_out(&mut self, chair: &Chair) -> bool {
-        while let Some(output) = self.calling.poll_output() {
-            match output {
-                Output::Answered { call, answer: Answered::Error(error) } => self.end(call, |_, _| Ok(Answer::Error(error))),
-                Output::Answered { call, answer: Answered::Result(result) } => self.end(call, |_, _| Ok(Answer::Result(result.into()))),
-                Output::Failed { call, why } => self.end(call, |to, topic| failed(&why, to, topic)),
-                Output::Notified { call, method, params } => self.notify(call, method, params),
-                Output::Offered { id, tools } => {
-                    if self.rooms.mounted.offered(self.topic, &id, &tools) {
-                        self.tell();
-                    }
-                }
-                Output::Send(message) => {
-                    if !chair.voice.say(message).await {
-                        return false;
-                    }
-                }
-            }
-        }
-        true
     }
 
     fn end(&mut self, call: CallId, answer: impl FnOnce(&str, &Topic) -> Result<Answer, UpstreamError>) {

@@ -86,7 +86,7 @@ impl Sits {
         while let Some(mut chair) = self.chair(&MAY, preferences).await {
             self.gate.set(Some(chair.voice.clone()));
             if seats.is_mounted {
-                Passage::new(&self.rooms, &self.topic, &chair, seats.servers.keys()).run(&mut chair).await;
+                Passage::new(&self.rooms, &self.topic, &mut chair, seats.servers.keys()).run().await;
             }
             // What else is said to it others have asked for in its name, and they hear it themselves.
             while chair.next().await.is_some() {}

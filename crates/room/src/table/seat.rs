@@ -3,15 +3,17 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
-use banyan_model::Segment;
+use banyan_model::{Now, Segment};
 use bytes::Bytes;
 use config::resolved::gate_seat;
 use mcp_proto::envelope;
-use room_proto::room::{Also, Now, Preferences, Routing};
+use room_proto::room::{Also, Preferences, Routing};
 use room_proto::sitting::{Asked, Bounds, CallId, Output, Sitting};
 use room_proto::voice::Answer;
+use runtime::clock::SystemClock;
+use runtime::drive::{self, drive};
 use runtime::random;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{Id, JoinSet};
@@ -70,6 +72,84 @@ struct Running {
     fulfilled: Option<oneshot::Sender<()>>,
 }
 
+/// Event for the seat.
+pub enum SeatInput {
+    Ended(Id, Ended),
+    /// Notifications that a change of the tree makes due.
+    Lists(Vec<&'static str>),
+    Message(Bytes),
+    News(News),
+}
+
+impl drive::Driver for Seat<'_> {
+    type Machine = Sitting;
+    type Input = SeatInput;
+    type End = ();
+
+    fn machine(&mut self) -> &mut Sitting {
+        &mut self.sitting
+    }
+
+    async fn next(&mut self) -> Result<SeatInput, ()> {
+        let rooms = Arc::clone(self.rooms());
+        let changed = rooms.gate.mounts.changed.notified();
+        tokio::pin!(changed);
+        // What changes from here on is not missed, and what did before is looked at now.
+        changed.as_mut().enable();
+        let methods = self.lists.follow(&rooms.gate.mounts.tree.load(), self.mount.as_ref());
+        if !methods.is_empty() {
+            return Ok(SeatInput::Lists(methods));
+        }
+        tokio::select! {
+            message = self.chair.next() => message.map(SeatInput::Message).ok_or(()),
+            Some(news) = self.news.recv() => Ok(SeatInput::News(news)),
+            Some(ended) = self.tasks.join_next_with_id() => Ok(match ended {
+                Ok((id, ended)) => SeatInput::Ended(id, ended),
+                Err(panicked) => SeatInput::Ended(panicked.id(), Err(CallError::Cancelled)),
+            }),
+            () = changed => Ok(SeatInput::Lists(self.lists.follow(&rooms.gate.mounts.tree.load(), self.mount.as_ref()))),
+        }
+    }
+
+    async fn handle(&mut self, now: Now, input: SeatInput) -> Result<(), ()> {
+        match input {
+            SeatInput::Ended(id, ended) => self.ended(now, id, &ended),
+            SeatInput::Lists(methods) => methods.into_iter().for_each(|method| self.sitting.handle_change(now, method)),
+            SeatInput::Message(message) => self.sitting.handle_message(now, &message),
+            SeatInput::News(news) => self.hear(now, news),
+        }
+        Ok(())
+    }
+
+    async fn carry(&mut self, now: Now, output: Output) -> Result<(), ()> {
+        match output {
+            Output::Approved(call) => {
+                let fulfilled = self.calls.get_mut(&call).and_then(|running| running.fulfilled.take());
+                // One that has ended meanwhile has said why.
+                fulfilled.map_or(Ok(()), |fulfilled| fulfilled.send(())).unwrap_or_default();
+            }
+            Output::Call(asked) => {
+                let seated = Seated::asked(self.room());
+                self.begin(now, asked, seated, None);
+            }
+            Output::Cancel { call, why } => {
+                if let Some(running) = self.calls.remove(&call) {
+                    running.end(why);
+                }
+            }
+            Output::Dropped { from, why } => {
+                let (room, seat) = (self.sits.topic.as_str(), self.sits.id.as_str());
+                tracing::warn!(room, seat, from, %why, "a message in a room did not hold and was dropped");
+            }
+            Output::Propose(asked) => self.propose(now, asked),
+            // Where the room is over, the chair says so.
+            Output::Send(message) => _ = self.chair.voice.say(message).await,
+            Output::SendAsGate(message) => _ = self.sits.gate.say(message).await,
+        }
+        Ok(())
+    }
+}
+
 impl<'a> Seat<'a> {
     pub fn new(sits: &'a Sits, chair: Chair, mount: Option<Segment>) -> Self {
         let bounds = Bounds {
@@ -88,124 +168,49 @@ impl<'a> Seat<'a> {
         Self { sits, chair, mount, sitting, lists, calls, tasks, ids, news, tell }
     }
 
-    /// Until its chair is taken away.
+    /// Runs until its chair is taken away.
     pub async fn run(mut self) {
-        let rooms = Arc::clone(self.rooms());
-        loop {
-            let changed = rooms.gate.mounts.changed.notified();
-            tokio::pin!(changed);
-            // What changes from here on is not missed, and what did before is looked at now.
-            changed.as_mut().enable();
-            for method in self.lists.follow(&rooms.gate.mounts.tree.load(), self.mount.as_ref()) {
-                self.sitting.handle_change(SystemTime::now(), method);
-            }
-            self.carry_out().await;
-            let wake = self.sitting.poll_timeout().map(|(at, _)| tokio::time::Instant::from_std(at));
-            let due = async {
-                match wake {
-                    Some(at) => tokio::time::sleep_until(at).await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                message = self.chair.next() => match message {
-                    Some(message) => self.sitting.handle_message(now(), &message),
-                    None => return,
-                },
-                Some(news) = self.news.recv() => self.hear(news),
-                Some(ended) = self.tasks.join_next_with_id() => {
-                    let (id, ended) = match ended {
-                        Ok((id, ended)) => (id, ended),
-                        Err(panicked) => (panicked.id(), Err(CallError::Cancelled)),
-                    };
-                    self.ended(id, &ended);
-                }
-                () = due => self.sitting.handle_timeout(now()),
-                () = changed => {}
-            }
-        }
+        drive(&mut self, &SystemClock).await;
     }
 
     fn rooms(&self) -> &Arc<Rooms> {
         &self.sits.rooms
     }
 
-    fn hear(&mut self, news: News) {
+    fn hear(&mut self, now: Now, news: News) {
         match news {
-            News::Agreed(call, by) => self.sitting.handle_approval(SystemTime::now(), call, by.object().as_bytes()),
+            News::Agreed(call, by) => self.sitting.handle_approval(now, call, by.object().as_bytes()),
             News::Said(call, whole) => {
                 if let Ok(envelope::Message::Notification(said)) = envelope::Message::parse(&whole, mcp_proto::json::Duplicates::RefuseTop)
                 {
-                    self.sitting.handle_notification(SystemTime::now(), call, &said.method, &said.params);
+                    self.sitting.handle_notification(now, call, &said.method, &said.params);
                 }
             }
         }
     }
 
-    fn ended(&mut self, id: Id, ended: &Ended) {
+    fn ended(&mut self, now: Now, id: Id, ended: &Ended) {
         // What it said before it ended comes first.
         while let Ok(news) = self.news.try_recv() {
-            self.hear(news);
+            self.hear(now, news);
         }
         let Some(call) = self.ids.remove(&id) else { return };
         // What was let go of is nobody's to answer.
         let Some(running) = self.calls.remove(&call) else { return };
-        let at = SystemTime::now();
         if running.fulfilled.is_none() {
             return match ended {
-                Ok(envelope::Answer::Result(result)) => self.sitting.handle_answer(at, call, Answer::Result(result)),
-                Ok(envelope::Answer::Error(error)) => self.sitting.handle_answer(at, call, Answer::Error(error)),
-                Err(error) => self.sitting.handle_answer(at, call, Answer::Error(&told(error).object())),
+                Ok(envelope::Answer::Result(result)) => self.sitting.handle_answer(now, call, Answer::Result(result)),
+                Ok(envelope::Answer::Error(error)) => self.sitting.handle_answer(now, call, Answer::Error(error)),
+                Err(error) => self.sitting.handle_answer(now, call, Answer::Error(&told(error).object())),
             };
         }
         match ended {
             Err(CallError::NotApproved { standing, why, .. }) => {
                 let why = if why.is_empty() { String::new() } else { format!(": {why}") };
-                self.sitting.handle_rejection(at, call, &format!("{} at the gate{why}", standing.as_str()));
+                self.sitting.handle_rejection(now, call, &format!("{} at the gate{why}", standing.as_str()));
             }
-            Err(error) => self.sitting.handle_left(at, call, &told(error).message),
-            Ok(_) => self.sitting.handle_left(at, call, "nothing of it has to be approved"),
-        }
-    }
-
-    async fn carry_out(&mut self) {
-        while let Some(output) = self.sitting.poll_output() {
-            let is_open = match output {
-                Output::Approved(call) => {
-                    let fulfilled = self.calls.get_mut(&call).and_then(|running| running.fulfilled.take());
-                    // One that has ended meanwhile has said why.
-                    fulfilled.map_or(Ok(()), |fulfilled| fulfilled.send(())).unwrap_or_default();
-                    true
-                }
-                Output::Call(asked) => {
-                    let seated = Seated::asked(self.room());
-                    self.begin(asked, seated, None);
-                    true
-                }
-                Output::Cancel { call, why } => {
-                    if let Some(running) = self.calls.remove(&call) {
-                        running.end(why);
-                    }
-                    true
-                }
-                Output::Dropped { from, why } => {
-                    let (room, seat) = (self.sits.topic.as_str(), self.sits.id.as_str());
-                    tracing::warn!(room, seat, from, %why, "a message in a room did not hold and was dropped");
-                    true
-                }
-                Output::Propose(asked) => {
-                    self.propose(asked);
-                    true
-                }
-                Output::Send(message) => self.chair.voice.say(message).await,
-                Output::SendAsGate(message) => {
-                    self.sits.gate.say(message).await;
-                    true
-                }
-            };
-            if !is_open {
-                return;
-            }
+            Err(error) => self.sitting.handle_left(now, call, &told(error).message),
+            Ok(_) => self.sitting.handle_left(now, call, "nothing of it has to be approved"),
         }
     }
 
@@ -214,18 +219,18 @@ impl<'a> Seat<'a> {
     }
 
     /// A proposal waits at the gate where calls can. Where none ever does, those in the room decide alone.
-    fn propose(&mut self, asked: Asked) {
+    fn propose(&mut self, now: Now, asked: Asked) {
         if self.rooms().gate.config.load().gate.is_none() {
             return self.sitting.handle_unheld(asked.call);
         }
         let (seated, proposed) = Seated::proposed(self.room());
-        self.begin(asked, seated, Some(proposed));
+        self.begin(now, asked, seated, Some(proposed));
     }
 
     /// Begins a call, in a task of its own.
-    fn begin(&mut self, asked: Asked, seated: Arc<Seated>, proposed: Option<Proposed>) {
+    fn begin(&mut self, now: Now, asked: Asked, seated: Arc<Seated>, proposed: Option<Proposed>) {
         let Some(entered) = self.rooms().who.is(&self.sits.topic, &asked.by) else {
-            return self.sitting.handle_answer(SystemTime::now(), asked.call, Answer::Error(&told(&CallError::Cancelled).object()));
+            return self.sitting.handle_answer(now, asked.call, Answer::Error(&told(&CallError::Cancelled).object()));
         };
         let caller = caller(self.rooms(), &entered, self.mount.clone());
         let cancel = Cancel::default();
@@ -253,8 +258,4 @@ impl Running {
         self.seated.end(why);
         self.cancel.cancel();
     }
-}
-
-fn now() -> Now {
-    Now { instant: Instant::now(), wall: SystemTime::now() }
 }

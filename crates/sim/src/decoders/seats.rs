@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant, SystemTime};
 
+use banyan_model::{Machine, Now};
 use bytes::Bytes;
 use room_proto::automation::{self, Automation, Kept};
 use room_proto::calling::{self, Calling};
@@ -11,9 +12,8 @@ use room_proto::capability::Capabilities;
 use room_proto::chain::Bounds;
 use room_proto::envelope::Envelope;
 use room_proto::name::ParticipantId;
-use room_proto::orchestrator::Orchestrator;
+use room_proto::orchestrator::{Orchestrator, OrchestratorOutput};
 use room_proto::participant::{Participant, check};
-use room_proto::room::Now;
 use room_proto::sitting::{self, CallId, Sitting};
 use room_proto::voice::{Answer, Call};
 
@@ -94,10 +94,11 @@ impl Seats {
         while let Some(output) = self.calling.poll_output() {
             self.heard(output);
         }
-        while let Some(spoken) = self.boss.poll_transmit() {
-            passed_on(&spoken.bytes, "boss");
+        while let Some(output) = self.boss.poll_output() {
+            if let OrchestratorOutput::Send(spoken) = output {
+                passed_on(&spoken.bytes, "boss");
+            }
         }
-        while self.boss.poll_event().is_some() {}
     }
 
     /// Of what is asked of the server every second call is answered at once.
@@ -108,9 +109,9 @@ impl Seats {
             sitting::Output::Call(asked) | sitting::Output::Propose(asked) => {
                 assert!(self.asked.insert(asked.call), "{:?} was begun before", asked.call);
                 match asked.call.0 % 4 {
-                    0 => self.sitting.handle_answer(self.now.wall, asked.call, Answer::Result(br#"{"content":[]}"#)),
-                    1 => self.sitting.handle_approval(self.now.wall, asked.call, br#"{"by":["ann"]}"#),
-                    2 => self.sitting.handle_rejection(self.now.wall, asked.call, "no"),
+                    0 => self.sitting.handle_answer(self.now, asked.call, Answer::Result(br#"{"content":[]}"#)),
+                    1 => self.sitting.handle_approval(self.now, asked.call, br#"{"by":["ann"]}"#),
+                    2 => self.sitting.handle_rejection(self.now, asked.call, "no"),
                     _ => {}
                 }
             }
@@ -135,7 +136,7 @@ impl Seats {
                 self.called += 1;
                 self.open.insert(CallId(self.called));
                 let asked = Call { method: "tools/call", params: Some(br#"{"name":"a","arguments":{}}"#) };
-                self.calling.handle_call(self.now.wall, CallId(self.called), &id, asked);
+                self.calling.handle_call(self.now, CallId(self.called), &id, asked);
             }
         }
     }

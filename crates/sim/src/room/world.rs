@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant, SystemTime};
 
+use banyan_model::{Machine, Now};
 use room_proto::capability::{Capabilities, Pattern};
 use room_proto::name::{ConnectionId, ParticipantId, Topic};
-use room_proto::room::{Also, Change, Closed, Event, Joining, Now, Preferences, Rate, Room, Routing, Settings, Transmit};
+use room_proto::room::{Also, Change, Closed, Event, Joining, Preferences, Rate, Room, RoomOutput, Routing, Settings, Transmit};
 
 use super::message::{Message, PATTERNS};
 use super::reference::{BURST, EACH_MS, PARTICIPANTS, QUEUE, REFUSED_BURST, REFUSED_EACH_MS, Reference};
@@ -216,13 +217,14 @@ impl World {
     /// Carries out the room's wishes, compares them with the expected ones, and lets readers read.
     fn settle(&mut self) -> StepResult {
         let (mut sent, mut closed): (BTreeMap<u64, Vec<SentMessage>>, BTreeMap<u64, Closed>) = (BTreeMap::new(), BTreeMap::new());
-        while let Some(transmit) = self.room.poll_transmit() {
-            match transmit {
-                Transmit::Close { connection, why } => {
+        while let Some(output) = self.room.poll_output() {
+            match output {
+                RoomOutput::Event(event) => self.count_event(&event),
+                RoomOutput::Transmit(Transmit::Close { connection, why }) => {
                     closed.insert(connection.0, why);
                     self.wires.remove(&connection.0).ok_or_else(|| format!("{connection:?} is closed twice"))?;
                 }
-                Transmit::Send { connection, bytes } => {
+                RoomOutput::Transmit(Transmit::Send { connection, bytes }) => {
                     let wire =
                         self.wires.get_mut(&connection.0).ok_or_else(|| format!("{connection:?} is closed and is sent {bytes:?}"))?;
                     let said = SentMessage::read(&bytes, wire.name)?;
@@ -232,7 +234,6 @@ impl World {
                 }
             }
         }
-        self.count_events();
         // Of what a connection was sent before it was closed, nothing can be said to be missing by its reader; the model says it.
         let (wanted, ended) = (std::mem::take(&mut self.reference.sent), std::mem::take(&mut self.reference.closed));
         if (&sent, &closed) != (&wanted, &ended) {
@@ -243,17 +244,15 @@ impl World {
         Ok(())
     }
 
-    fn count_events(&mut self) {
-        while let Some(event) = self.room.poll_event() {
-            let what = match event {
-                Event::CapabilitiesChanged(_) => "changed".to_owned(),
-                Event::Joined { again, .. } => if again { "joined again" } else { "joined" }.to_owned(),
-                Event::Left { why, .. } => why.map_or("left".to_owned(), |why| format!("{why:?}")),
-                Event::Refused { why, .. } => why.code().to_owned(),
-                Event::Relayed { absent, .. } => if absent > 0 { "relayed to absent" } else { "relayed" }.to_owned(),
-            };
-            self.count(&what);
-        }
+    fn count_event(&mut self, event: &Event) {
+        let what = match event {
+            Event::CapabilitiesChanged(_) => "changed".to_owned(),
+            Event::Joined { again, .. } => if *again { "joined again" } else { "joined" }.to_owned(),
+            Event::Left { why, .. } => why.map_or("left".to_owned(), |why| format!("{why:?}")),
+            Event::Refused { why, .. } => why.code().to_owned(),
+            Event::Relayed { absent, .. } => if *absent > 0 { "relayed to absent" } else { "relayed" }.to_owned(),
+        };
+        self.count(&what);
     }
 
     fn count(&mut self, what: &str) {

@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant, SystemTime};
 
+use banyan_model::{Machine, Now};
 use bytes::Bytes;
 use room_proto::calling::{self, Answered, Calling, Failure};
 use room_proto::capability::Capabilities;
 use room_proto::name::{ConnectionId, ParticipantId, Topic};
-use room_proto::room::{Also, Joining, Now, Preferences, Room, Routing, Settings, Transmit};
+use room_proto::room::{Also, Joining, Preferences, Room, RoomOutput, Routing, Settings, Transmit};
 use room_proto::sitting::{self, CallId, Sitting};
 use room_proto::voice::{Answer, Call};
 use serde_json::{Value, json};
@@ -233,12 +234,12 @@ impl World {
         match self.random.below(6) {
             0 | 1 if !self.waiting.is_empty() => {
                 self.note("approved at", "gate");
-                self.sitting.handle_approval(self.now.wall, self.waiting[at].0, b"{}");
+                self.sitting.handle_approval(self.now, self.waiting[at].0, b"{}");
                 self.settle()
             }
             2 if !self.waiting.is_empty() => {
                 self.note("denied at", "gate");
-                self.sitting.handle_rejection(self.now.wall, self.waiting[at].0, "no");
+                self.sitting.handle_rejection(self.now, self.waiting[at].0, "no");
                 self.settle()
             }
             3 => {
@@ -263,7 +264,7 @@ impl World {
         let (call, id) = self.running.swap_remove(self.random.below(self.running.len()));
         self.note("served by", "files");
         let result = format!("{{\"of\":{}}}", String::from_utf8_lossy(&id));
-        self.sitting.handle_answer(self.now.wall, call, Answer::Result(result.as_bytes()));
+        self.sitting.handle_answer(self.now, call, Answer::Result(result.as_bytes()));
         self.settle()
     }
 
@@ -274,7 +275,7 @@ impl World {
         self.note("is called", at);
         self.reference.calls(call, at);
         let params = json!({"name": "t", "arguments": {"n": call}}).to_string();
-        self.calling.handle_call(self.now.wall, CallId(call), at, Call { method: "tools/call", params: Some(params.as_bytes()) });
+        self.calling.handle_call(self.now, CallId(call), at, Call { method: "tools/call", params: Some(params.as_bytes()) });
         self.settle()
     }
 
@@ -283,7 +284,7 @@ impl World {
         if self.reference.is_under_way(call) {
             self.note("cancelled by", "client");
             self.reference.cancels(call);
-            self.calling.handle_cancel(self.now.wall, CallId(call), "cancelled");
+            self.calling.handle_cancel(self.now, CallId(call), "cancelled");
         }
         self.settle()
     }
@@ -357,8 +358,8 @@ impl World {
 
     /// Takes all outputs of the machines.
     fn settle(&mut self) -> StepResult {
-        while let Some(transmit) = self.room.poll_transmit() {
-            let Transmit::Send { connection: ConnectionId(connection), bytes } = transmit else { continue };
+        while let Some(output) = self.room.poll_output() {
+            let RoomOutput::Transmit(Transmit::Send { connection: ConnectionId(connection), bytes }) = output else { continue };
             let name = self.over.get(&connection).copied().unwrap_or_default();
             if let Some(unread) = self.unread.get_mut(name) {
                 unread.push_back(bytes);

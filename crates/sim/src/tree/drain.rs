@@ -1,5 +1,6 @@
 //! The wishes of a node's machines, carried out in the virtual world, and shown to the reference. Decides nothing.
 
+use banyan_model::Machine;
 use mesh_proto::child;
 use mesh_proto::id::{CallId, LinkId};
 use mesh_proto::message::{Method, Registered};
@@ -17,15 +18,17 @@ impl World {
     pub(super) fn drained(&mut self, at: usize) -> Result<(), String> {
         loop {
             let Some(machines) = self.nodes[at].machines.as_mut() else { return Ok(()) };
-            if let Some(event) = machines.parent.as_mut().and_then(Parent::poll_event) {
-                self.parent_event(at, event)?;
-            } else if let Some(transmit) = machines.parent.as_mut().and_then(Parent::poll_transmit) {
-                self.parent_transmit(at, transmit)?;
-            } else if let Some(event) = machines.child.as_mut().and_then(child::Child::poll_event) {
-                self.child_event(at, event);
-            } else if let Some(transmit) = machines.child.as_mut().and_then(child::Child::poll_transmit) {
-                self.child_transmit(at, transmit);
-            } else if let Some(relayed) = machines.relay.poll_transmit() {
+            if let Some(output) = machines.parent.as_mut().and_then(Parent::poll_output) {
+                match output {
+                    parent::ParentOutput::Event(event) => self.parent_event(at, event)?,
+                    parent::ParentOutput::Transmit(transmit) => self.parent_transmit(at, transmit)?,
+                }
+            } else if let Some(output) = machines.child.as_mut().and_then(child::Child::poll_output) {
+                match output {
+                    child::ChildOutput::Event(event) => self.child_event(at, event),
+                    child::ChildOutput::Transmit(transmit) => self.child_transmit(at, transmit),
+                }
+            } else if let Some(relayed) = machines.relay.poll_output() {
                 self.relayed(at, relayed)?;
             } else {
                 return self.check(at);

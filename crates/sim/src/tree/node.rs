@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use banyan_model::Segment;
+use banyan_model::{Machine, Now, Segment};
 use bytes::Bytes;
 use mesh_proto::annotation::{Annotation, Availability, Transport};
 use mesh_proto::authority::{Authority, Identity};
@@ -87,7 +87,7 @@ impl Node {
         register
     }
 
-    pub(super) fn start(&mut self, now: Instant, seed: [u8; 32]) {
+    pub(super) fn start(&mut self, now: Now, seed: [u8; 32]) {
         self.life += 1;
         let parent = self.plan.aggregates.then(|| {
             let mut settings = Settings::new(self.id);
@@ -139,7 +139,7 @@ impl Node {
         [parent, child, machines.relay.poll_timeout()].into_iter().flatten().map(|(at, _)| at).min()
     }
 
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
+    pub(super) fn handle_timeout(&mut self, now: Now) {
         let Some(machines) = &mut self.machines else { return };
         if let Some(parent) = &mut machines.parent {
             parent.handle_timeout(now);

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use banyan_model::Segment;
+use banyan_model::{Machine, Segment};
 use mesh_proto::annotation::Availability;
 use mesh_proto::child::{Child, LostWhy};
 use mesh_proto::parent::{Parent, Session, Standing, Target};

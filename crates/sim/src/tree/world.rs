@@ -2,8 +2,9 @@
 //! reference does.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use banyan_model::Now;
 use mesh_proto::id::{CallId, LinkId, RequestId};
 use mesh_proto::message::{Method, Register, Request};
 use mesh_proto::parent::Incoming;
@@ -168,9 +169,10 @@ impl World {
         self.queue.insert((at, self.queued), happening);
     }
 
-    /// The time by a node's own clock.
-    pub(super) fn local(&self, node: usize) -> Instant {
-        self.base + self.now + self.nodes.get(node).map_or(Duration::ZERO, |node| node.ahead)
+    /// The time by a node's own clocks.
+    pub(super) fn local(&self, node: usize) -> Now {
+        let passed = self.now + self.nodes.get(node).map_or(Duration::ZERO, |node| node.ahead);
+        Now { instant: self.base + passed, wall: SystemTime::UNIX_EPOCH }
     }
 
     pub(super) fn trace(&mut self, line: impl FnOnce() -> String) {

@@ -5,18 +5,19 @@
 use std::collections::BTreeSet;
 use std::io::BufRead;
 use std::path::PathBuf;
-use std::time::{Instant, SystemTime};
 
+use banyan_model::Now;
 use bytes::Bytes;
 use clap::Args;
 use gateway::rooms::{AttendError, Attendance, Entrance, LONGEST, Token};
 use room_proto::automation::{Limits, OfferId, Person, RuleId};
 use room_proto::chain::{Bounds, ChainId};
 use room_proto::name::{ParticipantId, Topic};
-use room_proto::orchestrator::Orchestrator;
+use room_proto::orchestrator::{Orchestrator, OrchestratorOutput};
 use room_proto::participant::{Event, Participant};
-use room_proto::room::Now;
 use room_proto::voice::{Answer, Call, Ending, Spoken, Unsaid};
+use runtime::clock::SystemClock;
+use runtime::drive::{self, drive};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -74,10 +75,11 @@ impl Join {
         let participant = Participant::new(Bounds::default(), LONGEST, seed()?);
         let orchestrator = Orchestrator::new(participant, automation, people);
         let typed = if self.watch { None } else { Some(typed()) };
-        let mut table = Table { orchestrator, shelf, output, is_person: terminal::somebody_is_there() };
         threads::wait(async {
             let attendance = Attendance::open(&entrance).await?;
-            table.serve(attendance, typed).await
+            let is_person = terminal::somebody_is_there();
+            let mut table = Table { orchestrator, attendance, typed, shelf, output, is_person, is_leaving: false };
+            drive(&mut table, &SystemClock).await
         })?
     }
 
@@ -115,79 +117,94 @@ fn seed() -> Result<u128, Failure> {
     Ok(u128::from_be_bytes(bytes))
 }
 
-fn now() -> Now {
-    Now { instant: Instant::now(), wall: SystemTime::now() }
-}
-
 /// The person at the terminal, in the room.
 struct Table<'a> {
     orchestrator: Orchestrator,
+    attendance: Attendance,
+    /// Lines of the keyboard; `None`: nothing is read.
+    typed: Option<mpsc::Receiver<String>>,
     shelf: Shelf,
     output: &'a Output,
     is_person: bool,
+    is_leaving: bool,
 }
 
-enum Next {
+/// Event of the room or the keyboard.
+enum TableInput {
+    Closed(AttendError),
     Message(Bytes),
-    Over(AttendError),
-    Passed,
     Typed(Option<String>),
 }
 
-impl Table<'_> {
-    async fn serve(&mut self, mut attendance: Attendance, mut typed: Option<mpsc::Receiver<String>>) -> Result<(), Failure> {
-        let mut is_leaving = false;
-        loop {
-            // Nothing that is typed is done before it is known as whom.
-            let reads = self.orchestrator.participant.me().is_some() && !is_leaving;
-            let next = match &mut typed {
-                Some(lines) if reads => tokio::select! {
-                    line = lines.recv() => Next::Typed(line),
-                    next = self.hear(&mut attendance) => next,
-                },
-                _ => self.hear(&mut attendance).await,
-            };
-            match next {
-                Next::Message(bytes) => self.show(&mut attendance, &bytes)?,
-                Next::Over(AttendError::Closed { .. } | AttendError::Broken(_)) if is_leaving => return Ok(()),
-                Next::Over(why) => return Err(why.into()),
-                Next::Passed => self.orchestrator.handle_timeout(now()),
-                Next::Typed(line) => {
-                    let leaves = match line.as_deref().map(read).transpose().map(Option::flatten) {
-                        Ok(Some(TypedCommand::Quit)) => true,
-                        Ok(Some(asked)) => {
-                            let done = self.answer(&mut attendance, asked);
-                            self.report_and_go_on(done)?;
-                            false
-                        }
-                        Ok(None) => line.is_none(),
-                        Err(failure) => {
-                            self.report_and_go_on(Err(failure))?;
-                            false
-                        }
-                    };
-                    if leaves {
-                        attendance.leave();
-                        is_leaving = true;
-                    }
-                }
-            }
-            self.settle(&mut attendance)?;
+impl drive::Driver for Table<'_> {
+    type Machine = Orchestrator;
+    type Input = TableInput;
+    type End = Result<(), Failure>;
+
+    fn machine(&mut self) -> &mut Orchestrator {
+        &mut self.orchestrator
+    }
+
+    async fn next(&mut self) -> Result<TableInput, Self::End> {
+        // Nothing that is typed is done before it is known as whom.
+        let reads = self.orchestrator.participant.me().is_some() && !self.is_leaving;
+        let heard = match &mut self.typed {
+            Some(lines) if reads => tokio::select! {
+                line = lines.recv() => return Ok(TableInput::Typed(line)),
+                heard = self.attendance.next() => heard,
+            },
+            _ => self.attendance.next().await,
+        };
+        Ok(heard.map_or_else(TableInput::Closed, TableInput::Message))
+    }
+
+    async fn handle(&mut self, now: Now, input: TableInput) -> Result<(), Self::End> {
+        match input {
+            TableInput::Closed(AttendError::Closed { .. } | AttendError::Broken(_)) if self.is_leaving => Err(Ok(())),
+            TableInput::Closed(why) => Err(Err(why.into())),
+            TableInput::Message(bytes) => self.hear(now, &bytes).map_err(Err),
+            TableInput::Typed(line) => self.obey(now, line.as_deref()).map_err(Err),
         }
     }
 
-    async fn hear(&self, attendance: &mut Attendance) -> Next {
-        let due = self.orchestrator.poll_timeout().map(|(at, _)| at.into());
-        let passed = async {
-            match due {
-                Some(at) => tokio::time::sleep_until(at).await,
-                None => std::future::pending().await,
+    async fn carry(&mut self, now: Now, outcome: OrchestratorOutput) -> Result<(), Self::End> {
+        match outcome {
+            OrchestratorOutput::Room(event) => self.show(now, &event).map_err(Err),
+            OrchestratorOutput::Rule(event) => self.print(rules::line(&event, &self.orchestrator.automation)).map_err(Err),
+            OrchestratorOutput::Send(spoken) => {
+                self.attendance.send(&spoken.bytes);
+                Ok(())
+            }
+        }
+    }
+
+    /// Keeps what was learnt.
+    async fn rest(&mut self, _: Now) -> Result<(), Self::End> {
+        self.shelf.keep(&self.orchestrator.automation).map_err(Err)
+    }
+}
+
+impl Table<'_> {
+    /// Does what a typed line says; `None`: there are no more lines.
+    fn obey(&mut self, now: Now, line: Option<&str>) -> Result<(), Failure> {
+        let leaves = match line.map(read).transpose().map(Option::flatten) {
+            Ok(Some(TypedCommand::Quit)) => true,
+            Ok(Some(asked)) => {
+                let done = self.answer(now, asked);
+                self.report_and_go_on(done)?;
+                false
+            }
+            Ok(None) => line.is_none(),
+            Err(failure) => {
+                self.report_and_go_on(Err(failure))?;
+                false
             }
         };
-        tokio::select! {
-            heard = attendance.next() => heard.map_or_else(Next::Over, Next::Message),
-            () = passed => Next::Passed,
+        if leaves {
+            self.attendance.leave();
+            self.is_leaving = true;
         }
+        Ok(())
     }
 
     /// Prints a faulty line's failure and goes on, since the next line may be right.
@@ -202,36 +219,25 @@ impl Table<'_> {
         }
     }
 
-    fn show(&mut self, attendance: &mut Attendance, bytes: &Bytes) -> Result<(), Failure> {
+    fn hear(&mut self, now: Now, bytes: &Bytes) -> Result<(), Failure> {
         if self.output.wants_json() {
             self.output.raw(&[bytes, &b"\n"[..]].concat())?;
         }
-        self.orchestrator.handle_message(now(), bytes);
-        while let Some(spoken) = self.orchestrator.poll_transmit() {
-            attendance.send(&spoken.bytes);
-        }
+        self.orchestrator.handle_message(now, bytes);
         Ok(())
     }
 
-    /// Shows new events, and keeps learnt rules.
-    fn settle(&mut self, attendance: &mut Attendance) -> Result<(), Failure> {
-        while let Some(event) = self.orchestrator.poll_event() {
-            let room = &mut self.orchestrator.participant;
-            if event == Event::Welcomed && self.is_person {
-                self.orchestrator.people.extend(room.me().cloned());
-            } else if let Event::Asked(request) = &event
-                && let Ok(spoken) = room.respond(SystemTime::now(), request, Answer::Error(NO_TOOLS))
-            {
-                attendance.send(&spoken.bytes);
-            }
-            let line = shown::line(&event, &self.orchestrator.participant, self.output);
-            self.print(line)?;
+    /// Shows an event of the room.
+    fn show(&mut self, now: Now, event: &Event) -> Result<(), Failure> {
+        let room = &mut self.orchestrator.participant;
+        if *event == Event::Welcomed && self.is_person {
+            self.orchestrator.people.extend(room.me().cloned());
+        } else if let Event::Asked(request) = event
+            && let Ok(spoken) = room.respond(now, request, Answer::Error(NO_TOOLS))
+        {
+            self.attendance.send(&spoken.bytes);
         }
-        while let Some(event) = self.orchestrator.automation.poll_event() {
-            let line = rules::line(&event, &self.orchestrator.automation);
-            self.print(line)?;
-        }
-        self.shelf.keep(&self.orchestrator.automation)
+        self.print(shown::line(event, &self.orchestrator.participant, self.output))
     }
 
     /// Prints for people; a reader of JSON gets the messages instead.
@@ -243,8 +249,8 @@ impl Table<'_> {
     }
 
     /// Carries out a typed command.
-    fn answer(&mut self, attendance: &mut Attendance, asked: TypedCommand) -> Result<(), Failure> {
-        let at = SystemTime::now();
+    fn answer(&mut self, now: Now, asked: TypedCommand) -> Result<(), Failure> {
+        let attendance = &mut self.attendance;
         let mut say = |spoken: Result<Spoken, Unsaid>| {
             let spoken = spoken.map_err(|why| Failure::Refused(why.to_string()))?;
             attendance.send(&spoken.bytes);
@@ -253,23 +259,23 @@ impl Table<'_> {
         let Orchestrator { participant: room, automation, .. } = &mut self.orchestrator;
         match asked {
             TypedCommand::Approve { number, to } => {
-                say(room.fulfil(at, ChainId(number), &to.iter().map(String::as_str).collect::<Vec<_>>()))
+                say(room.fulfil(now, ChainId(number), &to.iter().map(String::as_str).collect::<Vec<_>>()))
             }
-            TypedCommand::Reject { number, reason } => say(room.end(at, ChainId(number), Ending::Reject, reason.as_deref())),
-            TypedCommand::Withdraw { number } => say(room.end(at, ChainId(number), Ending::Withdraw, None)),
+            TypedCommand::Reject { number, reason } => say(room.end(now, ChainId(number), Ending::Reject, reason.as_deref())),
+            TypedCommand::Withdraw { number } => say(room.end(now, ChainId(number), Ending::Withdraw, None)),
             TypedCommand::Pause { who, seconds, reason } => {
-                say(room.pause(at, &[&who], seconds, reason.as_deref()))?;
+                say(room.pause(now, &[&who], seconds, reason.as_deref()))?;
                 self.print([format!("{} is asked to pause; /resume {0} ends it", printable(&who))])
             }
             TypedCommand::Resume { who } => {
-                say(room.resume(at, &[&who]))?;
+                say(room.resume(now, &[&who]))?;
                 self.print([format!("{} is asked to go on", printable(&who))])
             }
-            TypedCommand::Say(text) => say(room.chat(at, &[], &text)),
-            TypedCommand::Propose(wanted) => say(wanted.with(|to, call| room.propose(at, &[to], call))),
-            TypedCommand::Call(wanted) => say(wanted.with(|to, call| room.request(at, &[to], call, None))),
-            TypedCommand::Accept { offer, acts, an_hour } => self.accept(offer, acts, an_hour),
-            TypedCommand::Revoke { rule } => self.revoke(rule),
+            TypedCommand::Say(text) => say(room.chat(now, &[], &text)),
+            TypedCommand::Propose(wanted) => say(wanted.with(|to, call| room.propose(now, &[to], call))),
+            TypedCommand::Call(wanted) => say(wanted.with(|to, call| room.request(now, &[to], call, None))),
+            TypedCommand::Accept { offer, acts, an_hour } => self.accept(now, offer, acts, an_hour),
+            TypedCommand::Revoke { rule } => self.revoke(now, rule),
             TypedCommand::Export => room.chains().iter().try_for_each(|(_, chain)| self.output.line(&chain.export())),
             TypedCommand::Acts => {
                 let acts: Vec<_> = automation.acts().collect();
@@ -305,17 +311,17 @@ impl Table<'_> {
         self.print(if lines.is_empty() { vec!["there are none yet".to_owned()] } else { lines })
     }
 
-    fn revoke(&mut self, rule: u64) -> Result<(), Failure> {
+    fn revoke(&mut self, now: Now, rule: u64) -> Result<(), Failure> {
         let by = self.person()?;
-        let revoked = self.orchestrator.automation.revoke(SystemTime::now(), RuleId(rule), &by);
+        let revoked = self.orchestrator.automation.revoke(now, RuleId(rule), &by);
         revoked.map_err(|why| Failure::Refused(why.to_string()))
     }
 
-    fn accept(&mut self, offer: u64, acts: Option<u32>, an_hour: Option<u32>) -> Result<(), Failure> {
+    fn accept(&mut self, now: Now, offer: u64, acts: Option<u32>, an_hour: Option<u32>) -> Result<(), Failure> {
         let by = self.person()?;
         let limits = Limits::default();
         let limits = Limits { acts: acts.unwrap_or(limits.acts), an_hour: an_hour.unwrap_or(limits.an_hour), ..limits };
-        let accepted = self.orchestrator.automation.accept(SystemTime::now(), OfferId(offer), &by, limits);
+        let accepted = self.orchestrator.automation.accept(now, OfferId(offer), &by, limits);
         let rule = accepted.map_err(|why| Failure::Refused(why.to_string()))?;
         self.print([format!("{rule} acts from now on, while this runs; /revoke {} ends it", rule.0)])
     }

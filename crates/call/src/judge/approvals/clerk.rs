@@ -1,13 +1,30 @@
 //! Works at the desk: all that waits for it with one commit. What is said follows from what is on the disk, and is said only once what comes
 //! of it is there too. What could not be written has not happened: before anything else is done it is put back as it is kept. Decides nothing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use policy::approval::Desk;
+use banyan_model::{Machine, Now};
+use policy::approval::{Desk, News};
 use store::{Pending, RowKind, StoreError, Stores};
 
 use crate::judge::approvals::{Deliver, Fact, Job, Passkeys, Room, rows};
+
+/// Longest time between two turns, once the desk was read.
+const LONG: Duration = Duration::from_secs(3600);
+/// Time until the next turn after a failed one.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Output of the clerk: turns first, then all news, then all answers.
+pub enum ClerkOutput {
+    /// An answer, now that all behind it is kept.
+    Deliver(Deliver),
+    /// News of the desk, now that they are kept.
+    News(News),
+    /// Jobs to be done by [`Clerk::work`], where a disk may be waited for; there may be none.
+    Turn(Vec<Job>),
+}
 
 /// Whoever has the desk.
 pub struct Clerk {
@@ -19,24 +36,41 @@ pub struct Clerk {
     /// `None` until something has to be kept or read.
     kept: Option<Box<dyn Pending>>,
     /// Whether the desk has what was kept by the gate that ran before.
-    pub is_restored: bool,
+    is_restored: bool,
     /// The operators as they were read last.
     operators: Vec<String>,
     /// What has happened whatever becomes of the disk, and could not be written so far.
     owed: Vec<Fact>,
     pub is_failing: bool,
+    /// Jobs for the next turn.
+    jobs: Vec<Job>,
+    /// A turn is due although there may be no job.
+    is_due: bool,
+    worked: Option<Instant>,
+    answers: VecDeque<Deliver>,
 }
 
 impl Clerk {
     /// For the desk of `gate`, with what is kept in its stores.
     pub fn new(desk: Desk, stores: Arc<dyn Stores>, gate: String, policy: String) -> Self {
         let room = Room { desk, passkeys: Passkeys::default(), waiting: HashMap::new() };
-        Self { room, stores, gate, policy, kept: None, is_restored: false, operators: Vec::new(), owed: Vec::new(), is_failing: false }
+        let (kept, operators, owed, jobs, answers) = (None, Vec::new(), Vec::new(), Vec::new(), VecDeque::new());
+        let (is_restored, is_failing, is_due, worked) = (false, false, false, None);
+        Self { room, stores, gate, policy, kept, is_restored, operators, owed, is_failing, jobs, is_due, worked, answers }
     }
 
-    /// Does a batch of jobs; what is to be delivered now. `None`: it could not be written, and nothing of it counts but the facts, which
-    /// hold once they can be.
-    pub(super) fn work(&mut self, batch: Vec<Job>, now: u64) -> Option<Vec<Deliver>> {
+    /// Takes jobs for the next turn.
+    pub(super) fn handle_jobs(&mut self, jobs: Vec<Job>) {
+        self.jobs.extend(jobs);
+    }
+
+    /// Orders a turn although there may be no job.
+    pub(super) fn order_turn(&mut self) {
+        self.is_due = true;
+    }
+
+    /// Does a batch of jobs. Where the disk fails, nothing of the batch counts but the facts, which hold once they can be written.
+    pub(super) fn work(&mut self, now: Now, batch: Vec<Job>) {
         let worked = self.try_work(batch, now);
         match &worked {
             Ok(_) if self.is_failing => tracing::info!("approvals are written down again"),
@@ -49,15 +83,16 @@ impl Clerk {
             Ok(_) | Err(_) => {}
         }
         self.is_failing = worked.is_err();
-        worked.ok()
+        self.worked = Some(now.instant);
+        self.answers.extend(worked.into_iter().flatten());
     }
 
-    fn try_work(&mut self, batch: Vec<Job>, now: u64) -> Result<Vec<Deliver>, StoreError> {
+    fn try_work(&mut self, batch: Vec<Job>, now: Now) -> Result<Vec<Deliver>, StoreError> {
         let before = self.owed.len();
         self.owed.extend(batch.iter().filter_map(Job::fact));
         let kept = match &mut self.kept {
             Some(kept) => kept,
-            none => none.insert(self.stores.pending(&self.gate, now)?),
+            none => none.insert(self.stores.pending(&self.gate, now.unix_seconds())?),
         };
         // Other gates of this directory enrol and remove keys too. Until this turn is over, none of them does.
         let turn = kept.begin()?;
@@ -85,5 +120,31 @@ impl Clerk {
         self.room.desk.kept();
         self.owed.clear();
         Ok(deliver)
+    }
+}
+
+impl Machine for Clerk {
+    type Output = ClerkOutput;
+
+    fn handle_timeout(&mut self, _: Now) {
+        self.order_turn();
+    }
+
+    fn poll_output(&mut self) -> Option<ClerkOutput> {
+        if std::mem::take(&mut self.is_due) || !self.jobs.is_empty() {
+            return Some(ClerkOutput::Turn(std::mem::take(&mut self.jobs)));
+        }
+        // What could not be written has not happened, so there is no news of it.
+        let news = if self.is_failing { None } else { self.room.desk.poll_output() };
+        news.map(ClerkOutput::News).or_else(|| self.answers.pop_front().map(ClerkOutput::Deliver))
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        let worked = self.worked?;
+        if self.is_failing {
+            return Some((worked + AGAIN, "approvals are to be written down again"));
+        }
+        let long = (worked + LONG, "other gates may have enrolled keys");
+        Some(self.room.desk.poll_timeout().filter(|(at, _)| *at < long.0).unwrap_or(long))
     }
 }

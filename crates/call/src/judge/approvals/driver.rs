@@ -1,96 +1,121 @@
-//! The task that has the desk worked at: takes jobs, delivers the answers once what came of them is on the disk, and tells what happened. It
+//! The task that has the desk worked at: takes jobs, has a batch of them done and kept, tells what happened, and delivers the answers. It
 //! decides nothing.
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use banyan_model::Now;
 use config::resolved::{ApprovalService, Config};
-use policy::approval::{Desk, PublicKey, Service, Settings};
+use policy::approval::{Desk, News, PublicKey, Service, Settings};
+use runtime::clock::SystemClock;
+use runtime::drive::{self, drive};
 use tokio::sync::mpsc;
 
-use crate::judge::approvals::clerk::Clerk;
+use crate::judge::approvals::clerk::{Clerk, ClerkOutput};
 use crate::judge::approvals::shown::line;
-use crate::judge::approvals::{Audience, Deliver, Job, now, policy_version, recorded};
+use crate::judge::approvals::{Audience, Job, policy_version, recorded};
 use crate::tree::gate::Gate;
 
 /// How many jobs are done before what came of them is written.
 const BATCH: usize = 256;
-/// How long the task sleeps when nothing is due.
-const LONG: Duration = Duration::from_secs(3600);
-/// How long until it is tried again to write what could not be written.
-const AGAIN: Duration = Duration::from_secs(1);
 /// How long before its end an approval is told of again, at most, in seconds.
 const WARNING: u64 = 60;
 
 /// Runs until the gate ends.
-pub(super) async fn run(gate: Arc<Gate>, mut jobs: mpsc::Receiver<Job>, mut audience: Box<dyn Audience>) {
+pub(super) async fn run(gate: Arc<Gate>, jobs: mpsc::Receiver<Job>, audience: Box<dyn Audience>) {
     let config = gate.config.load_full();
     let mut desk = Desk::new(settings(&gate.node.id, &config));
     desk.trust(trusted(&config));
     let mut clerk = Clerk::new(desk, Arc::clone(&gate.stores), gate.node.id.to_string(), policy_version(&config));
-    let (mut batch, stop) = (Vec::new(), gate.stop.clone());
-    let mut is_due = config.gate.is_some();
-    loop {
-        if !is_due {
-            tokio::select! {
-                taken = jobs.recv_many(&mut batch, BATCH) => if taken == 0 { return },
-                () = tokio::time::sleep(rest(&clerk)) => {}
-                () = stop.cancelled() => return,
+    if config.gate.is_some() {
+        // Somebody may wait for what was kept by the gate that ran before.
+        clerk.order_turn();
+    }
+    drive(&mut DeskDriver { gate, clerk, audience, jobs, batch: Vec::new() }, &SystemClock).await;
+}
+
+struct DeskDriver {
+    gate: Arc<Gate>,
+    clerk: Clerk,
+    audience: Box<dyn Audience>,
+    jobs: mpsc::Receiver<Job>,
+    batch: Vec<Job>,
+}
+
+impl drive::Driver for DeskDriver {
+    type Machine = Clerk;
+    type Input = Vec<Job>;
+    type End = ();
+
+    fn machine(&mut self) -> &mut Clerk {
+        &mut self.clerk
+    }
+
+    async fn next(&mut self) -> Result<Vec<Job>, ()> {
+        let stop = self.gate.stop.clone();
+        tokio::select! {
+            taken = self.jobs.recv_many(&mut self.batch, BATCH) => if taken == 0 { Err(()) } else { Ok(std::mem::take(&mut self.batch)) },
+            () = stop.cancelled() => Err(()),
+        }
+    }
+
+    async fn handle(&mut self, _: Now, jobs: Vec<Job>) -> Result<(), ()> {
+        self.clerk.handle_jobs(jobs);
+        Ok(())
+    }
+
+    async fn carry(&mut self, now: Now, output: ClerkOutput) -> Result<(), ()> {
+        match output {
+            ClerkOutput::Deliver(deliver) => deliver(),
+            ClerkOutput::News(news) => self.tell(&news),
+            ClerkOutput::Turn(jobs) => self.turn(now, jobs).await?,
+        }
+        Ok(())
+    }
+}
+
+impl DeskDriver {
+    /// Has the desk worked at by a thread that may wait for the disk.
+    async fn turn(&mut self, now: Now, jobs: Vec<Job>) -> Result<(), ()> {
+        let absent = Clerk::new(Desk::default(), Arc::clone(&self.gate.stores), String::new(), String::new());
+        let mut clerk = std::mem::replace(&mut self.clerk, absent);
+        let worked = tokio::task::spawn_blocking(move || {
+            clerk.work(now, jobs);
+            clerk
+        });
+        match worked.await {
+            Ok(clerk) => self.clerk = clerk,
+            Err(error) => {
+                tracing::error!(%error, "nobody works at what waits for approval any more: restart the gate");
+                return Err(());
             }
         }
-        is_due = false;
-        // Nothing can be due to what was never read.
-        if batch.is_empty() && !clerk.is_restored && !clerk.is_failing && config.gate.is_none() {
-            continue;
+        if !self.clerk.is_failing {
+            self.gate.rules.approvals.follow(&self.clerk.room.desk, None);
         }
-        let work = std::mem::take(&mut batch);
-        let worked = tokio::task::spawn_blocking(move || {
-            let deliver = clerk.work(work, now());
-            (clerk, deliver)
-        });
-        let deliver;
-        (clerk, deliver) = match worked.await {
-            Ok(worked) => worked,
-            Err(error) => return tracing::error!(%error, "nobody works at what waits for approval any more: restart the gate"),
-        };
-        if let Some(deliver) = deliver {
-            settle(&gate, &mut clerk, &mut *audience, deliver);
-        }
+        Ok(())
     }
-}
 
-/// How long nothing has to be done.
-fn rest(clerk: &Clerk) -> Duration {
-    if clerk.is_failing {
-        return AGAIN;
-    }
-    clerk.room.desk.poll_timeout().map_or(LONG, |due| Duration::from_secs(due.saturating_sub(now())).min(LONG))
-}
-
-/// Tells what happened, and then delivers answers: a decision stands in the record before the call that goes out by it. All of it is on the
-/// disk.
-fn settle(gate: &Gate, clerk: &mut Clerk, audience: &mut dyn Audience, deliver: Vec<Deliver>) {
-    let room = &mut clerk.room;
-    gate.rules.approvals.follow(&room.desk, None);
-    while let Some(news) = room.desk.poll_news() {
+    /// Tells what happened. All of it is on the disk, and no answer is delivered yet: a decision stands in the record before the call that goes
+    /// out by it.
+    fn tell(&mut self, news: &News) {
+        let (gate, room) = (&self.gate, &mut self.clerk.room);
         gate.rules.approvals.follow(&room.desk, Some(&news.id));
         let approval = room.desk.approval(&news.id);
         // Before the call can leave: whoever waits comes back only behind this.
         if let Some(approval) = approval {
-            recorded::news(&gate.record, &news, approval);
+            recorded::news(&gate.record, news, approval);
         }
         if let Some(rings) = room.waiting.get(&news.id) {
             rings.notify_one();
         }
-        let Some(approval) = approval else { continue };
+        let Some(approval) = approval else { return };
         if approval.standing.is_over() {
             room.waiting.remove(&news.id);
         }
-        audience.tell(&news, approval);
+        self.audience.tell(news, approval);
         // Nobody may be reading.
-        drop(gate.rules.approvals.events.send(line(gate, &room.desk, &news, approval)));
+        drop(gate.rules.approvals.events.send(line(gate, &room.desk, news, approval)));
     }
-    deliver.into_iter().for_each(|deliver| deliver());
 }
 
 /// What holds for all approvals of a gate.

@@ -16,6 +16,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use banyan_model::{Machine, Now};
 use bytes::Bytes;
 use config::resolved::Config;
 use policy::approval::{Agreement, Approval, Call, Cause, Desk, End, Fresh, Held, News, Proof, Refusal, Standing};
@@ -71,7 +72,7 @@ pub struct Room {
 }
 
 /// Something for the task to do.
-enum Job {
+pub enum Job {
     /// Counts only if all that comes of it is kept.
     Ask(Ask),
     /// Holds whatever becomes of the disk. Whoever told of it hears once it is kept.
@@ -79,10 +80,10 @@ enum Job {
 }
 
 /// What comes back delivers the answer, once all changes are kept; it is dropped where they are not.
-type Ask = Box<dyn FnOnce(&mut Room, u64) -> Deliver + Send>;
+type Ask = Box<dyn FnOnce(&mut Room, Now) -> Deliver + Send>;
 type Deliver = Box<dyn FnOnce() + Send>;
 /// What has happened to calls or to the configuration. It is done once more where it could not be kept.
-type Fact = Arc<dyn Fn(&mut Desk, u64) + Send + Sync>;
+type Fact = Arc<dyn Fn(&mut Desk, Now) + Send + Sync>;
 
 impl Job {
     fn fact(&self) -> Option<Fact> {
@@ -92,7 +93,7 @@ impl Job {
         }
     }
 
-    fn done(self, room: &mut Room, now: u64) -> Deliver {
+    fn done(self, room: &mut Room, now: Now) -> Deliver {
         match self {
             Self::Ask(ask) => ask(room, now),
             Self::Fact(fact, told) => {
@@ -142,7 +143,7 @@ impl Approvals {
     }
 
     /// Has the task do something; its answer, once all that changed by it is kept.
-    pub async fn ask<T: Send + 'static>(&self, ask: impl FnOnce(&mut Room, u64) -> T + Send + 'static) -> Result<T, NotKept> {
+    pub async fn ask<T: Send + 'static>(&self, ask: impl FnOnce(&mut Room, Now) -> T + Send + 'static) -> Result<T, NotKept> {
         let (reply, answer) = oneshot::channel();
         let ask: Ask = Box::new(move |room, now| {
             let answer = ask(room, now);
@@ -154,7 +155,7 @@ impl Approvals {
     }
 
     /// Has the task note what has happened; whether it is kept by now.
-    async fn tell(&self, fact: impl Fn(&mut Desk, u64) + Send + Sync + 'static) -> bool {
+    async fn tell(&self, fact: impl Fn(&mut Desk, Now) + Send + Sync + 'static) -> bool {
         let (told, kept) = oneshot::channel();
         self.jobs.send(Job::Fact(Arc::new(fact), told)).await.is_ok() && kept.await.is_ok()
     }
@@ -314,7 +315,7 @@ impl Approvals {
     pub fn apply(&self, gate: &Gate, config: &Config) {
         let (settings, services) = (driver::settings(&gate.node.id, config), driver::trusted(config));
         let version = policy_version(config);
-        let fact = move |desk: &mut Desk, now| {
+        let fact = move |desk: &mut Desk, now: Now| {
             desk.set(settings.clone());
             desk.trust(services.clone());
             desk.set_policy(now, &version);

@@ -1,5 +1,6 @@
 //! Between the desk and the rows of the store: what changed as rows, and rows as they were. Nothing is decided here.
 
+use banyan_model::Now;
 use policy::approval::{Approval, Change, Desk, Grant, Operator};
 use serde::de::DeserializeOwned;
 use store::{PendingTurn, Row, RowKind, StoreError};
@@ -29,7 +30,7 @@ fn row(desk: &Desk, change: &Change) -> Option<Row> {
 }
 
 /// Gives the desk what was kept by the gate that ran before.
-pub fn restore(desk: &mut Desk, turn: &dyn PendingTurn, now: u64) -> Result<(), StoreError> {
+pub fn restore(desk: &mut Desk, turn: &dyn PendingTurn, now: Now) -> Result<(), StoreError> {
     let (operators, grants, approvals) = (turn.all(RowKind::Operator)?, turn.all(RowKind::Grant)?, turn.all(RowKind::Approval)?);
     desk.reinstate(read::<Operator>(RowKind::Operator, &operators), read::<Grant>(RowKind::Grant, &grants));
     desk.restore(now, read::<Approval>(RowKind::Approval, &approvals));

@@ -11,14 +11,14 @@ use mesh_proto::message::{Above, Register, Request, SubtreeChange};
 use mesh_proto::parent::{Demand, Event, Target};
 use mesh_proto::refusal::{Ended, Holder, Refusal};
 
-use super::world::{OWN, SECOND, World, aggregator, plain};
+use super::world::{OWN, SECOND, World, aggregator, at, plain};
 
 #[test]
 fn nobody_takes_what_a_lost_subserver_may_come_back_for() {
     let mut world = World::new();
     world.register(1, plain(1, "a")).unwrap();
     world.list("a", &["get"]);
-    world.parent.handle_link_lost(world.now, LinkId(1));
+    world.parent.handle_link_lost(at(world.now), LinkId(1));
     let refused = world.register(2, plain(2, "a")).unwrap_err();
     assert!(matches!(refused, Refusal::NamespaceConflict { holder: Holder::Lost, retry_after: Some(_), .. }));
     world.identity = Identity::bare("thief");
@@ -35,7 +35,7 @@ fn ax_60_a_lost_subserver_is_announced_and_its_tools_come_back_with_it() {
     world.list("a", &["get"]);
     let session = world.key("a");
     world.events.clear();
-    world.parent.handle_link_lost(world.now, LinkId(1));
+    world.parent.handle_link_lost(at(world.now), LinkId(1));
     world.drain();
     let lost = Event::SubserverLost { session, segment: Segment::nearest("a"), why: Ended::LinkLost };
     assert_eq!(world.events, [lost, Event::NamespaceChanged]);
@@ -51,7 +51,7 @@ fn ax_61_tools_of_a_lost_subserver_stay_as_degraded_for_a_while() {
         world.register(1, plain(1, "a")).unwrap();
         world.list("a", &["get"]);
         let since = world.now;
-        world.parent.handle_link_lost(world.now, LinkId(1));
+        world.parent.handle_link_lost(at(world.now), LinkId(1));
         world.pass(after);
         if !grace.is_zero() {
             let Some(Target::Degraded(degraded)) = world.parent.target("a") else { panic!("not degraded") };
@@ -69,7 +69,7 @@ fn ax_62_a_lost_aggregator_takes_its_whole_subtree_with_it_and_brings_it_back() 
     world.register(1, aggregator(1, "a", &[2, 3])).unwrap();
     world.list("a", &["b.c.get", "b.get", "get"]);
     assert_eq!(world.parent.subtree().len(), 4);
-    world.parent.handle_link_lost(world.now, LinkId(1));
+    world.parent.handle_link_lost(at(world.now), LinkId(1));
     assert!(world.is_degraded("a") && world.listed().len() == 3);
     assert_eq!(world.parent.subtree(), BTreeSet::from([OWN]));
     world.register(2, aggregator(1, "a", &[2])).unwrap();
@@ -142,10 +142,10 @@ fn lists_are_fetched_a_few_at_a_time_and_again_when_they_changed_meanwhile() {
     };
     let (a, b) = (world.key("a"), world.key("b"));
     assert_eq!(fetches(&world), [a]);
-    world.parent.handle_list_changed(world.now, a);
+    world.parent.handle_list_changed(at(world.now), a);
     world.list("a", &["get"]);
     assert_eq!(fetches(&world), [a, b]);
-    world.parent.handle_tools_failed(world.now, b);
+    world.parent.handle_tools_failed(at(world.now), b);
     world.drain();
     assert_eq!(fetches(&world), [a, b, a]);
     world.list("a", &["get"]);
@@ -160,7 +160,7 @@ fn an_aggregator_that_is_full_takes_back_whom_it_had_and_nobody_else() {
     let mut world = World::with(|settings| settings.registrations = 1);
     world.register(1, plain(1, "a")).unwrap();
     assert_eq!(world.register(2, plain(2, "b")), Err(Refusal::Full { most: 1 }));
-    world.parent.handle_link_lost(world.now, LinkId(1));
+    world.parent.handle_link_lost(at(world.now), LinkId(1));
     world.register(3, plain(1, "a")).unwrap();
 }
 

@@ -9,7 +9,7 @@ use mesh_proto::message::{Deregister, Request};
 use mesh_proto::parent::{Claim, Demand, Event, SegmentPolicy, Settings};
 use mesh_proto::refusal::{Ended, Holder, Refusal};
 
-use super::world::{OWN, SECOND, World, aggregator, authority, of_authority, plain};
+use super::world::{OWN, SECOND, World, aggregator, at, authority, of_authority, plain};
 
 #[test]
 fn ax_11_the_first_keeps_a_segment_and_the_second_is_refused() {
@@ -52,7 +52,7 @@ fn ax_12_a_namespace_that_changes_nothing_is_free_again_and_one_with_a_policy_is
         world.identity = Identity::bare("a").with(authority("a.example"));
         world.register(1, of_authority(1, "a", "a.example")).unwrap();
         world.list("a", &["get"]);
-        world.parent.handle_link_lost(world.now, LinkId(1));
+        world.parent.handle_link_lost(at(world.now), LinkId(1));
         world.pass(SECOND * 1000);
         assert_eq!(world.register(2, plain(2, "a")).is_ok(), free, "{sticky:?}");
     }
@@ -62,7 +62,7 @@ fn ax_12_a_namespace_that_changes_nothing_is_free_again_and_one_with_a_policy_is
 fn ax_12_a_proof_beats_a_bare_claim() {
     let mut world = World::with(|settings| settings.policy.sticky = Demand::Always);
     world.register(1, of_authority(1, "a", "a.example")).unwrap();
-    world.parent.handle_link_lost(world.now, LinkId(1));
+    world.parent.handle_link_lost(at(world.now), LinkId(1));
     world.pass(SECOND * 1000);
     assert!(world.register(2, plain(2, "a")).is_err());
     world.identity = Identity::bare("b").with(authority("b.example"));
@@ -104,7 +104,7 @@ fn another_policy_holds_at_once_for_whoever_is_registered() {
     world.events.clear();
     let mut settings = Settings::new(OWN);
     settings.policies.insert(Segment::nearest("b"), SegmentPolicy { proof: Demand::Always, sticky: Demand::Never });
-    world.parent.handle_settings(world.now, settings);
+    world.parent.handle_settings(at(world.now), settings);
     world.drain();
     let key = world.key("a");
     assert!(world.events.iter().any(|event| matches!(event, Event::FetchTools { session, .. } if *session == key)), "{:?}", world.events);

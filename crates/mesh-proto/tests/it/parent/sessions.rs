@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use banyan_model::Machine;
 use mesh_proto::authority::Identity;
 use mesh_proto::id::{LinkId, NodeId};
 use mesh_proto::message::{Above, Deregister, ParentIs, Request, SubtreeChange};
@@ -10,7 +11,7 @@ use mesh_proto::parent::{Event, SplitBrain, StoreAnswer, Target};
 use mesh_proto::refusal::{Ended, Refusal};
 use mesh_proto::reply::Reply;
 
-use super::world::{OWN, SECOND, World, aggregator, authority, of_authority, offer, plain};
+use super::world::{OWN, SECOND, World, aggregator, at, authority, of_authority, offer, plain};
 
 #[test]
 fn ax_21_the_answer_holds_the_session_the_segment_the_deadline_and_the_budget() {
@@ -51,12 +52,12 @@ fn ax_22_an_aggregator_that_slept_does_not_blame_the_others() {
     let session = world.register(1, plain(1, "a")).unwrap().session;
     world.list("a", &["get"]);
     world.now += SECOND * 3600;
-    world.parent.handle_timeout(world.now);
+    world.parent.handle_timeout(at(world.now));
     world.drain();
     world.pass(SECOND * 9 / 10);
     world.beat(1, &session).unwrap();
     world.now += SECOND * 3600;
-    world.parent.handle_timeout(world.now);
+    world.parent.handle_timeout(at(world.now));
     world.pass(SECOND * 11 / 10);
     assert!(world.is_degraded("a"), "and waits one interval only");
 }
@@ -123,7 +124,7 @@ fn ax_25_who_says_that_it_is_registered_elsewhere_is_refused() {
         let number = world.send(1, &Request::Register(Box::new(plain(1, "a"))));
         let (link, call) = world.asks.pop().unwrap();
         assert_eq!(link, LinkId(1));
-        world.parent.handle_answer(world.now, call, Reply::Result(answer.as_bytes()));
+        world.parent.handle_answer(at(world.now), call, Reply::Result(answer.as_bytes()));
         world.drain();
         assert_eq!(world.answer(number).is_ok(), taken, "{answer}");
     }
@@ -146,7 +147,7 @@ fn ax_25_a_shared_store_knows_who_is_registered_elsewhere() {
         let number = world.send(1, &Request::Register(Box::new(plain(1, "a"))));
         let Some(Event::AskStore { call, subserver_id }) = world.events.pop() else { panic!("the store is not asked") };
         assert_eq!(subserver_id, NodeId::new(1));
-        world.parent.handle_store_answer(world.now, call, answer);
+        world.parent.handle_store_answer(at(world.now), call, answer);
         world.drain();
         assert_eq!(world.asks.len(), usize::from(answer == StoreAnswer::Unavailable));
         world.mute();
@@ -159,7 +160,7 @@ fn ax_26_after_a_reboot_nothing_is_called_by_an_old_definition() {
     let mut world = World::new();
     world.register(1, plain(1, "a")).unwrap();
     world.list("a", &["old"]);
-    world.parent.handle_link_lost(world.now, LinkId(1));
+    world.parent.handle_link_lost(at(world.now), LinkId(1));
     world.register(2, plain(1, "a")).unwrap();
     assert!(world.is_degraded("a") && world.listed() == ["a.old"]);
     world.list("a", &["new"]);
@@ -168,7 +169,7 @@ fn ax_26_after_a_reboot_nothing_is_called_by_an_old_definition() {
     world.pass(SECOND);
     let stale = world.key("a");
     world.register(2, plain(1, "b")).unwrap();
-    world.parent.handle_tools(world.now, stale, vec![offer("stale")]);
+    world.parent.handle_tools(at(world.now), stale, vec![offer("stale")]);
     assert!(world.listed().is_empty(), "a list that comes for a session that is over is let go, and so is the segment");
 }
 
@@ -181,14 +182,14 @@ fn ax_25_a_reboot_on_a_new_link_takes_over_and_a_second_server_of_one_id_does_no
     let holder = world.asks.iter().position(|(link, _)| *link == LinkId(1)).unwrap();
     let call = world.asks.remove(holder).1;
     let alive = ParentIs { parent_id: Some(OWN) }.encode();
-    world.parent.handle_answer(world.now, call, Reply::Result(alive.as_bytes()));
+    world.parent.handle_answer(at(world.now), call, Reply::Result(alive.as_bytes()));
     world.drain();
     assert!(matches!(world.answer(number), Err(Refusal::DuplicateSubserver { .. })));
     world.beat(1, &first).unwrap();
     world.asks.clear();
     let number = world.send(3, &Request::Register(Box::new(plain(1, "a"))));
     let applicant = world.asks.iter().find(|(link, _)| *link == LinkId(3)).unwrap().1;
-    world.parent.handle_answer(world.now, applicant, Reply::Mute);
+    world.parent.handle_answer(at(world.now), applicant, Reply::Mute);
     world.pass(SECOND * 2);
     world.answer(number).unwrap();
     assert_eq!(world.beat(1, &first), Err(Refusal::UnknownSession { ended: Some(Ended::Replaced) }));
@@ -203,7 +204,7 @@ fn m11_a_live_session_is_taken_over_unasked_by_its_own_principal_or_by_the_prove
         world.identity = Identity::bare("mallory").with(authority("mallory.example"));
         let number = world.send(2, &Request::Register(Box::new(of_authority(1, "tools", "mallory.example"))));
         let call = world.asks.iter().find(|(link, _)| *link == LinkId(1)).expect("the holder is asked").1;
-        world.parent.handle_answer(world.now, call, reply);
+        world.parent.handle_answer(at(world.now), call, reply);
         world.drain();
         assert!(matches!(world.answer(number), Err(Refusal::DuplicateSubserver { .. })), "{reply:?}");
         world.asks.clear();

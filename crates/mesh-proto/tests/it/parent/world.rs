@@ -1,21 +1,26 @@
 //! An aggregator with those who register at it, and the clock. Knows no case.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use banyan_model::Segment;
+use banyan_model::{Machine, Now, Segment};
 use bytes::Bytes;
 use mesh_proto::annotation::Annotation;
 use mesh_proto::authority::{Authority, Identity};
 use mesh_proto::id::{CallId, LinkId, NodeId, RequestId, SessionId, SessionKey};
 use mesh_proto::message::{Alive, Heartbeat, Register, Registered, Request, Subtree, SubtreeChange};
 use mesh_proto::namespace::Offer;
-use mesh_proto::parent::{Event, Incoming, Parent, Settings, Target, Transmit};
+use mesh_proto::parent::{Event, Incoming, Parent, ParentOutput, Settings, Target, Transmit};
 use mesh_proto::refusal::Refusal;
 use mesh_proto::reply::Reply;
 
 pub(crate) const OWN: NodeId = NodeId::new(0xA);
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
+
+/// Both clocks at an instant; no machine of the mesh reads the one on the wall.
+pub(crate) fn at(instant: Instant) -> Now {
+    Now { instant, wall: SystemTime::UNIX_EPOCH }
+}
 
 pub(crate) struct World {
     pub(crate) parent: Parent,
@@ -41,13 +46,13 @@ impl World {
     }
 
     pub(crate) fn drain(&mut self) {
-        while let Some(transmit) = self.parent.poll_transmit() {
-            match transmit {
-                Transmit::Answer { request, answer, .. } => _ = self.answers.insert(request.0, answer),
-                Transmit::Ask { link, call, .. } => self.asks.push((link, call)),
+        while let Some(output) = self.parent.poll_output() {
+            match output {
+                ParentOutput::Event(event) => self.events.push(event),
+                ParentOutput::Transmit(Transmit::Answer { request, answer, .. }) => _ = self.answers.insert(request.0, answer),
+                ParentOutput::Transmit(Transmit::Ask { link, call, .. }) => self.asks.push((link, call)),
             }
         }
-        self.events.extend(std::iter::from_fn(|| self.parent.poll_event()));
     }
 
     /// Sends a request and returns its number; its answer may come later.
@@ -56,7 +61,7 @@ impl World {
         let (method, params) = request.encode();
         let (link, number, identity) = (LinkId(link), RequestId(self.requests), self.identity.clone());
         let incoming = Incoming { link, request: number, identity: &identity, method: method.as_str(), params: params.as_bytes() };
-        self.parent.handle_request(self.now, &incoming);
+        self.parent.handle_request(at(self.now), &incoming);
         self.drain();
         self.requests
     }
@@ -68,7 +73,7 @@ impl World {
     /// Nobody who is asked can say anything.
     pub(crate) fn mute(&mut self) {
         while let Some((_, call)) = self.asks.pop() {
-            self.parent.handle_answer(self.now, call, Reply::Mute);
+            self.parent.handle_answer(at(self.now), call, Reply::Mute);
             self.drain();
         }
     }
@@ -95,15 +100,15 @@ impl World {
 
     pub(crate) fn list(&mut self, segment: &str, names: &[&str]) {
         let key = self.key(segment);
-        self.parent.handle_tools(self.now, key, names.iter().map(|name| offer(name)).collect());
+        self.parent.handle_tools(at(self.now), key, names.iter().map(|name| offer(name)).collect());
         self.drain();
     }
 
     pub(crate) fn pass(&mut self, time: Duration) {
         let end = self.now + time;
-        while let Some((at, _)) = self.parent.poll_timeout().filter(|(at, _)| *at <= end) {
-            self.now = at.max(self.now);
-            self.parent.handle_timeout(self.now);
+        while let Some((due, _)) = self.parent.poll_timeout().filter(|(due, _)| *due <= end) {
+            self.now = due.max(self.now);
+            self.parent.handle_timeout(at(self.now));
             self.drain();
         }
         self.now = end;

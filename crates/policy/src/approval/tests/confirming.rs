@@ -58,20 +58,20 @@ impl Scene {
 
     fn confirm(&mut self, proof: &Proof) -> String {
         let id = self.challenge.id.clone();
-        self.desk.confirm(NOW, &id, proof).unwrap_err().reason().to_owned()
+        self.desk.confirm(clock(NOW), &id, proof).unwrap_err().reason().to_owned()
     }
 
     /// Lets an entitled person agree.
     fn agreed(&mut self, people: &People) {
         let (id, proof) = (self.challenge.id.clone(), bare(&people.anna, &self.challenge.text()));
-        assert_eq!(self.desk.confirm(NOW, &id, &proof), Ok(Standing::Released));
+        assert_eq!(self.desk.confirm(clock(NOW), &id, &proof), Ok(Standing::Released));
         self.may_leave = 1;
     }
 
     /// Checks that the waiting call leaves no more often than agreed, and no other call leaves.
     fn holds(mut self) {
         let id = self.challenge.id.clone();
-        let left = (0..3).filter(|_| self.desk.claim(NOW, &id, &self.victim).is_ok()).count();
+        let left = (0..3).filter(|_| self.desk.claim(clock(NOW), &id, &self.victim).is_ok()).count();
         assert!(left <= self.may_leave, "it went out {left} times, and {} were agreed to", self.may_leave);
     }
 }
@@ -207,10 +207,10 @@ fn again(people: &People, dice: &mut Dice) -> Tried {
     let how = dice.roll(3);
     if how > 0 {
         let id = scene.challenge.id.clone();
-        assert!(scene.desk.claim(NOW, &id, &scene.victim).is_ok());
+        assert!(scene.desk.claim(clock(NOW), &id, &scene.victim).is_ok());
         scene.may_leave = 0;
         if how > 1 {
-            scene.desk.finish(NOW, &id, End::Answered);
+            scene.desk.finish(clock(NOW), &id, End::Answered);
         }
     }
     let times = 1 + dice.roll(40);
@@ -225,12 +225,12 @@ fn of_the_call_before(people: &People, dice: &mut Dice) -> Tried {
     let proof = bare(&people.anna, &scene.challenge.text());
     scene.agreed(people);
     let id = scene.challenge.id.clone();
-    assert!(scene.desk.claim(NOW, &id, &scene.victim).is_ok());
-    scene.desk.finish(NOW, &id, End::Answered);
+    assert!(scene.desk.claim(clock(NOW), &id, &scene.victim).is_ok());
+    scene.desk.finish(clock(NOW), &id, End::Answered);
     let n = 2 + dice.roll(1000);
     assert_eq!(hold(&mut scene.desk, &scene.victim, n, false), Held::Waits(fresh(n).id));
-    let told = scene.desk.confirm(NOW, &fresh(n).id, &proof).unwrap_err().reason().to_owned();
-    assert!(scene.desk.claim(NOW, &fresh(n).id, &scene.victim).is_err());
+    let told = scene.desk.confirm(clock(NOW), &fresh(n).id, &proof).unwrap_err().reason().to_owned();
+    assert!(scene.desk.claim(clock(NOW), &fresh(n).id, &scene.victim).is_err());
     (format!("{n}"), "bad_signature", told)
 }
 
@@ -241,20 +241,20 @@ fn when_it_is_over(people: &People, dice: &mut Dice) -> Tried {
     let (wanted, now) = match dice.roll(4) {
         0 => ("approval_expired", NOW + late),
         1 => {
-            scene.desk.deny(NOW, &id, &word).unwrap();
+            scene.desk.deny(clock(NOW), &id, &word).unwrap();
             ("approval_denied", NOW)
         }
         2 => {
-            scene.desk.withdraw(NOW, &id);
+            scene.desk.withdraw(clock(NOW), &id);
             ("approval_withdrawn", NOW)
         }
         _ => {
-            scene.desk.set_policy(NOW, &word);
+            scene.desk.set_policy(clock(NOW), &word);
             ("approval_void", NOW)
         }
     };
     let proof = bare(&people.anna, &scene.challenge.text());
-    let told = scene.desk.confirm(now, &id, &proof).unwrap_err().reason().to_owned();
+    let told = scene.desk.confirm(clock(now), &id, &proof).unwrap_err().reason().to_owned();
     // A clock that is set back makes nothing good again.
     assert_eq!(scene.confirm(&proof), told);
     scene.holds();
@@ -269,7 +269,7 @@ fn by_another_id(people: &People, dice: &mut Dice) -> Tried {
         2 => format!("{} {}", scene.challenge.id, dice.word()),
         _ => format!("../{}", dice.word()),
     };
-    let told = scene.desk.confirm(NOW, &id, &bare(&people.anna, &scene.challenge.text())).unwrap_err().reason().to_owned();
+    let told = scene.desk.confirm(clock(NOW), &id, &bare(&people.anna, &scene.challenge.text())).unwrap_err().reason().to_owned();
     scene.holds();
     (id, "unknown_approval", told)
 }
@@ -278,7 +278,7 @@ fn one_person_as_two(people: &People, dice: &mut Dice) -> Tried {
     let mut scene = Scene::new(people, 2);
     let (id, text) = (scene.challenge.id.clone(), scene.challenge.text());
     let digest = hex(&scene.challenge.statement().digest());
-    assert_eq!(scene.desk.confirm(NOW, &id, &bare(&people.anna, &text)), Ok(Standing::Pending));
+    assert_eq!(scene.desk.confirm(clock(NOW), &id, &bare(&people.anna, &text)), Ok(Standing::Pending));
     let count = u32::try_from(6 + dice.roll(1000)).unwrap();
     let (how, proof) = match dice.roll(3) {
         0 => ("the same key".to_owned(), ssh(&people.anna, Challenge::NAMESPACE, &text)),
@@ -314,7 +314,7 @@ fn with_another_call(people: &People, dice: &mut Dice) -> Tried {
         4 => other.definition = word.clone(),
         _ => other.policy = word.clone(),
     }
-    let told = scene.desk.claim(NOW, &id, &other).unwrap_err().reason().to_owned();
+    let told = scene.desk.claim(clock(NOW), &id, &other).unwrap_err().reason().to_owned();
     // Nor does the one that was agreed to, any more.
     scene.may_leave = 0;
     scene.holds();
@@ -326,7 +326,7 @@ fn without_waiting(people: &People, dice: &mut Dice) -> Tried {
     let required = 1 + u8::try_from(dice.roll(2)).unwrap();
     let mut scene = Scene::new(people, required);
     let (id, later) = (scene.challenge.id.clone(), u64::try_from(dice.roll(299)).unwrap());
-    let told = scene.desk.claim(NOW + later, &id, &scene.victim).unwrap_err().reason().to_owned();
+    let told = scene.desk.claim(clock(NOW + later), &id, &scene.victim).unwrap_err().reason().to_owned();
     scene.holds();
     (format!("{required} after {later}"), "confirmation_required", told)
 }
@@ -349,7 +349,7 @@ fn by_a_grant_for_something_else(people: &People, dice: &mut Dice) -> Tried {
         _ => terms.caller = "anna*".into(),
     }
     let proof = bare(&people.anna, &terms.statement("g", "gate-1").text);
-    scene.desk.give(NOW, "g", terms, &[proof]).unwrap();
+    scene.desk.give(clock(NOW), "g", terms, &[proof]).unwrap();
     // As it is, or as the one who gave the grant.
     let caller = if what == 6 { "anna" } else { "ci" };
     let held = hold(&mut scene.desk, &Call { caller: caller.into(), ..scene.victim.clone() }, 7, false);
@@ -377,7 +377,7 @@ fn with_a_proof_for_a_grant(people: &People, dice: &mut Dice) -> Tried {
         return (format!("a call by {}", statement.text), "wrong_namespace", told);
     }
     let proof = bare(&people.anna, &scene.challenge.text());
-    let told = scene.desk.give(NOW, &word, terms, &[proof]).unwrap_err().reason().to_owned();
+    let told = scene.desk.give(clock(NOW), &word, terms, &[proof]).unwrap_err().reason().to_owned();
     assert!(!matches!(hold(&mut scene.desk, &call("ci", "{}"), 9, false), Held::Granted(_)));
     scene.holds();
     (format!("a grant by {word}"), "bad_signature", told)
@@ -428,12 +428,12 @@ fn a_grant_where_two_have_to_agree_takes_two_people() {
     let second = Proof::of_text(&second).unwrap();
     let give = |desk: &mut Desk, proofs: &[&Proof]| {
         let proofs: Vec<Proof> = proofs.iter().map(|proof| (*proof).clone()).collect();
-        desk.give(NOW, "g", terms.clone(), &proofs).map(|grant| grant.given.len())
+        desk.give(clock(NOW), "g", terms.clone(), &proofs).map(|grant| grant.given.len())
     };
     assert_eq!(give(&mut desk, &[&first]), Err(Refusal::Over(Standing::Pending)));
     assert_eq!(give(&mut desk, &[&first, &first]).unwrap_err().reason(), "second_person_needed");
     assert_eq!(hold(&mut desk, &call("ci", "{}"), 1, true), Held::Waits(fresh(1).id), "none was given so far");
-    desk.withdraw(NOW, &fresh(1).id);
+    desk.withdraw(clock(NOW), &fresh(1).id);
     assert_eq!(give(&mut desk, &[&second, &first]), Ok(2));
     assert_eq!(hold(&mut desk, &call("ci", "{\"n\":1}"), 2, true), Held::Granted("g".into()));
     let own = hold(&mut desk, &call("bert", "{\"n\":1}"), 3, true);

@@ -37,7 +37,7 @@ fn client(digest: &[u8; 32]) -> serde_json::Value {
 
 fn confirmed(desk: &mut Desk, credential: &serde_json::Value) -> Result<Standing, &'static str> {
     let proof = Proof::read(json!({"type": "webauthn", "credential": credential}).to_string().as_bytes()).unwrap();
-    desk.confirm(NOW, &fresh(1).id, &proof).map_err(|refusal| refusal.reason())
+    desk.confirm(clock(NOW), &fresh(1).id, &proof).map_err(|refusal| refusal.reason())
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn ax_46_a_passkey_signs_in_a_browser_only_where_it_says_who_is_there() {
     let text = desk.approval(&fresh(1).id).unwrap().challenge.text();
     let bare = Proof::Ed25519 { key: keys.ed().fingerprint(), signature: keys.ed.sign(text.as_bytes()).as_ref().to_vec() };
     for proof in [bare, ssh(&keys, Challenge::NAMESPACE, &text)] {
-        assert_eq!(desk.confirm(NOW, &fresh(1).id, &proof).unwrap_err().reason(), "unknown_key", "{proof:?}");
+        assert_eq!(desk.confirm(clock(NOW), &fresh(1).id, &proof).unwrap_err().reason(), "unknown_key", "{proof:?}");
     }
 }
 
@@ -126,7 +126,7 @@ fn ax_46_a_token_is_read_by_nobody_who_does_not_understand_its_header() {
         let signed = format!("{}.{}", URL_SAFE_NO_PAD.encode(header.to_string()), URL_SAFE_NO_PAD.encode(claims.to_string()));
         let signature = URL_SAFE_NO_PAD.encode(keys.ed.sign(signed.as_bytes()));
         let proof = Proof::of_text(&format!("{signed}.{signature}")).unwrap();
-        desk.confirm(NOW, &fresh(1).id, &proof).map_err(|refusal| refusal.reason())
+        desk.confirm(clock(NOW), &fresh(1).id, &proof).map_err(|refusal| refusal.reason())
     };
     assert_eq!(with(json!({"alg": "EdDSA", "crit": ["exp"], "exp": 1})), Err("proof_malformed"));
     for algorithm in ["none", "HS256", "ES256", "eddsa"] {
@@ -143,7 +143,7 @@ fn a_grant_is_for_no_call_of_those_who_gave_it_by_whatever_name() {
     desk.enroll(Operator { principals: BTreeSet::new(), ..operator("bert", keys.ec(), None) });
     let terms = Terms { tool: "*".into(), caller: "*".into(), arguments: BTreeMap::new(), any_other: true, expires: NOW + 60, uses: None };
     let proof = ssh(&keys, Terms::NAMESPACE, &terms.statement("g", "gate-1").text);
-    desk.give(NOW, "g", terms, &[proof]).unwrap();
+    desk.give(clock(NOW), "g", terms, &[proof]).unwrap();
     for (n, caller) in ["anna", "ANNA@login", "anna-laptop"].into_iter().enumerate() {
         assert_eq!(hold(&mut desk, &call(caller, "{}"), n, false), Held::Waits(fresh(n).id), "{caller}");
     }

@@ -19,7 +19,7 @@ impl Store {
             }
         }
         desk.kept();
-        while desk.poll_news().is_some() {}
+        while desk.poll_output().is_some() {}
     }
 
     fn lose(&self, desk: &mut Desk) {
@@ -42,22 +42,22 @@ fn ax_46_a_release_that_could_not_be_kept_is_none_and_may_be_given_again() {
     let mut store = Store::default();
     store.keep(&mut desk);
     let (id, proof) = (challenge.id.as_str(), ssh(&keys, Challenge::NAMESPACE, &challenge.text()));
-    assert_eq!(desk.confirm(NOW, id, &proof), Ok(Standing::Released));
+    assert_eq!(desk.confirm(clock(NOW), id, &proof), Ok(Standing::Released));
     store.lose(&mut desk);
-    assert_eq!((desk.changes().count(), desk.poll_news()), (0, None), "nothing has happened, and nobody is told that it did");
+    assert_eq!((desk.changes().count(), desk.poll_output()), (0, None), "nothing has happened, and nobody is told that it did");
     assert_eq!(desk.approval(id), store.approvals.get(id));
-    assert_eq!(desk.claim(NOW, id, &challenge.call), Err(Refusal::Over(Standing::Pending)));
-    assert_eq!(desk.confirm(NOW, id, &proof), Ok(Standing::Released));
+    assert_eq!(desk.claim(clock(NOW), id, &challenge.call), Err(Refusal::Over(Standing::Pending)));
+    assert_eq!(desk.confirm(clock(NOW), id, &proof), Ok(Standing::Released));
     store.keep(&mut desk);
-    assert!(desk.claim(NOW, id, &challenge.call).is_ok());
+    assert!(desk.claim(clock(NOW), id, &challenge.call).is_ok());
     store.lose(&mut desk);
-    assert!(desk.claim(NOW, id, &challenge.call).is_ok(), "it did not go out the first time");
+    assert!(desk.claim(clock(NOW), id, &challenge.call).is_ok(), "it did not go out the first time");
     store.keep(&mut desk);
-    desk.handle_timeout(NOW + 400);
-    desk.finish(NOW + 400, id, End::NotSent);
+    desk.handle_timeout(clock(NOW + 400));
+    desk.finish(clock(NOW + 400), id, End::NotSent);
     store.lose(&mut desk);
     assert_eq!(desk.approval(id).unwrap().standing, Standing::Dispatched);
-    desk.finish(NOW + 401, id, End::NotSent);
+    desk.finish(clock(NOW + 401), id, End::NotSent);
     assert_eq!(desk.approval(id).unwrap().standing, Standing::Expired, "what is due is due still");
 }
 
@@ -71,10 +71,10 @@ fn a_use_of_a_grant_that_could_not_be_kept_is_not_counted_and_one_that_could_not
     let terms =
         Terms { tool: "*".into(), caller: "*".into(), arguments: BTreeMap::new(), any_other: true, expires: NOW + 99, uses: Some(1) };
     let proof = ssh(&keys, Terms::NAMESPACE, &terms.statement("g", "gate-1").text);
-    desk.give(NOW, "g", terms.clone(), std::slice::from_ref(&proof)).unwrap();
+    desk.give(clock(NOW), "g", terms.clone(), std::slice::from_ref(&proof)).unwrap();
     store.lose(&mut desk);
     assert_eq!(desk.grant("g"), None);
-    desk.give(NOW, "g", terms, &[proof]).unwrap();
+    desk.give(clock(NOW), "g", terms, &[proof]).unwrap();
     store.keep(&mut desk);
     for _ in 0..2 {
         assert_eq!(hold(&mut desk, &call("ci", "{}"), 1, true), Held::Granted("g".into()));
@@ -89,10 +89,10 @@ fn ax_46_a_key_that_another_gate_took_away_takes_back_what_it_agreed_to_also_whe
     for is_back in [false, true] {
         let (mut desk, challenge) = waiting(&keys);
         let (id, proof) = (challenge.id.as_str(), ssh(&keys, Challenge::NAMESPACE, &challenge.text()));
-        desk.confirm(NOW, id, &proof).unwrap();
+        desk.confirm(clock(NOW), id, &proof).unwrap();
         let again = Operator { enrolled: NOW + 2, ..operator("anna", keys.ed(), None) };
-        desk.know(NOW + 2, if is_back { vec![again] } else { Vec::new() });
-        assert_eq!(desk.claim(NOW + 2, id, &challenge.call), Err(Refusal::Over(Standing::Void)), "back: {is_back}");
+        desk.know(clock(NOW + 2), if is_back { vec![again] } else { Vec::new() });
+        assert_eq!(desk.claim(clock(NOW + 2), id, &challenge.call), Err(Refusal::Over(Standing::Void)), "back: {is_back}");
         assert!(desk.changes().any(|change| *change == Change::Approval(id.to_owned())), "it has to be kept");
         let reachable = desk.anchors().reachable("ci");
         assert_eq!(reachable, usize::from(is_back));
@@ -104,14 +104,14 @@ fn ax_46_a_key_that_was_taken_away_while_the_gate_was_down_or_a_call_was_on_its_
     let keys = keys();
     let (mut before, challenge) = waiting(&keys);
     let (id, proof) = (challenge.id.as_str(), ssh(&keys, Challenge::NAMESPACE, &challenge.text()));
-    before.confirm(NOW, id, &proof).unwrap();
+    before.confirm(clock(NOW), id, &proof).unwrap();
     let mut after = desk(1);
-    after.restore(NOW + 1, vec![before.approval(id).unwrap().clone()]);
+    after.restore(clock(NOW + 1), vec![before.approval(id).unwrap().clone()]);
     assert_eq!(after.approval(id).unwrap().standing, Standing::Void);
-    before.claim(NOW, id, &challenge.call).unwrap();
-    before.know(NOW, Vec::new());
+    before.claim(clock(NOW), id, &challenge.call).unwrap();
+    before.know(clock(NOW), Vec::new());
     assert_eq!(before.approval(id).unwrap().standing, Standing::Dispatched, "it is on its way");
-    before.finish(NOW, id, End::NotSent);
+    before.finish(clock(NOW), id, End::NotSent);
     assert_eq!(before.approval(id).unwrap().standing, Standing::Void);
 }
 
@@ -122,9 +122,9 @@ fn ax_46_what_a_service_agreed_to_counts_while_the_service_does() {
     desk.trust(vec![service(&keys)]);
     let digest = hex(&challenge.statement().digest());
     let proof = Proof::of_text(&token(&keys, &json!({"sub": "carl", "digest": digest}))).unwrap();
-    assert_eq!(desk.confirm(NOW, &challenge.id, &proof), Ok(Standing::Released));
+    assert_eq!(desk.confirm(clock(NOW), &challenge.id, &proof), Ok(Standing::Released));
     desk.trust(Vec::new());
-    assert_eq!(desk.claim(NOW, &challenge.id, &challenge.call), Err(Refusal::Over(Standing::Void)));
+    assert_eq!(desk.claim(clock(NOW), &challenge.id, &challenge.call), Err(Refusal::Over(Standing::Void)));
 }
 
 fn all(desk: &Desk) -> Vec<Approval> {
@@ -137,18 +137,18 @@ fn take(desk: &mut Desk, step: &Step, now: u64, next: usize) -> String {
     let argument = |n: u8| call("ci", &format!("{{\"n\":{n}}}"));
     match *step {
         Step::Hold { argument: n, attends } => {
-            format!("{:?}", desk.hold(now, argument(n), (vec![Cause::Mode], "{}".into()), fresh(next), attends))
+            format!("{:?}", desk.hold(clock(now), argument(n), (vec![Cause::Mode], "{}".into()), fresh(next), attends))
         }
         Step::Vote { nth, person: n } => {
-            desk.handle_timeout(now);
+            desk.handle_timeout(clock(now));
             format!("{:?}", desk.vote(&id(nth), person(n)))
         }
-        Step::Deny { nth } => format!("{:?}", desk.deny(now, &id(nth), "no")),
-        Step::Withdraw { nth } => format!("{:?}", desk.withdraw(now, &id(nth))),
-        Step::Claim { nth, argument: n } => format!("{:?}", desk.claim(now, &id(nth), &argument(n))),
+        Step::Deny { nth } => format!("{:?}", desk.deny(clock(now), &id(nth), "no")),
+        Step::Withdraw { nth } => format!("{:?}", desk.withdraw(clock(now), &id(nth))),
+        Step::Claim { nth, argument: n } => format!("{:?}", desk.claim(clock(now), &id(nth), &argument(n))),
         Step::Finish { nth, end } => {
             let end = [End::Answered, End::HeldBelow, End::NotSent, End::Unknown][usize::from(end)];
-            format!("{:?}", desk.finish(now, &id(nth), end))
+            format!("{:?}", desk.finish(clock(now), &id(nth), end))
         }
         Step::Detach { nth } => format!("{:?}", desk.detach(&id(nth))),
         Step::Wait { .. } | Step::Back { .. } | Step::Restart => String::new(),
@@ -178,7 +178,7 @@ proptest! {
             store.keep(&mut one);
             prop_assert_eq!(&said, &take(&mut other, &step, now, next));
             next += usize::from(other.approval(&fresh(next).id).is_some());
-            [&mut one, &mut other].into_iter().for_each(|desk| desk.handle_timeout(now));
+            [&mut one, &mut other].into_iter().for_each(|desk| desk.handle_timeout(clock(now)));
             store.keep(&mut one);
             prop_assert_eq!(all(&one), all(&other));
         }

@@ -9,29 +9,29 @@ const SECOND: [u8; 32] = [2; 32];
 fn asked() -> (Desk, Challenge) {
     let keys = keys();
     let (mut desk, challenge) = waiting(&keys);
-    desk.confirm(NOW, &challenge.id, &ssh(&keys, Challenge::NAMESPACE, &challenge.text())).unwrap();
-    desk.claim(NOW, &challenge.id, &challenge.call).unwrap();
-    desk.finish(NOW, &challenge.id, End::Asked(FIRST));
+    desk.confirm(clock(NOW), &challenge.id, &ssh(&keys, Challenge::NAMESPACE, &challenge.text())).unwrap();
+    desk.claim(clock(NOW), &challenge.id, &challenge.call).unwrap();
+    desk.finish(clock(NOW), &challenge.id, End::Asked(FIRST));
     (desk, challenge)
 }
 
 #[test]
 fn h4_a_call_that_is_asked_for_input_goes_on_once_and_begins_no_second_time() {
     let (mut desk, Challenge { id, call, .. }) = asked();
-    assert_eq!(desk.claim(NOW, &id, &call), Err(Refusal::Over(Standing::Below)));
+    assert_eq!(desk.claim(clock(NOW), &id, &call), Err(Refusal::Over(Standing::Below)));
     assert!(matches!(hold(&mut desk, &call, 7, false), Held::Waits(other) if other != id), "to make it anew is another call");
-    assert_eq!(desk.go_on(NOW, &call, SECOND), None);
-    assert_eq!(desk.go_on(NOW, &Call { arguments: "{}".into(), ..call.clone() }, FIRST), None);
-    assert_eq!(desk.go_on(NOW, &call, FIRST), Some(Agreement::Approval(id.clone())));
-    assert_eq!(desk.go_on(NOW, &call, FIRST), None);
-    desk.finish(NOW, &id, End::NotSent);
-    assert_eq!(desk.claim(NOW, &id, &call), Err(Refusal::Over(Standing::Below)), "the server waits for its input still");
-    assert_eq!(desk.go_on(NOW, &call, FIRST), Some(Agreement::Approval(id.clone())));
-    desk.finish(NOW, &id, End::Asked(SECOND));
-    assert_eq!(desk.go_on(NOW, &call, FIRST), None);
-    assert_eq!(desk.go_on(NOW, &call, SECOND), Some(Agreement::Approval(id.clone())));
-    desk.finish(NOW, &id, End::Answered);
-    assert_eq!((desk.go_on(NOW, &call, SECOND), desk.approval(&id).unwrap().standing), (None, Standing::Done));
+    assert_eq!(desk.go_on(clock(NOW), &call, SECOND), None);
+    assert_eq!(desk.go_on(clock(NOW), &Call { arguments: "{}".into(), ..call.clone() }, FIRST), None);
+    assert_eq!(desk.go_on(clock(NOW), &call, FIRST), Some(Agreement::Approval(id.clone())));
+    assert_eq!(desk.go_on(clock(NOW), &call, FIRST), None);
+    desk.finish(clock(NOW), &id, End::NotSent);
+    assert_eq!(desk.claim(clock(NOW), &id, &call), Err(Refusal::Over(Standing::Below)), "the server waits for its input still");
+    assert_eq!(desk.go_on(clock(NOW), &call, FIRST), Some(Agreement::Approval(id.clone())));
+    desk.finish(clock(NOW), &id, End::Asked(SECOND));
+    assert_eq!(desk.go_on(clock(NOW), &call, FIRST), None);
+    assert_eq!(desk.go_on(clock(NOW), &call, SECOND), Some(Agreement::Approval(id.clone())));
+    desk.finish(clock(NOW), &id, End::Answered);
+    assert_eq!((desk.go_on(clock(NOW), &call, SECOND), desk.approval(&id).unwrap().standing), (None, Standing::Done));
 }
 
 #[test]
@@ -40,9 +40,9 @@ fn h4_what_is_asked_for_too_late_or_after_a_restart_is_as_bound_as_before() {
     let kept = desk_before.approval(&id).unwrap().clone();
     let mut after = desk(1);
     after.enroll(operator("anna", keys().ed(), None));
-    after.restore(NOW + 1, vec![serde_json::from_str(&serde_json::to_string(&kept).unwrap()).unwrap()]);
-    assert_eq!(after.claim(NOW + 1, &id, &call).unwrap_err().reason(), "approval_used");
-    assert_eq!(after.go_on(expires, &call, FIRST), None, "its time was over");
+    after.restore(clock(NOW + 1), vec![serde_json::from_str(&serde_json::to_string(&kept).unwrap()).unwrap()]);
+    assert_eq!(after.claim(clock(NOW + 1), &id, &call).unwrap_err().reason(), "approval_used");
+    assert_eq!(after.go_on(clock(expires), &call, FIRST), None, "its time was over");
 }
 
 #[test]
@@ -59,13 +59,13 @@ fn h4_what_a_grant_let_through_goes_on_once_as_long_as_the_grant_is_there() {
         uses: Some(1),
     };
     let proof = ssh(&keys, Terms::NAMESPACE, &terms.statement("g", "gate-1").text);
-    desk.give(NOW, "g", terms, &[proof]).unwrap();
+    desk.give(clock(NOW), "g", terms, &[proof]).unwrap();
     let made = call("ci", "{}");
     assert_eq!(hold(&mut desk, &made, 1, true), Held::Granted("g".into()));
     desk.asked("g", &made, FIRST);
-    assert_eq!(desk.go_on(NOW, &made, FIRST), Some(Agreement::Grant("g".into())), "its one use was counted before");
-    assert_eq!(desk.go_on(NOW, &made, FIRST), None);
+    assert_eq!(desk.go_on(clock(NOW), &made, FIRST), Some(Agreement::Grant("g".into())), "its one use was counted before");
+    assert_eq!(desk.go_on(clock(NOW), &made, FIRST), None);
     desk.asked("g", &made, SECOND);
-    assert!(desk.revoke(NOW, "g"));
-    assert_eq!(desk.go_on(NOW, &made, SECOND), None);
+    assert!(desk.revoke(clock(NOW), "g"));
+    assert_eq!(desk.go_on(clock(NOW), &made, SECOND), None);
 }

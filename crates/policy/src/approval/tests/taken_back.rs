@@ -22,7 +22,7 @@ fn by_bert(keys: &Keys, namespace: &str, text: &str) -> Proof {
 
 fn given(desk: &mut Desk, keys: &Keys, expires: u64) {
     let proof = ssh(keys, Terms::NAMESPACE, &terms(expires).statement("g", "gate-1").text);
-    desk.give(NOW, "g", terms(expires), &[proof]).unwrap();
+    desk.give(clock(NOW), "g", terms(expires), &[proof]).unwrap();
 }
 
 #[test]
@@ -32,19 +32,19 @@ fn ax_46_a_key_that_is_taken_away_takes_back_what_it_agreed_to() {
     assert_eq!(hold(&mut desk, &call("ci", "{}"), 1, false), Held::Waits(fresh(1).id));
     let text = desk.approval(&fresh(1).id).unwrap().challenge.text();
     let (anna, bert) = (ssh(&keys, Challenge::NAMESPACE, &text), by_bert(&keys, Challenge::NAMESPACE, &text));
-    assert_eq!(desk.confirm(NOW, &fresh(1).id, &anna), Ok(Standing::Pending));
-    desk.remove(NOW, &keys.ed().fingerprint()).unwrap();
+    assert_eq!(desk.confirm(clock(NOW), &fresh(1).id, &anna), Ok(Standing::Pending));
+    desk.remove(clock(NOW), &keys.ed().fingerprint()).unwrap();
     assert_eq!(desk.approval(&fresh(1).id).unwrap().votes, [], "a vote of nobody");
-    assert_eq!(desk.confirm(NOW, &fresh(1).id, &anna).unwrap_err().reason(), "unknown_key");
-    assert_eq!(desk.confirm(NOW, &fresh(1).id, &bert), Ok(Standing::Pending), "one is too few");
+    assert_eq!(desk.confirm(clock(NOW), &fresh(1).id, &anna).unwrap_err().reason(), "unknown_key");
+    assert_eq!(desk.confirm(clock(NOW), &fresh(1).id, &bert), Ok(Standing::Pending), "one is too few");
 
     desk.enroll(operator("anna", keys.ed(), None));
-    assert_eq!(desk.confirm(NOW, &fresh(1).id, &anna), Ok(Standing::Released));
-    desk.remove(NOW, &keys.ec().fingerprint()).unwrap();
-    let refusal = desk.claim(NOW, &fresh(1).id, &call("ci", "{}")).unwrap_err();
+    assert_eq!(desk.confirm(clock(NOW), &fresh(1).id, &anna), Ok(Standing::Released));
+    desk.remove(clock(NOW), &keys.ec().fingerprint()).unwrap();
+    let refusal = desk.claim(clock(NOW), &fresh(1).id, &call("ci", "{}")).unwrap_err();
     assert_eq!(refusal, Refusal::Over(Standing::Void));
     assert!(desk.approval(&fresh(1).id).unwrap().reason.as_deref().unwrap().contains("bert"));
-    assert_eq!(desk.remove(NOW, &keys.ec().fingerprint()), None);
+    assert_eq!(desk.remove(clock(NOW), &keys.ec().fingerprint()), None);
 }
 
 #[test]
@@ -56,12 +56,12 @@ fn ax_46_a_key_that_is_taken_away_changes_nothing_of_what_went_out_or_others_agr
         assert_eq!(hold(&mut desk, &call, n, false), Held::Waits(fresh(n).id));
         let text = desk.approval(&fresh(n).id).unwrap().challenge.text();
         let proof = if n == 1 { ssh(&keys, Challenge::NAMESPACE, &text) } else { by_bert(&keys, Challenge::NAMESPACE, &text) };
-        assert_eq!(desk.confirm(NOW, &fresh(n).id, &proof), Ok(Standing::Released));
+        assert_eq!(desk.confirm(clock(NOW), &fresh(n).id, &proof), Ok(Standing::Released));
     }
-    desk.claim(NOW, &fresh(1).id, &call("ci", "{\"n\":1}")).unwrap();
-    desk.remove(NOW, &keys.ed().fingerprint()).unwrap();
+    desk.claim(clock(NOW), &fresh(1).id, &call("ci", "{\"n\":1}")).unwrap();
+    desk.remove(clock(NOW), &keys.ed().fingerprint()).unwrap();
     assert_eq!(desk.approval(&fresh(1).id).unwrap().standing, Standing::Dispatched);
-    assert!(desk.claim(NOW, &fresh(2).id, &call("ci", "{\"n\":2}")).is_ok(), "bert agreed to this one");
+    assert!(desk.claim(clock(NOW), &fresh(2).id, &call("ci", "{\"n\":2}")).is_ok(), "bert agreed to this one");
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_grant_holds_while_enough_of_those_who_gave_it_count() {
     assert_eq!(hold(&mut desk, &call("ci", "{\"n\":2}"), 2, true), Held::Waits(fresh(2).id));
     desk.set(Settings { required: 1, ..desk.settings.clone() });
     assert!(holds(&desk));
-    desk.remove(NOW, &keys.ed().fingerprint()).unwrap();
+    desk.remove(clock(NOW), &keys.ed().fingerprint()).unwrap();
     assert!(!holds(&desk), "its key was taken away");
     assert_eq!(hold(&mut desk, &call("ci", "{\"n\":3}"), 3, true), Held::Waits(fresh(3).id));
 }
@@ -88,7 +88,7 @@ fn a_grant_of_a_service_holds_while_the_service_is_trusted() {
     desk.trust(vec![service(&keys)]);
     let digest = terms(EVERYTHING).statement("g", "gate-1").digest();
     let proof = Proof::of_text(&token(&keys, &json!({"sub": "carl", "digest": hex(&digest)}))).unwrap();
-    desk.give(NOW, "g", terms(EVERYTHING), &[proof]).unwrap();
+    desk.give(clock(NOW), "g", terms(EVERYTHING), &[proof]).unwrap();
     assert!(desk.holds(desk.grant("g").unwrap()));
     desk.trust(Vec::new());
     assert!(!desk.holds(desk.grant("g").unwrap()));
@@ -98,10 +98,10 @@ fn a_grant_of_a_service_holds_while_the_service_is_trusted() {
 fn a_grant_ends_when_it_says_so() {
     let keys = keys();
     let mut desk = two(&keys, 1);
-    let late = desk.give(NOW, "g", terms(NOW), &[]).unwrap_err();
+    let late = desk.give(clock(NOW), "g", terms(NOW), &[]).unwrap_err();
     assert_eq!(late, Refusal::Over(Standing::Expired));
     given(&mut desk, &keys, NOW + 10);
-    let at = |desk: &mut Desk, now, n| desk.hold(now, call("ci", "{}"), (vec![Cause::Mode], "{}".into()), fresh(n), true);
+    let at = |desk: &mut Desk, now, n| desk.hold(clock(now), call("ci", "{}"), (vec![Cause::Mode], "{}".into()), fresh(n), true);
     assert_eq!(at(&mut desk, NOW + 9, 1), Held::Granted("g".into()));
     assert_eq!(at(&mut desk, NOW + 10, 2), Held::Waits(fresh(2).id));
     assert_eq!(at(&mut desk, NOW, 3), Held::Waits(fresh(3).id), "the clock was set back");
@@ -125,13 +125,13 @@ fn ax_46_a_passkey_that_gave_a_grant_has_signed_once_more() {
     let keys = keys();
     let mut desk = with_passkey(&keys, "localhost");
     let digest = terms(EVERYTHING).statement("g", "gate-1").digest();
-    desk.give(NOW, "g", terms(EVERYTHING), &[signed(&keys, &digest, 6)]).unwrap();
+    desk.give(clock(NOW), "g", terms(EVERYTHING), &[signed(&keys, &digest, 6)]).unwrap();
     assert!(desk.changes().any(|change| *change == Change::Operator(keys.ec().fingerprint())), "it has to be kept");
-    desk.revoke(NOW, "g");
+    desk.revoke(clock(NOW), "g");
     assert_eq!(hold(&mut desk, &call("ci", "{}"), 1, false), Held::Waits(fresh(1).id));
     let digest = desk.approval(&fresh(1).id).unwrap().challenge.statement().digest();
-    assert_eq!(desk.confirm(NOW, &fresh(1).id, &signed(&keys, &digest, 6)).unwrap_err().reason(), "counter_went_back");
-    assert_eq!(desk.confirm(NOW, &fresh(1).id, &signed(&keys, &digest, 7)), Ok(Standing::Released));
+    assert_eq!(desk.confirm(clock(NOW), &fresh(1).id, &signed(&keys, &digest, 6)).unwrap_err().reason(), "counter_went_back");
+    assert_eq!(desk.confirm(clock(NOW), &fresh(1).id, &signed(&keys, &digest, 7)), Ok(Standing::Released));
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn ax_46_a_passkey_of_another_place_counts_for_nothing() {
     let refused = |desk: &mut Desk| {
         assert_eq!(hold(desk, &call("ci", "{}"), 1, false), Held::Waits(fresh(1).id));
         let digest = desk.approval(&fresh(1).id).unwrap().challenge.statement().digest();
-        desk.confirm(NOW, &fresh(1).id, &signed(&keys, &digest, 6)).map_err(|refusal| refusal.reason())
+        desk.confirm(clock(NOW), &fresh(1).id, &signed(&keys, &digest, 6)).map_err(|refusal| refusal.reason())
     };
     assert_eq!(refused(&mut with_passkey(&keys, "localhost")), Ok(Standing::Released));
     assert_eq!(refused(&mut with_passkey(&keys, "gate.example.com")), Err("wrong_relying_party"), "it was made for another address");
@@ -163,7 +163,7 @@ fn ax_46_what_was_agreed_to_by_a_key_that_its_service_has_given_up_is_not_agreed
         assert_eq!(hold(&mut desk, &call("ci", "{}"), 1, false), Held::Waits(fresh(1).id));
         let digest = hex(&desk.approval(&fresh(1).id).unwrap().challenge.statement().digest());
         let proof = Proof::of_text(&token(&keys, &json!({"sub": "anna", "digest": digest}))).unwrap();
-        assert_eq!(desk.confirm(NOW, &fresh(1).id, &proof), Ok(Standing::Released));
+        assert_eq!(desk.confirm(clock(NOW), &fresh(1).id, &proof), Ok(Standing::Released));
         desk.trust(vec![by]);
         assert_eq!(desk.approval(&fresh(1).id).unwrap().standing, standing);
     }
@@ -175,7 +175,7 @@ fn ax_46_a_grant_lets_through_as_many_calls_as_it_says_and_those_that_never_left
     let mut desk = two(&keys, 1);
     let few = Terms { uses: Some(2), ..terms(EVERYTHING) };
     let proof = ssh(&keys, Terms::NAMESPACE, &few.statement("g", "gate-1").text);
-    desk.give(NOW, "g", few, &[proof]).unwrap();
+    desk.give(clock(NOW), "g", few, &[proof]).unwrap();
     let mut ask = |n: usize, has_left: bool| {
         let held = hold(&mut desk, &call("ci", &format!("{{\"n\":{n}}}")), n, false);
         if !has_left {

@@ -1,11 +1,11 @@
 use std::time::SystemTime;
 
+use banyan_model::{Machine, Now};
 use bytes::Bytes;
 
 use super::*;
 use crate::chain::Bounds;
 use crate::participant::{Event, Participant};
-use crate::room::Now;
 use crate::voice::Unsaid;
 
 const AT: SystemTime = SystemTime::UNIX_EPOCH;
@@ -19,7 +19,7 @@ fn welcomed(may: &str) -> (Participant, Now) {
     let (mut me, now) = (Participant::new(Bounds::default(), 1 << 20, 1), now());
     let payload = format!(r#"{{"you":{{"id":"me","capabilities":{may}}},"participants":[]}}"#);
     hears(&mut me, now, "system:gateway", "system/welcome", "[]", &payload);
-    assert_eq!(me.poll_event(), Some(Event::Welcomed));
+    assert_eq!(me.poll_output(), Some(Event::Welcomed));
     (me, now)
 }
 
@@ -41,20 +41,20 @@ fn a_pause_names_whom_it_is_for_and_lasts_until_somebody_ends_it_or_its_time_is_
         (pause.to_string().as_str(), pause.until),
         (r#"paused by "ann" ("rate_limit")"#, Some(now.instant + Duration::from_secs(60)))
     );
-    assert_eq!(std::iter::from_fn(|| me.poll_event()).last(), Some(Event::Paused(pause.clone())));
+    assert_eq!(std::iter::from_fn(|| me.poll_output()).last(), Some(Event::Paused(pause.clone())));
     assert_eq!(me.poll_timeout().unwrap().0, pause.until.unwrap());
     now.instant = pause.until.unwrap();
-    me.handle_timeout(now.instant);
-    assert_eq!(me.poll_event(), Some(Event::Resumed { by: None }));
+    me.handle_timeout(now);
+    assert_eq!(me.poll_output(), Some(Event::Resumed { by: None }));
     assert_eq!((me.paused(), me.poll_timeout()), (None, None));
     hears(&mut me, now, "ann", "participant/pause", r#"["me"]"#, "{}");
     hears(&mut me, now, "bob", "participant/resume", r#"["other"]"#, "{}");
     assert!(me.paused().is_some() && me.poll_timeout().is_none());
     hears(&mut me, now, "bob", "participant/resume", r#"["x","me"]"#, "{}");
     assert!(me.paused().is_none());
-    assert_eq!(std::iter::from_fn(|| me.poll_event()).last(), Some(Event::Resumed { by: Some("bob".into()) }));
+    assert_eq!(std::iter::from_fn(|| me.poll_output()).last(), Some(Event::Resumed { by: Some("bob".into()) }));
     hears(&mut me, now, "bob", "participant/resume", r#"["me"]"#, "{}");
-    assert_eq!(me.poll_event(), None, "there was none");
+    assert_eq!(me.poll_output(), None, "there was none");
 }
 
 #[test]
@@ -73,15 +73,15 @@ fn what_can_be_no_time_ends_no_pause_and_no_reason_is_kept_without_bound() {
 #[test]
 fn whom_to_pause_is_said_and_allowed_by_the_room() {
     let (mut me, _) = welcomed(r#"["participant/pause"]"#);
-    assert_eq!(me.pause(AT, &[], None, None), Err(Unsaid::Everybody));
-    assert!(matches!(me.resume(AT, &["bot"]), Err(Unsaid::Lacking { kind }) if kind == "participant/resume"));
-    let spoken = me.pause(AT, &["bot"], Some(60), Some("too much")).unwrap();
+    assert_eq!(me.pause(now(), &[], None, None), Err(Unsaid::Everybody));
+    assert!(matches!(me.resume(now(), &["bot"]), Err(Unsaid::Lacking { kind }) if kind == "participant/resume"));
+    let spoken = me.pause(now(), &["bot"], Some(60), Some("too much")).unwrap();
     let envelope = Envelope::decode(&spoken.bytes, 1 << 20).unwrap();
     assert_eq!((envelope.kind().as_str(), envelope.payload), ("participant/pause", &br#"{"reason":"too much","timeout_seconds":60}"#[..]));
     let pause = Pause::of(&envelope, now().instant);
     assert_eq!((pause.by.as_str(), pause.reason.as_deref(), pause.until.is_some()), ("me", Some("too much"), true));
     for (seconds, reason, payload) in [(Some(5), None, r#"{"timeout_seconds":5}"#), (None, None, "{}")] {
-        let spoken = me.pause(AT, &["bot"], seconds, reason).unwrap();
+        let spoken = me.pause(now(), &["bot"], seconds, reason).unwrap();
         assert_eq!(Envelope::decode(&spoken.bytes, 1 << 20).unwrap().payload, payload.as_bytes());
     }
 }

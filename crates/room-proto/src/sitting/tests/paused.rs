@@ -33,7 +33,7 @@ fn a_paused_server_takes_no_new_calls_and_says_who_paused_it() {
     table.say("bob", "mcp/request:ping", None, &json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }));
     assert!(matches!(table.outputs.pop(), Some(Output::Call(_))), "that it is there it says");
     // What was under way goes on.
-    table.sitting.handle_answer(table.company.now.wall, under_way.call, Answer::Result(b"{}"));
+    table.sitting.handle_answer(table.company.now, under_way.call, Answer::Result(b"{}"));
     assert!(matches!(table.sitting.poll_output(), Some(Output::Send(_))));
     table.control("bob", "participant/resume", &json!({}));
     table.asks("bob", None);
@@ -51,7 +51,7 @@ fn what_people_agree_to_at_the_gate_while_a_server_is_paused_is_not_called() {
     let mut table = Table::new(|_| ());
     let (proposal, call) = table.proposes();
     table.control("ann", "participant/pause", &json!({}));
-    table.sitting.handle_approval(table.company.now.wall, call, BY);
+    table.sitting.handle_approval(table.company.now, call, BY);
     table.deliver();
     assert!(matches!(table.outputs.as_slice(), [Output::Cancel { call: ended, .. }] if *ended == call), "{:?}", table.outputs);
     let said = table.said.pop().unwrap();
@@ -69,7 +69,7 @@ fn what_people_agree_to_at_the_gate_while_a_server_is_paused_is_not_called() {
     table.control("ann", "participant/resume", &json!({}));
     table.outputs.clear();
     let (_, call) = table.proposes();
-    table.sitting.handle_approval(table.company.now.wall, call, BY);
+    table.sitting.handle_approval(table.company.now, call, BY);
     let Some(Output::SendAsGate(request)) = table.sitting.poll_output() else { panic!() };
     table.control("ann", "participant/pause", &json!({}));
     table.company.room.handle_message(table.company.now, ConnectionId(1), &request);

@@ -36,7 +36,7 @@ fn a4_the_gate_carries_out_what_people_agreed_to_however_it_was_proposed() {
     for proposed in ["", ":rm"] {
         let mut table = Table::new(|_| ());
         let (_, call) = proposes(&mut table, proposed);
-        table.sitting.handle_approval(table.company.now.wall, call, BY);
+        table.sitting.handle_approval(table.company.now, call, BY);
         table.deliver();
         assert_eq!(table.outputs, [Output::Approved(call)], "{proposed}");
     }
@@ -59,7 +59,7 @@ fn a4_the_proposer_hears_that_the_gate_cannot_say_what_was_agreed_to() {
     let payload = json!({ "method": "tools/call", "params": remove(&"x".repeat(200)) });
     let proposal = table.say("bot", "mcp/proposal:tools/call", None, &payload);
     let Some(Output::Propose(asked)) = table.outputs.pop() else { panic!() };
-    table.sitting.handle_approval(table.company.now.wall, asked.call, BY);
+    table.sitting.handle_approval(table.company.now, asked.call, BY);
     table.deliver();
     assert!(matches!(&table.outputs[..], [Output::Cancel { call, .. }] if *call == asked.call), "{:?}", table.outputs);
     let said = table.said.pop().unwrap();
