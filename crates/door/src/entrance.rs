@@ -20,6 +20,7 @@ pub struct Entrance {
 }
 
 impl Entrance {
+    /// Makes the entrance of a gate.
     pub fn new(gate: &Arc<Gate>, trust: &Arc<Trust>) -> Arc<Self> {
         let (owner, sign_ins) = (OwnerToken::default(), SignIns::of(&gate.node));
         Arc::new(Self { gate: Arc::clone(gate), trust: Arc::clone(trust), owner, sign_ins })

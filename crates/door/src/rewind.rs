@@ -9,6 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connections::Place;
 
+/// A stream with bytes to be read again first.
 pub struct Rewind<S> {
     read: Bytes,
     stream: S,

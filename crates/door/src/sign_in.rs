@@ -38,6 +38,7 @@ pub struct SignIns {
 }
 
 impl SignIns {
+    /// Makes an empty set, with a cookie name of this node.
     pub fn of(node: &Node) -> Self {
         let digest = Sha256::digest(node.id.as_bytes());
         let mark: String = digest.iter().take(4).map(|b| format!("{b:02x}")).collect();
@@ -93,6 +94,7 @@ pub struct Kept {
 }
 
 impl Kept {
+    /// Tells if the sign-in was ended or has expired.
     pub fn is_over(&self) -> bool {
         self.ended.is_cancelled() || self.until <= Instant::now()
     }

@@ -298,12 +298,14 @@ impl Asking<'_> {
         self.rooms.find(topic).ok_or_else(|| NotDone::NotOpen(topic.as_str().to_owned()))
     }
 
+    /// Records a change of a room.
     pub fn record(&self, topic: &Topic, what: &str) {
         let lines = vec![format!("room {}: {what}", topic.as_str()).into()];
         self.rooms.gate.record.journal.append(&Entry::Changed(Record { lines, version: None, what: "room".into() }));
     }
 }
 
+/// Reads the name of a room.
 pub fn topic(name: &str) -> Result<Topic, NotDone> {
     Topic::new(name).map_err(|why| NotDone::Wrong(format!("{name:?} names no room: {why}")))
 }
@@ -340,6 +342,7 @@ fn difference(old: &Capabilities, new: &Capabilities) -> String {
     if lines.is_empty() { "nothing".to_owned() } else { lines.join(", ") }
 }
 
+/// Makes a response with a JSON body.
 pub fn json(value: &impl Serialize) -> Response<Payload> {
     reply::typed(StatusCode::OK, "application/json", serde_json::to_vec(value).unwrap_or_default().into())
 }

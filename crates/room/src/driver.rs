@@ -78,6 +78,7 @@ pub struct Counts {
 }
 
 impl Live {
+    /// Gives the name of the room.
     pub fn topic(&self) -> &Topic {
         &self.topic
     }
@@ -194,6 +195,7 @@ impl drive::Driver for RoomDriver {
 }
 
 impl RoomDriver {
+    /// Makes a room and the handle by which others reach it.
     pub fn new(rooms: Arc<Rooms>, topic: Topic, settings: Settings) -> (Arc<Live>, Self) {
         let (sender, inputs) = mpsc::channel(INPUTS);
         let live = Arc::new(Live { topic: topic.clone(), inputs: sender, counts: Counts::default(), people: Mutex::default() });

@@ -103,6 +103,7 @@ impl NotEntered {
         }
     }
 
+    /// Makes the response to a refused entry.
     pub fn into_http(self) -> Response<Payload> {
         let mut response = told(self.status(), &self.to_string());
         let headers = response.headers_mut();

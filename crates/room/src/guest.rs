@@ -51,6 +51,7 @@ impl Guest {
         self.signed_in.id
     }
 
+    /// Tells if the sign-in is over.
     pub fn is_over(&self) -> bool {
         self.signed_in.is_over()
     }

@@ -46,6 +46,7 @@ pub struct ParticipantStatus {
 }
 
 impl ParticipantStatus {
+    /// Describes a participant, present since `since`.
     pub fn of((id, capabilities, preferences): (&ParticipantId, &Capabilities, Preferences), since: Option<SystemTime>) -> Self {
         let since = since.and_then(|at| at.duration_since(UNIX_EPOCH).ok()).map_or(0, |since| since.as_secs());
         let routing = match preferences.routing {

@@ -57,6 +57,7 @@ impl Steward {
         if self.asks.send(asked(answer)).await.is_ok() { answered.await.ok() } else { None }
     }
 
+    /// Tells if nobody waits behind the handle any more.
     pub fn is_gone(&self) -> bool {
         self.asks.is_closed()
     }

@@ -86,6 +86,7 @@ pub struct Written {
 }
 
 impl Written {
+    /// Takes the counted messages and bytes, and counts anew.
     pub fn take(&self) -> (usize, usize) {
         if self.messages.load(Ordering::Relaxed) == 0 {
             return (0, 0);
@@ -137,10 +138,12 @@ pub struct Writer<W> {
 }
 
 impl<W: AsyncWrite + Unpin> Writer<W> {
+    /// Makes the writer of a connection.
     pub fn new(stream: W, source: Source, pongs: mpsc::Receiver<Bytes>) -> Self {
         Self { stream, source, pongs, buffer: BytesMut::new() }
     }
 
+    /// Writes messages, pings and pongs until the connection ends.
     pub async fn run(mut self) {
         let mut ping = interval_at(Instant::now() + PING, PING);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -38,6 +38,7 @@ pub struct Pin {
 
 /// Work on definitions within one go, and within one part of a go.
 pub type Together<'a> = &'a mut dyn FnMut(&mut dyn Pins);
+/// A piece of work among several in one go.
 pub type Apart<'a> = &'a mut dyn FnMut(&mut dyn Pins) -> Result<(), StoreError>;
 
 /// Definitions that are kept. Every method fails when nothing can be read or written.

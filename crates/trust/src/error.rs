@@ -31,6 +31,7 @@ pub enum TrustError {
 }
 
 impl TrustError {
+    /// Makes the error for a faulty file.
     pub fn file(file: &Path, why: &dyn ToString, fix: &'static str) -> Self {
         Self::File { file: file.to_owned(), why: why.to_string(), fix }
     }

@@ -185,6 +185,7 @@ impl fmt::Display for Place {
 }
 
 impl Place {
+    /// Reads host and port of an `https` address.
     pub fn of(url: &Url) -> Result<Self, JoinError> {
         let host = url.host_str().filter(|_| url.scheme() == "https");
         let host = host.ok_or_else(|| JoinError::Address { url: url.origin().ascii_serialization() })?;

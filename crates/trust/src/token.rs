@@ -204,6 +204,7 @@ pub fn given(json: &[u8]) -> Option<Vec<String>> {
     (claims.until() > SystemTime::UNIX_EPOCH).then_some(given)
 }
 
+/// Converts the failed check of a token.
 pub fn wrong(why: Unverified) -> Wrong {
     match why {
         Unverified::Audience => Wrong::Audience,

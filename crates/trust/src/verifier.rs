@@ -38,6 +38,7 @@ impl fmt::Debug for Verifier {
 }
 
 impl Verifier {
+    /// Makes a verifier of the wanted certificates.
     pub fn new(wanted: Wanted) -> Arc<Self> {
         Arc::new(Self { wanted, provider: aws_lc_rs::default_provider() })
     }

@@ -22,6 +22,7 @@ pub struct Silence {
 }
 
 impl Silence {
+    /// Starts the limits of a call begun at `began`: on silence, and on the whole time.
     pub fn new(allowed: Duration, longest: Duration, began: Instant) -> Self {
         let now = tokio::time::Instant::from_std(began);
         let first = allowed.min(longest);

@@ -268,6 +268,7 @@ fn named<'a>(resolved: &'a Resolved, request: &'a Request) -> (Action, &'a str) 
     }
 }
 
+/// Makes the target of an action for the rules.
 pub fn target<'a>(action: Action, branch: &'a Branch, name: &'a str) -> Target<'a> {
     // The mount is given a name of its own by the configuration; what stands below it is one name to rules.
     Target { action, mounts: vec![branch.mount.config.name.as_str()], name, traits: Traits::default() }

@@ -36,6 +36,7 @@ impl Default for SeenUris {
 }
 
 impl SeenUris {
+    /// Makes an empty memory.
     pub fn new() -> Self {
         Self(Mutex::new(Seen::new(SEEN_BYTES)))
     }

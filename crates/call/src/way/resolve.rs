@@ -85,6 +85,7 @@ pub enum Weight<'a> {
 }
 
 impl Aim {
+    /// Gives the method of the aim.
     pub fn method(&self) -> Method {
         match self {
             Self::Complete => Method::Complete,

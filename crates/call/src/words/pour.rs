@@ -57,6 +57,7 @@ pub struct Gone;
 pub const KEPT: [&str; 6] = ["cacheScope", "isError", "resultType", "task", "taskId", "ttlMs"];
 
 impl Pour {
+    /// Makes an empty pour.
     pub fn new() -> Arc<Self> {
         Arc::new(Self::patient(PATIENCE))
     }

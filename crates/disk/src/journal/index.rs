@@ -252,6 +252,7 @@ fn take_in(transaction: &Transaction<'_>, chain: u32, segment: &Segment, start: 
 }
 
 impl Summary {
+    /// Summarises a record for the index.
     pub fn of(record: &Record<'_>) -> Self {
         let text = |text: &str| Some(text.to_owned());
         let of_intent = |intent: &audit::record::Intent<'_>, outcome: Option<&str>| Self {

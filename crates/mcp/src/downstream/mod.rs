@@ -25,6 +25,7 @@ pub struct McpServer {
 }
 
 impl McpServer {
+    /// Makes the server behind an entrance.
     pub fn new(entrance: Arc<Entrance>) -> Arc<Self> {
         let parked = Parked::of(&entrance.gate.node.id);
         Arc::new(Self { entrance, parked })

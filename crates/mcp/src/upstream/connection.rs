@@ -86,6 +86,7 @@ struct Unwritten {
 }
 
 impl Connection {
+    /// Wraps an open connection.
     pub fn new(io: Io) -> Self {
         Self {
             io,

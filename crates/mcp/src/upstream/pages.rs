@@ -25,6 +25,7 @@ pub struct Pages {
 }
 
 impl Pages {
+    /// Begins a list of `kind`, with a bound on its bytes.
     pub fn new(kind: Kind, most: usize) -> Self {
         Self { kind, most, bytes: 0, entries: Vec::new(), unreadable: 0, long: None, notes: Vec::new() }
     }

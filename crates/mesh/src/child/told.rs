@@ -41,6 +41,7 @@ pub struct ParentStatus {
 }
 
 impl JoinStatus {
+    /// Makes the status of a gate that has yet to register with its parents.
     pub fn new<'a>(segment: &str, urls: impl Iterator<Item = &'a url::Url>) -> Self {
         let parents = urls.map(|url| ParentStatus {
             url: url.to_string(),
@@ -67,11 +68,13 @@ impl ParentStatus {
         }
     }
 
+    /// Notes a registration.
     pub fn registered(&mut self, parent_id: Option<String>) {
         self.enter("registered");
         (self.parent_id, self.error, self.hint) = (parent_id, None, None);
     }
 
+    /// Notes a refused registration.
     pub fn refused(&mut self, refused: &Refused) {
         self.enter("refused");
         let reason = if refused.reason.is_empty() { "it gives no reason" } else { &refused.reason };
@@ -79,11 +82,13 @@ impl ParentStatus {
         self.hint = Some(refused.hint.clone()).filter(|hint| !hint.is_empty());
     }
 
+    /// Notes a parent out of reach.
     pub fn unreachable(&mut self, why: String) {
         self.enter("unreachable");
         (self.error, self.hint) = (Some(why), None);
     }
 
+    /// Notes a lost registration.
     pub fn lost(&mut self, why: LostWhy) {
         self.parent_id = None;
         if matches!(why, LostWhy::Leaving | LostWhy::Stopped) {
@@ -108,6 +113,7 @@ impl ParentStatus {
     }
 }
 
+/// Gives the seconds since 1970.
 pub fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

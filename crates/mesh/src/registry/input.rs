@@ -69,6 +69,7 @@ pub enum Replied {
 }
 
 impl Replied {
+    /// Borrows the reply for the machine.
     pub fn as_reply(&self) -> Reply<'_> {
         match self {
             Self::Error(error) => Reply::Error(error),

@@ -60,6 +60,7 @@ pub struct Dialled {
 
 type Key = (Arc<str>, NodeId, String);
 
+/// Ends of links by id, with the registrations over HTTP.
 #[derive(Default)]
 pub struct Links {
     ends: HashMap<LinkId, End>,
@@ -73,14 +74,17 @@ pub struct Links {
 }
 
 impl Links {
+    /// Adds an opened link.
     pub fn opened(&mut self, link: LinkId, end: LinkEnd) {
         self.ends.insert(link, End::Held(end));
     }
 
+    /// Drops a lost link.
     pub fn lost(&mut self, link: LinkId) {
         self.ends.remove(&link);
     }
 
+    /// Finds the end of a link.
     pub fn end(&self, link: LinkId) -> Option<&End> {
         self.ends.get(&link)
     }

@@ -28,10 +28,12 @@ struct Counted {
 }
 
 impl Dropped {
+    /// Counts a notification dropped before the relay.
     pub fn one_more(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).before += 1;
     }
 
+    /// Takes over the numbers of notifications dropped by the relay, in all and by segment.
     pub fn note(&self, relay: &Relay, parent: &Parent) {
         let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if counted.relayed == relay.dropped() {

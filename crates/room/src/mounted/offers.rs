@@ -47,14 +47,17 @@ impl Offers {
         Self { id: id.to_owned(), tools }
     }
 
+    /// Gives the id of the participant.
     pub fn id(&self) -> &str {
         &self.id
     }
 
+    /// Tells if no tool is offered.
     pub fn is_empty(&self) -> bool {
         self.tools.is_empty()
     }
 
+    /// Lists the raw definitions.
     pub fn definitions(&self) -> impl Iterator<Item = &Bytes> {
         self.tools.iter().map(|tool| &tool.raw)
     }

@@ -151,6 +151,7 @@ impl drive::Driver for Seat<'_> {
 }
 
 impl<'a> Seat<'a> {
+    /// Takes a seat in a room, with bounds on its calls.
     pub fn new(sits: &'a Sits, chair: Chair, mount: Option<Segment>) -> Self {
         let bounds = Bounds {
             room: sits.topic.as_str().to_owned(),

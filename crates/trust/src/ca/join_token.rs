@@ -29,6 +29,7 @@ pub struct JoinToken {
 pub struct NoJoinToken;
 
 impl JoinToken {
+    /// Makes a token with a random secret for joining under this authority.
     pub fn new(authority: [u8; 32]) -> Result<Self, CaError> {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(|error| CaError::Made(error.to_string()))?;
@@ -41,6 +42,7 @@ impl JoinToken {
         &self.secret
     }
 
+    /// Hashes a secret as the ledger keeps it.
     pub fn digest(secret: &str) -> [u8; 32] {
         Sha256::digest(secret.as_bytes()).into()
     }

@@ -55,6 +55,7 @@ pub struct Issued {
 }
 
 impl Issued {
+    /// Describes a certificate made at `now`.
     pub fn new(name: &str, names: &Names, now: SystemTime) -> Self {
         Self { name: name.to_owned(), serial: names.serial.clone(), made: seconds(now), until: seconds(names.until), revoked: false }
     }
@@ -107,10 +108,12 @@ impl Ledger {
         Ok(done)
     }
 
+    /// Reserves names, compared without case.
     pub fn reserve(&mut self, names: &[String]) {
         self.reserved.extend(names.iter().map(|name| name.to_ascii_lowercase()));
     }
 
+    /// Notes a token for joining, good until `until`.
     pub fn invite(&mut self, token: &JoinToken, name: Option<&str>, until: SystemTime) {
         let forgotten = seconds(SystemTime::now()).saturating_sub(REMEMBERED.as_secs());
         self.tokens.retain(|token| token.until > forgotten);
@@ -142,6 +145,7 @@ impl Ledger {
         Ok(name)
     }
 
+    /// Notes an issued certificate, and forgets expired ones.
     pub fn note(&mut self, issued: Issued) {
         let now = SystemTime::now();
         self.certificates.retain(|issued| issued.until > seconds(now));

@@ -137,6 +137,7 @@ pub struct GrantShown {
 }
 
 impl ApprovalShown {
+    /// Describes an approval for people.
     pub fn of(gate: &Gate, desk: &Desk, approval: &Approval) -> Self {
         let previous = desk.previous(approval).map(|previous| Previous {
             id: previous.id().to_owned(),
@@ -192,6 +193,7 @@ impl From<&Operator> for OperatorShown {
 }
 
 impl GrantShown {
+    /// Describes a grant for people.
     pub fn of(desk: &Desk, grant: &Grant) -> Self {
         let Grant { id, terms, given, used, revoked, .. } = grant.clone();
         Self { id, terms, given, used, revoked, holds: desk.holds(grant) }

@@ -115,6 +115,7 @@ impl Default for Decisions {
 }
 
 impl Decisions {
+    /// Makes an empty memory, with ids counted from a random number.
     pub fn new() -> Self {
         let seed = random::seed();
         let first = seed.iter().take(8).fold(0, |bits, byte| bits << 8 | u64::from(*byte));

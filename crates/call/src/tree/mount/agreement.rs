@@ -71,6 +71,7 @@ struct Filter {
 }
 
 impl Honoured {
+    /// Reads the filter in a server's acknowledgement.
     pub fn read(acknowledged: &Notification) -> Self {
         let members = acknowledged.params.members();
         Self(members.object("notifications").map(|filter| {
@@ -86,6 +87,7 @@ impl Honoured {
         self.0.is_none()
     }
 
+    /// Tells if changes of the resource `uri` are announced.
     pub fn has(&self, uri: &str) -> bool {
         self.0.as_ref().is_some_and(|filter| filter.resources.contains(uri))
     }

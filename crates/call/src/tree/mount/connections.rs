@@ -36,6 +36,7 @@ pub struct Connections {
     pub inner: Mutex<Changing>,
 }
 
+/// State of a mount's connections that changes while it runs.
 #[derive(Default)]
 pub struct Changing {
     pub dirty: BTreeSet<Kind>,
@@ -110,6 +111,7 @@ impl Connections {
         self.stderr.push(&format!("[stdout, not MCP] {what}"));
     }
 
+    /// Locks the changing state.
     pub fn lock(&self) -> MutexGuard<'_, Changing> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -93,6 +93,7 @@ impl Mount {
     }
 }
 
+/// Sends a subscribing or unsubscribing `method` for `uri` to one instance.
 pub async fn subscribe_on(instance: &Instance, method: &str, uri: &str) -> Result<(), UpstreamError> {
     let params = Bytes::from(format!("{{\"uri\":{}}}", json::quote(uri)));
     match instance.request(&Outgoing::plain(method, params), None).await? {

@@ -24,6 +24,7 @@ impl Default for Recent {
 }
 
 impl Recent {
+    /// Makes a memory without calls.
     pub fn new() -> Self {
         Self { since: Instant::now(), next: AtomicUsize::new(0), slots: [const { AtomicU64::new(0) }; KEPT] }
     }

@@ -39,11 +39,13 @@ pub struct Shown<'a> {
 }
 
 impl<'a> Listing<'a> {
+    /// Lists the branch at `place`.
     pub fn of(place: usize, branch: &'a Branch) -> Self {
         let state = State { is_lost: branch.is_lost, edition: branch.edition };
         Self { place, mount: &branch.mount.config.name, catalog: &branch.catalog, state }
     }
 
+    /// Gives the part of the state that decides about shown names.
     pub fn shown(&self) -> Shown<'a> {
         Shown { mount: self.mount, is_lost: self.state.is_lost }
     }

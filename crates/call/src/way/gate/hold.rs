@@ -217,6 +217,7 @@ pub fn over(approval: &Approval) -> CallError {
     CallError::NotApproved { id: approval.id().to_owned(), standing: approval.standing, why }
 }
 
+/// Makes the error for an approval that could not be kept.
 pub fn not_kept(why: NotKept) -> CallError {
     CallError::Policy(why.to_string())
 }

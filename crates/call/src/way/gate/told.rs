@@ -39,6 +39,7 @@ pub enum Way {
 }
 
 impl Way {
+    /// Chooses the way to tell this caller of a held call.
     pub fn of(back: &Back) -> Self {
         let caller = &back.caller;
         let opens = Members::again(&caller.capabilities).object("elicitation").is_some_and(|elicitation| elicitation.has("url"));

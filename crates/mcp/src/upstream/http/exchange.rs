@@ -33,6 +33,7 @@ pub struct UnderWay<'a> {
 }
 
 impl<'a> UnderWay<'a> {
+    /// Notes the call `id` as under way, until dropped.
     pub fn note(wire: &'a HttpWire, id: u64, back: &Arc<Back>) -> Self {
         wire.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::clone(back));
         Self { wire, id }
@@ -78,6 +79,7 @@ impl<'a> Exchange<'a> {
         Self { wire, id, token, back, resumes: 0, last_id: None, retry: Duration::from_secs(1) }
     }
 
+    /// Posts the message and reads its answer.
     #[expect(clippy::manual_async_fn, reason = "an async fn keeps what it is given twice, and every call in flight has one")]
     pub fn run(mut self, message: Sent<'_>, out: &Outgoing<'_>) -> impl Future<Output = Result<Answer, UpstreamError>> {
         async move {
@@ -102,6 +104,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
+    /// Reads an answer from a whole body.
     pub fn whole(&self, status: u16, body: &Bytes) -> Result<Answer, UpstreamError> {
         let is_good = (200..300).contains(&status);
         match Message::parse(body, Duplicates::RefuseDeep) {

@@ -24,6 +24,7 @@ pub enum Wants {
 }
 
 impl Challenge {
+    /// Reads the `WWW-Authenticate` header of a response from `url`.
     pub fn new(status: u16, header: Option<&str>, url: &Url) -> Self {
         let read = header.map(|header| WWWAuthenticateParams::parse(header, url)).unwrap_or_default();
         let scopes: Vec<String> = read.scope.iter().flat_map(|scope| scope.split_whitespace()).map(Into::into).collect();

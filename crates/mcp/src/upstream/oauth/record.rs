@@ -33,6 +33,7 @@ pub struct Record {
 }
 
 impl Record {
+    /// Makes a record of credentials for the server at `url`.
     pub fn new(url: &str, credentials: StoredCredentials) -> Self {
         Self { url: url.into(), credentials, client_secret: None, redirect: None, asked_scopes: Vec::new() }
     }
@@ -57,10 +58,12 @@ impl Record {
         self.credentials.token_response.as_ref().is_some_and(|response| response.refresh_token().is_some())
     }
 
+    /// Gives the issuer of the credentials.
     pub fn issuer(&self) -> Option<&str> {
         self.credentials.issuer.as_deref()
     }
 
+    /// Compares the times at which the tokens were received.
     pub fn is_newer_than(&self, other: &Self) -> bool {
         self.credentials.token_received_at > other.credentials.token_received_at
     }
@@ -81,6 +84,7 @@ pub struct Store {
 }
 
 impl Store {
+    /// Makes the store of one mount's record.
     pub fn new(mount: &str, url: &str, state_dir: &Path) -> Self {
         let file = state_dir.join("oauth").join(format!("{mount}.json"));
         Self { url: url.into(), entry: Some(format!("oauth:{mount}")), file }
@@ -103,6 +107,7 @@ impl Store {
         (record.url == self.url).then_some(record)
     }
 
+    /// Saves the record in the keyring, or without one in a file.
     pub async fn save(&self, record: &Record) -> Result<(), AuthError> {
         let text = serde_json::to_string(record).map_err(|error| self.failed(io::Error::other(error)))?;
         let (entry, file) = (self.entry.clone(), self.file.clone());
@@ -114,6 +119,7 @@ impl Store {
         saved.await.unwrap_or_else(|| Err(io::Error::other("its writer failed"))).map_err(|source| self.failed(source))
     }
 
+    /// Removes the record from the keyring and the disk.
     pub async fn clear(&self) -> Result<(), AuthError> {
         let (entry, file) = (self.entry.clone(), self.file.clone());
         let cleared = apart(move || {

@@ -40,6 +40,7 @@ pub struct Pending {
 }
 
 impl Pending {
+    /// Gives the address for signing in.
     pub fn url(&self) -> &str {
         &self.url
     }
