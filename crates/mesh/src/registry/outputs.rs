@@ -34,6 +34,7 @@ pub struct Later {
 }
 
 impl RegistryDriver {
+    /// Carries out an event of the machine, or keeps its work for later.
     pub fn event(&mut self, now: Now, event: Event) {
         match event {
             Event::AskStore { call, .. } => self.machines.parent.handle_store_answer(now, call, StoreAnswer::Unavailable),
@@ -108,6 +109,7 @@ impl RegistryDriver {
         }
     }
 
+    /// Hands an answer of the machine back, or sends its question over a link.
     pub fn transmit(&mut self, now: Now, transmit: Transmit) {
         match transmit {
             Transmit::Answer { link, request, answer } => {
