@@ -11,6 +11,7 @@ mod judged;
 mod mesh;
 mod messages;
 mod names;
+mod network;
 mod rooms;
 mod seats;
 mod streams;
@@ -20,7 +21,7 @@ mod trust;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its decoder and corpus.
-pub const ALL: [(&str, Check); 48] = [
+pub const ALL: [(&str, Check); 53] = [
     ("annotation", mesh::annotation),
     ("arguments", judged::arguments),
     ("canonical", audit::form),
@@ -29,11 +30,13 @@ pub const ALL: [(&str, Check); 48] = [
     ("challenge", trust::challenge),
     ("checkpoint", audit::checkpoint),
     ("claim", mesh::claim),
+    ("command", network::command),
     ("config", files::config),
     ("confirm", approvals::confirm),
     ("connect", files::connect),
     ("cursor", names::cursor),
     ("definition", judged::definition),
+    ("dialect", network::dialect_file),
     ("envelope", messages::envelope),
     ("gate", mesh::gate),
     ("header", names::header),
@@ -46,6 +49,7 @@ pub const ALL: [(&str, Check); 48] = [
     ("lines", streams::lines),
     ("mesh", mesh::messages),
     ("mew", rooms::mew),
+    ("netconf", network::netconf),
     ("page", messages::page),
     ("passkey", approvals::passkey),
     ("pipe", messages::pipe),
@@ -53,6 +57,7 @@ pub const ALL: [(&str, Check); 48] = [
     ("projection", names::projection),
     ("proof", audit::proof),
     ("record", audit::entry),
+    ("redact", network::redact),
     ("resources", names::resources),
     ("response", answers::response),
     ("room", rooms::envelope),
@@ -64,6 +69,7 @@ pub const ALL: [(&str, Check); 48] = [
     ("source", mesh::source),
     ("sse", streams::sse),
     ("sshsig", approvals::sshsig),
+    ("terminal", network::terminal),
     ("tile", audit::tile),
     ("token", trust::token),
     ("trace", trust::trace),

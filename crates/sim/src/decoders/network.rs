@@ -1,0 +1,89 @@
+//! Checks for the texts of network equipment and of those who ask for them. Knows no session: bytes come in any pieces.
+
+use std::sync::{Arc, LazyLock};
+
+use net_proto::dialect::{Dialect, Terminal, TerminalEvent};
+use net_proto::netconf::{DeviceMessage, Framer, read};
+use net_proto::redact::{MARK, Redactor};
+
+/// Bytes of a reply, and of a message.
+const LIMIT: usize = 4_096;
+
+/// The first byte chooses the dialect. A command is one line without what makes several of one, and a line of configuration is no way out.
+pub(super) fn command(data: &[u8]) {
+    let Some((choice, text)) = data.split_first() else { return };
+    let text = String::from_utf8_lossy(text);
+    let Some(dialect) = dialect(*choice) else { return };
+    if let Ok(command) = dialect.command(&text) {
+        assert!(!command.text.contains(['\n', '\r', '\0', ';', '\u{1b}', '>', '?']), "{:?}", command.text);
+        let again = dialect.command(&command.text).map(|again| again.class);
+        assert_eq!(again, Ok(command.class));
+    }
+    if let Ok(line) = dialect.config_line(&text) {
+        let ways_out = ["end", "end", "commit", "return"];
+        assert_ne!(line.to_lowercase(), ways_out[usize::from(*choice) % ways_out.len()]);
+    }
+    assert!(dialect.fault("x", &text).is_none_or(|fault| !fault.detail.is_empty()));
+}
+
+/// A dialect file is taken or refused with a reason.
+pub(super) fn dialect_file(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    match Dialect::from_toml(&text) {
+        Ok(dialect) => assert!(dialect.command("show\nend").is_err()),
+        Err(refused) => assert!(!refused.to_string().is_empty()),
+    }
+}
+
+/// The first byte chooses the framing, the second the length of the pieces. Every message is read or refused.
+pub(super) fn netconf(data: &[u8]) {
+    let [framing, length, bytes @ ..] = data else { return };
+    let mut framer = Framer::new(LIMIT);
+    if framing % 2 == 1 {
+        framer.begin_chunks();
+    }
+    for piece in bytes.chunks(usize::from(*length).max(1)) {
+        framer.receive(piece);
+        while let Ok(Some(message)) = framer.message() {
+            assert!(message.len() <= LIMIT);
+            match read(&message) {
+                Ok(DeviceMessage::Reply(reply)) => assert!(String::from_utf8_lossy(&message).contains(&reply.content)),
+                Ok(DeviceMessage::Hello(_) | DeviceMessage::Notification { .. }) => {}
+                Err(reason) => assert!(!reason.is_empty()),
+            }
+        }
+    }
+}
+
+/// Secrets are hidden from any text, those that are known wherever they stand, and a second look brings none back.
+pub(super) fn redact(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let hidden = Redactor::default().text(&text);
+    assert_eq!(hidden.contains(MARK), Redactor::default().text(&hidden).contains(MARK));
+    let known = Redactor::default().knowing(&["Xq7canary9"]);
+    assert!(!known.text(&text).contains("Xq7canary9"));
+    assert!(known.path(&text).len() <= text.len() * 12 + MARK.len());
+}
+
+/// The first byte chooses the dialect, the second the length of the pieces. No reply is longer than its bound.
+pub(super) fn terminal(data: &[u8]) {
+    let [choice, length, bytes @ ..] = data else { return };
+    let Some(dialect) = dialect(*choice) else { return };
+    let mut terminal = Terminal::new(dialect, LIMIT);
+    terminal.command("show version");
+    for piece in bytes.chunks(usize::from(*length).max(1)) {
+        for event in terminal.receive(piece) {
+            if let TerminalEvent::Reply(reply) = event {
+                assert!(reply.text.len() <= LIMIT && !reply.prompt.is_empty());
+            }
+        }
+    }
+    assert!(terminal.quiet().is_none_or(|reply| reply.text.len() <= LIMIT));
+}
+
+/// Expressions take long to build.
+static DIALECTS: LazyLock<Vec<Arc<Dialect>>> = LazyLock::new(|| Dialect::NAMES.into_iter().filter_map(Dialect::named).collect());
+
+fn dialect(choice: u8) -> Option<Arc<Dialect>> {
+    DIALECTS.get(usize::from(choice) % DIALECTS.len().max(1)).cloned()
+}
