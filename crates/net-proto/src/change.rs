@@ -8,5 +8,5 @@ pub mod text;
 mod transaction;
 
 pub use candidate::{Author, Edits, LEASE, diff, discard, edit, take_over};
-pub use record::{Deadline, DeviceChange, Now, Phase, Reason, Record, binding};
-pub use transaction::{Outcome, StepResult, Terms, Transaction, Want};
+pub use record::{ChangeRecord, Deadline, DeviceChange, Now, Phase, Reason, binding};
+pub use transaction::{ChangeOutcome, StepResult, Terms, Transaction, Want};

@@ -8,11 +8,11 @@ mod world;
 use std::collections::BTreeMap;
 
 use crate::broken::{BrokenHistory, caught};
-use world::World;
+use world::DeviceWorld;
 
 /// Result of a history.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct DeviceHistory {
     /// Everything that happened, a line each.
     pub trace: Vec<String>,
     /// Events by kind.
@@ -23,8 +23,8 @@ pub struct Outcome {
 ///
 /// # Errors
 /// When a machine panics or the law is broken.
-pub fn live(seed: u64) -> Result<Outcome, Box<BrokenHistory>> {
-    let mut world = World::new(seed);
+pub fn live(seed: u64) -> Result<DeviceHistory, Box<BrokenHistory>> {
+    let mut world = DeviceWorld::new(seed);
     let lived = caught(|| {
         world.live();
         Ok(())

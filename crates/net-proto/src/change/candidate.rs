@@ -1,6 +1,6 @@
 //! Candidates: owner, commands and diff. Nothing here reaches a device.
 
-use super::record::{DeviceChange, Now, Phase, Record, binding};
+use super::record::{ChangeRecord, DeviceChange, Now, Phase, binding};
 use super::text::{Grammar, Tree, revision, unified};
 use crate::fault::{Code, Fault};
 
@@ -28,7 +28,14 @@ pub struct Author<'a> {
 ///
 /// # Errors
 /// Another's change is open or pending, or nothing would change.
-pub fn edit(record: &Record, author: Author<'_>, edits: Edits, running: &str, grammar: &Grammar, now: &Now) -> Result<Record, Fault> {
+pub fn edit(
+    record: &ChangeRecord,
+    author: Author<'_>,
+    edits: Edits,
+    running: &str,
+    grammar: &Grammar,
+    now: &Now,
+) -> Result<ChangeRecord, Fault> {
     let open = owned(record, author.who, now)?;
     let mut commands = open.map(|change| change.commands.clone()).unwrap_or_default();
     let mut tree = match edits {
@@ -62,14 +69,14 @@ pub fn edit(record: &Record, author: Author<'_>, edits: Edits, running: &str, gr
         reason: None,
         failures: 0,
     };
-    Ok(Record { count, change: Some(change) })
+    Ok(ChangeRecord { count, change: Some(change) })
 }
 
 /// Lets go of an open candidate.
 ///
 /// # Errors
 /// No candidate is open, or another owns the candidate.
-pub fn discard(record: &Record, who: &str, now: &Now) -> Result<Record, Fault> {
+pub fn discard(record: &ChangeRecord, who: &str, now: &Now) -> Result<ChangeRecord, Fault> {
     owned(record, who, now)?.ok_or_else(|| Fault::new(Code::ConfigIncompatible, "there is no change to roll back"))?;
     Ok(with(record, |change| change.phase = Phase::Discarded))
 }
@@ -78,7 +85,7 @@ pub fn discard(record: &Record, who: &str, now: &Now) -> Result<Record, Fault> {
 ///
 /// # Errors
 /// No change is open or pending.
-pub fn take_over(record: &Record, who: &str, now: &Now) -> Result<Record, Fault> {
+pub fn take_over(record: &ChangeRecord, who: &str, now: &Now) -> Result<ChangeRecord, Fault> {
     record.live().ok_or_else(|| Fault::new(Code::ConfigIncompatible, "no change is open or pending that could be taken over"))?;
     let owner = who.to_owned();
     Ok(with(record, |change| {
@@ -93,7 +100,7 @@ pub fn diff(running: &str, change: &DeviceChange, grammar: &Grammar) -> String {
 }
 
 /// The open candidate of `who`.
-fn owned<'a>(record: &'a Record, who: &str, now: &Now) -> Result<Option<&'a DeviceChange>, Fault> {
+fn owned<'a>(record: &'a ChangeRecord, who: &str, now: &Now) -> Result<Option<&'a DeviceChange>, Fault> {
     let Some(change) = record.live() else { return Ok(None) };
     if change.phase.is_pending() {
         return Err(pending(change, now));
@@ -125,7 +132,7 @@ pub(super) fn pending(change: &DeviceChange, now: &Now) -> Fault {
     Fault::new(Code::AccessDenied, detail).retryable()
 }
 
-pub(super) fn with(record: &Record, change: impl FnOnce(&mut DeviceChange)) -> Record {
+pub(super) fn with(record: &ChangeRecord, change: impl FnOnce(&mut DeviceChange)) -> ChangeRecord {
     let mut record = record.clone();
     if let Some(one) = &mut record.change {
         change(one);

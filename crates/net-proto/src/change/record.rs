@@ -46,6 +46,7 @@ impl Deadline {
         }
     }
 
+    /// Checks whether the time is up.
     pub fn is_over(&self, now: &Now) -> bool {
         self.left(now) == 0
     }
@@ -82,6 +83,7 @@ impl Phase {
         matches!(self, Self::Confirmed | Self::RolledBack | Self::Discarded)
     }
 
+    /// Names the value as the record on the disk spells it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -136,13 +138,13 @@ pub struct DeviceChange {
 
 /// Memory of a device between processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct ChangeRecord {
     /// Changes so far.
     pub count: u64,
     pub change: Option<DeviceChange>,
 }
 
-impl Record {
+impl ChangeRecord {
     /// The open or pending change.
     pub fn live(&self) -> Option<&DeviceChange> {
         self.change.as_ref().filter(|change| !change.phase.is_over())

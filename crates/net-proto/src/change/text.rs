@@ -83,15 +83,15 @@ pub const FRR: Grammar = Grammar {
 
 /// A line and the lines below.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Node {
+struct LineNode {
     line: String,
-    below: Vec<Node>,
+    below: Vec<LineNode>,
 }
 
 /// A configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
-    nodes: Vec<Node>,
+    nodes: Vec<LineNode>,
 }
 
 /// Lines at the end of a context, and lines without meaning.
@@ -110,7 +110,7 @@ impl Tree {
     /// Reads a text by its indentation.
     pub fn read(text: &str) -> Self {
         let mut root = Vec::new();
-        let mut open: Vec<(usize, Node)> = Vec::new();
+        let mut open: Vec<(usize, LineNode)> = Vec::new();
         for raw in text.lines() {
             let line = raw.trim();
             if is_silent(line) {
@@ -120,7 +120,7 @@ impl Tree {
             while open.last().is_some_and(|(depth, _)| *depth >= indent) {
                 close(&mut open, &mut root);
             }
-            open.push((indent, Node { line: line.to_owned(), below: Vec::new() }));
+            open.push((indent, LineNode { line: line.to_owned(), below: Vec::new() }));
         }
         while !open.is_empty() {
             close(&mut open, &mut root);
@@ -180,11 +180,11 @@ impl Tree {
             .collect()
     }
 
-    fn context(&mut self, path: &[String]) -> &mut Vec<Node> {
+    fn context(&mut self, path: &[String]) -> &mut Vec<LineNode> {
         let mut level = &mut self.nodes;
         for line in path {
             let at = level.iter().position(|node| node.line == *line).unwrap_or_else(|| {
-                level.push(Node { line: line.clone(), below: Vec::new() });
+                level.push(LineNode { line: line.clone(), below: Vec::new() });
                 level.len() - 1
             });
             level = &mut level[at].below;
@@ -193,14 +193,15 @@ impl Tree {
     }
 }
 
-fn close(open: &mut Vec<(usize, Node)>, root: &mut Vec<Node>) {
+fn close(open: &mut Vec<(usize, LineNode)>, root: &mut Vec<LineNode>) {
     if let Some((_, node)) = open.pop() {
         open.last_mut().map_or(root, |(_, parent)| &mut parent.below).push(node);
     }
 }
 
-fn place(level: &mut Vec<Node>, line: &str, grammar: &Grammar) {
-    let within = |node: &Node, begin: &str| node.line == begin || node.line.strip_prefix(begin).is_some_and(|rest| rest.starts_with(' '));
+fn place(level: &mut Vec<LineNode>, line: &str, grammar: &Grammar) {
+    let within =
+        |node: &LineNode, begin: &str| node.line == begin || node.line.strip_prefix(begin).is_some_and(|rest| rest.starts_with(' '));
     if let Some(gone) = line.strip_prefix("no ") {
         let before = level.len();
         // `no neighbor X timers` leaves `neighbor X timers connect`, and `no neighbor X` leaves nothing.
@@ -219,7 +220,7 @@ fn place(level: &mut Vec<Node>, line: &str, grammar: &Grammar) {
             level.retain(|node| key(&node.line, grammar) != Some(replaced));
         }
     }
-    level.push(Node { line: line.to_owned(), below: Vec::new() });
+    level.push(LineNode { line: line.to_owned(), below: Vec::new() });
 }
 
 /// The part of a line that stands once in a context; `None` for lines that may stand side by side.
@@ -242,7 +243,7 @@ fn key_of<'a>(line: &'a str, pattern: &str) -> Option<&'a str> {
     Some(&line[..end])
 }
 
-fn write_node(text: &mut String, node: &Node, depth: usize, grammar: &Grammar) {
+fn write_node(text: &mut String, node: &LineNode, depth: usize, grammar: &Grammar) {
     let indent = " ".repeat(depth);
     text.push_str(&format!("{indent}{}\n", node.line));
     for below in &node.below {
@@ -255,7 +256,7 @@ fn write_node(text: &mut String, node: &Node, depth: usize, grammar: &Grammar) {
     }
 }
 
-fn count(nodes: &[Node], context: &str, by: i64, counts: &mut BTreeMap<String, i64>) {
+fn count(nodes: &[LineNode], context: &str, by: i64, counts: &mut BTreeMap<String, i64>) {
     for node in nodes {
         let whole = if context.is_empty() { node.line.clone() } else { format!("{context} / {}", node.line) };
         if node.below.is_empty() {

@@ -4,7 +4,7 @@
 //! A device has to work off requests in order, also after the death of the caller.
 
 use super::candidate::{locked, pending, with};
-use super::record::{Deadline, DeviceChange, Now, Phase, Reason, Record};
+use super::record::{ChangeRecord, Deadline, DeviceChange, Now, Phase, Reason};
 use super::text::{Tree, revision};
 use crate::fault::{Code, Fault};
 
@@ -15,7 +15,7 @@ const TRIES: u32 = 3;
 #[derive(Debug, PartialEq, Eq)]
 pub enum Want<'a> {
     /// Bring the record to the disk.
-    Keep(&'a Record),
+    Keep(&'a ChangeRecord),
     /// Start the process for a restore after the death of the present process.
     Arm(&'a DeviceChange),
     /// Bring the candidate to the device.
@@ -32,7 +32,7 @@ pub enum Want<'a> {
     End,
 }
 
-/// Outcome of an action.
+/// ChangeOutcome of an action.
 #[derive(Debug)]
 pub enum StepResult {
     Done,
@@ -42,7 +42,7 @@ pub enum StepResult {
 
 /// Success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ChangeOutcome {
     /// On the device until the deadline.
     Committed,
     /// For good; `is_saved`: also after a restart of the device.
@@ -64,7 +64,7 @@ pub struct Terms<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum ChangeStep {
     Base,
     KeepArmed,
     Arm,
@@ -87,13 +87,13 @@ enum Step {
 /// A commit, a confirmation or a rollback under way. The driver holds the lock of the device from before the read of the record.
 #[derive(Debug)]
 pub struct Transaction {
-    record: Record,
-    step: Step,
+    record: ChangeRecord,
+    step: ChangeStep,
     window: u64,
     tries: u32,
     /// Failure for the caller.
     fault: Option<Fault>,
-    outcome: Option<Outcome>,
+    outcome: Option<ChangeOutcome>,
 }
 
 impl Transaction {
@@ -101,7 +101,7 @@ impl Transaction {
     ///
     /// # Errors
     /// No candidate is open, another owns the candidate, the hash is of another candidate, or no way leads back.
-    pub fn commit(record: Record, terms: Terms<'_>, now: &Now) -> Result<Self, Fault> {
+    pub fn commit(record: ChangeRecord, terms: Terms<'_>, now: &Now) -> Result<Self, Fault> {
         let change = record.live().ok_or_else(|| Fault::new(Code::ConfigIncompatible, "there is no candidate: make one first"))?;
         if change.phase.is_pending() {
             return Err(pending(change, now));
@@ -116,14 +116,14 @@ impl Transaction {
             let detail = "nothing on this device would bring the old configuration back, so nothing was sent";
             return Err(Fault::new(Code::RollbackNotSupported, detail));
         }
-        Ok(Self { window: terms.window, ..Self::new(record, Step::Base) })
+        Ok(Self { window: terms.window, ..Self::new(record, ChangeStep::Base) })
     }
 
     /// Begins a confirmation.
     ///
     /// # Errors
     /// Nothing is pending, or the deadline is over.
-    pub fn confirm(record: &Record, now: &Now) -> Result<Self, Fault> {
+    pub fn confirm(record: &ChangeRecord, now: &Now) -> Result<Self, Fault> {
         let expired = || Fault::new(Code::ConfirmedCommitTimeout, "the window is over, and the old configuration is back or on its way");
         match &record.change {
             Some(change) if change.phase == Phase::Applied => {
@@ -144,28 +144,28 @@ impl Transaction {
             change.phase = Phase::Confirmed;
             change.deadline = None;
         });
-        Ok(Self::new(record, Step::KeepConfirmed))
+        Ok(Self::new(record, ChangeStep::KeepConfirmed))
     }
 
     /// Begins to bring the old configuration back.
     ///
     /// # Errors
     /// Nothing is pending.
-    pub fn roll_back(record: Record, reason: Reason) -> Result<Self, Fault> {
+    pub fn roll_back(record: ChangeRecord, reason: Reason) -> Result<Self, Fault> {
         if record.pending().is_none() {
             return Err(Fault::new(Code::InvalidParams, "no change is pending"));
         }
-        let mut begun = Self::new(record, Step::KeepRolling);
+        let mut begun = Self::new(record, ChangeStep::KeepRolling);
         begun.turn_back(reason);
         Ok(begun)
     }
 
-    fn new(record: Record, step: Step) -> Self {
+    fn new(record: ChangeRecord, step: ChangeStep) -> Self {
         Self { record, step, window: 0, tries: 0, fault: None, outcome: None }
     }
 
     /// The present record.
-    pub fn record(&self) -> &Record {
+    pub fn record(&self) -> &ChangeRecord {
         &self.record
     }
 
@@ -173,20 +173,20 @@ impl Transaction {
     pub fn want(&self) -> Want<'_> {
         let Some(change) = &self.record.change else { return Want::End };
         match self.step {
-            Step::KeepArmed
-            | Step::KeepDisarmed
-            | Step::KeepApplied
-            | Step::KeepRolling
-            | Step::KeepRolledBack
-            | Step::KeepStuck
-            | Step::KeepConfirmed => Want::Keep(&self.record),
-            Step::Base | Step::ReadBack | Step::Look | Step::Compare => Want::Read,
-            Step::Arm => Want::Arm(change),
-            Step::Apply => Want::Apply(change),
-            Step::Check => Want::Check,
-            Step::Restore => Want::Restore(change.snapshot.as_deref().unwrap_or_default()),
-            Step::Save => Want::Save,
-            Step::End => Want::End,
+            ChangeStep::KeepArmed
+            | ChangeStep::KeepDisarmed
+            | ChangeStep::KeepApplied
+            | ChangeStep::KeepRolling
+            | ChangeStep::KeepRolledBack
+            | ChangeStep::KeepStuck
+            | ChangeStep::KeepConfirmed => Want::Keep(&self.record),
+            ChangeStep::Base | ChangeStep::ReadBack | ChangeStep::Look | ChangeStep::Compare => Want::Read,
+            ChangeStep::Arm => Want::Arm(change),
+            ChangeStep::Apply => Want::Apply(change),
+            ChangeStep::Check => Want::Check,
+            ChangeStep::Restore => Want::Restore(change.snapshot.as_deref().unwrap_or_default()),
+            ChangeStep::Save => Want::Save,
+            ChangeStep::End => Want::End,
         }
     }
 
@@ -194,7 +194,7 @@ impl Transaction {
     ///
     /// # Errors
     /// The failure for the caller.
-    pub fn finish(self) -> Result<Outcome, Fault> {
+    pub fn finish(self) -> Result<ChangeOutcome, Fault> {
         match (self.fault, self.outcome) {
             (None, Some(outcome)) => Ok(outcome),
             (Some(fault), _) => Err(fault),
@@ -205,41 +205,41 @@ impl Transaction {
     /// Hears the outcome of the last action.
     pub fn hear(&mut self, done: StepResult, now: &Now) {
         self.step = match (self.step, done) {
-            (Step::Base, StepResult::Running(text)) => self.armed(text, now),
-            (Step::KeepArmed, StepResult::Done) => Step::Arm,
-            (Step::Arm, StepResult::Done) => Step::Apply,
-            (Step::Arm, StepResult::Failed(fault)) => self.disarmed(fault),
+            (ChangeStep::Base, StepResult::Running(text)) => self.armed(text, now),
+            (ChangeStep::KeepArmed, StepResult::Done) => ChangeStep::Arm,
+            (ChangeStep::Arm, StepResult::Done) => ChangeStep::Apply,
+            (ChangeStep::Arm, StepResult::Failed(fault)) => self.disarmed(fault),
             // Only reading back tells: acknowledgements get lost, and devices acknowledge what they did not do.
-            (Step::Apply, StepResult::Failed(fault)) => self.noted(fault, Step::ReadBack),
-            (Step::Apply, _) => Step::ReadBack,
-            (Step::ReadBack, StepResult::Running(text)) => self.compared(&text),
-            (Step::Check, StepResult::Done) => self.applied(now),
-            (Step::ReadBack | Step::Check | Step::KeepApplied, StepResult::Failed(fault)) => {
+            (ChangeStep::Apply, StepResult::Failed(fault)) => self.noted(fault, ChangeStep::ReadBack),
+            (ChangeStep::Apply, _) => ChangeStep::ReadBack,
+            (ChangeStep::ReadBack, StepResult::Running(text)) => self.compared(&text),
+            (ChangeStep::Check, StepResult::Done) => self.applied(now),
+            (ChangeStep::ReadBack | ChangeStep::Check | ChangeStep::KeepApplied, StepResult::Failed(fault)) => {
                 let detail = fault.detail.clone();
                 self.fault.get_or_insert(fault);
                 self.turn_back(Reason::Differs(detail))
             }
-            (Step::KeepApplied, _) => self.ended(Outcome::Committed),
+            (ChangeStep::KeepApplied, _) => self.ended(ChangeOutcome::Committed),
             // The record on the disk says that the change is pending, which brings the old configuration back as well.
-            (Step::KeepRolling, _) => Step::Look,
-            (Step::Look | Step::Compare, StepResult::Running(text)) => self.looked(&text),
-            (Step::Look, _) => Step::Restore,
-            (Step::Restore, StepResult::Failed(fault)) => self.noted(fault, Step::Compare),
-            (Step::Restore, _) => Step::Compare,
-            (Step::Compare, StepResult::Failed(fault)) => self.again(&fault.detail),
-            (Step::KeepConfirmed, StepResult::Done) => Step::Save,
-            (Step::Save, done) => self.ended(Outcome::Confirmed { is_saved: matches!(done, StepResult::Done) }),
-            (Step::KeepRolledBack, _) => self.ended(Outcome::RolledBack),
-            (_, StepResult::Failed(fault)) => self.noted(fault, Step::End),
-            (_, StepResult::Done | StepResult::Running(_)) => Step::End,
+            (ChangeStep::KeepRolling, _) => ChangeStep::Look,
+            (ChangeStep::Look | ChangeStep::Compare, StepResult::Running(text)) => self.looked(&text),
+            (ChangeStep::Look, _) => ChangeStep::Restore,
+            (ChangeStep::Restore, StepResult::Failed(fault)) => self.noted(fault, ChangeStep::Compare),
+            (ChangeStep::Restore, _) => ChangeStep::Compare,
+            (ChangeStep::Compare, StepResult::Failed(fault)) => self.again(&fault.detail),
+            (ChangeStep::KeepConfirmed, StepResult::Done) => ChangeStep::Save,
+            (ChangeStep::Save, done) => self.ended(ChangeOutcome::Confirmed { is_saved: matches!(done, StepResult::Done) }),
+            (ChangeStep::KeepRolledBack, _) => self.ended(ChangeOutcome::RolledBack),
+            (_, StepResult::Failed(fault)) => self.noted(fault, ChangeStep::End),
+            (_, StepResult::Done | StepResult::Running(_)) => ChangeStep::End,
         };
     }
 
-    fn armed(&mut self, running: String, now: &Now) -> Step {
+    fn armed(&mut self, running: String, now: &Now) -> ChangeStep {
         let base = revision(&running);
         if self.record.change.as_ref().is_none_or(|change| change.base != base) {
             let detail = "the running configuration has changed since the diff was shown: nothing was applied; make the change again";
-            return self.noted(Fault::new(Code::ConfigIncompatible, detail).at("running"), Step::End);
+            return self.noted(Fault::new(Code::ConfigIncompatible, detail).at("running"), ChangeStep::End);
         }
         let deadline = Deadline::after(now, self.window);
         self.change(|change| {
@@ -247,49 +247,49 @@ impl Transaction {
             change.deadline = Some(deadline);
             change.snapshot = Some(running);
         });
-        Step::KeepArmed
+        ChangeStep::KeepArmed
     }
 
-    fn disarmed(&mut self, fault: Fault) -> Step {
+    fn disarmed(&mut self, fault: Fault) -> ChangeStep {
         self.fault = Some(fault);
         self.change(|change| {
             change.phase = Phase::Open;
             change.deadline = None;
             change.snapshot = None;
         });
-        Step::KeepDisarmed
+        ChangeStep::KeepDisarmed
     }
 
-    fn compared(&mut self, running: &str) -> Step {
+    fn compared(&mut self, running: &str) -> ChangeStep {
         let candidate = self.record.change.as_ref().map(|change| Tree::read(&change.candidate));
         let differences = candidate.map(|candidate| candidate.differences(&Tree::read(running))).unwrap_or_default();
         if differences.is_empty() {
             self.fault = None;
-            return Step::Check;
+            return ChangeStep::Check;
         }
         let detail = format!("the device does not hold what it was told: {}", differences.join("; "));
         self.fault.get_or_insert_with(|| Fault::new(Code::ConfigIncompatible, detail.clone()));
         self.turn_back(Reason::Differs(detail))
     }
 
-    fn applied(&mut self, now: &Now) -> Step {
+    fn applied(&mut self, now: &Now) -> ChangeStep {
         if self.record.change.as_ref().and_then(|change| change.deadline.as_ref()).is_none_or(|deadline| deadline.is_over(now)) {
             self.fault = Some(Fault::new(Code::ConfirmedCommitTimeout, "the device took longer than the window"));
             return self.turn_back(Reason::Timeout);
         }
         self.change(|change| change.phase = Phase::Applied);
-        Step::KeepApplied
+        ChangeStep::KeepApplied
     }
 
-    fn turn_back(&mut self, reason: Reason) -> Step {
+    fn turn_back(&mut self, reason: Reason) -> ChangeStep {
         self.change(|change| {
             change.phase = Phase::RollingBack;
             change.reason = Some(reason);
         });
-        Step::KeepRolling
+        ChangeStep::KeepRolling
     }
 
-    fn looked(&mut self, running: &str) -> Step {
+    fn looked(&mut self, running: &str) -> ChangeStep {
         let snapshot = self.record.change.as_ref().and_then(|change| change.snapshot.as_deref());
         if snapshot.is_none_or(|snapshot| snapshot == running) {
             self.change(|change| {
@@ -297,32 +297,32 @@ impl Transaction {
                 change.deadline = None;
                 change.snapshot = None;
             });
-            return Step::KeepRolledBack;
+            return ChangeStep::KeepRolledBack;
         }
         self.again("the running configuration is not the old one")
     }
 
-    fn again(&mut self, why: &str) -> Step {
-        if self.step == Step::Look || self.tries < TRIES {
+    fn again(&mut self, why: &str) -> ChangeStep {
+        if self.step == ChangeStep::Look || self.tries < TRIES {
             self.tries += 1;
-            return Step::Restore;
+            return ChangeStep::Restore;
         }
         let earlier = self.fault.take().map(|fault| format!(" (before that: {})", fault.detail)).unwrap_or_default();
         self.fault = Some(Fault::new(Code::RollbackFailed, format!("{why}, after {TRIES} tries{earlier}")));
         self.change(|change| change.failures += 1);
-        Step::KeepStuck
+        ChangeStep::KeepStuck
     }
 
-    fn ended(&mut self, outcome: Outcome) -> Step {
+    fn ended(&mut self, outcome: ChangeOutcome) -> ChangeStep {
         // A commit that was taken back is none; a rollback that got there is one.
         if self.window == 0 {
             self.fault = None;
         }
         self.outcome = Some(outcome);
-        Step::End
+        ChangeStep::End
     }
 
-    fn noted(&mut self, fault: Fault, next: Step) -> Step {
+    fn noted(&mut self, fault: Fault, next: ChangeStep) -> ChangeStep {
         self.fault.get_or_insert(fault);
         next
     }

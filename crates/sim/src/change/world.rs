@@ -1,11 +1,12 @@
 //! The world of a device: the running configuration, the record on the disk, the living processes. Judges nothing but the law.
 
 use net_proto::change::{
-    Author, Edits, Now, Outcome as End, Phase, Reason, Record, StepResult, Terms, Transaction, Want, discard, edit, take_over, text,
+    Author, ChangeOutcome as End, ChangeRecord, Edits, Now, Phase, Reason, StepResult, Terms, Transaction, Want, discard, edit, take_over,
+    text,
 };
 use net_proto::fault::{Code, Fault};
 
-use super::Outcome;
+use super::DeviceHistory;
 use crate::random::Random;
 
 /// Steps of a history.
@@ -13,7 +14,7 @@ const STEPS: usize = 60;
 /// Longest window of a commit, in milliseconds.
 const WINDOW: usize = 60_000;
 
-pub(super) struct World {
+pub(super) struct DeviceWorld {
     random: Random,
     now: Now,
     /// Configurations of the device: running, and saved.
@@ -21,15 +22,15 @@ pub(super) struct World {
     startup: String,
     /// Configurations that may run without a further word.
     legitimate: Vec<String>,
-    disk: Record,
+    disk: ChangeRecord,
     /// Does a guard of the deadline live?
     has_guard: bool,
     boots: u32,
     is_calm: bool,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: DeviceHistory,
 }
 
-impl World {
+impl DeviceWorld {
     pub(super) fn new(seed: u64) -> Self {
         let running =
             "hostname r1\ninterface lan0\n description old\n ip address 10.0.0.1/24\nexit\nrouter ospf\n network 10.0.0.0/8 area 0\nexit\n";
@@ -39,11 +40,11 @@ impl World {
             running: running.to_owned(),
             startup: running.to_owned(),
             legitimate: vec![running.to_owned()],
-            disk: Record::default(),
+            disk: ChangeRecord::default(),
             has_guard: false,
             boots: 0,
             is_calm: false,
-            outcome: Outcome::default(),
+            outcome: DeviceHistory::default(),
         }
     }
 
@@ -255,7 +256,7 @@ impl World {
         panic!("a transaction does not end");
     }
 
-    fn keep(&mut self, record: Record) -> StepResult {
+    fn keep(&mut self, record: ChangeRecord) -> StepResult {
         let fails = self.goes_wrong(4);
         if !fails || self.random.percent(50) {
             if record.change.as_ref().is_some_and(|change| change.phase == Phase::Confirmed) {
