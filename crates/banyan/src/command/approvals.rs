@@ -208,6 +208,8 @@ struct MeantCall {
     arguments: String,
     /// Other members of the request; empty: none.
     others: String,
+    /// Words of the request about its client; empty: none.
+    client: String,
     challenge: String,
     digest: String,
     /// The last moment for going out.
@@ -250,6 +252,7 @@ impl MeantCall {
             gate: None,
             arguments: approval.arguments.clone(),
             others: approval.others.clone(),
+            client: approval.client.clone(),
             challenge: approval.challenge.clone(),
             digest: approval.digest.clone(),
             expires: approval.expires,
@@ -272,6 +275,7 @@ impl MeantCall {
             gate: Some(below.gate.clone()),
             arguments: canonical(&below.data, "arguments").unwrap_or_default(),
             others: canonical(&below.data, "others").unwrap_or_default(),
+            client: canonical(&below.data, "client").unwrap_or_default(),
             digest: text(&data["digest"]),
             expires: data["expires"].as_u64().unwrap_or_default(),
             held: Where::Below,
@@ -299,6 +303,7 @@ impl MeantCall {
             && said["arguments_sha256"] == *hex(&Sha256::digest(&self.arguments))
             && said["type"] == *self.namespace()
             && (self.others.is_empty() || said["others_sha256"] == *hex(&Sha256::digest(&self.others)))
+            && said["client_sha256"].as_str().unwrap_or_default() == self.client_hash()
             && self.digest == hex(&Sha256::digest(&self.challenge));
         if is_same {
             return Ok(());
@@ -306,6 +311,10 @@ impl MeantCall {
         Err(Failure::Refused(
             "the gate shows another call than the one it wants signed: nothing was signed\n  do not approve it".to_owned(),
         ))
+    }
+
+    fn client_hash(&self) -> String {
+        if self.client.is_empty() { String::new() } else { hex(&Sha256::digest(&self.client)) }
     }
 
     /// Gives the namespace of the proof: requests with members besides the arguments have their own, so that nobody agrees to unseen
@@ -323,6 +332,7 @@ impl MeantCall {
             ("gate", self.place.as_ref()),
             ("arguments", Some(&self.arguments)),
             ("others", Some(&self.others).filter(|others| !others.is_empty())),
+            ("client", Some(&self.client).filter(|client| !client.is_empty())),
         ];
         for (what, text) in shown.into_iter().filter_map(|(what, text)| Some((what, text?))) {
             output.remark(&format!("  {what:<10}{}", printable(text)));
@@ -373,6 +383,7 @@ mod tests {
             place: None,
             gate: gate.map(str::to_owned),
             arguments: arguments.into(),
+            client: String::new(),
             others: String::new(),
             digest: hex(&Sha256::digest(&challenge)),
             challenge: challenge.clone(),
@@ -388,6 +399,12 @@ mod tests {
         assert!(with("{\"task\":{}}", &more).check().is_ok());
         for (others, challenge) in [("", &more), ("{\"task\":1}", &more), ("{\"task\":{}}", &challenge)] {
             assert!(with(others, challenge).check().is_err(), "{others} {challenge}");
+        }
+        let client = "{\"name\":\"c\"}";
+        let of_client = challenge.replace("-v1\"", &format!("-v1\",\"client_sha256\":\"{}\"", hex(&Sha256::digest(client))));
+        for (client, is_good) in [(client, true), ("", false), ("{\"name\":\"d\"}", false)] {
+            let meant = MeantCall { client: client.into(), ..with("", &of_client) };
+            assert_eq!(meant.check().is_ok(), is_good, "{client}");
         }
         assert!(meant(&arguments, "files.wipe", None).check().is_ok() && meant(&arguments, "files.wipe", Some("g")).check().is_ok());
         assert!(meant("{}", "files.wipe", None).check().is_err() && meant(&arguments, "files.read", None).check().is_err());

@@ -175,6 +175,12 @@ pub(super) fn flush(file: &File) -> io::Result<()> {
     if file.metadata()?.is_dir() { file.sync_all() } else { file.sync_data() }
 }
 
+/// Bytes that the disk has left where a record is.
+pub(super) fn free(dir: &Path) -> io::Result<u64> {
+    let disk = rustix::fs::statvfs(dir)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
 /// Gives back the memory in which the system keeps what a file holds, once that is on the disk: the next one is written into it. What is
 /// written takes new memory otherwise, for as long as there is any, and pushes out what others read.
 pub(super) fn release(file: &File) {

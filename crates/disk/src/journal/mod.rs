@@ -5,6 +5,7 @@
 //! leaves a gap that the record itself tells of. What is worth a record is not decided here, but where it happens: for calls in
 //! `call/record.rs`.
 
+mod ages;
 pub mod archive;
 mod broken;
 mod draft;
@@ -64,6 +65,8 @@ struct Shared {
     full: AtomicBool,
     /// Entries that were taken away since the gate began.
     removed: AtomicU64,
+    /// Bytes that were written since the record was opened.
+    written: AtomicU64,
     repeats: Mutex<Repeats>,
     parts: Arc<Parts>,
     ids: CallIds,
@@ -89,16 +92,20 @@ impl Shared {
         JournalError(error.to_string())
     }
 
-    /// Takes in the state of the chain after old entries were taken away.
-    fn bounded(&self, bounded: Bounded) {
-        let Bounded { is_full, removed, files } = bounded;
-        self.parts.judge(&files, SystemTime::now());
+    /// Takes in the state of the chain after old entries were taken away. So many bytes were written since it was opened when that was looked at.
+    fn bounded(&self, bounded: Bounded, written: u64) {
+        let Bounded { bytes, full, removed, files } = bounded;
+        self.parts.judge(&files, full, SystemTime::now());
+        // The last file is never taken away: a record that has no other would stay full for good.
+        let full = if files.len() > 1 { full } else { u64::MAX };
+        self.queue.set_room(full.saturating_sub(bytes).saturating_add(written));
+        let is_full = bytes >= full;
         self.removed.fetch_add(removed, Relaxed);
         let was_full = self.full.swap(is_full, Relaxed);
         if is_full && !was_full {
-            let (size, age) = (self.settings.audit.full_bytes, self.settings.audit.keep_at_least);
+            let age = self.settings.audit.keep_at_least;
             tracing::warn!(
-                size,
+                size = full,
                 ?age,
                 "the record is full, and nothing in it is old enough to be taken away: calls are refused until something is; raise \
                  `full_size` in [audit], or lower `keep_at_least`"
@@ -147,6 +154,7 @@ impl DiskJournal {
             unrecorded: AtomicU64::new(0),
             full: AtomicBool::new(false),
             removed: AtomicU64::new(0),
+            written: AtomicU64::new(0),
             repeats: Mutex::new(Repeats::new(audit.keep_bytes, Instant::now())),
             parts: Arc::new(Parts::new(audit)),
             ids: CallIds::new(&random::token()),
@@ -324,7 +332,7 @@ impl Journal for DiskJournal {
     }
 
     fn is_full(&self) -> bool {
-        self.0.full.load(Relaxed)
+        self.0.full.load(Relaxed) || self.0.queue.is_out()
     }
 
     fn start(&self) {

@@ -60,6 +60,11 @@ impl Pages {
         self.notes.push(format!("{} gives the same cursor twice; the rest is left out", self.kind.method()));
     }
 
+    /// Says that no further page is asked for, since there are so many.
+    pub(super) fn goes_on(&mut self, most: usize) {
+        self.notes.push(format!("{} gives more than {most} pages; the rest is left out", self.kind.method()));
+    }
+
     /// The entries, and what people should know of those that are missing.
     pub fn finish(self) -> (Vec<Entry>, Vec<String>) {
         let Self { kind, entries, unreadable, long, mut notes, .. } = self;
