@@ -1,6 +1,7 @@
 //! Reference models, fault schedules and decoder checks for tests. No shipped crate may depend on it (`tests/tidy/layers.rs`).
 
 pub mod broken;
+pub mod change;
 pub mod decoders;
 mod random;
 pub mod room;

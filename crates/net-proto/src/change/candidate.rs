@@ -1,0 +1,134 @@
+//! Candidates: owner, commands and diff. Nothing here reaches a device.
+
+use super::record::{Change, Now, Phase, Record, binding};
+use super::text::{Grammar, Tree, revision, unified};
+use crate::fault::{Code, Fault};
+
+/// Milliseconds after the last edit for which an open candidate stays with the owner.
+pub const LEASE: u64 = 10 * 60 * 1000;
+
+/// Material of a candidate.
+#[derive(Clone, Debug)]
+pub enum Edits {
+    /// Further commands of the configuration mode.
+    Commands(Vec<String>),
+    /// A whole configuration, in place of the candidate.
+    Whole(String),
+}
+
+/// Somebody at work on a device.
+#[derive(Clone, Copy, Debug)]
+pub struct Author<'a> {
+    /// Name of the device, the begin of the ids of changes.
+    pub device: &'a str,
+    pub who: &'a str,
+}
+
+/// Makes or changes the candidate of a device with the running configuration `running`.
+///
+/// # Errors
+/// Another's change is open or pending, or nothing would change.
+pub fn edit(record: &Record, author: Author<'_>, edits: Edits, running: &str, grammar: &Grammar, now: &Now) -> Result<Record, Fault> {
+    let open = owned(record, author.who, now)?;
+    let mut commands = open.map(|change| change.commands.clone()).unwrap_or_default();
+    let mut tree = match edits {
+        Edits::Whole(text) => {
+            commands.clear();
+            Tree::read(&text)
+        }
+        Edits::Commands(more) => {
+            commands.extend(more);
+            let whole = open.filter(|change| change.commands.is_empty()).map_or(running, |change| &change.candidate);
+            Tree::read(whole)
+        }
+    };
+    tree.merge(commands.iter().map(String::as_str), grammar);
+    if tree.differences(&Tree::read(running)).is_empty() {
+        return Err(Fault::new(Code::ConfigIncompatible, "nothing would change: the running configuration holds all of it already"));
+    }
+    let (base, candidate) = (revision(running), tree.write(grammar));
+    let count = record.count + u64::from(open.is_none());
+    let change = Change {
+        id: open.map_or_else(|| format!("{}-{count}", author.device), |change| change.id.clone()),
+        owner: author.who.to_owned(),
+        phase: Phase::Open,
+        lease: now.wall.saturating_add(LEASE),
+        hash: binding(&base, &candidate),
+        base,
+        candidate,
+        commands,
+        deadline: None,
+        snapshot: None,
+        reason: None,
+        failures: 0,
+    };
+    Ok(Record { count, change: Some(change) })
+}
+
+/// Lets go of an open candidate.
+///
+/// # Errors
+/// No candidate is open, or another owns the candidate.
+pub fn discard(record: &Record, who: &str, now: &Now) -> Result<Record, Fault> {
+    owned(record, who, now)?.ok_or_else(|| Fault::new(Code::ConfigIncompatible, "there is no change to roll back"))?;
+    Ok(with(record, |change| change.phase = Phase::Discarded))
+}
+
+/// Makes `who` the owner of the open or pending change.
+///
+/// # Errors
+/// No change is open or pending.
+pub fn take_over(record: &Record, who: &str, now: &Now) -> Result<Record, Fault> {
+    record.live().ok_or_else(|| Fault::new(Code::ConfigIncompatible, "no change is open or pending that could be taken over"))?;
+    let owner = who.to_owned();
+    Ok(with(record, |change| {
+        change.owner = owner;
+        change.lease = now.wall.saturating_add(LEASE);
+    }))
+}
+
+/// Difference of a change, as `diff -u` has it.
+pub fn diff(running: &str, change: &Change, grammar: &Grammar) -> String {
+    unified(&Tree::read(running).write(grammar), &change.candidate)
+}
+
+/// The open candidate of `who`.
+fn owned<'a>(record: &'a Record, who: &str, now: &Now) -> Result<Option<&'a Change>, Fault> {
+    let Some(change) = record.live() else { return Ok(None) };
+    if change.phase.is_pending() {
+        return Err(pending(change, now));
+    }
+    // A candidate past the lease is anybody's to replace.
+    let is_left = change.lease <= now.wall;
+    match (change.owner == who, is_left) {
+        (true, _) => Ok(Some(change)),
+        (false, true) => Ok(None),
+        (false, false) => Err(locked(change, now)),
+    }
+}
+
+pub(super) fn locked(change: &Change, now: &Now) -> Fault {
+    let seconds = change.lease.saturating_sub(now.wall) / 1000;
+    let detail = format!(
+        "locked: change {} is being made by {} for {seconds} s more; `banyan device take-over` makes it yours",
+        change.id, change.owner
+    );
+    Fault::new(Code::AccessDenied, detail).retryable()
+}
+
+pub(super) fn pending(change: &Change, now: &Now) -> Fault {
+    let seconds = change.deadline.as_ref().map_or(0, |deadline| deadline.left(now).div_ceil(1000));
+    let detail = format!(
+        "locked: change {} of {} waits for its confirmation and is rolled back in {seconds} s; confirm it or roll it back first",
+        change.id, change.owner
+    );
+    Fault::new(Code::AccessDenied, detail).retryable()
+}
+
+pub(super) fn with(record: &Record, change: impl FnOnce(&mut Change)) -> Record {
+    let mut record = record.clone();
+    if let Some(one) = &mut record.change {
+        change(one);
+    }
+    record
+}

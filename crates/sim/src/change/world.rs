@@ -1,0 +1,311 @@
+//! The world of a device: the running configuration, the record on the disk, the living processes. Judges nothing but the law.
+
+use net_proto::change::{
+    Author, Done, Edits, Now, Outcome as End, Phase, Reason, Record, Terms, Transaction, Want, discard, edit, take_over, text,
+};
+use net_proto::fault::{Code, Fault};
+
+use super::Outcome;
+use crate::random::Random;
+
+/// Steps of a history.
+const STEPS: usize = 60;
+/// Longest window of a commit, in milliseconds.
+const WINDOW: usize = 60_000;
+
+pub(super) struct World {
+    random: Random,
+    now: Now,
+    /// Configurations of the device: running, and saved.
+    running: String,
+    startup: String,
+    /// Configurations that may run without a further word.
+    legitimate: Vec<String>,
+    disk: Record,
+    /// Does a guard of the deadline live?
+    has_guard: bool,
+    boots: u32,
+    is_calm: bool,
+    pub(super) outcome: Outcome,
+}
+
+impl World {
+    pub(super) fn new(seed: u64) -> Self {
+        let running =
+            "hostname r1\ninterface lan0\n description old\n ip address 10.0.0.1/24\nexit\nrouter ospf\n network 10.0.0.0/8 area 0\nexit\n";
+        Self {
+            random: Random::new(seed),
+            now: Now { wall: 1_800_000_000_000, boot: "boot-0".to_owned(), up: 1000 },
+            running: running.to_owned(),
+            startup: running.to_owned(),
+            legitimate: vec![running.to_owned()],
+            disk: Record::default(),
+            has_guard: false,
+            boots: 0,
+            is_calm: false,
+            outcome: Outcome::default(),
+        }
+    }
+
+    pub(super) fn live(&mut self) {
+        for _ in 0..STEPS {
+            self.step();
+            self.hold_law();
+        }
+        self.is_calm = true;
+        self.happen("calm", "nothing goes wrong any more");
+        for _ in 0..8 {
+            self.pass(WINDOW as u64 * 2);
+            self.watch();
+        }
+        assert!(
+            self.disk.pending().is_none(),
+            "still pending after all windows: {:?}",
+            self.disk.change.as_ref().map(|change| change.phase)
+        );
+        assert!(self.legitimate.contains(&self.running), "what nobody confirmed runs for good:\n{}", self.running);
+    }
+
+    fn step(&mut self) {
+        match self.random.below(12) {
+            0..=2 => self.edit(),
+            3..=5 => self.commit(),
+            6 => self.confirm(),
+            7 => self.roll_back(),
+            8 => self.interfere(),
+            9 => self.jump(),
+            10 => self.restart(),
+            _ => {
+                let some = self.random.below(WINDOW) as u64;
+                self.pass(some);
+            }
+        }
+        self.watch();
+    }
+
+    /// Law: at every moment the old configuration runs, or a deadline on the disk will restore the old, or somebody confirmed.
+    fn hold_law(&self) {
+        let will_restore = self.disk.pending().is_some_and(|change| {
+            change.deadline.is_some() && change.snapshot.as_ref().is_some_and(|snapshot| self.legitimate.contains(snapshot))
+        });
+        assert!(
+            self.legitimate.contains(&self.running) || will_restore,
+            "nothing brings the old configuration back from:\n{}",
+            self.running
+        );
+    }
+
+    fn edit(&mut self) {
+        let who = if self.random.percent(80) { "ann" } else { "ben" };
+        let command = format!("description d{}", self.random.below(1000));
+        let commands = vec!["interface lan0".to_owned(), command, format!("ip address 10.{}.0.1/24", self.random.below(200))];
+        let author = Author { device: "r1", who };
+        match edit(&self.disk, author, Edits::Commands(commands), &self.running, &text::FRR, &self.now) {
+            Ok(record) => {
+                self.disk = record;
+                self.happen("edited", who);
+            }
+            Err(fault) => {
+                self.happen("locked", &fault.detail);
+                if self.random.percent(30)
+                    && let Ok(record) = take_over(&self.disk, who, &self.now)
+                {
+                    self.disk = record;
+                    self.happen("taken over", who);
+                }
+            }
+        }
+    }
+
+    fn commit(&mut self) {
+        let Some(change) = self.disk.live() else { return };
+        let (who, hash) = (change.owner.clone(), change.hash.clone());
+        let window = 1000 + self.random.below(WINDOW) as u64;
+        let terms = Terms { who: &who, window, hash: Some(&hash), can_undo: self.random.percent(95) };
+        match Transaction::commit(self.disk.clone(), terms, &self.now) {
+            Ok(transaction) => self.drive(transaction, "committed"),
+            Err(fault) if fault.code == Code::RollbackNotSupported => self.happen("no way back", &fault.detail),
+            Err(fault) => self.happen("refused", &fault.detail),
+        }
+    }
+
+    fn confirm(&mut self) {
+        match Transaction::confirm(&self.disk, &self.now) {
+            Ok(transaction) => {
+                let candidate = self.running.clone();
+                self.legitimate.push(candidate);
+                self.drive(transaction, "confirmed");
+            }
+            Err(fault) if fault.code == Code::ConfirmedCommitTimeout => self.happen("too late", &fault.detail),
+            Err(_) => {}
+        }
+    }
+
+    fn roll_back(&mut self) {
+        if let Ok(transaction) = Transaction::roll_back(self.disk.clone(), Reason::Asked("ann".to_owned())) {
+            self.drive(transaction, "rolled back");
+        } else if let Ok(record) = discard(&self.disk, "ann", &self.now) {
+            self.disk = record;
+            self.happen("discarded", "ann");
+        }
+    }
+
+    /// Somebody configures the device by hand.
+    fn interfere(&mut self) {
+        if self.disk.pending().is_some() {
+            return;
+        }
+        let mut tree = text::Tree::read(&self.running);
+        let command = format!("ip route 10.{}.0.0/16 Null0", self.random.below(250));
+        tree.merge([command.as_str()], &text::FRR);
+        self.running = tree.write(&text::FRR);
+        self.legitimate = vec![self.running.clone(), self.startup.clone()];
+        self.happen("drifted", &command);
+    }
+
+    fn jump(&mut self) {
+        let by = self.random.below(4_000_000_000) as u64;
+        self.now.wall = if self.random.percent(50) { self.now.wall + by } else { self.now.wall.saturating_sub(by) };
+        self.happen("clock jumped", "");
+    }
+
+    /// Restarts the machine of Banyan, and now and then the device.
+    fn restart(&mut self) {
+        self.boots += 1;
+        (self.now.boot, self.now.up, self.has_guard) = (format!("boot-{}", self.boots), 0, false);
+        if self.random.percent(30) {
+            self.running.clone_from(&self.startup);
+            if self.disk.pending().is_none() {
+                self.legitimate = vec![self.startup.clone()];
+            } else {
+                self.legitimate.push(self.startup.clone());
+            }
+            self.happen("device restarted", "");
+        }
+        self.happen("machine restarted", "");
+    }
+
+    fn pass(&mut self, milliseconds: u64) {
+        self.now.up += milliseconds;
+        self.now.wall += milliseconds;
+    }
+
+    /// Lets the guard, or a new process of the server, look for an overdue change.
+    fn watch(&mut self) {
+        let is_anybody_there = self.is_calm || self.has_guard || self.random.percent(20);
+        if !is_anybody_there {
+            return;
+        }
+        let Some(reason) = self.disk.due(&self.now) else { return };
+        if let Ok(transaction) = Transaction::roll_back(self.disk.clone(), reason) {
+            self.drive(transaction, "restored by itself");
+        }
+    }
+
+    /// Carries out a transaction, as long as the process lives.
+    fn drive(&mut self, mut transaction: Transaction, what: &'static str) {
+        for _ in 0..60 {
+            if !self.is_calm && self.random.percent(6) {
+                self.has_guard &= self.random.percent(80);
+                self.happen("killed", what);
+                return;
+            }
+            let done = match transaction.want() {
+                Want::End => {
+                    return match transaction.finish() {
+                        Ok(End::Confirmed { .. }) => {
+                            self.legitimate = vec![self.running.clone(), self.startup.clone()];
+                            self.happen(what, "");
+                        }
+                        Ok(_) => self.happen(what, ""),
+                        Err(fault) => {
+                            self.happen(if fault.code == Code::RollbackFailed { "stuck" } else { "came to nothing" }, &fault.detail)
+                        }
+                    };
+                }
+                Want::Keep(record) => {
+                    let record = record.clone();
+                    self.keep(record)
+                }
+                Want::Arm(_) => self.arm(),
+                Want::Apply(change) => {
+                    let candidate = change.candidate.clone();
+                    self.configure(&candidate)
+                }
+                Want::Restore(snapshot) => {
+                    let snapshot = snapshot.to_owned();
+                    self.configure(&snapshot)
+                }
+                Want::Read if self.goes_wrong(5) => self.fail("unreachable"),
+                Want::Read => Done::Running(self.running.clone()),
+                Want::Check if self.goes_wrong(8) => self.fail("unwell"),
+                Want::Check => Done::Done,
+                Want::Save if self.goes_wrong(8) => self.fail("not saved"),
+                Want::Save => {
+                    self.startup.clone_from(&self.running);
+                    Done::Done
+                }
+            };
+            self.hold_law();
+            let slow = self.random.percent(5) && !self.is_calm;
+            let took = self.random.below(if slow { WINDOW } else { 300 });
+            self.pass(took as u64);
+            transaction.hear(done, &self.now);
+        }
+        panic!("a transaction does not end");
+    }
+
+    fn keep(&mut self, record: Record) -> Done {
+        let fails = self.goes_wrong(4);
+        if !fails || self.random.percent(50) {
+            if record.change.as_ref().is_some_and(|change| change.phase == Phase::Confirmed) {
+                self.legitimate.push(self.running.clone());
+            }
+            self.disk = record;
+        }
+        if fails { self.fail("disk full") } else { Done::Done }
+    }
+
+    fn arm(&mut self) -> Done {
+        if self.goes_wrong(5) {
+            return self.fail("no guard");
+        }
+        self.has_guard = true;
+        Done::Done
+    }
+
+    /// Tells the device to run `wanted`: the device does all, half or nothing, with or without an acknowledgement.
+    fn configure(&mut self, wanted: &str) -> Done {
+        let (does, says) = if self.is_calm { (0, true) } else { (self.random.below(10), self.random.percent(85)) };
+        match does {
+            0..=6 => self.running = wanted.to_owned(),
+            7 => {
+                let lines: Vec<&str> = wanted.lines().collect();
+                let half = self.random.below(lines.len() + 1);
+                self.running = format!("{}\n", lines[..half].join("\n"));
+                self.happen("half done", "");
+            }
+            _ => self.happen("not done", ""),
+        }
+        if says {
+            Done::Done
+        } else {
+            self.happen("acknowledgement lost", "");
+            self.fail("timeout")
+        }
+    }
+
+    fn goes_wrong(&mut self, chance: usize) -> bool {
+        !self.is_calm && self.random.percent(chance)
+    }
+
+    fn fail(&mut self, why: &'static str) -> Done {
+        self.happen(why, "");
+        Done::Failed(Fault::new(Code::Timeout, why))
+    }
+
+    fn happen(&mut self, what: &'static str, more: &str) {
+        *self.outcome.counts.entry(what).or_default() += 1;
+        self.outcome.trace.push(format!("{:>10} {what} {more}", self.now.up));
+    }
+}
