@@ -4,7 +4,7 @@ use config::Sections;
 
 /// Lists the sections that `banyan.toml` may have.
 pub fn sections() -> Sections {
-    Sections::default()
+    Sections::default().with(equipment::DeviceSection)
 }
 
 #[cfg(test)]

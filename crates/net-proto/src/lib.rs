@@ -2,8 +2,8 @@
 //!
 //! No clock, socket, task, lock or `await` stands in this crate: time comes in as an argument. The driver (`netdev`) has the sessions.
 //!
-//! [`change`] is a change of a device as a transaction. [`fault`] gives each failure of a device one of the draft's ten codes. [`dialect`] knows the command
-//! lines, [`role`] says who may do what, and [`redact`] hides secrets in all output.
+//! [`change`] is a change of a device as a transaction. [`fault`] gives each failure of a device one of the draft's ten codes.
+//! [`dialect`] knows the command lines, [`role`] says who may do what, and [`redact`] hides secrets in all output.
 
 pub mod change;
 pub mod dialect;

@@ -25,7 +25,8 @@ const LAYERS: &[(&str, u8)] = &[
     ("telemetry", 5),
     ("disk", 6),
     ("import", 6),
-    ("netdev", 6),
+    ("equipment", 6),
+    ("netdev", 7),
     ("gateway", 7),
     ("banyan", 8),
 ];
