@@ -22,7 +22,7 @@ pub enum ClerkOutput {
     Deliver(Deliver),
     /// News of the desk, now that they are kept.
     News(News),
-    /// Jobs to be done by [`Clerk::work`], where a disk may be waited for; there may be none.
+    /// Jobs to be done by `Clerk::work`, where a disk may be waited for; there may be none.
     Turn(Vec<Job>),
 }
 
