@@ -1,4 +1,4 @@
-//! Bodies of requests: how long they may be and take, and for whom they count while they are here. What they mean is not known here.
+//! Bodies of requests: their length, their time to arrive, and the principal charged for the memory. Does not read them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,35 +20,35 @@ use call::words::shares::{Bound, Resource, Taken};
 /// Time for a body to arrive; a second more for each `RATE` bytes that have arrived.
 pub const ARRIVAL: Duration = Duration::from_secs(30);
 const RATE: usize = 16 << 10;
-/// Shorter ones are not counted where one connection has one at a time, in bytes.
+/// Length in bytes below which the only body of a connection is not counted.
 pub const COUNTED: usize = 64 << 10;
-/// Most bytes of a body nobody wants that are read, and the time for that.
+/// Most bytes read of an unwanted body, and the time for reading.
 const PASSED_OVER: usize = 64 << 10;
 const LINGER: Duration = Duration::from_secs(2);
-/// Time for a short body of somebody unknown.
+/// Time for a short body from an unknown sender.
 const POSTED: Duration = Duration::from_secs(10);
 
-/// Time for a body of which `arrived` bytes are there.
+/// Time for a body of which `arrived` bytes have come.
 pub fn patience(arrival: Duration, arrived: usize) -> Duration {
     arrival.saturating_add(Duration::from_secs((arrived / RATE) as u64))
 }
 
-/// A body that counts for a principal as long as anything of it is here.
-struct Counted {
+/// A body charged to a principal until its last clone is dropped.
+struct CountedBody {
     body: Bytes,
     _taken: Taken,
 }
 
-impl AsRef<[u8]> for Counted {
+impl AsRef<[u8]> for CountedBody {
     fn as_ref(&self) -> &[u8] {
         &self.body
     }
 }
 
-/// Lets `body` count as what was taken for it.
+/// Charges `body` to `taken`.
 pub fn counted(body: Bytes, taken: Option<Taken>) -> Bytes {
     match taken {
-        Some(taken) => Bytes::from_owner(Counted { body, _taken: taken }),
+        Some(taken) => Bytes::from_owner(CountedBody { body, _taken: taken }),
         None => body,
     }
 }
@@ -66,7 +66,7 @@ fn crowded(load: &Load) -> Reply {
     reply::refuse(StatusCode::SERVICE_UNAVAILABLE, None, -32009, why)
 }
 
-/// Reads the body of a request that was let in.
+/// Reads the body of an admitted request.
 pub async fn request(gate: &Arc<Gate>, principal: &Principal, mut body: Incoming) -> Result<Bytes, Reply> {
     let config = gate.config.load_full();
     let (limit, bound) = (config.limits.request_bytes, Bound { most: config.limits.body_bytes, percent: config.share() });
@@ -90,36 +90,34 @@ pub async fn request(gate: &Arc<Gate>, principal: &Principal, mut body: Incoming
 
 /// Reason for which a short body was not read.
 #[derive(Debug, thiserror::Error)]
-pub enum Unread {
-    /// The body broke off.
+pub enum UnreadBody {
     #[error("the request can't be read: {0}")]
     Broken(#[from] hyper::Error),
-    /// The body did not come in time.
     #[error("the request can't be read: it took longer than 10 s")]
     Late,
-    /// The body is longer than so many bytes.
+    /// Longest body allowed, in bytes.
     #[error("the request can't be read: it is longer than {0} bytes")]
     TooLong(usize),
 }
 
-/// Reads a short body of somebody who may be unknown.
-pub async fn posted(body: &mut Incoming, most: usize) -> Result<Bytes, Unread> {
+/// Reads a short body from a sender who may be unknown.
+pub async fn posted(body: &mut Incoming, most: usize) -> Result<Bytes, UnreadBody> {
     let reading = async {
         let mut read = BytesMut::new();
         while let Some(frame) = body.frame().await {
             let Ok(data) = frame?.into_data() else { continue };
             if read.len() + data.len() > most {
-                return Err(Unread::TooLong(most));
+                return Err(UnreadBody::TooLong(most));
             }
             read.extend_from_slice(&data);
         }
         Ok(read.freeze())
     };
-    timeout(POSTED, reading).await.unwrap_or(Err(Unread::Late))
+    timeout(POSTED, reading).await.unwrap_or(Err(UnreadBody::Late))
 }
 
-/// Reads a short body nobody wants to know. An answer before its end goes together with a reset of the stream (RFC 9113, section 8.1), for
-/// which some clients take back the answer.
+/// Reads and drops an unwanted short body. An answer before the end of a body comes with a reset of the stream (RFC 9113, section 8.1), and
+/// some clients then drop the answer.
 pub async fn pass_over(body: &mut Incoming) {
     let rest = async {
         let mut read = 0;
@@ -133,7 +131,7 @@ pub async fn pass_over(body: &mut Incoming) {
     drop(timeout(LINGER, rest).await);
 }
 
-/// The answer to a body of more than `limit` bytes.
+/// Answers a body of more than `limit` bytes.
 pub fn too_long(limit: usize) -> Reply {
     let why = format!("the request is longer than {limit} bytes (limits.request_size)");
     reply::refuse(StatusCode::PAYLOAD_TOO_LARGE, None, -32600, &why)

@@ -1,5 +1,5 @@
-//! Connections of clients, counted in all and by address before anybody has shown anything. The longest idle ones are closed when there are nearly
-//! too many. What comes over connections is not known here.
+//! Connections of clients, counted in all and by address, before any credential is known. Closes the longest idle when nearly all places
+//! are taken. Reads nothing from them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -15,20 +15,20 @@ use tokio_util::sync::CancellationToken;
 use call::words::address::Address;
 use call::words::shares::{Bound, Full};
 
-/// How long a connection may lie idle between two requests.
+/// Longest idle time between two requests.
 pub const IDLE: Duration = Duration::from_secs(600);
-/// Part of all places that is kept free by closing idle connections: one in so many.
+/// Part of all places kept free by closing idle connections: 1 in `SPARE`.
 const SPARE: usize = 16;
-/// Pause after a look for idle connections that found none.
+/// Pause after a search that found no idle connection.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The connections of one listener.
+/// Connections of one listener.
 #[derive(Debug)]
 pub struct Connections {
     /// Fires when the gate shuts.
     stop: CancellationToken,
     began: Instant,
-    /// The listener is for this machine only, where all addresses are one.
+    /// The listener is for this machine only, so that all connections come from equal addresses.
     is_local: bool,
     open: Mutex<Open>,
 }
@@ -36,7 +36,7 @@ pub struct Connections {
 #[derive(Debug, Default)]
 struct Open {
     count: u64,
-    /// When all were looked at last, and none was idle.
+    /// Time of the last search without any idle connection.
     looked: Option<Instant>,
     all: BTreeMap<u64, Arc<Connection>>,
     by_address: HashMap<Address, usize>,
@@ -47,27 +47,27 @@ struct Open {
 pub struct Connection {
     pub ip: IpAddr,
     pub address: Address,
-    /// Fires when no more requests are taken on it.
+    /// Fires when the connection takes no more requests.
     pub stop: CancellationToken,
     began: Instant,
-    /// Since when it lies idle, in milliseconds; 0: it does not.
+    /// Milliseconds from `began` to the beginning of idleness; 0 while busy.
     idle: AtomicU64,
-    /// Requests under way, where there may be several.
+    /// Requests under way, where several are possible.
     requests: AtomicU32,
 }
 
-/// A connection's place, until it is dropped.
+/// Place of a connection, freed on drop.
 #[derive(Debug)]
 pub struct Place {
     of: Arc<Connections>,
     number: u64,
 }
 
-/// A request under way.
+/// A request under way, until dropped.
 pub struct Busy(Arc<Connection>);
 
 impl Connections {
-    /// Begins to count at a listener that is bound to `here`.
+    /// Begins to count at a listener bound to `here`.
     pub fn new(here: Option<IpAddr>, stop: CancellationToken) -> Arc<Self> {
         let is_local = here.is_some_and(|ip| ip.to_canonical().is_loopback());
         Arc::new(Self { stop, began: Instant::now(), is_local, open: Mutex::default() })
@@ -97,7 +97,7 @@ impl Connections {
         Ok((Place { of: Arc::clone(self), number }, connection))
     }
 
-    /// Closes some of those that lie idle longest: the system gives the gate no more of them.
+    /// Closes some of the longest idle connections when the system has no more files.
     pub fn make_room(&self) {
         let mut open = self.lock();
         let some = open.all.len().div_ceil(SPARE);
@@ -109,14 +109,14 @@ impl Connections {
     }
 }
 
-/// Most connections for which the system has files; the others are for servers and the gate itself.
+/// Most connections for which the system has files; a quarter is left to servers and the gate itself.
 fn openable() -> usize {
     let files = getrlimit(Resource::Nofile).current.and_then(|files| usize::try_from(files).ok());
     files.map_or(usize::MAX, |files| files - files / 4).max(1)
 }
 
 impl Open {
-    /// Closes so many of those that lie idle longest. Where none does, some time passes before all are looked at again.
+    /// Closes up to `most` of the longest idle connections. After a search in vain, the next waits for [`PAUSE`].
     fn close_idle(&mut self, most: usize, now: Instant) {
         if self.looked.is_some_and(|looked| now.saturating_duration_since(looked) < PAUSE) {
             return;
@@ -154,7 +154,7 @@ impl Drop for Place {
 }
 
 impl Connection {
-    /// Notes that the connection waits for its next request from `now` on.
+    /// Notes idleness from `now` on.
     pub fn rest(&self, now: Instant) {
         let since = now.saturating_duration_since(self.began).as_millis();
         self.idle.store(u64::try_from(since).unwrap_or(u64::MAX).max(1), Ordering::Relaxed);
@@ -164,19 +164,19 @@ impl Connection {
         Some(self.idle.load(Ordering::Relaxed)).filter(|since| *since > 0)
     }
 
-    /// Notes that a request has come.
+    /// Notes a request.
     pub fn stir(&self) {
         self.idle.store(0, Ordering::Relaxed);
     }
 
-    /// Notes a request beside which others may come.
+    /// Notes a request that may not be the only one.
     pub fn busy(self: &Arc<Self>) -> Busy {
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.stir();
         Busy(Arc::clone(self))
     }
 
-    /// Ready when it has been idle for so long.
+    /// Completes after `longest` without a request.
     pub async fn idle_for(&self, longest: Duration) {
         loop {
             let since = self.idle_since().and_then(|since| self.began.checked_add(Duration::from_millis(since)));
@@ -191,7 +191,7 @@ impl Connection {
 }
 
 impl Busy {
-    /// Lets the connection be something else than HTTP, which is never idle.
+    /// Keeps the connection busy for good, once upgraded from HTTP.
     pub fn stay(self) {
         self.0.requests.fetch_add(1, Ordering::Relaxed);
     }
@@ -214,7 +214,7 @@ mod tests {
     }
 
     fn open(all: &Arc<Connections>, from: [u8; 4], limits: &Limits) -> Vec<(Place, Arc<Connection>)> {
-        // None of them is idle.
+        // All are busy.
         std::iter::from_fn(|| all.admit(from.into(), limits).ok().inspect(|(_, connection)| connection.stir())).collect()
     }
 
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn m8_one_address_gets_its_share_and_the_next_has_room() {
+    fn m8_one_address_gets_its_share_and_no_more() {
         let all = listener([0, 0, 0, 0]);
         let (first, second) = (open(&all, [10, 0, 0, 1], &limits(32, None)), open(&all, [10, 0, 0, 2], &limits(32, None)));
         assert_eq!((first.len(), second.len()), (16, 8));
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_with_several_requests_is_idle_when_the_last_is_over() {
+    fn a_connection_is_idle_after_its_last_request() {
         let (_place, connection) = listener([127, 0, 0, 1]).admit([127, 0, 0, 1].into(), &limits(2, None)).unwrap();
         let (first, second) = (connection.busy(), connection.busy());
         drop(first);

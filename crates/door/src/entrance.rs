@@ -7,11 +7,11 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 use subtle::ConstantTimeEq;
 
-use crate::sign_in::{Kept, SignIns};
+use crate::sign_in::{SignIn, SignIns};
 use call::tree::gate::Gate;
 use trust::Trust;
 
-/// Everything by which somebody is let in.
+/// Credentials at every door.
 pub struct Entrance {
     pub gate: Arc<Gate>,
     pub trust: Arc<Trust>,
@@ -22,22 +22,22 @@ pub struct Entrance {
 impl Entrance {
     /// Makes the entrance of a gate.
     pub fn new(gate: &Arc<Gate>, trust: &Arc<Trust>) -> Arc<Self> {
-        let (owner, sign_ins) = (OwnerToken::default(), SignIns::of(&gate.node));
+        let (owner, sign_ins) = (OwnerToken::default(), SignIns::of_node(&gate.node));
         Arc::new(Self { gate: Arc::clone(gate), trust: Arc::clone(trust), owner, sign_ins })
     }
 
-    /// Checks that the owner asks: by the token, or by a page of the console that somebody has signed in to.
+    /// Checks that the owner asks: by the token, or from a signed-in page of the console.
     pub fn is_owner(&self, parts: &Parts) -> bool {
         self.owner.is_owner(&parts.headers) || self.signed_in(parts).is_some()
     }
 
-    /// The sign-in of whoever asks, if that is a page of this gate that has one.
-    pub fn signed_in(&self, parts: &Parts) -> Option<Kept> {
+    /// Sign-in of the request, if from a page of this gate with a sign-in.
+    pub fn signed_in(&self, parts: &Parts) -> Option<SignIn> {
         self.sign_ins.session(&self.gate.config.load(), parts)
     }
 }
 
-/// The token of the presence file, once there is one.
+/// Token of the presence file, once written.
 #[derive(Default)]
 pub struct OwnerToken(OnceLock<String>);
 
@@ -48,18 +48,18 @@ impl std::fmt::Debug for OwnerToken {
 }
 
 impl OwnerToken {
-    /// Takes the token of the presence file; `false`: there is one already.
+    /// Sets the token of the presence file; `false` if set before.
     pub fn set(&self, token: String) -> bool {
         self.0.set(token).is_ok()
     }
 
-    /// Checks that the request carries the token.
+    /// Checks that the request carries the owner's token.
     pub fn is_owner(&self, headers: &HeaderMap) -> bool {
         let sent = headers.get(AUTHORIZATION).and_then(|v| v.as_bytes().strip_prefix(b"Bearer "));
         sent.is_some_and(|sent| self.is_owners(sent))
     }
 
-    /// Compares what was sent with the token.
+    /// Compares `sent` with the owner's token.
     pub fn is_owners(&self, sent: &[u8]) -> bool {
         self.0.get().is_some_and(|token| sent.ct_eq(token.as_bytes()).into())
     }

@@ -1,5 +1,5 @@
-//! Who may come in: `Host` and `Origin` (against DNS rebinding), client certificates, bearer tokens, and what the caller is then shown.
-//! What they may call is not decided here.
+//! Admission of requests: `Host` and `Origin` (against DNS rebinding), client certificates, bearer tokens, and the view of the caller.
+//! Decides nothing about calls.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use call::words::entered::{By, Entered};
 use call::words::party::{Certified, Party};
 use runtime::wall;
 use trust;
-use trust::{Bearer, Denied, Trust, Wrong};
+use trust::{Bearer, TokenRefusal, Trust, Wrong};
 
-/// Why somebody may not: the status, what to do about it, and where to sign in.
+/// A refused request: status, remedy, and the challenge with the place to sign in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct EntryRefusal {
     pub status: StatusCode,
     pub why: String,
-    /// The `WWW-Authenticate` of the answer.
+    /// `WWW-Authenticate` of the answer.
     pub challenge: Option<String>,
 }
 
-/// Lets a request in, or not.
-pub fn enter(config: &Config, trust: &Trust, party: Option<&Arc<Party>>, fields: &Fields) -> Result<Entered, Refused> {
+/// Admits or refuses a request.
+pub fn enter(config: &Config, trust: &Trust, party: Option<&Arc<Party>>, fields: &Fields) -> Result<Entered, EntryRefusal> {
     let certified = outer(config, party, fields)?;
     let elsewhere = config.behind_proxy.then(|| Party::elsewhere(party));
     let party = elsewhere.as_ref().or(party);
@@ -60,14 +60,14 @@ pub fn enter(config: &Config, trust: &Trust, party: Option<&Arc<Party>>, fields:
     })
 }
 
-/// What everybody has to show, whoever it is: a page of this gate, if any, and a certificate where one is required.
-pub fn outer<'a>(config: &Config, party: Option<&'a Arc<Party>>, fields: &Fields) -> Result<Option<&'a Certified>, Refused> {
+/// Checks the requirements on every request: a page of this gate as `Origin`, if any, and a certificate where required.
+pub fn outer<'a>(config: &Config, party: Option<&'a Arc<Party>>, fields: &Fields) -> Result<Option<&'a Certified>, EntryRefusal> {
     if let Some(origin) = text(fields, "origin")
         && !origin_allowed(config, origin)
     {
         return Err(forbidden(format!("Origin {origin} is not allowed: add its host to `allowed_hosts` if it should be")));
     }
-    // A connection may have shown its certificate while an authority for it was configured.
+    // The certificate may be from a time when an authority for it was configured.
     let takes = config.trust.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
     let certified = party.and_then(|party| party.certified()).filter(|_| takes);
     if certified.is_none() && config.trust.tls.as_ref().is_some_and(|tls| tls.required) {
@@ -77,8 +77,8 @@ pub fn outer<'a>(config: &Config, party: Option<&'a Arc<Party>>, fields: &Fields
     Ok(certified)
 }
 
-/// The bearer token that is shown, if there is one.
-pub fn bearer<'a>(config: &Config, fields: &'a Fields) -> Result<Option<&'a str>, Refused> {
+/// Bearer token of a request, if any.
+pub fn bearer<'a>(config: &Config, fields: &'a Fields) -> Result<Option<&'a str>, EntryRefusal> {
     let Some(sent) = text(fields, "authorization") else { return Ok(None) };
     let sent = sent.strip_prefix("Bearer ").or_else(|| sent.strip_prefix("bearer "));
     sent.map(|sent| Some(sent.trim())).ok_or_else(|| unauthorized(config, "only bearer tokens are taken"))
@@ -88,13 +88,13 @@ fn text<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
     fields.get(name).map(|value| std::str::from_utf8(value).unwrap_or("?"))
 }
 
-fn unauthorized(config: &Config, why: &str) -> Refused {
+fn unauthorized(config: &Config, why: &str) -> EntryRefusal {
     let challenge = trust::challenge(config, None).unwrap_or_else(|| "Bearer realm=\"banyan\"".into());
-    Refused { status: StatusCode::UNAUTHORIZED, why: why.into(), challenge: Some(challenge) }
+    EntryRefusal { status: StatusCode::UNAUTHORIZED, why: why.into(), challenge: Some(challenge) }
 }
 
-fn forbidden(why: String) -> Refused {
-    Refused { status: StatusCode::FORBIDDEN, why, challenge: None }
+fn forbidden(why: String) -> EntryRefusal {
+    EntryRefusal { status: StatusCode::FORBIDDEN, why, challenge: None }
 }
 
 const ELSEWHERE: &str = "this gate has no credential to ask for, so it lets in only callers on its own machine: \
@@ -103,27 +103,27 @@ const MISSING: &str = "a bearer token is needed: make one with `banyan token add
 const MISSING_ISSUED: &str =
     "a bearer token of one of this gate's authorization servers is needed: sign in there and send it with each request";
 
-/// Whoever was let in is somebody else by now.
-pub fn another() -> Refused {
+/// Refuses a credential that belongs to another principal by now.
+pub fn another() -> EntryRefusal {
     let why = "this token or certificate is somebody else's by the configuration that came into force meanwhile: ask once more";
-    Refused { status: StatusCode::UNAUTHORIZED, why: why.into(), challenge: Some("Bearer realm=\"banyan\"".into()) }
+    EntryRefusal { status: StatusCode::UNAUTHORIZED, why: why.into(), challenge: Some("Bearer realm=\"banyan\"".into()) }
 }
 
-/// The token of an issuer is not taken.
-pub fn denied(config: &Config, why: &Denied) -> Refused {
+/// Refuses a token of an issuer.
+pub fn denied(config: &Config, why: &TokenRefusal) -> EntryRefusal {
     let (status, error) = match why {
-        Denied::Later => (StatusCode::SERVICE_UNAVAILABLE, None),
-        Denied::Wrong(Wrong::Scope) => (StatusCode::FORBIDDEN, Some("insufficient_scope")),
-        Denied::Wrong(_) => (StatusCode::UNAUTHORIZED, Some("invalid_token")),
+        TokenRefusal::Later => (StatusCode::SERVICE_UNAVAILABLE, None),
+        TokenRefusal::Wrong(Wrong::Scope) => (StatusCode::FORBIDDEN, Some("insufficient_scope")),
+        TokenRefusal::Wrong(_) => (StatusCode::UNAUTHORIZED, Some("invalid_token")),
     };
     let challenge = error.and_then(|error| trust::challenge(config, Some(error)));
-    Refused { status, why: format!("the bearer token is not taken: {why}"), challenge }
+    EntryRefusal { status, why: format!("the bearer token is not taken: {why}"), challenge }
 }
 
-/// The token that was sent, among those that are known.
+/// Finds the configured token that was sent.
 fn find<'a>(config: &'a Config, sent: &str) -> Option<&'a Token> {
     let digest: [u8; 32] = Sha256::digest(sent.as_bytes()).into();
-    // Every token is compared, so that the time taken tells nothing.
+    // Comparing every token keeps the time taken from telling anything.
     let mut found = None;
     for token in &config.tokens {
         if bool::from(token.sha256.ct_eq(&digest)) {
@@ -133,7 +133,7 @@ fn find<'a>(config: &'a Config, sent: &str) -> Option<&'a Token> {
     found
 }
 
-/// Ready when what it came in by is over by itself: the certificate of its connection, or its token.
+/// Completes when the credential ends by itself: the certificate of the connection, or the token.
 pub async fn over(entered: &Entered, trust: &Trust) {
     let certificate = async {
         match &entered.party {
@@ -158,7 +158,7 @@ fn origin_allowed(config: &Config, origin: &str) -> bool {
     matches!(scheme, "http" | "https") && host_allowed(config, host)
 }
 
-/// Whether the gate may be called by this name.
+/// Checks that the gate may be called by this name.
 pub fn host_allowed(config: &Config, host: &str) -> bool {
     let name = without_port(host);
     is_loopback(name) || config.allowed_hosts.iter().any(|a| a.eq_ignore_ascii_case(name) || a.eq_ignore_ascii_case(host))

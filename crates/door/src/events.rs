@@ -1,5 +1,5 @@
-//! A lane as the body of an event stream: its messages as they come, comments in times of silence, and at the end a response that is still coming. What the messages mean is not known
-//! here.
+//! A lane as the body of an event stream: messages as they come, comments in times of silence, and at the end a response still coming. Does
+//! not know what messages mean.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,20 +15,20 @@ use call::words::lane::Reader;
 use call::words::pour::BrokenOff;
 use call::words::pouring::Pouring;
 
-/// Longest silence of a stream before a comment is sent, so that proxies in between keep it open.
+/// Longest silence of a stream before a comment is sent, so that proxies keep the connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// The event of a response that is still coming.
+/// The event of a response still coming.
 enum Last {
     None,
     Coming(Box<Pouring>),
     Over,
 }
 
-/// End of a stream that may come before that of its lane.
+/// End of a stream ahead of the end of its lane.
 enum Bound {
     None,
-    /// When this is ready, with this comment.
+    /// Ends the stream with this comment, once the future completes.
     Until(Pin<Box<dyn Future<Output = ()> + Send>>, &'static str),
     Over,
 }
@@ -40,15 +40,15 @@ pub struct Events {
     stream: Option<String>,
     opening: Option<Bytes>,
     silence: Pin<Box<Sleep>>,
-    /// The last event, while it goes out.
+    /// Last event, while being sent.
     last: Last,
     bound: Bound,
-    /// Fires when the body is dropped, which is how a lost connection shows.
+    /// Fires when the body is dropped, the only sign of a lost connection.
     _gone: Option<DropGuard>,
 }
 
 impl Events {
-    /// Sends what `reader` reads. `gone` fires when the connection is lost or the stream is over.
+    /// Sends the messages of `reader`. `gone` fires when the connection is lost or the stream is over.
     pub fn new(reader: Reader, stream: Option<String>, gone: Option<DropGuard>) -> Self {
         Self {
             reader,
@@ -61,7 +61,7 @@ impl Events {
         }
     }
 
-    /// Opens the stream with an event that lets a client come back (revision 2025-11-25).
+    /// Opens the stream with an event by which a client can resume (revision 2025-11-25).
     pub fn primed(mut self, retry_ms: u64) -> Self {
         if let Some(stream) = &self.stream {
             let mut out = Vec::new();
@@ -71,8 +71,7 @@ impl Events {
         self
     }
 
-    /// Ends the stream when `over` is ready, with a comment that says why. What was not sent by then stays in the lane for whoever comes
-    /// back.
+    /// Ends the stream when `over` completes, with the comment `why`. Unsent messages stay in the lane for a client that resumes.
     pub fn until(mut self, over: impl Future<Output = ()> + Send + 'static, why: &'static str) -> Self {
         self.bound = Bound::Until(Box::pin(over), why);
         self
@@ -80,7 +79,7 @@ impl Events {
 }
 
 impl Bound {
-    /// Ready with the last word when it ends the stream, and then with nothing.
+    /// Completes with the last comment, and from then on with nothing.
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         match self {
             Self::None => Poll::Pending,

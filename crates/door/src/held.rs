@@ -1,5 +1,5 @@
-//! What somebody was let in by who keeps something open that is no stream of MCP: it is asked for once, and has to hold as long as that is
-//! open. Who may come in is decided in `door.rs`.
+//! A credential of somebody who keeps a connection open, other than a stream of MCP: checked again whenever it may have ended. Does not
+//! know how; `entry.rs` does.
 
 use std::sync::Arc;
 
@@ -8,44 +8,44 @@ use mcp_proto::http1::Fields;
 
 use crate::entrance::Entrance;
 use crate::entry;
-use crate::entry::Refused;
-use crate::known::Known;
+use crate::entry::EntryRefusal;
+use crate::known::KnownClient;
 use call::words::entered::Entered;
 use call::words::party::Party;
 
-/// Lets a request in, or not.
-pub type Enter = fn(&Arc<Entrance>, &mut Known, &Fields) -> Result<Entered, Refused>;
+/// Admits or refuses a request.
+pub type Enter = fn(&Arc<Entrance>, &mut KnownClient, &Fields) -> Result<Entered, EntryRefusal>;
 
-/// The way in that is everybody's.
-pub fn enter(entrance: &Arc<Entrance>, known: &mut Known, fields: &Fields) -> Result<Entered, Refused> {
+/// Admits or refuses a request at the door for everybody.
+pub fn enter(entrance: &Arc<Entrance>, known: &mut KnownClient, fields: &Fields) -> Result<Entered, EntryRefusal> {
     known.enter(entrance, fields)
 }
 
-/// What it was.
-pub struct Held {
+/// An admission, with all that is needed to repeat it.
+pub struct HeldEntry {
     entrance: Arc<Entrance>,
-    known: Known,
+    known: KnownClient,
     fields: Fields,
     pub entered: Entered,
     enter: Enter,
 }
 
-impl Held {
+impl HeldEntry {
     /// Lets somebody in, or not.
-    pub fn enter(entrance: &Arc<Entrance>, party: Option<Arc<Party>>, fields: Fields, enter: Enter) -> Result<Self, Refused> {
-        let mut known = Known::of(party);
+    pub fn enter(entrance: &Arc<Entrance>, party: Option<Arc<Party>>, fields: Fields, enter: Enter) -> Result<Self, EntryRefusal> {
+        let mut known = KnownClient::of_party(party);
         let entered = enter(entrance, &mut known, &fields)?;
         Ok(Self { entrance: Arc::clone(entrance), known, fields, entered, enter })
     }
 
-    /// Ready, with the reason, when whoever came in would not be let in any more, or as somebody else.
+    /// Completes, with the reason, when the request would be refused by now, or admitted as another principal.
     pub async fn over(mut self) -> String {
         let mut applied = self.entrance.trust.reapplied();
         loop {
             match (self.enter)(&self.entrance, &mut self.known, &self.fields) {
                 Ok(now) if now.principal == self.entered.principal => {}
                 Ok(_) => return "it is somebody else by the configuration in force".into(),
-                // Whether its token is good shows only when the keys are there.
+                // A token can be judged only once its keys are there.
                 Err(refused) if refused.status == StatusCode::SERVICE_UNAVAILABLE => {}
                 Err(refused) => return refused.why,
             }

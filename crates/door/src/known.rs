@@ -1,6 +1,6 @@
-//! What is known of whoever holds a connection, so that not every request on it has to prove it anew.
+//! A client known by its connection, so that repeated credentials are not proved anew.
 //!
-//! It holds good only for the same words under the same configuration. Who may come in is decided in `door.rs`.
+//! Holds only for the same fields under the same configuration. Leaves admission to `entry.rs`.
 
 use std::cell::RefCell;
 use std::hash::RandomState;
@@ -19,7 +19,7 @@ use mcp_proto::recent::Recent;
 
 use crate::entrance::Entrance;
 use crate::entry;
-use crate::entry::Refused;
+use crate::entry::EntryRefusal;
 use call::words::by_session::caller_of;
 use call::words::caller::{Caller, Last};
 use call::words::entered::{AboutClient, Entered};
@@ -27,28 +27,27 @@ use call::words::party::Party;
 use call::words::session::Session;
 use trust::Trust;
 
-/// The fields by which the door decides.
+/// Fields that decide admission.
 const SHOWN: [&str; 3] = ["authorization", "host", "origin"];
 
-/// What the last request on a connection has shown. It keeps copies, for what was read must not stay for it.
+/// Credentials and texts of the last request on a connection, copied so that read buffers can go.
 #[derive(Default)]
-pub struct Known {
-    /// The configuration in force, once somebody asked for it.
+pub struct KnownClient {
+    /// Configuration in force, once read.
     config: Option<Cache<InForce, Arc<Config>>>,
     /// The other end of the connection.
     party: Option<Arc<Party>>,
     entry: Option<Arc<Entry>>,
     calls: Option<Arc<Calls>>,
     of_session: Option<(Entered, Arc<Caller>)>,
-    /// What its last message said of itself.
+    /// Texts of the last message about the client.
     pub before: Before,
-    /// The same, read; by its count.
+    /// Meta read from `before`, with the count of `before` at the time.
     meta: Option<(u64, Arc<RequestMeta>)>,
-    /// The count of the last one.
     last: u64,
 }
 
-/// Where a gate keeps the configuration in force.
+/// Place of the configuration in force.
 struct InForce(Arc<Entrance>);
 
 impl Deref for InForce {
@@ -60,7 +59,7 @@ impl Deref for InForce {
 }
 
 thread_local! {
-    /// What other connections of this thread have shown and said.
+    // Shared by the connections of one thread, since most show and say the same.
     static ENTRIES: RefCell<Recent<Entry>> = RefCell::new(Recent::new(RandomState::new()));
     static CALLS: RefCell<Recent<Calls>> = RefCell::new(Recent::new(RandomState::new()));
 }
@@ -73,7 +72,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// Whether who shows this under that configuration comes in as before.
+    /// Checks that the same fields under the same configuration are admitted as before.
     fn is_of(&self, config: &Arc<Config>, shown: &[Option<&[u8]>; SHOWN.len()]) -> bool {
         Arc::ptr_eq(&self.config, config) && self.shown.iter().zip(shown).all(|(then, now)| then.as_deref() == *now) && self.entered.holds()
     }
@@ -84,7 +83,7 @@ struct Calls {
     entered: Entered,
     style: Option<Style>,
     caller: Arc<Caller>,
-    /// What the first message of such a caller said of itself; most say the same in all of them.
+    /// Texts of the caller's first message about the client; most callers repeat them in every message.
     before: Before,
 }
 
@@ -105,27 +104,26 @@ impl Calls {
     }
 }
 
-impl Known {
-    /// What there is to know of whoever has connected.
-    pub fn of(party: Option<Arc<Party>>) -> Self {
+impl KnownClient {
+    /// Begins without any request.
+    pub fn of_party(party: Option<Arc<Party>>) -> Self {
         Self { party, ..Self::default() }
     }
 
-    /// The configuration in force.
+    /// Configuration in force.
     pub fn config(&mut self, entrance: &Arc<Entrance>) -> &Arc<Config> {
         in_force(&mut self.config, entrance)
     }
 
-    /// Lets a request in, or not: at once, where it shows what the one before has shown.
-    pub fn enter(&mut self, entrance: &Arc<Entrance>, fields: &Fields) -> Result<Entered, Refused> {
+    /// Admits or refuses a request; without a check where the fields are those of the request before.
+    pub fn enter(&mut self, entrance: &Arc<Entrance>, fields: &Fields) -> Result<Entered, EntryRefusal> {
         let config = in_force(&mut self.config, entrance);
         enter(&mut self.entry, config, &entrance.trust, self.party.as_ref(), fields)
     }
 
-    /// Lets in once more whoever was let in, where that was taken away or has ended since: a body may be long on its way, and a stream may
-    /// stand open for long.
-    pub fn again(&mut self, entrance: &Arc<Entrance>, fields: &Fields, entered: &Entered) -> Result<(), Refused> {
-        // Over a link nobody shows anything.
+    /// Repeats the admission if the credential may have ended meanwhile, for a body may be long on its way and a stream open for long.
+    pub fn again(&mut self, entrance: &Arc<Entrance>, fields: &Fields, entered: &Entered) -> Result<(), EntryRefusal> {
+        // Over a link no request carries credentials.
         let Some(entry) = &self.entry else { return Ok(()) };
         if Arc::ptr_eq(&entry.config, in_force(&mut self.config, entrance)) && entry.entered.holds() {
             return Ok(());
@@ -134,21 +132,21 @@ impl Known {
         if now.principal == entered.principal { Ok(()) } else { Err(entry::another()) }
     }
 
-    /// What a stateless request, the message that was read last, says of itself.
+    /// Meta of a stateless request, for the message read last.
     pub fn meta(&mut self, params: &Object) -> Arc<RequestMeta> {
         let count = self.before.count();
         if let Some((_, meta)) = self.meta.as_ref().filter(|(of, _)| *of == count) {
             return Arc::clone(meta);
         }
         let meta = RequestMeta::of(params);
-        // A copy is worth its while where the next one will be the same.
+        // A copy is worth its while only where the next meta is the same.
         if std::mem::replace(&mut self.last, count) == count {
             self.meta = Some((count, Arc::new(meta.owned())));
         }
         Arc::new(meta)
     }
 
-    /// The caller of a stateless request: the one before, where it says the same of itself.
+    /// Caller of a stateless request: the same as before for the same texts.
     pub fn caller(
         &mut self,
         config: &Arc<Config>,
@@ -157,7 +155,7 @@ impl Known {
         style: Option<Style>,
         meta: &RequestMeta,
     ) -> Arc<Caller> {
-        let about = AboutClient { info: said(meta.client_info.as_ref()), capabilities: said(meta.capabilities.as_ref()) };
+        let about = AboutClient { info: or_empty(meta.client_info.as_ref()), capabilities: or_empty(meta.capabilities.as_ref()) };
         let is_same = |calls: &Calls| calls.is_of(config, entered, (mount, style), about);
         if let Some(calls) = &self.calls
             && is_same(calls)
@@ -178,8 +176,8 @@ impl Known {
         Arc::clone(&self.calls.insert(calls).caller)
     }
 
-    /// The caller of a session's requests: the one before, where that is shown the same still, and came in by the same. What it may do is
-    /// what the credential of this request says, not that of the one that opened the session.
+    /// Caller of a session's request: the same as before for the same credential and an unchanged view. Rights follow the credential of
+    /// this request, not of the request that opened the session.
     pub fn of_session(&mut self, session: &Arc<Session>, entered: &Entered) -> Arc<Caller> {
         let same = |(before, caller): &&(Entered, Arc<Caller>)| {
             caller.session.as_ref().is_some_and(|own| Arc::ptr_eq(own, session)) && session.is_shown(&caller.scope) && before == entered
@@ -191,7 +189,7 @@ impl Known {
     }
 }
 
-/// To ask whether it is still the one before takes nothing that another thread writes, as taking it anew would.
+// The cache compares a pointer without a write shared between threads, where a fresh load would write.
 fn in_force<'a>(kept: &'a mut Option<Cache<InForce, Arc<Config>>>, entrance: &Arc<Entrance>) -> &'a Arc<Config> {
     kept.get_or_insert_with(|| Cache::new(InForce(Arc::clone(entrance)))).load()
 }
@@ -202,7 +200,7 @@ fn enter(
     trust: &Trust,
     party: Option<&Arc<Party>>,
     fields: &Fields,
-) -> Result<Entered, Refused> {
+) -> Result<Entered, EntryRefusal> {
     let shown = SHOWN.map(|name| fields.get(name));
     if let Some(entry) = entry
         && entry.is_of(config, &shown)
@@ -216,14 +214,14 @@ fn enter(
     let entered = entry::enter(config, trust, party, fields)?;
     let owned = shown.map(|value| value.map(Into::into));
     let now = Arc::new(Entry { config: Arc::clone(config), party: party.cloned(), shown: owned, entered });
-    // What else lets somebody in may be taken away without a word in the configuration.
+    // Revocations and expiries come without a change of the configuration.
     if now.entered.is_anybody() {
         ENTRIES.with_borrow_mut(|recent| recent.put(&shown, &now));
     }
     Ok(entry.insert(now).entered.clone())
 }
 
-/// The caller of a request of the stateless era.
+/// Makes the caller of a stateless request.
 pub fn stateless(
     config: &Config,
     entered: &Entered,
@@ -247,7 +245,7 @@ pub fn stateless(
     }
 }
 
-fn said(raw: Option<&Bytes>) -> &[u8] {
+fn or_empty(raw: Option<&Bytes>) -> &[u8] {
     raw.map_or(b"{}", |raw| raw)
 }
 
@@ -288,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_that_show_and_say_the_same_share_what_is_known_of_them_but_no_credential() {
+    fn alike_connections_share_a_caller_but_no_credential() {
         let (open, other) = (Arc::new(Config::default()), Arc::new(Config::default()));
         let (guarded, trust) = (config("a"), Trust::default());
         let host = || Fields::new([("host", &b"127.0.0.1"[..])]);
@@ -304,7 +302,7 @@ mod tests {
         let token = enter(&guarded, fields("a"));
         assert!(!Arc::ptr_eq(&token, &enter(&guarded, fields("a"))));
         let local = Entered::local();
-        let mut connections = [(); 4].map(|()| Known::default());
+        let mut connections = [(); 4].map(|()| KnownClient::default());
         let mut calls = [(&token.entered, "x"), (&token.entered, "x"), (&token.entered, "y"), (&local, "x")].into_iter();
         let callers = connections.each_mut().map(|known| {
             let (entered, name) = calls.next().unwrap();
@@ -317,9 +315,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_again_is_read_once_and_what_is_said_anew_each_time() {
-        let mut known = Known::default();
-        let mut said = |meta: &str| {
+    fn a_repeated_meta_is_read_once() {
+        let mut known = KnownClient::default();
+        let mut read = |meta: &str| {
             let text = Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"_meta":{{{meta}}}}}}}"#));
             let Ok(Message::Request(request)) = Message::parse_after(&text, &mut known.before) else { panic!() };
             let meta = known.meta(&request.params);
@@ -327,16 +325,16 @@ mod tests {
             meta
         };
         let (x, y) = (r#""io.modelcontextprotocol/logLevel":"info""#, r#""progressToken":"a""#);
-        let [_, second, third, other, fourth, _, last] = [x, x, x, y, x, x, x].map(&mut said);
+        let [_, second, third, other, fourth, _, last] = [x, x, x, y, x, x, x].map(&mut read);
         assert!(!Arc::ptr_eq(&second, &third) && *third == *second);
         assert!(*other != *third && other.progress_token.is_some() && *fourth == *third && !Arc::ptr_eq(&fourth, &third));
-        assert!(Arc::ptr_eq(&last, &said(x)));
-        assert_eq!(*said(""), RequestMeta::default());
+        assert!(Arc::ptr_eq(&last, &read(x)));
+        assert_eq!(*read(""), RequestMeta::default());
     }
 
     #[test]
-    fn a_caller_stays_the_same_while_it_says_the_same() {
-        let (config, mut known) = (config("a"), Known::default());
+    fn a_caller_stays_the_same_for_the_same_texts() {
+        let (config, mut known) = (config("a"), KnownClient::default());
         let trust = Trust::default();
         let entered = enter(&mut None, &config, &trust, None, &fields("a")).unwrap();
         let mount = Segment::new("m").unwrap();

@@ -1,4 +1,4 @@
-//! What every door at the listener shares: who comes in, the shape of answers, bodies and connections. What a request means is not known here.
+//! Everything that doors at the listener share: admission, answers, bodies and connections. Knows no request's meaning.
 
 pub mod body;
 pub mod connections;

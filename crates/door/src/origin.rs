@@ -1,5 +1,5 @@
-//! Whether a request comes from a page of this very gate. Stricter than the door for clients: another port of the same host is another site
-//! here, although browsers send it the same cookies. Knows no sessions.
+//! Requests from a page of this very gate. Stricter than the door for clients: another port of the same host is another site, although
+//! browsers send both the same cookies. Knows no sessions.
 
 use config::resolved::Config;
 use http::header::{HOST, ORIGIN};
@@ -7,7 +7,7 @@ use http::request::Parts;
 
 use crate::entry;
 
-/// `Err` says what is wrong, and what to do.
+/// Checks for a page of this gate. The error says what is wrong and what to do.
 pub fn check(config: &Config, parts: &Parts) -> Result<(), String> {
     let text = |name| parts.headers.get(name).map(|v| v.to_str().unwrap_or("?"));
     let host = text(HOST).or_else(|| parts.uri.authority().map(|a| a.as_str())).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Answers as the doors give them, and as they go onto the wire. Which answer is due is not decided here.
+//! Answers of the doors, and their form on the wire. Does not choose answers.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -18,14 +18,14 @@ use crate::events::Events;
 use call::words::pour::BrokenOff;
 use call::words::pouring::Pouring;
 
-/// Bodies up to this size are copied behind their head; longer ones are sent from where they lie, in bytes.
+/// Longest body in bytes that is copied behind its head; longer ones are sent from their own buffer.
 const COPIED: usize = 1 << 10;
 
-/// The answer to one request.
+/// Answer to one request.
 pub struct Reply {
     status: StatusCode,
     content: Content,
-    /// Fields besides those that say what the content is.
+    /// Fields besides those of the content.
     more: Vec<(HeaderName, HeaderValue)>,
 }
 
@@ -33,49 +33,49 @@ enum Content {
     Empty,
     Events(Box<Events>),
     Pour(Box<Pouring>),
-    /// A JSON-RPC response: its id, what stands between that and its value, and the value.
+    /// A JSON-RPC response: its id, the key in front of its value, and the value.
     Rpc(Bytes, &'static [u8], Bytes),
 }
 
-/// A reply that is ready to be sent.
+/// A reply ready to be sent.
 pub enum Wire {
-    /// A head, and events that follow it in chunks.
+    /// Head, and events in chunks.
     Events(Vec<u8>, Box<Events>),
-    /// A head, and a response that follows it in chunks.
+    /// Head, and a response in chunks.
     Pour(Vec<u8>, Box<Pouring>),
-    /// All of it, in pieces.
+    /// Head, value and tail.
     Whole(Vec<u8>, Bytes, &'static [u8]),
 }
 
-/// A reply with nothing in it.
+/// Makes a reply without a body.
 pub fn empty(status: StatusCode) -> Reply {
     Reply { status, content: Content::Empty, more: Vec::new() }
 }
 
-/// A JSON-RPC response.
+/// Makes a JSON-RPC response.
 pub fn rpc(status: StatusCode, id: Bytes, answer: Answer) -> Reply {
     let (key, body) = envelope::response_parts(answer);
     Reply { status, content: Content::Rpc(id, key, body), more: Vec::new() }
 }
 
-/// A refusal in the shape of a JSON-RPC error.
+/// Refuses in the form of a JSON-RPC error.
 pub fn refuse(status: StatusCode, id: Option<&Bytes>, code: i64, message: &str) -> Reply {
     let error = envelope::error_object(code, message, None);
     rpc(status, id.cloned().unwrap_or(Bytes::from_static(b"null")), Answer::Error(error))
 }
 
-/// A refusal of somebody who is not let in, by which other gates see that a gate refuses.
+/// Refuses admission; marked, so that other gates recognise a gate's refusal.
 pub fn shut(status: StatusCode, why: &str) -> Reply {
     let error = envelope::error_object(-32000, why, Some(mcpax::REFUSED.as_bytes()));
     rpc(status, Bytes::from_static(b"null"), Answer::Error(error))
 }
 
-/// A stream of events.
+/// Makes a stream of events.
 pub fn events(body: Events) -> Reply {
     Reply { status: StatusCode::OK, content: Content::Events(Box::new(body)), more: Vec::new() }
 }
 
-/// A JSON-RPC response whose result is still coming.
+/// Makes a JSON-RPC response whose result is still coming.
 pub fn pour(body: Pouring) -> Reply {
     Reply { status: StatusCode::OK, content: Content::Pour(Box::new(body)), more: Vec::new() }
 }
@@ -92,7 +92,7 @@ impl Reply {
         self
     }
 
-    /// As HTTP/1.1 has it. `keep`: the connection stays open behind it.
+    /// Writes the reply as HTTP/1.1; `keep` leaves the connection open.
     pub fn wire(self, keep: bool) -> Wire {
         let mut out = Vec::with_capacity(256);
         for part in ["HTTP/1.1 ", self.status.as_str(), " ", self.status.canonical_reason().unwrap_or("-"), "\r\ndate: "] {
@@ -133,7 +133,7 @@ impl Reply {
         }
     }
 
-    /// As a library's server takes it.
+    /// Converts the reply for hyper.
     pub fn into_http(self) -> Response<Payload> {
         let (payload, kind) = match self.content {
             Content::Empty => (Payload::Whole(Full::default()), None),
@@ -175,7 +175,7 @@ fn push_length(out: &mut Vec<u8>, length: usize) {
 }
 
 thread_local! {
-    /// The date of this second, as HTTP spells it.
+    /// Date of the current second in the form of HTTP.
     static DATE: RefCell<(u64, String)> = const { RefCell::new((0, String::new())) };
 }
 
@@ -191,13 +191,10 @@ fn push_date(out: &mut Vec<u8>) {
     });
 }
 
-/// A response body of a library's server.
+/// Response body for hyper.
 pub enum Payload {
-    /// A stream of events.
     Events(Box<dyn Body<Data = Bytes, Error = BrokenOff> + Send + Unpin>),
-    /// A response that is still coming.
     Pour(Box<Pouring>),
-    /// In one piece.
     Whole(Full<Bytes>),
 }
 
@@ -230,7 +227,7 @@ impl Body for Payload {
     }
 }
 
-/// A body of some type, as a library's server takes it.
+/// Makes a response for hyper from a whole body.
 pub fn typed(status: StatusCode, kind: &'static str, body: Bytes) -> Response<Payload> {
     let mut response = Response::new(Payload::Whole(Full::new(body)));
     *response.status_mut() = status;
@@ -273,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_a_body_that_can_not_be() {
+    fn a_204_has_no_body_and_no_length() {
         assert_eq!(text(empty(StatusCode::NO_CONTENT), true), "HTTP/1.1 204 No Content\r\n\r\n");
         assert_eq!(text(empty(StatusCode::ACCEPTED), true), "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n");
     }

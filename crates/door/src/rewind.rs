@@ -1,4 +1,4 @@
-//! A connection of which some bytes have been read already. It gives them again before it reads on, and does not look at them.
+//! A connection with bytes read ahead, given again before further reads. Does not look at the bytes.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -18,12 +18,12 @@ pub struct Rewind<S> {
 }
 
 impl<S> Rewind<S> {
-    /// `read` is what has been taken off the beginning of `stream`.
+    /// Puts `read`, taken off the beginning of `stream`, back in front.
     pub fn new(read: Bytes, stream: S) -> Self {
         Self { read, stream, _place: None }
     }
 
-    /// The same with its place.
+    /// Keeps the place among the connections.
     pub fn holding(self, place: Place) -> Self {
         Self { _place: Some(place), ..self }
     }
@@ -37,7 +37,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Rewind<S> {
         let taken = self.read.len().min(buf.remaining());
         buf.put_slice(&self.read[..taken]);
         self.read.advance(taken);
-        // What is empty would still hold the room that was read into, as long as the connection lasts.
+        // An empty `Bytes` would still hold its whole buffer for the lifetime of the connection.
         if self.read.is_empty() {
             self.read = Bytes::new();
         }
@@ -75,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    /// What was read, and whether somebody still has it.
+    /// A buffer, with a count of its holders.
     struct Room(#[expect(dead_code, reason = "it is held, not read")] Arc<()>);
 
     impl AsRef<[u8]> for Room {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_read_comes_first_and_its_room_is_let_go_of() {
+    async fn bytes_read_ahead_come_first_and_are_then_freed() {
         let kept = Arc::new(());
         let mut rewind = Rewind::new(Bytes::from_owner(Room(Arc::clone(&kept))), &b" on"[..]);
         let mut piece = [0; 3];

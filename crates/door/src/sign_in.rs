@@ -1,5 +1,5 @@
-//! Codes that are good once and for a short time, and the sessions that they open. Both are kept as digests and only in memory. What comes
-//! over HTTP is not known here.
+//! Codes for a single use within two minutes, and the console sessions that they open. Keeps digests only, in memory only. Does not serve
+//! the page.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,36 +16,36 @@ use tokio_util::sync::CancellationToken;
 use crate::origin;
 use call::words::node::Node;
 
-/// What a page shows besides the cookie, so that neither alone is of use.
+/// Header with the page's half of a session. Neither half is of use alone.
 const PROOF: &str = "banyan-console";
 
 /// Fires when a sign-in ends.
-type Ended = CancellationToken;
+type EndSignal = CancellationToken;
 
-/// How long a code may lie about before it is used.
+/// Lifetime of an unused code.
 const CODE_LASTS: Duration = Duration::from_secs(120);
-/// How long a session lasts: a day's work.
+/// Lifetime of a session: a day's work.
 const SESSION_LASTS: Duration = Duration::from_secs(12 * 3600);
-/// Of either, the oldest go when there are more.
+/// Most codes, and most sessions; the oldest give way.
 const MOST: usize = 32;
 
-/// Who is signed in.
+/// Sign-ins at the console of one gate.
 #[derive(Debug)]
 pub struct SignIns {
     pub sessions: Sessions,
-    /// Cookies do not tell ports apart: the name says which gate one belongs to.
+    /// Name of the cookie. Cookies do not tell ports apart, so the name tells gates apart.
     pub cookie: String,
 }
 
 impl SignIns {
     /// Makes an empty set, with a cookie name of this node.
-    pub fn of(node: &Node) -> Self {
+    pub fn of_node(node: &Node) -> Self {
         let digest = Sha256::digest(node.id.as_bytes());
         let mark: String = digest.iter().take(4).map(|b| format!("{b:02x}")).collect();
         Self { sessions: Sessions::default(), cookie: format!("banyan-console-{mark}") }
     }
 
-    /// Ends when the sign-in of whoever asks does; never for those who did not sign in here.
+    /// Completes when the sign-in of the request ends; never for a request without a sign-in.
     pub fn over(&self, config: &Config, parts: &Parts) -> impl Future<Output = ()> + Send + 'static {
         let kept = self.session(config, parts);
         async move {
@@ -56,8 +56,8 @@ impl SignIns {
         }
     }
 
-    /// The sign-in of whoever asks, if that is a page of this gate that has one.
-    pub fn session(&self, config: &Config, parts: &Parts) -> Option<Kept> {
+    /// Sign-in of the request, if from a page of this gate with a sign-in.
+    pub fn session(&self, config: &Config, parts: &Parts) -> Option<SignIn> {
         let proof = parts.headers.get(PROOF)?.to_str().ok()?;
         let cookie = self.cookie_of(parts)?;
         origin::check(config, parts).ok()?;
@@ -70,36 +70,36 @@ impl SignIns {
     }
 }
 
-/// What was handed out.
+/// Codes handed out, and sessions open.
 #[derive(Debug, Default)]
-pub struct Sessions(Mutex<Held>);
+pub struct Sessions(Mutex<SessionTable>);
 
-/// Which session it is. None is given twice while the gate runs.
+/// Number of a session, unique while the gate runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionId(u64);
 
 #[derive(Debug, Default)]
-struct Held {
+struct SessionTable {
     opened: u64,
-    codes: Vec<(Hidden, Instant)>,
-    sessions: Vec<(Hidden, Hidden, Kept)>,
+    codes: Vec<(SecretDigest, Instant)>,
+    sessions: Vec<(SecretDigest, SecretDigest, SignIn)>,
 }
 
-/// A session that somebody has.
+/// A session.
 #[derive(Debug, Clone)]
-pub struct Kept {
+pub struct SignIn {
     pub id: SessionId,
     pub until: Instant,
-    pub ended: Ended,
+    pub ended: EndSignal,
 }
 
-impl Kept {
-    /// Tells if the sign-in was ended or has expired.
+impl SignIn {
+    /// Checks for a sign-in that was ended or has expired.
     pub fn is_over(&self) -> bool {
         self.ended.is_cancelled() || self.until <= Instant::now()
     }
 
-    /// Ready when it is over.
+    /// Completes when the sign-in is over.
     pub async fn over(&self) {
         tokio::select! {
             () = self.ended.cancelled() => {}
@@ -110,38 +110,37 @@ impl Kept {
 
 #[cfg(any(test, feature = "for-tests"))]
 impl SessionId {
-    /// A number of a session, for tests.
+    /// Makes a session number for tests.
     pub fn for_test(number: u64) -> Self {
         Self(number)
     }
 }
 
 #[cfg(any(test, feature = "for-tests"))]
-impl Kept {
-    /// One that lasts.
+impl SignIn {
+    /// Makes a lasting sign-in for tests.
     pub fn for_test() -> Self {
-        Self { id: SessionId(0), until: Instant::now() + SESSION_LASTS, ended: Ended::new() }
+        Self { id: SessionId(0), until: Instant::now() + SESSION_LASTS, ended: EndSignal::new() }
     }
 
-    /// Somebody signs out.
-    pub fn end(&self) {
+    /// Signs out.
+    pub fn sign_out(&self) {
         self.ended.cancel();
     }
 }
 
-/// A session that was just opened, with its two halves: one for the cookie, which pages can't read, one for the page, which other
-/// ports of the same host are not sent.
-pub struct Opened {
+/// A new session, with its two halves: `cookie`, hidden from pages, and `proof`, hidden from other ports of the same host.
+pub struct OpenedSession {
     pub cookie: String,
     pub proof: String,
     pub lasts: Duration,
 }
 
-/// The digest of something secret.
-type Hidden = [u8; 32];
+/// SHA-256 of a secret.
+type SecretDigest = [u8; 32];
 
 impl Sessions {
-    /// A new code, and how long it lasts.
+    /// Makes a code, and returns it with its lifetime.
     pub fn code(&self, now: Instant) -> (String, Duration) {
         let code = secret();
         let mut held = self.lock();
@@ -153,36 +152,36 @@ impl Sessions {
         (code, CODE_LASTS)
     }
 
-    /// A session for a code; `None`: it is not one, or not any more.
-    pub fn exchange(&self, code: &str, now: Instant) -> Option<Opened> {
+    /// Opens a session for a code; `None` for an unknown or expired code.
+    pub fn exchange(&self, code: &str, now: Instant) -> Option<OpenedSession> {
         let wanted = hidden(code);
         let mut held = self.lock();
         let at = held.codes.iter().position(|(known, until)| *until > now && known.ct_eq(&wanted).into())?;
         held.codes.remove(at);
-        let opened = Opened { cookie: secret(), proof: secret(), lasts: SESSION_LASTS };
+        let opened = OpenedSession { cookie: secret(), proof: secret(), lasts: SESSION_LASTS };
         if held.sessions.len() >= MOST {
             held.sessions.remove(0).2.ended.cancel();
         }
         held.opened += 1;
-        let kept = Kept { id: SessionId(held.opened), until: now + SESSION_LASTS, ended: Ended::new() };
+        let kept = SignIn { id: SessionId(held.opened), until: now + SESSION_LASTS, ended: EndSignal::new() };
         held.sessions.push((hidden(&opened.cookie), hidden(&opened.proof), kept));
         Some(opened)
     }
 
-    /// The session that both halves belong to.
-    pub fn find(&self, cookie: &str, proof: &str, now: Instant) -> Option<Kept> {
+    /// Finds the session of both halves.
+    pub fn find(&self, cookie: &str, proof: &str, now: Instant) -> Option<SignIn> {
         let (cookie, proof) = (hidden(cookie), hidden(proof));
         let held = self.lock();
         let found = held.sessions.iter().find(|(c, p, _)| (c.ct_eq(&cookie) & p.ct_eq(&proof)).into())?;
         Some(found.2.clone()).filter(|kept| kept.until > now && !kept.ended.is_cancelled())
     }
 
-    /// Forgets what is over.
+    /// Forgets sessions that are over.
     pub fn sweep(&self, now: Instant) {
         self.lock().sessions.retain(|(_, _, kept)| kept.until > now && !kept.ended.is_cancelled());
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, SessionTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -191,7 +190,7 @@ fn secret() -> String {
     random::seed().iter().map(|b| format!("{b:02x}")).collect()
 }
 
-fn hidden(text: &str) -> Hidden {
+fn hidden(text: &str) -> SecretDigest {
     Sha256::digest(text.as_bytes()).into()
 }
 

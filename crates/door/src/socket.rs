@@ -1,4 +1,4 @@
-//! What a client's connection is read from and written to: TCP, with or without TLS on it. Knows no HTTP.
+//! A client's connection: TCP, with or without TLS. Knows no HTTP.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -9,17 +9,18 @@ use tokio_rustls::server::TlsStream;
 
 use runtime::tcp::Tcp;
 
-/// A connection that tells before it is read whether that is worth any room.
+/// A connection that can tell readiness before a buffer is allocated.
 pub trait Socket: AsyncRead + AsyncWrite + Unpin + Send + 'static {
-    /// Ready when there may be something to read.
+    /// Completes when there may be something to read.
     fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Leaves `text` to be sent with what others send. Given back where it can't be left, or that is not worth waiting for.
+    /// Queues `text` to be sent together with the texts of other connections. Returns `text` where queueing is impossible or not worth the
+    /// wait.
     fn post(&self, text: Vec<u8>, _: &Context<'_>) -> Result<(), Vec<u8>> {
         Err(text)
     }
 
-    /// Goes on with what was posted and did not leave when it had its turn.
+    /// Goes on writing queued text that the socket did not take at once.
     fn poll_stuck(&self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
@@ -39,7 +40,7 @@ impl Socket for Tcp {
     }
 }
 
-/// What TLS has read ahead does not show on its socket, so only reading tells.
+// Bytes that TLS has read ahead do not show on the socket, so readiness is known only by reading.
 impl Socket for Box<TlsStream<TcpStream>> {
     fn poll_readable(&self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))

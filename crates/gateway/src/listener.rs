@@ -31,7 +31,7 @@ use call::words::party::Party;
 use call::words::shares::Full;
 use door::connections::{Busy, Connection, Connections, IDLE, Place};
 use door::entrance::Entrance;
-use door::port::{Door, FirstReader, Left, Remote};
+use door::port::{Door, FirstReader, ReadEnd, Remote};
 use door::reply;
 use door::reply::Payload;
 use door::rewind::Rewind;
@@ -170,7 +170,7 @@ async fn connection(listener: Arc<Listener>, came: Came) {
         return Box::pin(protected(listener, stream, place, connection)).await;
     }
     let party = Party::plain(address);
-    if let Left::Unusual(read, stream) = listener.first.read(Tcp::new(stream), party.clone(), &connection).await {
+    if let ReadEnd::Unusual(read, stream) = listener.first.read(Tcp::new(stream), party.clone(), &connection).await {
         Box::pin(any(listener, (read, stream, place), party, connection)).await;
     }
 }
@@ -190,7 +190,7 @@ async fn protected(listener: Arc<Listener>, stream: TcpStream, place: Place, con
     let Some(server) = listener.entrance.trust.server() else { return };
     let Some((stream, party)) = trust::accept(server, stream).await else { return };
     let serving = async {
-        if let Left::Unusual(read, stream) = listener.first.read_tls(stream, Some(Arc::clone(&party)), &connection).await {
+        if let ReadEnd::Unusual(read, stream) = listener.first.read_tls(stream, Some(Arc::clone(&party)), &connection).await {
             any(Arc::clone(&listener), (read, stream, place), Some(Arc::clone(&party)), connection).await;
         }
     };

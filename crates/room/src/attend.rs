@@ -26,7 +26,7 @@ use url::Url;
 use crate::handshake::granted;
 use call::words::refusal::{ErrorBody, Refusal, RefusalKind};
 use trust;
-use trust::Wanted;
+use trust::AcceptedServer;
 
 /// How long it may take until the gate lets somebody in.
 const ENTER: Duration = Duration::from_secs(30);
@@ -182,7 +182,7 @@ async fn upgrade(entrance: &Entrance) -> Result<Upgraded, AttendError> {
         None => None,
         Some(file) => {
             let own = trust::first_certificate(file).map_err(|error| strange(error.to_string()))?;
-            Some(Arc::new(trust::anonymous(Wanted::Certificate(own)).map_err(|error| strange(error.to_string()))?))
+            Some(Arc::new(trust::anonymous(AcceptedServer::Certificate(own)).map_err(|error| strange(error.to_string()))?))
         }
     };
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);

@@ -17,7 +17,7 @@ use door::reply::Payload;
 pub enum NotEntered {
     /// The door of the gate is shut for it.
     #[error("{}", .0.why)]
-    Door(entry::Refused),
+    Door(entry::EntryRefusal),
     /// It does not ask for a WebSocket as it should.
     #[error(transparent)]
     Handshake(#[from] BadHandshake),

@@ -15,7 +15,7 @@ use subtle::ConstantTimeEq;
 
 use crate::Rooms;
 use door::origin;
-use door::sign_in::{Kept as SignedIn, SessionId};
+use door::sign_in::{SessionId, SignIn as SignedIn};
 
 /// What the page speaks, and is told that the gate does.
 pub const PROTOCOL: &str = "mcpx.v0.1";
@@ -129,7 +129,7 @@ mod tests {
         let ticket = tickets.keep(&ops, guest(), now);
         assert!(tickets.take(&ticket, &ops, now + LASTS).is_none(), "too old");
         let over = guest();
-        over.signed_in.end();
+        over.signed_in.sign_out();
         let ticket = tickets.keep(&ops, over, now);
         assert!(tickets.take(&ticket, &ops, now).is_none(), "signed out");
     }

@@ -25,7 +25,7 @@ use call::words::granted::Place;
 use call::words::party::Party;
 use door::entry;
 use trust;
-use trust::Denied;
+use trust::TokenRefusal;
 
 /// What somebody shows who wants to come in, and where to.
 pub struct Showing {
@@ -122,7 +122,7 @@ async fn who(rooms: &Arc<Rooms>, config: &Arc<Config>, showing: &Showing) -> Res
             && trust::is_shared(token)
         {
             let (place, until) = trust::shared(token, secret.expose().as_bytes())
-                .map_err(|why| NotEntered::Door(entry::denied(config, &Denied::Wrong(why))))?;
+                .map_err(|why| NotEntered::Door(entry::denied(config, &TokenRefusal::Wrong(why))))?;
             return Ok(Known::participant(claimed(config, &place)?, Some(until)));
         }
     }

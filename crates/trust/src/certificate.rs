@@ -1,4 +1,4 @@
-//! Certificates and keys in files, and the names that stand in a certificate. Does not verify one: rustls does.
+//! Certificates and keys in files, and the names in a certificate. Does not verify one; rustls does.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -14,7 +14,7 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 use crate::TrustError;
 use call::words::party::Names;
 
-/// Reads the names in a certificate; `None`: it is none.
+/// Reads the names in a certificate; `None` for bytes of another kind.
 pub fn names(certificate: &CertificateDer<'_>) -> Option<Names> {
     let (_, parsed) = X509Certificate::from_der(certificate).ok()?;
     let alternative = parsed.subject_alternative_name().ok()?;
@@ -43,7 +43,7 @@ fn ip(bytes: &[u8]) -> Option<IpAddr> {
     v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()
 }
 
-/// The certificates of a PEM file, at least one.
+/// Reads the certificates of a PEM file, at least one.
 pub fn chain(file: &Path) -> Result<Vec<CertificateDer<'static>>, TrustError> {
     let bad = |why: String| TrustError::file(file, &why, "it has to hold certificates in PEM form (-----BEGIN CERTIFICATE-----)");
     let entries = CertificateDer::pem_file_iter(file).map_err(|error| bad(error.to_string()))?;
@@ -51,13 +51,13 @@ pub fn chain(file: &Path) -> Result<Vec<CertificateDer<'static>>, TrustError> {
     if chain.is_empty() { Err(bad("there is no certificate in it".into())) } else { Ok(chain) }
 }
 
-/// The private key of a PEM file.
+/// Reads the private key of a PEM file.
 pub fn key(file: &Path) -> Result<PrivateKeyDer<'static>, TrustError> {
     let fix = "it has to hold one private key in PEM form, readable by whoever runs the gate";
     PrivateKeyDer::from_pem_file(file).map_err(|error| TrustError::file(file, &error, fix))
 }
 
-/// The authorities of a PEM file.
+/// Reads the authorities of a PEM file.
 pub fn roots(file: &Path) -> Result<RootCertStore, TrustError> {
     let mut roots = RootCertStore::empty();
     for certificate in chain(file)? {

@@ -1,4 +1,4 @@
-//! What the gate shows of itself to a server over TLS, and whom it takes for that server. Opens no connection.
+//! TLS towards servers: credentials shown, and servers accepted. Opens no connection.
 
 use std::fs;
 use std::path::Path;
@@ -11,19 +11,19 @@ use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::aws_lc_rs;
 use rustls::{ClientConfig, version};
 
-use crate::verifier::{Verifier, Wanted};
+use crate::verifier::{AcceptedServer, Verifier};
 use crate::{TrustError, certificate};
 
-/// TLS towards one server: the files that say how, and what was made of them last.
+/// TLS towards one server: its files, and the configuration last made of them.
 ///
-/// Files that change are read again with the next connection, so that a certificate is renewed by replacing it.
+/// Changed files are read again with the next connection, so that replacing a certificate renews it.
 #[derive(Debug)]
 pub struct Client {
     files: ClientTls,
     made: Mutex<Option<(Stamps, Arc<ClientConfig>)>>,
 }
 
-/// When each of the files was written.
+/// Modification times of the files.
 type Stamps = [Option<SystemTime>; 3];
 
 impl Client {
@@ -32,7 +32,8 @@ impl Client {
         Self { files, made: Mutex::new(None) }
     }
 
-    /// What to connect with now, without ALPN. TLS 1.3 only where a certificate is shown, for that is a gate (AX-42).
+    /// Configuration for the next connection, without ALPN. TLS 1.3 only where a certificate is shown, since the server is a gate then
+    /// (AX-42).
     pub fn config(&self, connector: &Connector) -> Result<Arc<ClientConfig>, TrustError> {
         let now = self.stamps();
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
@@ -48,7 +49,7 @@ impl Client {
 
     fn make(&self, connector: &Connector) -> Result<ClientConfig, TrustError> {
         let verifier: Arc<dyn ServerCertVerifier> = match &self.files.ca {
-            Some(ca) => Verifier::new(Wanted::CertifiedBy(certificate::roots(ca)?)),
+            Some(ca) => Verifier::new(AcceptedServer::CertifiedBy(certificate::roots(ca)?)),
             None => connector.verifier().map_err(|error| TrustError::Roots(error.to_string()))?,
         };
         let provider = Arc::new(aws_lc_rs::default_provider());
@@ -68,8 +69,8 @@ impl Client {
     }
 }
 
-/// TLS 1.3 towards whoever is `wanted`, showing nothing of ourselves.
-pub fn anonymous(wanted: Wanted) -> Result<ClientConfig, rustls::Error> {
+/// TLS 1.3 towards the server `wanted`, without a client certificate.
+pub fn anonymous(wanted: AcceptedServer) -> Result<ClientConfig, rustls::Error> {
     let builder =
         ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider())).with_protocol_versions(&[&version::TLS13])?;
     Ok(builder.dangerous().with_custom_certificate_verifier(Verifier::new(wanted)).with_no_client_auth())

@@ -1,5 +1,5 @@
-//! Whose tokens are taken: those of authorization servers for callers, those of authorities as proofs. A caller's rights end here with a
-//! principal; what it may do with that is not decided here.
+//! Signers and their tokens: authorization servers sign tokens of callers, authorities sign proofs. Ends with a principal and its rights,
+//! and does not use the rights.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -13,10 +13,10 @@ use runtime::tls::Connector;
 
 use crate::source::Source;
 use crate::token;
-use crate::token::{Claims, Expected, Wrong};
+use crate::token::{Claims, TokenExpectation, Wrong};
 use call::words::granted::Granted;
 
-/// Everybody whose signature counts here.
+/// Trusted signers: issuers of tokens, and authorities.
 #[derive(Default)]
 pub struct Issuers {
     audience: Arc<str>,
@@ -24,48 +24,46 @@ pub struct Issuers {
     authorities: Vec<(AuthorityKeys, Arc<Source>)>,
 }
 
-/// The holder of a token that is good.
+/// Holder of a good token.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Bearer {
     pub principal: Principal,
-    /// The name of the issuer in the configuration.
+    /// Name of the issuer in the configuration.
     pub issuer: Arc<str>,
     pub profile: Option<Arc<str>>,
-    /// When the token is over.
+    /// Expiry of the token, leeway included.
     pub until: SystemTime,
     pub granted: Arc<Granted>,
 }
 
-/// Why a token is not taken.
+/// Reasons to refuse a token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Denied {
-    /// The keys that would tell are being fetched.
+pub enum TokenRefusal {
+    /// Keys that may verify the token are being fetched.
     #[error("the keys of its issuer are being fetched: try again in a second")]
     Later,
-    /// It did not pass.
     #[error("{0}")]
     Wrong(#[from] Wrong),
 }
 
-/// Why a proof of authority proves nothing.
+/// Reasons to refuse a proof of authority.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unproven {
-    /// It names nobody.
+pub enum ProofRefusal {
+    /// The subject is no DNS name.
     #[error("the proof's `sub` is no DNS name")]
     Name,
-    /// Nobody here may sign proofs of that name.
+    /// No authority may sign proofs of the name.
     #[error("no [authority.NAME] of this gate may prove that name: its `names` leave it out")]
     NotAllowed,
-    /// No keys are there to verify one.
+    /// No keys can verify a proof.
     #[error("this gate takes no signed proofs: it has no [authority.NAME] in its configuration, and takes client certificates only")]
     NotTaken,
-    /// The token is not good.
     #[error("the proof is not good: {0}")]
-    Token(#[from] Denied),
+    Token(#[from] TokenRefusal),
 }
 
 impl Issuers {
-    /// As `config` says; sources of keys that it shares with `before` are kept.
+    /// Takes the signers from `config`, and keeps the sources of keys already in `before`.
     pub fn new(config: &Trust, before: &Self, connector: &Arc<Connector>) -> Self {
         let known = |place: &Keys| {
             let mut sources = before.sources();
@@ -79,15 +77,15 @@ impl Issuers {
         }
     }
 
-    /// Where keys come from.
+    /// Sources of keys, of issuers and then of authorities.
     pub fn sources(&self) -> impl Iterator<Item = &Arc<Source>> {
         self.issuers.iter().map(|(_, source)| source).chain(self.authorities.iter().map(|(_, source)| source))
     }
 
-    /// Who holds a token.
-    pub fn bearer(&self, token: &str) -> Result<Bearer, Denied> {
+    /// Verifies a token and returns its holder.
+    pub fn bearer(&self, token: &str) -> Result<Bearer, TokenRefusal> {
         let claimed = token::claimed_issuer(token)?;
-        let mut denied = Denied::Wrong(Wrong::Issuer);
+        let mut denied = TokenRefusal::Wrong(Wrong::Issuer);
         for (issuer, source) in self.issuers.iter().filter(|(issuer, _)| issuer.issuer == claimed) {
             match self.verify(token, source, Some(&claimed)) {
                 Ok(claims) => return holder(issuer, &claims),
@@ -97,37 +95,37 @@ impl Issuers {
         Err(denied)
     }
 
-    /// Which authority a proof proves.
-    pub fn prove(&self, proof: &Proof) -> Result<Authority, Unproven> {
-        let mut unproven = Unproven::NotTaken;
+    /// Verifies a proof and returns the authority named in it.
+    pub fn prove(&self, proof: &Proof) -> Result<Authority, ProofRefusal> {
+        let mut unproven = ProofRefusal::NotTaken;
         for (authority, source) in &self.authorities {
             match self.verify(proof.reveal(), source, None) {
                 Ok(claims) => {
                     let subject = claims.sub.strip_prefix("dns:").unwrap_or(&claims.sub);
-                    let name = Authority::of_dns_name(subject).ok_or(Unproven::Name)?;
+                    let name = Authority::of_dns_name(subject).ok_or(ProofRefusal::Name)?;
                     if authority.names.iter().any(|glob| Glob::new(glob).matches(name.dns_name())) {
                         return Ok(name);
                     }
-                    unproven = Unproven::NotAllowed;
+                    unproven = ProofRefusal::NotAllowed;
                 }
-                // What another key found out says more than that this one has not signed it.
-                Err(Denied::Wrong(Wrong::Key)) if unproven != Unproven::NotTaken => {}
+                // A check that failed under another key says more than a wrong signature under this key.
+                Err(TokenRefusal::Wrong(Wrong::Key)) if unproven != ProofRefusal::NotTaken => {}
                 Err(why) => unproven = why.into(),
             }
         }
         Err(unproven)
     }
 
-    fn verify(&self, token: &str, source: &Source, issuer: Option<&str>) -> Result<Claims, Denied> {
-        let verified = token::verify(token, &source.keys(), &Expected { audience: &self.audience, issuer });
+    fn verify(&self, token: &str, source: &Source, issuer: Option<&str>) -> Result<Claims, TokenRefusal> {
+        let verified = token::verify(token, &source.keys(), &TokenExpectation { audience: &self.audience, issuer });
         match verified {
-            Err(Wrong::Key) if source.want_more() => Err(Denied::Later),
+            Err(Wrong::Key) if source.want_more() => Err(TokenRefusal::Later),
             other => Ok(other?),
         }
     }
 }
 
-fn holder(issuer: &Issuer, claims: &Claims) -> Result<Bearer, Denied> {
+fn holder(issuer: &Issuer, claims: &Claims) -> Result<Bearer, TokenRefusal> {
     if !issuer.scopes.iter().all(|scope| claims.has_scope(scope)) {
         return Err(Wrong::Scope.into());
     }
@@ -155,7 +153,7 @@ pub fn challenge(config: &Config, error: Option<&str>) -> Option<String> {
     challenge_for(config, error, &first.scopes.join(" "))
 }
 
-/// The same for one who needs `scope` (space-separated).
+/// Makes the challenge of a caller who needs `scope` (space-separated).
 pub fn challenge_for(config: &Config, error: Option<&str>, scope: &str) -> Option<String> {
     let metadata = metadata_url(config.trust.resource.as_deref()?)?;
     let mut challenge = format!("Bearer realm=\"banyan\", resource_metadata=\"{metadata}\"");
@@ -168,17 +166,17 @@ pub fn challenge_for(config: &Config, error: Option<&str>, scope: &str) -> Optio
     Some(challenge)
 }
 
-/// Where RFC 9728 (section 3.1) has the metadata of a resource.
+/// URL of a resource's metadata (RFC 9728, section 3.1).
 fn metadata_url(resource: &str) -> Option<String> {
     let url = url::Url::parse(resource).ok()?;
     let path = url.path().trim_end_matches('/');
     Some(format!("{}{METADATA}{path}", url.origin().ascii_serialization()))
 }
 
-/// The path of the metadata.
+/// Path of the metadata.
 pub const METADATA: &str = "/.well-known/oauth-protected-resource";
 
-/// The metadata of this gate as a protected resource (RFC 9728); `None` where no authorization server is configured.
+/// Metadata of this gate as a protected resource (RFC 9728); `None` where no authorization server is configured.
 pub fn metadata(config: &Config) -> Option<serde_json::Value> {
     let resource = config.trust.resource.as_deref().filter(|_| !config.trust.issuers.is_empty())?;
     let servers: Vec<&str> = config.trust.issuers.iter().map(|issuer| issuer.issuer.as_str()).collect();

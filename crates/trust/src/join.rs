@@ -1,5 +1,5 @@
-//! The joining gate's half: asks for a certificate with a token, knowing the other gate by nothing but the fingerprint in that token, and
-//! keeps what it is given. Who is registered there is not known here.
+//! The joining gate's half: asks for a certificate with a token, authenticates the other gate by the fingerprint in the token alone, and
+//! keeps the certificate. Does not register anybody.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -22,10 +22,10 @@ use url::Url;
 
 use crate::ca::{CaError, JoinToken, write_private};
 use crate::certificate::fingerprint;
-use crate::{Wanted, anonymous};
+use crate::{AcceptedServer, anonymous};
 use call::words::refusal::ErrorBody;
 
-/// How long the other gate may take.
+/// Longest wait for the other gate.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Longest answer, in bytes.
 const MOST: usize = 256 << 10;
@@ -35,29 +35,29 @@ const MOST: usize = 256 << 10;
 pub struct Admission {
     pub id: String,
     pub secret: String,
-    /// The DNS name that the gate would like to have.
+    /// DNS name that the gate asks for.
     pub name: String,
-    /// The request (PKCS #10), in PEM.
+    /// Certificate request (PKCS #10), in PEM.
     pub csr: String,
 }
 
 /// The body of `POST /-/renew`.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Renewal {
-    /// The request (PKCS #10), in PEM.
+    /// Certificate request (PKCS #10), in PEM.
     pub csr: String,
 }
 
-/// The answer to both.
+/// Answer to an [`Admission`] or a [`Renewal`].
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Admitted {
-    /// The certificate, in PEM.
+pub struct AdmissionAnswer {
+    /// Certificate, in PEM.
     pub certificate: String,
     /// The authority's certificate, in PEM.
     pub authority: String,
-    /// The DNS name that the certificate proves.
+    /// DNS name in the certificate.
     pub name: String,
-    /// When the certificate ends, in seconds since 1970.
+    /// End of the certificate, in seconds since 1970.
     pub until: u64,
 }
 
@@ -67,69 +67,56 @@ impl fmt::Debug for Admission {
     }
 }
 
-/// What a gate holds after it has joined.
+/// Files and name of a gate that has joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Enrolled {
-    /// The DNS name that the certificate proves: the gate's authority there.
+pub struct Enrolment {
+    /// DNS name in the certificate: the gate's authority at the other gate.
     pub name: String,
-    /// PEM file of the certificate.
+    /// Certificate, in PEM.
     pub certificate: PathBuf,
-    /// PEM file of its key.
+    /// Key of the certificate, in PEM.
     pub key: PathBuf,
-    /// PEM file of the authority that the other gate is known by.
+    /// Authority of the other gate, in PEM.
     pub ca: PathBuf,
-    /// When the certificate ends.
+    /// End of the certificate.
     pub until: SystemTime,
 }
 
-/// Why a gate has not joined.
+/// Reasons why a gate has not joined.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
-    /// The address is none to join at.
     #[error("{url} is no https:// address of a gate: write it as `banyan ca init` printed it there")]
     Address {
-        /// As it was given.
+        /// Address as given.
         url: String,
     },
-    /// The answer can't be understood.
     #[error("{host} did not answer as a gate does ({why}): is it one, and of this version?")]
-    Answer {
-        /// The other gate.
-        host: String,
-        /// What was wrong.
-        why: String,
-    },
-    /// What was given can't be kept.
+    Answer { host: String, why: String },
     #[error(transparent)]
     Kept(#[from] CaError),
-    /// The other gate said no, and why.
     #[error("{host} says no: {why}")]
     Refused {
-        /// The other gate.
         host: String,
-        /// What it said.
+        /// Text of the other gate.
         why: String,
     },
-    /// It is not the gate that the token is of.
+    /// The other gate does not hold the authority named by the token.
     #[error("{host} is not the gate that made this token, or somebody stands in between: check the address, and make a new token there")]
-    Stranger {
-        /// The address.
-        host: String,
-    },
-    /// There is no connection.
+    Stranger { host: String },
     #[error("{0}")]
     Unreachable(String),
 }
 
-/// Joins the gate at `url`: makes a key, has it certified under `name` (by default this machine's), and keeps all of it below `state_dir`.
-pub async fn enrol(state_dir: &Path, url: &Url, token: &JoinToken, name: Option<&str>) -> Result<Enrolled, JoinError> {
+/// Joins the gate at `url`: makes a key, has it certified under `name` (by default this machine's), and keeps the results below
+/// `state_dir`.
+pub async fn enrol(state_dir: &Path, url: &Url, token: &JoinToken, name: Option<&str>) -> Result<Enrolment, JoinError> {
     runtime::tls::install_crypto();
-    let place = Place::of(url)?;
+    let place = Place::of_url(url)?;
     let key = KeyPair::generate().map_err(CaError::from)?;
     let name = name.map_or_else(own_name, Into::into);
     let body = Admission { id: token.id.clone(), secret: token.secret().to_owned(), name, csr: request(&key)? };
     let unusable = |error: rustls::Error| JoinError::Unreachable(error.to_string());
-    let tls = anonymous(Wanted::GateOf(token.authority)).map_err(unusable)?;
+    let tls = anonymous(AcceptedServer::GateOf(token.authority)).map_err(unusable)?;
     let given = place.post("/-/join", &body, Arc::new(tls), &Connector::with_extra_roots(None)).await?;
     // The connection proved the gate; what it gives must be of the same authority.
     let authority = CertificateDer::from_pem_slice(given.authority.as_bytes());
@@ -143,10 +130,10 @@ pub async fn enrol(state_dir: &Path, url: &Url, token: &JoinToken, name: Option<
     write_private(&key_file, &key.serialize_pem())?;
     write_private(&ca, &given.authority)?;
     write_private(&certificate, &given.certificate)?;
-    Ok(Enrolled { name: given.name, certificate, key: key_file, ca, until })
+    Ok(Enrolment { name: given.name, certificate, key: key_file, ca, until })
 }
 
-/// Whether a certificate is one that a gate was given when it joined.
+/// Checks that a certificate was given to this gate when it joined.
 pub fn is_joined(state_dir: &Path, certificate: &Path) -> bool {
     certificate.starts_with(joined(state_dir))
 }
@@ -155,21 +142,21 @@ fn joined(state_dir: &Path) -> PathBuf {
     state_dir.join("joined")
 }
 
-/// A request to certify `key`. What name it gets, the authority says.
+/// Makes a request to certify `key`. The authority chooses the name in the certificate.
 pub fn request(key: &KeyPair) -> Result<String, CaError> {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
     Ok(params.serialize_request(key)?.pem()?)
 }
 
-/// This machine's name, as far as it is a DNS name.
+/// This machine's name, where it is a DNS name.
 fn own_name() -> String {
     let uname = rustix::system::uname();
     let name = uname.nodename().to_string_lossy().to_ascii_lowercase();
     Authority::of_dns_name(&name).map_or_else(|| "gate".into(), |name| name.dns_name().to_owned())
 }
 
-/// Where a gate listens.
+/// Host and port of a listening gate.
 pub struct Place {
     host: String,
     port: u16,
@@ -186,7 +173,7 @@ impl fmt::Display for Place {
 
 impl Place {
     /// Reads host and port of an `https` address.
-    pub fn of(url: &Url) -> Result<Self, JoinError> {
+    pub fn of_url(url: &Url) -> Result<Self, JoinError> {
         let host = url.host_str().filter(|_| url.scheme() == "https");
         let host = host.ok_or_else(|| JoinError::Address { url: url.origin().ascii_serialization() })?;
         Ok(Self { host: host.trim_matches(['[', ']']).to_owned(), port: url.port_or_known_default().unwrap_or(443) })
@@ -203,7 +190,7 @@ impl Place {
         body: &impl Serialize,
         tls: Arc<ClientConfig>,
         connector: &Connector,
-    ) -> Result<Admitted, JoinError> {
+    ) -> Result<AdmissionAnswer, JoinError> {
         let asked = async {
             let to = Target { host: &self.host, port: self.port, security: Security::Tls };
             let io = connector.connect_as(to, Some(tls), PATIENCE).await.map_err(|error| {

@@ -1,4 +1,4 @@
-//! Public keys by which tokens are verified: read from a JWK set or from PEM, found again by their id. What a token says is not known here.
+//! Public keys for verifying tokens: read from a JWK set or from PEM, found again by id. Does not read tokens.
 
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
@@ -7,11 +7,11 @@ use rustls::pki_types::pem::PemObject;
 use x509_parser::prelude::FromDer;
 use x509_parser::x509::SubjectPublicKeyInfo;
 
-/// Keys of one party. Anything but EdDSA, ES256 and RS256 is left out.
+/// Keys of one party for EdDSA, ES256 and RS256; others are left out.
 #[derive(Clone, Default)]
 pub struct KeySet(Vec<Key>);
 
-/// One key, good for one algorithm.
+/// A key, good for a single algorithm.
 #[derive(Clone)]
 pub struct Key {
     id: Option<String>,
@@ -29,7 +29,7 @@ impl KeySet {
         Ok(Self(keys))
     }
 
-    /// The keys that a token's header may mean.
+    /// Keys that a token's header may mean.
     pub fn candidates<'a>(&'a self, id: Option<&'a str>, algorithm: Algorithm) -> impl Iterator<Item = &'a Key> {
         let named = move |key: &&Key| id.is_none() || key.id.is_none() || key.id.as_deref() == id;
         self.0.iter().filter(move |key| key.algorithm == algorithm).filter(named)

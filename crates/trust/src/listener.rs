@@ -1,4 +1,4 @@
-//! TLS 1.3 on the listener: what it is spoken with, and the handshake. What comes over a connection is not known here.
+//! TLS 1.3 on the listener: configuration and handshake. Does not read what comes over a connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::TrustError;
 use crate::certificate;
 use call::words::party::Party;
 
-/// How long a handshake may take.
+/// Longest handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// What the files say, read anew: sessions that began with others are not resumed.
+/// Reads the files anew. A session that began with other files is not resumed.
 pub fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, TrustError> {
     runtime::tls::install_crypto();
     let provider = Arc::new(aws_lc_rs::default_provider());
@@ -27,7 +27,7 @@ pub fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, TrustError> {
         None => Arc::new(NoClientAuth),
         Some(ca) => {
             let roots = Arc::new(certificate::roots(ca)?);
-            // Who joins has no certificate yet: that others need one is the door's business.
+            // A joining gate has no certificate yet, so a missing one is for the door to refuse.
             let builder = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(&provider)).allow_unauthenticated();
             builder.build().map_err(|error| TrustError::file(ca, &error, "name the PEM file of an authority"))?
         }
@@ -41,7 +41,7 @@ pub fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, TrustError> {
     Ok(Arc::new(config))
 }
 
-/// Shakes hands, and says who came; `None`: it came to nothing.
+/// Shakes hands and returns the stream with the peer; `None` after a failed handshake, which is logged.
 pub async fn accept(config: Arc<ServerConfig>, stream: TcpStream) -> Option<(Box<TlsStream<TcpStream>>, Arc<Party>)> {
     let shaken = tokio::time::timeout(HANDSHAKE, TlsAcceptor::from(config).accept(stream)).await;
     match shaken {
@@ -57,15 +57,15 @@ pub async fn accept(config: Arc<ServerConfig>, stream: TcpStream) -> Option<(Box
             Some((Box::new(stream), party))
         }
         Ok(Err(error)) => {
-            told(&error);
+            log_failure(&error);
             None
         }
         Err(_) => None,
     }
 }
 
-/// What a client can't be told, because there is no connection to tell it over, whoever runs the gate can.
-fn told(error: &std::io::Error) {
+/// Logs a failed handshake: a client without a connection can't be told, but the operator can.
+fn log_failure(error: &std::io::Error) {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match inner {
         Some(rustls::Error::PeerIncompatible(why)) => {

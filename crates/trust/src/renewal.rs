@@ -1,5 +1,5 @@
-//! Keeps a certificate good that another gate has made for this one: asks for a new one over the connection that the old one opens, long
-//! before it ends. The key stays, so that only one file changes.
+//! Renews a certificate made by another gate for this one, over a connection authenticated by the old certificate, long before it ends. The
+//! key stays, so that only one file changes.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -15,12 +15,12 @@ use crate::certificate::names;
 use crate::join::{JoinError, Place, Renewal, request};
 use crate::{Client, certificate};
 
-/// How often it looks.
+/// Interval between checks.
 const LOOK: Duration = Duration::from_secs(3600);
-/// A certificate with less time left than this is renewed: a third of the 90 days that it lasts.
+/// Remaining time below which a certificate is renewed: a third of its 90 days.
 pub const EARLY: Duration = Duration::from_secs(30 * 86_400);
 
-/// Renews the certificate of `tls` at the gate at `url` whenever it is due, until `stop` fires.
+/// Renews the certificate of `tls` at the gate at `url` whenever due, until `stop` fires.
 pub async fn keep(url: Url, tls: ClientTls, connector: Arc<Connector>, stop: CancellationToken) {
     loop {
         match renew_if_due(&url, &tls, &connector, EARLY).await {
@@ -37,7 +37,7 @@ pub async fn keep(url: Url, tls: ClientTls, connector: Arc<Connector>, stop: Can
     }
 }
 
-/// Renews it if less than `early` is left of it; `false`: it was not due.
+/// Renews the certificate if less than `early` is left; returns `false` when not due.
 pub async fn renew_if_due(url: &Url, tls: &ClientTls, connector: &Connector, early: Duration) -> Result<bool, JoinError> {
     let Some((file, key)) = &tls.own else { return Ok(false) };
     let unusable = |error: crate::TrustError| JoinError::Unreachable(error.to_string());
@@ -50,7 +50,7 @@ pub async fn renew_if_due(url: &Url, tls: &ClientTls, connector: &Connector, ear
     let key = KeyPair::try_from(&key).map_err(CaError::from)?;
     let body = Renewal { csr: request(&key)? };
     let config = Client::new(tls.clone()).config(connector).map_err(unusable)?;
-    let given = Place::of(url)?.post("/-/renew", &body, config, connector).await?;
+    let given = Place::of_url(url)?.post("/-/renew", &body, config, connector).await?;
     write_private(file, &given.certificate)?;
     Ok(true)
 }

@@ -1,13 +1,13 @@
-//! The gate's half of joining and renewing: takes a request for a certificate over TLS and asks the authority of this state directory.
-//! Who may have one is not decided here.
+//! The certifying gate's half of joining and renewing: takes a request over TLS and asks the authority of this state directory. Decides
+//! nothing about rights.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use crate::Trust;
-use crate::ca::{Ca, CaError, Signed};
-use crate::join::{Admission, Admitted, Renewal};
+use crate::ca::{Ca, CaError, SignedCertificate};
+use crate::join::{Admission, AdmissionAnswer, Renewal};
 use call::words::address::Address;
 use call::words::party::{Certified, Party};
 use call::words::refusal::Refusal;
@@ -17,16 +17,14 @@ const TRIES: u32 = 30;
 const ADDRESSES: usize = 1000;
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// Why nobody is given a certificate.
+/// Reasons to refuse a certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum NotSigned {
-    /// The authority says no.
     #[error(transparent)]
     Authority(#[from] CaError),
-    /// It did not come over TLS.
+    /// The request did not come over TLS.
     #[error("a certificate is asked for over TLS: let this gate listen with one (`banyan ca init`), and write https:// in the address")]
     NotOverTls,
-    /// Too many have tried.
     #[error("too many have tried to join: try again in a minute")]
     TooOften,
 }
@@ -40,7 +38,7 @@ impl From<NotSigned> for Refusal {
             NotSigned::Authority(CaError::Name { .. } | CaError::Request | CaError::Stranger | CaError::Taken { .. } | CaError::Token)
             | NotSigned::NotOverTls
             | NotSigned::TooOften => Self::refused(why.to_string()),
-            // What is wrong with our own files is for whoever runs the gate.
+            // Trouble with our own files is for the operator, not for a stranger.
             NotSigned::Authority(error) => {
                 tracing::error!(%error, "nobody can join");
                 Self::failed("this gate's authority is broken: its log says how")
@@ -49,7 +47,7 @@ impl From<NotSigned> for Refusal {
     }
 }
 
-/// Tries to join in this window, by address.
+/// Tries to join in the current window, by address.
 #[derive(Debug, Default)]
 pub struct Tries(Mutex<Window>);
 
@@ -60,7 +58,7 @@ struct Window {
 }
 
 impl Tries {
-    /// Counts one more; `false`: it is one too many.
+    /// Counts a try; `false` beyond the limit.
     fn count(&self, from: Option<Address>, now: Instant) -> bool {
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if window.since.is_none_or(|since| now.saturating_duration_since(since) >= WINDOW) {
@@ -75,20 +73,20 @@ impl Tries {
     }
 }
 
-/// Lets somebody try to join, before anything of the request's body is read.
+/// Admits a try to join, before its body is read.
 pub fn may_try(trust: &Trust, party: Option<&Arc<Party>>, from: Option<&Address>) -> Result<(), NotSigned> {
     over_tls(party)?;
     if trust.tries.count(from.copied(), Instant::now()) { Ok(()) } else { Err(NotSigned::TooOften) }
 }
 
-/// The certificate that somebody shows who wants another one in its place.
+/// Returns the certificate that a peer shows for renewal.
 pub fn may_renew(party: Option<&Arc<Party>>) -> Result<&Certified, NotSigned> {
     over_tls(party)?;
     Ok(party.and_then(|party| party.certified()).ok_or(CaError::Stranger)?)
 }
 
-/// Uses up a join token and answers with a certificate. To be asked of whoever may try.
-pub async fn join(trust: &Trust, asked: Admission) -> Result<Admitted, NotSigned> {
+/// Uses up a join token and answers with a certificate. [`may_try`] comes first.
+pub async fn join(trust: &Trust, asked: Admission) -> Result<AdmissionAnswer, NotSigned> {
     let admitted = with_authority(trust, move |ca| {
         let signed = ca.admit(&asked.id, &asked.secret, &asked.name, &asked.csr)?;
         Ok(admitted(ca, signed))
@@ -96,8 +94,8 @@ pub async fn join(trust: &Trust, asked: Admission) -> Result<Admitted, NotSigned
     admitted.await.inspect(|admitted| tracing::info!(name = admitted.name, "a gate has joined"))
 }
 
-/// Answers with a new certificate in place of the one that was shown.
-pub async fn renew(trust: &Trust, shown: &Certified, asked: Renewal) -> Result<Admitted, NotSigned> {
+/// Answers with a new certificate in place of the one shown.
+pub async fn renew(trust: &Trust, shown: &Certified, asked: Renewal) -> Result<AdmissionAnswer, NotSigned> {
     let serial = shown.names.serial.clone();
     with_authority(trust, move |ca| Ok(admitted(ca, ca.renew(&serial, &asked.csr)?))).await
 }
@@ -106,7 +104,7 @@ fn over_tls(party: Option<&Arc<Party>>) -> Result<(), NotSigned> {
     if party.is_some_and(|party| party.is_private()) { Ok(()) } else { Err(NotSigned::NotOverTls) }
 }
 
-/// Files and signatures hold up whoever else is served on this thread.
+// Files and signatures would hold up other clients of this thread.
 async fn with_authority<T: Send + 'static>(
     trust: &Trust,
     ask: impl FnOnce(&Ca) -> Result<T, CaError> + Send + 'static,
@@ -116,9 +114,9 @@ async fn with_authority<T: Send + 'static>(
     Ok(asked.map_err(|error| CaError::Made(error.to_string()))??)
 }
 
-fn admitted(ca: &Ca, signed: Signed) -> Admitted {
+fn admitted(ca: &Ca, signed: SignedCertificate) -> AdmissionAnswer {
     let until = signed.until.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    Admitted { certificate: signed.certificate, authority: ca.pem().to_owned(), name: signed.name, until }
+    AdmissionAnswer { certificate: signed.certificate, authority: ca.pem().to_owned(), name: signed.name, until }
 }
 
 #[cfg(test)]
@@ -128,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn l5_who_tries_too_often_keeps_nobody_else_from_joining() {
+    fn l5_too_many_tries_keep_nobody_else_from_joining() {
         let (tries, now) = (Tries::default(), Instant::now());
         let from = |last| Some(Address::from(IpAddr::from([192, 0, 2, last])));
         assert_eq!((0..100).filter(|_| tries.count(from(1), now)).count(), TRIES as usize);

@@ -1,4 +1,4 @@
-//! Where public keys come from: a file, or an address that is asked again and again. What they sign is not known here.
+//! Sources of public keys: a file, or an address fetched again and again. Does not know which tokens the keys verify.
 
 use std::fs;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,16 +13,16 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::keys::KeySet;
 
-/// How often an address is asked.
+/// Interval between fetches.
 const AGAIN: Duration = Duration::from_secs(300);
-/// How often at most, when tokens come whose key is not known.
+/// Shortest interval between fetches while tokens with unknown keys come.
 const LEAST: Duration = Duration::from_secs(10);
-/// How long an answer may take.
+/// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Longest answer, in bytes.
 const MOST: usize = 1 << 20;
 
-/// The keys of one party, and whatever keeps them up to date while this lives.
+/// Keys of one party, fetched again in the background until dropped.
 pub struct Source {
     pub place: Keys,
     inner: Arc<Inner>,
@@ -31,13 +31,13 @@ pub struct Source {
 
 struct Inner {
     keys: ArcSwapOption<KeySet>,
-    /// Somebody wants keys that are not there.
+    /// Signals that keys are missing.
     wanted: Notify,
     asked: Mutex<Option<Instant>>,
 }
 
 impl Source {
-    /// The keys at `place`. An address is asked in the background, by a task of this runtime.
+    /// Makes the source at `place`. An address is fetched by a task spawned on this runtime.
     pub fn new(place: &Keys, connector: &Arc<Connector>) -> Self {
         let inner = Arc::new(Inner { keys: ArcSwapOption::empty(), wanted: Notify::new(), asked: Mutex::new(None) });
         let asking = match place {
@@ -53,7 +53,7 @@ impl Source {
         source
     }
 
-    /// Reads a file again. One that is of no use leaves the keys as they were.
+    /// Reads a file again. A useless file leaves the keys as they were.
     pub fn read(&self) {
         let Keys::File(file) = &self.place else { return };
         match fs::read_to_string(file).map_err(|error| error.to_string()).and_then(|text| KeySet::parse(&text)) {
@@ -62,12 +62,12 @@ impl Source {
         }
     }
 
-    /// The keys as they are now; none may be there yet.
+    /// Keys at present, possibly none.
     pub fn keys(&self) -> Arc<KeySet> {
         self.inner.keys.load_full().unwrap_or_default()
     }
 
-    /// Asks for keys that are not there; `true`: they may be here in a moment, so whoever needs them should come again.
+    /// Asks for missing keys; `true` if they may arrive in a moment, so that the caller should retry.
     pub fn want_more(&self) -> bool {
         if matches!(self.place, Keys::File(_)) {
             return false;
@@ -92,7 +92,7 @@ async fn ask_again(url: url::Url, inner: Arc<Inner>, connector: Arc<Connector>, 
             Err(why) => tracing::warn!(%url, why, since = ?known.elapsed(), "keys can't be fetched: those that were there stay"),
         }
         *inner.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-        // Where there are none yet, nobody waits for long.
+        // Without any keys, retry soon.
         let wait = if inner.keys.load().is_some() { AGAIN } else { LEAST };
         tokio::select! {
             () = tokio::time::sleep(wait) => {}

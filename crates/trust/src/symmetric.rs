@@ -1,5 +1,5 @@
-//! Signed tokens whose key is a secret that both sides have (HS256), as the reference implementation of MCPx makes them. They are good for
-//! rooms only, and for nothing else: whoever can check one can make one.
+//! Signed tokens with a shared secret as key (HS256), as the reference implementation of MCPx makes them. Good for rooms only, since every
+//! verifier of a shared secret can also sign.
 
 use std::time::SystemTime;
 
@@ -10,12 +10,12 @@ use serde::Deserialize;
 use crate::token::{Wrong, is_good_until, over_at, seconds, wrong};
 use call::words::granted::Place;
 
-/// Whether a token says that it is one of these, which nothing proves yet.
+/// Checks for a token that claims HS256; no signature is verified.
 pub fn is_shared(token: &str) -> bool {
     Token::read(token).is_ok_and(|token| token.algorithm() == Algorithm::HS256)
 }
 
-/// Verifies one, and gives what it says and until when it is good.
+/// Verifies a token with a shared secret; returns its place and expiry.
 pub fn shared(token: &str, secret: &[u8]) -> Result<(Place, SystemTime), Wrong> {
     #[derive(Deserialize)]
     struct Claims {
@@ -27,7 +27,7 @@ pub fn shared(token: &str, secret: &[u8]) -> Result<(Place, SystemTime), Wrong> 
     if token.algorithm() != Algorithm::HS256 {
         return Err(Wrong::Secret);
     }
-    // Those of the reference name no audience: the topic is theirs.
+    // Tokens of the reference name no audience, since their topic stands for it.
     let expected = Expected { audience: None, issuer: None, claims: &["exp"] };
     let Claims { exp, place } = match token.verified(&DecodingKey::from_secret(secret), &expected, seconds()) {
         Ok(claims) => claims,
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_of_the_reference_says_who_where_and_what() {
+    fn a_token_of_the_reference_names_participant_and_topic() {
         let claims = json!({"participantId": "ann", "topic": "ops", "capabilities": ["chat"], "exp": in_a_minute(), "iat": 1});
         let (place, until) = shared(&made(Algorithm::HS256, SECRET, &claims), SECRET).unwrap();
         assert_eq!((place.participant, place.topic), (Some(json!("ann")), Some(json!("ops"))));
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_signed_so_or_not_good_is_refused() {
+    fn a_wrong_signature_or_an_expired_token_is_refused() {
         let good = json!({"participantId": "ann", "topic": "ops", "exp": in_a_minute()});
         let over = json!({"participantId": "ann", "topic": "ops", "exp": 1});
         let refused = |algorithm, secret: &[u8], claims: &Value| shared(&made(algorithm, secret, claims), SECRET).unwrap_err();

@@ -1,4 +1,5 @@
-//! Signed tokens (JWT): whether one is genuine, meant for this gate and still good. Who may sign what is not decided here.
+//! Signed tokens (JWT): checks that a token is genuine, meant for this gate and unexpired. Does not know which signer may name which
+//! subject.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,29 +10,29 @@ use crate::keys::KeySet;
 use call::words::granted::Place;
 use runtime::wall;
 
-/// More keys than this are not tried for one token.
+/// Most keys tried for one token.
 const MOST_KEYS: usize = 8;
 
-/// What a token says, as far as anybody here asks.
+/// Claims of a token, as far as this gate reads them.
 #[derive(Debug, Deserialize)]
 pub struct Claims {
-    /// Whose it is.
+    /// Subject.
     pub sub: String,
     exp: u64,
     scope: Option<Scopes>,
-    /// The same, as some servers call it.
+    /// Scopes under the name that some servers use instead of `scope`.
     scp: Option<Scopes>,
-    /// The groups its holder is in, as OpenID Connect servers tell them. What is no list of texts says nothing.
+    /// Groups of the holder, as OpenID Connect servers write them. A value other than a list of texts is ignored.
     #[serde(default, deserialize_with = "lenient")]
     groups: Names,
-    /// The roles it has (RFC 9068, section 7.2.1.1).
+    /// Roles of the holder (RFC 9068, section 7.2.1.1).
     #[serde(default, deserialize_with = "lenient")]
     roles: Names,
     #[serde(flatten)]
     pub place: Place,
 }
 
-/// A list of texts, or one.
+/// A text or a list of texts.
 #[derive(Debug, Default, Deserialize)]
 #[serde(untagged)]
 enum Names {
@@ -52,13 +53,13 @@ impl Names {
     }
 }
 
-/// A token is not refused for what it says beyond what is asked of every token.
+/// Ignores an optional claim of the wrong shape instead of refusing its token.
 fn lenient<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Names, D::Error> {
     let value = serde_json::Value::deserialize(deserializer)?;
     Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
-/// Scopes as one text (RFC 9068) or as a list.
+/// Scopes, space-separated in one text (RFC 9068) or in a list.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Scopes {
@@ -85,82 +86,82 @@ impl Scopes {
 }
 
 impl Claims {
-    /// The groups of its holder.
+    /// Groups of the holder.
     pub fn groups(&self) -> impl Iterator<Item = &str> {
         self.groups.iter()
     }
 
-    /// The roles of its holder.
+    /// Roles of the holder.
     pub fn roles(&self) -> impl Iterator<Item = &str> {
         self.roles.iter()
     }
 
-    /// Its scopes.
+    /// Scopes of the holder.
     pub fn scopes(&self) -> impl Iterator<Item = &str> {
         self.scope.iter().chain(&self.scp).flat_map(Scopes::iter)
     }
 
-    /// Whether it has a scope.
+    /// Checks for a scope.
     pub fn has_scope(&self, wanted: &str) -> bool {
         self.scope.iter().chain(&self.scp).any(|scopes| scopes.has(wanted))
     }
 
-    /// When it is over, the leeway included.
+    /// Expiry, leeway included.
     pub fn until(&self) -> SystemTime {
         over_at(self.exp)
     }
 }
 
-/// A request is judged to the moment at which what stands open ends: whoever was let go is not let in once more.
+/// Checks the expiry to the same moment at which open streams end, so that an expired holder is not let in again.
 pub fn is_good_until(until: SystemTime) -> Result<(), Wrong> {
     if wall::now() < until { Ok(()) } else { Err(Wrong::Over) }
 }
 
-/// When a token with this `exp` is over, the leeway included.
+/// Expiry of a token with this `exp`, leeway included.
 pub fn over_at(exp: u64) -> SystemTime {
     let lasts = Duration::from_secs(exp.saturating_add(LEEWAY).min(1 << 40));
     SystemTime::UNIX_EPOCH.checked_add(lasts).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-/// Which check a token did not pass. None of the texts shows anything of the token.
+/// Checks that a token may fail. No text shows any part of the token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
-    /// It is for somebody else.
+    /// The audience is another.
     #[error("it is meant for another resource: ask for one whose audience (`aud`) is this gate's `resource`")]
     Audience,
-    /// Its time has not come.
+    /// The token is not valid yet.
     #[error("it is not good yet (`nbf`): check the clocks of both machines")]
     Early,
-    /// It is none.
+    /// The text is no token of the expected form.
     #[error("it is no signed token (JWT) with `sub`, `aud` and `exp`")]
     Form,
-    /// Nobody here is known by that name.
+    /// The issuer is unknown.
     #[error("its issuer (`iss`) is none that this gate takes tokens of")]
     Issuer,
-    /// It was signed by somebody else, or with an algorithm that is not taken.
+    /// The signature is of another key, or of an algorithm that is not accepted.
     #[error("no key that this gate knows for its issuer has signed it with EdDSA, ES256 or RS256")]
     Key,
-    /// Its time is over.
+    /// The token has expired.
     #[error("it has expired (`exp`): get a new one")]
     Over,
-    /// It may do less than is needed here.
+    /// A scope is missing.
     #[error("it lacks a scope that is needed here: sign in again and ask for it")]
     Scope,
-    /// It was signed with another secret, or with another algorithm.
+    /// The signature is of another secret, or of another algorithm.
     #[error("the secret of this gate's rooms (`rooms.secret`) has not signed it, or not with HS256")]
     Secret,
 }
 
-/// What a token has to be.
-pub struct Expected<'a> {
-    /// Its `aud`.
+/// Requirements on a token.
+pub struct TokenExpectation<'a> {
+    /// Required `aud`.
     pub audience: &'a str,
-    /// Its `iss`; `None`: whatever it is.
+    /// Required `iss`; `None` accepts any.
     pub issuer: Option<&'a str>,
 }
 
-/// Verifies a token, and gives what it says.
-pub fn verify(token: &str, keys: &KeySet, expected: &Expected<'_>) -> Result<Claims, Wrong> {
+/// Verifies a token and returns its claims.
+pub fn verify(token: &str, keys: &KeySet, expected: &TokenExpectation<'_>) -> Result<Claims, Wrong> {
     let token = Token::read(token).map_err(wrong)?;
     let expected = jws::Expected { audience: Some(expected.audience), issuer: expected.issuer, claims: &["exp", "aud", "sub"] };
     for key in keys.candidates(token.key_id(), token.algorithm()).take(MOST_KEYS) {
@@ -176,28 +177,28 @@ pub fn verify(token: &str, keys: &KeySet, expected: &Expected<'_>) -> Result<Cla
     Err(Wrong::Key)
 }
 
-/// Time now, as tokens have it.
+/// Seconds since 1970, as tokens count time.
 pub fn seconds() -> u64 {
     wall::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// The `iss` that a token claims, which nothing proves yet.
+/// Reads the `iss` that a token claims, without any proof.
 pub fn claimed_issuer(token: &str) -> Result<String, Wrong> {
     #[derive(Deserialize)]
-    struct Claimed {
+    struct ClaimedIssuer {
         iss: String,
     }
-    Token::read(token).and_then(|token| token.claimed()).map(|Claimed { iss }| iss).map_err(wrong)
+    Token::read(token).and_then(|token| token.claimed()).map(|ClaimedIssuer { iss }| iss).map_err(wrong)
 }
 
-/// Whether a token is good by these keys; `None`: they are no keys. Checks hold any texts against it.
+/// Verifies any text as a token by these keys, for fuzzing; `None` for texts that are no keys.
 pub fn is_good(token: &str, keys: &str, audience: &str, issuer: &str) -> Option<bool> {
     let keys = KeySet::parse(keys).ok()?;
-    let expected = Expected { audience, issuer: Some(issuer) };
+    let expected = TokenExpectation { audience, issuer: Some(issuer) };
     Some(claimed_issuer(token).is_ok() && verify(token, &keys, &expected).is_ok())
 }
 
-/// The groups, roles and scopes that the claims of a token give; `None`: they are no claims. Checks hold any JSON against it.
+/// Reads groups, roles and scopes from any JSON, for fuzzing; `None` for JSON without claims.
 pub fn given(json: &[u8]) -> Option<Vec<String>> {
     let claims: Claims = serde_json::from_slice(json).ok()?;
     let given: Vec<String> = claims.groups().chain(claims.roles()).chain(claims.scopes()).map(str::to_owned).collect();

@@ -1,5 +1,5 @@
-//! Which server is the right one, where that is not left to this machine's authorities: one certificate, or the gate of one authority.
-//! Who a client is, the listener's own verifier says.
+//! Verifies a server by one certificate or by the gate of one authority, where this machine's authorities do not decide. Clients are
+//! verified by the listener.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, Sign
 use crate::certificate::{fingerprint, names};
 use call::words::party::GATE_URI;
 
-/// Which server is the right one.
+/// Server that a client accepts.
 #[derive(Debug)]
-pub enum Wanted {
-    /// Whoever has this very certificate.
+pub enum AcceptedServer {
+    /// Holder of exactly this certificate.
     Certificate(CertificateDer<'static>),
-    /// The gate that holds the key of the authority with this SHA-256, under whatever name it is reached.
+    /// Gate that holds the key of the authority with this SHA-256, under any name.
     GateOf([u8; 32]),
-    /// Whoever one of these authorities has certified for the name by which it is reached, or as its own gate.
+    /// Server certified by one of these authorities for the name under which it is reached, or as the authority's own gate.
     CertifiedBy(RootCertStore),
 }
 
-/// Holds a server to what is wanted.
+/// Accepts one server only.
 pub struct Verifier {
-    wanted: Wanted,
+    wanted: AcceptedServer,
     provider: CryptoProvider,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Debug for Verifier {
 
 impl Verifier {
     /// Makes a verifier of the wanted certificates.
-    pub fn new(wanted: Wanted) -> Arc<Self> {
+    pub fn new(wanted: AcceptedServer) -> Arc<Self> {
         Arc::new(Self { wanted, provider: aws_lc_rs::default_provider() })
     }
 
@@ -49,7 +49,7 @@ impl Verifier {
     }
 }
 
-/// What a server has shown, and when.
+/// Certificates shown by a server, and the time.
 #[derive(Clone, Copy)]
 struct Chain<'a> {
     own: &'a CertificateDer<'a>,
@@ -62,12 +62,12 @@ impl Chain<'_> {
         ParsedCertificate::try_from(self.own)
     }
 
-    /// Whether it is the certificate of the gate that holds the authority's key.
+    /// Checks for the certificate of the gate that holds the authority's key.
     fn is_of_gate(&self) -> bool {
         names(self.own).is_some_and(|names| names.uris.iter().any(|uri| uri == GATE_URI))
     }
 
-    /// The authority with this fingerprint, if it was shown with the rest.
+    /// Finds the authority with this fingerprint among the certificates shown.
     fn root(&self, wanted: &[u8; 32]) -> Result<RootCertStore, Error> {
         let found = self.between.iter().find(|certificate| fingerprint(certificate) == *wanted);
         let root = found.ok_or(Error::InvalidCertificate(CertificateError::UnknownIssuer))?;
@@ -88,15 +88,15 @@ impl ServerCertVerifier for Verifier {
     ) -> Result<ServerCertVerified, Error> {
         let chain = Chain { own, between, now };
         match &self.wanted {
-            Wanted::Certificate(wanted) if wanted == own => {}
-            Wanted::Certificate(_) => return Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure)),
-            Wanted::GateOf(authority) => {
+            AcceptedServer::Certificate(wanted) if wanted == own => {}
+            AcceptedServer::Certificate(_) => return Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure)),
+            AcceptedServer::GateOf(authority) => {
                 self.chain(chain, &chain.root(authority)?)?;
                 if !chain.is_of_gate() {
                     return Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure));
                 }
             }
-            Wanted::CertifiedBy(roots) => {
+            AcceptedServer::CertifiedBy(roots) => {
                 self.chain(chain, roots)?;
                 if !chain.is_of_gate() {
                     verify_server_name(&chain.parsed()?, name)?;

@@ -1,5 +1,5 @@
-//! Files that are read again when they change: certificates, keys, and the ledger of our own authority; and one of others, for which a second
-//! watch would be too much. What is in them is not known here.
+//! Watches files and rereads changed ones: certificates, keys, and the ledger of our own authority, besides one file of another part of the
+//! gate, to spare a second watch. Does not know their contents.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use crate::Trust;
 use crate::ca::Ca;
 use call::tree::gate::Gate;
 
-/// How often the gate looks whether its own certificate ends soon.
+/// Interval between checks for a certificate of our own that ends soon.
 const LOOK: Duration = Duration::from_secs(6 * 3600);
 
-/// File of others that is watched beside those of trust.
+/// File of another part of the gate, watched beside those of trust.
 pub struct Besides {
-    /// Path, where there is a place for the file.
+    /// Path of the file, if any.
     pub file: Box<dyn Fn() -> Option<PathBuf> + Send + Sync>,
-    /// Hears that the file has changed, or may have before it was watched.
+    /// Called after a change of the file, and after a change that may have come before the watch began.
     pub changed: Box<dyn Fn() + Send + Sync>,
 }
 
-/// Follows the files that the configuration in force names, until the gate ends.
+/// Follows the files named by the configuration in force, until the gate ends.
 pub async fn follow(trust: Arc<Trust>, gate: Arc<Gate>, besides: Besides) {
     let authority = Ca::dir(&trust.state_dir);
     loop {
@@ -35,7 +35,7 @@ pub async fn follow(trust: Arc<Trust>, gate: Arc<Gate>, besides: Besides) {
         let looks = (besides.file)();
         let own = ledger.parent().filter(|dir| dir.is_dir()).map(|_| ledger.clone()).into_iter().chain(looks.clone());
         let mut watch = Watch::start(files(&config).chain(own).collect());
-        // What changed before it was watched is seen here.
+        // Reading now catches a change from before the watch began.
         trust.take_back(&authority);
         (besides.changed)();
         loop {

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::{Args, Subcommand};
 use config::resolved::Config;
 use config::secret::SystemSources;
-use gateway::trust::ca::{Ca, CaError, Issued, JoinToken, Ledger};
+use gateway::trust::ca::{Ca, CaError, IssuedCertificate, JoinToken, Ledger};
 use toml_edit::{DocumentMut, Item, Table, value};
 
 use crate::arguments::Place;
@@ -122,7 +122,7 @@ fn join(token: &JoinToken, address: &str) -> String {
 fn list(dir: &Path, output: &Output) -> Result<(), Failure> {
     Ca::open(dir)?;
     let ledger = Ledger::read(dir)?;
-    let issued: Vec<&Issued> = ledger.certificates().collect();
+    let issued: Vec<&IssuedCertificate> = ledger.certificates().collect();
     if output.wants_json() {
         return output.json(&serde_json::json!({ "certificates": issued }));
     }

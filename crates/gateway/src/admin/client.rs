@@ -25,7 +25,7 @@ use crate::admin::attached;
 use crate::admin::presence::Presence;
 use call::words::refusal::{ErrorBody, Refusal, RefusalKind};
 use trust;
-use trust::Wanted;
+use trust::AcceptedServer;
 
 /// How long a connection to our own machine may take.
 const CONNECT: Duration = Duration::from_secs(3);
@@ -165,7 +165,7 @@ impl AdminClient {
     async fn protect(&self, file: &Path, stream: TcpStream) -> Result<TlsStream<TcpStream>, AdminError> {
         let failed = |e: &dyn std::fmt::Display| self.unreachable(std::io::Error::other(e.to_string()));
         let own = trust::first_certificate(file).map_err(|e| failed(&e))?;
-        let config = trust::anonymous(Wanted::Certificate(own)).map_err(|e| failed(&e))?;
+        let config = trust::anonymous(AcceptedServer::Certificate(own)).map_err(|e| failed(&e))?;
         let name = ServerName::IpAddress(Ipv4Addr::LOCALHOST.into());
         TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(|e| self.unreachable(e))
     }

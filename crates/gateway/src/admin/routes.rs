@@ -32,7 +32,7 @@ use call::words::refusal::{ErrorBody, Refusal, RefusalKind};
 use door::body;
 use door::entry;
 use door::held;
-use door::held::Held;
+use door::held::HeldEntry;
 use door::port::{Door, fields, query};
 use door::reply;
 use door::reply::Payload;
@@ -245,7 +245,7 @@ fn events(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Resul
     let held = if is_owner(gateway, parts) {
         None
     } else {
-        let held = Held::enter(&gateway.0.entrance, party.cloned(), fields(parts), held::enter);
+        let held = HeldEntry::enter(&gateway.0.entrance, party.cloned(), fields(parts), held::enter);
         Some(held.map_err(|refused| Refusal::refused(refused.why))?)
     };
     let viewer = held.as_ref().map_or(Viewer::Owner, |held| Viewer::guest(gateway, &held.entered, None));

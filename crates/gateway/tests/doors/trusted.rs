@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use gateway::trust::ca::{Ca, JoinToken, Ledger};
-use gateway::trust::join::{Enrolled, JoinError, enrol};
+use gateway::trust::join::{Enrolment, JoinError, enrol};
 use http::Request;
 use http_body_util::Full;
 use rcgen::{CertificateParams, KeyPair};
@@ -57,11 +57,11 @@ fn nobody(ca: &Ca) -> Arc<ClientConfig> {
     client(&ca.authority_file(), None, &[&version::TLS13])
 }
 
-pub(crate) fn holder(of: &Enrolled) -> Arc<ClientConfig> {
+pub(crate) fn holder(of: &Enrolment) -> Arc<ClientConfig> {
     client(&of.ca, Some((&of.certificate, &of.key)), &[&version::TLS13])
 }
 
-pub(crate) async fn join(world: &World, own: &Path, token: &JoinToken, name: &str) -> Result<Enrolled, JoinError> {
+pub(crate) async fn join(world: &World, own: &Path, token: &JoinToken, name: &str) -> Result<Enrolment, JoinError> {
     // Reached by an address that stands in no certificate: the token is enough.
     let url = format!("https://127.0.0.1:{}", world.addr.port()).parse().unwrap();
     enrol(own, &url, token, Some(name)).await

@@ -21,7 +21,7 @@ use call::way::error::CallError;
 use call::words::entered::Entered;
 use call::words::shares::Resource;
 use door::entry;
-use door::known::Known;
+use door::known::KnownClient;
 use door::reply;
 use door::reply::Reply;
 use trust;
@@ -46,7 +46,7 @@ pub fn is_here(path: &str) -> bool {
 }
 
 /// Lets a request in, or says why not.
-pub fn admit(server: &Arc<McpServer>, asked: Asked<'_>, known: &mut Known) -> Result<Admitted, Reply> {
+pub fn admit(server: &Arc<McpServer>, asked: Asked<'_>, known: &mut KnownClient) -> Result<Admitted, Reply> {
     let entered = known.enter(&server.entrance, asked.fields).map_err(|refused| refuse(&refused))?;
     admit_known(server, asked.path, entered)
 }
@@ -58,7 +58,7 @@ pub fn admit_known(server: &McpServer, path: &str, entered: Entered) -> Result<A
 }
 
 /// Answers a POST.
-pub async fn post(server: &Arc<McpServer>, admitted: &Admitted, asked: Asked<'_>, body: &Bytes, known: &mut Known) -> Reply {
+pub async fn post(server: &Arc<McpServer>, admitted: &Admitted, asked: Asked<'_>, body: &Bytes, known: &mut KnownClient) -> Reply {
     if let Some(refused) = turned_away(server, known, asked.fields, body) {
         return refused;
     }
@@ -98,7 +98,7 @@ fn sorted(message: Message, fields: &Fields) -> Sorted {
 
 /// The answer to a request that the gate has no time for. Asked before the request is read: while there is too much to do, a refusal must
 /// cost far less than a call.
-fn turned_away(server: &Arc<McpServer>, known: &mut Known, fields: &Fields, body: &Bytes) -> Option<Reply> {
+fn turned_away(server: &Arc<McpServer>, known: &mut KnownClient, fields: &Fields, body: &Bytes) -> Option<Reply> {
     static LATE: LazyLock<(StatusCode, Bytes)> = LazyLock::new(|| {
         let told = CallError::Late.tell(Era::Stateless);
         (told.status, told.object())
@@ -237,7 +237,7 @@ fn stepped_up(server: &McpServer, ended: &Ended, reply: Reply) -> Reply {
 }
 
 /// The answer to somebody who may not come in.
-pub fn refuse(refused: &entry::Refused) -> Reply {
+pub fn refuse(refused: &entry::EntryRefusal) -> Reply {
     let reply = reply::shut(refused.status, &refused.why);
     match refused.challenge.as_deref().and_then(|challenge| HeaderValue::from_str(challenge).ok()) {
         Some(challenge) => reply.with(http::header::WWW_AUTHENTICATE, challenge),

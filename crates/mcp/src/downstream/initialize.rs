@@ -35,7 +35,7 @@ use call::words::pouring::Pouring;
 use call::words::session::{Opening, STANDING, Session};
 use call::words::shares::{Bound, Full, Resource};
 use door::events::Events;
-use door::known::Known;
+use door::known::KnownClient;
 use door::reply;
 use door::reply::Reply;
 
@@ -50,7 +50,7 @@ const OVER: &str =
     "the token that opened this stream has expired: come back with a new one, and with the last event's id for what you missed";
 
 /// Answers one POST.
-pub async fn post(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>, message: Message, known: &mut Known) -> Reply {
+pub async fn post(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>, message: Message, known: &mut KnownClient) -> Reply {
     if let Message::Request(request) = &message
         && request.method == "initialize"
     {
@@ -117,7 +117,7 @@ pub async fn delete(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>
     }
 }
 
-async fn open(server: &Arc<McpServer>, entered: &Entered, at: Place<'_>, request: &Request, known: &mut Known) -> Reply {
+async fn open(server: &Arc<McpServer>, entered: &Entered, at: Place<'_>, request: &Request, known: &mut KnownClient) -> Reply {
     let config = server.entrance.gate.config.load_full();
     let most = config.limits.sessions;
     let place =

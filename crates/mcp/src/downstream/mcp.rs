@@ -16,8 +16,8 @@ use call::words::entered::Entered;
 use call::words::party::Party;
 use door::body;
 use door::connections::Connection;
-use door::known::Known;
-use door::port::{Door, FirstReader, Left, fields};
+use door::known::KnownClient;
+use door::port::{Door, FirstReader, ReadEnd, fields};
 use door::reply;
 use door::reply::{Payload, Reply};
 
@@ -31,7 +31,7 @@ impl Door for McpDoor {
 
     fn answer(&self, request: Request<Incoming>, party: Option<Arc<Party>>) -> BoxFuture<'_, Response<Payload>> {
         // Streams of one connection run side by side here, so each proves itself.
-        mcp(&self.0, request, Known::of(party), None).map(Reply::into_http).boxed()
+        mcp(&self.0, request, KnownClient::of_party(party), None).map(Reply::into_http).boxed()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -40,7 +40,7 @@ impl Door for McpDoor {
 }
 
 impl FirstReader for McpDoor {
-    fn read<'a>(&'a self, stream: Tcp, party: Option<Arc<Party>>, at: &'a Arc<Connection>) -> BoxFuture<'a, Left<Tcp>> {
+    fn read<'a>(&'a self, stream: Tcp, party: Option<Arc<Party>>, at: &'a Arc<Connection>) -> BoxFuture<'a, ReadEnd<Tcp>> {
         plain::serve(&self.0, stream, party, at).boxed()
     }
 
@@ -49,7 +49,7 @@ impl FirstReader for McpDoor {
         stream: Box<TlsStream<TcpStream>>,
         party: Option<Arc<Party>>,
         at: &'a Arc<Connection>,
-    ) -> BoxFuture<'a, Left<Box<TlsStream<TcpStream>>>> {
+    ) -> BoxFuture<'a, ReadEnd<Box<TlsStream<TcpStream>>>> {
         plain::serve(&self.0, stream, party, at).boxed()
     }
 }
@@ -59,11 +59,11 @@ pub async fn over_link(server: &Arc<McpServer>, parent: Entered, request: Reques
     if !endpoint::is_here(request.uri().path()) {
         return reply::refuse(StatusCode::NOT_FOUND, None, -32000, "over a link, a parent is served at /mcp only").into_http();
     }
-    mcp(server, request, Known::default(), Some(parent)).await.into_http()
+    mcp(server, request, KnownClient::default(), Some(parent)).await.into_http()
 }
 
 /// `proven`: who makes the request, where that is known beforehand.
-async fn mcp(server: &Arc<McpServer>, request: Request<Incoming>, mut known: Known, proven: Option<Entered>) -> Reply {
+async fn mcp(server: &Arc<McpServer>, request: Request<Incoming>, mut known: KnownClient, proven: Option<Entered>) -> Reply {
     let (parts, mut body) = request.into_parts();
     let fields = fields(&parts);
     let asked = Asked { path: parts.uri.path(), query: parts.uri.query(), fields: &fields };

@@ -29,8 +29,8 @@ use call::words::party::Party;
 use door::body;
 use door::connections::{Connection, IDLE};
 use door::events::Events;
-use door::known::Known;
-use door::port::Left;
+use door::known::KnownClient;
+use door::port::ReadEnd;
 use door::reply;
 use door::reply::Reply;
 use door::socket::Socket;
@@ -52,19 +52,19 @@ const SPREAD: usize = 256;
 const AHEAD: usize = 64 << 10;
 
 /// Serves until something unusual comes, the connection ends or `stop` fires.
-pub async fn serve<S: Socket>(server: &Arc<McpServer>, stream: S, party: Option<Arc<Party>>, connection: &Connection) -> Left<S> {
+pub async fn serve<S: Socket>(server: &Arc<McpServer>, stream: S, party: Option<Arc<Party>>, connection: &Connection) -> ReadEnd<S> {
     let stop = &connection.stop;
     let mut line = Line::new(stream, stop, Patience { arrival: body::ARRIVAL, idle: FIRST, later: IDLE });
-    let mut known = Known::of(party);
+    let mut known = KnownClient::of_party(party);
     loop {
         let post = match line.head().await {
             Ok(Some(post)) => post,
-            Ok(None) => return Left::Ended,
-            Err(Unusual) => return Left::Unusual(line.buffer.freeze(), line.stream),
+            Ok(None) => return ReadEnd::Ended,
+            Err(Unusual) => return ReadEnd::Unusual(line.buffer.freeze(), line.stream),
         };
         connection.stir();
         let carried = Carried::count();
-        let Some(answered) = answer(server, &mut line, &post, &mut known, stop).await else { return Left::Ended };
+        let Some(answered) = answer(server, &mut line, &post, &mut known, stop).await else { return ReadEnd::Ended };
         let left = if answered.keep && together::are_many() { line.post(answered.wire).await } else { Err(answered.wire) };
         if left.is_err() {
             together::others_first().await;
@@ -74,7 +74,7 @@ pub async fn serve<S: Socket>(server: &Arc<McpServer>, stream: S, party: Option<
             && (line.send(wire).await.is_err() || !answered.keep)
         {
             line.close(answered.read).await;
-            return Left::Ended;
+            return ReadEnd::Ended;
         }
         line.rest();
         connection.rest(line.since);
@@ -94,7 +94,7 @@ async fn answer<S: Socket>(
     server: &Arc<McpServer>,
     line: &mut Line<S>,
     post: &Post,
-    known: &mut Known,
+    known: &mut KnownClient,
     stop: &CancellationToken,
 ) -> Option<Answered> {
     let answered = |reply: Reply, read: bool| {

@@ -27,12 +27,12 @@ use call::words::lane::{Lane, Weight};
 use call::words::pouring::Pouring;
 use call::words::shares::Bound;
 use door::events::Events;
-use door::known::Known;
+use door::known::KnownClient;
 use door::reply;
 use door::reply::Reply;
 
 /// Answers one POST.
-pub async fn post(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>, request: Arc<Request>, known: &mut Known) -> Reply {
+pub async fn post(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>, request: Arc<Request>, known: &mut KnownClient) -> Reply {
     let meta = known.meta(&request.params);
     if let Err(refused) = check_meta(&meta).and_then(|()| check_headers(place.fields, &request, &meta)).and_then(|()| check_version(&meta))
     {
@@ -158,7 +158,7 @@ async fn listen(
     (entered, caller): (&Entered, &Arc<Caller>),
     fields: &Fields,
     request: &Request,
-    known: &mut Known,
+    known: &mut KnownClient,
 ) -> Reply {
     let lane = Lane::new();
     let gone = match call::way::open_listener(&server.entrance.gate, caller, request, &lane, entered.until()).await {

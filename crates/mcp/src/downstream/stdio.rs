@@ -27,7 +27,7 @@ use call::words::cancel::Cancel;
 use call::words::entered::Entered;
 use call::words::lane::{Lane, Weight};
 use call::words::session::Session;
-use door::known::Known;
+use door::known::KnownClient;
 
 /// Where a client's lines come from.
 pub type Input = Box<dyn AsyncRead + Unpin + Send>;
@@ -131,7 +131,7 @@ impl Door {
             return self.send(&request.id, &Answer::Error(refused.tell(banyan_model::Era::Stateless).object()));
         }
         let tree = self.server.entrance.gate.mounts.tree.load_full();
-        let caller = Known::default().caller(&tree.config, &Entered::local(), None, None, meta);
+        let caller = KnownClient::default().caller(&tree.config, &Entered::local(), None, None, meta);
         if request.method == "subscriptions/listen" {
             let door = Arc::clone(self);
             // Servers are asked first, and the lines behind this one must not wait for them.

@@ -26,10 +26,10 @@ use call::way::error::answered;
 use call::words::entered::Entered;
 use call::words::party::Party;
 use door::entrance::Entrance;
-use door::entry::Refused;
+use door::entry::EntryRefusal;
 use door::held;
-use door::held::Held;
-use door::known::Known;
+use door::held::HeldEntry;
+use door::known::KnownClient;
 use door::port::{Door, fields};
 use door::reply;
 use door::reply::Payload;
@@ -71,7 +71,7 @@ fn handle(mesh: &Arc<Mesh>, mut request: Request<Incoming>, party: Option<Arc<Pa
         request.headers().get(link::BEAT).and_then(|ms| ms.to_str().ok()?.parse().ok()).map_or(Duration::ZERO, Duration::from_millis);
     let upgrade = hyper::upgrade::on(&mut request);
     let (parts, _) = request.into_parts();
-    let held = match Held::enter(&mesh.server.entrance, party, fields(&parts), enter) {
+    let held = match HeldEntry::enter(&mesh.server.entrance, party, fields(&parts), enter) {
         Ok(held) => held,
         Err(refused) => return endpoint::refuse(&refused).into_http(),
     };
@@ -97,12 +97,12 @@ fn handle(mesh: &Arc<Mesh>, mut request: Request<Incoming>, party: Option<Arc<Pa
 }
 
 /// Lets a gate in that dials, or not.
-fn enter(entrance: &Arc<Entrance>, known: &mut Known, fields: &Fields) -> Result<Entered, Refused> {
+fn enter(entrance: &Arc<Entrance>, known: &mut KnownClient, fields: &Fields) -> Result<Entered, EntryRefusal> {
     let config = entrance.gate.config.load();
     let entered = held::enter(entrance, known, fields)?;
     let insecure = config.registry.as_ref().is_some_and(|registry| registry.insecure);
     if !insecure && entered.party.as_ref().is_some_and(|party| !party.is_private()) {
-        return Err(Refused { status: StatusCode::FORBIDDEN, why: EXPOSED.into(), challenge: None });
+        return Err(EntryRefusal { status: StatusCode::FORBIDDEN, why: EXPOSED.into(), challenge: None });
     }
     Ok(entered)
 }

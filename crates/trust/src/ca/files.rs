@@ -1,4 +1,4 @@
-//! Files that only their owner reads, never seen half written. Does not know what is in them.
+//! Files that only their owner may read, replaced whole. Does not know their contents.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub fn read(file: &Path) -> Result<String, CaError> {
     fs::read_to_string(file).map_err(|source| CaError::File { file: file.to_owned(), what: "read", source })
 }
 
-/// Puts `text` in the place of `file`. Whoever reads sees the old text or the new one.
+/// Replaces the content of `file` by `text`. A reader sees the old text or the new one, whole.
 pub fn write(file: &Path, text: &str) -> Result<(), CaError> {
     let failed = |source| CaError::File { file: file.to_owned(), what: "written", source };
     whole::replace(file, text.as_bytes(), Readers::Owner).map_err(failed)

@@ -1,5 +1,5 @@
-//! What lets one gate join: the fingerprint by which it knows the authority, and a secret by which the authority knows it. Does not know
-//! whether it was used.
+//! Join tokens: a fingerprint that authenticates the authority to the joining gate, and a secret that authenticates the gate. Does not know
+//! which tokens are used up.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,15 +10,15 @@ use sha2::{Digest, Sha256};
 
 use crate::ca::CaError;
 
-/// The first part of every token; another one means another shape.
+/// First part of every token; marks the shape of the rest.
 const SHAPE: &str = "banyan1";
 
-/// A token, as text `banyan1.FINGERPRINT.ID.SECRET`. It prints itself where text is asked for, never in debug output.
+/// A join token, as text `banyan1.FINGERPRINT.ID.SECRET`. `Display` writes the secret, `Debug` does not.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JoinToken {
     /// SHA-256 of the authority's certificate.
     pub authority: [u8; 32],
-    /// By which the authority finds it.
+    /// Id of the token in the ledger.
     pub id: String,
     secret: String,
 }
@@ -29,7 +29,7 @@ pub struct JoinToken {
 pub struct NoJoinToken;
 
 impl JoinToken {
-    /// Makes a token with a random secret for joining under this authority.
+    /// Makes a token with a random secret for joining under an authority.
     pub fn new(authority: [u8; 32]) -> Result<Self, CaError> {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(|error| CaError::Made(error.to_string()))?;
@@ -37,7 +37,7 @@ impl JoinToken {
         Ok(Self { authority, id, secret: URL_SAFE_NO_PAD.encode(secret) })
     }
 
-    /// The secret, for the one request that it is for.
+    /// Secret, for the one request that carries it.
     pub fn secret(&self) -> &str {
         &self.secret
     }

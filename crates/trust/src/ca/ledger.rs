@@ -1,5 +1,5 @@
-//! Who was given what: tokens that are out, and certificates that were made. A file beside the authority, changed under a lock, because
-//! the gate and the command line both do. Signs nothing.
+//! Ledger of an authority: open invitations and issued certificates. A file beside the authority, changed under a lock, since the gate and
+//! the command line both write. Signs nothing.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -15,46 +15,45 @@ use call::words::party::Names;
 
 pub const FILE: &str = "ledger.json";
 const LOCK: &str = "ledger.lock";
-/// Tokens that are over are forgotten after this long.
+/// Time after which expired tokens are forgotten.
 const REMEMBERED: Duration = Duration::from_secs(7 * 86_400);
 
-/// The ledger.
+/// Invitations and certificates of an authority.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ledger {
     tokens: Vec<Invitation>,
-    certificates: Vec<Issued>,
+    certificates: Vec<IssuedCertificate>,
     /// Names of the authority's own gate.
     reserved: BTreeSet<String>,
 }
 
-/// A token that is out, without its secret.
+/// An open invitation, without the secret of its token.
 #[derive(Debug, Serialize, Deserialize)]
 struct Invitation {
     id: String,
     sha256: String,
-    /// The name that it is for; anybody's, where there is none.
+    /// Name in the invitation; `None` admits under any name.
     name: Option<String>,
     until: u64,
     used: bool,
 }
 
-/// A certificate that was made.
+/// A certificate, as the ledger records it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Issued {
-    /// The DNS name that it proves.
+pub struct IssuedCertificate {
+    /// DNS name in the certificate.
     pub name: String,
-    /// Its serial number, in hexadecimal digits.
+    /// Serial number, in hexadecimal digits.
     pub serial: String,
-    /// When it was made, in seconds since 1970.
+    /// Time of issue, in seconds since 1970.
     pub made: u64,
-    /// When it ends, in seconds since 1970.
+    /// End, in seconds since 1970.
     pub until: u64,
-    /// Whether it is no longer taken.
     pub revoked: bool,
 }
 
-impl Issued {
+impl IssuedCertificate {
     /// Describes a certificate made at `now`.
     pub fn new(name: &str, names: &Names, now: SystemTime) -> Self {
         Self { name: name.to_owned(), serial: names.serial.clone(), made: seconds(now), until: seconds(names.until), revoked: false }
@@ -66,7 +65,7 @@ impl Issued {
 }
 
 impl Ledger {
-    /// The ledger in `dir`; an empty one where there is none.
+    /// Reads the ledger in `dir`; a missing file is an empty ledger.
     pub fn read(dir: &Path) -> Result<Self, CaError> {
         let file = dir.join(FILE);
         let text = match files::read(&file) {
@@ -76,16 +75,16 @@ impl Ledger {
         serde_json::from_str(&text).map_err(|error| CaError::Damaged { file, why: error.to_string() })
     }
 
-    /// The certificates that were made and have not ended, the last one last.
-    pub fn certificates(&self) -> impl Iterator<Item = &Issued> {
+    /// Issued certificates that have not ended, the latest last.
+    pub fn certificates(&self) -> impl Iterator<Item = &IssuedCertificate> {
         self.certificates.iter()
     }
 
-    /// Takes back whatever was made for `whom`, a name or a serial number, and gives it.
-    pub fn revoke(dir: &Path, whom: &str) -> Result<Vec<Issued>, CaError> {
+    /// Revokes the certificates of `whom`, a name or a serial number, and returns them.
+    pub fn revoke(dir: &Path, whom: &str) -> Result<Vec<IssuedCertificate>, CaError> {
         let now = SystemTime::now();
         Self::change(dir, |ledger| {
-            let meant = |issued: &&mut Issued| issued.is_good(now) && (issued.name == whom || issued.serial == whom);
+            let meant = |issued: &&mut IssuedCertificate| issued.is_good(now) && (issued.name == whom || issued.serial == whom);
             let mut taken = Vec::new();
             for issued in ledger.certificates.iter_mut().filter(meant) {
                 issued.revoked = true;
@@ -95,7 +94,7 @@ impl Ledger {
         })
     }
 
-    /// Reads it, lets it be changed, and writes it, while nobody else does.
+    /// Reads the ledger, applies `change` and writes it, under a lock.
     pub fn change<T>(dir: &Path, change: impl FnOnce(&mut Self) -> Result<T, CaError>) -> Result<T, CaError> {
         let lock = dir.join(LOCK);
         let failed = |source: std::io::Error| CaError::File { file: lock.clone(), what: "written", source };
@@ -108,7 +107,7 @@ impl Ledger {
         Ok(done)
     }
 
-    /// Reserves names, compared without case.
+    /// Reserves names for the authority's own gate, compared without case.
     pub fn reserve(&mut self, names: &[String]) {
         self.reserved.extend(names.iter().map(|name| name.to_ascii_lowercase()));
     }
@@ -121,7 +120,7 @@ impl Ledger {
         self.tokens.push(Invitation { id: token.id.clone(), sha256, name: name.map(Into::into), until: seconds(until), used: false });
     }
 
-    /// Uses up a token, and says under which name its holder joins.
+    /// Uses up a token and returns the name under which its holder joins.
     pub fn use_up(&mut self, id: &str, secret: &str, wanted: &str, now: SystemTime) -> Result<String, CaError> {
         let digest = hex(&JoinToken::digest(secret));
         let mut found = None;
@@ -134,7 +133,7 @@ impl Ledger {
         }
         let token = found.and_then(|i| self.tokens.get_mut(i)).ok_or(CaError::Token)?;
         let name = token.name.clone().unwrap_or_else(|| wanted.to_owned());
-        // Whoever made a token for a name means its next holder.
+        // A token made for a name is meant for the next holder of the name.
         let meant = token.name.is_some();
         let held = self.certificates.iter().any(|issued| issued.name == name && issued.is_good(now));
         if self.reserved.contains(&name) || (held && !meant) {
@@ -146,30 +145,30 @@ impl Ledger {
     }
 
     /// Notes an issued certificate, and forgets expired ones.
-    pub fn note(&mut self, issued: Issued) {
+    pub fn note(&mut self, issued: IssuedCertificate) {
         let now = SystemTime::now();
         self.certificates.retain(|issued| issued.until > seconds(now));
         self.certificates.push(issued);
     }
 
-    /// Whose certificate has this serial number and is still taken.
+    /// Finds the name in an unrevoked certificate by serial number.
     pub fn holder(&self, serial: &str, now: SystemTime) -> Option<String> {
         self.certificates.iter().find(|issued| issued.serial == serial && issued.is_good(now)).map(|issued| issued.name.clone())
     }
 }
 
-/// The serial numbers that are no longer taken.
+/// Serial numbers of revoked certificates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Revoked(BTreeSet<String>);
+pub struct RevokedSerials(BTreeSet<String>);
 
-impl Revoked {
-    /// As the ledger in `dir` has them.
+impl RevokedSerials {
+    /// Reads the serial numbers from the ledger in `dir`.
     pub fn read(dir: &Path) -> Result<Self, CaError> {
         let revoked = Ledger::read(dir)?.certificates.into_iter().filter(|issued| issued.revoked);
         Ok(Self(revoked.map(|issued| issued.serial).collect()))
     }
 
-    /// Whether a certificate is among them.
+    /// Checks for a serial number.
     pub fn holds(&self, serial: &str) -> bool {
         self.0.contains(serial)
     }

@@ -1,5 +1,5 @@
-//! An authority of one's own: its key, the certificates that it makes, and whom it has made them for. It lives in the state directory
-//! of the gate whose children it certifies. Speaks no protocol.
+//! Our own certificate authority: its key, the certificates issued, and their holders. Stands in the state directory of the gate that
+//! certifies its children. Speaks no protocol.
 
 pub mod error;
 pub mod files;
@@ -24,43 +24,42 @@ use call::words::party::GATE_URI;
 pub use crate::ca::error::CaError;
 pub use crate::ca::files::{make_dir, write as write_private};
 pub use crate::ca::join_token::JoinToken;
-pub use crate::ca::ledger::Revoked;
-pub use crate::ca::ledger::{Issued, Ledger};
+pub use crate::ca::ledger::RevokedSerials;
+pub use crate::ca::ledger::{IssuedCertificate, Ledger};
 
 const DAY: Duration = Duration::from_secs(86_400);
-/// How long an authority lasts.
+/// Validity of an authority.
 const AUTHORITY_LASTS: Duration = Duration::from_secs(3650 * 86_400);
-/// How long the certificate of the authority's own gate lasts; the gate renews it itself.
+/// Validity of the gate's own certificate, which the gate renews.
 const GATE_LASTS: Duration = Duration::from_secs(365 * 86_400);
-/// How long a certificate lasts that was made for somebody else, who renews it.
+/// Validity of a certificate for another gate, which renews it over its link.
 const CHILD_LASTS: Duration = Duration::from_secs(90 * 86_400);
 
-/// An authority.
+/// Our own certificate authority.
 pub struct Ca {
     dir: PathBuf,
-    /// Its certificate, in PEM.
+    /// Certificate of the authority, in PEM.
     pem: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
-/// A certificate that was just made.
+/// A certificate just issued.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Signed {
-    /// The certificate, in PEM.
+pub struct SignedCertificate {
+    /// Certificate, in PEM.
     pub certificate: String,
-    /// The DNS name that it proves.
+    /// DNS name in the certificate.
     pub name: String,
-    /// When it ends.
     pub until: SystemTime,
 }
 
 impl Ca {
-    /// Where the authority of a state directory is.
+    /// Directory of the authority below a state directory.
     pub fn dir(state_dir: &Path) -> PathBuf {
         state_dir.join("ca")
     }
 
-    /// Makes one in `dir`, and a certificate for its own gate, which is reached by `names`: DNS names and IP addresses.
+    /// Makes an authority in `dir` and a certificate for its own gate, reached under `names`: DNS names and IP addresses.
     pub fn init(dir: &Path, names: &[String]) -> Result<Self, CaError> {
         if dir.join(AUTHORITY).exists() {
             return Err(CaError::Exists { dir: dir.to_owned() });
@@ -82,7 +81,7 @@ impl Ca {
         Ok(ca)
     }
 
-    /// The one in `dir`.
+    /// Opens the authority in `dir`.
     pub fn open(dir: &Path) -> Result<Self, CaError> {
         if !dir.join(AUTHORITY).exists() {
             return Err(CaError::Missing { dir: dir.to_owned() });
@@ -93,22 +92,22 @@ impl Ca {
         Ok(Self { dir: dir.to_owned(), pem, issuer })
     }
 
-    /// The file of the authority's certificate.
+    /// File of the authority's certificate.
     pub fn authority_file(&self) -> PathBuf {
         self.dir.join(AUTHORITY)
     }
 
-    /// The file of the gate's own certificate, and behind it the authority's.
+    /// File of the gate's own certificate, followed by the authority's.
     pub fn gate_file(&self) -> PathBuf {
         self.dir.join(GATE)
     }
 
-    /// The file of the gate's own key.
+    /// File of the gate's own key.
     pub fn gate_key_file(&self) -> PathBuf {
         self.dir.join(GATE_KEY)
     }
 
-    /// The file that says who was given what.
+    /// File of the ledger.
     pub fn ledger_file(dir: &Path) -> PathBuf {
         dir.join(ledger::FILE)
     }
@@ -123,7 +122,7 @@ impl Ca {
         Ok(fingerprint(&first(&self.pem)?))
     }
 
-    /// A token that lets one gate join within `lasts`; under `name`, where one is given.
+    /// Makes a token that admits one gate within `lasts`, under `name` if given.
     pub fn invite(&self, name: Option<&str>, lasts: Duration) -> Result<JoinToken, CaError> {
         let name = name.map(dns_name).transpose()?;
         let token = JoinToken::new(self.fingerprint()?)?;
@@ -135,8 +134,8 @@ impl Ca {
         })
     }
 
-    /// Uses up a token and certifies the key of `csr` (PEM) for whoever sent it.
-    pub fn admit(&self, id: &str, secret: &str, wanted: &str, csr: &str) -> Result<Signed, CaError> {
+    /// Uses up a token and certifies the key of `csr` (PEM).
+    pub fn admit(&self, id: &str, secret: &str, wanted: &str, csr: &str) -> Result<SignedCertificate, CaError> {
         let request = CertificateSigningRequestParams::from_pem(csr).map_err(|_| CaError::Request)?;
         let wanted = dns_name(wanted)?;
         let now = SystemTime::now();
@@ -146,8 +145,8 @@ impl Ca {
         self.note(&name, &signed, now)
     }
 
-    /// Certifies `csr` for the holder of a certificate that is still good.
-    pub fn renew(&self, serial: &str, csr: &str) -> Result<Signed, CaError> {
+    /// Certifies `csr` for the holder of an unrevoked certificate.
+    pub fn renew(&self, serial: &str, csr: &str) -> Result<SignedCertificate, CaError> {
         let request = CertificateSigningRequestParams::from_pem(csr).map_err(|_| CaError::Request)?;
         let now = SystemTime::now();
         let name = Ledger::read(&self.dir)?.holder(serial, now).ok_or(CaError::Stranger)?;
@@ -155,7 +154,7 @@ impl Ca {
         self.note(&name, &signed, now)
     }
 
-    /// Makes the gate's own certificate anew when it has little time left. Without an authority there is nothing to do.
+    /// Renews the gate's own certificate when a third of its time is left. Does nothing without an authority.
     pub fn renew_own(dir: &Path) -> Result<(), CaError> {
         if !dir.join(AUTHORITY).exists() {
             return Ok(());
@@ -184,7 +183,7 @@ impl Ca {
         })
     }
 
-    /// Nothing of a request but its key goes into a certificate.
+    /// Signs a certificate. Only the key is taken over from a request.
     fn sign(&self, key: &impl PublicKeyData, names: &[SanType], lasts: Duration) -> Result<rcgen::Certificate, CaError> {
         let mut params = CertificateParams::default();
         params.distinguished_name = DistinguishedName::new();
@@ -197,13 +196,13 @@ impl Ca {
         Ok(params.signed_by(key, &self.issuer)?)
     }
 
-    fn note(&self, name: &str, certificate: &rcgen::Certificate, now: SystemTime) -> Result<Signed, CaError> {
+    fn note(&self, name: &str, certificate: &rcgen::Certificate, now: SystemTime) -> Result<SignedCertificate, CaError> {
         let names = names(certificate.der()).ok_or(CaError::Request)?;
         Ledger::change(&self.dir, |ledger| {
-            ledger.note(Issued::new(name, &names, now));
+            ledger.note(IssuedCertificate::new(name, &names, now));
             Ok(())
         })?;
-        Ok(Signed { certificate: certificate.pem(), name: name.to_owned(), until: names.until })
+        Ok(SignedCertificate { certificate: certificate.pem(), name: name.to_owned(), until: names.until })
     }
 }
 
@@ -212,7 +211,7 @@ const AUTHORITY_KEY: &str = "ca.key";
 const GATE: &str = "gate.pem";
 const GATE_KEY: &str = "gate.key";
 
-/// The names of the authority's own gate, and the mark that says so.
+/// Alternative names of the authority's own gate, with the URI that marks it as such.
 fn alternative_names(names: impl Iterator<Item = String>) -> Result<Vec<SanType>, CaError> {
     let mut found = Vec::new();
     for name in names {
@@ -229,7 +228,7 @@ fn dns_name(text: &str) -> Result<Authority, CaError> {
     Authority::of_dns_name(text.strip_prefix("dns:").unwrap_or(text)).ok_or_else(|| CaError::Name { name: text.to_owned() })
 }
 
-/// The certificate holds from a day ago, for clocks that are behind, until `lasts` from now.
+/// Sets the validity from a day ago, for clocks that are behind, until `lasts` from now.
 fn last(params: &mut CertificateParams, lasts: Duration) -> Result<(), CaError> {
     let now = SystemTime::now();
     params.not_before = at(now - DAY)?.to_datetime();
@@ -243,7 +242,7 @@ fn at(time: SystemTime) -> Result<ASN1Time, CaError> {
     ASN1Time::from_timestamp(i64::try_from(seconds).unwrap_or(i64::MAX)).map_err(|_| CaError::Clock)
 }
 
-/// 127 random bits that make a positive number.
+/// Draws 127 random bits, set so that the number is positive.
 fn serial() -> [u8; 16] {
     let mut bytes = u128::from_str_radix(&runtime::random::token(), 16).unwrap_or_default().to_be_bytes();
     bytes[0] = bytes[0] & 0x3f | 0x40;

@@ -10,12 +10,12 @@ fn request() -> String {
     crate::join::request(&KeyPair::generate().unwrap()).unwrap()
 }
 
-fn admitted(ca: &Ca, token: &JoinToken, name: &str) -> Result<Signed, CaError> {
+fn admitted(ca: &Ca, token: &JoinToken, name: &str) -> Result<SignedCertificate, CaError> {
     ca.admit(&token.id, token.secret(), name, &request())
 }
 
 #[test]
-fn an_authority_is_made_once_and_only_its_owner_reads_it() {
+fn an_authority_is_made_once_for_its_owner_only() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().join("ca");
     let made = ca(&dir);
@@ -44,7 +44,7 @@ fn a_token_is_good_once_and_for_its_time() {
 }
 
 #[test]
-fn ax_13_a_certificate_proves_the_name_that_the_authority_gave_and_nothing_that_was_asked_for() {
+fn ax_13_a_certificate_has_the_name_the_authority_gave() {
     let dir = tempfile::tempdir().unwrap();
     let ca = ca(dir.path());
     let token = ca.invite(None, Duration::from_secs(60)).unwrap();
@@ -59,7 +59,7 @@ fn ax_13_a_certificate_proves_the_name_that_the_authority_gave_and_nothing_that_
 }
 
 #[test]
-fn a_name_has_one_holder_until_it_is_taken_back_or_given_again() {
+fn a_name_has_one_holder_at_a_time() {
     let dir = tempfile::tempdir().unwrap();
     let ca = ca(dir.path());
     let join = |name: &str| admitted(&ca, &ca.invite(None, Duration::from_secs(60)).unwrap(), name);
@@ -70,7 +70,7 @@ fn a_name_has_one_holder_until_it_is_taken_back_or_given_again() {
 
     let meant = ca.invite(Some("edge"), Duration::from_secs(60)).unwrap();
     assert_eq!(admitted(&ca, &meant, "whatever").unwrap().name, "edge");
-    assert!(Revoked::read(dir.path()).unwrap().holds(&first_one.serial), "who had the name before has it no longer");
+    assert!(RevokedSerials::read(dir.path()).unwrap().holds(&first_one.serial), "who had the name before has it no longer");
     assert!(matches!(ca.renew(&first_one.serial, &request()), Err(CaError::Stranger)));
 
     assert_eq!(Ledger::revoke(dir.path(), "edge").unwrap().len(), 1);
@@ -78,7 +78,7 @@ fn a_name_has_one_holder_until_it_is_taken_back_or_given_again() {
 }
 
 #[test]
-fn what_is_no_request_is_not_signed_and_uses_up_no_token() {
+fn a_bad_request_uses_up_no_token() {
     let dir = tempfile::tempdir().unwrap();
     let ca = ca(dir.path());
     let token = ca.invite(None, Duration::from_secs(60)).unwrap();
@@ -92,7 +92,7 @@ fn what_is_no_request_is_not_signed_and_uses_up_no_token() {
 }
 
 #[test]
-fn a_join_token_is_read_as_it_was_written_and_does_not_show_itself() {
+fn a_join_token_reads_back_and_hides_in_debug() {
     let dir = tempfile::tempdir().unwrap();
     let token = ca(dir.path()).invite(None, Duration::from_secs(60)).unwrap();
     assert_eq!(token.to_string().parse(), Ok(token.clone()));

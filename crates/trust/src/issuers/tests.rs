@@ -17,7 +17,7 @@ fn claims(subject: &str) -> Value {
     json!({"sub": subject, "aud": AUDIENCE, "exp": now + 60})
 }
 
-/// A gate that takes proofs of names below example.com by these keys.
+/// Makes a gate that takes proofs of names below example.com by these keys.
 fn proved_by(keys: &[&KeyPair]) -> Issuers {
     let dir = tempfile::tempdir().unwrap();
     let authorities = keys.iter().enumerate().map(|(i, key)| {
@@ -30,7 +30,7 @@ fn proved_by(keys: &[&KeyPair]) -> Issuers {
 }
 
 #[test]
-fn ax_13_a_proof_is_a_token_for_this_gate_by_keys_that_may_prove_the_name() {
+fn ax_13_a_proof_takes_keys_allowed_to_prove_its_name() {
     let [ours, others] = [(); 2].map(|()| KeyPair::generate_for(&PKCS_ED25519).unwrap());
     let key = |pair: &KeyPair| EncodingKey::from_ed_der(pair.serialized_der());
     let issuers = proved_by(&[&KeyPair::generate_for(&PKCS_ED25519).unwrap(), &ours]);
@@ -39,21 +39,21 @@ fn ax_13_a_proof_is_a_token_for_this_gate_by_keys_that_may_prove_the_name() {
     let proven = Authority::of_dns_name("edge.example.com").unwrap();
     assert_eq!(prove(&ours, &claims("edge.example.com")), Ok(proven.clone()));
     assert_eq!(prove(&ours, &claims("dns:Edge.Example.com")), Ok(proven));
-    assert_eq!(prove(&ours, &claims("edge.example.org")), Err(Unproven::NotAllowed));
-    assert_eq!(prove(&ours, &claims("no name")), Err(Unproven::Name));
-    assert_eq!(prove(&others, &claims("edge.example.com")), Err(Unproven::Token(Wrong::Key.into())));
+    assert_eq!(prove(&ours, &claims("edge.example.org")), Err(ProofRefusal::NotAllowed));
+    assert_eq!(prove(&ours, &claims("no name")), Err(ProofRefusal::Name));
+    assert_eq!(prove(&others, &claims("edge.example.com")), Err(ProofRefusal::Token(Wrong::Key.into())));
 
     let mut elsewhere = claims("edge.example.com");
     elsewhere["aud"] = "https://other.example.com/mcp".into();
-    assert_eq!(prove(&ours, &elsewhere), Err(Unproven::Token(Wrong::Audience.into())), "a proof is of no use at another hop");
+    assert_eq!(prove(&ours, &elsewhere), Err(ProofRefusal::Token(Wrong::Audience.into())), "a proof is of no use at another hop");
     let mut endless = claims("edge.example.com");
     endless.as_object_mut().unwrap().remove("exp");
-    assert_eq!(prove(&ours, &endless), Err(Unproven::Token(Wrong::Form.into())));
-    assert_eq!(Issuers::default().prove(&signed(Algorithm::EdDSA, &key(&ours), &claims("a"))), Err(Unproven::NotTaken));
+    assert_eq!(prove(&ours, &endless), Err(ProofRefusal::Token(Wrong::Form.into())));
+    assert_eq!(Issuers::default().prove(&signed(Algorithm::EdDSA, &key(&ours), &claims("a"))), Err(ProofRefusal::NotTaken));
 }
 
 #[test]
-fn three_kinds_of_keys_are_read_from_pem_and_each_is_good_for_its_own_algorithm() {
+fn each_pem_key_is_good_for_its_own_algorithm() {
     let ed = KeyPair::generate_for(&PKCS_ED25519).unwrap();
     let ec = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
     let rsa = KeyPair::generate_for(&PKCS_RSA_SHA256).unwrap();
@@ -67,5 +67,5 @@ fn three_kinds_of_keys_are_read_from_pem_and_each_is_good_for_its_own_algorithm(
     assert!(issuers.prove(&Proof::new(&format!("{text}.{signature}")).unwrap()).is_ok());
     // The public key as a shared secret: the oldest trick there is.
     let public = EncodingKey::from_secret(rsa.public_key_pem().as_bytes());
-    assert_eq!(prove(Algorithm::HS256, &public), Err(Unproven::Token(Wrong::Key.into())));
+    assert_eq!(prove(Algorithm::HS256, &public), Err(ProofRefusal::Token(Wrong::Key.into())));
 }
