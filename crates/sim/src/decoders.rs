@@ -21,7 +21,7 @@ mod trust;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its decoder and corpus.
-pub const ALL: [(&str, Check); 53] = [
+pub const ALL: [(&str, Check); 55] = [
     ("annotation", mesh::annotation),
     ("arguments", judged::arguments),
     ("canonical", audit::form),
@@ -38,6 +38,7 @@ pub const ALL: [(&str, Check); 53] = [
     ("definition", judged::definition),
     ("dialect", network::dialect_file),
     ("envelope", messages::envelope),
+    ("frames", network::frames),
     ("gate", mesh::gate),
     ("header", names::header),
     ("http1", streams::http1),
@@ -69,6 +70,7 @@ pub const ALL: [(&str, Check); 53] = [
     ("source", mesh::source),
     ("sse", streams::sse),
     ("sshsig", approvals::sshsig),
+    ("syslog", network::syslog),
     ("terminal", network::terminal),
     ("tile", audit::tile),
     ("token", trust::token),

@@ -3,8 +3,10 @@
 use std::sync::{Arc, LazyLock};
 
 use net_proto::dialect::{Dialect, Terminal, TerminalEvent};
+use net_proto::log::{Arrival, LogFramer, LogMessage};
 use net_proto::netconf::{DeviceMessage, Framer, read};
 use net_proto::redact::{MARK, Redactor};
+use net_proto::stream::StreamReader;
 
 /// Bytes of a reply, and of a message.
 const LIMIT: usize = 4_096;
@@ -32,6 +34,39 @@ pub(super) fn dialect_file(data: &[u8]) {
     match Dialect::from_toml(&text) {
         Ok(dialect) => assert!(dialect.command("show\nend").is_err()),
         Err(refused) => assert!(!refused.to_string().is_empty()),
+    }
+}
+
+/// The first byte is the length of the pieces. Messages on the draft's own transport are bounded, and come out of their frames again.
+pub(super) fn frames(data: &[u8]) {
+    let Some((length, bytes)) = data.split_first() else { return };
+    let mut reader = StreamReader::new(LIMIT);
+    for piece in bytes.chunks(usize::from(*length).max(1)) {
+        reader.receive(piece);
+        while let Ok(Some(message)) = reader.message() {
+            assert!(message.len() <= LIMIT);
+            let Some(framing) = reader.framing() else { panic!("a message without a framing") };
+            let mut again = StreamReader::new(LIMIT);
+            again.receive(&framing.frame(&message));
+            // A message that begins like another framing is one only after the first of its connection.
+            if again.message().is_ok_and(|read| read.as_ref() == Some(&message)) {
+                assert_eq!(again.framing(), Some(framing));
+            }
+        }
+    }
+}
+
+/// The first byte is the length of the pieces. Each message of a stream is read, and its severity is one.
+pub(super) fn syslog(data: &[u8]) {
+    let Some((length, bytes)) = data.split_first() else { return };
+    let mut framer = LogFramer::default();
+    for piece in bytes.chunks(usize::from(*length).max(1)) {
+        framer.receive(piece);
+        while let Some(message) = framer.message() {
+            assert!(message.len() <= net_proto::log::LONGEST);
+            let read = LogMessage::read(&message, Arrival { at: 1_760_844_541_123, zone: 0 });
+            assert!(read.severity.is_none_or(|severity| severity < 8) && read.facility.is_none_or(|facility| facility < 24));
+        }
     }
 }
 
